@@ -292,38 +292,65 @@ def _chosen(target: str, seen: Sequence[Process]) -> Process:
     return found[0]
 
 
-def bring_exports(
-    source: ExportFiles,
-    output: Path | None,
-    target: str | None,
-    progress: Progress,
-    run: int | None = None,
-) -> Recording:
-    """Copy exports into a run's folder.
+@dataclass(frozen=True)
+class _Import:
+    """What is asked of each recording; see `bring`."""
 
-    Args:
-        source: The exports.
-        output: The run's folder; None for a new one.
-        target: Whose rows count; None for the target of the recording.
-        progress: Is called with what is being done.
-        run: Which run of the trace, where it has several; None for the last one.
+    output: Path | None
+    target: str | None
+    progress: Progress
+    run: int | None
+    wanted: Choose
 
-    Raises:
-        UsageError: The target is none of the processes, there is no such run, or the output is
-            taken.
-        RecordingError: The exports cannot be copied.
-        InputError: The TOC cannot be read.
-    """
-    if source.toc is not None:
-        read_toc(source.toc)
-    begun = Provenance(tracekit=version("tracekit"), created=now(), counters="")
-    recording = claimed(output, source.name, begun, source.tables)
-    with kept_unless_misused(recording), stage(recording, "import"):
-        progress(f"copying {len(source.tables)} tables")
-        _copy(source, recording)
-        provenance = described(recording.provenance(), recording, source.name, run)
-        recording.save_provenance(with_target(provenance, recording, target))
-    return recording
+    def exports(self, files: ExportFiles) -> Recording:
+        """Copy exports into a run's folder."""
+        if files.toc is not None:
+            read_toc(files.toc)
+        recording = self._claimed(files.name, files.tables)
+        with kept_unless_misused(recording), stage(recording, "import"):
+            self.progress(f"copying {len(files.tables)} tables")
+            _copy(files, recording)
+            self._describe(recording, files.name)
+        return recording
+
+    def bundle(self, bundle: Path) -> Recording:
+        """Make a run of a bundle, with a link to it, or of a zip file, which is unpacked."""
+        name = name_of(bundle)
+        recording = self._claimed(name, [bundle])
+        with (
+            kept_unless_misused(recording),
+            _kept_unless_refused(recording),
+            stage(recording, "import"),
+        ):
+            if bundle.is_dir():
+                recording.bundle.symlink_to(bundle.resolve())
+            else:
+                self.progress("unpacking the bundle")
+                unpack_bundle(bundle, recording.bundle)
+            self.progress("opening the bundle")
+            self._describe(recording, name, self._opened(recording))
+        return recording
+
+    def _claimed(self, name: str, inputs: Sequence[Path]) -> Recording:
+        begun = Provenance(tracekit=version("tracekit"), created=now(), counters="", run=self.run)
+        return claimed(self.output, name, begun, inputs)
+
+    def _describe(self, recording: Recording, name: str, warnings: tuple[str, ...] = ()) -> None:
+        provenance = described(recording.provenance(), recording, name, self.run)
+        provenance = replace(provenance, warnings=(*provenance.warnings, *warnings))
+        recording.save_provenance(provenance)
+        recording.save_provenance(with_target(provenance, recording, self.target))
+
+    def _opened(self, recording: Recording) -> tuple[str, ...]:
+        """Let the tables be read directly; where they cannot be, let xctrace export them."""
+        try:
+            leave_in_place(recording.bundle, recording.exports)
+        except InputError as error:
+            if find_xctrace() is None:
+                raise
+            exported = choose("xctrace", self.wanted).export(recording, self.progress)
+            return (f"{error.message} Its tables were exported by xctrace.", *exported)
+        return ()
 
 
 def _copy(source: ExportFiles, recording: Recording) -> None:
@@ -347,64 +374,6 @@ def _free_name(folder: Path, schemas: Sequence[str], table: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def bring_bundle(
-    bundle: Path,
-    output: Path | None,
-    target: str | None,
-    progress: Progress,
-    run: int | None = None,
-    *,
-    wanted: Choose = judged,
-) -> Recording:
-    """Make a run of a bundle, or of a zip file that holds one.
-
-    Args:
-        bundle: The bundle; the run's folder gets a link to it. A zip file is unpacked into it.
-        output: The run's folder; None for a new one.
-        target: Whose rows count; None for the target of the recording.
-        progress: Is called with what is being done.
-        run: Which run of the bundle, where it has several; None for the last one.
-        wanted: Which schemas are exported, where the bundle cannot be read.
-
-    Raises:
-        UsageError: The target is none of the processes, there is no such run, or the output is
-            taken.
-        InputError: The bundle is damaged, or of a layout that is not known, and there is no
-            xctrace to export it. Of a run nothing is left then.
-        RecordingError: The run's folder cannot be written.
-    """
-    begun = Provenance(tracekit=version("tracekit"), created=now(), counters="", run=run)
-    recording = claimed(output, name_of(bundle), begun, [bundle])
-    with (
-        kept_unless_misused(recording),
-        _kept_unless_refused(recording),
-        stage(recording, "import"),
-    ):
-        if bundle.is_dir():
-            recording.bundle.symlink_to(bundle.resolve())
-        else:
-            progress("unpacking the bundle")
-            unpack_bundle(bundle, recording.bundle)
-        progress("opening the bundle")
-        warnings = _opened(recording, progress, wanted)
-        provenance = described(recording.provenance(), recording, name_of(bundle), run)
-        provenance = replace(provenance, warnings=(*provenance.warnings, *warnings))
-        recording.save_provenance(with_target(provenance, recording, target))
-    return recording
-
-
-def _opened(recording: Recording, progress: Progress, wanted: Choose) -> tuple[str, ...]:
-    """Let the tables be read directly; where they cannot be, let xctrace export them."""
-    try:
-        leave_in_place(recording.bundle, recording.exports)
-    except InputError as error:
-        if find_xctrace() is None:
-            raise
-        exported = choose("xctrace", wanted).export(recording, progress)
-        return (f"{error.message} Its tables were exported by xctrace.", *exported)
-    return ()
-
-
 @contextmanager
 def _kept_unless_refused(recording: Recording) -> Generator[None]:
     """Remove a new folder again if what was to be imported was refused."""
@@ -426,29 +395,37 @@ def bring(
 ) -> list[Recording]:
     """Make a run's folder for each recording found in the given files and folders.
 
-    `run` is the number of the run that each is to be of, where they have several; `wanted` says
-    which schemas of a bundle are exported that cannot be read where it is.
+    Args:
+        paths: Exports, bundles, and folders that hold them.
+        output: The run's folder; None for a new one each.
+        target: Whose rows count; None for the target of the recording.
+        progress: Is called with what is being done.
+        run: Which run of each trace, where it has several; None for the last one.
+        wanted: Which schemas of a bundle are exported that cannot be read where it is.
 
     Raises:
-        UsageError: A path does not exist, or `output` is given for several recordings.
-        InputError: Nothing there is an export, or it is not clear which files belong together.
+        UsageError: A path does not exist, `output` is given for several recordings or is taken,
+            the target is none of the processes, or there is no such run.
+        InputError: Nothing there is an export, it is not clear which files belong together, or a
+            bundle is damaged, or of a layout that is not known without an xctrace to export it;
+            of a bundle nothing is left then.
+        RecordingError: A run's folder cannot be written.
     """
     bundles, files = found(paths)
-    sources = recordings_of(files) if files else []
-    if not bundles and not sources:
+    exports = recordings_of(files) if files else []
+    names = [one.name for one in exports] + [name_of(bundle) for bundle in bundles]
+    if not names:
         raise InputError(
             f"No export and no bundle in {', '.join(map(str, paths))}.", hint=_hint(paths)
         )
-    if output is not None and len(bundles) + len(sources) > 1:
+    if output is not None and len(names) > 1:
         raise UsageError(
-            f"--output names one folder, but there are {len(bundles) + len(sources)} recordings: "
-            f"{', '.join([one.name for one in sources] + [name_of(one) for one in bundles])}.",
+            f"--output names one folder, but there are {len(names)} recordings: "
+            f"{', '.join(names)}.",
             hint="Leave --output out, or name the files of one recording.",
         )
-    made = [bring_exports(one, output, target, progress, run) for one in sources]
-    return made + [
-        bring_bundle(one, output, target, progress, run, wanted=wanted) for one in bundles
-    ]
+    asked = _Import(output, target, progress, run, wanted)
+    return [*map(asked.exports, exports), *map(asked.bundle, bundles)]
 
 
 def _hint(paths: Sequence[Path]) -> str:
