@@ -92,28 +92,20 @@ class BatchRow:
     tracekit: str = field(default_factory=_ours)
 
 
-_NUMBERS = pa.map_(pa.string(), pa.float64())
 _TYPES: dict[str, pa.DataType] = {
-    "seconds": pa.float64(),
-    "duration": pa.float64(),
-    "metrics": _NUMBERS,
-    "results": _NUMBERS,
-    "findings": pa.list_(
-        pa.struct(
-            [
-                *(
-                    pa.field(name, pa.string())
-                    for name in ("rule", "severity", "message", "advice")
-                ),
-                pa.field("saving_ms", pa.float64()),
-                pa.field("within", pa.string()),
-            ]
-        )
-    ),
-    "warnings": pa.list_(pa.string()),
-    "tables": pa.list_(pa.string()),
+    **dict.fromkeys(("seconds", "duration", "saving_ms"), pa.float64()),
+    **dict.fromkeys(("metrics", "results"), pa.map_(pa.string(), pa.float64())),
+    **dict.fromkeys(("warnings", "tables"), pa.list_(pa.string())),
 }
-ROW_SCHEMA = pa.schema([(name, _TYPES.get(name, pa.string())) for name in BatchRow.__annotations__])
+
+
+def _columns(kind: type) -> list[pa.Field]:
+    """Return the columns of a class; those of no other type are texts."""
+    return [pa.field(name, _TYPES.get(name, pa.string())) for name in kind.__annotations__]
+
+
+_TYPES["findings"] = pa.list_(pa.struct(_columns(RowFinding)))
+ROW_SCHEMA = pa.schema(_columns(BatchRow))
 
 
 def worded(row: BatchRow, say: Callable[[str], str]) -> BatchRow:

@@ -2,7 +2,7 @@
 
 import logging
 import signal
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -61,10 +61,8 @@ class Workers:
 
             return all(os.path.exists(name) for name in names)  # noqa: PTH110
 
-        return all(self._asked(seen).values())
-
-    def _asked(self, question: Callable[[], Any]) -> dict[str, Any]:
-        return cast("dict[str, Any]", self.client.run(question))
+        answers = cast("dict[str, bool]", self.client.run(seen))
+        return all(answers.values())
 
 
 def fitting(recordings: int) -> int:

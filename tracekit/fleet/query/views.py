@@ -163,7 +163,6 @@ def _inputs(recording: Recording) -> Iterator[Path]:
 
 
 NAMES = (*overviews.SCHEMAS, overviews.RESULTS, *SCHEMAS)
-_AT_ONCE = 20_000  # rows of an overview that are held as Python's objects
 _GLOB = frozenset("*?[]{}")
 
 
@@ -240,21 +239,17 @@ class Views:
 
     def _overview(self, name: str) -> None:
         schema = overviews.SCHEMAS[name]
-        done, rows = [pa.Table.from_pylist([], schema)], list[overviews.Cells]()
+        done = [schema.empty_table()]
         for number, run in enumerate(self.sources.runs, start=1):
             self.progress(f"{name}: run {number:,} of {len(self.sources.runs):,}")
             try:
-                rows += overviews.rows_of(name, run, self.opener.opened(run))
+                rows = list(overviews.rows_of(name, run, self.opener.opened(run)))
             except TracekitError as error:
-                if name == "runs":
-                    rows.append(overviews.unread(run, error))
-                else:
+                rows = [overviews.unread(run, error)] if name == "runs" else []
+                if name != "runs":
                     self.left_out.unreadable(name, run.name, error.message)
-            if len(rows) > _AT_ONCE:
-                done.append(pa.Table.from_pylist(rows, schema))
-                rows = []
-        done.append(pa.Table.from_pylist(rows, schema))
-        self.database.table(f"kept_{name}", pa.concat_tables(done))
+            done.append(pa.Table.from_pylist(rows, schema))
+        self.database.table(f"kept_{name}", pa.concat_tables(done).combine_chunks())
         for batch in self.sources.batches if name != "runs" else ():
             for recording in batch.recordings:
                 if recording.state != "ok":
