@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -38,6 +38,7 @@ from tracekit.tables import (
 log = logging.getLogger(__name__)
 
 FORMAT = 1
+_T = TypeVar("_T")
 Standing = Literal["equal", "differs", "unchecked"]
 
 
@@ -100,17 +101,26 @@ def build_of(instruments_version: str) -> str:
     return read_version(instruments_version).build
 
 
+def read_note(file: Path, kind: type[_T], consequence: str) -> _T | None:
+    """Return what was written down earlier; None where there is nothing that can be read.
+
+    The log says what cannot be read, and the consequence.
+    """
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError) as error:
+        log.warning("%s cannot be read, so %s: %s", file, consequence, error)
+        return None
+
+
 def recall(build: str, where: Path) -> Memory:
     """Return what is known of a build; what cannot be read, or is of a newer form, is forgotten."""
-    file = _file(build, where)
-    try:
-        found = msgspec.json.decode(file.read_bytes(), type=Memory)
-    except FileNotFoundError:
+    found = read_note(_file(build, where), Memory, "tables will be compared again")
+    if found is None or (found.format, found.build) != (FORMAT, build):
         return Memory(build)
-    except (OSError, msgspec.MsgspecError) as error:
-        log.warning("%s cannot be read, so tables will be compared again: %s", file, error)
-        return Memory(build)
-    return found if (found.format, found.build) == (FORMAT, build) else Memory(build)
+    return found
 
 
 def keep(memory: Memory, where: Path) -> None:

@@ -3,13 +3,10 @@
 A probe's matrix counts for the very build of the system, of Xcode, and the chip that it was of.
 """
 
-import logging
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-
-import msgspec
 
 from tracekit.base import (
     FORMAT,
@@ -24,15 +21,13 @@ from tracekit.base import (
     save,
     stamp,
 )
-from tracekit.record.direct_reading.compare import Memory
+from tracekit.record.direct_reading.compare import Memory, read_note
 from tracekit.record.doctor.facts import Fact, failed, not_applicable, ok, unknown, warning
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.recorder import Recorder
 from tracekit.record.xctrace.problems import NO_COUNTERS, WAYS_TO_COUNTERS
 from tracekit.record.xctrace.tool import read_version
 from tracekit.workload import METAL_SYSTEM_TRACE, Plan
-
-log = logging.getLogger(__name__)
 
 
 def keep(capabilities: Capabilities, where: Path) -> Path:
@@ -51,15 +46,10 @@ def recall_probe(identity: Identity, where: Path) -> Capabilities | None:
 
     What another build of the system or of Xcode showed does not count, nor what cannot be read.
     """
-    file = _file(identity, where)
-    try:
-        found = msgspec.json.decode(file.read_bytes(), type=Capabilities)
-    except FileNotFoundError:
+    found = read_note(_file(identity, where), Capabilities, "nothing is known of this machine")
+    if found is None or (found.format, found.identity) != (FORMAT, identity):
         return None
-    except (OSError, msgspec.MsgspecError) as error:
-        log.warning("%s cannot be read, so nothing is known of this machine: %s", file, error)
-        return None
-    return found if (found.format, found.identity) == (FORMAT, identity) else None
+    return found
 
 
 def _file(identity: Identity, where: Path) -> Path:
