@@ -153,7 +153,7 @@ def judge(
 ) -> tuple[Check, list[Finding]]:
     """Return how the rule ended and what it found."""
     try:
-        findings: list[Finding] = list(inject(rule.judge, tables, settings))
+        found: list[Finding] = list(inject(rule.judge, tables, settings))
     except Unavailable as reason:
         return Check(rule.name, Status.ABSTAINED, str(reason)), []
     except UsageError:
@@ -161,6 +161,7 @@ def judge(
     except Exception as error:
         log.exception("The rule %s broke; the others are not affected.", rule.name)
         return Check(rule.name, Status.FAILED, f"the rule broke: {error!r}"), []
+    findings = [replace(finding, rule=rule.name) for finding in found]
     return Check(rule.name, Status.FOUND if findings else Status.PASSED), findings
 
 

@@ -65,6 +65,19 @@ class Finding:
     within: str = ""
 
 
+def finding(
+    message: str,
+    advice: str,
+    evidence: tuple[Evidence, ...] = (),
+    *,
+    severity: Severity = Severity.WARNING,
+    saving: int | None = None,
+    within: str = "",
+) -> Finding:
+    """Return what a rule found; the analysis adds the rule's name."""
+    return Finding("", severity, message, advice, evidence, saving, within=within)
+
+
 _SHOWN = 20
 
 

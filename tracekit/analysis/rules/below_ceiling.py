@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.intervals import gaps, intersection, spans
 from tracekit.analysis.metrics.idle import tokens_and_time
-from tracekit.analysis.rule import Finding, Severity, longest
+from tracekit.analysis.rule import Finding, Severity, finding, longest
 from tracekit.analysis.scope import of_target
 from tracekit.base import percent, quantity
 
@@ -53,8 +53,7 @@ def below_ceiling(
     idle = gaps(*spans(own), int(starts.min()), int(ends.max()))
     device = "CPU backend" if (own["clock"] == "host").any() else "GPU"
     reached, ceiling = (quantity(tokens * 1e9 / time, "tokens/s") for time in (whole, ran))
-    yield Finding(
-        rule="below-ceiling",
+    yield finding(
         severity=Severity.NOTE,
         message=(
             f"{reached}, which is {percent(ran / whole)} of the {ceiling} that the {device} makes "

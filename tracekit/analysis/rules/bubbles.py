@@ -17,7 +17,7 @@ from tracekit.analysis.idle.gaps import (
 )
 from tracekit.analysis.idle.pieces import CAUSES, Cause
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.rule import Finding, Severity
+from tracekit.analysis.rule import Finding, finding
 from tracekit.analysis.scope import of_target, window_of_target
 from tracekit.base import duration, percent
 
@@ -72,9 +72,7 @@ def bubbles(  # noqa: PLR0917  a rule's tables are its parameters
     own = of_target(gpu_intervals, targets)
     window = window_of_target(gpu_intervals, targets, phases)
     shares, doubt = by_cause(long), unsure(causes)
-    yield Finding(
-        rule="bubbles",
-        severity=Severity.WARNING,
+    yield finding(
         message=(
             f"The {_device(own)} had nothing of the target to do for {percent(idle / load)} of "
             f"{_name(window, load)} ({duration(idle)} of {duration(load)}), in "

@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.intervals import clip, spans
 from tracekit.analysis.metrics.roofline import Roof, roof
-from tracekit.analysis.rule import Finding, Severity, longest
+from tracekit.analysis.rule import Finding, Severity, finding, longest
 from tracekit.analysis.scope import of_target
 from tracekit.base import percent, size
 
@@ -79,6 +79,4 @@ def _finding(
 ) -> Finding:
     starts, ends = spans(of_target(gpu_intervals, targets))
     inside = clip(starts, ends, found.window.start, found.window.end)
-    return Finding(
-        "cache-resident", severity, message, _ADVICE, evidence=longest("gpu_intervals", *inside)
-    )
+    return finding(message, _ADVICE, longest("gpu_intervals", *inside), severity=severity)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding, Severity
+from tracekit.analysis.rule import Finding, Severity, finding
 from tracekit.analysis.scope import UNKNOWN, named
 
 _ADVICE = (
@@ -38,8 +38,7 @@ def capture_empty(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> Iterato
     if not gpu_intervals["target"].any():
         others = f"all {len(gpu_intervals):,} belong to others"
         rows = others if len(gpu_intervals) else "the table has no rows at all"
-        yield Finding(
-            rule="capture-empty",
+        yield finding(
             severity=Severity.ERROR,
             message=f"The recording has no device interval of {named(targets)}: {rows}.",
             advice=_ADVICE,

@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, marked_window, spans
-from tracekit.analysis.rule import Evidence, Finding, Severity
+from tracekit.analysis.rule import Evidence, Finding, Severity, finding
 from tracekit.base import duration, percent
 from tracekit.tables import Flaw
 from tracekit.workload import IDLE
@@ -131,4 +131,4 @@ def _end(row: "pd.Series[str]") -> str:
 
 
 def _finding(message: str, advice: str = _AGAIN, evidence: tuple[Evidence, ...] = ()) -> Finding:
-    return Finding("capture-truncated", Severity.ERROR, message, advice, evidence)
+    return finding(message, advice, evidence, severity=Severity.ERROR)

@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.counters import extremes, pressure
 from tracekit.analysis.metrics.roofline import Roof, known_roof
-from tracekit.analysis.rule import Finding, Severity
+from tracekit.analysis.rule import Finding, Severity, finding
 
 _ADVICE = (
     "Candidates, each to be validated by moving the number: arithmetic on vectors (half4, float4) "
@@ -61,8 +61,7 @@ def compute_bound(  # noqa: PLR0917  a rule's tables are its parameters
         return
     found = known_roof(steps, step_models, gpu_intervals, targets, machine)
     natural = found is not None and found.by_memory is False
-    yield Finding(
-        rule="compute-bound",
+    yield finding(
         severity=Severity.NOTE if natural else Severity.WARNING,
         message=f"{arithmetic.words} while {memory.words}: arithmetic bounds the work."
         + _expected(found),

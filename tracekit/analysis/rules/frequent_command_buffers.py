@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable, absence
 from tracekit.analysis.intervals import Times, Window
-from tracekit.analysis.rule import Finding, Severity, longest
+from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import of_target, on_gpu, steady_steps, window_of_target
 from tracekit.analysis.submission import LATE, Launches, each, flights, launches, spared
 from tracekit.base import count, duration, percent
@@ -88,9 +88,7 @@ def _finding(
 ) -> Finding:
     between = int(work.idle[chosen].sum())
     rate = work.buffers / (window.length / 1e9)
-    return Finding(
-        rule="frequent-command-buffers",
-        severity=Severity.WARNING,
+    return finding(
         message=(
             f"The target committed {work.buffers:,} command buffers in {window.name}"
             f"{each(work.buffers, steps)}, {count(round(rate))} a second, with "

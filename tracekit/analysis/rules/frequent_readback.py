@@ -7,7 +7,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window
-from tracekit.analysis.rule import Finding, Severity, longest
+from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import steady_steps, window_of_target
 from tracekit.analysis.submission import (
     IdleGaps,
@@ -88,9 +88,7 @@ def _annotated(spans: pd.DataFrame | None, window: Window) -> Waits:
 
 
 def _finding(often: float, lost: int, window: Window, held: tuple[Times, Times]) -> Finding:
-    return Finding(
-        rule="frequent-readback",
-        severity=Severity.WARNING,
+    return finding(
         message=(
             f"The program waits for the device {np.round(often, 1):g} times in a steady step on "
             f"average. After waits inside of steps the device was idle for {duration(lost)}, "

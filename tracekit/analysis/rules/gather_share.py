@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy
-from tracekit.analysis.rule import Finding, Severity, longest
+from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import on_gpu, window_of_target
 from tracekit.analysis.work_names import Chore, named_work
 from tracekit.base import duration, percent
@@ -55,9 +55,7 @@ def gather_share(
     cost = int(work.costs(gathers).sum())
     if cost <= limit * whole:
         return
-    yield Finding(
-        rule="gather-share",
-        severity=Severity.WARNING,
+    yield finding(
         message=(
             f"{percent(cost / whole)} of the target's GPU time in {window.name} "
             f"({duration(cost)} of {duration(whole)}) gathers data before other kernels read it: "

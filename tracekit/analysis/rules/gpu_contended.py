@@ -14,7 +14,7 @@ from tracekit.analysis.intervals import (
     spans,
     union,
 )
-from tracekit.analysis.rule import Finding, Severity, longest
+from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import of_target, on_gpu, window_of_target
 from tracekit.base import duration, percent
 
@@ -59,9 +59,7 @@ def gpu_contended(
     if taken <= limit * window.length:
         return
     shared = overlap(*clip(*spans(own), window.start, window.end), starts, ends)
-    yield Finding(
-        rule="gpu-contended",
-        severity=Severity.WARNING,
+    yield finding(
         message=(
             f"Beside the target, other processes used the GPU for "
             f"{percent(taken / window.length)} of {window.name} "

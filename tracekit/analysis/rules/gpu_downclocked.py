@@ -7,7 +7,7 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.machine import Below, Clock, below_best, clock
-from tracekit.analysis.rule import Evidence, Finding, Severity, longest
+from tracekit.analysis.rule import Evidence, Finding, finding, longest
 from tracekit.analysis.scope import of_target, on_gpu, window_of_target
 from tracekit.base import duration, percent, quantity
 
@@ -64,9 +64,7 @@ def gpu_downclocked(
     parts = [_by_states(states, window) if states is not None and slow_states else ""]
     parts += [_by_clock(read, near, window) if read is not None else ""]
     work = busy(*clip(*spans(own), window.start, window.end))
-    yield Finding(
-        rule="gpu-downclocked",
-        severity=Severity.WARNING,
+    yield finding(
         message=" ".join(filter(None, parts)),
         advice=_ADVICE,
         evidence=_evidence(states if slow_states else None, read, near),

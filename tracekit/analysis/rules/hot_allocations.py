@@ -7,7 +7,7 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy
 from tracekit.analysis.metrics.steps import steady_steps
-from tracekit.analysis.rule import Evidence, Finding, Severity, longest
+from tracekit.analysis.rule import Evidence, Finding, finding, longest
 from tracekit.analysis.scope import on_gpu, window_of_target
 from tracekit.analysis.upkeep import allocations, wiring
 from tracekit.base import duration, percent, quantity, size
@@ -93,9 +93,7 @@ def _allocated(
     sizes = own["size"].dropna()
     volume = f", {size(int(sizes.sum()))} in all" if len(sizes) else ""
     shown = own.sort_values("size", ascending=False, kind="stable")[:_SHOWN]
-    yield Finding(
-        rule="hot-allocations",
-        severity=Severity.WARNING,
+    yield finding(
         message=(
             f"The target allocated {len(own):,} resources of Metal in {window.name}{volume}: "
             f"{quantity(rate, '')} a {each}. Mostly: {_kinds(own)}."
@@ -133,9 +131,7 @@ def _wired(events: pd.DataFrame, window: Window, limit: float) -> Iterator[Findi
     if lasted <= limit * window.length:
         return
     many = "stretch" if starts.size == 1 else "stretches"
-    yield Finding(
-        rule="hot-allocations",
-        severity=Severity.WARNING,
+    yield finding(
         message=(
             f"The driver wired memory for the target for {percent(lasted / window.length)} of "
             f"{window.name} ({duration(lasted)}, in {starts.size:,} {many})."

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.rhythm import Beats, Modes, beats, explain, modes
-from tracekit.analysis.rule import Finding, Severity, longest
+from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.base import duration, percent
 
 _ADVICE = (
@@ -78,9 +78,7 @@ def _swinging(one: Beats, two: Modes, happenings: pd.DataFrame) -> Finding:
     excess = (one.times - two.fast_time).astype(np.float64)
     why = explain(one, two.slow, excess, happenings)
     lost = (two.slow_time - two.fast_time) * int(two.slow.sum())
-    return Finding(
-        rule="irregular-cadence",
-        severity=Severity.WARNING,
+    return finding(
         message=(
             f"The steady steps{one.of_variant} swing between two speeds: "
             f"{duration(two.fast_time)} and {duration(two.slow_time)}; "
@@ -96,9 +94,7 @@ def _swinging(one: Beats, two: Modes, happenings: pd.DataFrame) -> Finding:
 
 def _uneven(one: Beats) -> Finding:
     low, middle, high = np.percentile(one.times, (5, 50, 95))
-    return Finding(
-        rule="irregular-cadence",
-        severity=Severity.WARNING,
+    return finding(
         message=(
             f"The steady steps{one.of_variant} come unevenly: one differs from the next by "
             f"{percent(one.variation)} (robust coefficient of variation), 5 % of them take less "

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding, Severity, longest
+from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import of_target, on_gpu, window_of_target
 from tracekit.analysis.submission import LATE, IdleGaps
 from tracekit.base import duration, percent
@@ -58,9 +58,7 @@ def late_start(
         return
     all_waits = idle.waited[idle.waited > 0]
     p50, p99 = np.percentile(all_waits, (50, 99))
-    yield Finding(
-        rule="late-start",
-        severity=Severity.WARNING,
+    yield finding(
         message=(
             f"The device was idle for {percent(waited.sum() / window.length)} of {window.name} "
             f"({duration(waited.sum())}) although work of the target had been submitted: "

@@ -17,7 +17,7 @@ from tracekit.analysis.counters import (
 )
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import spans
-from tracekit.analysis.rule import Finding, Severity
+from tracekit.analysis.rule import Finding, finding
 from tracekit.analysis.scope import window_of_target
 from tracekit.analysis.work_names import named_work
 from tracekit.base import percent
@@ -73,9 +73,7 @@ def low_occupancy(  # noqa: PLR0917  a rule's tables are its parameters
     name = str(occupancy["counter"])
     samples = counter_samples[counter_samples["counter"] == name]
     kernels = _kernels(samples, gpu_intervals, shader_runs, targets, phases)
-    yield Finding(
-        rule="low-occupancy",
-        severity=Severity.WARNING,
+    yield finding(
         message=(
             f"{name} was {percent(occupancy['share'])} on average over "
             f"{occupancy['samples']:,} samples in the target's work"

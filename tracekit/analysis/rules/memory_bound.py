@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.counters import extremes, pressure
 from tracekit.analysis.metrics.roofline import Roof, known_roof
-from tracekit.analysis.rule import Finding, Severity
+from tracekit.analysis.rule import Finding, Severity, finding
 from tracekit.base import percent
 
 _ADVICE = (
@@ -61,8 +61,7 @@ def memory_bound(  # noqa: PLR0917  a rule's tables are its parameters
         return
     found = known_roof(steps, step_models, gpu_intervals, targets, machine)
     good = found is not None and (found.reached.share or 0.0) >= roof
-    yield Finding(
-        rule="memory-bound",
+    yield finding(
         severity=Severity.NOTE if good else Severity.WARNING,
         message=f"{memory.words} while {arithmetic.words}: memory bounds the work."
         + _reached(found),

@@ -7,7 +7,7 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.metrics.steps import steady_steps, steady_tokens
-from tracekit.analysis.rule import Evidence, Finding, Severity
+from tracekit.analysis.rule import Evidence, Finding, finding
 from tracekit.analysis.scope import window_of_target
 from tracekit.analysis.upkeep import Trend, levels, trend
 from tracekit.base import duration, percent, size
@@ -62,9 +62,7 @@ def memory_growth(  # noqa: PLR0917  a rule's tables are its parameters
     kept = _kept(gauges, window)
     if not found.rising or not enough or found.grown <= _MEANT * kept:
         return
-    yield Finding(
-        rule="memory-growth",
-        severity=Severity.WARNING,
+    yield finding(
         message=(
             f"The target's {found.what} grew from {size(int(found.floors[0]))} to "
             f"{size(int(found.floors[-1]))} in {window.name}, by "

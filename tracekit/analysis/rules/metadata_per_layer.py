@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import Times, Window, spans
-from tracekit.analysis.rule import Finding, Severity, longest
+from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import on_gpu, steady_steps, window_of_target
 from tracekit.analysis.work_names import Chore, NamedWork, named_work
 from tracekit.base import duration, percent
@@ -77,9 +77,7 @@ def _finding(
 ) -> Finding:
     cost = int(work.costs(chosen).sum())
     once = counts.size / counts.sum()
-    return Finding(
-        rule="metadata-per-layer",
-        severity=Severity.WARNING,
+    return finding(
         message=(
             f"A typical step has {counts.sum():,.0f} tiny pieces of GPU work that make metadata, "
             f"the same ones over and over ({work.most(chosen)}): {duration(cost)} in all, "

@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.counters import HOW_TO_GET, Group, Load, extremes, pressure
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding, Severity
+from tracekit.analysis.rule import Finding, finding
 
 CANDIDATES = {
     Group.THREADGROUP: (
@@ -77,9 +77,7 @@ def other_limiter(
     if loads.other.share < high or not loads.dominated(margin):
         return
     rivals = [one for one in (loads.arithmetic, loads.memory) if one]
-    yield Finding(
-        rule="other-limiter",
-        severity=Severity.WARNING,
+    yield finding(
         message=f"{loads.other.words}, more than arithmetic and memory{_beside(rivals)}.",
         advice=f"Candidates: {CANDIDATES[loads.other.group]}{_AFTER}",
         evidence=extremes(counter_samples, loads.other.counter),

@@ -10,7 +10,7 @@ from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, clip, marked_window
 from tracekit.analysis.intervals import spans as ranges
-from tracekit.analysis.rule import Evidence, Finding, Severity, longest
+from tracekit.analysis.rule import Evidence, Finding, Severity, finding, longest
 from tracekit.analysis.scope import window_of_target
 from tracekit.analysis.upkeep import activity_inside, counted, first_used_inside, of_the_service
 from tracekit.analysis.work_names import reasons
@@ -105,9 +105,7 @@ def _compiled(activity: pd.DataFrame | None, window: Window, limit: int) -> Iter
     own = inside[inside["target"]]
     service = of_the_service(inside)
     if len(own) > limit:
-        yield Finding(
-            rule="pipeline-churn",
-            severity=Severity.WARNING,
+        yield finding(
             message=(
                 f"The shader compiler worked {len(own):,} times for the target in the steady "
                 f"window, {duration(busy(*ranges(own)))} in all."
@@ -117,8 +115,7 @@ def _compiled(activity: pd.DataFrame | None, window: Window, limit: int) -> Iter
         )
     elif len(service) > limit:
         names = ", ".join(sorted(set(service["process"].astype(str))))
-        yield Finding(
-            rule="pipeline-churn",
+        yield finding(
             severity=Severity.NOTE,
             message=(
                 f"The shader compiler worked {len(service):,} times in the steady window, all "
@@ -142,9 +139,7 @@ def _first_used(
     names = list(late["name"].astype(str))
     cost = _compiling(annotations, window)
     spent = f" It spent {duration(cost)} compiling." if cost else ""
-    yield Finding(
-        rule="pipeline-churn",
-        severity=Severity.WARNING,
+    yield finding(
         message=(
             f"By its own count the workload first used {len(names):,} of its pipelines in the "
             f"steady window: {_listed(names, before)}.{spent}"
@@ -158,8 +153,7 @@ def _first_seen(new: pd.DataFrame, limit: int) -> Iterator[Finding]:
     if len(new) <= limit:
         return
     names = list(new["name"].astype(str))
-    yield Finding(
-        rule="pipeline-churn",
+    yield finding(
         severity=Severity.NOTE,
         message=(
             f"The trace first saw {len(names):,} of the target's shaders in the steady window: "

@@ -9,7 +9,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy, clip
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.metrics.roofline import ATTAINABLE, Roof, roof
-from tracekit.analysis.rule import Finding, Severity, longest
+from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import of_a_server, of_target
 from tracekit.analysis.work_names import Chore, named_work
 from tracekit.base import duration, percent
@@ -71,9 +71,7 @@ def roofline_distance(  # noqa: PLR0917  a rule's tables are its parameters
         return
     chores = _chores(gpu_intervals, shader_runs, targets, found)
     starts, ends = bounds(of_target(gpu_intervals, targets))
-    yield Finding(
-        rule="roofline-distance",
-        severity=Severity.WARNING,
+    yield finding(
         message=(
             f"While the GPU ran, the steady steps reached {percent(share)} of the "
             f"{found.bandwidth / 1e9:g} GB/s of {found.chip.name}: it ran for "

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.rule import Finding, Severity, longest
+from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import on_gpu, window_of_target
 from tracekit.analysis.work_names import Chore, named_work
 from tracekit.base import duration, percent
@@ -49,9 +49,7 @@ def scatter_encoder(
     cost = int(work.costs(scatters).sum())
     if cost <= limit * window.length:
         return
-    yield Finding(
-        rule="scatter-encoder",
-        severity=Severity.WARNING,
+    yield finding(
         message=(
             f"{scatters.sum():,} pieces of the target's GPU work do nothing but write to the "
             f"cache ({work.most(scatters)}): {duration(cost)}, {percent(cost / window.length)} of "

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding, Severity
+from tracekit.analysis.rule import Finding, Severity, finding
 from tracekit.tables import SCHEMAS, Flaw, owner
 
 _ADVICE = (
@@ -47,10 +47,10 @@ def schema_drift(remarks: pd.DataFrame | None) -> Iterator[Finding]:
     new = [*found[Flaw.UNKNOWN]["text"], *changed.loc[~nulled, "text"]]
     if lost:
         message = f"Exports lack what tables are made of: {_listed(lost)}"
-        yield Finding("schema-drift", Severity.WARNING, message, _ADVICE)
+        yield finding(message, _ADVICE)
     if new:
         message = f"Exports hold what this tracekit does not know: {_listed(new)}"
-        yield Finding("schema-drift", Severity.NOTE, message, _ADVICE)
+        yield finding(message, _ADVICE, severity=Severity.NOTE)
 
 
 def _nulls(remark: tuple[str, ...]) -> str:

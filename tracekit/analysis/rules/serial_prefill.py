@@ -17,7 +17,7 @@ from tracekit.analysis.intervals import (
     union,
 )
 from tracekit.analysis.intervals import spans as bounds
-from tracekit.analysis.rule import Finding, Severity, longest
+from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.base import count, duration, percent
 
 _ADVICE = (
@@ -70,9 +70,7 @@ def serial_prefill(
     stalled = int((ends - starts).sum())
     if stalled <= limit * answering:
         return
-    yield Finding(
-        rule="serial-prefill",
-        severity=Severity.WARNING,
+    yield finding(
         message=(
             f"For {percent(stalled / answering)} of the time in which requests were decoding "
             f"({duration(stalled)} of {duration(answering)}) they waited for a prompt that was "

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Evidence, Finding, Severity
+from tracekit.analysis.rule import Evidence, Finding, finding
 from tracekit.analysis.scope import on_gpu, window_of_target
 from tracekit.base import percent, size
 
@@ -60,9 +60,7 @@ def shader_spills(
     spilled = int(inside["spilled"].sum())
     if spilled <= limit:
         return
-    yield Finding(
-        rule="shader-spills",
-        severity=Severity.WARNING,
+    yield finding(
         message=(
             f"Shaders of the target spilled registers in {_counted(inside)} of {window.name}: "
             f"{size(spilled)} in all, {size(float(inside['spilled'].median()))} in the median."

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable, absence
 from tracekit.analysis.intervals import Window, busy, overlap
-from tracekit.analysis.rule import Finding, Severity, longest
+from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import on_gpu, steady_steps, window_of_target
 from tracekit.analysis.submission import Flights, IdleGaps, between_steps, encoding, flights
 from tracekit.base import duration, percent
@@ -67,9 +67,7 @@ def shallow_queue(  # noqa: PLR0917  it asks for these tables
     shallow = depths.share(0, 1)
     if shallow <= most or lost <= limit * window.length:
         return
-    yield Finding(
-        rule="shallow-queue",
-        severity=Severity.WARNING,
+    yield finding(
         message=(
             f"For {percent(shallow)} of {window.name} at most one command buffer was in flight "
             f"({depths.mean:.2f} on average): the device was idle for "

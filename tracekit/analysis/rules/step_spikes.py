@@ -15,7 +15,7 @@ from tracekit.analysis.rhythm import (
     explain,
     spikes,
 )
-from tracekit.analysis.rule import Evidence, Finding, Severity
+from tracekit.analysis.rule import Evidence, Finding, finding
 from tracekit.base import duration, percent
 
 _SHOWN = 20
@@ -75,9 +75,7 @@ def _finding(
     lost, number = float(excess[chosen].sum()), int(chosen.sum())
     steps = f"{number:,} of {chosen.size:,} steady steps{one.of_variant}"
     took = "takes far longer than its" if number == 1 else "take far longer than their"
-    return Finding(
-        rule="step-spikes",
-        severity=Severity.WARNING,
+    return finding(
         message=(
             f"{steps} {took} neighbours: up to "
             f"{duration(int(one.times[chosen].max()))} where {duration(np.median(one.times))} is "

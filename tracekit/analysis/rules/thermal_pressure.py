@@ -8,7 +8,7 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.machine import monitored
-from tracekit.analysis.rule import Evidence, Finding, Severity, longest
+from tracekit.analysis.rule import Evidence, Finding, Severity, finding, longest
 from tracekit.analysis.scope import window_of_target
 from tracekit.base import duration, percent
 from tracekit.machine import THERMAL_PRESSURES
@@ -122,4 +122,4 @@ def _at(times: "np.ndarray") -> tuple[Evidence, ...]:
 
 
 def _finding(severity: Severity, message: str, evidence: tuple[Evidence, ...]) -> Finding:
-    return Finding("thermal-pressure", severity, message, _ADVICE, evidence)
+    return finding(message, _ADVICE, evidence, severity=severity)

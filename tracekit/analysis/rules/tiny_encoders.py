@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.rule import Finding, Severity, longest
+from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import of_target, on_gpu, window_of_target
 from tracekit.analysis.submission import LONGEST, Launches, each, launches, spared
 from tracekit.base import duration, percent
@@ -58,9 +58,7 @@ def tiny_encoders(
     if tiny.mean() <= most or between <= limit * window.length:
         return
     taken = int((work.ends - work.starts)[tiny].sum())
-    yield Finding(
-        rule="tiny-encoders",
-        severity=Severity.WARNING,
+    yield finding(
         message=(
             f"{percent(tiny.mean())} of the target's {tiny.size:,} device intervals in "
             f"{window.name} are shorter than {duration(short)}{each(int(tiny.sum()), steps)}. "

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding, Severity
+from tracekit.analysis.rule import Finding, finding
 from tracekit.base import percent
 
 _ADVICE = (
@@ -45,9 +45,7 @@ def trace_overhead(capture: pd.DataFrame, *, limit: float = 0.05) -> Iterator[Fi
     if ratio <= limit or (spread is not None and ratio - spread <= 0):
         return
     give = "" if spread is None else f" (± {percent(spread)})"
-    yield Finding(
-        rule="trace-overhead",
-        severity=Severity.WARNING,
+    yield finding(
         message=(
             f"Recording made the workload {percent(ratio)}{give} slower: absolute times are "
             "too long, only shares can be compared."
