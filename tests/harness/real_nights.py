@@ -44,7 +44,7 @@ machine = "mini"
 {top}
 [nightly.machine-state]
 load = false
-canary = false
+calibration = false
 [nightly.defaults]
 workload = "nap"
 workloads = "workloads"

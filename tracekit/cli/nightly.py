@@ -251,7 +251,7 @@ def run(
 
     Parity and checks come first. Then candidate and reference are measured in turns, pair by
     pair, on a machine whose state is looked at, and traced as well. A change is a regression if it
-    is beyond the plan's threshold, significant, and found again by a second sitting.
+    is beyond the plan's threshold, significant, and found again by a second session.
 
     Exit code 0: nothing is worse; 1: a regression; 2: the plan or the command line is wrong; 3:
     something failed, as parity; 4: inconclusive, with the reason; 130: stopped.

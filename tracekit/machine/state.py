@@ -33,7 +33,7 @@ def joined(*parts: Known) -> Known:
 
 # What decides whether a measurement counts; of each a state has a reading or a reason.
 JUDGED = (
-    "canary",
+    "calibration",
     "gpu_clock",
     "load",
     "memory_free",
@@ -52,7 +52,7 @@ class State:
     Attributes:
         at: When, ISO 8601 in UTC.
         readings: What could be read, by name. Names: those of `tracekit.machine.monitors`;
-            `canary` (ns that fixed work took), `load` (the share of all cores' time that other
+            `calibration` (ns that fixed work took), `load` (the share of all cores' time that other
             processes had, as a ratio), `memory_free` (bytes), `battery` (ratio), `mains` (1 on
             mains, 0 on battery), `low_power` (1 where the system saves power), `gpu_others`
             (ratio of the time in which other processes used the GPU).
@@ -69,8 +69,8 @@ class StateLimits:
     """What a machine must be like; None leaves something out of account.
 
     Attributes:
-        canary: By which ratio fixed work may take longer than the fastest of the sitting.
-        clock: By which ratio the GPU's clock may be lower than the highest of the sitting.
+        calibration: By which ratio fixed work may take longer than the fastest of the session.
+        clock: By which ratio the GPU's clock may be lower than the highest of the session.
         load: The most of all cores' time that other processes may have, as a ratio.
         memory_free: The least free memory, in bytes.
         battery: The least charge while on battery, as a ratio; None to allow mains only.
@@ -79,7 +79,7 @@ class StateLimits:
         low_power: Whether the system may save power.
     """
 
-    canary: float | None = 0.15
+    calibration: float | None = 0.15
     clock: float | None = 0.05
     load: float | None = 0.5
     memory_free: int | None = 1 << 30
@@ -97,20 +97,20 @@ def contaminated(
 ) -> tuple[str, ...]:
     """Say why what was measured between two states does not count; empty where it counts.
 
-    What could not be read contaminates nothing; `unknown` tells of it. As more of a sitting is
+    What could not be read contaminates nothing; `unknown` tells of it. As more of a session is
     seen, its best is known better, so that pairs may be judged again at its end.
 
     Args:
         before: The state before; None where nobody looked.
         after: The state afterwards.
-        seen: All states of the sitting so far, these two included or not; the best of them is
-            what the canary and the clock are held against.
+        seen: All states of the session so far, these two included or not; the best of them is
+            what the calibration and the clock are held against.
         limits: What is allowed.
     """
     states = [one for one in (before, after) if one is not None]
-    sitting = [*seen, *(one for one in states if one not in seen)]
+    session = [*seen, *(one for one in states if one not in seen)]
     return tuple(
-        reason for judge in (_pace, _work, _power) for reason in judge(states, sitting, limits)
+        reason for judge in (_pace, _work, _power) for reason in judge(states, session, limits)
     )
 
 
@@ -132,24 +132,24 @@ def unjudged(states: Sequence[State]) -> str:
     return f"Not known here, and so not judged: {listed}. `tracekit doctor` says why."
 
 
-def _pace(states: Sequence[State], sitting: Sequence[State], limits: StateLimits) -> Iterator[str]:
-    """Judge what tells the pace of the machine against the sitting's best."""
-    slowest = max(_readings("canary", states), default=None)
-    fastest = _best(sorted(_readings("canary", sitting)))
-    if limits.canary is not None and slowest and fastest:
+def _pace(states: Sequence[State], session: Sequence[State], limits: StateLimits) -> Iterator[str]:
+    """Judge what tells the pace of the machine against the session's best."""
+    slowest = max(_readings("calibration", states), default=None)
+    fastest = _best(sorted(_readings("calibration", session)))
+    if limits.calibration is not None and slowest and fastest:
         longer = slowest / fastest - 1
-        if longer > limits.canary:
+        if longer > limits.calibration:
             yield (
-                f"Fixed work took {percent(longer)} longer than at its fastest in this sitting; "
-                f"at most {percent(limits.canary)} is allowed."
+                f"Fixed work took {percent(longer)} longer than at its fastest in this session; "
+                f"at most {percent(limits.calibration)} is allowed."
             )
     clock = min(_readings("gpu_clock", states), default=None)
-    highest = _best(sorted(_readings("gpu_clock", sitting), reverse=True))
+    highest = _best(sorted(_readings("gpu_clock", session), reverse=True))
     if limits.clock is not None and clock is not None and highest:
         lower = 1 - clock / highest
         if lower > limits.clock:
             yield (
-                f"The GPU's clock was {percent(lower)} lower than at its highest in this sitting "
+                f"The GPU's clock was {percent(lower)} lower than at its highest in this session "
                 f"({quantity(clock, 'Hz')} against {quantity(highest, 'Hz')}); at most "
                 f"{percent(limits.clock)} is allowed."
             )
@@ -221,7 +221,7 @@ def _pressure(level: float) -> str:
 
 
 _NAMES = {
-    "canary": "How long fixed work takes",
+    "calibration": "How long fixed work takes",
     "gpu_clock": "The GPU's clock",
     "load": "What other processes take of the cores",
     "memory_free": "How much memory is free",

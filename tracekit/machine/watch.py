@@ -97,7 +97,7 @@ class _Moment:
 
 
 class Watch:
-    """Watches the machine through a sitting; a context manager.
+    """Watches the machine through a session; a context manager.
 
     One monitor is read all the while, so that its clock is known within a pair and not only at
     its ends. What other processes take is the difference of counts that the system keeps, so
@@ -147,21 +147,21 @@ class Watch:
         """What a user must know of the monitor."""
         return self._beside.remarks if self._beside else ()
 
-    def before(self, ours: Iterable[int] = (), canary: float | None = None) -> State:
+    def before(self, ours: Iterable[int] = (), calibration: float | None = None) -> State:
         """Look for `LOOK` seconds, in which our processes should wait.
 
         Args:
             ours: The pids of the processes that are measured; all others are others.
-            canary: Nanoseconds that fixed work took just now; None where none was done.
+            calibration: Nanoseconds that fixed work took just now; None where none was done.
         """
         self._ours = frozenset(ours)
         if self.monitor and self._last is None:
             self._samples.ever.wait(_FIRST)
         self._last = self._moment()
         time.sleep(LOOK)
-        return self._state(canary)
+        return self._state(calibration)
 
-    def after(self, canary: float | None = None) -> State:
+    def after(self, calibration: float | None = None) -> State:
         """Tell what the machine was like since the last look; at least `LOOK` seconds.
 
         Where no processes were named as ours, as those of a traced capture cannot be, what others
@@ -170,9 +170,9 @@ class Watch:
         if self._last is None or not self._ours:
             self._last = self._moment()
         time.sleep(max(0.0, self._last.spent.at + LOOK - time.monotonic()))
-        return self._state(canary)
+        return self._state(calibration)
 
-    def _state(self, canary: float | None) -> State:
+    def _state(self, calibration: float | None) -> State:
         assert self._last is not None
         then, now = self._last, self._moment()
         self._last = now
@@ -182,7 +182,9 @@ class Watch:
             summary(self._samples.since_asked(_STALE), self.monitor),
             load(then.spent, now.spent),
             others(then.clients, now.clients, self._ours),
-            Known(absences={"canary": no_work}) if canary is None else Known({"canary": canary}),
+            Known(absences={"calibration": no_work})
+            if calibration is None
+            else Known({"calibration": calibration}),
         )
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         return State(at, parts.readings, parts.absences)
@@ -194,17 +196,17 @@ class Watch:
 def look(
     ours: Iterable[int] = (),
     *,
-    canary: float | None = None,
+    calibration: float | None = None,
     monitor: str = "auto",
     machine: Machine | None = None,
 ) -> State:
-    """Look at the machine once; a sitting uses a `Watch`, which starts its monitor but once.
+    """Look at the machine once; a session uses a `Watch`, which starts its monitor but once.
 
     Args:
         ours: The pids of the processes that are measured; all others are others.
-        canary: Nanoseconds that fixed work took just now; None where none was done.
+        calibration: Nanoseconds that fixed work took just now; None where none was done.
         monitor: One of `tracekit.machine.monitors.MONITORS`.
         machine: Who is asked; this machine by default.
     """
     with Watch(monitor, time_limit=LOOK + _FIRST, machine=machine) as watch:
-        return watch.before(ours, canary)
+        return watch.before(ours, calibration)

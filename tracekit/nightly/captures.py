@@ -122,11 +122,11 @@ class CaptureRunner:
             TracekitError: The capture failed; see `tracekit.nightly.session`.
             BudgetSpentError: The night's time is spent; the pairs so far are kept.
         """
-        self._sitting(1)
+        self._session(1)
         self.judge()
         judged, findings = self.entry.judged, self.entry.findings
         if needs_second_sitting(judged, findings, self.prepared.capture.fail_on):
-            self._sitting(_AGAIN)
+            self._session(_AGAIN)
             self.judge()
         outcome, reason = outcome_of(self.entry, self.prepared.capture.fail_on)
         self.terms.keeper.put(replace(self.entry, outcome=outcome, reason=reason))
@@ -154,27 +154,27 @@ class CaptureRunner:
         unknown = [one for one in (unjudged(states),) if one]
         return (*self.prepared.learned.remarks, *self.watch.remarks, *unknown)
 
-    def _sitting(self, sitting: int) -> None:
-        self._untraced(sitting)
+    def _session(self, session: int) -> None:
+        self._untraced(session)
         if traced := self.prepared.capture.traced:
-            self._keep(self._trace(sitting), "traced capture", sitting, range(1, traced + 1))
-            self._reconsider(sitting)
+            self._keep(self._trace(session), "traced capture", session, range(1, traced + 1))
+            self._reconsider(session)
 
-    def _untraced(self, sitting: int) -> None:
+    def _untraced(self, session: int) -> None:
         """Measure as many pairs as are to count, and those that do not count once more."""
         wanted, retries, first = self.prepared.capture.pairs, self.terms.plan.retries, 1
         more = wanted
         while more > 0:
             numbers = range(first, first + more)
-            self._keep(self._measure(sitting, first, more), "pair", sitting, numbers)
-            self._reconsider(sitting)
-            pairs = self._pairs(sitting, traced=False)
+            self._keep(self._measure(session, first, more), "pair", session, numbers)
+            self._reconsider(session)
+            pairs = self._pairs(session, traced=False)
             first = len(pairs) + 1
             good = sum(not one.contaminated for one in pairs)
             more = min(wanted - good, retries - (len(pairs) - wanted))
 
-    def _keep(self, pairs: Iterator[Pair], what: str, sitting: int, numbers: range) -> None:
-        again = ", to see whether it can be reproduced" if sitting == _AGAIN else ""
+    def _keep(self, pairs: Iterator[Pair], what: str, session: int, numbers: range) -> None:
+        again = ", to see whether it can be reproduced" if session == _AGAIN else ""
         self.terms.progress(f"{self.name}: {what} {numbers[0]} of {numbers[-1]}{again}")
         for pair in pairs:
             self.terms.keeper.add(self.name, pair if pair.traced else self._weighed(pair))
@@ -182,23 +182,23 @@ class CaptureRunner:
                 more = f"{what} {pair.number + 1} of {numbers[-1]}"
                 self.terms.progress(f"{self.name}: {more}{again}")
 
-    def _measure(self, sitting: int, first: int, count: int) -> Iterator[Pair]:
+    def _measure(self, session: int, first: int, count: int) -> Iterator[Pair]:
         return measure(
             self.prepared,
-            session=sitting,
+            session=session,
             first=first,
             pairs=count,
             watch=self.watch,
-            calibrate=self.terms.plan.state.canary is not None,
+            calibrate=self.terms.plan.state.calibration is not None,
         )
 
-    def _trace(self, sitting: int) -> Iterator[Pair]:
-        return trace(self.prepared, session=sitting, watch=self.watch)
+    def _trace(self, session: int) -> Iterator[Pair]:
+        return trace(self.prepared, session=session, watch=self.watch)
 
-    def _reconsider(self, sitting: int) -> None:
-        """Weigh the pairs of a sitting: its best is known better now, and traces were not yet."""
+    def _reconsider(self, session: int) -> None:
+        """Weigh the pairs of a session: its best is known better now, and traces were not yet."""
         pairs = tuple(
-            self._weighed(one) if one.sitting == sitting else one for one in self.entry.pairs
+            self._weighed(one) if one.sitting == session else one for one in self.entry.pairs
         )
         self.terms.keeper.put(replace(self.entry, pairs=pairs))
 
@@ -214,8 +214,8 @@ class CaptureRunner:
         own = pair.contaminated if pair.traced else ()  # a trace without rows says so itself
         return replace(pair, contaminated=tuple(dict.fromkeys((*own, *found))))
 
-    def _pairs(self, sitting: int, *, traced: bool) -> list[Pair]:
-        return [one for one in self.entry.pairs if one.sitting == sitting and one.traced is traced]
+    def _pairs(self, session: int, *, traced: bool) -> list[Pair]:
+        return [one for one in self.entry.pairs if one.sitting == session and one.traced is traced]
 
 
 def _states(pair: Pair) -> Iterator[State]:

@@ -132,7 +132,7 @@ def _took(night: Night, plan: NightPlan) -> Mapping[str, float]:
 
 
 def _lasted(entry: Entry) -> float | None:
-    """Return the seconds from before the first pair to after the last, of one sitting."""
+    """Return the seconds from before the first pair to after the last, of one session."""
     if entry.outcome is None or any(one.sitting > 1 for one in entry.pairs):
         return None
     times = [

@@ -10,7 +10,7 @@ from tracekit.machine.state import JUDGED, State, StateLimits, contaminated, unj
 
 AT = "2026-11-20T02:30:00.000+00:00"
 ANYTHING = StateLimits(
-    canary=None,
+    calibration=None,
     clock=None,
     load=None,
     memory_free=None,
@@ -30,7 +30,7 @@ def judge(before: State, after: State, *seen: State, **limits: float | bool | No
 
 
 QUIET = state(
-    canary=1_000_000,
+    calibration=1_000_000,
     gpu_clock=1.4e9,
     load=0.02,
     memory_free=8 << 30,
@@ -46,30 +46,30 @@ def test_a_quiet_machine_counts() -> None:
     assert contaminated(QUIET, QUIET, (QUIET,), StateLimits()) == ()
 
 
-def test_a_slow_canary_is_held_against_the_fastest_of_the_sitting() -> None:
-    seen = [state(canary=one) for one in (100, 101, 102, 110)]
-    assert judge(state(canary=102), state(canary=124), *seen, canary=0.15) == [
+def test_slow_calibration_is_compared_with_the_fastest_of_the_session() -> None:
+    seen = [state(calibration=one) for one in (100, 101, 102, 110)]
+    assert judge(state(calibration=102), state(calibration=124), *seen, calibration=0.15) == [
         (
-            "Fixed work took 22.8 % longer than at its fastest in this sitting; at most 15.0 % "
+            "Fixed work took 22.8 % longer than at its fastest in this session; at most 15.0 % "
             "is allowed."
         )
     ]
-    assert not judge(state(canary=102), state(canary=116), *seen, canary=0.15)
+    assert not judge(state(calibration=102), state(calibration=116), *seen, calibration=0.15)
 
 
-def test_one_lucky_canary_is_not_the_fastest() -> None:
-    seen = [state(canary=one) for one in (50, 100, 100, 100)]
-    assert not judge(state(canary=100), state(canary=105), *seen, canary=0.15)
+def test_one_lucky_calibration_is_not_the_fastest() -> None:
+    seen = [state(calibration=one) for one in (50, 100, 100, 100)]
+    assert not judge(state(calibration=100), state(calibration=105), *seen, calibration=0.15)
 
 
 def test_of_the_first_pair_its_own_ends_are_held_against_each_other() -> None:
-    assert judge(state(canary=100), state(canary=200), canary=0.15)
-    assert not judge(state(canary=100), state(canary=110), canary=0.15)
+    assert judge(state(calibration=100), state(calibration=200), calibration=0.15)
+    assert not judge(state(calibration=100), state(calibration=110), calibration=0.15)
 
 
 def test_states_that_are_in_what_was_seen_count_once() -> None:
-    before, after = state(canary=100), state(canary=130)
-    earlier = [state(canary=99), state(canary=130)]
+    before, after = state(calibration=100), state(calibration=130)
+    earlier = [state(calibration=99), state(calibration=130)]
     alone = contaminated(before, after, earlier, StateLimits())
     assert contaminated(before, after, [*earlier, before, after], StateLimits()) == alone != ()
 
@@ -78,7 +78,7 @@ def test_a_low_clock_is_held_against_the_highest_of_the_sitting() -> None:
     seen = [state(gpu_clock=one * 1e9) for one in (1.4, 1.39, 1.38, 1.0)]
     assert judge(state(), state(gpu_clock=1.21e9), *seen, clock=0.05) == [
         (
-            "The GPU's clock was 12.9 % lower than at its highest in this sitting (1.21 GHz "
+            "The GPU's clock was 12.9 % lower than at its highest in this session (1.21 GHz "
             "against 1.39 GHz); at most 5.0 % is allowed."
         )
     ]
@@ -157,8 +157,8 @@ def test_where_nobody_looked_nothing_is_contaminated() -> None:
 
 
 def test_what_nobody_could_tell_is_told_once_with_its_reason() -> None:
-    blind = State(AT, {"load": 0.1}, {"gpu_clock": "no monitor.", "canary": "no fixed work."})
-    other = State(AT, {"canary": 5.0}, {"gpu_clock": "ioreg does not tell it."})
+    blind = State(AT, {"load": 0.1}, {"gpu_clock": "no monitor.", "calibration": "no fixed work."})
+    other = State(AT, {"calibration": 5.0}, {"gpu_clock": "ioreg does not tell it."})
     assert unknown([blind, blind]) == (
         "How long fixed work takes is not known: no fixed work.",
         "The GPU's clock is not known: no monitor.",
@@ -190,7 +190,7 @@ ratio = st.floats(0, 1)
 readings = st.fixed_dictionaries(
     {},
     optional={
-        "canary": st.floats(1, 1e9),
+        "calibration": st.floats(1, 1e9),
         "gpu_clock": st.floats(1e8, 2e9),
         "load": ratio,
         "memory_free": st.integers(0, 1 << 36).map(float),
@@ -202,7 +202,7 @@ readings = st.fixed_dictionaries(
     },
 )
 states = readings.map(lambda known: State(AT, known))
-UPPER = ("canary", "clock", "load", "gpu_others")
+UPPER = ("calibration", "clock", "load", "gpu_others")
 
 
 @st.composite

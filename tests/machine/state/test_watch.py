@@ -78,12 +78,12 @@ def all_judged(state: State) -> bool:
 def test_a_mac_with_macmon_tells_everything(tmp_path: Path) -> None:
     mac = Mac(install_macmon(tmp_path))
     with Watch(machine=mac.machine()) as watch:
-        state = watch.before([7], canary=1234.0)
+        state = watch.before([7], calibration=1234.0)
     assert watch.monitor == "macmon"
     assert watch.remarks == ()
     assert state.absences == {}
     known = state.readings
-    assert known["canary"] == 1234.0
+    assert known["calibration"] == 1234.0
     assert known["gpu_clock"] == 1.398e9
     assert known["load"] == pytest.approx(0.2)
     assert 0 < known["gpu_others"] <= 0.001 / LOOK
@@ -105,12 +105,12 @@ def test_the_look_after_is_of_all_the_time_since() -> None:
         watch.before([7, 8])
         time.sleep(2 * LOOK)
         began = time.monotonic()
-        after = watch.after(canary=5.0)
+        after = watch.after(calibration=5.0)
         assert time.monotonic() - began < LOOK
         # Two looks for before, one for after: it goes on from where before ended.
         assert mac.looks == 3
         assert mac.asked == [(7, 8)] * 3
-        assert after.readings["canary"] == 5.0
+        assert after.readings["calibration"] == 5.0
         assert after.readings["load"] == pytest.approx(0.1)
         assert after.readings["gpu_others"] < 0.001 / LOOK
 
@@ -126,7 +126,7 @@ def test_a_look_right_after_another_waits() -> None:
 def test_after_without_before_is_a_look() -> None:
     mac = Mac()
     with Watch("off", machine=mac.machine()) as watch:
-        assert watch.after().absences["canary"] == "no fixed work was done."
+        assert watch.after().absences["calibration"] == "no fixed work was done."
     assert mac.looks == 2
 
 
@@ -192,9 +192,9 @@ def test_linux_has_no_thermal_pressure_and_no_clients_of_a_gpu(tmp_path: Path) -
 
 
 def test_this_machine_tells_something_and_why_not_the_rest() -> None:
-    state = look(canary=1.0)
+    state = look(calibration=1.0)
     assert all_judged(state)
-    assert {"memory_free", "canary"} <= set(state.readings)
+    assert {"memory_free", "calibration"} <= set(state.readings)
     assert 0 <= state.readings.get("load", 0.0) <= 1
     assert state.readings["memory_free"] > 1 << 20
 

@@ -104,7 +104,7 @@ def test_a_wide_interval_is_inconclusive() -> None:
 
 
 def test_too_few_pairs_are_inconclusive_and_say_why_others_do_not_count() -> None:
-    why = ["", "", "", "", "", "the canary was 31 % slow", "load", "load", "load", "load"]
+    why = ["", "", "", "", "", "fixed work was 31 % slow", "load", "load", "load", "load"]
     judged = timed(made(at(0.0), contaminated=why), wanted=10)
     assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, None)
     assert judged.pairs == 5

@@ -18,7 +18,7 @@ budget = "2h"
 retries = 5
 history = "sqlite:///nights.db"
 [nightly.machine-state]
-canary = 0.15
+calibration = 0.15
 memory-free = "1GiB"
 thermal-pressure = "Nominal"
 [nightly.defaults]

@@ -24,7 +24,7 @@ machine = "mini-1"
 retries = 3
 
 [nightly.machine-state]
-canary = 0.2
+calibration = 0.2
 clock = false
 memory-free = "2GiB"
 thermal-pressure = "Light"
@@ -77,7 +77,7 @@ def test_every_key_becomes_what_it_says(plan_of: Plan, plan_file: Path) -> None:
     assert plan.output == folder / "nights"
     assert plan.history == f"sqlite:///{folder}/kept/history.db"
     assert plan.state == StateLimits(
-        canary=0.2,
+        calibration=0.2,
         clock=None,
         memory_free=2 << 30,
         thermal_pressure=1,

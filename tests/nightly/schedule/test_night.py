@@ -40,7 +40,7 @@ TRACED = """\
 name = "päged"
 [nightly.machine-state]
 load = false
-canary = false
+calibration = false
 [[nightly.capture]]
 name = "decode"
 workload = "paged"

@@ -9,10 +9,14 @@ LESS_IS_WORSE = {"gpu_clock", "memory_free", "mains", "battery"}
 
 
 def test_the_worst_of_each_reading_counts() -> None:
-    one = State("01", {"canary": 5.0, "memory_free": 7.0, "load": 0.1}, {"gpu_clock": "no monitor"})
-    two = State("02", {"canary": 4.0, "memory_free": 9.0, "gpu_clock": 1e9}, {"load": "nobody"})
+    one = State(
+        "01", {"calibration": 5.0, "memory_free": 7.0, "load": 0.1}, {"gpu_clock": "no monitor"}
+    )
+    two = State(
+        "02", {"calibration": 4.0, "memory_free": 9.0, "gpu_clock": 1e9}, {"load": "nobody"}
+    )
     assert worst([one, two]) == State(
-        "02", {"canary": 5.0, "memory_free": 7.0, "load": 0.1, "gpu_clock": 1e9}
+        "02", {"calibration": 5.0, "memory_free": 7.0, "load": 0.1, "gpu_clock": 1e9}
     )
 
 
@@ -35,7 +39,7 @@ readings = st.dictionaries(
 
 
 @given(st.lists(readings, min_size=1, max_size=4))
-@pytest.mark.parametrize("name", ["canary", "gpu_clock"])
+@pytest.mark.parametrize("name", ["calibration", "gpu_clock"])
 def test_no_look_is_worse_than_the_worst(name: str, told: list[dict[str, float]]) -> None:
     found = worst([State(str(number), one) for number, one in enumerate(told)])
     assert found is not None

@@ -121,7 +121,7 @@ def test_the_machine_is_looked_at_before_and_after(ready: Callable[..., Any]) ->
     assert len(states) == 4
     for state in states:
         assert state is not None
-        assert 1e5 < state.readings["canary"] < 1e9
+        assert 1e5 < state.readings["calibration"] < 1e9
         assert "load" in state.readings
 
 
@@ -133,7 +133,7 @@ def test_without_calibration_the_machine_is_looked_at_too(
         assert not prepared.log_of("calibration").exists()
     for state in (pair.before, pair.after):
         assert state is not None
-        assert state.absences["canary"] == "no fixed work was done."
+        assert state.absences["calibration"] == "no fixed work was done."
         assert "load" in state.readings
 
 

@@ -41,13 +41,13 @@ QUIET_MAC = State(
         "gpu_others": 0.01,
         "low_power": 0.0,
     },
-    {"canary": "no fixed work was done.", "gpu_clock": "ioreg does not tell it."},
+    {"calibration": "no fixed work was done.", "gpu_clock": "ioreg does not tell it."},
 )
 QUIET_LINUX = State(
     "2026-11-20T10:15:03+00:00",
     {"load": 0.03, "memory_free": 2.0**34},
     {
-        "canary": "no fixed work was done.",
+        "calibration": "no fixed work was done.",
         "gpu_clock": "no monitor that tells it can be read here.",
         "mains": "the system tells of no battery.",
         "battery": "the system tells of no battery.",

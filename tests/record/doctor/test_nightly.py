@@ -44,7 +44,9 @@ def test_a_state_in_which_nothing_would_count_is_a_warning(mac: Make) -> None:
 
 
 def test_where_all_is_known_there_is_no_row_of_what_is_not(mac: Make) -> None:
-    state = State("2026-11-20T10:15:03+00:00", {"load": 0.0}, {"canary": "no fixed work was done."})
+    state = State(
+        "2026-11-20T10:15:03+00:00", {"load": 0.0}, {"calibration": "no fixed work was done."}
+    )
     assert list(look(mac(state=lambda: state))) == ["nightly"]
 
 

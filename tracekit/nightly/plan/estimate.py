@@ -21,7 +21,7 @@ class Timed:
     Attributes:
         capture: Its name.
         seconds: How long it takes if nothing has to be repeated.
-        most: How long with a second sitting, and all the repeats that the plan allows.
+        most: How long with a second session, and all the repeats that the plan allows.
         learned: Whether `seconds` is what earlier nights took.
     """
 
@@ -38,7 +38,7 @@ class Estimate:
     Attributes:
         captures: How long each of its captures takes.
         seconds: How long all take if nothing has to be repeated.
-        most: How long with every second sitting and every repeat.
+        most: How long with every second session and every repeat.
         budget: When the night is stopped.
         assumptions: What the numbers presume, a sentence each.
     """
@@ -55,7 +55,7 @@ def estimate(plan: NightPlan, measured: Mapping[str, float] | None = None) -> Es
 
     Args:
         plan: The night's plan.
-        measured: Seconds that captures took in earlier nights, by name, with one sitting.
+        measured: Seconds that captures took in earlier nights, by name, with one session.
     """
     known = measured or {}
     captures = tuple(_timed(one, plan.retries, known.get(one.name)) for one in plan.captures)
@@ -73,11 +73,11 @@ def _timed(capture: Capture, retries: int, measured: float | None) -> Timed:
     turns = _TURNS if capture.reference else _TURNS_ALONE
     pair = sides * START + turns * capture.turn
     planned = capture.pairs * pair + capture.traced * sides * (capture.time_limit + TRACE)
-    sitting = planned if measured is None else measured
+    session = planned if measured is None else measured
     decides = bool(capture.fail_on) or any(one.gate for one in capture.metrics)
-    sittings = 2 if decides else 1
-    most = sittings * (sitting + retries * pair)
-    return Timed(capture.name, sitting, most, learned=measured is not None)
+    sessions = 2 if decides else 1
+    most = sessions * (session + retries * pair)
+    return Timed(capture.name, session, most, learned=measured is not None)
 
 
 def _assumptions(plan: NightPlan, captures: tuple[Timed, ...]) -> list[str]:

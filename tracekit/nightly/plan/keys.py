@@ -1,11 +1,12 @@
 """Which keys each table of a plan has, what each takes, and what a file gives."""
 
+import logging
 import math
 import re
 import shlex
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -15,6 +16,8 @@ from tracekit.nightly.plan.document import Route
 from tracekit.nightly.plan.mistakes import Mistakes, UnfitError
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
 from tracekit.workload import plan
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -295,6 +298,7 @@ class Keys:
         kinds: What each field takes.
         tables: Fields that are tables of their own, or arrays of them.
         names: What a field is called in the file, where it is not its own name with dashes.
+        renamed: Keys of earlier versions, and what they are called now.
     """
 
     noun: type[Any]
@@ -302,6 +306,7 @@ class Keys:
     kinds: Mapping[str, Kind]
     tables: tuple[str, ...] = ()
     names: Mapping[str, str] | None = None
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def name(self, field: str) -> str:
         """Return the key of a field."""
@@ -335,7 +340,7 @@ STATE = Keys(
     StateLimits,
     "[nightly.machine-state]",
     {
-        "canary": off_or(number(0, 10)),
+        "calibration": off_or(number(0, 10)),
         "clock": off_or(number(0, 1)),
         "load": off_or(number(0, 1)),
         "memory_free": off_or(size()),
@@ -344,6 +349,7 @@ STATE = Keys(
         "gpu_others": off_or(number(0, 1)),
         "low_power": FLAG,
     },
+    renamed={"canary": "calibration"},
 )
 CAPTURE = Keys(
     Capture,
@@ -430,7 +436,10 @@ def fields(given: Given, keys: Keys, mistakes: Mistakes) -> Table:
     """Return what a table gives by field; keys that it does not have are mistakes."""
     known = keys.fields
     found: Table = {}
-    for key, one in entries(given, mistakes).items():
+    for name, one in entries(given, mistakes).items():
+        key = keys.renamed.get(name, name)
+        if key != name:
+            log.warning("The key %s of %s is called %s now.", name, keys.title, key)
         if key in known:
             found[known[key]] = one
         else:
@@ -441,10 +450,10 @@ def fields(given: Given, keys: Keys, mistakes: Mistakes) -> Table:
 def read(table: Table, keys: Keys, mistakes: Mistakes) -> dict[str, Any]:
     """Read the values that are no tables; what is not fit is a mistake, and left out."""
     found: dict[str, Any] = {}
-    for field, kind in keys.kinds.items():
-        if field in table:
+    for name, kind in keys.kinds.items():
+        if name in table:
             try:
-                found[field] = kind.read(table[field].value)
+                found[name] = kind.read(table[name].value)
             except UnfitError as error:
-                mistakes.unfit(table[field].route, error)
+                mistakes.unfit(table[name].route, error)
     return found

@@ -26,7 +26,7 @@ class ReferenceKind(StrEnum):
 
 @dataclass(frozen=True)
 class Reference:
-    """What a capture is measured against, in the same sitting.
+    """What a capture is measured against, in the same session.
 
     Attributes:
         workload: Another workload, where it is not the candidate's.
@@ -89,7 +89,7 @@ class Capture:
         workloads: A folder with workloads of one's own, beside those that tracekit ships.
         parameters: Values of the workload's parameters.
         reference: What it is measured against; without one it is followed over nights only.
-        pairs: How many pairs of processes a sitting has, candidate and reference.
+        pairs: How many pairs of processes a session has, candidate and reference.
         turn: Seconds of one turn; a pair has four, a-b-b-a or b-a-a-b.
         together: Whether both processes of a pair live at once, and take turns; else one runs
             after the other, as two that do not fit into memory must.
@@ -143,7 +143,7 @@ class NightPlan:
         budget: Seconds after which the night is stopped, and kept as partial.
         machine: What the history calls this machine; without one a name made of what it is.
         state: What a machine must be like for a pair to count.
-        retries: How many contaminated pairs of a sitting are measured again, at most.
+        retries: How many rejected pairs of a session are measured again, at most.
         digest: A digest of all that decides what is measured; a plan of another digest starts
             other series where its work differs.
     """
@@ -172,9 +172,13 @@ def digested(plan: NightPlan) -> NightPlan:
     the same digest.
     """
     folder = plan.file.parent
+    state = msgspec.to_builtins(plan.state)
+    state["canary"] = state.pop(
+        "calibration"
+    )  # as it was called: digests of earlier nights hold it
     measured = {
         "captures": [_measured(one, folder) for one in plan.captures],
-        "state": plan.state,
+        "state": state,
         "retries": plan.retries,
     }
     return replace(plan, digest=digest_of(measured, _LENGTH))

@@ -28,7 +28,7 @@ parameters = { batch = 16 }
 # checks = [["python", "-m", "pytest", "-q", "tests/parity"]]
 # fail-on = ["pipeline-churn"]
 
-# What it is measured against, in the same sitting: a revision, another interpreter, or other work.
+# What it is measured against, in the same session: a revision, another interpreter, or other work.
 [nightly.capture.reference]
 revision = "main"          # better a tag that stays
 # setup = ["uv", "sync"]   # makes the environment of the revision's worktree

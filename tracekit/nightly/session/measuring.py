@@ -28,7 +28,7 @@ from tracekit.nightly.session.values import quantities_of, require_steps, values
 from tracekit.nightly.session.variants import CodeVariant
 from tracekit.workload import Calibrate, Prepare, RunSteps, StepTimes
 
-MORE_IS_WORSE = frozenset({"canary", "load", "gpu_others", "thermal_pressure", "low_power"})
+MORE_IS_WORSE = frozenset({"calibration", "load", "gpu_others", "thermal_pressure", "low_power"})
 """Readings of which the greatest counts; of all others, such as a clock, the least does."""
 
 

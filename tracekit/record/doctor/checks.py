@@ -418,7 +418,7 @@ def _place_for_runs(at: Surroundings) -> Fact:
     return ok(f"{there}{later}")
 
 
-_FIXED_WORK = "canary"  # a night does that of its own, so it is no matter of the machine
+_FIXED_WORK = "calibration"  # a night does that of its own, so it is no matter of the machine
 _MONITOR = "macmon tells a GPU's clock without root: `brew install macmon`."
 
 

@@ -146,11 +146,13 @@ def test_each_turn_of_each_side_is_a_row() -> None:
 
 
 def test_what_was_read_goes_before_why_it_was_not() -> None:
-    state = replace(pair_of().before, readings={"load": 0.5}, absences={"load": "x", "canary": "y"})
+    state = replace(
+        pair_of().before, readings={"load": 0.5}, absences={"load": "x", "calibration": "y"}
+    )
     pairs = [replace(pair_of(), before=state, after=None)]
     rows = state_rows(entry_of(pairs=pairs))
     found = [tuple(row[name] for name in ("moment", "name", "value", "absence")) for row in rows]
-    assert found == [("before", "load", 0.5, ""), ("before", "canary", None, "y")]
+    assert found == [("before", "load", 0.5, ""), ("before", "calibration", None, "y")]
 
 
 def test_a_judgement_has_what_was_measured_beside_what_was_judged() -> None:
