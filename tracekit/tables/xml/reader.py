@@ -38,37 +38,6 @@ _BATCH = 1 << 13
 _PLACE = re.compile(r"/run\[(\d+)\].*/table\[(\d+)\]")
 
 
-class ExactReader:
-    """A reader of any valid export, and of a damaged one up to the damage."""
-
-    def __init__(self, path: Path, toc: Toc | None = None) -> None:
-        """Take the file, and the table of contents that names tables without a header."""
-        self._document = _Document(path, {} if toc is None else _names(toc))
-
-    def pieces(self) -> Iterator[Node]:
-        """Yield the tables of the file in pieces of some rows; raise InputError as `read_nodes`."""
-        return self._document.pieces()
-
-    def symbols(self) -> Symbols:
-        """Return the stacks that the pieces have named so far."""
-        return self._document.definitions.stacks.symbols()
-
-
-def read_nodes(path: Path, toc: Toc | None = None) -> list[Node]:
-    """Read every table of an export, in the order in which they stand in the file.
-
-    Args:
-        path: What `xctrace export --xpath` wrote.
-        toc: The table of contents of the same trace; it names the tables without a header.
-
-    Raises:
-        InputError: The file cannot be opened, is no export of tables, or is hostile. Damage
-            after the first header is no error: the last node's `damage` tells of it.
-    """
-    pieces = ExactReader(path, toc).pieces()
-    return [joined(list(table)) for _, table in groupby(pieces, attrgetter("number"))]
-
-
 class _Table:
     """One table while it is read."""
 
@@ -152,11 +121,15 @@ def _cells(column: ExportColumn, values: Sequence[Value], foreign: frozenset[str
     return ColumnCells(column, texts, foreign, pids, texts_of([tid for _, tid in ids]))
 
 
-class _Document:
-    def __init__(self, path: Path, names: dict[tuple[int, int], str]) -> None:
-        self.definitions = Definitions()
+class ExactReader:
+    """A reader of any valid export, and of a damaged one up to the damage."""
+
+    def __init__(self, path: Path, toc: Toc | None = None) -> None:
+        """Take the file, and the table of contents that names tables without a header."""
+        self._definitions = Definitions()
         self._path = path
-        self._names = names
+        runs = () if toc is None else toc.runs
+        self._names = {(run.number, one.index): one.schema for run in runs for one in run.tables}
         self._headers: dict[str, Header] = {}
         self._last = ""
         self._tables = 0
@@ -164,8 +137,15 @@ class _Document:
         self._table: _Table | None = None
         self._held: Node | None = None
 
+    def symbols(self) -> Symbols:
+        """Return the stacks that the pieces have named so far."""
+        return self._definitions.stacks.symbols()
+
     def pieces(self) -> Iterator[Node]:
-        """Yield each piece when the next one is there: damage may still belong to it."""
+        """Yield the tables of the file in pieces of some rows; raise InputError as `read_nodes`.
+
+        A piece comes when the next one is there: damage may still belong to it.
+        """
         try:
             for batch in batches(self._path):
                 for piece in self._take(batch):
@@ -263,7 +243,22 @@ class _Document:
         if self._tables == _MOST_TABLES:
             raise MalformedError(f"there are more than {_MOST_TABLES} tables")
         self._tables += 1
-        return _Table(header, self._xpath, self._tables, self.definitions)
+        return _Table(header, self._xpath, self._tables, self._definitions)
+
+
+def read_nodes(path: Path, toc: Toc | None = None) -> list[Node]:
+    """Read every table of an export, in the order in which they stand in the file.
+
+    Args:
+        path: What `xctrace export --xpath` wrote.
+        toc: The table of contents of the same trace; it names the tables without a header.
+
+    Raises:
+        InputError: The file cannot be opened, is no export of tables, or is hostile. Damage
+            after the first header is no error: the last node's `damage` tells of it.
+    """
+    pieces = ExactReader(path, toc).pieces()
+    return [joined(list(table)) for _, table in groupby(pieces, attrgetter("number"))]
 
 
 def _header(schema: Element) -> Header:
@@ -282,7 +277,3 @@ def _header(schema: Element) -> Header:
     if not name or not columns or not all(c.mnemonic and c.engineering_type for c in columns):
         raise MalformedError(f"the header of the table {name!r} is not complete")
     return Header(name, columns)
-
-
-def _names(toc: Toc) -> dict[tuple[int, int], str]:
-    return {(run.number, table.index): table.schema for run in toc.runs for table in run.tables}
