@@ -1,6 +1,6 @@
 """One run into one of the formats that other programs read."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,30 +11,21 @@ from tracekit.base import Recording, TracekitError, UsageError, replacing, writi
 from tracekit.interop.chrome import write_chrome
 from tracekit.interop.perfetto import write_perfetto
 from tracekit.interop.speedscope import write_speedscope
-from tracekit.interop.tracks import Redact, tracks
+from tracekit.interop.tracks import Redact, Track, tracks
 from tracekit.tables import Tables, write_table
-
-
-@dataclass(frozen=True)
-class Source:
-    """What is converted: a run's tables, what was found in it, and how its texts are redacted."""
-
-    name: str
-    tables: Tables
-    findings: tuple[Finding, ...]
-    redact: Redact
 
 
 @dataclass(frozen=True)
 class Format:
     """A format: the end of its files' names, what reads it, and what writes it.
 
-    `write` is None where each table becomes a file of its own.
+    `write` takes tracks that are redacted; it is None where each table becomes a file of its own,
+    and for stacks, which are no tracks.
     """
 
     suffix: str
     meaning: str
-    write: Callable[[Source, BinaryIO], None] | None = None
+    write: Callable[[Sequence[Track], BinaryIO], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -45,24 +36,13 @@ class Written:
     unreadable: Mapping[str, str]
 
 
-def _perfetto(source: Source, file: BinaryIO) -> None:
-    shown = [one.redacted(source.redact) for one in tracks(source.tables, source.findings)]
-    write_perfetto(shown, file)
-
-
-def _chrome(source: Source, file: BinaryIO) -> None:
-    shown = [one.redacted(source.redact) for one in tracks(source.tables, source.findings)]
-    write_chrome(shown, file)
-
-
-def _speedscope(source: Source, file: BinaryIO) -> None:
-    write_speedscope(source.tables, source.name, source.redact, file)
-
-
+_STACKS = "speedscope"
 FORMATS: Mapping[str, Format] = {
-    "perfetto": Format(".pftrace", "tracks, levels and flows, for ui.perfetto.dev", _perfetto),
-    "chrome": Format(".trace.json", "the same as JSON, for chrome://tracing and others", _chrome),
-    "speedscope": Format(".speedscope.json", "stacks of threads, for speedscope.app", _speedscope),
+    "perfetto": Format(".pftrace", "tracks, levels and flows, for ui.perfetto.dev", write_perfetto),
+    "chrome": Format(
+        ".trace.json", "the same as JSON, for chrome://tracing and others", write_chrome
+    ),
+    _STACKS: Format(".speedscope.json", "stacks of threads, for speedscope.app"),
     "parquet": Format(".parquet", "every table as a file, with its dtypes"),
     "csv": Format(".csv", "every table as a file, as text"),
     "feather": Format(".feather", "every table as a file, for Arrow"),
@@ -99,7 +79,7 @@ def convert_run(
         raise UsageError(f"There is no format {to!r}.", hint=f"There are: {', '.join(FORMATS)}.")
     form = FORMATS[to]
     name = recording.folder.resolve().name
-    if form.write is None:
+    if form.write is None and to != _STACKS:
         folder = output or recording.folder / "convert" / to
         if folder.exists() and not folder.is_dir():
             raise UsageError(
@@ -113,7 +93,10 @@ def convert_run(
     with suppress(TracekitError):
         findings = load(recording.result_file).findings
     with _claimed([path], recording, output, force=force), replacing(path) as file:
-        form.write(Source(name, tables, findings, redact), file)
+        if form.write is None:
+            write_speedscope(tables, name, redact, file)
+        else:
+            form.write([track.redacted(redact) for track in tracks(tables, findings)], file)
     return Written((path,), {})
 
 

@@ -7,7 +7,7 @@ which words stands in `bundle/cells/wording.py`. Layout: docs/explanation/trace-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from uuid import UUID
 
 from tracekit.tables.bundle.bundle import BundleRun
@@ -99,23 +99,10 @@ FMT: dict[str, Callable[[int], str]] = {
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9-]*", re.ASCII)
 
 
-class Types:
-    """What is known of each type, asked for once."""
-
-    def __init__(self, required: Requirements) -> None:
-        """Take what the bundle says of its types."""
-        self._required = required
-        self._known: dict[str, EngineeringType] = {}
-
-    def of(self, type_id: str) -> EngineeringType:
-        """Return what is known of a type; of one whose tag can be no element's, nothing."""
-        known = self._known.get(type_id)
-        if known is None:
-            known = engineering_type(type_id, self._required)
-            if not _TAG.fullmatch(known.tag):
-                known = replace(known, encoding=Encoding.UNKNOWN)
-            self._known[type_id] = known
-        return known
+def writable_type(type_id: str, required: Requirements) -> EngineeringType:
+    """Return what is known of a type; of one whose tag can be no element's, nothing."""
+    known = engineering_type(type_id, required)
+    return known if _TAG.fullmatch(known.tag) else replace(known, encoding=Encoding.UNKNOWN)
 
 
 _DEEPEST = 8
@@ -147,7 +134,7 @@ class Meanings:
         self.moment = 0
         self._arrays = Members(run.arrays)
         self._typed = Members(run.typed_arrays)
-        self.type = Types(run.required).of
+        self.type = cache(partial(writable_type, required=run.required))
         self._worded = lru_cache(_KEPT)(self.words)
         self._depth = 0
         self._by_encoding: dict[Encoding, Callable[[EngineeringType, int], Meaning | Value]] = {
