@@ -61,7 +61,7 @@ from tracekit.tables import (
     own,
     read_toc,
 )
-from tracekit.workload import Plan, Workload, check, kept_unless_misused, new_folder, require_place
+from tracekit.workload import Plan, Workload, check, claimed, kept_unless_misused, require_place
 
 NEEDED, ALL = "needed", "all"
 _LABELS = "object_labels"
@@ -83,7 +83,7 @@ def record(plan: Plan, progress: Progress = quiet, *, xml: Xml = "unchecked") ->
     provenance = _provenance(plan, recorder)
     plan, notes = advised(plan, provenance.capabilities)
     provenance = replace(provenance, warnings=(*provenance.warnings, *notes))
-    recording = new_folder(plan, provenance)
+    recording = claimed(plan.output, plan.name, provenance)
     with kept_unless_misused(recording), stage(recording, "record"):
         request = request_for(plan, recording, recorder)
         recorded = observe(recorder, request, recording, progress, plan.telemetry)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.base.recording import Provenance, Recording
-from tracekit.workload.plan import Plan, check, claim, new_folder, seconds
+from tracekit.base.recording import Provenance
+from tracekit.workload.plan import Plan, check, claimed, seconds
 
 
 @pytest.mark.parametrize(
@@ -45,38 +45,38 @@ def test_a_run_is_named_after_what_is_recorded() -> None:
 
 def test_a_folder_with_something_in_it_is_never_taken(tmp_path: Path) -> None:
     (tmp_path / "old.txt").write_text("mine")
-    with pytest.raises(UsageError, match="not an empty folder"):
-        claim(tmp_path, "paged", Provenance())
+    with pytest.raises(UsageError, match="is a run|not an empty folder"):
+        claimed(tmp_path, "paged", Provenance())
     assert (tmp_path / "old.txt").read_text() == "mine"
 
 
 def test_an_empty_folder_and_a_new_one_are_taken(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert claim(empty, "paged", Provenance()) == empty
-    assert claim(tmp_path / "a" / "b", "paged", Provenance()).is_dir()
+    assert claimed(empty, "paged", Provenance()).folder == empty
+    assert claimed(tmp_path / "a" / "b", "paged", Provenance()).folder.is_dir()
 
 
 def test_without_a_folder_each_run_gets_a_new_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    made = {claim(None, "paged", Provenance()) for _ in range(3)}
+    made = {claimed(None, "paged", Provenance()).folder for _ in range(3)}
     assert len(made) == 3
     assert all(one.parts[:2] == ("bench", "traces") and one.is_dir() for one in made)
 
 
 def test_of_two_who_want_one_folder_at_once_only_one_gets_it(tmp_path: Path) -> None:
-    claim(tmp_path / "run", "paged", Provenance())
-    with pytest.raises(UsageError, match="not an empty folder"):
-        claim(tmp_path / "run", "paged", Provenance())
+    claimed(tmp_path / "run", "paged", Provenance())
+    with pytest.raises(UsageError, match="is a run|not an empty folder"):
+        claimed(tmp_path / "run", "paged", Provenance())
 
 
 def test_a_claim_is_whole_from_its_first_moment(tmp_path: Path) -> None:
     """Nobody ever sees an empty `recording.json`, nor is what a killed claim left in the way."""
     given = Provenance(created="2026-11-20T02:30:00.000+00:00", recorder="host")
     (tmp_path / ".recording.json.unfinished-0a1b2c3d").write_bytes(b"{")
-    recording = Recording(claim(tmp_path, "paged", given))
+    recording = claimed(tmp_path, "paged", given)
     assert recording.provenance() == given
     assert sorted(one.name for one in tmp_path.iterdir()) == [
         ".recording.json.unfinished-0a1b2c3d",
@@ -92,9 +92,9 @@ def test_a_file_system_without_links_can_be_claimed_once(
 
     monkeypatch.setattr(os, "link", refuse)
     given = Provenance(recorder="host")
-    assert Recording(claim(tmp_path / "run", "paged", given)).provenance() == given
-    with pytest.raises(UsageError, match="not an empty folder"):
-        claim(tmp_path / "run", "paged", given)
+    assert claimed(tmp_path / "run", "paged", given).provenance() == given
+    with pytest.raises(UsageError, match="is a run|not an empty folder"):
+        claimed(tmp_path / "run", "paged", given)
 
 
 def test_a_folder_that_is_gone_is_no_place_to_record_from(
@@ -105,17 +105,17 @@ def test_a_folder_that_is_gone_is_no_place_to_record_from(
     monkeypatch.chdir(gone)
     gone.rmdir()
     with pytest.raises(UsageError, match="is gone"):
-        new_folder(Plan(command=("ls",), output=tmp_path / "run"), Provenance())
+        claimed(tmp_path / "run", "ls", Provenance())
     assert not (tmp_path / "run").exists()
 
 
 def test_a_name_that_is_too_long_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="File name too long"):
-        claim(tmp_path / ("x" * 300), "paged", Provenance())
+        claimed(tmp_path / ("x" * 300), "paged", Provenance())
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     with pytest.raises(UsageError, match="cannot be made"):
-        claim(file / "run", "paged", Provenance())
+        claimed(file / "run", "paged", Provenance())

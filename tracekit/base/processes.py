@@ -1,9 +1,8 @@
 """Processes: which one a number means, and children of ours: started, signalled, stopped.
 
-A process is distinguished from a later one with its number by when it began, in ticks of the clock
-that counts from boot. A time of day cannot tell: Linux knows the time of boot in whole seconds
-only, so that a process may seem to have begun up to a second too early, and all such times move
-when somebody sets the clock.
+A later process of the same number began later, in ticks of the clock that counts from boot. A time
+of day cannot show that: Linux knows the time of boot in whole seconds only, so that a process may
+seem to have begun up to a second too early, and all such times move when somebody sets the clock.
 """
 
 import logging

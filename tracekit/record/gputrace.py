@@ -2,7 +2,6 @@
 
 import platform
 import signal
-import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -26,16 +25,16 @@ from tracekit.machine import describe, git_commit
 from tracekit.record.recorder import Progress, quiet
 from tracekit.record.recorders import GPUTRACE
 from tracekit.record.xctrace.attached_worker import end_in_words
-from tracekit.record.xctrace.command import not_started, own_environment
+from tracekit.record.xctrace.command import not_started, own_environment, run
 from tracekit.workload import (
     Plan,
     Spec,
     WorkloadReport,
     check,
+    claimed,
     command,
-    discard,
     fold,
-    new_folder,
+    kept_unless_misused,
     require_place,
     unclosed,
 )
@@ -52,27 +51,12 @@ class Timeouts:
 
 
 TIMEOUTS = Timeouts()
-
-
 _PROBE = "import mlx.core as mx; print('metal' if mx.metal.is_available() else 'none')"
 
 
 def require_metal(timeouts: Timeouts = TIMEOUTS) -> None:
     """Raise ToolError unless MLX finds Metal here; asked in a process of its own."""
-    argv = (sys.executable, "-P", "-c", _PROBE)
-    try:
-        asked = subprocess.run(
-            argv,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=timeouts.probe,
-            stdin=subprocess.DEVNULL,
-        )
-    except OSError as error:
-        raise not_started(argv, error) from error
-    except subprocess.TimeoutExpired:
-        raise ToolError(f"MLX did not answer within {timeouts.probe:g} s.") from None
+    asked = run((sys.executable, "-P", "-c", _PROBE), timeouts.probe)
     if asked.returncode != 0:
         last = asked.stderr.strip().rpartition("\n")[2]
         raise ToolError(f"MLX cannot be loaded, so nothing can be captured: {last}")
@@ -153,13 +137,9 @@ def capture_gpu(plan: Plan, progress: Progress = quiet, timeouts: Timeouts = TIM
     require_place(plan)
     progress("looking for Metal")
     require_metal(timeouts)
-    recording = new_folder(plan, _provenance(plan))
-    try:
-        with stage(recording, "record"):
-            _capture(plan, recording, progress, timeouts)
-    except UsageError:
-        discard(recording)
-        raise
+    recording = claimed(plan.output, plan.name, _provenance(plan))
+    with kept_unless_misused(recording), stage(recording, "record"):
+        _capture(plan, recording, progress, timeouts)
     return recording
 
 

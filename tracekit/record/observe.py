@@ -29,10 +29,6 @@ START_UP = 30.0
 WAKE_UP = 2.0
 # How long a worker that is ready waits for its recorder: for all its tries, and all their time.
 _GO_TIMEOUT = 3600.0
-_NOT_ON_HOST = (
-    "--method {method} was not followed: the host recorder starts its workload itself, and marks "
-    "the warm-up apart."
-)
 
 
 def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> Request:
@@ -65,9 +61,10 @@ def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> Request
 
 def unheeded(plan: Plan, recorder: Recorder) -> tuple[str, ...]:
     """Return, in words, what of a plan has no meaning for the recorder."""
-    if recorder.name == "host" and plan.workload is not None and plan.method != "auto":
-        return (_NOT_ON_HOST.format(method=plan.method),)
-    return ()
+    if recorder.name != "host" or plan.workload is None or plan.method == "auto":
+        return ()
+    why = "the host recorder starts its workload itself, and marks the warm-up apart"
+    return (f"--method {plan.method} was not followed: {why}.",)
 
 
 def _worker(spec: Spec, recording: Recording) -> Launch:
@@ -96,16 +93,11 @@ def observe(
 def beside(
     wanted: str, file: Path, time_limit: float, machine: Machine | None = None
 ) -> Generator[Beside]:
-    """Read a monitor while the block runs; append its gauges to `file`, a journal.
+    """Read the monitor `wanted` while the block runs; append its gauges to `file`, a journal.
 
     Whatever becomes of the monitor, the block is not disturbed. A gauge has the time at which it
-    was read; what a program prints is of the time since its sample before.
-
-    Args:
-        wanted: One of `tracekit.machine.monitors.MONITORS`.
-        file: The journal to append to; it is made where there is something to write.
-        time_limit: Seconds that the recording may last, start-up and saving not counted.
-        machine: What decides which monitors can be read; this machine by default.
+    was read; what a program prints is of the time since its sample before. `time_limit` is the
+    recording's, in seconds; `machine` decides which monitors can be read, by default this one.
     """
     journal: Journal | None = None
 

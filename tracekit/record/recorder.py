@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from tracekit.base import Overhead, Process, Recording
 
-# Told in a few words what goes on; the command line shows it, a script ignores it.
+# Called with a few words on what goes on; the command line shows it, a script ignores it.
 Progress = Callable[[str], None]
 
 

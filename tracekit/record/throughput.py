@@ -71,7 +71,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _names(tests: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Name each test; those of one name are told apart by the settings in which they differ."""
+    """Name each test; those of one name are distinguished by the settings in which they differ."""
     plain = [_name(test) for test in tests]
     names: list[str] = []
     for name, test in zip(plain, tests, strict=True):

@@ -50,7 +50,6 @@ from .plan import check as check
 from .plan import claimed as claimed
 from .plan import discard as discard
 from .plan import kept_unless_misused as kept_unless_misused
-from .plan import new_folder as new_folder
 from .plan import require_place as require_place
 from .plan import seconds as seconds
 from .worker.spec import Spec as Spec

@@ -107,11 +107,24 @@ def require_place(plan: Plan) -> None:
 def claimed(
     output: Path | None, name: str, provenance: Provenance, inputs: Iterable[Path] = ()
 ) -> Recording:
-    """Make a folder for a run, apart from its inputs; raise UsageError as `claim` does."""
+    """Make a folder for a run, with its `recording.json`: `output`, or a new one in bench/traces.
+
+    Raises:
+        UsageError: `output` is taken, is among the inputs, or cannot be made.
+        RecordingError: The disk is full.
+    """
     if output is not None:
         require_apart([output], inputs)
-    lent = output is not None and output.is_dir()
-    return Recording(claim(output, name, provenance), lent)
+        lent = output.is_dir()
+        if not _claimed(output, provenance):
+            raise _taken(output)
+        return Recording(output, lent)
+    stem = f"{datetime.now().astimezone():%Y-%m-%dT%H-%M-%S}-{name}"
+    for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
+        folder = TRACES / f"{stem}{suffix}"
+        if _claimed(folder, provenance):
+            return Recording(folder)
+    raise UsageError(f"There are too many runs named {stem} in {TRACES}.")
 
 
 def discard(recording: Recording) -> None:
@@ -124,22 +137,6 @@ def discard(recording: Recording) -> None:
                 one.unlink()
         if not recording.lent:
             recording.folder.rmdir()
-
-
-def new_folder(plan: Plan, provenance: Provenance) -> Recording:
-    """Make the run's folder: `--output`, or a new one under bench/traces; never an old one."""
-    require_place(plan)
-    return claimed(plan.output, plan.name, provenance)
-
-
-def claim(output: Path | None, name: str, provenance: Provenance) -> Path:
-    """Make a folder for a run, with its `recording.json`; raise UsageError if `output` is taken."""
-    if output is None:
-        stem = f"{datetime.now().astimezone():%Y-%m-%dT%H-%M-%S}-{name}"
-        return _claim_new(TRACES, stem, provenance)
-    if not _claimed(output, provenance):
-        raise _taken(output)
-    return output
 
 
 @contextmanager
@@ -157,14 +154,6 @@ def _taken(output: Path) -> UsageError:
         f"{output} exists and is not an empty folder.",
         hint="Name a new folder: a recording never goes over another one.",
     )
-
-
-def _claim_new(parent: Path, name: str, provenance: Provenance) -> Path:
-    for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
-        folder = parent / f"{name}{suffix}"
-        if _claimed(folder, provenance):
-            return folder
-    raise UsageError(f"There are too many runs named {name} in {parent}.")
 
 
 def _is_free(folder: Path) -> bool:

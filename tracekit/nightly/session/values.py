@@ -14,7 +14,7 @@ from tracekit.nightly.history.night import Pair, Values
 from tracekit.workload import Finished, StepTimes
 
 ENOUGH = 100
-"""Steps of a turn from which its 99th percentile is told."""
+"""Steps of a turn from which its 99th percentile is reported."""
 STEP_TIME = "step_p50"
 _SECOND = 1e9
 
@@ -23,7 +23,7 @@ def values_of(turns: Sequence[StepTimes], finished: Finished) -> Values:
     """Return the value of each metric in each turn, and what the workload measured itself.
 
     Metrics mean what they mean in `tracekit.analysis.metrics`: of steps of several variants,
-    which are compared, no step's time is told. A result of the workload's own has one value; one
+    which are compared, no step time is given. A result of the workload's own has one value; one
     that is called like a metric is left out.
     """
     found: dict[str, list[float]] = {}

@@ -29,32 +29,31 @@ def no_counters(why: str) -> str:
 
 
 def counter_warnings(
-    selection: Selection, run: TocRun, told: Sequence[str] = ()
+    selection: Selection, run: TocRun, given: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Say so if no counter set was recorded, unless it was `told` already.
+    """Say so if no counter set was recorded, unless it is `given` already.
 
     Where nobody asked for counters, a template that may have a set of its own is named.
     """
     if counter_set(run):
         return ()
     if selection.counters:
-        return without_repeats((no_counters("the recording names no counter set"),), told)
+        return without_repeats((no_counters("the recording names no counter set"),), given)
     if selection.own_counters is None:
         name = selection.template
         return (f"No GPU counters were recorded: the template {name} switches no set of them on.",)
     return ()
 
 
-def without_repeats(warnings: Sequence[str], told: Sequence[str] = ()) -> tuple[str, ...]:
+def without_repeats(warnings: Sequence[str], given: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the warnings; that there are no counters is said once, for its first reason."""
-    said = any(one.startswith(NO_COUNTERS) for one in told)
+    said = any(warning.startswith(NO_COUNTERS) for warning in given)
     kept: list[str] = []
-    for one in warnings:
-        if one.startswith(NO_COUNTERS):
-            if said:
-                continue
-            said = True
-        kept.append(one)
+    for warning in warnings:
+        repeats = warning.startswith(NO_COUNTERS)
+        if not (repeats and said):
+            kept.append(warning)
+        said = said or repeats
     return tuple(kept)
 
 
@@ -130,8 +129,8 @@ def export(
             _export_one(tool, recording, run, table, account)
     if account.tried and len(account.errors) == account.tried:
         raise account.errors[0]
-    told = (*absent, *map(str, account.errors), *lacking(run, account.filled, account.empty))
-    return without_repeats(told)
+    warnings = (*absent, *map(str, account.errors), *lacking(run, account.filled, account.empty))
+    return without_repeats(warnings)
 
 
 def _export_one(

@@ -127,17 +127,17 @@ def judge(
 
 def warnings(ended: Ended) -> tuple[str, ...]:
     """Return what a user must know: warnings of xctrace, and what we had to do."""
-    told = [_warning(issue.text) for issue in ended.account.issues if issue.severity == "Warning"]
+    found = [_warning(issue.text) for issue in ended.account.issues if issue.severity == "Warning"]
     if ended.account.foreign:
-        told.append(
+        found.append(
             "xctrace did not speak English, so its progress was read by the order of its lines."
         )
     asked = ended.interrupted or ended.finished or ended.halted
     unasked = ended.signals[1:] if asked else ended.signals
     if unasked and not ended.killed:
         names = ", ".join(number.name for number in unasked)
-        told.append(f"xctrace did not stop in time and was stopped with {names}.")
-    return tuple(told)
+        found.append(f"xctrace did not stop in time and was stopped with {names}.")
+    return tuple(found)
 
 
 def nothing_came(ended: Ended, argv: tuple[str, ...], why: str, also: str = "") -> ToolError:
@@ -211,8 +211,8 @@ def _target_failed(ended: Ended, run: TocRun, report: WorkloadReport | None) -> 
     if report is not None and report.complete and report.state == "done":
         return ""
     how = f" ({end})" if end else ""
-    told = f" {report.error}" if report is not None and report.error else ""
-    return f"The recorded program failed{how}; the trace up to then is kept.{told}"
+    said = f" {report.error}" if report is not None and report.error else ""
+    return f"The recorded program failed{how}; the trace up to then is kept.{said}"
 
 
 def _attached_failed(ended: Ended, report: WorkloadReport | None) -> str:

@@ -36,7 +36,7 @@ from tracekit.record.xctrace.tool import Xctrace
 from tracekit.tables import TocRun, read_toc
 from tracekit.workload import WorkloadReport, fold
 
-# Which processes have GPU intervals in a bundle; None where that cannot be told without an export.
+# Which processes have GPU intervals in a bundle; None where only an export says so.
 Named = Callable[[Path, TocRun], frozenset[int] | None]
 
 

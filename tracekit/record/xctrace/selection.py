@@ -85,7 +85,7 @@ def _only_template(templates: Sequence[str]) -> str:
 
 
 def _own_counters(template: str) -> bool | None:
-    """Tell whether a template switches counters on; None where that cannot be told beforehand."""
+    """Say whether a template switches counters on; None where that is not known beforehand."""
     if template == METAL_SYSTEM_TRACE:
         return False
     if not _is_file(template):

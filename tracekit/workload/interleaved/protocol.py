@@ -6,7 +6,7 @@ after its standard input is closed. Times are nanoseconds of the system-wide mon
 limits are seconds. History of the protocol:
 
     1   first
-    2   turn is steps, canary is calibration
+    2   steps and calibration have these names
 """
 
 from dataclasses import dataclass, field
