@@ -8,7 +8,10 @@ import pytest
 
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Provenance
-from tracekit.workload.plan import Plan, check, claimed, seconds
+from tracekit.workload.plan import Plan, check, claimed, require_place, seconds
+
+
+TAKEN = r"is a run|not an empty folder"
 
 
 @pytest.mark.parametrize(
@@ -45,7 +48,7 @@ def test_a_run_is_named_after_what_is_recorded() -> None:
 
 def test_a_folder_with_something_in_it_is_never_taken(tmp_path: Path) -> None:
     (tmp_path / "old.txt").write_text("mine")
-    with pytest.raises(UsageError, match="is a run|not an empty folder"):
+    with pytest.raises(UsageError, match=TAKEN):
         claimed(tmp_path, "paged", Provenance())
     assert (tmp_path / "old.txt").read_text() == "mine"
 
@@ -68,7 +71,7 @@ def test_without_a_folder_each_run_gets_a_new_one(
 
 def test_of_two_who_want_one_folder_at_once_only_one_gets_it(tmp_path: Path) -> None:
     claimed(tmp_path / "run", "paged", Provenance())
-    with pytest.raises(UsageError, match="is a run|not an empty folder"):
+    with pytest.raises(UsageError, match=TAKEN):
         claimed(tmp_path / "run", "paged", Provenance())
 
 
@@ -93,7 +96,7 @@ def test_a_file_system_without_links_can_be_claimed_once(
     monkeypatch.setattr(os, "link", refuse)
     given = Provenance(recorder="host")
     assert claimed(tmp_path / "run", "paged", given).provenance() == given
-    with pytest.raises(UsageError, match="is a run|not an empty folder"):
+    with pytest.raises(UsageError, match=TAKEN):
         claimed(tmp_path / "run", "paged", given)
 
 
@@ -105,7 +108,7 @@ def test_a_folder_that_is_gone_is_no_place_to_record_from(
     monkeypatch.chdir(gone)
     gone.rmdir()
     with pytest.raises(UsageError, match="is gone"):
-        claimed(tmp_path / "run", "ls", Provenance())
+        require_place(Plan(command=("ls",), output=tmp_path / "run"))
     assert not (tmp_path / "run").exists()
 
 
