@@ -10,7 +10,6 @@ from tracekit.base.errors import UsageError
 from tracekit.base.recording import Provenance
 from tracekit.workload.plan import Plan, check, claimed, require_place, seconds
 
-
 TAKEN = r"is a run|not an empty folder"
 
 

@@ -99,7 +99,7 @@ def require_place(plan: Plan) -> None:
             "The folder you stand in is gone.", hint="Go to one that exists, and try again."
         ) from None
     if plan.output is not None:
-        require_apart([plan.output])
+        _require_apart(plan.output)
         if not _is_free(plan.output):
             raise _taken(plan.output)
 
@@ -114,7 +114,7 @@ def claimed(
         RecordingError: The disk is full.
     """
     if output is not None:
-        require_apart([output], inputs)
+        _require_apart(output, inputs)
         lent = output.is_dir()
         if not _claimed(output, provenance):
             raise _taken(output)
@@ -125,6 +125,13 @@ def claimed(
         if _claimed(folder, provenance):
             return Recording(folder)
     raise UsageError(f"There are too many runs named {stem} in {TRACES}.")
+
+
+def _require_apart(output: Path, inputs: Iterable[Path] = ()) -> None:
+    try:
+        require_apart([output], inputs)
+    except OSError as error:
+        raise _unusable(output, error) from error
 
 
 def discard(recording: Recording) -> None:
