@@ -29,6 +29,10 @@ class Window:
         """Nanoseconds between start and end."""
         return max(0, self.end - self.start)
 
+    def rows(self, frame: pd.DataFrame, at: str = "start") -> pd.DataFrame:
+        """Return the rows of a table that begin in the window, by the column `at`."""
+        return frame[(frame[at] >= self.start) & (frame[at] < self.end)]
+
 
 def spans(frame: pd.DataFrame) -> tuple[Times, Times]:
     """Return the starts and ends of a table's rows; a row without duration has no length."""
@@ -101,6 +105,12 @@ def gaps(starts: Times, ends: Times, begin: int, end: int) -> tuple[Times, Times
     right = np.concatenate((starts, np.array([end], np.int64)))
     real = right > left
     return left[real], right[real]
+
+
+def idle_before(starts: Times, ends: Times) -> Times:
+    """Return for how long nothing ran right before each interval; they are ordered by start."""
+    before = np.maximum.accumulate(np.concatenate((starts[:1], ends[:-1])))
+    return np.maximum(starts - before, 0)
 
 
 def intersection(

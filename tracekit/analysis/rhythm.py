@@ -150,8 +150,6 @@ LONGER_WORK = "the device worked longer for the target"
 WITHOUT_WORK = "the device had nothing of the target to do"
 COMPILED = "shaders were compiled"
 
-_Piece = tuple[str, Times, Times]
-
 
 def happenings(  # noqa: PLR0917  a derived table's sources are its parameters
     gpu_intervals: pd.DataFrame | None,
@@ -170,15 +168,15 @@ def happenings(  # noqa: PLR0917  a derived table's sources are its parameters
         _compiles(compiler_activity, spans),
         _others(gpu_intervals),
         _memory(driver_events),
-        _states(thermal_states, "thermal state"),
-        _states(gpu_performance_states, "performance state"),
+        _each(thermal_states, "state", "the thermal state was {}"),
+        _each(gpu_performance_states, "state", "the performance state was {}"),
         _annotated(spans),
         _device(gpu_intervals),
     )
     frames = [
         pd.DataFrame({"start": starts, "duration": ends - starts, "what": what, "rank": rank})
         for rank, kind in enumerate(kinds)
-        for what, starts, ends in kind
+        for what, (starts, ends) in kind
         if starts.size
     ]
     columns = {"start": "int64", "duration": "int64", "what": "object", "rank": "int64"}
@@ -187,47 +185,48 @@ def happenings(  # noqa: PLR0917  a derived table's sources are its parameters
     return pd.concat(frames, ignore_index=True)
 
 
-def _compiles(activity: pd.DataFrame | None, annotations: pd.DataFrame | None) -> Iterator[_Piece]:
+_Pieces = Iterator[tuple[str, tuple[Times, Times]]]
+
+
+def _compiles(activity: pd.DataFrame | None, annotations: pd.DataFrame | None) -> _Pieces:
     rows = [] if activity is None else [activity[activity["target"]]]
     if annotations is not None:
         rows.append(annotations[annotations["name"] == COMPILE])
     if rows:
-        yield COMPILED, *_joined(pd.concat([one[["start", "duration"]] for one in rows]))
+        yield COMPILED, _joined(pd.concat([one[["start", "duration"]] for one in rows]))
 
 
-def _others(intervals: pd.DataFrame | None) -> Iterator[_Piece]:
+def _others(intervals: pd.DataFrame | None) -> _Pieces:
     if intervals is not None:
-        yield "other processes used the GPU", *_joined(intervals[~intervals["target"]])
+        yield "other processes used the GPU", _joined(intervals[~intervals["target"]])
 
 
-def _memory(events: pd.DataFrame | None) -> Iterator[_Piece]:
+def _memory(events: pd.DataFrame | None) -> _Pieces:
     if events is not None:
         wired = events[events["target"] & (events["event"] == WIRE)]
-        yield "the driver wired memory", *_joined(wired)
+        yield "the driver wired memory", _joined(wired)
 
 
-def _states(states: pd.DataFrame | None, what: str) -> Iterator[_Piece]:
-    if states is not None:
-        for state, rows in states.groupby("state", sort=True):
-            yield f"the {what} was {state}", *_joined(rows)
+def _each(frame: pd.DataFrame | None, column: str, words: str) -> _Pieces:
+    """Yield the rows of each value of a column apart."""
+    if frame is not None:
+        for value, rows in frame.groupby(column, sort=True):
+            yield words.format(value), _joined(rows)
 
 
-def _annotated(annotations: pd.DataFrame | None) -> Iterator[_Piece]:
+def _annotated(annotations: pd.DataFrame | None) -> _Pieces:
     if annotations is not None:
-        for name, rows in annotations[
-            ~annotations["name"].isin([COMPILE, IDLE, REFERENCE])
-        ].groupby("name", sort=True):
-            yield f"the workload was in its span “{name}”", *_joined(rows)
+        own = annotations[~annotations["name"].isin([COMPILE, IDLE, REFERENCE])]
+        yield from _each(own, "name", "the workload was in its span “{}”")
 
 
-def _device(intervals: pd.DataFrame | None) -> Iterator[_Piece]:
+def _device(intervals: pd.DataFrame | None) -> _Pieces:
     if intervals is None or not intervals["target"].any():
         return
     starts, ends = _joined(intervals[intervals["target"]])
     if starts.size:
-        idle = gaps(starts, ends, int(starts[0]), int(ends[-1]))
-        yield WITHOUT_WORK, *idle
-        yield LONGER_WORK, starts, ends
+        yield WITHOUT_WORK, gaps(starts, ends, int(starts[0]), int(ends[-1]))
+        yield LONGER_WORK, (starts, ends)
 
 
 def _joined(rows: pd.DataFrame) -> tuple[Times, Times]:

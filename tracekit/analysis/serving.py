@@ -8,7 +8,6 @@ import math
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -173,7 +172,7 @@ def parts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Mapping[str, Part]:
 
 
 def _part(ticks: pd.DataFrame, window: Window) -> Part:
-    inside: Any = ticks[(ticks["start"] >= window.start) & (ticks["start"] < window.end)]
+    inside = window.rows(ticks)
     tokens = inside["tokens"].fillna(0).to_numpy(dtype=np.float64)
     durations = inside["duration"].to_numpy(dtype=np.float64)
     real = durations > 0

@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.idle.gaps import SHORTEST
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, clip, gaps, spans
+from tracekit.analysis.intervals import (
+    IntervalSet,
+    Times,
+    Window,
+    busy,
+    clip,
+    gaps,
+    idle_before,
+    spans,
+)
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.scope import of_target, steady_steps, steady_tokens
 from tracekit.base import count
@@ -72,17 +81,15 @@ def launches(own: pd.DataFrame, window: Window) -> Launches:
     Raises:
         Unavailable: There is none.
     """
-    own = own[["start", "duration", "command_buffer"]]
-    own = own[(own["start"] >= window.start) & (own["start"] < window.end)]
+    own = window.rows(own[["start", "duration", "command_buffer"]])
     if own.empty:
         raise Unavailable(f"no work of the target starts in {window.name}.")
     own = own.sort_values("start", kind="stable")
     starts, ends = spans(own)
-    before = np.maximum.accumulate(np.concatenate((starts[:1], ends[:-1])))
     codes, names = pd.factorize(own["command_buffer"])
     opens = np.zeros(len(own), bool)
     opens[_firsts(codes)] = True
-    return Launches(starts, ends, np.maximum(starts - before, 0), opens, len(names))
+    return Launches(starts, ends, idle_before(starts, ends), opens, len(names))
 
 
 def _firsts(codes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -32,8 +32,7 @@ def allocations(resource_allocations: pd.DataFrame, window: Window) -> pd.DataFr
     if not own.empty and not known.any():
         words = ", ".join(sorted(set(own["event"].fillna("no name").astype(str))))
         raise Unavailable(f"which events of resources are allocations is not known: {words}.")
-    inside = (own["time"] >= window.start) & (own["time"] < window.end)
-    return own[known & inside]
+    return window.rows(own[known], "time")
 
 
 def wiring(driver_events: pd.DataFrame, window: Window) -> tuple[Times, Times]:
@@ -45,19 +44,9 @@ def wiring(driver_events: pd.DataFrame, window: Window) -> tuple[Times, Times]:
 _SERVICE = "compiler"  # in the name of a process that compiles for others
 
 
-def activity_inside(activity: pd.DataFrame, window: Window) -> pd.DataFrame:
-    """Return what the shader compiler began in the window, for whomever."""
-    return activity[(activity["start"] >= window.start) & (activity["start"] < window.end)]
-
-
 def of_the_service(activity: pd.DataFrame) -> pd.DataFrame:
     """Return what the compiler did under its own name: for whom, the trace does not say."""
     return activity[activity["process"].fillna("").str.contains(_SERVICE, case=False)]
-
-
-def first_used_inside(made: pd.DataFrame, window: Window) -> pd.DataFrame:
-    """Return the pipelines that the workload first used in the window, by its own count."""
-    return made[(made["time"] >= window.start) & (made["time"] < window.end)]
 
 
 def counted(

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Times, Window, spans
+from tracekit.analysis.intervals import Times, Window, idle_before, spans
 from tracekit.analysis.scope import of_target, on_gpu
 
 UNLABELLED = "unlabelled"
@@ -143,8 +143,7 @@ def named_work(
     own = of_target(on_gpu(gpu_intervals), targets)
     if shader_runs is not None and shader_runs["target"].any():
         own = shader_runs[shader_runs["target"]].assign(label=lambda runs: runs["name"])
-    own = own[["start", "duration", "label"]]
-    own = own[(own["start"] >= window.start) & (own["start"] < window.end)]
+    own = window.rows(own[["start", "duration", "label"]])
     if own.empty:
         raise Unavailable(f"no work of the target starts in {window.name}.")
     own = own.sort_values("start", kind="stable")
@@ -152,18 +151,14 @@ def named_work(
     if all(_DEFAULT.match(name.lower()) for name in names):
         raise Unavailable(f"the labels of the target's work do not name kernels. {_HOW_TO_GET}")
     starts, ends = spans(own)
-    return NamedWork(starts, ends, _launches(starts, ends), codes.to_numpy(np.int64), names)
+    idle = idle_before(starts, ends)
+    launches = np.where(idle <= LONGEST_LAUNCH, idle, 0)
+    return NamedWork(starts, ends, launches, codes.to_numpy(np.int64), names)
 
 
 def _is(name: str, chore: Chore) -> bool:
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
     return bool(chore.value.search(words)) and not _KERNEL.search(words)
-
-
-def _launches(starts: Times, ends: Times) -> Times:
-    before = np.maximum.accumulate(np.concatenate((starts[:1], ends[:-1])))
-    idle = np.maximum(starts - before, 0)
-    return np.where(idle <= LONGEST_LAUNCH, idle, 0)
 
 
 _OURS = "custom_kernel_"

@@ -19,7 +19,7 @@ from tracekit.analysis.scope import (
     steady_tokens,
     window_of_target,
 )
-from tracekit.analysis.upkeep import activity_inside, counted, first_used_inside, of_the_service
+from tracekit.analysis.upkeep import counted, of_the_service
 
 
 @metric("ns")
@@ -153,10 +153,10 @@ def steady_compiles(
             "did the workload count its pipelines."
         )
     window = window_of_target(gpu_intervals, targets, phases)
-    used = 0 if known is None else len(first_used_inside(known, window))
+    used = 0 if known is None else len(window.rows(known, "time"))
     if compiler_activity is None:
         return used
-    inside = activity_inside(compiler_activity, window)
+    inside = window.rows(compiler_activity)
     service = of_the_service(inside)
     if known is None and len(service) and own_rows(compiler_activity).empty:
         raise Unavailable(
@@ -216,8 +216,7 @@ def encoders_per_token(
     window = window_of_target(on_gpu(gpu_intervals), targets, phases)
     own = of_target(encoders, targets)
     require_seen(steady_steps(steps), own)
-    begun = own["start"]
-    inside = int(((begun >= window.start) & (begun < window.end)).sum())
+    inside = len(window.rows(own))
     if inside == 0:
         raise Unavailable(f"no encoder of the target begins in {window.name}.")
     return inside / steady_tokens(steps)

@@ -74,9 +74,7 @@ def memory_peak(process_samples: pd.DataFrame) -> int:
 
 def _steady(samples: pd.DataFrame, phases: pd.DataFrame | None) -> pd.DataFrame:
     window = marked_window(phases)
-    if window is None:
-        return samples
-    return samples[(samples["time"] >= window.start) & (samples["time"] < window.end)]
+    return samples if window is None else window.rows(samples, "time")
 
 
 _STEADY = "steady"

@@ -12,7 +12,7 @@ from tracekit.analysis.intervals import Times, Window, busy, clip, marked_window
 from tracekit.analysis.intervals import spans as ranges
 from tracekit.analysis.rule import Evidence, Finding, Severity, finding, longest
 from tracekit.analysis.scope import window_of_target
-from tracekit.analysis.upkeep import activity_inside, counted, first_used_inside, of_the_service
+from tracekit.analysis.upkeep import counted, of_the_service
 from tracekit.analysis.work_names import reasons
 from tracekit.base import duration
 from tracekit.workload import COMPILE
@@ -101,7 +101,7 @@ def _as_one(first: Finding, found: Sequence[Finding], cost: int | None) -> Findi
 def _compiled(activity: pd.DataFrame | None, window: Window, limit: int) -> Iterator[Finding]:
     if activity is None:
         return
-    inside = activity_inside(activity, window).sort_values("start", kind="stable")
+    inside = window.rows(activity).sort_values("start", kind="stable")
     own = inside[inside["target"]]
     service = of_the_service(inside)
     if len(own) > limit:
@@ -132,7 +132,7 @@ def _first_used(
 ) -> Iterator[Finding]:
     if made is None:
         return
-    late = first_used_inside(made, window)
+    late = window.rows(made, "time")
     if len(late) <= limit:
         return
     before = list(made.loc[made["time"] < window.start, "name"].astype(str))
@@ -176,7 +176,7 @@ def _new_shaders(shaders: pd.DataFrame | None, phases: pd.DataFrame | None) -> p
     first = own.groupby("name", sort=False)["time"].min().reset_index()
     if not (first["time"] < window.start).any():
         return first.iloc[:0]
-    return first[(first["time"] >= window.start) & (first["time"] < window.end)]
+    return window.rows(first, "time")
 
 
 def _listed(names: Sequence[str], before: Sequence[str]) -> str:
