@@ -82,7 +82,7 @@ def _round_marks(low: Decimal, high: Decimal) -> tuple[float, ...]:
                 wasted = (low - marks[0] + marks[-1] - high) / (high - low)
                 score = Decimal(10) ** wasted + penalty + max(0, len(marks) - _BEST_MARKS)
                 found.append((score, len(marks), marks))
-    *_, marks = min(found, key=lambda one: one[:2])
+    *_, marks = min(found, key=lambda candidate: candidate[:2])
     return tuple(map(float, marks))
 
 
@@ -116,7 +116,12 @@ def logarithmic(title: str, low: float, high: float, words: Words) -> Axis:
     marks = [factor * 10.0**decade for decade in decades for factor in within]
     end = 10.0**last
     return Axis(
-        title, 10.0**first, end, tuple(one for one in marks if one <= end), words, logarithmic=True
+        title,
+        10.0**first,
+        end,
+        tuple(mark for mark in marks if mark <= end),
+        words,
+        logarithmic=True,
     )
 
 

@@ -22,7 +22,9 @@ def read(text: str) -> dict[str, Schema]:
         ValueError: An entry is not of that form; it says which.
     """
     document = tomllib.loads(text)
-    common = {one.name: one for one in map(_column, document["common"].strip().splitlines())}
+    common = {
+        column.name: column for column in map(_column, document["common"].strip().splitlines())
+    }
     schemas: dict[str, Schema] = {}
     for name, entry in document["tables"].items():
         try:
@@ -44,7 +46,7 @@ def _schema(
     return Schema(
         name=name,
         meaning=entry["meaning"],
-        sources=tuple(_source(**one) for one in entry.get("sources", ())),
+        sources=tuple(_source(**source) for source in entry.get("sources", ())),
         columns=tuple(_columns(entry["columns"], common, so_far)),
         join=join and getattr(derived, join),
         joined_first=entry.get("joined_first", False),
@@ -69,7 +71,8 @@ def _columns(
             continue
         for name in map(str.strip, line.split(",")):
             if name.startswith("*"):
-                yield from (one for one in so_far[name[1:]].columns if one.kind is not Kind.CLOCK)
+                columns = so_far[name[1:]].columns
+                yield from (column for column in columns if column.kind is not Kind.CLOCK)
             elif name in common:
                 yield common[name]
             else:

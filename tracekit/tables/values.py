@@ -44,10 +44,13 @@ def texts_of(texts: Sequence[str | None]) -> pa.ChunkedArray:
         InputError: They are too much to hold even so.
     """
     longest = max(map(len, filter(None, texts)), default=0)
-    if longest <= LONG or sum(len(one) for one in texts if one and len(one) > LONG) <= AT_ONCE:
+    if (
+        longest <= LONG
+        or sum(size for size in map(len, filter(None, texts)) if size > LONG) <= AT_ONCE
+    ):
         return pa.chunked_array([texts], pa.string())
     numbers: dict[str, int] = {}
-    codes = [None if one is None else numbers.setdefault(one, len(numbers)) for one in texts]
+    codes = [text if text is None else numbers.setdefault(text, len(numbers)) for text in texts]
     if sum(map(len, numbers)) > MOST_PLAIN:
         raise refused("The export")
     coded = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(numbers))
@@ -56,7 +59,7 @@ def texts_of(texts: Sequence[str | None]) -> pa.ChunkedArray:
 
 def long_bytes(cells: pa.ChunkedArray) -> int:
     """Count the bytes of all cells with long texts, as often as they are repeated."""
-    return sum(int(_sizes(one).sum()) for one in cells.chunks if _may_be_long(one))
+    return sum(int(_sizes(chunk).sum()) for chunk in cells.chunks if _may_be_long(chunk))
 
 
 def refused(table: str) -> InputError:
@@ -76,10 +79,10 @@ def portions(table: pa.Table) -> Iterator[pa.Table]:
     sizes = np.zeros(table.num_rows, np.int64)
     for column in table.columns:
         first = 0
-        for one in column.chunks if _has_texts(column.type) else ():
-            if _may_be_long(one):
-                sizes[first : first + len(one)] += _sizes(one)
-            first += len(one)
+        for chunk in column.chunks if _has_texts(column.type) else ():
+            if _may_be_long(chunk):
+                sizes[first : first + len(chunk)] += _sizes(chunk)
+            first += len(chunk)
     ends = np.cumsum(sizes)
     first = 0
     while first < table.num_rows:
@@ -91,7 +94,7 @@ def portions(table: pa.Table) -> Iterator[pa.Table]:
 
 def shared(cells: pa.ChunkedArray) -> pd.Series:
     """Return texts that are numbered as a column of pandas whose cells share them."""
-    parts = [_objects(one) for one in cells.chunks]
+    parts = [_objects(chunk) for chunk in cells.chunks]
     found = np.concatenate([np.empty(0, object), *parts])
     return pd.Series(pd.array(found, dtype=pd.StringDtype("python")))
 
@@ -170,7 +173,7 @@ def _engineering_types() -> tuple[TypeFacts, ...]:
 
 
 ENGINEERING_TYPES = _engineering_types()
-FORMS: dict[str, Form] = {one.tag: Form(one.form) for one in ENGINEERING_TYPES if one.form}
+FORMS: dict[str, Form] = {facts.tag: Form(facts.form) for facts in ENGINEERING_TYPES if facts.form}
 
 
 class Text(StrEnum):
@@ -220,7 +223,7 @@ class TextEvidence:
     def _integer(self, *types: pa.DataType) -> pa.DataType | None:
         if Text.INTEGER in self._broken:
             return None
-        return next((one for one in types if one not in self._too_narrow), None)
+        return next((kind for kind in types if kind not in self._too_narrow), None)
 
     def _inferred(self) -> pa.DataType:
         if not self.known:

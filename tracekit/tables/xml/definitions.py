@@ -76,7 +76,7 @@ class Stacks:
         while addresses and addresses[-1] == 0:
             addresses.pop()
         known = self._addresses
-        return self.add([-1 - known.setdefault(one, len(known)) for one in addresses])
+        return self.add([-1 - known.setdefault(address, len(known)) for address in addresses])
 
     def sizes(self) -> tuple[int, int, int]:
         """Return how many frames, stacks and addresses there are, for `cut`."""
@@ -227,7 +227,7 @@ class Definitions:
         if not addresses:
             return None
         return self.stacks.add_addresses(
-            [one for text in addresses for one in (text or "").split()]
+            [word for text in addresses for word in (text or "").split()]
         )
 
 

@@ -129,7 +129,9 @@ class ExactReader:
         self._definitions = Definitions()
         self._path = path
         runs = () if toc is None else toc.runs
-        self._names = {(run.number, one.index): one.schema for run in runs for one in run.tables}
+        self._names = {
+            (run.number, table.index): table.schema for run in runs for table in run.tables
+        }
         self._headers: dict[str, Header] = {}
         self._last = ""
         self._tables = 0
