@@ -267,8 +267,8 @@ COMMON = 'common = "start | time | start | when it began"\n'
     ("entry", "said"),
     [
         ('meaning = "m"', "things: 'columns' is missing"),
-        ('meening = "m"\ncolumns = "start"', "things: there is no key meening"),
-        ('meaning = "m"\ncolumns = "strat"', "things: 'strat' is no common column"),
+        ('sense = "m"\ncolumns = "start"', "things: there is no key sense"),
+        ('meaning = "m"\ncolumns = "begin"', "things: 'begin' is no common column"),
         ('meaning = "m"\ncolumns = "n | integer | n"', "things: not a name, a kind, a mnemonic"),
         ('meaning = "m"\ncolumns = "n | int | n | n"', "things: 'int' is not a valid Kind"),
         ('meaning = "m"\ncolumns = "n | text | n | n | odd"', "things: 'odd' is said of the col"),
