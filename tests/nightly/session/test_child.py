@@ -14,6 +14,7 @@ from tracekit.nightly.session.child import RemoteWorkload
 from tracekit.nightly.session.program import Bounds, BudgetSpentError, Timeouts
 from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.workload.interleaved.protocol import (
+    PROTOCOL,
     Answer,
     Calibrate,
     Calibrated,
@@ -67,7 +68,7 @@ def test_answers_come_in_order(pretend: Pretend) -> None:
     finished = Finished()
     child = pretend(
         saying(
-            Answer(hello=Hello(1, "0.1.0")),
+            Answer(hello=Hello(PROTOCOL, "0.1.0")),
             Answer(ready=ready),
             Answer(steps=turned),
             Answer(calibration=Calibrated(77, 5)),
@@ -76,7 +77,7 @@ def test_answers_come_in_order(pretend: Pretend) -> None:
         ),
         timeouts=PATIENT,
     )
-    assert child.greet(Path("python")) == child.hello == Hello(1, "0.1.0")
+    assert child.greet(Path("python")) == child.hello == Hello(PROTOCOL, "0.1.0")
     assert child.prepare(Prepare("naps")) == child.ready == ready
     assert child.run_steps(RunSteps(1.0)) == turned
     assert child.calibrate(Calibrate()) == 77
@@ -85,7 +86,7 @@ def test_answers_come_in_order(pretend: Pretend) -> None:
 
 
 def test_an_answer_in_pieces_is_one(pretend: Pretend) -> None:
-    words = line_of(Answer(hello=Hello(1, "0.1.0")))
+    words = line_of(Answer(hello=Hello(PROTOCOL, "0.1.0")))
     first, second = words[:9], words[9:]
     script = (
         f"import sys, time; out = sys.stdout.buffer; out.write({first!r}); out.flush(); "

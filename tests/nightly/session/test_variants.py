@@ -130,7 +130,7 @@ def test_another_protocol_is_named(ready: Callable[..., Any], tmp_path: Path) ->
     python.chmod(0o755)
     with pytest.raises(ToolError) as caught, ready(reference=Reference(python=python)):
         pytest.fail("it was prepared")
-    assert "has tracekit 9.0, which takes turns by protocol 99; this one does by protocol 1" in (
+    assert "has tracekit 9.0, which takes turns by protocol 99; this one does by protocol 2" in (
         caught.value.message
     )
 
