@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> int:
     stop.on_signals()
     try:
         if len(arguments) != 1:
-            raise UsageError("A worker takes one argument: its specification, a file.")
+            raise UsageError("A worker takes one argument: the file that tells it what to do.")
         spec = Spec.load(Path(arguments[0]))
         account = Account(spec.journal, spec.report)
     except TracekitError as error:

@@ -94,7 +94,7 @@ class Spec:
         try:
             return msgspec.json.decode(path.read_bytes(), type=cls, dec_hook=_build)
         except (OSError, msgspec.MsgspecError) as error:
-            raise InputError(f"{path} is no specification of a worker: {error}.") from error
+            raise InputError(f"{path} does not tell a worker what to do: {error}.") from error
 
 
 def command(spec_file: Path) -> tuple[str, ...]:
