@@ -132,7 +132,7 @@ def known_chips() -> tuple[str, ...]:
 def spelled(name: str) -> str:
     """Return a chip's name as the system has it, where case, spaces or "Apple" alone differ."""
     wanted = " ".join(name.casefold().removeprefix("apple").split())
-    return next((one for one in known_chips() if one.casefold() == f"apple {wanted}"), name)
+    return next((known for known in known_chips() if known.casefold() == f"apple {wanted}"), name)
 
 
 def chip(name: str, cores: int | None = None) -> Chip:

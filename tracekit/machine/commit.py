@@ -37,18 +37,18 @@ def is_dirty(status: str) -> bool:
 
     Plans, recordings, nights and reports are left out: to write them changes nothing that is run.
     """
-    entries = [one for one in status.split("\0") if one]
-    untracked = [PurePosixPath(one[3:]) for one in entries if one.startswith("?? ")]
+    entries = [entry for entry in status.split("\0") if entry]
+    untracked = [PurePosixPath(entry[3:]) for entry in entries if entry.startswith("?? ")]
     if len(untracked) < len(entries):
         return True
-    runs = {one.parent for one in untracked if one.name in _DOCUMENTS} - {PurePosixPath()}
-    return not all(_is_output(one, runs) for one in untracked)
+    runs = {file.parent for file in untracked if file.name in _DOCUMENTS} - {PurePosixPath()}
+    return not all(_is_output(file, runs) for file in untracked)
 
 
 def _is_output(file: PurePosixPath, runs: AbstractSet[PurePosixPath]) -> bool:
     """Tell whether an untracked file is hidden, or one that tracekit wrote or reads."""
     return (
-        any(one.startswith(".") or one.endswith(_BUNDLES) for one in file.parts)
+        any(part.startswith(".") or part.endswith(_BUNDLES) for part in file.parts)
         or not runs.isdisjoint(file.parents)
         or _REPORT.fullmatch(file.name) is not None
     )

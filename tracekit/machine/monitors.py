@@ -104,7 +104,7 @@ class _Sample:
         """Remark that a field is not there, and what stands in its place that is called alike."""
         parent, _, name = path.rpartition("/")
         siblings: Any = self.at(parent)
-        names = [str(one) for one in siblings] if isinstance(siblings, Mapping) else []
+        names = [str(sibling) for sibling in siblings] if isinstance(siblings, Mapping) else []
         if name in names:
             self.remark(f"the field {path} holds no number.")
             return
@@ -147,7 +147,7 @@ def _hottest() -> float | None:
         return None
     sensors = psutil.sensors_temperatures()
     for name in _CPU_SENSORS:
-        degrees = [one.current for one in sensors.get(name, ()) if one.current]
+        degrees = [sensor.current for sensor in sensors.get(name, ()) if sensor.current]
         if degrees:
             return float(max(degrees))
     return None
@@ -168,10 +168,10 @@ _KNOWN = {
 
 def read_ioreg(text: str) -> Taken:
     """Read the statistics of the accelerators; of several, the busiest one's."""
-    found = [dict(_ENTRY.findall(one)) for one in _STATISTICS.findall(text)]
+    found = [dict(_ENTRY.findall(statistics)) for statistics in _STATISTICS.findall(text)]
     if not found:
         return _nothing(IOREG, "no accelerator has PerformanceStatistics.")
-    statistics = max(found, key=lambda one: int(one.get("Device Utilization %", -1)))
+    statistics = max(found, key=lambda entry: int(entry.get("Device Utilization %", -1)))
     readings = tuple(
         Reading(name, int(statistics[key]) * factor, unit)
         for key, (name, unit, factor) in _KNOWN.items()

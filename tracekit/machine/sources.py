@@ -61,7 +61,7 @@ def read(printed: bytes, at: float) -> Clients:
     if not isinstance(found, list):
         return Clients(at, why="ioreg prints no list of entries.")
     entries: Sequence[Any] = found
-    by_entry = dict(one for one in map(_client, entries) if one is not None)
+    by_entry = dict(client for client in map(_client, entries) if client is not None)
     if by_entry:
         return Clients(at, by_entry)
     seen = f"none of {len(entries)} entries names" if entries else "there are no entries that name"
@@ -78,9 +78,9 @@ def others(earlier: Clients, later: Clients, ours: Collection[int]) -> Known:
     if why or elapsed <= 0:
         return absent(why or "no time passed between two looks.", "gpu_others")
     taken = sum(
-        max(0, one.had - _before(earlier, entry, one))
-        for entry, one in later.by_entry.items()
-        if one.pid not in ours
+        max(0, client.had - _before(earlier, entry, client))
+        for entry, client in later.by_entry.items()
+        if client.pid not in ours
     )
     return Known({"gpu_others": taken / elapsed})
 
@@ -106,8 +106,8 @@ def _had(usage: Any) -> int | None:
     if not isinstance(usage, list):
         return None
     total = 0
-    for one in usage:
-        match one:
+    for use in usage:
+        match use:
             case {"accumulatedGPUTime": int(nanoseconds)}:
                 total += nanoseconds
             case _:

@@ -68,7 +68,7 @@ def measure_bandwidth(
     threads = threads or _usable_cores()
     cache = last_cache()
     elements = max(threads, (size or _large(cache)) // (_COUNTED * 8))
-    result, added, scaled = (np.full(elements, one) for one in (0.0, 1.0, 2.0))
+    result, added, scaled = (np.full(elements, value) for value in (0.0, 1.0, 2.0))
     bounds = np.linspace(0, elements, threads + 1).astype(int)
     parts = [slice(first, last) for first, last in pairwise(bounds)]
 

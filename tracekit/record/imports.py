@@ -87,7 +87,7 @@ def name_of(bundle: Path) -> str:
 
 
 def _called_so(folder: Path) -> Iterator[Path]:
-    return (one for one in folder.iterdir() if SUFFIX in one.name.lower())
+    return (path for path in folder.iterdir() if SUFFIX in path.name.lower())
 
 
 def _is_recording(path: Path) -> bool:
@@ -123,7 +123,7 @@ def recordings_of(files: Sequence[Path]) -> list[ExportFiles]:
 
 def _owner(table: Path, tocs: Sequence[Path]) -> Path:
     named = [toc for toc in tocs if _key(toc) in table.stem and toc.parent == table.parent]
-    best = [toc for toc in named if len(_key(toc)) == max(len(_key(one)) for one in named)]
+    best = [toc for toc in named if len(_key(toc)) == max(len(_key(other)) for other in named)]
     if len(best) != 1:
         raise InputError(
             f"It is not clear to which of {len(tocs)} TOCs {table} belongs.",
@@ -225,7 +225,7 @@ def run_and_targets(
         run, _ = meant(index(recording.exports), recording.exports, number)
     if run is not None and provenance.recorder == "import":
         targets = () if run.target is None else (run.target,)
-    return about if number is None else number, frozenset(one.pid for one in targets)
+    return about if number is None else number, frozenset(target.pid for target in targets)
 
 
 def _first_described(recording: Recording) -> int | None:
@@ -265,15 +265,15 @@ def processes(recording: Recording, run: int | None = None) -> tuple[Process, ..
     tables = Tables(recording.exports, frozenset(), recording.tables, Choice(run))
     named: dict[int, str] = {}
     for name in ("gpu_intervals", "encoders", "submissions", "driver_intervals"):
-        for one in _each(tables, name):
-            rows = one[["pid", "process"]].dropna().drop_duplicates()
+        for table in _each(tables, name):
+            rows = table[["pid", "process"]].dropna().drop_duplicates()
             named |= dict(zip(rows["pid"].astype(int), rows["process"].astype(str), strict=True))
     return tuple(Process(pid, name) for pid, name in sorted(named.items()))
 
 
 def _each(tables: Tables, name: str) -> Iterator[pd.DataFrame]:
     """Yield a table; where it is not clear which one is meant, each that may be."""
-    places = [one.place for one in tables.repeated(name)]
+    places = [table.place for table in tables.repeated(name)]
     if name in tables and not places:
         yield tables[name]
     for place in places:
@@ -281,10 +281,12 @@ def _each(tables: Tables, name: str) -> Iterator[pd.DataFrame]:
 
 
 def _chosen(target: str, seen: Sequence[Process]) -> Process:
-    by_pid = [one for one in seen if str(one.pid) == target]
-    found = by_pid or [one for one in seen if one.name == target]
+    by_pid = [process for process in seen if str(process.pid) == target]
+    found = by_pid or [process for process in seen if process.name == target]
     if len(found) != 1:
-        known = ", ".join(f"{one.name} ({one.pid})" for one in seen) or "no process at all"
+        known = (
+            ", ".join(f"{process.name} ({process.pid})" for process in seen) or "no process at all"
+        )
         raise UsageError(
             f"--target {target} names {len(found) or 'none'} of the processes in the tables.",
             hint=f"There are: {known}.",
@@ -413,7 +415,7 @@ def bring(
     """
     bundles, files = found(paths)
     exports = recordings_of(files) if files else []
-    names = [one.name for one in exports] + [name_of(bundle) for bundle in bundles]
+    names = [files.name for files in exports] + [name_of(bundle) for bundle in bundles]
     if not names:
         raise InputError(
             f"No export and no bundle in {', '.join(map(str, paths))}.", hint=_hint(paths)
@@ -429,7 +431,7 @@ def bring(
 
 
 def _hint(paths: Sequence[Path]) -> str:
-    renamed = [one for one in paths if (one / "corespace").is_dir()]
+    renamed = [path for path in paths if (path / "corespace").is_dir()]
     if renamed:
         return f"A bundle's folder ends with .trace: rename it, {renamed[0].name}.trace."
     return "An export is what `xctrace export` writes, with --toc or --xpath."

@@ -182,13 +182,13 @@ def _recordings(task: Task, folder: Path) -> Iterator[tuple[str, Recording]]:
         return
     files = sorted(place.glob("*.xml")) if place.is_dir() else [place]
     if source.form is not SourceForm.EXPORTS:
-        yield from (("", one) for one in _imported(task, [place], folder / "run"))
+        yield from (("", run) for run in _imported(task, [place], folder / "run"))
         return
     parts = recordings_of(files)
-    for number, one in enumerate(parts):
-        paths = [*([one.toc] if one.toc else []), *one.tables]
+    for number, part in enumerate(parts):
+        paths = [*([part.toc] if part.toc else []), *part.tables]
         for recording in _imported(task, paths, folder / f"run-{number}"):
-            yield one.name if len(parts) > 1 else "", recording
+            yield part.name if len(parts) > 1 else "", recording
 
 
 def _imported(task: Task, paths: list[Path], output: Path) -> list[Recording]:
@@ -215,7 +215,7 @@ def _still_holds(run: Recording) -> bool:
     if not run.result_file.exists() or not run.exports.is_dir():
         return False
     at = run.result_file.stat().st_mtime_ns
-    return all(one.stat().st_mtime_ns <= at for one in run.exports.glob("*.*"))
+    return all(file.stat().st_mtime_ns <= at for file in run.exports.glob("*.*"))
 
 
 def _result(task: Task, recording: Recording) -> Result:

@@ -203,7 +203,7 @@ def _unseen(
             f"Workers of {plan.scheduler} do not see {plan.output}, so they cannot keep tables.",
             hint="Leave --tables out, or name a folder on a disk that they share.",
         )
-    near = [Path(one.place.path) for one in sources if one.place.local]
+    near = [Path(source.place.path) for source in sources if source.place.local]
     if workers.see(near[:_LOOKED_AT]):
         return ()
     warning = (

@@ -67,13 +67,13 @@ _FIRST = (
 
 def spreads(rows: Sequence[BatchRow]) -> Iterator[Chart]:
     """Yield a chart of each number that differs, those that matter most first."""
-    differing = [(name, one) for name, one in _shared(rows) if len(_ends(name, one)) > 1]
-    yield from (_spread(name, one) for name, one in differing[:MOST_CHARTS])
+    differing = [(name, values) for name, values in _shared(rows) if len(_ends(name, values)) > 1]
+    yield from (_spread(name, values) for name, values in differing[:MOST_CHARTS])
 
 
 def alike(rows: Sequence[BatchRow]) -> tuple[str, ...]:
     """Return each number that is the same in all recordings that have it, in words."""
-    ends = ((name, _ends(name, one)) for name, one in _shared(rows))
+    ends = ((name, _ends(name, values)) for name, values in _shared(rows))
     return tuple(f"{heading(name)} {end}" for name, (end, *others) in ends if not others)
 
 
@@ -90,7 +90,7 @@ def _shared(rows: Sequence[BatchRow]) -> Iterator[tuple[str, list[float]]]:
 
 def _ends(name: str, values: Sequence[float]) -> tuple[str, ...]:
     """Return the least and the greatest in words; once, if these are the same."""
-    words = (quantity(one, _unit(name)) for one in (min(values), max(values)))
+    words = (quantity(value, _unit(name)) for value in (min(values), max(values)))
     return tuple(dict.fromkeys(words))
 
 
@@ -100,7 +100,7 @@ def _unit(name: str) -> str:
 
 def _spread(name: str, values: Sequence[float]) -> Chart:
     unit = _unit(name)
-    low, middle, high = (float(one) for one in np.quantile(values, (0.0, 0.5, 1.0)))
+    low, middle, high = (float(value) for value in np.quantile(values, (0.0, 0.5, 1.0)))
     counts, edges = np.histogram(values, _BINS, (low, high))
     said = f"half of them up to {quantity(middle, unit)}"
     summary = (
@@ -225,7 +225,7 @@ def _line(row: BatchRow) -> Line:
         lasted="" if row.duration is None else duration(row.duration * _NS_PER_S),
         numbers=tuple((name, quantity(row.metrics[name], METRICS[name].unit)) for name in known),
         said=tuple(finding.message for finding in row.findings[:1]),
-        rules=", ".join(dict.fromkeys(one.rule for one in row.findings[:_MOST_FINDINGS])),
+        rules=", ".join(dict.fromkeys(finding.rule for finding in row.findings[:_MOST_FINDINGS])),
     )
 
 
@@ -252,8 +252,8 @@ def _nameless(error: str, recording: str) -> str:
     """Return an error without the recording's path, and without the name of its bundle."""
     name = recording.rpartition("/")[2]
     names = (recording, name) if name.endswith(".trace") else (recording,)
-    for one in names:
-        error = error.replace(one, "…")
+    for text in names:
+        error = error.replace(text, "…")
     return error.removeprefix("…: ")
 
 
@@ -264,7 +264,7 @@ def _reasons(rows: Sequence[BatchRow]) -> Iterator[Reason]:
         if _failed(row):
             error = _nameless(row.error, row.recording)
             groups.setdefault((error, row.hint), []).append(row.recording)
-    often = sorted(groups.items(), key=lambda one: -len(one[1]))
+    often = sorted(groups.items(), key=lambda group: -len(group[1]))
     for (error, hint), names in often[:_MOST_REASONS]:
         yield Reason(error, hint, len(names), tuple(names[:_MOST_EXAMPLES]))
 

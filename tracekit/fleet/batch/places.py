@@ -57,7 +57,7 @@ def shown(words: str) -> str:
 def absolute(words: str) -> str:
     """Return a chain of URLs whose archive, if it is a file of this machine, is named in full."""
     first, *links = words.split(CHAIN)
-    rest = [one if scheme(one) else os.path.realpath(one) for one in links]
+    rest = [link if scheme(link) else os.path.realpath(link) for link in links]
     return CHAIN.join([first, *rest])
 
 
@@ -127,8 +127,10 @@ class Place:
         """
         said: Any = self._asked("ls", self.path, detail=True)
         own = self.path.rstrip("/")
-        found = [one for one in said if one["name"].rstrip("/") != own]
-        return [(self.child(one["name"]), one) for one in sorted(found, key=itemgetter("name"))]
+        found = [entry for entry in said if entry["name"].rstrip("/") != own]
+        return [
+            (self.child(entry["name"]), entry) for entry in sorted(found, key=itemgetter("name"))
+        ]
 
     def info(self) -> Said:
         """Return what the file system says of it; raise UsageError where there is nothing."""

@@ -113,7 +113,10 @@ def worded(row: BatchRow, say: Callable[[str], str]) -> BatchRow:
 
     Names of rules, metrics, tables and states stay as they are.
     """
-    found = (replace(one, message=say(one.message), advice=say(one.advice)) for one in row.findings)
+    found = (
+        replace(finding, message=say(finding.message), advice=say(finding.advice))
+        for finding in row.findings
+    )
     words = ("recording", "source", "error", "hint", "template", "instruments", "device", "target")
     said: dict[str, Any] = {name: say(getattr(row, name)) for name in words}
     return replace(row, **said, findings=tuple(found), warnings=tuple(map(say, row.warnings)))
@@ -122,7 +125,7 @@ def worded(row: BatchRow, say: Callable[[str], str]) -> BatchRow:
 def judged(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
     """Return the row with what the result says of the recording."""
     provenance = result.provenance
-    target = ", ".join(f"{one.name} ({one.pid})".strip() for one in provenance.targets)
+    target = ", ".join(f"{target.name} ({target.pid})".strip() for target in provenance.targets)
     said: dict[str, Any] = {
         "template": ", ".join(provenance.templates),
         "instruments": _instruments(recording) or _recorder(result),
@@ -132,7 +135,7 @@ def judged(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
         "duration": provenance.duration,
         "metrics": _known(result.metrics),
         "results": _known(result.results),
-        "findings": tuple(_found(one) for one in result.findings),
+        "findings": tuple(_found(finding) for finding in result.findings),
         "warnings": (*provenance.warnings, *_silence(result)),
     }
     return replace(row, **said)
@@ -140,27 +143,33 @@ def judged(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
 
 def as_table(rows: tuple[BatchRow, ...]) -> pa.Table:
     """Return rows as a table of Arrow."""
-    plain: list[dict[str, Any]] = [msgspec.to_builtins(one) for one in rows]
-    for one in plain:
-        one |= {name: list(one[name].items()) for name in ("metrics", "results")}
+    plain: list[dict[str, Any]] = [msgspec.to_builtins(row) for row in rows]
+    for row in plain:
+        row |= {name: list(row[name].items()) for name in ("metrics", "results")}
     return pa.Table.from_pylist(plain, schema=ROW_SCHEMA)
 
 
 def _known(measured: tuple[Measurement, ...]) -> dict[str, float]:
-    return {one.name: float(one.value) for one in measured if one.value is not None}
+    return {
+        measurement.name: float(measurement.value)
+        for measurement in measured
+        if measurement.value is not None
+    }
 
 
 def _silence(result: Result) -> tuple[str, ...]:
     """Say why there is no number at all, where that is so: why the device's time is not known."""
     busy = result.metric("gpu_busy")
-    if busy is None or any(one.value is not None for one in result.metrics):
+    if busy is None or any(metric.value is not None for metric in result.metrics):
         return ()
     return (f"No metric is available: {busy.reason}",)
 
 
-def _found(one: Finding) -> RowFinding:
-    saving = None if one.saving is None else one.saving / _NS_PER_MS
-    return RowFinding(one.rule, str(one.severity), one.message, one.advice, saving, one.within)
+def _found(finding: Finding) -> RowFinding:
+    saving = None if finding.saving is None else finding.saving / _NS_PER_MS
+    return RowFinding(
+        finding.rule, str(finding.severity), finding.message, finding.advice, saving, finding.within
+    )
 
 
 def _instruments(recording: Recording) -> str:
@@ -177,7 +186,7 @@ def _recorder(result: Result) -> str:
 def _device(machine: dict[str, Any]) -> str:
     model = machine.get("chip") or machine.get("model") or machine.get("processor")
     system = " ".join(str(machine[name]) for name in ("system", "release") if machine.get(name))
-    return ", ".join(str(one) for one in (model, system) if one)
+    return ", ".join(str(fact) for fact in (model, system) if fact)
 
 
 ALL, NONE = "all", "none"
@@ -190,7 +199,7 @@ def wanted_tables(words: str) -> tuple[str, ...]:
     Raises:
         UsageError: There is no such table.
     """
-    names = [one.strip() for one in words.split(",") if one.strip()]
+    names = [name.strip() for name in words.split(",") if name.strip()]
     for name in names:
         if name not in {ALL, NONE, *SCHEMAS}:
             near = difflib.get_close_matches(name, [ALL, NONE, *SCHEMAS])

@@ -53,10 +53,10 @@ class RecordingSource:
             return {self.place.base: self.place.info()}
         if self.form is SourceForm.RUN:
             direct = "exports/direct.json" in there
-            return {name: one for name, one in there.items() if _of_a_run(name, direct=direct)}
+            return {name: said for name, said in there.items() if _of_a_run(name, direct=direct)}
         if self.form is SourceForm.EXPORTS:
-            return {name: one for name, one in there.items() if _is_export(name)}
-        return {name: one for name, one in there.items() if _of_a_bundle(name)}
+            return {name: said for name, said in there.items() if _is_export(name)}
+        return {name: said for name, said in there.items() if _of_a_bundle(name)}
 
     def stamp(self, settings: str) -> str:
         """Return what changes when a file of it does, or what is asked of it.
@@ -111,7 +111,7 @@ def sources_of(words: Iterable[str]) -> list[RecordingSource]:
         InputError: A folder cannot be read, or nothing at all was found.
     """
     asked = list(words)
-    found = {one.key: one for each in asked for one in _of(each)}
+    found = {source.key: source for each in asked for source in _of(each)}
     if not found:
         raise InputError(
             f"There is no recording in {', '.join(asked)}.",

@@ -121,7 +121,7 @@ class Tally:
         self.recordings += len(every) - len(bad)
         self.done += not bad
         self.failed += bool(bad)
-        self.failures += [(one.recording, one.error, one.hint) for one in bad]
+        self.failures += [(row.recording, row.error, row.hint) for row in bad]
         del self.failures[_MANY:]
 
     @property

@@ -203,14 +203,14 @@ def workers_of(scheduler: str) -> Generator[Workers]:
 def _quietly() -> Generator[None]:
     """Keep what the cluster says of its own life to itself: rows say what became of recordings."""
     loggers = [logging.getLogger(name) for name in _TALKERS]
-    before = [one.level for one in loggers]
-    for one in loggers:
-        one.setLevel(logging.CRITICAL)
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        for one, level in zip(loggers, before, strict=True):
-            one.setLevel(level)
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
 
 
 def require_same(client: Client, scheduler: str) -> None:

@@ -64,7 +64,7 @@ def write(answer: Answer, file: BinaryIO, form: Form) -> int:
 
 def plain(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """Yield rows as Python's objects, maps as dicts."""
-    columns = [_column(one) for one in batch.columns]
+    columns = [_column(column) for column in batch.columns]
     return (dict(zip(batch.schema.names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
@@ -89,13 +89,15 @@ class _Parquet:
 
 class _Csv:
     def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
-        self._schema = pa.schema([(one.name, _flat(one.type)) for one in schema])
+        self._schema = pa.schema([(column.name, _flat(column.type)) for column in schema])
         self._writer = pyarrow.csv.CSVWriter(file, self._schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
         columns = [
-            one.cast(kind) if _castable(one.type) else pa.array(map(_json, _column(one)), kind)
-            for one, kind in zip(batch.columns, self._schema.types, strict=True)
+            column.cast(kind)
+            if _castable(column.type)
+            else pa.array(map(_json, _column(column)), kind)
+            for column, kind in zip(batch.columns, self._schema.types, strict=True)
         ]
         self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
 

@@ -40,7 +40,7 @@ def named(columns: Sequence[str]) -> list[str]:
     """Return the names of columns, those that repeat one before with a number."""
     names: list[str] = []
     for name in columns:
-        free = (one for one in _numbered(name) if one not in names)
+        free = (numbered for numbered in _numbered(name) if numbered not in names)
         names.append(next(free))
     return names
 
@@ -54,7 +54,7 @@ def portable(relation: DuckDBPyRelation, *, words: bool) -> DuckDBPyRelation:
     """
     names = named(relation.columns)
     kinds: list[DuckDBPyType] = relation.types
-    if names == relation.columns and all(_held(one, words=words) for one in kinds):
+    if names == relation.columns and all(_held(kind, words=words) for kind in kinds):
         return relation
     return relation.project(
         ", ".join(
@@ -76,11 +76,11 @@ def _held(kind: DuckDBPyType, *, words: bool) -> bool:
             return _held(_part(kind, 0), words=words)
         case "map":  # a key of JSON is a text
             text = not words or _part(kind, 0).id == "varchar"
-            return text and all(_held(_part(kind, one), words=words) for one in (0, 1))
+            return text and all(_held(_part(kind, part), words=words) for part in (0, 1))
         case "struct" | "tuple":
             parts = range(len(kind.children))
             return bool(words or parts) and all(
-                _held(_part(kind, one), words=words) for one in parts
+                _held(_part(kind, part), words=words) for part in parts
             )
         case leaf:
             return leaf in _HELD or leaf in (_HELD_BY_WORDS if words else _HELD_BY_PARQUET)
@@ -89,7 +89,7 @@ def _held(kind: DuckDBPyType, *, words: bool) -> bool:
 def _target(kind: DuckDBPyType, *, words: bool) -> str:
     """Return the type, in SQL, that a value leaves as."""
     if kind.id in {"list", "array", "map", "struct", "tuple"} and kind.children:
-        parts = [_target(_part(kind, one), words=words) for one in range(_parts(kind))]
+        parts = [_target(_part(kind, part), words=words) for part in range(_parts(kind))]
         return _made_of(kind, parts, words=words)
     if kind.id == "hugeint" and not words:
         return "DECIMAL(38,0)"  # as Arrow takes it for; of more digits, DuckDB refuses the column
@@ -109,7 +109,7 @@ def _made_of(kind: DuckDBPyType, parts: Sequence[str], *, words: bool) -> str:
             return f"TUPLE({', '.join(parts)})"
         case _:
             fields = zip(kind.children, parts, strict=True)
-            return f"STRUCT({', '.join(f'{_quoted(one[0])} {part}' for one, part in fields)})"
+            return f"STRUCT({', '.join(f'{_quoted(field[0])} {part}' for field, part in fields)})"
 
 
 def _parts(kind: DuckDBPyType) -> int:
@@ -198,7 +198,7 @@ class Database:
                 "python_enable_replacements": False,
             },
         )
-        folders = list(dict.fromkeys(f"{one.resolve()}/" for one in (*readable, workshop)))
+        folders = list(dict.fromkeys(f"{folder.resolve()}/" for folder in (*readable, workshop)))
         self._run(f"SET allowed_directories = {texts(folders)}")
         self._run(f"CREATE MACRO family(label) AS {_FAMILY}")
         self._run("SET enable_external_access = false")

@@ -64,7 +64,8 @@ def _runs(batch: AskedBatch) -> str:
 
 def _metrics(batch: AskedBatch) -> str:
     known = ", ".join(
-        f"({text(one.name)}, {text(one.unit)}, {text(str(one.better))})" for one in METRICS.values()
+        f"({text(metric.name)}, {text(metric.unit)}, {text(str(metric.better))})"
+        for metric in METRICS.values()
     )
     return (
         "SELECT e.run, e.run_path, e.entry.key AS metric, e.entry.value AS value, u.unit, u.better "
@@ -177,7 +178,7 @@ def _run_rows(recording: Recording) -> Iterator[Cells]:
 def _device(machine: Mapping[str, Any]) -> str | None:
     model = machine.get("chip") or machine.get("model")
     system = " ".join(str(machine[name]) for name in ("system", "release") if machine.get(name))
-    return ", ".join(str(one) for one in (model, system) if one) or None
+    return ", ".join(str(fact) for fact in (model, system) if fact) or None
 
 
 def _typed(kind: pa.DataType, value: Any) -> Any:
@@ -194,26 +195,26 @@ def _state(recording: Recording, provenance: Provenance) -> tuple[str, str]:
 
 
 def _metric_rows(recording: Recording) -> Iterator[Cells]:
-    for one in load(_analyzed(recording)).metrics:
+    for metric in load(_analyzed(recording)).metrics:
         yield {
-            "metric": one.name,
-            "value": None if one.value is None else float(one.value),
-            "unit": one.unit,
-            "better": str(one.better),
-            "reason": one.reason or None,
+            "metric": metric.name,
+            "value": None if metric.value is None else float(metric.value),
+            "unit": metric.unit,
+            "better": str(metric.better),
+            "reason": metric.reason or None,
         }
 
 
 def _finding_rows(recording: Recording) -> Iterator[Cells]:
-    for one in load(_analyzed(recording)).findings:
+    for finding in load(_analyzed(recording)).findings:
         yield {
-            "rule": one.rule,
-            "severity": str(one.severity),
-            "message": one.message,
-            "advice": one.advice,
-            "saving": one.saving,
-            "saving_per_token": one.saving_per_token,
-            "within": one.within or None,
+            "rule": finding.rule,
+            "severity": str(finding.severity),
+            "message": finding.message,
+            "advice": finding.advice,
+            "saving": finding.saving,
+            "saving_per_token": finding.saving_per_token,
+            "within": finding.within or None,
         }
 
 

@@ -87,8 +87,8 @@ class LeftOut:
 
     def said(self, table: str, run: str, words: Sequence[str]) -> None:
         """Note what the reader of a run's table had to say."""
-        for one in words:
-            self._remarks.setdefault((table, one), []).append(run)
+        for remark in words:
+            self._remarks.setdefault((table, remark), []).append(run)
 
     def reason(self, table: str) -> str:
         """Name the first runs whose table cannot be read, and why; empty where there are none."""

@@ -120,8 +120,8 @@ def sources(paths: Sequence[Path]) -> Sources:
         RecordingError: There is nothing to ask.
     """
     found = _each_once([place for path in paths or [DEFAULT] for place in _named(path)])
-    batches = [one for one in found if _is_batch(one)]
-    runs = [one for one in found if one not in set(batches)]
+    batches = [path for path in found if _is_batch(path)]
+    runs = [path for path in found if path not in set(batches)]
     if not found:
         where = ", ".join(map(str, paths or [DEFAULT]))
         raise RecordingError(
@@ -129,10 +129,10 @@ def sources(paths: Sequence[Path]) -> Sources:
             hint="Name folders of runs, the folder of a batch, or bundles.",
         )
     names = iter(_names([*runs, *batches]))
-    named = tuple(AskedRun(next(names), one) for one in runs)
+    named = tuple(AskedRun(next(names), path) for path in runs)
     alone = len(found) == 1
     return Sources(
-        named, tuple(AskedBatch("" if alone else f"{next(names)}:", one) for one in batches)
+        named, tuple(AskedBatch("" if alone else f"{next(names)}:", path) for path in batches)
     )
 
 
@@ -187,11 +187,11 @@ def _names(paths: Sequence[Path]) -> list[str]:
     parts = [path.resolve().parts for path in paths]
     lengths = [1] * len(parts)
     while True:
-        names = [legible("/".join(one[-n:])) for one, n in zip(parts, lengths, strict=True)]
+        names = [legible("/".join(part[-n:])) for part, n in zip(parts, lengths, strict=True)]
         count = Counter(names)
         longer = [
-            min(n + (count[name] > 1), len(one))
-            for name, one, n in zip(names, parts, lengths, strict=True)
+            min(n + (count[name] > 1), len(part))
+            for name, part, n in zip(names, parts, lengths, strict=True)
         ]
         if longer == lengths:
             return names

@@ -102,7 +102,7 @@ def _made(recording: Recording, name: str, workshop: Path) -> Part:
     tables = tables_of(recording)
     known = tables.said
     frame = tables[name]
-    said = sentences((one for one in tables.said if one not in known), bundles=False)
+    said = sentences((remark for remark in tables.said if remark not in known), bundles=False)
     place = blake2b(str(recording.folder.resolve()).encode(), digest_size=8).hexdigest()
     file = workshop / f"{name}.{place}.parquet"
     table = pa.Table.from_pandas(frame, preserve_index=False)
@@ -143,7 +143,7 @@ def _digest(recording: Recording, name: str) -> str | None:
             return None
         stamps.append((os.path.relpath(path, recording.folder), *map(str, astuple(lasts))))
     provenance = recording.provenance()
-    targets = sorted(one.pid for one in provenance.targets)
+    targets = sorted(target.pid for target in provenance.targets)
     inputs = (_way_of_reading(name), targets, provenance.run, stamps)
     return blake2b(msgspec.json.encode(inputs), digest_size=16).hexdigest()
 
@@ -159,7 +159,9 @@ def _inputs(recording: Recording) -> Iterator[Path]:
     yield from sorted(path for path in recording.exports.glob("*") if path.is_file())
     note = direct(recording.exports)
     if note is not None:
-        yield from sorted(one for one in note.path(recording.exports).rglob("*") if one.is_file())
+        yield from sorted(
+            file for file in note.path(recording.exports).rglob("*") if file.is_file()
+        )
 
 
 NAMES = (*overviews.SCHEMAS, overviews.RESULTS, *SCHEMAS)
@@ -287,7 +289,9 @@ class Views:
         for run in self.sources.runs:
             with suppress(TracekitError):
                 return list(tables_of(self.opener.opened(run)))
-        return [name for name in SCHEMAS if any(one.table(name) for one in self.sources.batches)]
+        return [
+            name for name in SCHEMAS if any(batch.table(name) for batch in self.sources.batches)
+        ]
 
 
 def folders(sources: Sources) -> Iterator[Path]:

@@ -90,8 +90,8 @@ class Memory:
 def shape(store: Store) -> str:
     """Return a name for a table's schema and the types of its columns, as they are stored."""
     columns = "\n".join(
-        f"{one.mnemonic} {one.type_id} {one.field.offset} {one.field.width}"
-        for one in store.columns
+        f"{column.mnemonic} {column.type_id} {column.field.offset} {column.field.width}"
+        for column in store.columns
     )
     return f"{store.schema} {blake2b(columns.encode(), digest_size=8).hexdigest()}"
 
@@ -164,7 +164,7 @@ def compare(export: Path, table: Path, toc: Toc, most: int = MOST_ROWS) -> Compa
         direct = _head(table, toc, most)
     except InputError as error:
         return Compared(0, f"it cannot be read directly: {error.message.rstrip('.')}")
-    theirs, ours = (_cells(one, most) for one in (exported, direct))
+    theirs, ours = (_cells(head, most) for head in (exported, direct))
     if theirs.column_names != ours.column_names:
         return Compared(0, f"its columns are {_listed(ours)}, exported {_listed(theirs)}")
     rows = min(len(theirs), len(ours))
@@ -197,7 +197,7 @@ class _Head:
             self.pieces.append(piece)
             self._rows += piece.rows
         # What stacks mean is known at the end of the table only.
-        if self._rows > self._most and not any(one.stacks for one in piece.columns):
+        if self._rows > self._most and not any(column.stacks for column in piece.columns):
             raise _EnoughError
 
 
@@ -229,11 +229,11 @@ def _written_out(numbers: pa.ChunkedArray, symbols: Symbols) -> pa.ChunkedArray:
         known[number] = "; ".join(
             " ".join(map(str, frame.values())) for frame in members.to_pylist()
         )
-    return pa.chunked_array([[known.get(one) for one in numbers.to_pylist()]], pa.string())
+    return pa.chunked_array([[known.get(number) for number in numbers.to_pylist()]], pa.string())
 
 
 def _difference(name: str, ours: pa.Table, theirs: pa.Table, rows: int) -> str:
-    left, right = (_plain(one.column(name).slice(0, rows)) for one in (ours, theirs))
+    left, right = (_plain(table.column(name).slice(0, rows)) for table in (ours, theirs))
     if left.type != right.type:
         left, right = left.cast(pa.string()), right.cast(pa.string())
     same = pc.call_function("equal", [left, right]).fill_null(False)
@@ -294,11 +294,13 @@ def check(recording: Recording, run: BundleRun, memory: Memory, schemas: frozens
 
 def _pairs(run: BundleRun, toc: Toc, schemas: frozenset[str]) -> Iterator[tuple[Store, str]]:
     """Yield tables of the bundle with the files of their exports, the smallest tables first."""
-    of_toc = next((one for one in toc.runs if one.number == run.number), TocRun(run.number))
-    files = {one.index: one.file for one in wanted(of_toc, schemas)}
+    of_toc = next(
+        (listed for listed in toc.runs if listed.number == run.number), TocRun(run.number)
+    )
+    files = {file.index: file.file for file in wanted(of_toc, schemas)}
     places = places_of(run, toc)
     # Of tables of one form, one is compared: a small one, but one with rows.
-    for store in sorted(run.stores, key=lambda one: (not one.rows, one.rows)):
+    for store in sorted(run.stores, key=lambda store: (not store.rows, store.rows)):
         index = places[store.number].index if store.number in places else 0
         if store.schema in schemas and index in files:
             yield store, files[index]
@@ -311,8 +313,10 @@ def notes_on(
 
     Those that were `exported` are named only where they differ.
     """
-    stores = [one for one in run.stores if one.schema in asked]
-    differing = {one.schema: memory.difference(one) for one in stores if memory.difference(one)}
+    stores = [store for store in run.stores if store.schema in asked]
+    differing = {
+        store.schema: memory.difference(store) for store in stores if memory.difference(store)
+    }
     lines = [
         f"{schema} is read otherwise than xctrace exports it ({why}), so its export is used. "
         f"{_REPORT}"
@@ -323,9 +327,9 @@ def notes_on(
     ]
     unchecked = sorted(
         {
-            one.schema
-            for one in stores
-            if one.rows and one.schema not in exported and memory.standing(one) == "unchecked"
+            store.schema
+            for store in stores
+            if store.rows and store.schema not in exported and memory.standing(store) == "unchecked"
         }
     )
     if unchecked:

@@ -46,9 +46,9 @@ def named_directly(bundle: Path, run: TocRun, *, unchecked: bool = False) -> fro
     trusted = {"equal", "unchecked"} if unchecked else {"equal"}
     try:
         runs = opened(bundle).runs
-        same = next((one for one in runs if one.number == run.number), runs[-1])
-        stores = [one for one in same.stores if one.schema == GPU_INTERVALS]
-        if not stores or any(memory.standing(one) not in trusted for one in stores):
+        same = next((other for other in runs if other.number == run.number), runs[-1])
+        stores = [store for store in same.stores if store.schema == GPU_INTERVALS]
+        if not stores or any(memory.standing(store) not in trusted for store in stores):
             return None
         return frozenset(pid for store in stores for pid in _pids(same, store))
     except InputError:
@@ -138,7 +138,7 @@ class _Export:
         self._bundle = bundle
         self._choose, self._xml = choose, xml
         self._toc_run = own(recording) or TocRun(bundle.runs[-1].number)
-        same = (one for one in bundle.runs if one.number == self._toc_run.number)
+        same = (run for run in bundle.runs if run.number == self._toc_run.number)
         self._run: BundleRun = next(same, bundle.runs[-1])
         self._memory = recall(build_of(self._toc_run.instruments_version), notes_folder())
 
@@ -153,14 +153,14 @@ class _Export:
         differing = self._of_standing("differs", self._schemas())
         self._note(differing)
         files = wanted(self._toc_run, exported)
-        there = {one.schema for one in files if (self._recording.exports / one.file).exists()}
+        there = {file.schema for file in files if (self._recording.exports / file.file).exists()}
         notes = notes_on(self._run, self._memory, asked, there)
         return (*said, *self._absent(), *self._lacking(exported), *notes)
 
     def _schemas(self) -> frozenset[str]:
         """Return what the TOC lists, and what the bundle holds: a TOC may be xctrace's own."""
-        listed = (one.schema for one in self._toc_run.tables)
-        return frozenset((*listed, *(one.schema for one in self._run.tables if one.schema)))
+        listed = (table.schema for table in self._toc_run.tables)
+        return frozenset((*listed, *(table.schema for table in self._run.tables if table.schema)))
 
     def _wanted(self) -> frozenset[str]:
         there = self._schemas()
@@ -168,15 +168,17 @@ class _Export:
         return (self._choose(there) | self._choose(filled) | {TIME_INFO}) & there
 
     def _empty(self, schemas: frozenset[str]) -> frozenset[str]:
-        here = frozenset(one.schema for one in self._run.tables)
-        filled = {one.schema for one in self._run.tables if not isinstance(one, Store) or one.rows}
+        here = frozenset(table.schema for table in self._run.tables)
+        filled = {
+            table.schema for table in self._run.tables if not isinstance(table, Store) or table.rows
+        }
         return (schemas & here) - filled
 
     def _of_standing(self, standing: str, schemas: frozenset[str]) -> frozenset[str]:
         return frozenset(
-            one.schema
-            for one in self._run.stores
-            if one.schema in schemas and self._memory.standing(one) == standing
+            store.schema
+            for store in self._run.stores
+            if store.schema in schemas and self._memory.standing(store) == standing
         )
 
     def _exported(self, asked: frozenset[str]) -> frozenset[str]:
@@ -184,7 +186,7 @@ class _Export:
             return frozenset()
         if self._xml == "asked":
             return asked
-        unreadable = {one.schema for one in self._run.tables if not isinstance(one, Store)}
+        unreadable = {table.schema for table in self._run.tables if not isinstance(table, Store)}
         unequal = self._of_standing("differs", asked) | self._of_standing("unchecked", asked)
         equal = self._of_standing("equal", asked) - unequal - unreadable
         return asked - equal

@@ -51,8 +51,8 @@ class Check:
             yield not_applicable(why, name=self.name)
             return
         found = self.look(at)
-        for one in (found,) if isinstance(found, Fact) else found:
-            yield one if one.name else replace(one, name=self.name)
+        for fact in (found,) if isinstance(found, Fact) else found:
+            yield fact if fact.name else replace(fact, name=self.name)
 
 
 def _on_mac(at: Surroundings) -> bool:

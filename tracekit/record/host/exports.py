@@ -40,7 +40,11 @@ def _export_of(name: str, *mnemonics: str) -> ExportTable:
     """
     schema = SCHEMAS[name]
     source = next(source.schema for source in schema.sources if source.clock == "host")
-    declared = {one.source: one for one in schema.columns if one.source and "." not in one.source}
+    declared = {
+        column.source: column
+        for column in schema.columns
+        if column.source and "." not in column.source
+    }
     columns = (
         ExportColumn(
             mnemonic,
@@ -288,9 +292,9 @@ def process_samples(samples: Sequence[Sample], session: Session) -> Rows:
     """Yield a row for each sample; the first has nothing before it to tell cores from."""
     owner = _owner(session)
     cores: list[tuple[float | None, float | None]] = [(None, None)]
-    for one, other in pairwise(samples):
-        wall = other.at - one.at
-        cores.append(((other.cpu - one.cpu) / wall, (other.machine - one.machine) / wall))
+    for sample, other in pairwise(samples):
+        wall = other.at - sample.at
+        cores.append(((other.cpu - sample.cpu) / wall, (other.machine - sample.machine) / wall))
     for sample, (cpu, machine) in zip(samples, cores, strict=False):
         yield (
             sample.at - session.origin,
@@ -315,5 +319,5 @@ def _owner(session: Session) -> Compound:
 
 
 def _write(folder: Path, table: ExportTable, tables: Sequence[ExportTable], rows: Rows) -> None:
-    index = [one.schema for one in tables].index(table.schema) + 1
+    index = [listed.schema for listed in tables].index(table.schema) + 1
     write_export(folder / f"{table.schema}.xml", replace(table, index=index), rows)

@@ -65,8 +65,8 @@ def _reason(report: WorkloadReport, pairs: int) -> str:
 def _pairs(blocks: Sequence[Block]) -> NDArray[np.float64]:
     """Pair blocks 0 and 1, 2 and 3 …: `[pairs, 2]` ns a step, the recorded one first."""
     pairs: list[tuple[float, float]] = []
-    for one, other in zip(blocks[::2], blocks[1::2], strict=False):
-        first, second = sorted((one, other), key=lambda block: not block.recorded)
+    for block, other in zip(blocks[::2], blocks[1::2], strict=False):
+        first, second = sorted((block, other), key=lambda block: not block.recorded)
         if first.recorded != second.recorded:
             pairs.append((_per_step(first), _per_step(second)))
     return np.array(pairs, dtype=np.float64).reshape(-1, 2)

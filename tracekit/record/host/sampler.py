@@ -188,7 +188,7 @@ class _Switches:
                 *_, one, other = status.read_bytes().split(b"ctxt_switches:")
                 self._threads[status.parent.name] = int(one.split()[0]), int(other.split()[0])
         counts = self._threads.values()
-        return sum(one for one, _ in counts), sum(other for _, other in counts)
+        return sum(count for count, _ in counts), sum(other for _, other in counts)
 
 
 def _machine_time() -> int:
