@@ -46,7 +46,7 @@ def doubted(finding: Finding, uncompared: AbstractSet[tuple[str, str]]) -> Findi
     if uncompared & _VALUES and _COUNTERS in recorded_tables(RULES[finding.rule].judge):
         message += _UNSURE.format(what="The values of the counters")
     # Many rules look at performance states as well; evidence tells that they are what shows it.
-    if uncompared & _NAMES and any(one.table == _STATES for one in finding.evidence):
+    if uncompared & _NAMES and any(seen.table == _STATES for seen in finding.evidence):
         message += _UNSURE.format(what="The names of performance states")
     return replace(finding, message=message)
 
@@ -81,14 +81,17 @@ def analyze(
         provenance,
         metrics=tuple(measure(metric, known) for metric in METRICS.values()),
         results=results_of(known),
-        findings=tuple(per_token(one, tokens) for one in sorted(counted_once(findings), key=_rank)),
+        findings=tuple(
+            per_token(finding, tokens) for finding in sorted(counted_once(findings), key=_rank)
+        ),
         checks=tuple(check for check, _ in judged),
     )
 
 
 def used_tables() -> frozenset[str]:
     """Return the names of the recorded tables that metrics and rules make use of."""
-    functions = [*(one.measure for one in METRICS.values()), *(one.judge for one in RULES.values())]
+    metrics, rules = METRICS.values(), RULES.values()
+    functions = [*(metric.measure for metric in metrics), *(rule.judge for rule in rules)]
     return frozenset(name for function in functions for name in recorded_tables(function))
 
 
@@ -113,8 +116,10 @@ def results_of(tables: Mapping[str, pd.DataFrame]) -> tuple[Measurement, ...]:
 def counted_once(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings, `within` only rules that found something they could save."""
     findings = list(findings)
-    there = {one.rule for one in findings if one.saving}
-    return [one if one.within in there else replace(one, within="") for one in findings]
+    there = {finding.rule for finding in findings if finding.saving}
+    return [
+        finding if finding.within in there else replace(finding, within="") for finding in findings
+    ]
 
 
 def per_token(finding: Finding, tokens: int | None) -> Finding:

@@ -133,7 +133,7 @@ def _declared() -> dict[str, Meaning]:
                 table[f"{name} Utilization"] = Meaning(Kind.UTILIZATION, group, names[0])
     for stage, names in _OCCUPANCIES.items():
         table |= {name: Meaning(Kind.OCCUPANCY, Group.THREADS, stage) for name in names}
-    return {_plain(name): one for name, one in table.items()}
+    return {_plain(name): known for name, known in table.items()}
 
 
 _MEANINGS = _declared()
@@ -332,7 +332,7 @@ class Pressure:
 
     def dominated(self, margin: float) -> bool:
         """Tell whether another unit than arithmetic and memory stands out by the margin."""
-        rivals = [one.share for one in (self.arithmetic, self.memory) if one is not None]
+        rivals = [load.share for load in (self.arithmetic, self.memory) if load is not None]
         return self.other is not None and self.other.share >= max(rivals, default=0.0) + margin
 
 
@@ -341,7 +341,7 @@ def pressure(counter_means: pd.DataFrame, machine: pd.DataFrame) -> Pressure:
     loads = [highest(counter_means, _LOADS, _MEMORY), bandwidth(counter_means, machine)]
     return Pressure(
         arithmetic=highest(counter_means, _LOADS, (Group.ARITHMETIC,)),
-        memory=max((one for one in loads if one), key=lambda one: one.share, default=None),
+        memory=max((load for load in loads if load), key=lambda load: load.share, default=None),
         other=highest(counter_means, (Kind.LIMITER,), OTHERS),
         recorded=tuple(counter_means["counter"]),
     )

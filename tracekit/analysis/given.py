@@ -56,9 +56,9 @@ def damaged(name: str, tables: _Recorded) -> str:
         return ""
     schemas = _exports(name)
     texts = [
-        one.text.rstrip(".")
-        for one in tables.remarks
-        if one.flaw is Flaw.DAMAGED and (one.schema in schemas or one.table == name)
+        remark.text.rstrip(".")
+        for remark in tables.remarks
+        if remark.flaw is Flaw.DAMAGED and (remark.schema in schemas or remark.table == name)
     ]
     return f"rows of the table {name} are missing: {'; '.join(texts)}." if texts else ""
 
@@ -126,8 +126,8 @@ def _exports(name: str) -> frozenset[str]:
     found = {source.schema for source in schema.sources}
     if schema.join is not None:
         needed = asked(schema.join)
-        for one in (*needed.required, *needed.optional):
-            found |= _exports(one)
+        for table in (*needed.required, *needed.optional):
+            found |= _exports(table)
     return frozenset(found)
 
 
@@ -188,7 +188,8 @@ def remarks_table(tables: Tables, used: Iterable[str]) -> pd.DataFrame:
     broken = [remark for name in sorted(used) for remark in _broken(tables, name)]
     found = [*tables.remarks, *broken]
     cells = [
-        (one.flaw.value, one.table, one.schema, ", ".join(one.columns), one.text) for one in found
+        (remark.flaw.value, remark.table, remark.schema, ", ".join(remark.columns), remark.text)
+        for remark in found
     ]
     names = ["flaw", "table", "schema", "columns", "text"]
     return pd.DataFrame(cells, columns=names, dtype="string")
@@ -207,7 +208,7 @@ def _broken(tables: Tables, name: str) -> list[Remark]:
     try:
         tables[name]
     except (DamagedExportError, BundleError) as error:
-        said = any(error.message in one.text for one in tables.remarks)
+        said = any(error.message in remark.text for remark in tables.remarks)
         return [] if said else [Remark(Flaw.DAMAGED, name, "", (), error.message)]
     except DriftError as error:
         return [Remark(Flaw.UNREADABLE, name, "", (), error.message)]

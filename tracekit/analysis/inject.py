@@ -115,7 +115,7 @@ def _may_be_none(parameter: inspect.Parameter) -> bool:
 def absence(name: str) -> str:
     """Say that the recording has no such table, and who would have had to record it."""
     sources = origins(SCHEMAS[name]).split(" or ") if name in SCHEMAS else ["nowhere"]
-    traced = [one for one in sources if not one.startswith(_OF_WORKLOADS)]
+    traced = [source for source in sources if not source.startswith(_OF_WORKLOADS)]
     missing = f"the recording has no table {name}"
     if not traced:
         return f"{missing}: the program tells nothing of the kind, as a workload of tracekit does."
@@ -155,4 +155,4 @@ def metric(unit: str, better: Better = Better.NEITHER) -> Callable[[Callable[...
 
 def listed(*metrics: Metric) -> Mapping[str, Metric]:
     """Return the metrics by name, in order."""
-    return {one.name: one for one in metrics}
+    return {metric.name: metric for metric in metrics}

@@ -60,7 +60,7 @@ def monitored(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
         own = read[read["name"] == name]
         if not own.empty:
             return own
-        sources = ", ".join(sorted({str(one) for one in read["source"].dropna()}))
+        sources = ", ".join(sorted({str(source) for source in read["source"].dropna()}))
         who = f"{sources}, which was read, does not tell {name}" if sources else who
     raise Unavailable(f"{who}; {_HELP[name]}: see `tracekit capture --telemetry`.")
 

@@ -127,7 +127,7 @@ def reasons(checks: Iterable[Check], *states: Status) -> tuple[Reason, ...]:
     for check in checks:
         if check.status in states:
             rules.setdefault(check.reason or "no reason is given", []).append(check.rule)
-    most_first = sorted(rules.items(), key=lambda one: -len(one[1]))
+    most_first = sorted(rules.items(), key=lambda item: -len(item[1]))
     return tuple(Reason(words, tuple(names)) for words, names in most_first)
 
 
@@ -147,11 +147,17 @@ def numbers(result: Result) -> dict[str, str]:
     which findings speak of, is not known.
     """
     every = (*result.metrics, *result.results)
-    known = {one.name: quantity(one.value, one.unit) for one in every if one.value is not None}
-    known |= {one.name: unavailable(one.reason) for one in result.results if one.value is None}
+    known = {
+        number.name: quantity(number.value, number.unit)
+        for number in every
+        if number.value is not None
+    }
+    known |= {
+        number.name: unavailable(number.reason) for number in result.results if number.value is None
+    }
     if "idle_ratio" in known:
         known = {name: value for name, value in known.items() if name not in _OF_THE_SPAN}
-    first = (*_FIRST, *(one.name for one in result.results))
+    first = (*_FIRST, *(number.name for number in result.results))
     return {name: known[name] for name in first if name in known} or known
 
 
@@ -167,7 +173,7 @@ def worth(finding: Finding) -> str:
 
 def silence(result: Result) -> str:
     """Say that nothing was found, and by how many of the rules."""
-    judged = sum(one.status is Status.PASSED for one in result.checks)
+    judged = sum(check.status is Status.PASSED for check in result.checks)
     if judged == len(result.checks):
         return "No finding."
     return f"No finding, by the {judged} of {len(result.checks)} rules that could judge."
@@ -178,9 +184,9 @@ def redact_result(result: Result, redact: Redaction) -> Result:
     return replace(
         result,
         provenance=redact_provenance(result.provenance, redact),
-        metrics=tuple(replace(one, reason=redact(one.reason)) for one in result.metrics),
-        findings=tuple(_redacted(one, redact) for one in result.findings),
-        checks=tuple(replace(one, reason=redact(one.reason)) for one in result.checks),
+        metrics=tuple(replace(metric, reason=redact(metric.reason)) for metric in result.metrics),
+        findings=tuple(_redacted(finding, redact) for finding in result.findings),
+        checks=tuple(replace(check, reason=redact(check.reason)) for check in result.checks),
     )
 
 

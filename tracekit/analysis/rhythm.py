@@ -121,9 +121,9 @@ def _until_reference(starts: Times, ends: Times, annotations: pd.DataFrame | Non
 
 
 def _long_enough(found: tuple[Beats, ...]) -> list[Beats]:
-    many = [one for one in found if one.starts.size >= FEWEST and np.median(one.times) > 0]
+    many = [row for row in found if row.starts.size >= FEWEST and np.median(row.times) > 0]
     if not many:
-        most = max((one.starts.size for one in found), default=0)
+        most = max((row.starts.size for row in found), default=0)
         raise Unavailable(
             f"a rhythm takes {FEWEST} steady steps in a row, each with another one behind it; "
             f"the longest row has {most:,}."
@@ -131,18 +131,18 @@ def _long_enough(found: tuple[Beats, ...]) -> list[Beats]:
     return many
 
 
-def spikes(one: Beats, least_z: float = LEAST_Z, least_excess: float = LEAST_EXCESS) -> Spikes:
+def spikes(row: Beats, least_z: float = LEAST_Z, least_excess: float = LEAST_EXCESS) -> Spikes:
     """Find the beats that are far longer than their neighbours.
 
     Args:
-        one: The beats of one variant.
+        row: The beats of one variant.
         least_z: As `LEAST_Z`.
         least_excess: As `LEAST_EXCESS`.
     """
-    around = pd.Series(one.times).rolling(_NEIGHBOURS, center=True, min_periods=1).median()
+    around = pd.Series(row.times).rolling(_NEIGHBOURS, center=True, min_periods=1).median()
     typical = around.to_numpy(dtype=np.float64)
-    excess = one.times - typical
-    spread = max(one.variation, _LEAST_SPREAD) * typical
+    excess = row.times - typical
+    spread = max(row.variation, _LEAST_SPREAD) * typical
     return Spikes((excess > least_z * spread) & (excess > least_excess * typical), excess)
 
 
@@ -193,7 +193,7 @@ def _compiles(activity: pd.DataFrame | None, annotations: pd.DataFrame | None) -
     if annotations is not None:
         rows.append(annotations[annotations["name"] == COMPILE])
     if rows:
-        yield COMPILED, _joined(pd.concat([one[["start", "duration"]] for one in rows]))
+        yield COMPILED, _joined(pd.concat([part[["start", "duration"]] for part in rows]))
 
 
 def _others(intervals: pd.DataFrame | None) -> _Pieces:

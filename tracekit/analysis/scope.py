@@ -25,8 +25,8 @@ def targets_table(provenance: Provenance) -> pd.DataFrame:
     """Return the table `targets`: one row for each process that is the target (pid, name)."""
     return pd.DataFrame(
         {
-            "pid": pd.array([one.pid for one in provenance.targets], dtype="Int64"),
-            "name": pd.array([one.name for one in provenance.targets], dtype="string"),
+            "pid": pd.array([target.pid for target in provenance.targets], dtype="Int64"),
+            "name": pd.array([target.name for target in provenance.targets], dtype="string"),
         }
     )
 
@@ -112,7 +112,7 @@ def variants(steps: pd.DataFrame) -> list[str]:
     """Return which of several compared things the steps are, sorted; none where all are alike."""
     if "variant" not in steps:
         return []
-    return sorted(str(one) for one in steps["variant"].dropna().unique() if one)
+    return sorted(str(name) for name in steps["variant"].dropna().unique() if name)
 
 
 def steady_tokens(steps: pd.DataFrame) -> int:

@@ -153,15 +153,15 @@ def trend(known: list[Levels], window: Window) -> Trend:
     """
     bounds = np.linspace(window.start, window.end, PARTS + 1).astype(np.int64)
     floors = np.zeros(PARTS, np.int64)
-    for one in known:
+    for level in known:
         for part in range(PARTS):
-            there = (one.starts < bounds[part + 1]) & (one.ends > bounds[part])
+            there = (level.starts < bounds[part + 1]) & (level.ends > bounds[part])
             if not there.any():
                 raise Unavailable(
-                    f"{one.what} is not known in all parts of {window.name}, which is too short "
+                    f"{level.what} is not known in all parts of {window.name}, which is too short "
                     "for its samples."
                 )
-            floors[part] += one.sizes[there].min()
+            floors[part] += level.sizes[there].min()
     return Trend(known[0].table, known[0].what, bounds, floors)
 
 

@@ -183,10 +183,14 @@ def reasons(name: str, earlier: Iterable[str]) -> tuple[str, ...]:
     if not name.startswith(_OURS) or not rest:
         return ()
     parts = _parts(rest)
-    namesakes = [_parts(one.partition("__")[2]) for one in earlier if one.startswith(f"{stem}__")]
+    namesakes = [
+        _parts(namesake.partition("__")[2])
+        for namesake in earlier
+        if namesake.startswith(f"{stem}__")
+    ]
     if not namesakes:
         return ()
-    nearest = min(namesakes[-_LOOKED_AT:], key=lambda one: len(_changes(one, parts)))
+    nearest = min(namesakes[-_LOOKED_AT:], key=lambda namesake: len(_changes(namesake, parts)))
     return tuple(_words(before, after) for before, after in _changes(nearest, parts))
 
 
@@ -209,7 +213,7 @@ def _changes(before: list[str], after: list[str]) -> list[tuple[str, str]]:
 def _words(before: str, after: str) -> str:
     if not (_IS_DTYPE.match(before) and _IS_DTYPE.match(after)):
         return f"template value {before or 'none'} → {after or 'none'}"
-    kinds = [_kind(one) for one in (before, after)]
+    kinds = [_kind(dtype) for dtype in (before, after)]
     if kinds[0][0] != kinds[1][0]:
         return f"dtype {kinds[0][0]} → {kinds[1][0]}"
     return f"an input of {_CLASSES[kinds[0][1]]} → {_CLASSES[kinds[1][1]]}"

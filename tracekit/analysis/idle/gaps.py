@@ -94,7 +94,7 @@ def causes_table(  # noqa: PLR0917  a derived table's sources are its parameters
             "no performance state of the GPU (gpu-performance-state-intervals) was recorded"
         )
     reasons = {
-        cause: next((f"{missing[one]}." for one in needed if one in missing), "")
+        cause: next((f"{missing[source]}." for source in needed if source in missing), "")
         for cause, needed in _NEEDS.items()
     }
     return _table(reasons)
@@ -113,8 +113,8 @@ def _on_a_cpu(spans: pd.DataFrame | None) -> dict[Cause, str]:
 def _table(reasons: dict[Cause, str]) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "cause": pd.array([str(one) for one in Cause], dtype="string"),
-            "reason": pd.array([reasons.get(one) or None for one in Cause], dtype="string"),
+            "cause": pd.array([str(cause) for cause in Cause], dtype="string"),
+            "reason": pd.array([reasons.get(cause) or None for cause in Cause], dtype="string"),
         }
     )
 
@@ -133,7 +133,7 @@ def unsure(causes: pd.DataFrame) -> str:
     reasons = dict.fromkeys(causes["reason"].dropna())
     if not reasons or ON_THE_CPU in reasons:
         return ""
-    listed = "; ".join(one.rstrip(".") for one in reasons)
+    listed = "; ".join(reason.rstrip(".") for reason in reasons)
     return f"These shares are not sure, as time of one cause may count for another: {listed}."
 
 
@@ -271,7 +271,7 @@ def longest_gaps(gaps: pd.DataFrame) -> tuple[Evidence, ...]:
     lengths = gaps.groupby("gap")["duration"].sum().sort_values(ascending=False, kind="stable")
     shown = lengths.index[:_SHOWN]
     rows = dict(list(gaps[gaps["gap"].isin(shown)].groupby("gap")))
-    return tuple(_evidence(rows[one], int(lengths[one])) for one in shown)
+    return tuple(_evidence(rows[gap], int(lengths[gap])) for gap in shown)
 
 
 def _evidence(pieces: pd.DataFrame, length: int) -> Evidence:
@@ -281,11 +281,13 @@ def _evidence(pieces: pd.DataFrame, length: int) -> Evidence:
 
 def _words(shares: dict[Cause, int], length: int) -> str:
     """Name the cause of a gap, and the second one where it matters, with their shares."""
-    ranked = sorted(shares, key=lambda one: -shares[one])
+    ranked = sorted(shares, key=lambda cause: -shares[cause])
     first, second = ranked[:2]
     if shares[second] < _NAMED * length:
         return CAUSES[first]
-    return ", ".join(f"{CAUSES[one]} {percent(shares[one] / length)}" for one in (first, second))
+    return ", ".join(
+        f"{CAUSES[cause]} {percent(shares[cause] / length)}" for cause in (first, second)
+    )
 
 
 _MATTERS = 0.1  # share of the idle time from which a cause is spoken of
@@ -334,5 +336,5 @@ def advice(shares: Mapping[Cause, int]) -> str:
         shares: The idle time of each cause, in ns; not all of them zero.
     """
     least = _MATTERS * sum(shares.values())
-    ranked = sorted(shares, key=lambda one: -shares[one])
-    return " ".join(_ADVICE[one] for one in ranked[:_MOST] if shares[one] >= least)
+    ranked = sorted(shares, key=lambda cause: -shares[cause])
+    return " ".join(_ADVICE[cause] for cause in ranked[:_MOST] if shares[cause] >= least)

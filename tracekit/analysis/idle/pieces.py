@@ -195,7 +195,7 @@ def _during(at: Times, around: Surroundings, waits: Flags) -> tuple[Codes, list[
         waits,
     ]
     kinds = ["compiler", "encoding", "driver", "waiting"]
-    doing = np.select(seen, [np.int16(names.index(one)) for one in kinds], np.int16(0))
+    doing = np.select(seen, [np.int16(names.index(kind)) for kind in kinds], np.int16(0))
     latest = np.full(at.size, NEVER)
     for place, own in enumerate(around.annotated.values(), start=1 + len(DOING)):
         begun = own.interval_start(at)
@@ -245,4 +245,7 @@ def _code(drained: Drained) -> np.int16:
     return np.int16(_NAMES["drained"].index(drained))
 
 
-_NAMES = {"cause": [str(one) for one in Cause], "drained": [str(one) for one in Drained]}
+_NAMES = {
+    "cause": [str(member) for member in Cause],
+    "drained": [str(member) for member in Drained],
+}

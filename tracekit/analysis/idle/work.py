@@ -173,7 +173,9 @@ class Surroundings:
         """All moments at which any of it begins or ends."""
         seen = (self.written, self.driver, self.compiler, self.others, self.awake)
         ends = self.prepared[1]
-        return np.concatenate((ends, *(one.bounds for one in (*seen, *self.annotated.values()))))
+        return np.concatenate(
+            (ends, *(intervals.bounds for intervals in (*seen, *self.annotated.values())))
+        )
 
     def driving(self, at: Times, submitted: Times) -> Flags:
         """Say when the driver was on the way to work that was handed over at the moments given.
@@ -229,10 +231,10 @@ def _wiring(driver_events: pd.DataFrame | None) -> pd.DataFrame | None:
     return driver_events[driver_events["event"].fillna("") == WIRE]
 
 
-def _either(one: IntervalSet, other: IntervalSet) -> IntervalSet:
+def _either(first: IntervalSet, other: IntervalSet) -> IntervalSet:
     """Return what at least one of them covers."""
-    starts = np.concatenate((one.starts, other.starts))
-    return IntervalSet.of(starts, np.concatenate((one.ends, other.ends)))
+    starts = np.concatenate((first.starts, other.starts))
+    return IntervalSet.of(starts, np.concatenate((first.ends, other.ends)))
 
 
 def _prepared(driver_intervals: pd.DataFrame | None) -> tuple[Times, Times]:

@@ -148,7 +148,7 @@ def _good(requests: pd.DataFrame, gauges: pd.DataFrame) -> int:
     """Count the completed requests within all limits; one token alone has no time per token."""
     known = offered(requests)
     demands = {name: limit(gauges, name) for name in ("ttft", "tpot")}
-    if all(one is None for one in demands.values()):
+    if all(demand is None for demand in demands.values()):
         raise Unavailable("neither --slo-ttft nor --slo-tpot was given.")
     done = known[known["state"] == "completed"]
     first = done["first_token"].to_numpy(dtype=np.float64)

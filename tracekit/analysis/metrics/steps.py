@@ -120,9 +120,9 @@ def step_spike_share(
 
     Spikes are steps 8 robust standard deviations and 50 % beyond their neighbours' median.
     """
-    one = _alike(steps, requests, spans)
-    found = spikes(one)
-    return float(found.excess[found.chosen].sum() / one.times.sum())
+    row = _alike(steps, requests, spans)
+    found = spikes(row)
+    return float(found.excess[found.chosen].sum() / row.times.sum())
 
 
 @metric("count", Better.LOWER)

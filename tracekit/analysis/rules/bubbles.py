@@ -107,10 +107,10 @@ def _counted(gaps: pd.DataFrame) -> str:
 def _listed(shares: dict[Cause, int], idle: int) -> str:
     """Name the causes from a thousandth of the time on, the most first; the unattributed last."""
     unknown = shares.get(Cause.UNATTRIBUTED, 0)
-    known = [one for one in shares if one is not Cause.UNATTRIBUTED]
-    shown = [one for one in known if shares[one] >= _LEAST * idle]
-    ranked = sorted(shown, key=lambda one: (-shares[one], list(CAUSES).index(one)))
-    named = ", ".join(f"{CAUSES[one]} {percent(shares[one] / idle)}" for one in ranked)
+    known = [cause for cause in shares if cause is not Cause.UNATTRIBUTED]
+    shown = [cause for cause in known if shares[cause] >= _LEAST * idle]
+    ranked = sorted(shown, key=lambda cause: (-shares[cause], list(CAUSES).index(cause)))
+    named = ", ".join(f"{CAUSES[cause]} {percent(shares[cause] / idle)}" for cause in ranked)
     rest = f"unattributed {percent(unknown / idle)}" if unknown else "nothing is unattributed"
     return f"{named}; {rest}" if named else rest
 

@@ -88,7 +88,7 @@ def _who(others: pd.DataFrame, window: Window) -> str:
         covered = busy(*clip(*spans(rows), window.start, window.end))
         if covered:
             shares[str(who)] = covered
-    ranked = sorted(shares.items(), key=lambda one: (-one[1], one[0]))
+    ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
     words = [f"{who} {duration(covered)}" for who, covered in ranked[:4]]
     rest = len(ranked) - len(words)
     return ", ".join(words) + (f" and {rest} more" if rest else "")

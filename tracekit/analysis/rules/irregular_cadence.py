@@ -52,8 +52,8 @@ def irregular_cadence(
         When the workload marks no steady steps or fewer than 16 of a kind, and for a server,
         whose steps differ with the requests.
     """
-    for one in beats(steps, requests, spans):
-        two = modes(one.times)
+    for row in beats(steps, requests, spans):
+        two = modes(row.times)
         swings = (
             two.excess >= least_excess
             and two.minority >= least_share
@@ -61,46 +61,46 @@ def irregular_cadence(
             and two.changes >= least_changes
         )
         if swings:
-            yield _swinging(one, two, happenings)
-        elif one.variation * _certain(one) > limit:
-            yield _uneven(one)
+            yield _swinging(row, two, happenings)
+        elif row.variation * _certain(row) > limit:
+            yield _uneven(row)
 
 
-def _certain(one: Beats) -> float:
+def _certain(row: Beats) -> float:
     """Return what is left of a variation by so many steps, less one standard error.
 
     A median of absolute differences has a relative standard error of about 1.17 / √n.
     """
-    return 1 - 1.17 / np.sqrt(one.starts.size)
+    return 1 - 1.17 / np.sqrt(row.starts.size)
 
 
-def _swinging(one: Beats, two: Modes, happenings: pd.DataFrame) -> Finding:
-    excess = (one.times - two.fast_time).astype(np.float64)
-    why = explain(one, two.slow, excess, happenings)
+def _swinging(row: Beats, two: Modes, happenings: pd.DataFrame) -> Finding:
+    excess = (row.times - two.fast_time).astype(np.float64)
+    why = explain(row, two.slow, excess, happenings)
     lost = (two.slow_time - two.fast_time) * int(two.slow.sum())
     return finding(
         message=(
-            f"The steady steps{one.of_variant} swing between two speeds: "
+            f"The steady steps{row.of_variant} swing between two speeds: "
             f"{duration(two.fast_time)} and {duration(two.slow_time)}; "
             f"{percent(two.slow.mean())} are slow, and it changed {two.changes:,} times in "
             f"{two.slow.size:,} steps. {why.sentence}"
         ),
         advice=_ADVICE,
-        evidence=longest("steps", one.starts[two.slow], one.ends[two.slow]),
+        evidence=longest("steps", row.starts[two.slow], row.ends[two.slow]),
         saving=round(max(0.0, lost - float(why.compiled.sum()))),
         within=why.within,
     )
 
 
-def _uneven(one: Beats) -> Finding:
-    low, middle, high = np.percentile(one.times, (5, 50, 95))
+def _uneven(row: Beats) -> Finding:
+    low, middle, high = np.percentile(row.times, (5, 50, 95))
     return finding(
         message=(
-            f"The steady steps{one.of_variant} come unevenly: one differs from the next by "
-            f"{percent(one.variation)} (robust coefficient of variation), 5 % of them take less "
+            f"The steady steps{row.of_variant} come unevenly: one differs from the next by "
+            f"{percent(row.variation)} (robust coefficient of variation), 5 % of them take less "
             f"than {duration(low)}, half less than {duration(middle)}, and 5 % more than "
             f"{duration(high)}."
         ),
         advice=_ADVICE,
-        evidence=longest("steps", one.starts, one.ends),
+        evidence=longest("steps", row.starts, row.ends),
     )

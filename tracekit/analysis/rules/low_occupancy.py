@@ -92,7 +92,7 @@ def _useful(counter_means: pd.DataFrame, machine: pd.DataFrame) -> Load | None:
         highest(counter_means, (Kind.UTILIZATION,), groups),
         bandwidth(counter_means, machine),
     ]
-    return max((one for one in loads if one), key=lambda one: one.share, default=None)
+    return max((load for load in loads if load), key=lambda load: load.share, default=None)
 
 
 def _kernels(

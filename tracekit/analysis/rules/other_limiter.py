@@ -76,7 +76,7 @@ def other_limiter(
         raise Unavailable(f"no limiter beside arithmetic and memory was recorded. {HOW_TO_GET}")
     if loads.other.share < high or not loads.dominated(margin):
         return
-    rivals = [one for one in (loads.arithmetic, loads.memory) if one]
+    rivals = [load for load in (loads.arithmetic, loads.memory) if load]
     yield finding(
         message=f"{loads.other.words}, more than arithmetic and memory{_beside(rivals)}.",
         advice=f"Candidates: {CANDIDATES[loads.other.group]}{_AFTER}",

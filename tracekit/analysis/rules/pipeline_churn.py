@@ -74,7 +74,7 @@ def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
     window = window_of_target(gpu_intervals, targets, phases)
     named = [*_first_used(made, spans, window, limit)] or [*_first_seen(new, limit)]
     found = [*_compiled(compiler_activity, window, limit), *named]
-    warnings = [one for one in found if one.severity is Severity.WARNING]
+    warnings = [part for part in found if part.severity is Severity.WARNING]
     if warnings:
         yield _as_one(warnings[0], found, _waited(gaps, causes))
     else:
@@ -92,8 +92,8 @@ def _as_one(first: Finding, found: Sequence[Finding], cost: int | None) -> Findi
     """Return one finding of all that are about the same compilations, with what they cost."""
     return replace(
         first,
-        message=" ".join(one.message for one in found),
-        evidence=tuple(window for one in found for window in one.evidence)[:_SHOWN],
+        message=" ".join(part.message for part in found),
+        evidence=tuple(window for part in found for window in part.evidence)[:_SHOWN],
         saving=cost,
     )
 

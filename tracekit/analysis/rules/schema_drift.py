@@ -57,7 +57,7 @@ def _nulls(remark: tuple[str, ...]) -> str:
     """Say which columns of the table are null for want of columns of the export."""
     _, table, schema, columns, _ = remark
     lacking = set(columns.split(", "))
-    sources = ((one.name, one.source) for one in SCHEMAS[table].columns if one.source)
+    sources = ((column.name, column.source) for column in SCHEMAS[table].columns if column.source)
     nulls = [name for name, source in sources if owner(source) in lacking]
     return f"{schema} lacks {columns}, so that {', '.join(nulls)} of {table} are null"
 

@@ -61,35 +61,35 @@ def step_spikes(
         When the workload marks no steady steps or fewer than 16 of a kind, and for a server,
         whose steps differ with the requests.
     """
-    for one in beats(steps, requests, spans):
-        found = spikes(one, least_z, least_excess)
+    for row in beats(steps, requests, spans):
+        found = spikes(row, least_z, least_excess)
         lost = float(found.excess[found.chosen].sum())
-        if 0 < found.share <= most and lost > limit * one.times.sum():
-            yield _finding(one, found.chosen, found.excess, happenings)
+        if 0 < found.share <= most and lost > limit * row.times.sum():
+            yield _finding(row, found.chosen, found.excess, happenings)
 
 
 def _finding(
-    one: Beats, chosen: NDArray[np.bool_], excess: NDArray[np.float64], happenings: pd.DataFrame
+    row: Beats, chosen: NDArray[np.bool_], excess: NDArray[np.float64], happenings: pd.DataFrame
 ) -> Finding:
-    why = explain(one, chosen, excess, happenings)
+    why = explain(row, chosen, excess, happenings)
     lost, number = float(excess[chosen].sum()), int(chosen.sum())
-    steps = f"{number:,} of {chosen.size:,} steady steps{one.of_variant}"
+    steps = f"{number:,} of {chosen.size:,} steady steps{row.of_variant}"
     took = "takes far longer than its" if number == 1 else "take far longer than their"
     return finding(
         message=(
             f"{steps} {took} neighbours: up to "
-            f"{duration(int(one.times[chosen].max()))} where {duration(np.median(one.times))} is "
+            f"{duration(int(row.times[chosen].max()))} where {duration(np.median(row.times))} is "
             f"usual, {duration(lost)} too much in all "
-            f"({percent(lost / one.times.sum())} of their time). {why.sentence}"
+            f"({percent(lost / row.times.sum())} of their time). {why.sentence}"
         ),
         advice=_ADVICE,
-        evidence=_evidence(one, chosen, why),
+        evidence=_evidence(row, chosen, why),
         saving=round(lost - float(why.compiled.sum())),
         within=why.within,
     )
 
 
-def _evidence(one: Beats, chosen: NDArray[np.bool_], why: Explanation) -> tuple[Evidence, ...]:
-    starts, ends = one.starts[chosen], one.ends[chosen]
+def _evidence(row: Beats, chosen: NDArray[np.bool_], why: Explanation) -> tuple[Evidence, ...]:
+    starts, ends = row.starts[chosen], row.ends[chosen]
     order = (starts - ends).argsort(kind="stable")[:_SHOWN]
     return tuple(Evidence("steps", int(starts[i]), int(ends[i]), why.causes[i]) for i in order)
