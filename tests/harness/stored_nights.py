@@ -1,9 +1,13 @@
 """Nights as a history keeps them, made of literal values, and processes that write them."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, event
 
 from tracekit.base.recording import Overhead
 from tracekit.machine.state import State
@@ -125,3 +129,24 @@ def open_once(url: str) -> None:
     """Open a history, so that it is made where there is none."""
     with Store.open(url):
         pass
+
+
+class Cut(Exception):  # noqa: N818  it stands for the process's end
+    """The process ends here."""
+
+
+@contextmanager
+def cut_at(engine: Engine, number: int) -> Iterator[list[str]]:
+    """Fail at a statement, counted from 0; give the statements that came so far."""
+    seen: list[str] = []
+
+    def see(_: Any, __: Any, statement: str, *___: Any) -> None:
+        if len(seen) == number:
+            raise Cut
+        seen.append(statement)
+
+    event.listen(engine, "before_cursor_execute", see)
+    try:
+        yield seen
+    finally:
+        event.remove(engine, "before_cursor_execute", see)

@@ -24,7 +24,7 @@ def nights(tmp_path: Path) -> Nights:
 
 
 def kept(nights: Nights) -> list[Night]:
-    with Store.open(str(nights.output / "history.db"), migrate=False) as store:
+    with Store.open(str(nights.output / "history.db"), make=False) as store:
         return store.nights()
 
 

@@ -196,7 +196,7 @@ def accept(
     from tracekit.cli import console
     from tracekit.nightly import Store, expected_words
 
-    with Store.open(history_url(history, config), migrate=False) as store:
+    with Store.open(history_url(history, config), make=False) as store:
         require_clear(store, nights)
         accepted, refused = store.accept(nights[0], capture or (), reason, others=nights[1:])
         found = store.night(accepted[0].night)
@@ -223,7 +223,7 @@ def list_(
     from tracekit.cli import console
     from tracekit.nightly import Store, held_on
 
-    with Store.open(history_url(history, config), migrate=False) as store:
+    with Store.open(history_url(history, config), make=False) as store:
         held = [one for name in store.machines() for one in held_on(name, store.acceptances(name))]
     held.sort(key=lambda one: one.accepted.at)
     if json:
@@ -311,7 +311,7 @@ def history(
     files = [one for one in (export, html) if one and one != STDOUT]
     with (
         writing(files, [one for one in (config, file_of(url)) if one], force=force),
-        Store.open(url, migrate=False) as store,
+        Store.open(url, make=False) as store,
     ):
         if export is not None:
             write(store, of | named, export, chosen)
@@ -352,7 +352,7 @@ def unpin(
     from tracekit.cli import console
     from tracekit.nightly import Store
 
-    with Store.open(history_url(history, config), migrate=False) as store:
+    with Store.open(history_url(history, config), make=False) as store:
         require_clear(store, [what])
         console.show_line(store.unpin(what, reason))
 

@@ -115,7 +115,7 @@ def _protection(url: str) -> "Protection":
     file = place(url)
     if file.get_backend_name() == "sqlite" and not Path(str(file.database)).exists():
         return Protection()  # no night was kept yet, so nobody can have said anything of one
-    with Store.open(url, migrate=False) as store:
+    with Store.open(url, make=False) as store:
         return protection(store, steps_of)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tracekit.base import RecordingError, save
 from tracekit.nightly.history.night import DOCUMENT, Entry, Night, Pair
-from tracekit.nightly.history.store.rows import night_in
+from tracekit.nightly.history.store.documents import night_in
 from tracekit.nightly.plan.plan import Capture, digest_of, relative
 
 _LENGTH = 12  # hexadecimal digits

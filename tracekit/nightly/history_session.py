@@ -37,7 +37,7 @@ class Memory:
         with ExitStack() as stack:
             store = None
             try:
-                store = stack.enter_context(Store.open(plan.history, migrate=keep))
+                store = stack.enter_context(Store.open(plan.history, make=keep))
             except RecordingError:
                 if keep:
                     raise

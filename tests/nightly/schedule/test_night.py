@@ -102,7 +102,7 @@ def test_a_night_of_launchds_is_traced_kept_and_drawn(
     known = read_plan(plan.file)
     [document] = known.output.glob("*/night.json")
     assert str(document) in said
-    with Store.open(known.history, migrate=False) as store:
+    with Store.open(known.history, make=False) as store:
         [night] = store.nights()
         series = {one.metric: one for one in store.series()}
     assert night.id == document.parent.name

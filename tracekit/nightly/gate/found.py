@@ -13,8 +13,8 @@ from tracekit.machine import own_name
 from tracekit.nightly.folder import nights_in
 from tracekit.nightly.gate.report.model import GateReport, Suite, explained
 from tracekit.nightly.history.night import DOCUMENT, Entry, Night, Outcome
+from tracekit.nightly.history.store.documents import night_in
 from tracekit.nightly.history.store.place import LATEST, place, require_clear_latest, shown
-from tracekit.nightly.history.store.rows import night_in
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.document import open_document
 from tracekit.nightly.plan.plan import NightPlan
@@ -195,7 +195,7 @@ def _opened(url: str, name: str) -> Generator[Store]:
         told = "yet" if name == LATEST else repr(name)
         where = shown(place(url))
         raise UsageError(f"There is no night {told}, and no history at {where}.", hint=_HINT)
-    with Store.open(url, migrate=False) as store:
+    with Store.open(url, make=False) as store:
         yield store
 
 

@@ -11,7 +11,7 @@ from stored_nights import entry_of, judged_of, night_of, pair_of
 from tracekit.base.errors import InputError, UsageError
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.store.decisions import Refused
-from tracekit.nightly.history.store.rows import cut_short
+from tracekit.nightly.history.store.documents import cut_short
 from tracekit.nightly.history.store.store import Store
 
 AT = "2026-03-09T08:00:00.000+00:00"

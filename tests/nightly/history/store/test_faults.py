@@ -1,15 +1,14 @@
 """Every statement of a transaction may fail: then nothing of it is there, and it can be redone."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event, inspect
+from sqlalchemy import inspect
 
-from stored_nights import append_all, entry_of, night_of, numbered, open_once, pair_of
+from stored_nights import Cut, append_all, cut_at, entry_of, night_of, numbered, open_once, pair_of
 from tracekit.base.errors import UsageError
 from tracekit.nightly.history.store.database import database
 from tracekit.nightly.history.store.migrating import require_tables
@@ -17,27 +16,6 @@ from tracekit.nightly.history.store.schema import METADATA
 from tracekit.nightly.history.store.store import Store
 
 Say = Callable[[str], list[Any]]
-
-
-class _Cut(Exception):  # noqa: N818  it stands for the process's end
-    """The process ends here."""
-
-
-@contextmanager
-def cut_at(engine: Engine, number: int) -> Iterator[list[str]]:
-    """Fail at a statement, counted from 0; give the statements that came so far."""
-    seen: list[str] = []
-
-    def see(_: Any, __: Any, statement: str, *___: Any) -> None:
-        if len(seen) == number:
-            raise _Cut
-        seen.append(statement)
-
-    event.listen(engine, "before_cursor_execute", see)
-    try:
-        yield seen
-    finally:
-        event.remove(engine, "before_cursor_execute", see)
 
 
 def counts(sql: Say) -> dict[str, int]:
@@ -48,10 +26,10 @@ def test_a_night_is_whole_or_not_there_wherever_its_writing_ends(store: Store, s
     with cut_at(store.database.engine, -1) as statements:
         store.append(night_of(1))
     written = len(statements)
-    assert written > 8, "the night, its environment, its entries and five tables of these"
+    assert written > 2, "a look for its id, the night, what was judged"
     before = counts(sql)
     for number in range(written):
-        with cut_at(store.database.engine, number), pytest.raises(_Cut):
+        with cut_at(store.database.engine, number), pytest.raises(Cut):
             store.append(night_of(2))
         assert counts(sql) == before, f"cut at {number}"
         assert store.nights() == [night_of(1)]
@@ -64,16 +42,16 @@ def test_a_baseline_is_accepted_whole_or_not_at_all(store: Store) -> None:
     with cut_at(store.database.engine, -1) as statements:
         store.accept("latest", [], "first")
     for number in range(len(statements)):
-        with cut_at(store.database.engine, number), pytest.raises(_Cut):
+        with cut_at(store.database.engine, number), pytest.raises(Cut):
             store.accept("latest", [], "second")
         assert [one.reason for one in store.acceptances()] == ["first", "first"]
 
 
-@pytest.mark.parametrize("number", [4, 10, 16, 22, 28])
+@pytest.mark.parametrize("number", [4, 10, 16, 20])
 def test_tables_that_were_cut_short_are_made_again(url: str, number: int) -> None:
     opened = database(url, create=True)
-    with cut_at(opened.engine, number), pytest.raises(_Cut):
-        require_tables(opened, migrate=True)
+    with cut_at(opened.engine, number), pytest.raises(Cut):
+        require_tables(opened, make=True)
     with opened.reading() as connection:
         assert inspect(connection).get_table_names() == []
     opened.engine.dispose()
@@ -111,7 +89,7 @@ def test_several_who_open_a_new_history_at_once_make_it_once(
 
 
 def test_readers_see_whole_nights_while_others_write(
-    store: Store, url: str, sql: Say, tmp_path: Path, processes: ForkServerContext
+    store: Store, url: str, tmp_path: Path, processes: ForkServerContext
 ) -> None:
     writer = processes.Process(target=append_all, args=(url, range(40), tmp_path / "log"))
     writer.start()
@@ -126,7 +104,7 @@ def test_readers_see_whole_nights_while_others_write(
     writer.join()
     assert writer.exitcode == 0
     assert len(store.nights()) == 40
-    assert sql("SELECT count(*) FROM samples") == [(480,)]
+    assert len(list(store.samples())) == 480
 
 
 def test_values_that_are_left_unread_hold_nobody_up(store: Store) -> None:

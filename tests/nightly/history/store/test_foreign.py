@@ -25,7 +25,7 @@ def test_a_history_of_a_newer_tracekit_is_left_alone(url: str, sql: Say) -> None
     for migrate in (True, False):
         with (
             pytest.raises(InputError, match="by a newer tracekit: its tables have version 0999"),
-            Store.open(url, migrate=migrate),
+            Store.open(url, make=migrate),
         ):
             pass
     with pytest.raises(InputError, match="0999"), Store.open(url):
@@ -39,7 +39,7 @@ def test_a_night_of_a_newer_format_is_told(store: Store) -> None:
         store.append(night_of(1, format=99))
 
 
-@pytest.mark.parametrize("table", ["samples", "nights", "pins"])
+@pytest.mark.parametrize("table", ["judgements", "nights", "pins"])
 def test_a_history_that_lacks_a_table_is_told(url: str, sql: Say, table: str) -> None:
     with Store.open(url) as store:
         store.append(night_of(1))
@@ -114,14 +114,14 @@ def test_nothing_is_made_for_a_reader(tmp_path: Path, url: str) -> None:
     file = tmp_path / "history.db"
     with (
         pytest.raises(RecordingError, match="There is no history at"),
-        Store.open(str(file), migrate=False),
+        Store.open(str(file), make=False),
     ):
         pass
     assert not file.exists()
     file.touch()
     with (
-        pytest.raises(InputError, match="no history of this tracekit's"),
-        Store.open(str(file), migrate=False),
+        pytest.raises(InputError, match="holds no history yet"),
+        Store.open(str(file), make=False),
     ):
         pass
     assert not file.stat().st_size

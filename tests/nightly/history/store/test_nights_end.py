@@ -25,7 +25,7 @@ def nights(tmp_path: Path) -> Nights:
 
 
 def ids(url: str) -> list[str]:
-    with Store.open(url, migrate=False) as store:
+    with Store.open(url, make=False) as store:
         return [one.id for one in store.nights()]
 
 
@@ -116,7 +116,7 @@ def test_a_disk_that_is_full_while_a_night_runs(nights: Nights) -> None:
 
     save(nights.output / cut.id / "night.json", replace(cut, kept=True))
     run_night(read_plan(nights.top / "tracekit.toml"))
-    with Store.open(str(nights.output / "history.db"), migrate=False) as store:
+    with Store.open(str(nights.output / "history.db"), make=False) as store:
         recovered = store.night(cut.id)
     assert recovered.outcome is Outcome.FAILED
     assert recovered.entries == cut.entries

@@ -23,7 +23,7 @@ from tracekit.nightly.history.store.store import Store
 
 Say = Callable[[str], list[Any]]
 MANY = 100
-SAMPLES = 12  # of a numbered night
+JUDGED = 1  # metrics of a numbered night
 HERE = Path(__file__).parents[4]
 
 
@@ -45,14 +45,14 @@ def acknowledged(file: Path) -> list[tuple[int, bool]]:
 
 def require_whole(url: str, say: Say, numbers: set[int]) -> set[int]:
     """Require that nights are there once and whole, `numbers` among them; return all of them."""
-    with Store.open(url, migrate=False) as store:
+    with Store.open(url, make=False) as store:
         there = store.nights()
     found = {int(one.id[-4:]) for one in there}
     assert len(there) == len(found), "a night is there twice"
     assert numbers <= found, "a night that was acknowledged is not there"
     assert all(one == numbered(int(one.id[-4:])) for one in there)
-    counts = say("SELECT count(*) FROM samples GROUP BY night")
-    assert counts == [(SAMPLES,)] * len(found), "a night is there in part"
+    counts = say("SELECT count(*) FROM judgements GROUP BY night")
+    assert counts == [(JUDGED,)] * len(found), "a night is there in part"
     return found
 
 
@@ -131,13 +131,13 @@ def test_a_disk_that_is_full_is_told_and_nothing_of_the_night_is_kept(
             "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE "
             "EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$"
         )
-        sql("CREATE TRIGGER no_room BEFORE INSERT ON states EXECUTE FUNCTION full_disk()")
+        sql("CREATE TRIGGER no_room BEFORE INSERT ON judgements EXECUTE FUNCTION full_disk()")
     with pytest.raises(RecordingError, match="the disk is full") as told:
         _append(store, range(1, 50))
     assert "Make room" in told.value.hint
     assert told.value.exit_code == 3
     if not store.database.is_sqlite:
-        sql("DROP TRIGGER no_room ON states")
+        sql("DROP TRIGGER no_room ON judgements")
     with Store.open(url) as again:
         kept = len(again.nights())
         assert again.append(numbered(kept))

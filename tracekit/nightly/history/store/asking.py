@@ -1,24 +1,18 @@
 """What is asked of a history: nights, series, values, by what they are of."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Column, ColumnElement, Connection, RowMapping, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, select
 
-from tracekit.nightly.history.night import Outcome
+from tracekit.base import InputError
+from tracekit.nightly.history.night import Entry, Outcome, Pair
 from tracekit.nightly.history.steps import Point, Series
-from tracekit.nightly.history.store.rows import moment
-from tracekit.nightly.history.store.schema import (
-    ENTRIES,
-    ENVIRONMENTS,
-    JUDGEMENTS,
-    NIGHTS,
-    PAIRS,
-    SAMPLES,
-)
+from tracekit.nightly.history.store.documents import decoded, moment
+from tracekit.nightly.history.store.schema import JUDGEMENTS, NIGHTS
 
 
 class Key(NamedTuple):
@@ -32,25 +26,41 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ended:
-    """A night as series need it: how it ended, and which work its captures did.
+class EndedCapture:
+    """How a capture ended, as its night's document has it."""
 
-    Attributes:
-        number: Its number in the database.
-        row: Its row.
-        environment: Facts of the machine.
-        entries: How each capture ended, by its name: work, outcome and reason.
-    """
+    capture: str
+    work: str
+    outcome: Outcome | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class EndedNight:
+    """What series need of a night's document: how it ended, where and on what."""
+
+    environment: dict[str, Any] = field(default_factory=dict[str, Any])
+    commit: str = ""
+    entries: tuple[EndedCapture, ...] = ()
+    outcome: Outcome | None = None
+    reason: str = ""
+    partial: bool = False
+    folder: str = ""
+
+
+@dataclass(frozen=True)
+class NightRow:
+    """A night as series need it: what it is looked up by, and how it ended."""
 
     number: int
-    row: RowMapping
-    environment: dict[str, Any]
-    entries: dict[str, tuple[str, str | None, str]] = field(
-        default_factory=dict[str, tuple[str, str | None, str]]
-    )
+    id: str
+    plan: str
+    machine: str
+    started: str
+    ended: EndedNight
 
 
-def series_of(nights: Sequence[Ended], judged: Iterable[RowMapping]) -> list[Series]:
+def series_of(nights: Sequence[NightRow], judged: Iterable[RowMapping]) -> list[Series]:
     """Return the series of nights, oldest first, and of what was judged in them.
 
     A night that has no value of a series because it failed, or because the capture did, is a
@@ -59,8 +69,8 @@ def series_of(nights: Sequence[Ended], judged: Iterable[RowMapping]) -> list[Ser
     found: dict[Key, dict[int, RowMapping]] = {}
     by_number = {night.number: night for night in nights}
     for row in judged:
-        night = by_number[row["night"]].row
-        key = Key(night["machine"], night["plan"], row["capture"], row["work"], row["metric"])
+        night = by_number[row["night"]]
+        key = Key(night.machine, night.plan, row["capture"], row["work"], row["metric"])
         found.setdefault(key, {})[row["night"]] = row
     current = _current_work(nights)
     return [_series(key, rows, nights, current) for key, rows in found.items()]
@@ -69,13 +79,13 @@ def series_of(nights: Sequence[Ended], judged: Iterable[RowMapping]) -> list[Ser
 def _series(
     key: Key,
     rows: dict[int, RowMapping],
-    nights: Sequence[Ended],
+    nights: Sequence[NightRow],
     current: dict[tuple[int, str], str],
 ) -> Series:
     points: list[Point] = []
     last: RowMapping | None = None
     for night in nights:
-        if (night.row["machine"], night.row["plan"]) != (key.machine, key.plan):
+        if (night.machine, night.plan) != (key.machine, key.plan):
             continue
         row = rows.get(night.number)
         if row is not None:
@@ -91,7 +101,7 @@ def _series(
     )
 
 
-def _point(night: Ended, row: RowMapping) -> Point:
+def _point(night: NightRow, row: RowMapping) -> Point:
     return Point(
         value=row["candidate"],
         reference=row["reference"],
@@ -107,37 +117,37 @@ def _point(night: Ended, row: RowMapping) -> Point:
     )
 
 
-def _silent(night: Ended, capture: str) -> list[Point]:
+def _silent(night: NightRow, capture: str) -> list[Point]:
     """Return a point without a value where a night or its capture failed; else nothing."""
-    _, outcome, reason = night.entries.get(capture, ("", night.row["outcome"], ""))
-    failed = outcome in {None, Outcome.FAILED} or (
-        capture not in night.entries and night.row["partial"]
-    )
+    whole = night.ended
+    entry = next((entry for entry in whole.entries if entry.capture == capture), None)
+    outcome = entry.outcome if entry else whole.outcome
+    failed = outcome in {None, Outcome.FAILED} or (entry is None and whole.partial)
     if not failed:
         return []
-    return [Point(value=None, reason=reason or night.row["reason"], **_place(night))]
+    reason = entry.reason if entry else ""
+    return [Point(value=None, reason=reason or whole.reason, **_place(night))]
 
 
-def _place(night: Ended) -> dict[str, Any]:
-    row = night.row
+def _place(night: NightRow) -> dict[str, Any]:
     return {
-        "night": row["id"],
-        "at": row["started"],
-        "night_outcome": Outcome(row["outcome"]) if row["outcome"] else None,
-        "commit": row["git_commit"],
-        "environment": night.environment,
-        "folder": row["folder"],
+        "night": night.id,
+        "at": night.started,
+        "night_outcome": night.ended.outcome,
+        "commit": night.ended.commit,
+        "environment": night.ended.environment,
+        "folder": night.ended.folder,
     }
 
 
-def _current_work(nights: Sequence[Ended]) -> dict[tuple[int, str], str]:
+def _current_work(nights: Sequence[NightRow]) -> dict[tuple[int, str], str]:
     """Return which work a capture does in each night; where it is missing, what it did last."""
     last: dict[tuple[str, str, str], str] = {}
     current: dict[tuple[int, str], str] = {}
     for night in nights:
-        owner = (night.row["machine"], night.row["plan"])
-        for capture, (work, *_) in night.entries.items():
-            last[*owner, capture] = work
+        owner = (night.machine, night.plan)
+        for entry in night.ended.entries:
+            last[*owner, entry.capture] = entry.work
         for (machine, plan, capture), work in last.items():
             if (machine, plan) == owner:
                 current[night.number, capture] = work
@@ -145,6 +155,7 @@ def _current_work(nights: Sequence[Ended]) -> dict[tuple[int, str], str]:
 
 
 Time = str | datetime
+_AT_ONCE = 50  # nights whose documents are in memory
 
 
 @dataclass(frozen=True)
@@ -218,16 +229,6 @@ def _nights(wanted: Wanted) -> list[ColumnElement[bool]]:
     return found
 
 
-def _all(wanted: Wanted, metric: Column[Any]) -> list[ColumnElement[bool]]:
-    """Return the conditions on nights, captures and metrics."""
-    found = _nights(wanted)
-    if wanted.capture is not None:
-        found.append(ENTRIES.c.capture == wanted.capture)
-    if wanted.metric is not None:
-        found.append(metric == wanted.metric)
-    return found
-
-
 def documents(connection: Connection, wanted: Wanted, limit: int | None) -> list[tuple[str, str]]:
     """Return ids and documents of the last nights that are wanted, oldest first."""
     query = select(NIGHTS.c.id, NIGHTS.c.document).where(*_nights(wanted))
@@ -235,47 +236,68 @@ def documents(connection: Connection, wanted: Wanted, limit: int | None) -> list
     return [(row.id, row.document) for row in connection.execute(query)][::-1]
 
 
-def ended_nights(connection: Connection, wanted: Wanted) -> list[Ended]:
+def ended_nights(connection: Connection, wanted: Wanted) -> list[NightRow]:
     """Return the nights that are wanted without what they measured, oldest first."""
-    columns = [one for one in NIGHTS.c if one.name != "document"]
-    query = select(*columns).where(*_nights(wanted))
-    query = query.order_by(NIGHTS.c.started, NIGHTS.c.number)
-    rows = connection.execute(query).mappings().all()
-    known = select(ENVIRONMENTS.c.digest, ENVIRONMENTS.c.document)
-    facts = {row.digest: msgspec.json.decode(row.document) for row in connection.execute(known)}
-    nights = {row["number"]: Ended(row["number"], row, facts[row["environment"]]) for row in rows}
-    entries = select(ENTRIES).join(NIGHTS).where(*_nights(wanted))
-    for entry in connection.execute(entries):
-        found = (entry.work, entry.outcome, entry.reason)
-        nights[entry.night].entries[entry.capture] = found
-    return list(nights.values())
+    query = select(NIGHTS).where(*_nights(wanted)).order_by(NIGHTS.c.started, NIGHTS.c.number)
+    with connection.execute(query, execution_options={"yield_per": _AT_ONCE}) as rows:
+        return [
+            NightRow(row.number, row.id, row.plan, row.machine, row.started, _ended(row))
+            for row in rows
+        ]
 
 
-def judgements(connection: Connection, wanted: Wanted) -> Sequence[Any]:
+def _ended(row: Any) -> EndedNight:
+    try:
+        return msgspec.json.decode(row.document, type=EndedNight)
+    except msgspec.MsgspecError as error:
+        raise InputError(f"The night {row.id} cannot be read: {error}.") from error
+
+
+def judgements(connection: Connection, wanted: Wanted) -> Sequence[RowMapping]:
     """Return what was judged in the nights that are wanted, oldest first, in the plan's order."""
-    query = select(JUDGEMENTS, ENTRIES.c.capture, ENTRIES.c.work)
-    query = query.select_from(JUDGEMENTS.join(ENTRIES).join(NIGHTS))
-    query = query.where(*_all(wanted, JUDGEMENTS.c.metric))
+    query = select(JUDGEMENTS).join(NIGHTS).where(*_nights(wanted))
+    if wanted.capture is not None:
+        query = query.where(JUDGEMENTS.c.capture == wanted.capture)
+    if wanted.metric is not None:
+        query = query.where(JUDGEMENTS.c.metric == wanted.metric)
     order = (NIGHTS.c.started, NIGHTS.c.number, JUDGEMENTS.c.entry, JUDGEMENTS.c.position)
     return connection.execute(query.order_by(*order)).mappings().all()
 
 
 def values(connection: Connection, wanted: Wanted) -> Iterator[Value]:
     """Yield every value that is wanted, oldest night first, in the order of measuring."""
-    query = select(
-        NIGHTS.c.id.label("night"),
-        NIGHTS.c.started.label("at"),
-        *(NIGHTS.c.machine, NIGHTS.c.plan, ENTRIES.c.capture, ENTRIES.c.work),
-        *(SAMPLES.c.metric, SAMPLES.c.side, PAIRS.c.sitting, PAIRS.c.number.label("pair")),
-        *(PAIRS.c.traced, SAMPLES.c.turn, SAMPLES.c.value, PAIRS.c.counted, PAIRS.c.reason),
-    )
-    query = query.select_from(SAMPLES.join(PAIRS).join(ENTRIES).join(NIGHTS))
-    query = query.where(*_all(wanted, SAMPLES.c.metric))
-    query = query.order_by(
-        *(NIGHTS.c.started, NIGHTS.c.number, SAMPLES.c.entry, SAMPLES.c.pair),
-        *(SAMPLES.c.metric, SAMPLES.c.side, SAMPLES.c.turn),
-    )
-    names = [one.name for one in fields(Value)]
-    with connection.execute(query, execution_options={"yield_per": 1000}) as rows:
-        for row in rows.mappings():
-            yield Value(**{name: row[name] for name in names})
+    query = select(NIGHTS).where(*_nights(wanted)).order_by(NIGHTS.c.started, NIGHTS.c.number)
+    with connection.execute(query, execution_options={"yield_per": _AT_ONCE}) as rows:
+        for row in rows:
+            night = decoded(row.document, row.id)
+            for entry in night.entries:
+                if wanted.capture in {None, entry.capture}:
+                    for pair in entry.pairs:
+                        yield from _values_of(row, entry, pair, wanted.metric)
+
+
+def _values_of(row: Any, entry: Entry, pair: Pair, wanted: str | None) -> Iterator[Value]:
+    """Yield the values of a pair in a night's row: by metric, then by side, then by turn."""
+    sides = {"candidate": pair.candidate, "reference": pair.reference}
+    for metric in sorted({*pair.candidate, *pair.reference}):
+        if wanted not in {None, metric}:
+            continue
+        for side, measured in sides.items():
+            for turn, value in enumerate(measured.get(metric, ())):
+                yield Value(
+                    night=row.id,
+                    at=row.started,
+                    machine=row.machine,
+                    plan=row.plan,
+                    capture=entry.capture,
+                    work=entry.work,
+                    metric=metric,
+                    side=side,
+                    sitting=pair.sitting,
+                    pair=pair.number,
+                    traced=pair.traced,
+                    turn=turn,
+                    value=value,
+                    counted=not pair.contaminated,
+                    reason="; ".join(pair.contaminated),
+                )

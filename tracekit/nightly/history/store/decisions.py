@@ -10,7 +10,7 @@ from sqlalchemy import Connection, insert, select
 from tracekit.base import UsageError, nearest
 from tracekit.nightly.gate.changes import changes
 from tracekit.nightly.history.night import Accepted, Entry, Night, Outcome
-from tracekit.nightly.history.store.rows import plain
+from tracekit.nightly.history.store.documents import plain
 from tracekit.nightly.history.store.schema import ACCEPTANCES, MISSED, PINS
 
 

@@ -2,43 +2,45 @@
 
 from pathlib import Path
 
-from alembic.command import upgrade
+from alembic.command import stamp, upgrade
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, column, inspect, select, table
 
 from tracekit.base import InputError
 from tracekit.nightly.history.store.database import Database
-from tracekit.nightly.history.store.schema import METADATA, VERSION, VERSION_TABLE
+from tracekit.nightly.history.store.schema import METADATA, VERSION, VERSION_TABLE, create
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
-def require_tables(database: Database, *, migrate: bool) -> None:
-    """See that the tables are those of this tracekit; make or change them where `migrate`.
+def require_tables(database: Database, *, make: bool) -> None:
+    """See that the tables are those of this tracekit: older ones are changed into them.
+
+    Where there are none they are made if `make` is true.
 
     Raises:
-        InputError: It is a database of something else, a newer tracekit's, or not whole; or an
-            older one's, which may not be changed.
+        InputError: It is a database of something else, a newer tracekit's, or not whole; or there
+            are no tables, and none may be made.
     """
     with database.reading() as connection:
         if _is_current(connection, database.shown):
             return
-    if not migrate:
-        raise InputError(
-            f"{database.shown} holds no history of this tracekit's version yet.",
-            hint="The next `tracekit nightly` makes it, or brings it up to date.",
-        )
+        if not make and _version(connection) is None:
+            raise InputError(
+                f"{database.shown} holds no history yet.",
+                hint="The next `tracekit nightly` makes it.",
+            )
     with database.writing() as connection:
         if not _is_current(connection, database.shown):  # else another process was first
-            _upgrade(connection)
+            _make_or_change(connection)
 
 
 def _is_current(connection: Connection, shown: str) -> bool:
     """Tell whether all is as it must be; raise InputError where nothing can make it so."""
     there = set(inspect(connection).get_table_names())
     wanted = set(METADATA.tables)
-    version = _version(connection) if VERSION_TABLE in there else None
+    version = _version(connection)
     if version == VERSION:
         missing = sorted(wanted - there)
         if missing:
@@ -75,14 +77,21 @@ def _require_nothing_else(
 
 
 def _version(connection: Connection) -> str | None:
+    """Return the version of the tables; None where there are none."""
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
     return connection.scalar(select(column("version_num")).select_from(table(VERSION_TABLE)))
 
 
 def _known() -> set[str]:
-    return {one.revision for one in ScriptDirectory(str(_MIGRATIONS)).walk_revisions()}
+    return {script.revision for script in ScriptDirectory(str(_MIGRATIONS)).walk_revisions()}
 
 
-def _upgrade(connection: Connection) -> None:
+def _make_or_change(connection: Connection) -> None:
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-    upgrade(config, "head")
+    if _version(connection) is None:
+        create(connection, METADATA.sorted_tables)
+        stamp(config, "head")
+    else:
+        upgrade(config, "head")

@@ -7,7 +7,7 @@ from sqlalchemy.exc import ArgumentError
 
 from tracekit.base import UsageError
 from tracekit.nightly.history.night import DOCUMENT
-from tracekit.nightly.history.store.rows import night_in
+from tracekit.nightly.history.store.documents import night_in
 from tracekit.nightly.history.store.schema import NIGHTS
 
 _SQLITE = {"sqlite", "sqlite+pysqlite"}

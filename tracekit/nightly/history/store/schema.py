@@ -1,16 +1,20 @@
-"""The tables of a history as they are now; `migrations` says how they came to be.
+"""The tables of a history: each night as a document, what was judged of it, what people decided.
 
-Nothing in them is ever changed or removed: triggers of the database refuse it. What changes is
-told by a further row, as a baseline that takes the place of another, or a pin that is taken out.
+A night's document is all that is known of it. Of the night beside it, columns repeat what nights
+are looked up by; judgements are a table, so that SQL can ask for series. Nothing is ever changed
+or removed: triggers of the database refuse it. What changes is said by a further row, as a
+baseline that takes the place of another, or a pin that is taken out.
 """
+
+from collections.abc import Sequence
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Connection,
     Double,
     ForeignKey,
-    ForeignKeyConstraint,
     Identity,
     Index,
     Integer,
@@ -21,154 +25,52 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = "0001"
+VERSION = "0002"
 VERSION_TABLE = "tracekit_history_version"
-_JUDGED = (
-    "candidate reference change low high expected measured measured_low measured_high least most"
-)
+METADATA = MetaData()
 
 # SQLite counts up by itself in a column of this very type only.
 _NUMBER = BigInteger().with_variant(Integer, "sqlite")
-
-METADATA = MetaData()
+_SENTENCE = "a history is append-only"
 
 
 def _number() -> Column[int]:
     return Column("number", _NUMBER, Identity(always=True), primary_key=True)
 
 
-def _text(name: str) -> Column[str]:
-    return Column(name, Text, nullable=False)
+def _texts(*names: str) -> list[Column[str]]:
+    return [Column(name, Text, nullable=False) for name in names]
 
-
-def _flag(name: str) -> Column[bool]:
-    return Column(name, Boolean, nullable=False)
-
-
-def _entry_key(*more: Column[int] | Column[str]) -> tuple[Column[int] | Column[str], ...]:
-    """Return the key of what belongs to one capture of one night."""
-    night = Column("night", _NUMBER, primary_key=True, autoincrement=False)
-    entry = Column("entry", SmallInteger, primary_key=True, autoincrement=False)
-    return night, entry, *more
-
-
-def _place(name: str) -> Column[int]:
-    return Column(name, SmallInteger, primary_key=True, autoincrement=False)
-
-
-def _word(name: str) -> Column[str]:
-    return Column(name, Text, primary_key=True)
-
-
-def _of_entry() -> ForeignKeyConstraint:
-    return ForeignKeyConstraint(["night", "entry"], ["entries.night", "entries.position"])
-
-
-def _of_pair() -> ForeignKeyConstraint:
-    return ForeignKeyConstraint(
-        ["night", "entry", "pair"], ["pairs.night", "pairs.entry", "pairs.position"]
-    )
-
-
-ENVIRONMENTS = Table(
-    "environments",
-    METADATA,
-    Column("digest", Text, primary_key=True),
-    *(_text(name) for name in ("chip", "os", "os_build", "xcode_build", "python", "mlx")),
-    Column("cores", Integer),
-    *(_text(name) for name in ("tracekit", "recorder", "document")),
-)
 
 NIGHTS = Table(
     "nights",
     METADATA,
     _number(),
     Column("id", Text, nullable=False, unique=True),
-    *(_text(name) for name in ("plan", "digest", "machine")),
-    Column("environment", Text, ForeignKey("environments.digest"), nullable=False),
-    *(_text(name) for name in ("started", "ended", "git_commit")),
+    *_texts("plan", "machine", "started"),
     Column("outcome", Text),
-    _text("reason"),
-    _flag("partial"),
-    _text("folder"),
-    Column("format", Integer, nullable=False),
-    _text("document"),
+    *_texts("document"),
     Index("nights_of_a_plan", "plan", "machine", "started"),
-)
-
-ENTRIES = Table(
-    "entries",
-    METADATA,
-    Column("night", _NUMBER, ForeignKey("nights.number"), primary_key=True, autoincrement=False),
-    _place("position"),
-    *(_text(name) for name in ("capture", "work", "workload", "parameters")),
-    *(_text(name) for name in ("candidate", "candidate_commit", "candidate_mlx")),
-    Column("reference", Text),
-    Column("outcome", Text),
-    *(_text(name) for name in ("reason", "parity", "backend")),
-    Column("overhead", Double),
-    Column("overhead_spread", Double),
-    UniqueConstraint("night", "capture"),
-)
-
-PAIRS = Table(
-    "pairs",
-    METADATA,
-    *_entry_key(_place("position")),
-    Column("sitting", SmallInteger, nullable=False),
-    Column("number", Integer, nullable=False),
-    _text("turns"),
-    *(_flag(name) for name in ("traced", "counted")),
-    *(_text(name) for name in ("reason", "runs")),
-    _of_entry(),
-)
-
-SAMPLES = Table(
-    "samples",
-    METADATA,
-    *_entry_key(_place("pair"), _word("metric"), _word("side"), _place("turn")),
-    Column("value", Double, nullable=False),
-    _of_pair(),
-    # Its key is nearly all of it, so the key's tree holds the rows.
-    sqlite_with_rowid=False,
 )
 
 JUDGEMENTS = Table(
     "judgements",
     METADATA,
-    *_entry_key(_word("metric")),
+    Column("night", _NUMBER, ForeignKey("nights.number"), primary_key=True, autoincrement=False),
+    Column("entry", SmallInteger, primary_key=True, autoincrement=False),
+    Column("metric", Text, primary_key=True),
     Column("position", SmallInteger, nullable=False),
-    *(_text(name) for name in ("unit", "better", "scale")),
+    *_texts("capture", "work", "unit", "better", "scale"),
     Column("threshold", Double, nullable=False),
-    _flag("gated"),
+    Column("gated", Boolean, nullable=False),
     Column("outcome", Text),
-    *(Column(name, Double) for name in _JUDGED.split()),
-    _text("baseline"),
+    *(Column(name, Double) for name in ("candidate", "reference", "change", "low", "high")),
+    *(Column(name, Double) for name in ("expected", "measured", "measured_low", "measured_high")),
+    *(Column(name, Double) for name in ("least", "most")),
+    *_texts("baseline"),
     Column("pairs", Integer, nullable=False),
     Column("reproduced", Boolean),
-    _text("reason"),
-    _of_entry(),
-)
-
-FINDINGS = Table(
-    "findings",
-    METADATA,
-    *_entry_key(_place("position")),
-    *(_text(name) for name in ("rule", "message", "severity")),
-    *(Column(name, Integer, nullable=False) for name in ("traces", "of_traces", "in_reference")),
-    Column("saving_per_token", Double),
-    Column("saving", Double),
-    _of_entry(),
-)
-
-STATES = Table(
-    "states",
-    METADATA,
-    *_entry_key(_place("pair"), _word("moment"), _word("name")),
-    _text("at"),
-    Column("value", Double),
-    _text("absence"),
-    _of_pair(),
+    *_texts("reason"),
 )
 
 ACCEPTANCES = Table(
@@ -176,7 +78,7 @@ ACCEPTANCES = Table(
     METADATA,
     _number(),
     Column("night", Text, ForeignKey("nights.id"), nullable=False),
-    *(_text(name) for name in ("machine", "capture", "work", "at", "reason", "changes")),
+    *_texts("machine", "capture", "work", "at", "reason", "changes"),
     Index("acceptances_of_a_capture", "machine", "capture", "work"),
 )
 
@@ -184,15 +86,41 @@ PINS = Table(
     "pins",
     METADATA,
     _number(),
-    _text("name"),
-    _flag("pinned"),
-    *(_text(name) for name in ("at", "reason")),
+    *_texts("name"),
+    Column("pinned", Boolean, nullable=False),
+    *_texts("at", "reason"),
 )
 
 MISSED = Table(
     "missed_nights",
     METADATA,
     _number(),
-    *(_text(name) for name in ("plan", "machine", "due", "reason")),
+    *_texts("plan", "machine", "due", "reason"),
     UniqueConstraint("plan", "machine", "due"),
 )
+
+
+def create(connection: Connection, tables: Sequence[Table]) -> None:
+    """Make tables, and the triggers that keep them append-only."""
+    METADATA.create_all(connection, tables, checkfirst=False)
+    sqlite = connection.dialect.name == "sqlite"
+    if not sqlite:
+        connection.exec_driver_sql(
+            "CREATE OR REPLACE FUNCTION tracekit_history_is_append_only() RETURNS trigger "
+            f"LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '{_SENTENCE}'; END $$"
+        )
+    for table in tables:
+        for statement in _triggers(table.name, sqlite=sqlite):
+            connection.exec_driver_sql(statement)
+
+
+def _triggers(table: str, *, sqlite: bool) -> list[str]:
+    if sqlite:
+        return [
+            f"CREATE TRIGGER {table}_refuses_{verb.lower()} BEFORE {verb} ON {table} "
+            f"BEGIN SELECT RAISE(ABORT, '{_SENTENCE}'); END"
+            for verb in ("UPDATE", "DELETE")
+        ]
+    when = f"BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} FOR EACH STATEMENT"
+    then = "EXECUTE FUNCTION tracekit_history_is_append_only()"
+    return [f"CREATE TRIGGER {table}_is_append_only {when} {then}"]

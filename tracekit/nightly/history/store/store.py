@@ -32,9 +32,16 @@ from tracekit.nightly.history.store.decisions import (
     all_missed,
     all_pinned,
 )
+from tracekit.nightly.history.store.documents import (
+    append,
+    cut_short,
+    decoded,
+    moment,
+    night_in,
+    plain,
+)
 from tracekit.nightly.history.store.migrating import require_tables
 from tracekit.nightly.history.store.place import night_id
-from tracekit.nightly.history.store.rows import append, cut_short, decoded, moment, night_in, plain
 from tracekit.nightly.history.store.schema import NIGHTS, PINS
 
 
@@ -46,12 +53,13 @@ class Store:
 
     @classmethod
     @contextmanager
-    def open(cls, url: str, *, migrate: bool = True, patience: float = PATIENCE) -> Generator[Self]:
+    def open(cls, url: str, *, make: bool = True, patience: float = PATIENCE) -> Generator[Self]:
         """Open the history at a URL, or in a file of SQLite.
 
         Args:
             url: Its URL, or a path.
-            migrate: Whether to make it where there is none, and its tables where they are older.
+            make: Whether to make it where there is none; tables of an older version are changed
+                in any case.
             patience: Seconds that a writer waits for another.
 
         Raises:
@@ -59,9 +67,9 @@ class Store:
             RecordingError: It cannot be reached, read or written.
             InputError: It is something else, damaged, or a newer tracekit's.
         """
-        opened = database(url, create=migrate, patience=patience)
+        opened = database(url, create=make, patience=patience)
         try:
-            require_tables(opened, migrate=migrate)
+            require_tables(opened, make=make)
             yield cls(opened)
         finally:
             opened.engine.dispose()

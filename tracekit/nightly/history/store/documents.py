@@ -1,0 +1,161 @@
+"""A night as one text that is kept whole, and what was judged of it as rows for SQL to ask for."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, insert, select
+
+from tracekit.base import InputError
+from tracekit.compare import Scale
+from tracekit.nightly.gate.changes import changes, values
+from tracekit.nightly.gate.statistics import middle, shift
+from tracekit.nightly.history.night import DOCUMENT, FORMAT, Judged, Night, Outcome, Pair
+from tracekit.nightly.history.store.schema import JUDGEMENTS, NIGHTS
+
+_CUT_SHORT = "The night was cut short: its process was killed, or the machine went down."
+
+
+def as_document(night: Night) -> str:
+    """Return the night as JSON.
+
+    Raises:
+        InputError: It could not be read again, as where a value is no finite number.
+    """
+    try:
+        text = msgspec.json.encode(night).decode()
+        msgspec.json.decode(text, type=Night)
+    except (TypeError, ValueError, msgspec.MsgspecError) as error:
+        # Letters that are no text in UTF-8; JSON has null for what is no number.
+        raise InputError(
+            f"The night {night.id} cannot be kept: {error}.",
+            hint="All its values must be finite numbers, and all its words text.",
+        ) from error
+    return text
+
+
+def decoded(text: str | bytes, name: str) -> Night:
+    """Return the night that a text holds.
+
+    Raises:
+        InputError: It cannot be understood, or a newer tracekit wrote it.
+    """
+    try:
+        night = msgspec.json.decode(text, type=Night)
+    except msgspec.MsgspecError as error:
+        raise InputError(f"The night {name} cannot be read: {error}.") from error
+    if night.format > FORMAT:
+        raise InputError(
+            f"The night {name} has format {night.format}; this tracekit reads up to {FORMAT}.",
+            hint="Update tracekit on this machine.",
+        )
+    return night
+
+
+def night_in(folder: Path) -> Night | None:
+    """Read the night that a folder holds; None where it holds none."""
+    try:
+        text = (folder / DOCUMENT).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise InputError(f"{folder / DOCUMENT} cannot be read: {error.strerror}.") from error
+    return decoded(text, str(folder / DOCUMENT))
+
+
+def cut_short(night: Night) -> Night:
+    """Return a night whose process ended before it did, as what the history keeps of it.
+
+    It failed, unless a regression was found before.
+    """
+    if night.ended and night.outcome is not None:
+        return night
+    worst = any(one.outcome is Outcome.REGRESSION for one in night.entries)
+    return replace(
+        night,
+        partial=True,
+        outcome=Outcome.REGRESSION if worst else Outcome.FAILED,
+        reason=f"{night.reason} {_CUT_SHORT}".strip(),
+    )
+
+
+def moment(at: str | datetime) -> str:
+    """Return a time as the history has it: ISO 8601 in UTC, so that text sorts by time.
+
+    Raises:
+        InputError: It is no time.
+    """
+    try:
+        found = at if isinstance(at, datetime) else datetime.fromisoformat(at)
+    except ValueError as error:
+        raise InputError(
+            f"{at!r} is no time.", hint="Write it as 2026-03-01T02:30+00:00."
+        ) from error
+    found = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return found.astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def plain(text: str) -> str:
+    """Return text that both databases take: PostgreSQL takes no NUL."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def append(connection: Connection, night: Night) -> bool:
+    """Add a night; return False where the very same is there.
+
+    Raises:
+        InputError: There is another one of its id, or it cannot be kept as a document.
+    """
+    document = as_document(night)
+    stored = connection.scalar(select(NIGHTS.c.document).where(NIGHTS.c.id == night.id))
+    if stored is not None:
+        if decoded(stored, night.id) != decoded(document, night.id):
+            raise InputError(
+                f"The history has another night {night.id} already.",
+                hint="A history is append-only; the one that was there first stays as it is.",
+            )
+        return False
+    row = {name: plain(getattr(night, name)) for name in ("id", "plan", "machine")}
+    row |= {"started": moment(night.started), "outcome": night.outcome, "document": document}
+    number = connection.scalar(insert(NIGHTS).values(row).returning(NIGHTS.c.number))
+    if judged := [{"night": number, **row} for row in judgement_rows(night)]:
+        connection.execute(insert(JUDGEMENTS), judged)
+    return True
+
+
+def judgement_rows(night: Night) -> Iterator[dict[str, Any]]:
+    """Yield what became of each metric, and what was measured before anything was expected."""
+    for place, entry in enumerate(night.entries):
+        for position, judged in enumerate(entry.judged):
+            row = {name: getattr(judged, name) for name in Judged.__dataclass_fields__}
+            words = {name: plain(value) for name, value in row.items() if isinstance(value, str)}
+            yield {
+                "entry": place,
+                "position": position,
+                "capture": plain(entry.capture),
+                "work": plain(entry.work),
+                **(row | words),
+                **_measured(entry.pairs, judged),
+            }
+
+
+def _measured(pairs: tuple[Pair, ...], judged: Judged) -> dict[str, float | None]:
+    """Return the change as it was measured, on the metric's own scale, and the extreme pairs."""
+    found = changes(pairs, judged.metric, judged.scale)
+    interval = shift(found)
+    candidate = values(pairs, judged.metric, "candidate")
+    return {
+        "measured": _scaled(middle(found), judged.scale) if found else None,
+        "measured_low": _scaled(interval.low, judged.scale) if interval else None,
+        "measured_high": _scaled(interval.high, judged.scale) if interval else None,
+        "least": min(candidate, default=None),
+        "most": max(candidate, default=None),
+    }
+
+
+def _scaled(change: float, scale: Scale) -> float:
+    return math.expm1(change) if scale == "ratio" else change
