@@ -50,14 +50,8 @@ class Gate:
 
 def gates(tables: Tables) -> list[Gate]:
     """Return a gate for each table that metrics and rules use, in the order of the schemas."""
-    return list(_gates(tables, marked_window(tables)))
-
-
-def _gates(tables: Tables, window: Window | None) -> Iterator[Gate]:
-    used = used_tables()
-    for name in SCHEMAS:
-        if name in used:
-            yield _gate(tables, name, window)
+    window, used = marked_window(tables), used_tables()
+    return [_gate(tables, name, window) for name in SCHEMAS if name in used]
 
 
 def _gate(tables: Tables, name: str, window: Window | None) -> Gate:

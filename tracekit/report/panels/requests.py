@@ -22,6 +22,7 @@ from tracekit.analysis import (
 from tracekit.base import count, duration, quantity
 from tracekit.report.panel import Context, Panel, Tables, rows
 from tracekit.report.panels.work import by_time
+from tracekit.report.timeline.still import ticks
 from tracekit.workload import REFERENCE
 
 WIDTH, HEIGHT = 1000, 60
@@ -184,7 +185,7 @@ def _ticks(steps: pd.DataFrame) -> tuple[str, ...]:
         run = steady_phase(steps)
     except Unavailable:
         return ()
-    return tuple(duration(at) for at in np.linspace(0, run.length, 5))
+    return ticks(0, run.length)
 
 
 requests = Panel(

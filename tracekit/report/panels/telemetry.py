@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis import Result, Window, readings
-from tracekit.base import duration, quantity
+from tracekit.base import quantity
 from tracekit.report.panel import Context, Panel, Tables, marked_window, rows
+from tracekit.report.timeline.still import ticks
 
 WIDTH, HEIGHT = 1000, 60
 _MOST_POINTS = 400
@@ -43,7 +44,7 @@ def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  
         "steady": steady is not None,
         "levels": levels,
         "drawn": drawn or levels,
-        "ticks": [duration(at) for at in np.linspace(run.start, run.end, 5)],
+        "ticks": ticks(run.start, run.end),
         "width": WIDTH,
         "height": HEIGHT,
     }

@@ -17,7 +17,7 @@ def drawn(line: Timeline) -> Context:
     return {
         "line": line,
         "strips": strips(line),
-        "ticks": ticks(line),
+        "ticks": ticks(line.begin, line.end),
         "width": WIDTH,
         "shades": SHADES,
     }

@@ -46,9 +46,9 @@ def strips(timeline: Timeline) -> tuple[Strip, ...]:
     return tuple(_strip(track, timeline, bins) for track in timeline.tracks)
 
 
-def ticks(timeline: Timeline) -> tuple[str, ...]:
-    """Return the words for TICKS points of the axis, evenly apart, both ends included."""
-    return tuple(duration(at) for at in np.linspace(timeline.begin, timeline.end, TICKS))
+def ticks(begin: int, end: int) -> tuple[str, ...]:
+    """Return the words for TICKS points of an axis of time, evenly apart, both ends included."""
+    return tuple(duration(at) for at in np.linspace(begin, end, TICKS))
 
 
 def _strip(track: Track, timeline: Timeline, bins: int) -> Strip:
