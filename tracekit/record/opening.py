@@ -16,6 +16,7 @@ What = Literal["page", "trace", "gputrace"]
 
 _MAC = "darwin"
 _SECONDS = 60.0
+_NO_CAPTURE = "`tracekit capture --gputrace` makes one."
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ def opening(
     """
     provenance = recording.provenance()
     if what is None:
-        what = "gputrace" if _only_captured(recording) else "page"
+        captured = recording.gputrace.exists() and not recording.report_file.exists()
+        what = "gputrace" if captured else "page"
     path = _existing(recording, what)
     if what == "page":
         return Opening(what, path, ("open" if system == _MAC else "xdg-open", str(path)))
@@ -60,15 +62,11 @@ def perform(one: Opening, run: Run = run) -> None:
         raise ToolError("No browser could be started.", hint=f"Open {one.path} in one.")
 
 
-def _only_captured(recording: Recording) -> bool:
-    return recording.gputrace.exists() and not recording.report_file.exists()
-
-
 def _existing(recording: Recording, what: What) -> Path:
     path, lacking, hint = {
         "page": (recording.report_file, "page yet", _way_to_a_page(recording)),
         "trace": (recording.bundle, "bundle of xctrace", _why_no_bundle(recording)),
-        "gputrace": (recording.gputrace, "GPU frame capture", _why_no_capture(recording)),
+        "gputrace": (recording.gputrace, "GPU frame capture", _pruned(recording) or _NO_CAPTURE),
     }[what]
     if not path.exists():
         raise RecordingError(f"{recording.folder} has no {lacking}.", hint=hint)
@@ -83,10 +81,6 @@ def _way_to_a_page(recording: Recording) -> str:
     if recording.bundle.exists() or recording.host_bundle.exists():
         return f"`tracekit export {recording.folder}`, then `tracekit analyze` and `report`."
     return "Nothing was recorded; record again."
-
-
-def _why_no_capture(recording: Recording) -> str:
-    return _pruned(recording) or "`tracekit capture --gputrace` makes one."
 
 
 def _pruned(recording: Recording) -> str:

@@ -199,7 +199,7 @@ def test_a_side_that_hangs_is_ended(ready: Callable[..., Any]) -> None:
 def test_the_night_s_time_ends_even_a_side_that_hangs(ready: Callable[..., Any]) -> None:
     begun = time.monotonic()
     with (
-        ready(parameters={"trick": "hang"}, turn=0.05) as prepared,
+        ready(parameters={"trick": "hang"}, turn=0.05, reference=None) as prepared,
         pytest.raises(BudgetSpentError, match=r"while the candidate of short worked"),
     ):
         list(measure(ending(prepared, time.monotonic() + 4)))

@@ -85,10 +85,19 @@ class RemoteWorkload:
                 raise
             said = last_words(self.log, self.since)
             if "No module named" in said and "tracekit" in said.rpartition("No module named")[2]:
-                raise _without_turns(self.name, python) from None
+                raise ToolError(
+                    f"The interpreter {python} of {self.name} has no tracekit that can take turns.",
+                    hint=f"Install this tracekit there too: {python} -m pip install tracekit, or "
+                    "let the revision bring one by its `setup` or `pythonpath`.",
+                ) from None
             raise
         if self.hello.protocol != PROTOCOL:
-            raise _other_protocol(self.name, python, self.hello)
+            raise ToolError(
+                f"The interpreter {python} of {self.name} has tracekit {self.hello.tracekit}, "
+                f"which takes turns by protocol {self.hello.protocol}; this one does by protocol "
+                f"{PROTOCOL}.",
+                hint="Install the same tracekit in both.",
+            )
         return self.hello
 
     def prepare(self, asked: Prepare) -> Ready:
@@ -184,22 +193,6 @@ def _given(found: Found | None) -> Found:
     if found is None:
         raise ToolError("A child answered something else than it was asked.")
     return found
-
-
-def _without_turns(name: str, python: Path) -> ToolError:
-    return ToolError(
-        f"The interpreter {python} of {name} has no tracekit that can take turns.",
-        hint=f"Install this tracekit there too: {python} -m pip install tracekit, or let the "
-        "revision bring one by its `setup` or `pythonpath`.",
-    )
-
-
-def _other_protocol(name: str, python: Path, hello: Hello) -> ToolError:
-    return ToolError(
-        f"The interpreter {python} of {name} has tracekit {hello.tracekit}, which takes turns by "
-        f"protocol {hello.protocol}; this one does by protocol {PROTOCOL}.",
-        hint="Install the same tracekit in both.",
-    )
 
 
 @contextmanager

@@ -25,7 +25,6 @@ from tracekit.nightly.session.program import (
     run,
 )
 from tracekit.nightly.session.values import quantities_of, require_steps, values_of
-from tracekit.nightly.session.variants import CodeVariant
 from tracekit.workload import Calibrate, Prepare, RunSteps, StepTimes
 
 MORE_IS_WORSE = frozenset({"calibration", "load", "gpu_others", "thermal_pressure", "low_power"})
@@ -143,7 +142,6 @@ LEAST = 5
 WAKE = 0.05
 """Seconds of unmeasured steps before a turn, at most; a sixth of the turn where that is less."""
 _BETWEEN = "between its pairs"
-_LETTERS = {"a": "candidate", "b": "reference"}
 
 Letter = str
 
@@ -177,18 +175,27 @@ def measure(
     """
     count = prepared.capture.pairs if pairs is None else pairs
     with ExitStack() as stack:
-        looks = watch is not None and calibrate
-        pace = _Calibration(prepared, stack) if looks else None
+        looks = _Looks(prepared, watch, stack, calibrate=calibrate)
         for number in range(first, first + count):
             prepared.bounds.require_time(_BETWEEN)
-            pair = _Pair(prepared, Pair(session, number, order_of(prepared, number)))
-            yield (
-                pair.together(watch, pace) if prepared.capture.together else pair.apart(watch, pace)
+            measuring = _Measuring(prepared, looks)
+            order = order_of(prepared, number)
+            run = measuring.together if prepared.capture.together else measuring.apart
+            before, after = run(order)
+            values = measuring.values
+            yield Pair(
+                session,
+                number,
+                order,
+                candidate=values["a"],
+                reference=values.get("b", {}),
+                before=before,
+                after=after,
             )
 
 
 def order_of(prepared: Prepared, number: int) -> str:
-    """Return whose turns a pair has, in order: a the candidate, b the reference."""
+    """Return the order of a pair's runs: a the candidate, b the reference."""
     odd = number % 2 == 1
     if prepared.reference is None:
         return "aa" if prepared.capture.together else "a"
@@ -197,90 +204,104 @@ def order_of(prepared: Prepared, number: int) -> str:
     return "ab" if odd else "ba"
 
 
-class _Calibration:
-    """A third process, which does the same fixed work before and after each pair."""
+class _Looks:
+    """Looks at the machine before and after the runs of a pair.
 
-    def __init__(self, prepared: Prepared, stack: ExitStack) -> None:
-        self._prepared, self._stack = prepared, stack
+    A third process does the same fixed work at each look, on the device of the runs.
+    """
+
+    def __init__(
+        self, prepared: Prepared, watch: Watch | None, stack: ExitStack, *, calibrate: bool
+    ) -> None:
+        self._prepared, self._watch, self._stack = prepared, watch, stack
+        self._calibrate = calibrate
         self._child: RemoteWorkload | None = None
 
-    def measure(self, like: RemoteWorkload) -> int:
+    def before(self, children: Sequence[RemoteWorkload]) -> State | None:
+        if self._watch is None:
+            return None
+        ours = {os.getpid(), *(workload.child.pid for workload in children)}
+        if self._calibrate:
+            ours.add(self._calibration().child.pid)
+        return self._watch.before(ours, self._pace(children[0]))
+
+    def after(self, like: RemoteWorkload) -> State | None:
+        return None if self._watch is None else self._watch.after(self._pace(like))
+
+    def _pace(self, like: RemoteWorkload) -> int | None:
         """Return how long fixed work takes now, in ns, on the device of a variant's work."""
-        ready = like.ready
-        kind = Calibrate("cpu" if ready.backend == "cpu" else "gpu", mlx=bool(ready.mlx))
-        return self._started().calibrate(kind)
+        if not self._calibrate:
+            return None
+        device = "cpu" if like.ready.backend == "cpu" else "gpu"
+        return self._calibration().calibrate(Calibrate(device, mlx=bool(like.ready.mlx)))
 
-    @property
-    def pids(self) -> set[int]:
-        """The process, once there is one."""
-        return {self._started().child.pid}
-
-    def _started(self) -> RemoteWorkload:
+    def _calibration(self) -> RemoteWorkload:
         if self._child is None:
-            one = self._prepared
-            name = f"the calibration of {one.capture.name}"
-            child = started(name, one.candidate, one.log_of("calibration"), one.bounds)
-            self._child = self._stack.enter_context(child)
+            prepared = self._prepared
+            name, log = f"the calibration of {prepared.capture.name}", "calibration"
+            self._child = self._stack.enter_context(
+                started(name, prepared.candidate, prepared.log_of(log), prepared.bounds)
+            )
         return self._child
 
 
-class _Pair:
+class _Measuring:
     """One pair, while it is measured."""
 
-    def __init__(self, prepared: Prepared, pair: Pair) -> None:
-        self._prepared, self._pair = prepared, pair
-        self._turns: dict[str, list[StepTimes]] = {}
-        self._values: dict[str, Values] = {}
+    def __init__(self, prepared: Prepared, looks: _Looks) -> None:
+        self._prepared, self._looks = prepared, looks
+        self._runs: dict[Letter, list[StepTimes]] = {}
+        self.values: dict[Letter, Values] = {}
 
-    def together(self, watch: Watch | None, calibration: _Calibration | None) -> Pair:
-        """Let both processes live at once, and take turns."""
+    def together(self, order: str) -> tuple[State | None, State | None]:
+        """Let both processes live at once, with interleaved runs; return the machine's states."""
         with ExitStack() as stack:
-            letters = dict.fromkeys(self._pair.order)
-            children = {one: self._ready(one, stack) for one in letters}
-            before = self._before(watch, calibration, list(children.values()))
-            for letter in self._pair.order:
-                self._turn(letter, children[letter], 1)
-            after = self._after(watch, calibration, next(iter(children.values())))
+            children = {letter: self._ready(letter, stack) for letter in dict.fromkeys(order)}
+            before = self._looks.before(list(children.values()))
+            for letter in order:
+                self._run(letter, children[letter], 1)
+            after = self._looks.after(next(iter(children.values())))
             for letter, child in children.items():
                 self._finish(letter, child)
-        return self._measured(before, after)
+        return before, after
 
-    def apart(self, watch: Watch | None, calibration: _Calibration | None) -> Pair:
-        """Let one process live after the other; each has one turn, twice as long."""
-        before: list[State] = []
-        after: list[State] = []
-        for letter in self._pair.order:
+    def apart(self, order: str) -> tuple[State | None, State | None]:
+        """Let one process live after the other; each has one run, twice as long."""
+        before: list[State | None] = []
+        after: list[State | None] = []
+        for letter in order:
             with ExitStack() as stack:
                 child = self._ready(letter, stack)
-                if (state := self._before(watch, calibration, [child])) is not None:
-                    before.append(state)
-                self._turn(letter, child, 2)
-                if (state := self._after(watch, calibration, child)) is not None:
-                    after.append(state)
+                before.append(self._looks.before([child]))
+                self._run(letter, child, 2)
+                after.append(self._looks.after(child))
                 self._finish(letter, child)
-        return self._measured(worst(before), worst(after))
+        return worst([*filter(None, before)]), worst([*filter(None, after)])
 
     def _ready(self, letter: Letter, stack: ExitStack) -> RemoteWorkload:
-        variant = self._variant(letter)
-        one, capture = self._prepared, self._prepared.capture
-        place: Path = one.log_of(variant.role)
-        child = stack.enter_context(started(one.named(variant), variant, place, one.bounds))
-        asked = Prepare(
-            variant.workload, variant.workloads, dict(variant.parameters), capture.warmup
+        prepared, capture = self._prepared, self._prepared.capture
+        variant = prepared.candidate if letter == "a" else prepared.reference
+        assert variant is not None
+        name = prepared.named(variant)
+        child = stack.enter_context(
+            started(name, variant, prepared.log_of(variant.role), prepared.bounds)
         )
-        ready = child.prepare(asked)
-        if variant.role == "candidate":
-            one.learned.backend, one.learned.device = ready.backend, dict(ready.device)
+        parameters = dict(variant.parameters)
+        ready = child.prepare(
+            Prepare(variant.workload, variant.workloads, parameters, capture.warmup)
+        )
+        if letter == "a":
+            prepared.learned.backend, prepared.learned.device = ready.backend, dict(ready.device)
         for warning in ready.warnings:
-            one.learned.remark(f"{warning.rstrip('.')}, in {one.named(variant)}.")
+            prepared.learned.remark(f"{warning.rstrip('.')}, in {name}.")
         return child
 
-    def _turn(self, letter: Letter, child: RemoteWorkload, times: int) -> None:
+    def _run(self, letter: Letter, child: RemoteWorkload, times: int) -> None:
         self._prepared.bounds.require_time(_BETWEEN)
         seconds = times * self._prepared.capture.turn
-        turn = child.run_steps(RunSteps(seconds, LEAST, min(WAKE, seconds / 6)))
-        self._turns.setdefault(letter, []).append(require_steps(child.name, turn))
-        if turn.specializations:
+        found = child.run_steps(RunSteps(seconds, LEAST, min(WAKE, seconds / 6)))
+        self._runs.setdefault(letter, []).append(require_steps(child.name, found))
+        if found.specializations:
             self._prepared.learned.remark(
                 f"Pipelines were made while {child.name} was measured, though it was warm."
             )
@@ -288,37 +309,4 @@ class _Pair:
     def _finish(self, letter: Letter, child: RemoteWorkload) -> None:
         finished = child.finish()
         self._prepared.learned.results |= quantities_of(finished)
-        self._values[letter] = values_of(self._turns[letter], finished)
-
-    def _before(
-        self, watch: Watch | None, calibration: _Calibration | None, children: list[RemoteWorkload]
-    ) -> State | None:
-        if watch is None:
-            return None
-        ours = {os.getpid(), *(child.child.pid for child in children)}
-        if calibration is None:
-            return watch.before(ours)
-        return watch.before(ours | calibration.pids, calibration.measure(children[0]))
-
-    def _after(
-        self, watch: Watch | None, calibration: _Calibration | None, child: RemoteWorkload
-    ) -> State | None:
-        if watch is None:
-            return None
-        return watch.after(calibration.measure(child) if calibration is not None else None)
-
-    def _variant(self, letter: Letter) -> CodeVariant:
-        role = _LETTERS[letter]
-        return next(one for one in self._prepared.variants if one.role == role)
-
-    def _measured(self, before: State | None, after: State | None) -> Pair:
-        pair = self._pair
-        return Pair(
-            pair.sitting,
-            pair.number,
-            pair.order,
-            candidate=self._values["a"],
-            reference=self._values.get("b", {}),
-            before=before,
-            after=after,
-        )
+        self.values[letter] = values_of(self._runs[letter], finished)

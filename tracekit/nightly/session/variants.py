@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -133,17 +133,13 @@ def _at(
     workloads = candidate.workloads
     if workloads is not None and (inside := found.inside(workloads)) is not None:
         workloads = _folder(folder / inside, asked.revision)
-    env = candidate.env if own == candidate.python else _of_own(candidate.env)
     short = worktree.commit[:_SHORT]
     named = "" if worktree.commit.startswith(asked.revision) else f"{asked.revision} "
     variant = _reference(capture, asked, candidate, own)
-    return CodeVariant(
-        role="reference",
-        workload=variant.workload,
+    return replace(
+        variant,
         workloads=workloads,
-        parameters=variant.parameters,
-        python=own,
-        env=_with_modules(_without(env, found.top), folder, asked.pythonpath),
+        env=_with_modules(_without(variant.env, found.top), folder, asked.pythonpath),
         cwd=folder / home if home and (folder / home).is_dir() else folder,
         commit=worktree.commit,
         difference=(
@@ -163,15 +159,13 @@ def _reference(
         parameters = _parameters(name, capture, asked, strict=here)
     work = [_work_words(name, {})] if name != capture.workload else []
     work += [f"{key} {value}" for key, value in asked.parameters.items()]
-    return CodeVariant(
+    return replace(
+        candidate,
         role="reference",
         workload=name,
-        workloads=candidate.workloads,
         parameters=parameters,
         python=python,
         env=candidate.env if python == candidate.python else _of_own(candidate.env),
-        cwd=candidate.cwd,
-        commit=candidate.commit,
         difference=tuple(work),
     )
 
