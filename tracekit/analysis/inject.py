@@ -151,8 +151,3 @@ def metric(unit: str, better: Better = Better.NEITHER) -> Callable[[Callable[...
         return Metric(measure.__name__, unit, better, measure)
 
     return make
-
-
-def listed(*metrics: Metric) -> Mapping[str, Metric]:
-    """Return the metrics by name, in order."""
-    return {metric.name: metric for metric in metrics}
