@@ -22,7 +22,7 @@ def batch(
     ],
     *,
     output: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for results; to go on, that of before.")
+        Path, typer.Option(metavar="DIR", help="Folder for results; an earlier one to continue.")
     ],
     scheduler: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Dask cluster, tcp://HOST:8786, to work on.")
@@ -40,7 +40,7 @@ def batch(
         str, typer.Option(metavar="NAME,…|all|none", help="Tables to keep beside the results.")
     ] = "none",
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Try those again that failed before.")
+        bool, typer.Option("--retry-failed", help="Try recordings again that failed before.")
     ] = False,
     time_limit: Annotated[
         str, typer.Option(metavar="TIME", help="Longest time that one recording may take.")
@@ -48,19 +48,19 @@ def batch(
     no_redact: options.NoRedact = False,
     open_page: options.OpenPage = False,
 ) -> None:
-    """Analyse many recordings at once.
+    """Analyze many recordings at once.
 
-    A SOURCE is a run's folder, a .trace, a .trace.zip, exports, a folder that is looked through
-    for all of these, a pattern such as 'traces/**/*.trace', or a URL of an object store or archive
-    that fsspec knows, such as s3://bucket/traces or zip://**/*.trace::all.zip. No source is
-    written to. --target is for what has yet to be imported; a run keeps its own. Of a trace with
-    several runs the last one is analysed, or the one that --run names.
+    A SOURCE is a run's folder, a .trace, a .trace.zip, exports, a folder that is searched for all
+    of these, a pattern such as 'traces/**/*.trace', or a URL of an object store or archive that
+    fsspec knows, such as s3://bucket/traces or zip://**/*.trace::all.zip. Sources are never written
+    to. --target applies to recordings that are not imported yet; a run keeps its own. If a trace
+    has several runs, the last one is analyzed, or the one that --run names.
 
-    DIR/results is a Parquet data set with one row for each recording, DIR/index.html the page
-    about them. A recording that cannot be analysed is a row that says why, and the exit code is 3.
-    The same command goes on where an earlier one ended: what was done, and has not changed, is
-    not done again. --tables keeps whole tables as DIR/tables/NAME, for questions over all of them;
-    none are kept by default, since they can be larger than the recordings.
+    DIR/results is a Parquet data set with one row for each recording, and DIR/index.html is a page
+    about them. A recording that cannot be analyzed becomes a row that says why, and the exit code
+    is 3. The same command continues where an earlier one ended: unchanged recordings are not
+    analyzed again. --tables also writes whole tables to DIR/tables/NAME, for queries over all of
+    them; the default is none, because they can be larger than the recordings.
     """
     from tracekit.base import UsageError
     from tracekit.cli import console

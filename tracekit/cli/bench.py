@@ -98,9 +98,10 @@ def bench(
 ) -> None:
     """Measure kernels and what they replace.
 
-    Subjects of one family do the same work on the same inputs, in turns, so that drift hits all
-    alike: micro is the time of a call in a chain, macro that of a step, which gives tokens/s.
-    Times are by the host's clock; on a Mac with PyObjC, kernels of ours have GPU time as well.
+    Subjects of one family do the same work on the same inputs, interleaved, so that drift affects
+    all alike. micro is the time of a call in a chain, macro that of a step, which gives tokens/s.
+    Times are by the host's clock; on a Mac with PyObjC, tracekit's own kernels have GPU time as
+    well.
 
     Exit code 0: all were measured; 3: a subject failed, the others were measured; 130: stopped,
     what was measured is written.

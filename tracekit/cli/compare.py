@@ -25,7 +25,7 @@ Resolution = Annotated[
 Between = Annotated[
     float,
     typer.Option(
-        min=0, max=1, metavar="SHARE", help="How much equal runs differ beyond what each shows."
+        min=0, max=1, metavar="SHARE", help="How much equal runs differ beyond their own spread."
     ),
 ]
 MetricName = Annotated[
@@ -39,7 +39,7 @@ MetricName = Annotated[
 Html = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write a page with both timelines.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Compare even unlike work.")]
+Force = Annotated[bool, typer.Option("--force", help="Compare different work, too.")]
 ExitCode = Annotated[
     bool, typer.Option("--exit-code", help="End with 1 if it is worse, with 4 if it is unclear.")
 ]
@@ -59,13 +59,13 @@ def compare(
     between: Between = 0.025,
     open_page: options.OpenPage = False,
 ) -> None:
-    """Tell better from worse between runs.
+    """Compare runs: better, worse, the same or unclear.
 
-    Each metric is better, worse, the same or unclear, with an interval that holds its change with
-    95 %. Several runs of each side say more than one: record them in turns. Runs of other work, or
-    of another recorder, are refused; other differences are listed.
+    Each metric is better, worse, the same or unclear, with the 95 % interval of its change. Several
+    runs of each side show more than one; record them alternating. Runs of different work or
+    recorders are refused; other differences are listed.
 
-    Exit code 0: compared; with --exit-code 1: worse, 4: unclear. 2: these are not to be compared.
+    Exit code 0: compared; with --exit-code 1: worse, 4: unclear. 2: they cannot be compared.
     """
     from tracekit.base import UsageError, writing
     from tracekit.cli import console

@@ -110,7 +110,7 @@ def convert(
         FormatName | None, typer.Option(help="Format of a whole run, or of a bundle's tables.")
     ] = None,
     schema: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Table to take, where there are several.")
+        str | None, typer.Option(metavar="NAME", help="Table to convert, if there are several.")
     ] = None,
     table: options.TablePlace = None,
     run_number: options.RunNumber = None,
@@ -119,24 +119,22 @@ def convert(
 ) -> None:
     """Convert an export, bundle or run.
 
-    An export becomes a flat table: one row for each row, one column for each mnemonic, in order.
-    Where there are stacks, a column NAME.stack numbers them, and OUT.frames.parquet and
-    OUT.stacks.parquet beside OUT say what they are. Of a damaged export the rows before the
-    damage are written, and the exit code is 3. A table of any length is converted in a few
-    hundred MB of memory.
+    An export becomes a flat table: one row for each row, one column for each mnemonic, in order. If
+    there are stacks, the column NAME.stack has their numbers, and OUT.frames.parquet and
+    OUT.stacks.parquet describe them. Of a damaged export the rows before the damage are written,
+    and the exit code is 3. A table of any length is converted in a few hundred MB of memory.
 
-    A bundle becomes a folder of all of its tables with --to parquet, csv or feather, or one table
-    with --schema, of the last run unless --run names another. All runs become folders `run1`,
-    `run2` of their own, unless --run names one. Tables that are damaged are left out by name, and
-    the exit code is 3.
+    A bundle becomes a folder of all its tables with --to parquet, csv or feather, or one table with
+    --schema, of the last run unless --run names another. Several runs become folders `run1`,
+    `run2`, unless --run names one. Damaged tables are named and left out, and the exit code is 3.
 
-    A run becomes what --to says: perfetto and chrome hold its intervals on tracks, with arrows
-    from command buffers over encoders to the GPU, its counters, and what was found; speedscope
-    holds the stacks of threads; parquet and csv every table, as it is. Without OUT it stands
-    below the run's folder, in convert.
+    A run becomes what --to says: perfetto and chrome contain its intervals on tracks, with arrows
+    from command buffers over encoders to the GPU, its counters, and the findings; speedscope
+    contains the stacks of threads; parquet and csv every table. Without OUT it is written to the
+    run's folder convert.
 
-    What is read is never written to, and files that tracekit did not make stay unless --force is
-    given.
+    Inputs are never written to, and files that tracekit did not write are replaced only with
+    --force.
     """
     from tracekit.tables import Choice, is_bundle, require_unpacked
 

@@ -19,15 +19,15 @@ def doctor(
         bool,
         typer.Option(
             "--probe",
-            help="Record a probe for two seconds in each way, and keep what came of it.",
+            help="Make a test recording of two seconds in each way, and keep the outcome.",
         ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Say whether this machine can record.
+    """Check whether this machine can record.
 
-    Exit code 0: nothing stands in the way; 3: something failed, its fix is printed; 4: something
-    that recording needs could not be found out.
+    Exit code 0: this machine can record; 3: something failed, and the fix is printed; 4: something
+    that recording needs could not be determined.
     """
     from tracekit.base import InterruptedRunError, notes_folder
     from tracekit.cli import console
@@ -55,8 +55,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.
 def templates(context: typer.Context, *, json: Json = False) -> None:
     """List templates; make one with counters on.
 
-    The sections are those of `xctrace list templates`. GPU counters are no template in any
-    Xcode: an instrument records them, or a template file with a counter set.
+    The sections are those of `xctrace list templates`. No Xcode has a template for GPU counters: an
+    instrument records them, or a template file with a counter set.
     """
     if context.invoked_subcommand is not None:
         return
@@ -92,10 +92,10 @@ def make(
 ) -> None:
     """Copy a template with counters switched on.
 
-    Without --write it is a dry run: it lists every place that would differ. The source is never
-    changed, and no file is written over. Which number is which counter set depends on the chip,
-    and is not documented by Apple; the numbers that people tried are listed, and only a recording
-    tells whether yours works. Instruments does the same by hand, for every chip: Recording
+    Without --write this is a dry run that lists every place that would differ. The source is never
+    changed, and no file is overwritten. The number of a counter set depends on the chip, and Apple
+    does not document it; the numbers that people reported are listed, and only a recording shows
+    whether yours works. You can do the same by hand in Instruments, for every chip: Recording
     Options > GPU > Counter Set, then File > Save As Template.
     """
     from tracekit.cli import console

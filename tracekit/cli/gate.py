@@ -26,7 +26,8 @@ Plan = Annotated[
     typer.Option(metavar="FILE", help="The plan of the night.  [default: the nearest one]"),
 ]
 History = Annotated[
-    str, typer.Option(metavar="URL", help="Look for the night in this history.", show_default=False)
+    str,
+    typer.Option(metavar="URL", help="Search for the night in this history.", show_default=False),
 ]
 MaxAge = Annotated[
     str,
@@ -65,13 +66,13 @@ OnRegression = Annotated[
     str,
     typer.Option(
         metavar="COMMAND",
-        help="Run it, without a shell, if there is a regression.",
+        help="Run this command, without a shell, on a regression.",
         show_default=False,
     ),
 ]
 Bisect = Annotated[
     bool,
-    typer.Option("--bisect", help="End as git bisect run wants it: 3 and 4 are 125, skip."),
+    typer.Option("--bisect", help="Exit codes for git bisect run: 3 and 4 become 125, skip."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the gate's report as JSON.")]
 MetricName = Annotated[
@@ -82,7 +83,7 @@ Threshold = Annotated[
     float | None,
     typer.Option(min=0, max=10, metavar="SHARE", help="Of runs: least change that matters."),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Of runs: compare even unlike work.")]
+Force = Annotated[bool, typer.Option("--force", help="Of runs: compare different work, too.")]
 
 
 _STDOUT = Path("-")
@@ -122,10 +123,10 @@ def gate(
     threshold: Threshold = None,
     force: Force = False,
 ) -> None:
-    """Tell a script whether a night, or runs, are worse.
+    """Say by exit code whether a night, or runs, became worse.
 
-    A night is as it was judged: its plan has the thresholds. Two runs, or several of each side, are
-    compared as `tracekit compare` does. What is missing is never good news.
+    A night is reported as it was judged by the thresholds of its plan. Two runs, or several of each
+    side, are compared as by `tracekit compare`. Missing data never count as ok.
 
     Exit code 0: not worse. 1: a regression. 2: wrong usage. 3: the night failed. 4: inconclusive.
     """

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 Config = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="The plan's file, which names its history.  [default: near]"),
+    typer.Option(
+        metavar="FILE", help="The plan's file, which names its history.  [default: the nearest]"
+    ),
 ]
 History = Annotated[
     str,
@@ -80,7 +82,7 @@ Format = Literal["csv", "json", "parquet"]
 Export = Annotated[
     Path | None, typer.Option(metavar="FILE|-", help="Write medians of each night into a file.")
 ]
-FormatName = Annotated[Format, typer.Option("--format", help="How.")]
+FormatName = Annotated[Format, typer.Option("--format", help="Format of --export.")]
 Samples = Annotated[
     bool, typer.Option("--samples", help="Export every value of every turn instead of medians.")
 ]
@@ -163,7 +165,7 @@ Nights = Annotated[
     list[str],
     typer.Argument(
         metavar="NIGHT...",
-        help="A night: its id, its beginning, latest, or its folder; several are taken together.",
+        help="A night: its id or the beginning of it, latest, or its folder; several are pooled.",
     ),
 ]
 Named = Annotated[
@@ -174,7 +176,7 @@ Named = Annotated[
 
 @baseline_app.callback()
 def baseline() -> None:
-    """Say what to expect of captures from now on."""
+    """Accept the change of a night as the expected one."""
 
 
 @baseline_app.command("accept")
@@ -186,12 +188,12 @@ def accept(
     config: Config = None,
     history: History = "",
 ) -> None:
-    """Expect from now on what a night found.
+    """Expect the change that a night found from now on.
 
-    Changes are judged from there on: a slowdown that was accepted is no regression any more, and
-    what comes on top of it is one. Nothing is ever accepted silently, and the reason is kept.
-    What an accepted night is off by, every later one is off by: nights of the same work may be
-    taken together, so that they are off by less.
+    Later nights are judged against the accepted change: an accepted slowdown is no longer a
+    regression, and a further one is. A reason is required, and kept. Any error of the accepted
+    night affects all later ones; accept several nights of the same work together to make it
+    smaller.
     """
     from tracekit.cli import console
     from tracekit.nightly import Store, expected_words
@@ -218,7 +220,7 @@ def list_(
     history: History = "",
     json: Json = False,
 ) -> None:
-    """List what was accepted, when and why; the last one of a capture holds."""
+    """List what was accepted, when and why; the latest one of a capture is in force."""
     from tracekit.base import stamp
     from tracekit.cli import console
     from tracekit.nightly import Store, held_on
@@ -251,12 +253,12 @@ Metric = Annotated[
     str | None, typer.Option(metavar="NAME|all", help="Show this metric in each night.")
 ]
 Since = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Nights from then on: 30d, 12w, 2026-03-01.")
+    str | None, typer.Option(metavar="TIME", help="Nights since then: 30d, 12w, 2026-03-01.")
 ]
 Until = Annotated[str | None, typer.Option(metavar="TIME", help="Nights before then.")]
 Ended = Annotated[
     Literal["ok", "regression", "failed", "inconclusive"] | None,
-    typer.Option("--outcome", help="List only nights that ended so."),
+    typer.Option("--outcome", help="Only nights with this outcome."),
 ]
 Limit = Annotated[int, typer.Option(min=1, metavar="N", help="List the last N nights.")]
 Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the trend page.")]
@@ -289,9 +291,9 @@ def history(
 ) -> None:
     """List nights, and metrics over nights.
 
-    A line a night: how it ended, and the change that says most of it. With --metric its value in
-    each night, beside the reference's of that night. --export and --html take all nights that are
-    chosen, not only --limit of them.
+    Prints a line for each night: its outcome and its most important change. With --metric it prints
+    the metric's value in each night, beside the reference's in that night. --export and --html use
+    all selected nights, not only the last --limit.
     """
     if context.invoked_subcommand is not None:
         return
@@ -331,7 +333,7 @@ def pin(
     config: Config = None,
     history: History = "",
 ) -> None:
-    """Keep a night, or a run, from being pruned."""
+    """Protect a night or a run from prune."""
     from tracekit.cli import console
     from tracekit.nightly import Store
 
@@ -348,7 +350,7 @@ def unpin(
     config: Config = None,
     history: History = "",
 ) -> None:
-    """Let a night, or a run, be pruned again."""
+    """Let prune remove a night or a run again."""
     from tracekit.cli import console
     from tracekit.nightly import Store
 

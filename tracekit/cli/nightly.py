@@ -29,10 +29,10 @@ PlanFile = Annotated[
         metavar="CONFIG", help="The plan's file.  [default: the nearest]", show_default=False
     ),
 ]
-At = Annotated[str, typer.Option(metavar="HH:MM", help="When, on this machine's clock.")]
+At = Annotated[str, typer.Option(metavar="HH:MM", help="Time of day, on this machine's clock.")]
 Method = Annotated[
     Literal["auto", "launchd", "systemd", "cron"],
-    typer.Option(help="Who starts nights; cron prints a line for your crontab."),
+    typer.Option(help="What starts nights; cron prints a line for your crontab."),
 ]
 InstallDryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be installed.")]
 StatusJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
@@ -48,12 +48,12 @@ def install(
     method: Method = "auto",
     dry_run: InstallDryRun = False,
 ) -> None:
-    """Let a plan's nights begin by themselves, every day.
+    """Schedule a plan's nights, every day.
 
-    On macOS a LaunchAgent, on Linux a timer of your systemd; where there is neither, a line for
-    cron is printed. It starts the Python that runs this command, without a shell, in an
-    environment that holds only what is written down now: PATH, HOME, the language, DEVELOPER_DIR
-    and TRACEKIT_*. Installing again takes the place of what was installed for the plan.
+    Installs a LaunchAgent on macOS and a systemd user timer on Linux; where there is neither, it
+    prints a line for cron. It starts the Python that runs this command, without a shell, in an
+    environment that contains only PATH, HOME, the language, DEVELOPER_DIR and TRACEKIT_* as they
+    are now. Installing again replaces what was installed for the plan.
     """
     from tracekit.nightly import read_plan, time_of_day
     from tracekit.nightly.schedule import schedule
@@ -66,10 +66,10 @@ def install(
 
 
 def status(config: PlanFile = None, *, json: StatusJson = False) -> None:
-    """Tell of the next night, the last one and missed ones.
+    """Show the next night, the last one and missed ones.
 
-    Whether a night that is due really begins is the scheduler's business: this says what it was
-    given, what it says of itself, and what nights there are in the plan's output.
+    Shows what is installed, what the scheduler reports about it, and which nights are in the plan's
+    output folder.
     """
     from msgspec import to_builtins
 
@@ -86,9 +86,9 @@ def status(config: PlanFile = None, *, json: StatusJson = False) -> None:
 
 
 def uninstall(config: PlanFile = None) -> None:
-    """Let a plan's nights begin no more by themselves.
+    """Remove the schedule of a plan's nights.
 
-    The nights there are, their log and the history stay.
+    Nights, their log and the history stay.
     """
     from tracekit.base import TracekitError
     from tracekit.cli import console
@@ -186,7 +186,7 @@ def _moment(at: datetime) -> str:
 app = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=False,
-    help="Measure a plan's captures every night, or now.\n\n"
+    help="Measure a plan's captures, now or every night.\n\n"
     "`tracekit nightly [CONFIG]` is short for `tracekit nightly run [CONFIG]`.",
 )
 
@@ -221,13 +221,13 @@ Named = Annotated[
     typer.Option("--capture", metavar="NAME", help="Only this one; may be given again."),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print what would run, and how long; touch nothing.")
+    bool, typer.Option("--dry-run", help="Print what would run, and for how long; change nothing.")
 ]
 Init = Annotated[bool, typer.Option("--init", help="Write a tracekit.toml to begin with.")]
 Bisect = Annotated[
     bool,
     typer.Option(
-        "--bisect", help="Exit as `git bisect run` wants it: 125 for failed or inconclusive."
+        "--bisect", help="Exit codes for `git bisect run`: 125 for failed or inconclusive."
     ),
 ]
 NoHistory = Annotated[bool, typer.Option("--no-history", help="Keep the night out of the history.")]
@@ -249,12 +249,12 @@ def run(
 ) -> None:
     """Measure a plan's captures against their references.
 
-    Parity and checks come first. Then candidate and reference are measured in turns, pair by
-    pair, on a machine whose state is looked at, and traced as well. A change is a regression if it
-    is beyond the plan's threshold, significant, and found again by a second session.
+    Parity and checks come first. Then candidate and reference are measured in turns, pair by pair,
+    while the machine's state is checked, and traced. A change for the worse is a regression if it
+    exceeds the plan's threshold, is significant, and is found again in a second session.
 
     Exit code 0: nothing is worse; 1: a regression; 2: the plan or the command line is wrong; 3:
-    something failed, as parity; 4: inconclusive, with the reason; 130: stopped.
+    something failed, such as parity; 4: inconclusive, with the reason; 130: stopped.
     """
     del bisect  # the command line's end sees to it, whatever ends it
     from tracekit.nightly import read_plan, write_starter

@@ -77,7 +77,7 @@ Workloads = Annotated[
 ]
 RecorderName = Annotated[
     Literal["auto", "xctrace", "host"],
-    typer.Option(help="auto is xctrace where it is, else host: this machine's CPU."),
+    typer.Option(help="auto is xctrace if available, else host: this machine's CPU."),
 ]
 Template = Annotated[
     list[str] | None,
@@ -87,11 +87,11 @@ Template = Annotated[
     ),
 ]
 Counters = Annotated[
-    Literal["auto", "on", "off"], typer.Option(help="GPU counters: ask for them or not.")
+    Literal["auto", "on", "off"], typer.Option(help="Whether to record GPU counters.")
 ]
 Telemetry = Annotated[
     Literal["auto", "macmon", "powermetrics", "ioreg", "off"],
-    typer.Option(help="Who reads the machine's clock, power and heat beside the run."),
+    typer.Option(help="Monitor of the machine's clock, power and heat."),
 ]
 TimeLimit = Annotated[
     str, typer.Option(metavar="TIME", help="Longest time to record: 10s, 1500ms, 2m.")
@@ -112,7 +112,7 @@ AttachPid = Annotated[
 ]
 Method = Annotated[
     Literal["auto", "launch", "attach"],
-    typer.Option(help="How xctrace gets at a workload; attach leaves its warm-up out."),
+    typer.Option(help="How xctrace records a workload; attach leaves its warm-up out."),
 ]
 Command = Annotated[
     list[str] | None,
@@ -138,13 +138,13 @@ NoRedact = Annotated[
     typer.Option("--no-redact", help="Keep names of people and machines in result and page."),
 ]
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the page when it is done.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that tracekit did not make.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that tracekit did not write.")]
 TablePlace = Annotated[
     int | None,
-    typer.Option("--table", min=1, help="Place in the TOC, where several tables have one schema."),
+    typer.Option("--table", min=1, help="Number in the TOC, if several tables have one schema."),
 ]
 RunNumber = Annotated[
-    int | None, typer.Option("--run", min=1, help="Run to take, where a trace has several.")
+    int | None, typer.Option("--run", min=1, help="Run to read, if a trace has several.")
 ]
 
 

@@ -29,7 +29,9 @@ MaxSize = Annotated[
 Newest = Annotated[
     int, typer.Option(min=0, metavar="N", help="Runs of each folder that stay whole.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would go; touch nothing.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be removed, and change nothing.")
+]
 
 
 def prune(
@@ -43,13 +45,12 @@ def prune(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Remove from old runs what can be missed best.
+    """Free disk space by removing the bundles of old runs.
 
-    Bundles go first, then the XML of exports, of each the oldest first. Tables that were exported
-    stay as Parquet, and results, pages, journals and nights' documents
-    stay as they are: a pruned run can still be analyzed, reported and compared, but not be opened
-    in Instruments or exported again. What is pinned, was accepted as a baseline or lies at a
-    change point is left alone, and so is what is being recorded.
+    Removes bundles first, then the XML of exports, the oldest first. Tables stay as Parquet, and
+    results, pages, journals and nights' documents stay as they are: a pruned run can still be
+    analyzed, reported and compared, but not opened in Instruments or exported again. Runs that are
+    pinned, accepted as a baseline, at a change point or being recorded are left alone.
 
     Exit code 3: something could not be removed; the others were.
     """

@@ -22,8 +22,8 @@ def index(
 ) -> None:
     """Write a page about all runs of a folder.
 
-    DIR/index.html lists them, the newest first: when, what, the verdict, the number that runs of
-    its kind are followed by, and links to their pages. It is written again each time.
+    DIR/index.html lists them, the newest first: when, what, the verdict, the main metric, and links
+    to their pages. It is rewritten each time.
     """
     from tracekit.base import writing
     from tracekit.cli import console
@@ -43,7 +43,7 @@ _STDOUT = "-"
 def query(
     sql: Annotated[
         str | None,
-        typer.Argument(metavar="SQL", help="One question, as DuckDB reads it.", show_default=False),
+        typer.Argument(metavar="SQL", help="One query, in DuckDB's SQL.", show_default=False),
     ] = None,
     sources: Annotated[
         list[Path] | None,
@@ -59,7 +59,7 @@ def query(
         typer.Option(metavar="FILE|-", help="Write all rows: .parquet, .csv, .json; - is stdout."),
     ] = None,
     form: Annotated[
-        FormName | None, typer.Option("--format", help="Format, where FILE does not say it.")
+        FormName | None, typer.Option("--format", help="Format, if FILE's ending does not say it.")
     ] = None,
     rows: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
     schema: Annotated[
@@ -71,16 +71,16 @@ def query(
     ] = False,
     force: options.Force = False,
 ) -> None:
-    """Ask the tables of all runs in SQL.
+    """Query the tables of all runs in SQL.
 
-    Every table of `tracekit tables` is there, of all runs that have it, with the columns `run` and
-    `run_path` first; beside them `runs`, `metrics`, `findings`, and `batch_results`.
-    Times are int64 nanoseconds. A table is made when a question names it, and kept for the next
-    one. Runs that lack it or cannot be read are left out, and named in a warning. A bundle that is
-    asked without an import counts with the last of its runs, or with the one that --run names.
+    There is every table of `tracekit tables`, of all runs that have it, with `run` and `run_path`
+    as its first columns, and also `runs`, `metrics`, `findings` and `batch_results`. Times are
+    int64 nanoseconds. A table is made when a query first names it, and cached. Runs that lack it or
+    cannot be read are left out, and named in a warning. A bundle that is not imported counts with
+    its last run, or with the one that --run names.
 
-    A question reads, and nothing else: it cannot write, change settings, load extensions or open
-    files other than the tables of the runs that are named.
+    A query can only read: it cannot write, change settings, load extensions or open files other
+    than the tables of the given runs.
     """
     from tracekit.base import UsageError
     from tracekit.cli import console

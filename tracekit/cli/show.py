@@ -36,8 +36,8 @@ def tables(
 ) -> None:
     """List, show or write the tables of a run.
 
-    A bundle is read where it is, on any system; no run is made of it and nothing is kept. Of
-    several runs in it the last one is read, or the one that --run names.
+    A bundle is read in place, on any system; this makes no run and caches nothing. If it has
+    several runs, the last one is read, or the one that --run names.
     """
     from tracekit.base import UsageError, writing
     from tracekit.cli import console
@@ -124,10 +124,10 @@ def open_(
         bool, typer.Option("--print", help="Print the command line instead of running it.")
     ] = False,
 ) -> None:
-    """Open a run's page, bundle or capture.
+    """Open a run's page, bundle or GPU frame capture.
 
-    Without an option the page is opened, or the capture of a run that has nothing else. A bundle
-    is opened in the Instruments of the Xcode that recorded it, where that is still here.
+    Without an option this opens the page, or the GPU frame capture of a run that has only that. A
+    bundle is opened in the Instruments of the Xcode that recorded it, if that is still installed.
     """
     from tracekit.cli import console
     from tracekit.record import opening, perform

@@ -24,12 +24,13 @@ def capture(
     Say what to record: --workload NAME, a program after --, or --attach PID. With a workload,
     its own parameters are options too: `tracekit capture --workload NAME --help` lists them.
 
-    On a Mac, tables are read from the bundle itself. Those of a form that was never compared with
-    an export on this build of Xcode are exported once, and compared; `tracekit doctor` tells what
-    came of it. --export writes XML as well: of the tables that checks need, or of all, or of none.
+    On a Mac, tables are read from the bundle itself. A kind of table that was never compared with
+    an export on this build of Xcode is exported once and compared; `tracekit doctor` shows the
+    outcome. --export also writes XML: of the tables that rules need, of all, or of none.
 
-    --gputrace takes the place of recording: after the warm-up Metal captures 3 steps, or as many
-    as --repeats says, into capture.gputrace, for Xcode. Nothing is timed and there is no page.
+    --gputrace makes a GPU frame capture instead of a recording: after the warm-up Metal captures 3
+    steps, or as many as --repeats says, into capture.gputrace, for Xcode. Nothing is timed and
+    there is no page.
     """
     from tracekit import pipeline
     from tracekit.cli import console
@@ -96,21 +97,21 @@ def export(
         str | None,
         typer.Option(
             metavar="all|needed|NAME,…",
-            help="What to export of a trace.  [default: needed; of a bundle all]",
+            help="Tables to export.  [default: needed; of a bundle all]",
         ),
     ] = None,
     run_number: options.RunNumber = None,
 ) -> None:
     """Write the tables of a recording as XML.
 
-    needed stands for what metrics, rules and the page make use of, all for whatever was recorded,
-    which can be gigabytes. A NAME is a table of tracekit or a schema of xctrace; needed,NAME adds
-    it to the others. The host recorder always writes all of its tables.
+    needed means the tables that metrics, rules and the page use; all means everything that was
+    recorded, which can be gigabytes. A NAME is a table of tracekit or a schema of xctrace;
+    needed,NAME adds it to the others. The host recorder always writes all of its tables.
 
-    A bundle is read directly, on any system: toc.xml and a file for each table are what xctrace
-    would write, so that any program for its XML can read them. A table of which it is not known
-    how the bundle stores a column is left out, and named; of a damaged one, the exit code is 3.
-    Of several runs the last one is written, or the one that --run names.
+    A bundle is read directly, on any system: toc.xml and a file for each table are written as
+    xctrace would, so that any program for its XML can read them. A table with a column whose
+    storage format is not known is named and left out; if a table is damaged, the exit code is 3. If
+    there are several runs, the last one is written, or the one that --run names.
     """
     from tracekit import pipeline
     from tracekit.base import UsageError
@@ -157,8 +158,8 @@ def analyze(
 ) -> None:
     """Measure and judge a run's tables.
 
-    The result is written to result.json in the run's folder. An import of a trace with several
-    runs is about one of them; --run makes it be about another, here and for later commands.
+    Writes result.json to the run's folder. An import of a trace with several runs uses one of them;
+    --run selects another one, for this and later commands.
     """
     from tracekit import pipeline
     from tracekit.cli import console
@@ -204,14 +205,14 @@ def import_(
     ] = None,
     run_number: options.RunNumber = None,
 ) -> None:
-    """Make a run out of someone's recording.
+    """Make a run from a bundle or from exports.
 
-    Exports come with or without their TOC; of a folder with several TOCs, each becomes a run.
-    A .trace bundle needs neither an export nor a Mac: its tables are read where they are, and the
-    run's folder has a link to it. A .trace.zip is unpacked into the run's folder. A bundle of a
-    layout that is not known is refused, or exported where there is an xctrace to do it.
+    Exports may come with or without their TOC; in a folder with several TOCs, each becomes a run. A
+    .trace bundle needs neither an export nor a Mac: its tables are read in place, and the run's
+    folder has a link to it. A .trace.zip is unpacked into the run's folder. A bundle of unknown
+    layout is refused, or exported if xctrace is available.
 
-    Of a trace with several runs one is imported: the last one, or the one that --run names.
+    If a trace has several runs, the last one is imported, or the one that --run names.
     """
     from tracekit import pipeline
     from tracekit.cli import console

@@ -61,7 +61,7 @@ Includes = Annotated[
 ]
 Expected = Annotated[
     list[str] | None,
-    typer.Option("--expect", metavar="NAME=FILE.npy", help="FILE.metal: what must come out."),
+    typer.Option("--expect", metavar="NAME=FILE.npy", help="FILE.metal: the expected contents."),
 ]
 Bound = Annotated[
     float | None,
@@ -71,12 +71,12 @@ Bound = Annotated[
 ]
 Patience = Annotated[
     float,
-    typer.Option(min=0.001, metavar="SECONDS", help="Time that a launch may take: some never end."),
+    typer.Option(min=0.001, metavar="SECONDS", help="Longest time of a launch: some never end."),
 ]
 Lenient = Annotated[
     bool,
     typer.Option(
-        "--lenient", help="Let some lanes leave a simdgroup operation out, as Metal does."
+        "--lenient", help="Allow some lanes to skip a simdgroup operation, as Metal does."
     ),
 ]
 
@@ -113,9 +113,9 @@ def parity(
 ) -> None:
     """Check paged against dense attention.
 
-    Both are compared with float64 over a fixed grid of shapes, types and lengths, and paged with
-    dense attention. Whatever lies past the end of a sequence is not a number there. The Metal
-    kernels run where there is Metal, and with --emulate on any CPU with a C++ compiler.
+    Both are compared with float64 over a fixed grid of shapes, types and lengths, and with each
+    other. Memory past the end of a sequence is NaN. The Metal kernels run on a Mac, and with
+    --emulate on any CPU with a C++ compiler.
 
     Exit code 0: all within bounds; 1: a bound is exceeded; 130: stopped.
     """
@@ -236,11 +236,11 @@ def verify_kernel(
 ) -> None:
     """Run a Metal kernel on the CPU and judge it.
 
-    The kernel is compiled as C++ and runs on this machine, thread by thread: once with every
-    access to device memory watched, then in three orders of threads, which must all give the
-    same bits. FILE.py has a function marked @check, which says what must come out; its
-    parameters are options. Of a FILE.metal the options below say what is launched. Exit code 1
-    is a defect, 3 that there is no compiler, or that it failed.
+    The kernel is compiled as C++ and runs on this machine, thread by thread: once with every access
+    to device memory checked, then in three orders of threads, which must all give the same bits.
+    FILE.py has a function marked @check, which gives the expected result; its parameters are
+    options. For a FILE.metal the options below say what is launched. Exit code 1: a defect; 3:
+    there is no compiler, or it failed.
     """
     from tracekit.lab import Launch, Order
 
