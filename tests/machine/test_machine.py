@@ -36,7 +36,7 @@ def test_neither_machine_nor_user_are_named() -> None:
     assert getpass.getuser() not in words
 
 
-def test_a_commit_is_told_and_whether_it_was_changed(tmp_path: Path) -> None:
+def test_a_commit_is_reported_and_whether_it_was_changed(tmp_path: Path) -> None:
     _git(tmp_path, "init", "-q")
     assert git_commit(tmp_path) == ""
     file = tmp_path / "a"

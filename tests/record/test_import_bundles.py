@@ -108,7 +108,7 @@ def test_a_build_that_was_not_verified_is_said(tmp_path: Path) -> None:
     assert "not verified for this build of Instruments, 18A1" in said
 
 
-def test_stores_that_are_missing_are_told_and_found(bundle: Path, tmp_path: Path) -> None:
+def test_stores_that_are_missing_are_reported_and_found(bundle: Path, tmp_path: Path) -> None:
     shutil.rmtree(bundle / "corespace/run1/core/stores/indexed-store-0")
     run = imported(bundle, tmp_path / "run")
     [said] = [one for one in run.provenance.warnings if "left out" in one]

@@ -65,7 +65,7 @@ def test_its_analysis_counts_the_targets_rows_alone(exports: Path, tmp_path: Pat
     assert pipeline.report(run.recording).read_text().startswith("<!doctype html>")
 
 
-def test_what_a_toc_holds_besides_is_said(exports: Path, tmp_path: Path) -> None:
+def test_what_a_toc_holds_too_is_said(exports: Path, tmp_path: Path) -> None:
     toc = exports / "mine_toc.xml"
     toc.write_text(toc.read_text().replace("<data>", '<gadget name="secret"/><data>'))
     run = imported([exports], tmp_path / "run")

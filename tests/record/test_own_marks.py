@@ -111,8 +111,8 @@ MLX = "Generation: 128 tokens, 45.256 tokens-per-sec\n"
 
 
 def test_a_monitor_beside_a_program_stands_on_the_traces_time(recording: Recording) -> None:
-    (told,) = program(recording, printed=MLX)
-    assert told.startswith("A monitor's readings are laid on the trace's time by")
+    (reported,) = program(recording, printed=MLX)
+    assert reported.startswith("A monitor's readings are laid on the trace's time by")
     gauges = Tables(recording.exports, frozenset())["gauges"]
     assert gauges[["time", "value", "source"]].values.tolist() == [[3_000_000, 1.4e9, "macmon"]]
     results = Tables(recording.exports, frozenset())["results"]
@@ -121,8 +121,8 @@ def test_a_monitor_beside_a_program_stands_on_the_traces_time(recording: Recordi
 
 
 def test_without_a_clock_a_programs_results_are_kept(recording: Recording) -> None:
-    (told,) = program(recording, printed=MLX, clock=False)
-    assert told.startswith("What a monitor read could not be laid on the trace's time")
+    (reported,) = program(recording, printed=MLX, clock=False)
+    assert reported.startswith("What a monitor read could not be laid on the trace's time")
     assert len(Tables(recording.exports, frozenset())["results"]) == 2
     assert not (recording.exports / "host-gauges.xml").exists()
 

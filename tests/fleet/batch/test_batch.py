@@ -164,12 +164,12 @@ def test_a_batch_whose_workers_still_start_is_ended_at_once(
                 assert batch.poll() is None, batch.stderr
                 time.sleep(0.02)
             batch.send_signal(number)
-            _, told = batch.communicate(timeout=30)
+            _, reported = batch.communicate(timeout=30)
         finally:
             kill_group(batch)
-    assert batch.returncode == 130, told
-    assert told.startswith("error: Interrupted: 0 of 1")
-    assert "Traceback" not in told
+    assert batch.returncode == 130, reported
+    assert reported.startswith("error: Interrupted: 0 of 1")
+    assert "Traceback" not in reported
     workers = {int(one) for one in starting.read_text().split()}
     assert not [one for one in workers if psutil.pid_exists(one)]
     assert sorted(one.name for one in out.iterdir()) == [".lock", "index.html"]

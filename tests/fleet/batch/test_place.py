@@ -22,9 +22,9 @@ def test_a_missing_package_is_named(url: str, package: str) -> None:
     try:
         __import__(package)
     except ImportError:
-        with pytest.raises(UsageError, match=f"not installed: {package}") as told:
+        with pytest.raises(UsageError, match=f"not installed: {package}") as raised:
             place_of(url)
-        assert told.value.hint == f"pip install '{package}'"
+        assert raised.value.hint == f"pip install '{package}'"
 
 
 def test_an_unknown_file_system_is_a_mistake_of_the_call() -> None:

@@ -22,15 +22,15 @@ def test_a_list_of_tables_is_understood(words: str, wanted: tuple[str, ...]) -> 
 
 
 def test_a_table_that_there_cannot_be_is_refused_with_what_is_near() -> None:
-    with pytest.raises(UsageError, match="There is no table 'gpu_interval' to keep") as told:
+    with pytest.raises(UsageError, match="There is no table 'gpu_interval' to keep") as raised:
         wanted_tables("steps,gpu_interval")
-    assert "gpu_intervals" in told.value.hint
-    with pytest.raises(UsageError) as told:
+    assert "gpu_intervals" in raised.value.hint
+    with pytest.raises(UsageError) as raised:
         wanted_tables("xyzzy")
-    assert told.value.hint == "Use all, none or names of tables."
+    assert raised.value.hint == "Use all, none or names of tables."
 
 
-def test_only_tables_of_that_recording_that_were_not_kept_anew_are_removed(tmp_path: Path) -> None:
+def test_only_tables_of_that_recording_that_were_not_kept_again_are_removed(tmp_path: Path) -> None:
     for name in ("steps/k.parquet", "gaps/k.parquet", "gaps/k-2.parquet"):
         (tmp_path / "tables" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "tables" / name).write_text("")

@@ -8,7 +8,7 @@ from tracekit.fleet.batch.places import absolute, fixed, is_pattern, joined, sch
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         ("s3://key:secret@bucket/x", "s3://bucket/x"),
         ("https://host/a.trace.zip?X-Signature=abc", "https://host/a.trace.zip"),
@@ -22,8 +22,8 @@ from tracekit.fleet.batch.places import absolute, fixed, is_pattern, joined, sch
         ("runs/a b", "runs/a b"),
     ],
 )
-def test_a_url_is_shown_without_its_secrets(words: str, told: str) -> None:
-    assert shown(words) == told
+def test_a_url_is_shown_without_its_secrets(words: str, reported: str) -> None:
+    assert shown(words) == reported
 
 
 @pytest.mark.parametrize(

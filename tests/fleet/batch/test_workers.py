@@ -35,7 +35,7 @@ def test_as_many_processes_start_as_there_is_work_and_room_for() -> None:
     assert 1 <= fitting(10_000) <= workers_module.CPU_COUNT
 
 
-def test_a_worker_that_nobody_starts_anew_is_replaced(
+def test_a_worker_that_nobody_starts_again_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers_module, "_LOST", 0.1)
@@ -67,11 +67,11 @@ def test_workers_with_another_version_are_refused(
     with (
         pytest.raises(
             ToolError, match=r"1 of 1 workers, such as .*; this machine has 9\.9"
-        ) as told,
+        ) as raised,
         workers_of(cluster.scheduler_address),
     ):
         pass
-    assert told.value.hint == "Install tracekit 9.9 where they run."
+    assert raised.value.hint == "Install tracekit 9.9 where they run."
 
 
 def test_a_cluster_without_workers_is_refused(cluster: LocalCluster) -> None:
@@ -80,11 +80,11 @@ def test_a_cluster_without_workers_is_refused(cluster: LocalCluster) -> None:
     while cluster.scheduler.workers and time.monotonic() < deadline:
         time.sleep(0.01)
     with (
-        pytest.raises(ToolError, match="has no worker") as told,
+        pytest.raises(ToolError, match="has no worker") as raised,
         workers_of(cluster.scheduler_address),
     ):
         pass
-    assert told.value.hint.startswith("Start some: dask worker tcp://")
+    assert raised.value.hint.startswith("Start some: dask worker tcp://")
 
 
 def test_a_scheduler_that_goes_away_ends_the_batch_in_words(
@@ -100,9 +100,9 @@ def test_a_scheduler_that_goes_away_ends_the_batch_in_words(
     plan = BatchPlan(
         (str(tmp_path / "traces"),), tmp_path / "out", scheduler=cluster.scheduler_address
     )
-    with pytest.raises(ToolError, match="The scheduler is gone") as told:
+    with pytest.raises(ToolError, match="The scheduler is gone") as raised:
         run_batch(plan, leave)
-    assert "the same command goes on from there" in told.value.hint
+    assert "the same command goes on from there" in raised.value.hint
     assert len(list((tmp_path / "out" / "results").iterdir())) == 1
 
 

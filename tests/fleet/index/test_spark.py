@@ -22,5 +22,5 @@ def test_values_lie_evenly_apart_between_least_and_most(
 
 def test_words_say_what_the_line_shows() -> None:
     assert words([2e6], "ns") == "the first run of its kind"
-    told = words([2e6, 1e6, 4e6], "ns")
-    assert told == "the last of 3 runs of its kind, from 1 ms to 4 ms"
+    reported = words([2e6, 1e6, 4e6], "ns")
+    assert reported == "the last of 3 runs of its kind, from 1 ms to 4 ms"

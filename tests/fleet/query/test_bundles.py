@@ -64,10 +64,10 @@ def test_of_several_tables_none_is_chosen_and_the_way_to_one_is_said(
     tmp_path: Path, ask: Ask
 ) -> None:
     bundle = write_bundle(tmp_path / "x.trace", [ticks([number]) for number in range(7)])
-    with pytest.raises(RecordingError, match="No run has a table ticks that can be read") as told:
+    with pytest.raises(RecordingError, match="No run has a table ticks that can be read") as raised:
         ask("select * from ticks", bundle)
-    assert "run 1 table 5; and 2 more, which `tracekit tables` lists" in told.value.message
-    assert "`tracekit tables RUN ticks` reads that of one run; --table" in told.value.hint
+    assert "run 1 table 5; and 2 more, which `tracekit tables` lists" in raised.value.message
+    assert "`tracekit tables RUN ticks` reads that of one run; --table" in raised.value.hint
 
 
 @pytest.mark.corpus

@@ -55,7 +55,7 @@ def test_a_run_named_twice_is_asked_once(tmp_path: Path) -> None:
     assert names(one, tmp_path, tmp_path / "link") == ["a"]
 
 
-def test_runs_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+def test_runs_of_one_name_are_kept_apart_by_their_folders(tmp_path: Path) -> None:
     runs = [run(tmp_path / where) for where in ("x/p/a", "y/p/a", "x/b", "q/a")]
     assert names(*runs) == ["x/p/a", "y/p/a", "b", "q/a"]
 

@@ -37,7 +37,7 @@ def test_only_a_missing_table_is_one() -> None:
     assert missing_table(duckdb.BinderException("Table with name a does not exist!")) == ""
 
 
-def test_near_names_are_told() -> None:
+def test_near_names_are_reported() -> None:
     assert no_table("Metric", ["metrics", "runs"]).hint.startswith("Near are metrics.")
     assert no_table("zzz", ["metrics"]).hint.startswith("`tracekit query --list`")
 

@@ -29,7 +29,7 @@ def mac(uuid: str = UUID, build: str = "25D2128\n") -> Machine:
     return Machine("Darwin", answer=answer, battery=lambda: plugged)
 
 
-def test_the_machine_its_software_and_its_power_are_told() -> None:
+def test_the_machine_its_software_and_its_power_are_reported() -> None:
     facts = environment()
     assert facts["system"] == platform.system()
     assert facts["tracekit"] == "0.1.0" or re.match(r"\d+\.\d+", facts["tracekit"])
@@ -41,9 +41,9 @@ def test_no_host_is_named(tmp_path: Path) -> None:
     file = tmp_path / "machine-id"
     file.write_text("3d1219c7c4c5404aaa1f6d2a48adfda4\n")
     facts = environment(Machine("Linux"), file)
-    told = " ".join(str(value) for value in facts.values())
-    assert platform.node() not in told.split()
-    assert "3d1219c7" not in told
+    reported = " ".join(str(value) for value in facts.values())
+    assert platform.node() not in reported.split()
+    assert "3d1219c7" not in reported
 
 
 def test_a_mac_has_builds_of_its_system() -> None:
@@ -91,9 +91,9 @@ def test_where_no_id_can_be_kept_that_is_said(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "file"))
-    with pytest.raises(ToolError, match="has no name of its own") as told:
+    with pytest.raises(ToolError, match="has no name of its own") as raised:
         environment(Machine("Linux"), tmp_path / "missing")
-    assert "machine =" in told.value.hint
+    assert "machine =" in raised.value.hint
 
 
 @pytest.mark.parametrize(

@@ -91,13 +91,13 @@ def test_others_have_what_their_clients_gained() -> None:
     assert others(earlier, later, {42, 420, 421}).readings == {"gpu_others": 0.0}
 
 
-def test_an_entry_that_became_anothers_counts_anew() -> None:
+def test_an_entry_that_became_anothers_counts_again() -> None:
     earlier = Clients(0.0, {1: Client(42, 5 * SECOND)})
     later = Clients(1.0, {1: Client(43, SECOND // 2)})
     assert others(earlier, later, ()).readings == {"gpu_others": 0.5}
 
 
-def test_without_entries_the_reason_is_told() -> None:
+def test_without_entries_the_reason_is_reported() -> None:
     blind, seeing = Clients(0.0, why="no root."), Clients(1.0, {1: Client(1, 1)})
     for pair in ((blind, seeing), (seeing, blind)):
         assert others(*pair, ()).absences == {"gpu_others": "no root."}

@@ -69,7 +69,7 @@ def test_what_ours_do_does_not_count_and_what_others_do_does() -> None:
         as_ours = between(mine, spent((child.pid,)))
         as_others = between(theirs, spent(()))
         child.kill()
-    # The child's share is told apart from what else the machine does; it may get less than a core.
+    # The child's share is kept apart from what else the machine does; it may get less than a core.
     assert 0.02 < as_others - as_ours < 1.3 / (os.cpu_count() or 1)
 
 

@@ -95,7 +95,7 @@ def test_what_is_no_number_is_no_reading(value: Any) -> None:
 
 
 @pytest.mark.parametrize("text", [b"error: no Apple silicon\n", b"[1, 2]\n", b'{"gpu', b"\n"])
-def test_a_line_that_is_no_object_is_told_with_its_beginning(text: bytes) -> None:
+def test_a_line_that_is_no_object_is_reported_with_its_beginning(text: bytes) -> None:
     taken = read_macmon(text)
     assert taken.readings == ()
     assert len(taken.remarks) == 1

@@ -85,7 +85,7 @@ def test_thermal_pressure_becomes_its_place(word: str, level: int) -> None:
     assert value(taken, "thermal_pressure") == level
 
 
-def test_a_word_for_heat_that_nobody_knows_is_told() -> None:
+def test_a_word_for_heat_that_nobody_knows_is_reported() -> None:
     taken = read_powermetrics(document({**SAMPLE, "thermal_pressure": "Toasty"}))
     assert "thermal_pressure" not in {one.name for one in taken.readings}
     (remark,) = taken.remarks

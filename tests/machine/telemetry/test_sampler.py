@@ -42,10 +42,10 @@ def pid_of(folder: Path) -> int:
 def test_what_a_monitor_says_becomes_gauges(tmp_path: Path) -> None:
     file = tmp_path / "gauges.jsonl"
     before = time.monotonic_ns()
-    with beside("auto", file, 10, with_macmon(tmp_path)) as told:
+    with beside("auto", file, 10, with_macmon(tmp_path)) as reported:
         until(lambda: len(fold(file).gauges) >= 16)
     gauges = fold(file).gauges
-    assert told.remarks == ()
+    assert reported.remarks == ()
     clocks = [one for one in gauges if one.name == "gpu_clock"]
     assert {(one.value, one.unit, one.source) for one in clocks} == {(1.398e9, "Hz", "macmon")}
     assert before < clocks[0].at < clocks[1].at < time.monotonic_ns()
@@ -97,32 +97,32 @@ def test_a_monitor_dies_with_a_tracekit_that_was_killed(tmp_path: Path) -> None:
     until(lambda: gone(pid))
 
 
-def test_a_monitor_that_ends_by_itself_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_a_monitor_that_ends_by_itself_is_reported_with_its_last_words(tmp_path: Path) -> None:
     lines = "say(line)\nsys.stderr.write('no such sensor')\nsys.exit(3)\n"
     file = tmp_path / "gauges.jsonl"
-    with beside("auto", file, 10, with_macmon(tmp_path, lines)) as told:
+    with beside("auto", file, 10, with_macmon(tmp_path, lines)) as reported:
         until(lambda: len(fold(file).gauges) >= 8)
         pid = pid_of(tmp_path)
         until(lambda: gone(pid))
-    (remark,) = told.remarks
+    (remark,) = reported.remarks
     assert remark.startswith("macmon ended by itself, with exit code 3, while it was read.")
     assert remark.endswith("Its last words: no such sensor")
 
 
-def test_a_monitor_that_says_nothing_readable_is_told(tmp_path: Path) -> None:
+def test_a_monitor_that_says_nothing_readable_is_reported(tmp_path: Path) -> None:
     lines = "say('watts: many')\nopen(here / 'said', 'w')\ntime.sleep(60)\n"
-    with beside("auto", tmp_path / "gauges.jsonl", 10, with_macmon(tmp_path, lines)) as told:
+    with beside("auto", tmp_path / "gauges.jsonl", 10, with_macmon(tmp_path, lines)) as reported:
         until((tmp_path / "said").exists)
-    assert told.remarks[-1] == "macmon printed no sample that could be read."
+    assert reported.remarks[-1] == "macmon printed no sample that could be read."
     assert not (tmp_path / "gauges.jsonl").exists()
 
 
-def test_a_field_that_changed_its_name_is_told_once(tmp_path: Path) -> None:
+def test_a_field_that_changed_its_name_is_reported_once(tmp_path: Path) -> None:
     lines = "line = line.replace('gpu_freq_mhz', 'gpu_mhz')\n" + FOREVER
     file = tmp_path / "gauges.jsonl"
-    with beside("auto", file, 10, with_macmon(tmp_path, lines)) as told:
+    with beside("auto", file, 10, with_macmon(tmp_path, lines)) as reported:
         until(lambda: len(fold(file).gauges) >= 21)
-    (remark,) = told.remarks
+    (remark,) = reported.remarks
     assert remark.startswith("macmon: there is no field gpu_freq_mhz; near it")
     assert "gpu_mhz" in remark
 
@@ -130,17 +130,17 @@ def test_a_field_that_changed_its_name_is_told_once(tmp_path: Path) -> None:
 def test_a_sample_cut_in_half_by_the_end_is_left_out(tmp_path: Path) -> None:
     lines = "say(line)\nsys.stdout.write(line[:50])\nsys.stdout.flush()\ntime.sleep(60)\n"
     file = tmp_path / "gauges.jsonl"
-    with beside("auto", file, 10, with_macmon(tmp_path, lines)) as told:
+    with beside("auto", file, 10, with_macmon(tmp_path, lines)) as reported:
         until(lambda: len(fold(file).gauges) >= 8)
-    assert told.remarks == ()
+    assert reported.remarks == ()
     assert len(fold(file).gauges) == 8
 
 
 def test_a_program_that_cannot_be_started_disturbs_nobody(tmp_path: Path) -> None:
     machine = Machine("Darwin", lambda name: f"/nowhere/{name}", root=False)
-    with beside("macmon", tmp_path / "gauges.jsonl", 10, machine) as told:
+    with beside("macmon", tmp_path / "gauges.jsonl", 10, machine) as reported:
         pass
-    assert told.remarks == ("macmon cannot be started: No such file or directory.",)
+    assert reported.remarks == ("macmon cannot be started: No such file or directory.",)
 
 
 def test_sensors_are_looked_at_again_and_again(tmp_path: Path) -> None:
@@ -151,34 +151,34 @@ def test_sensors_are_looked_at_again_and_again(tmp_path: Path) -> None:
 
     file = tmp_path / "gauges.jsonl"
     machine = Machine("Linux", lambda _: None, root=False, sensors=look)
-    with beside("auto", file, 10, machine) as told:
+    with beside("auto", file, 10, machine) as reported:
         until(lambda: len(fold(file).gauges) >= 2)
-    assert told.remarks == ()
+    assert reported.remarks == ()
     first, second = fold(file).gauges[:2]
     assert (first.source, first.unit) == ("psutil", "°C")
     assert second.value == first.value + 1
     assert second.at > first.at
 
 
-def test_a_file_that_cannot_be_written_is_told_and_disturbs_nobody(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported_and_disturbs_nobody(tmp_path: Path) -> None:
     file = tmp_path / "missing" / "gauges.jsonl"
-    with beside("auto", file, 10, with_macmon(tmp_path)) as told:
-        until(lambda: bool(told.remarks))
-    assert "cannot be written" in told.remarks[0]
+    with beside("auto", file, 10, with_macmon(tmp_path)) as reported:
+        until(lambda: bool(reported.remarks))
+    assert "cannot be written" in reported.remarks[0]
 
 
 def test_off_starts_nothing(tmp_path: Path) -> None:
-    with beside("off", tmp_path / "gauges.jsonl", 10, with_macmon(tmp_path)) as told:
+    with beside("off", tmp_path / "gauges.jsonl", 10, with_macmon(tmp_path)) as reported:
         pass
-    assert told.monitor is None
+    assert reported.monitor is None
     assert [one.name for one in tmp_path.iterdir()] == ["macmon"]
 
 
 def test_samples_can_be_followed_without_a_file(tmp_path: Path) -> None:
     taken: list[tuple[str, Taken]] = []
-    with following("auto", lambda *one: taken.append(one), 10, with_macmon(tmp_path)) as told:
+    with following("auto", lambda *one: taken.append(one), 10, with_macmon(tmp_path)) as reported:
         until(lambda: len(taken) >= 2)
-    assert told.remarks == ()
+    assert reported.remarks == ()
     assert {source for source, _ in taken} == {"macmon"}
     assert Reading("gpu_clock", 1.398e9, "Hz") in taken[0][1].readings
     assert gone(pid_of(tmp_path))
@@ -186,5 +186,5 @@ def test_samples_can_be_followed_without_a_file(tmp_path: Path) -> None:
 
 def test_nothing_is_followed_where_nothing_can_be_read() -> None:
     nowhere = Machine("Linux", lambda _: None, root=False, sensors=Taken)
-    with following("auto", lambda *_: pytest.fail("nothing was taken"), 10, nowhere) as told:
-        assert told.monitor is None
+    with following("auto", lambda *_: pytest.fail("nothing was taken"), 10, nowhere) as reported:
+        assert reported.monitor is None

@@ -63,10 +63,10 @@ def test_property_lists_come_in_pieces_with_nuls_between(tmp_path: Path) -> None
     printed = b"\0".join(whole) + b"\0" + document(700.0, "Nominal")[:300]
     machine = install_powermetrics(tmp_path, printed)
     file = tmp_path / "gauges.jsonl"
-    with beside("powermetrics", file, 10, machine) as told:
+    with beside("powermetrics", file, 10, machine) as reported:
         until(lambda: len(values(fold(file).gauges, "thermal_pressure")) == 3)
     gauges = fold(file).gauges
-    assert told.remarks == ()
+    assert reported.remarks == ()
     assert values(gauges, "gpu_clock") == [444e6, 1398e6, 1e9]
     assert values(gauges, "gpu_power") == [12.0] * 3
     assert values(gauges, "thermal_pressure") == [0.0, 0.0, 3.0]
@@ -79,10 +79,10 @@ def test_property_lists_come_in_pieces_with_nuls_between(tmp_path: Path) -> None
 def test_what_it_prints_first_may_be_no_property_list(tmp_path: Path) -> None:
     printed = b"Machine model: Mac15,9\n" + document(444.0, "Nominal") + document(500.0, "Nominal")
     file = tmp_path / "gauges.jsonl"
-    with beside("powermetrics", file, 10, install_powermetrics(tmp_path, printed)) as told:
+    with beside("powermetrics", file, 10, install_powermetrics(tmp_path, printed)) as reported:
         until(lambda: bool(values(fold(file).gauges, "thermal_pressure")))
     assert values(fold(file).gauges, "gpu_clock") == [500e6]
-    (remark,) = told.remarks
+    (remark,) = reported.remarks
     assert remark.startswith("powermetrics: a document is no property list")
 
 
@@ -90,9 +90,9 @@ def test_a_sample_without_end_is_given_up(tmp_path: Path) -> None:
     lines = "while True:\n    sys.stdout.write('x' * 100_000)\n    sys.stdout.flush()\n"
     program = install_macmon(tmp_path, lines)
     machine = Machine("Darwin", lambda name: str(program) if name == "macmon" else None)
-    with beside("macmon", tmp_path / "gauges.jsonl", 10, machine) as told:
-        until(lambda: bool(told.remarks))
-    assert told.remarks[0] == "macmon prints no end of a sample."
+    with beside("macmon", tmp_path / "gauges.jsonl", 10, machine) as reported:
+        until(lambda: bool(reported.remarks))
+    assert reported.remarks[0] == "macmon prints no end of a sample."
 
 
 def test_remarks_without_number_are_cut_off(tmp_path: Path) -> None:
@@ -100,9 +100,9 @@ def test_remarks_without_number_are_cut_off(tmp_path: Path) -> None:
     program = install_macmon(tmp_path, lines)
     machine = Machine("Darwin", lambda name: str(program) if name == "macmon" else None)
     file = tmp_path / "gauges.jsonl"
-    with beside("macmon", file, 10, machine) as told:
+    with beside("macmon", file, 10, machine) as reported:
         until(lambda: bool(fold(file).gauges))
-    assert len(told.remarks) == 8
+    assert len(reported.remarks) == 8
 
 
 def test_what_ioreg_prints_may_be_no_text(monkeypatch: pytest.MonkeyPatch) -> None:

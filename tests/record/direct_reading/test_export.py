@@ -74,7 +74,7 @@ def test_another_build_is_compared_again(
     )
 
 
-def test_an_export_that_differs_is_used_and_the_difference_is_told(
+def test_an_export_that_differs_is_used_and_the_difference_is_reported(
     scenario: Scenario, recorded: Recorded, exported: Exported
 ) -> None:
     scenario(lies={INTERVALS: [">3000000<", ">3000001<"]})
@@ -131,7 +131,7 @@ def test_nothing_is_exported_if_that_is_asked_for_and_what_is_not_known_is_said(
     assert len(intervals(recording)) == 220
 
 
-def test_what_is_asked_for_is_exported_always_and_compared_besides(
+def test_what_is_asked_for_is_exported_always_and_compared_too(
     scenario: Scenario, recorded: Recorded, exported: Exported
 ) -> None:
     scenario()

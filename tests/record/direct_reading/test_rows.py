@@ -53,9 +53,9 @@ def test_the_target_has_rows_or_only_others_have_or_nobody(
 ) -> None:
     assert read_toc(recording.toc_file).runs[0].instruments_version == BUILD
     assert rows_of_target(recording, [4711]) == (True, ())
-    found, (told,) = rows_of_target(recording, [99])
+    found, (reported,) = rows_of_target(recording, [99])
     assert found is False
-    assert "has rows of other processes only" in told
+    assert "has rows of other processes only" in reported
     assert rows_of_target(recording, []) == (None, ())
     empty = Recording(tmp_path / "empty")
     write_bundle(empty.bundle, [intervals()], info=RunInfo(instruments_version=BUILD))

@@ -48,7 +48,7 @@ def test_another_build_or_chip_was_never_probed(other: Identity, tmp_path: Path)
     assert recall_probe(MACHINE, tmp_path) == FOUND
 
 
-def test_names_that_look_alike_as_files_are_told_apart(tmp_path: Path) -> None:
+def test_names_that_look_alike_as_files_are_kept_apart(tmp_path: Path) -> None:
     keep(FOUND, tmp_path)
     assert recall_probe(replace(MACHINE, chip="Apple (M1)"), tmp_path) is None
 

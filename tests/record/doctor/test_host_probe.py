@@ -13,13 +13,13 @@ def test_a_probe_is_recorded_and_read_on_the_cpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    told: list[str] = []
-    fact = probe_host(told.append, Dose(seconds=0.3, dispatches=5))
+    reported: list[str] = []
+    fact = probe_host(reported.append, Dose(seconds=0.3, dispatches=5))
     assert fact.verdict is Verdict.OK, fact
     steps, samples = (int(word) for word in fact.words.split() if word.isdigit())
     assert steps > 3
     assert samples > 0
-    assert told
+    assert reported
     assert not list(tmp_path.glob("tracekit-probe-*"))
 
 

@@ -32,8 +32,8 @@ def probed(*ways: tuple[Mode, bool]) -> list[Combination]:
 
 def test_each_way_is_recorded_and_counted(scenario: Scenario) -> None:
     scenario()
-    told: list[str] = []
-    matrix = probe_machine(Surroundings(), told.append, LITTLE).capabilities
+    reported: list[str] = []
+    matrix = probe_machine(Surroundings(), reported.append, LITTLE).capabilities
     assert matrix is not None
     assert matrix.identity.xcode_build == "17C529"
     assert [(one.mode, one.counters) for one in matrix.combinations] == [
@@ -51,11 +51,11 @@ def test_each_way_is_recorded_and_counted(scenario: Scenario) -> None:
         assert one.backend in {"cpu", "metal"}
         assert one.counter_set == ("Performance Limiters" if one.counters else "")
         assert bool(one.counter_rows) is one.counters
-    assert any(text.startswith("2: attach, without counters") for text in told)
+    assert any(text.startswith("2: attach, without counters") for text in reported)
     assert not list(Path(tempfile.gettempdir()).glob("tracekit-probe-*"))
 
 
-def test_rows_of_other_processes_alone_are_nought_of_the_probes_own(scenario: Scenario) -> None:
+def test_rows_of_other_processes_alone_are_zero_of_the_probes_own(scenario: Scenario) -> None:
     scenario(others_only=True)
     [one] = probed(("attach", False))
     assert one.rows == 0

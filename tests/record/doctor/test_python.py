@@ -79,7 +79,7 @@ def test_mlx_without_metal_is_as_it_should_be_elsewhere(linux: Make) -> None:
 @pytest.mark.parametrize(
     ("present", "said"), [("True\n", "cannot be imported"), ("False\n", "not installed")]
 )
-def test_an_mlx_that_does_not_import_is_told_from_none(
+def test_an_mlx_that_does_not_import_is_not_taken_for_none(
     present: str, said: str, mac: Make, executable: Path
 ) -> None:
     answers = {"python": None, f"{executable} -P -c import importlib": present}

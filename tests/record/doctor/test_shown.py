@@ -101,13 +101,13 @@ def test_a_reason_of_its_own_is_not_explained_away() -> None:
     assert "Instruments itself" in look(replace(LAUNCH, rows=0))["probe: launch"].fix
 
 
-def test_rows_that_could_not_be_read_are_not_nought() -> None:
+def test_rows_that_could_not_be_read_are_not_zero() -> None:
     fact = look(replace(LAUNCH, rows=None, others=None))["probe: launch"]
     assert fact.verdict is Verdict.FAILED
     assert "not known" in fact.words
 
 
-def test_a_machine_that_was_never_probed_is_told_how() -> None:
+def test_a_machine_that_was_never_probed_says_how() -> None:
     [fact] = shown(None, has_xctrace=True)
     assert fact.verdict is Verdict.UNKNOWN
     assert "tracekit doctor --probe" in fact.fix

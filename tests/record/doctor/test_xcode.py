@@ -74,7 +74,7 @@ def test_the_licence_is_a_row_of_its_own(mac: Make, ended: Ended) -> None:
     assert facts["licence"].verdict is Verdict.UNKNOWN
 
 
-def test_a_licence_that_only_stops_xctrace_is_told_too(mac: Make, ended: Ended) -> None:
+def test_a_licence_that_only_stops_xctrace_is_reported_too(mac: Make, ended: Ended) -> None:
     facts = look(mac({"/X/xctrace version": ended(69, LICENCE)}))
     assert facts["licence"].verdict is Verdict.FAILED
 

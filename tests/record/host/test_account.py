@@ -54,7 +54,7 @@ def test_what_a_worker_measured_itself_counts_more(recording: Recording) -> None
     assert results["generation_tokens_per_second"].value == 45.256
 
 
-def test_nothing_told_is_no_table(recording: Recording) -> None:
+def test_nothing_reported_is_no_table(recording: Recording) -> None:
     report = account(recording)
     assert (report.gauges, report.results, report.anchors) == ((), {}, ())
     assert event_tables(recording, report) == ()

@@ -153,7 +153,7 @@ def test_what_was_there_stays_when_writing_fails(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "exports").write_text("")
     with pytest.raises(RecordingError, match="cannot be written"):
         write_export(tmp_path / "exports" / "tiny.xml", TABLE, [])

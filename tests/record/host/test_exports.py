@@ -46,7 +46,7 @@ def test_a_step_is_a_submission_from_its_start_to_hand_over() -> None:
     ]
 
 
-def test_cores_are_told_from_two_samples() -> None:
+def test_cores_are_counted_from_two_samples() -> None:
     taken = [
         Sample(2000, cpu=100, memory=1, threads=2, voluntary=3, involuntary=4, machine=500),
         Sample(2400, cpu=300, memory=5, threads=6, voluntary=7, involuntary=None, machine=1100),
@@ -131,12 +131,12 @@ def test_a_target_too_quick_to_be_sampled_is_a_warning(
     )
 
 
-def test_no_bundle_is_told(recorder: HostRecorder, recording: Recording) -> None:
+def test_no_bundle_is_reported(recorder: HostRecorder, recording: Recording) -> None:
     with pytest.raises(RecordingError, match="holds no recording of the host recorder"):
         recorder.export(recording, quiet)
 
 
-def test_a_damaged_bundle_is_told(recorder: HostRecorder, recording: Recording) -> None:
+def test_a_damaged_bundle_is_reported(recorder: HostRecorder, recording: Recording) -> None:
     recording.host_bundle.mkdir(parents=True)
     Bundle(recording.host_bundle).session.write_text("{")
     with pytest.raises(InputError, match=r"session\.json cannot be read"):

@@ -64,7 +64,7 @@ def test_marks_are_laid_on_the_traces_time(tmp_path: Path, read_export: Reader) 
     )
 
 
-def test_what_a_workload_tells_besides(tmp_path: Path, read_export: Reader) -> None:
+def test_what_a_workload_tells_too(tmp_path: Path, read_export: Reader) -> None:
     report = WorkloadReport(
         backend="cpu",
         phases=(Phase("prepare", 900, 1000),),
@@ -82,13 +82,13 @@ def test_what_a_workload_tells_besides(tmp_path: Path, read_export: Reader) -> N
             Memory("baseline", "mlx_active", None, 900, "MLX is not loaded"),
         ),
     )
-    steps, _, models, *told = export_events(report, 1000, tmp_path)[1:]
+    steps, _, models, *reported = export_events(report, 1000, tmp_path)[1:]
     assert read_export(steps)[1] == [["500", "400", "0", "steady", "10", "3", "sdpa"]]
     assert [row[-3:] for row in read_export(models)[1]] == [
         ["1", None, "paged"],
         ["2", None, "sdpa"],
     ]
-    spans, gauges, requests, tokens, results, memory = (read_export(file)[1] for file in told)
+    spans, gauges, requests, tokens, results, memory = (read_export(file)[1] for file in reported)
     assert spans == [["500", "10", "admit"]]
     assert gauges == [["900", "used_blocks", "7.000000000", "count", "workload"]]
     assert requests == [

@@ -120,7 +120,7 @@ def test_a_worker_that_is_killed_loses_no_step(work: Work, recording: Recording)
     assert recorded.failure.endswith("was ended by signal SIGKILL.")
 
 
-def test_a_crash_is_told_with_its_last_words(work: Work) -> None:
+def test_a_crash_is_reported_with_its_last_words(work: Work) -> None:
     recorded = work(step="os.abort() if made == 3 else None")
     assert (
         "was ended by signal SIGABRT. Its last words: Fatal Python error: Aborted"
@@ -279,18 +279,20 @@ def test_what_a_command_left_behind_is_ended_too(record: Record, recording: Reco
         pytest.fail("it still runs")
 
 
-def test_a_command_that_fails_is_told(record: Record) -> None:
+def test_a_command_that_fails_is_reported(record: Record) -> None:
     recorded = record("-c", "import sys; sys.exit('no GPU')")
     assert recorded.failure.endswith("ended with exit status 1. Its last words: no GPU")
 
 
-def test_a_command_that_is_not_there_is_told(recorder: HostRecorder, recording: Recording) -> None:
+def test_a_command_that_is_not_there_is_reported(
+    recorder: HostRecorder, recording: Recording
+) -> None:
     request = Request(Launch(("no-such-program-anywhere",)), 1.0)
     with pytest.raises(ToolError, match="There is no program 'no-such-program-anywhere'"):
         recorder.record(request, recording, quiet)
 
 
-def test_a_command_that_is_no_program_is_told(
+def test_a_command_that_is_no_program_is_reported(
     recorder: HostRecorder, recording: Recording, tmp_path: Path
 ) -> None:
     file = tmp_path / "notes.txt"
@@ -299,7 +301,7 @@ def test_a_command_that_is_no_program_is_told(
         recorder.record(Request(Launch((str(file),)), 1.0), recording, quiet)
 
 
-def test_a_folder_that_cannot_be_written_is_told(
+def test_a_folder_that_cannot_be_written_is_reported(
     recorder: HostRecorder, recording: Recording
 ) -> None:
     recording.folder.write_text("a file")
@@ -348,6 +350,8 @@ def test_ctrl_c_lets_go_of_a_process(
     assert psutil.Process(sleeper).is_running()
 
 
-def test_a_process_that_is_not_there_is_told(recorder: HostRecorder, recording: Recording) -> None:
+def test_a_process_that_is_not_there_is_reported(
+    recorder: HostRecorder, recording: Recording
+) -> None:
     with pytest.raises(UsageError, match="There is no process 4194304 to attach to"):
         recorder.record(Request(Attach(4194304), 1.0), recording, quiet)

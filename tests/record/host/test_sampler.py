@@ -56,7 +56,7 @@ def test_no_file_is_no_samples(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_is_told() -> None:
+def test_a_full_disk_is_reported() -> None:
     sampler = Sampler(os.getpid(), Path("/dev/full"))
     with pytest.raises(RecordingError, match="/dev/full cannot be written: No space left"):
         sampler.take()

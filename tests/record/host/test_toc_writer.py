@@ -102,7 +102,7 @@ def test_hostile_names_are_harmless(tmp_path: Path) -> None:
     assert process.get("name") == 'x"/><evil>&\ufffd\ufffd'
 
 
-def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "exports").write_text("")
     with pytest.raises(RecordingError, match="cannot be written"):
         write_toc(tmp_path / "exports" / "toc.xml", SESSION, [])

@@ -34,13 +34,13 @@ def outcome(end: End, status: int | None, complaint: str = "") -> Ending:
 
 def test_the_facts_are_handed_on() -> None:
     target = Launch(("python", "bench.py"))
-    told = recorded(outcome(End.EXITED, 0), target, None)
-    assert told.targets == (Process(7, "python"),)
-    assert told.command_lines == (("python", "bench.py"),)
-    assert (told.started, told.ended) == (SESSION.started, SESSION.ended)
-    assert told.end_reason == "Target exited"
-    assert told.clock == {"origin": 1000, "clock": "monotonic"}
-    assert told.warnings == (ONLY_SAMPLES,)
+    reported = recorded(outcome(End.EXITED, 0), target, None)
+    assert reported.targets == (Process(7, "python"),)
+    assert reported.command_lines == (("python", "bench.py"),)
+    assert (reported.started, reported.ended) == (SESSION.started, SESSION.ended)
+    assert reported.end_reason == "Target exited"
+    assert reported.clock == {"origin": 1000, "clock": "monotonic"}
+    assert reported.warnings == (ONLY_SAMPLES,)
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_what_the_workload_advises_is_handed_on() -> None:
 
 
 def test_last_words_are_quoted() -> None:
-    told = recorded(outcome(End.EXITED, 1, "no GPU"), Launch(("python",)), None)
-    assert told.failure == "python ended with exit status 1. Its last words: no GPU"
+    reported = recorded(outcome(End.EXITED, 1, "no GPU"), Launch(("python",)), None)
+    assert reported.failure == "python ended with exit status 1. Its last words: no GPU"
 
 
 @pytest.mark.parametrize(
@@ -109,27 +109,27 @@ def test_last_words_are_quoted() -> None:
         pytest.param(End.INTERRUPTED, None, True, id="Ctrl-C, a command"),
     ],
 )
-def test_an_interruption_is_told(
+def test_an_interruption_is_reported(
     end: End, report: WorkloadReport | None, interrupted: bool
 ) -> None:
-    told = recorded(outcome(end, 130), Launch(("python",)), report)
-    assert told.interrupted is interrupted
+    reported = recorded(outcome(end, 130), Launch(("python",)), report)
+    assert reported.interrupted is interrupted
 
 
-def test_a_worker_that_was_done_and_had_to_be_killed_is_told() -> None:
-    told = recorded(outcome(End.KILLED, -9), Launch(("python",)), DONE)
-    assert told.warnings == (
+def test_a_worker_that_was_done_and_had_to_be_killed_is_reported() -> None:
+    reported = recorded(outcome(End.KILLED, -9), Launch(("python",)), DONE)
+    assert reported.warnings == (
         "The worker was done but did not end, as with a thread left over; killed.",
     )
-    assert not told.interrupted
+    assert not reported.interrupted
 
 
 def test_warnings_are_gathered() -> None:
     report = WorkloadReport(
         state="interrupted", complete=True, phases=STEADY, warnings=("It rains.",), unreadable=2
     )
-    told = recorded(outcome(End.LIMIT, 130), Launch(("python",)), report)
-    assert told.warnings == (
+    reported = recorded(outcome(End.LIMIT, 130), Launch(("python",)), report)
+    assert reported.warnings == (
         "It rains.",
         "The worker did not end by itself in time and was asked to stop.",
         "2 of the worker's marks cannot be read and are left out.",
@@ -137,10 +137,10 @@ def test_warnings_are_gathered() -> None:
 
 
 def test_the_cost_of_a_strange_program_is_not_known() -> None:
-    told = recorded(outcome(End.EXITED, 0), Launch(("python",)), None)
-    assert told.overhead is not None
-    assert told.overhead.ratio is None
-    assert "cannot be run unrecorded" in told.overhead.reason
+    reported = recorded(outcome(End.EXITED, 0), Launch(("python",)), None)
+    assert reported.overhead is not None
+    assert reported.overhead.ratio is None
+    assert "cannot be run unrecorded" in reported.overhead.reason
 
 
 @pytest.fixture
