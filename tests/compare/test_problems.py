@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.analysis.result import Check, Status
 from tracekit.analysis.rule import Finding, Severity
-from tracekit.compare.differences import Course, finding_changes
+from tracekit.compare.differences import Became, finding_changes
 
 Make = Callable[..., Any]
 TIMES = [1000] * 40
@@ -26,26 +26,26 @@ def passed(sample: Make) -> Any:
 
 def test_new_and_gone_are_what_the_other_side_looked_for(sample: Make) -> None:
     (new,) = finding_changes([passed(sample)], [found(sample, IDLE)])
-    assert (new.course, new.before, new.after) == (Course.APPEARED, None, IDLE)
+    assert (new.course, new.before, new.after) == (Became.APPEARED, None, IDLE)
     (gone,) = finding_changes([found(sample, IDLE)], [passed(sample)])
-    assert (gone.course, gone.runs_before, gone.runs_after) == (Course.GONE, 1, 0)
+    assert (gone.course, gone.runs_before, gone.runs_after) == (Became.GONE, 1, 0)
 
 
 def test_what_was_never_looked_for_is_not_gone(sample: Make) -> None:
     blind = sample(TIMES, checks=[Check("bubbles", Status.ABSTAINED, "there is no table.")])
     (change,) = finding_changes([found(sample, IDLE)], [blind])
-    assert change.course is Course.UNKNOWN
+    assert change.course is Became.UNKNOWN
     assert change.reason == "there is no table."
     (older,) = finding_changes([sample(TIMES)], [found(sample, IDLE)])
-    assert older.course is Course.UNKNOWN
+    assert older.course is Became.UNKNOWN
     assert older.reason == "the rule was not among those that judged"
 
 
 @pytest.mark.parametrize(
     ("saving", "course"),
-    [(1000, Course.STAYED), (1100, Course.STAYED), (1500, Course.GREW), (500, Course.SHRANK)],
+    [(1000, Became.STAYED), (1100, Became.STAYED), (1500, Became.GREW), (500, Became.SHRANK)],
 )
-def test_a_finding_grows_with_what_it_costs(sample: Make, saving: int, course: Course) -> None:
+def test_a_finding_grows_with_what_it_costs(sample: Make, saving: int, course: Became) -> None:
     after = replace(IDLE, saving=saving)
     (change,) = finding_changes([found(sample, IDLE)], [found(sample, after)])
     assert change.course is course
@@ -54,16 +54,16 @@ def test_a_finding_grows_with_what_it_costs(sample: Make, saving: int, course: C
 def test_a_finding_grows_with_its_severity(sample: Make) -> None:
     error = replace(IDLE, severity=Severity.ERROR, saving=1)
     (change,) = finding_changes([found(sample, IDLE)], [found(sample, error)])
-    assert change.course is Course.GREW
+    assert change.course is Became.GREW
     assert change.severity is Severity.ERROR
     (back,) = finding_changes([found(sample, error)], [found(sample, IDLE)])
-    assert back.course is Course.SHRANK
+    assert back.course is Became.SHRANK
 
 
 def test_of_many_findings_of_a_rule_the_worst_counts(sample: Make) -> None:
     small = replace(IDLE, saving=10)
     (change,) = finding_changes([found(sample, small, IDLE)], [found(sample, IDLE, small)])
-    assert change.course is Course.STAYED
+    assert change.course is Became.STAYED
     assert change.before == IDLE
 
 
@@ -74,4 +74,4 @@ def test_new_ones_come_first_and_several_runs_are_counted(sample: Make) -> None:
     changes = finding_changes(before, [found(sample, IDLE, other)])
     assert [one.rule for one in changes] == ["another", "bubbles"]
     assert changes[0].runs_before == 2
-    assert changes[1].course is Course.UNKNOWN, "two runs before say nothing of it"
+    assert changes[1].course is Became.UNKNOWN, "two runs before say nothing of it"

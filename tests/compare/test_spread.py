@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tracekit.compare.spread import Kind, Side, interval, quantile
+from tracekit.compare.spread import Kind, SideValues, interval, quantile
 
 
 def logs(*values: float) -> tuple[float, ...]:
@@ -22,8 +22,8 @@ def test_the_quantiles_of_student_are_those_of_any_table() -> None:
 
 def test_one_run_of_each_side_varies_as_its_blocks_do() -> None:
     blocks = (0.0, 0.02, 0.0, 0.02, 0.0)
-    side = Side((0.01,), (blocks,))
-    other = Side((0.11,), (tuple(one + 0.1 for one in blocks),))
+    side = SideValues((0.01,), (blocks,))
+    other = SideValues((0.11,), (tuple(one + 0.1 for one in blocks),))
     found = interval(side, other, between=0.0)
     assert found is not None
     deviation = math.sqrt(0.00012)
@@ -34,7 +34,7 @@ def test_one_run_of_each_side_varies_as_its_blocks_do() -> None:
 
 
 def test_what_runs_differ_by_besides_widens_the_interval() -> None:
-    side = Side((0.0,), ((0.0,) * 10,))
+    side = SideValues((0.0,), ((0.0,) * 10,))
     found = interval(side, side, between=0.02)
     assert found is not None
     assert found.high == pytest.approx(2.101 * math.sqrt(2) * 0.02, rel=0.01)
@@ -42,13 +42,13 @@ def test_what_runs_differ_by_besides_widens_the_interval() -> None:
 
 
 def test_one_run_without_blocks_has_no_interval() -> None:
-    side, cut = Side((0.0,)), Side((0.1,), ((0.1, 0.11),))
+    side, cut = SideValues((0.0,)), SideValues((0.1,), ((0.1, 0.11),))
     assert interval(side, cut, between=0.02) is None
     assert interval(side, side, between=0.02) is None
 
 
 def test_several_runs_show_how_runs_differ() -> None:
-    before, after = Side((0.0, 0.02, 0.04)), Side((0.2, 0.22, 0.24))
+    before, after = SideValues((0.0, 0.02, 0.04)), SideValues((0.2, 0.22, 0.24))
     found = interval(before, after, between=0.0)
     assert found is not None
     assert found.middle == pytest.approx(0.2)
@@ -59,9 +59,9 @@ def test_the_wider_of_both_intervals_counts() -> None:
     quiet = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
     restless = ((0.0, 0.5, 0.0), (0.0, 0.5, 0.0))
     values = (0.0, 0.02)
-    runs = interval(Side(values), Side(values), between=0.0)
-    same = interval(Side(values, quiet), Side(values, quiet), between=0.0)
-    wider = interval(Side(values, restless), Side(values, restless), between=0.0)
+    runs = interval(SideValues(values), SideValues(values), between=0.0)
+    same = interval(SideValues(values, quiet), SideValues(values, quiet), between=0.0)
+    wider = interval(SideValues(values, restless), SideValues(values, restless), between=0.0)
     assert runs == same
     assert wider is not None
     assert runs is not None
@@ -69,8 +69,8 @@ def test_the_wider_of_both_intervals_counts() -> None:
 
 
 def test_six_runs_of_each_side_are_pairs() -> None:
-    before = Side(logs(100, 101, 102, 103, 104, 105))
-    after = Side(logs(110, 111.1, 112.2, 113.3, 114.4, 120.75))
+    before = SideValues(logs(100, 101, 102, 103, 104, 105))
+    after = SideValues(logs(110, 111.1, 112.2, 113.3, 114.4, 120.75))
     found = interval(before, after, between=0.5)
     assert found is not None
     assert math.exp(found.middle) == pytest.approx(1.1)
@@ -80,7 +80,7 @@ def test_six_runs_of_each_side_are_pairs() -> None:
 
 def test_pairs_bear_what_drifts_for_both() -> None:
     drift = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
-    before, after = Side(tuple(drift)), Side(tuple(one + 0.05 for one in drift))
+    before, after = SideValues(tuple(drift)), SideValues(tuple(one + 0.05 for one in drift))
     found = interval(before, after, between=0.0)
     assert found is not None
     assert found.low == pytest.approx(0.05)
@@ -88,7 +88,7 @@ def test_pairs_bear_what_drifts_for_both() -> None:
 
 
 def test_unlike_numbers_of_runs_are_no_pairs() -> None:
-    before, after = Side((0.0,) * 6 + (0.01,)), Side((0.1,) * 6)
+    before, after = SideValues((0.0,) * 6 + (0.01,)), SideValues((0.1,) * 6)
     found = interval(before, after, between=0.0)
     assert found is not None
     assert found.low < found.middle < found.high
@@ -103,7 +103,7 @@ def test_the_interval_holds_no_change_where_there_is_none() -> None:
         for _ in range(2):
             own = random.normal(0, 0.02)
             blocks = own + random.normal(0, 0.02, 10)
-            sides.append(Side((float(np.median(blocks)),), (tuple(blocks.tolist()),)))
+            sides.append(SideValues((float(np.median(blocks)),), (tuple(blocks.tolist()),)))
         found = interval(sides[0], sides[1], between=0.02)
         assert found is not None
         outside += not found.low <= 0 <= found.high
@@ -112,8 +112,8 @@ def test_the_interval_holds_no_change_where_there_is_none() -> None:
 
 def test_independent_blocks_promise_more_than_one_of_them() -> None:
     blocks = (0.00, 0.02, 0.04, 0.06, 0.08)
-    mean, median = Side((0.04,), (blocks,), "mean"), Side((0.04,), (blocks,), "median")
-    assert Side((0.04,), (blocks,)).within == pytest.approx(0.001)
+    mean, median = SideValues((0.04,), (blocks,), "mean"), SideValues((0.04,), (blocks,), "median")
+    assert SideValues((0.04,), (blocks,)).within == pytest.approx(0.001)
     assert mean.within == pytest.approx(0.001 / 5)
     assert median.within == pytest.approx((1.4826 * 0.02) ** 2 * math.pi / 2 / 5)
 
@@ -121,9 +121,9 @@ def test_independent_blocks_promise_more_than_one_of_them() -> None:
 def test_blocks_out_of_line_move_a_mean_and_no_median() -> None:
     calm = (0.00, 0.01, 0.02, 0.03, 0.04)
     torn = (0.00, 0.01, 0.02, 0.03, 0.70)
-    medians = [Side((0.02,), (one,), "median").within for one in (calm, torn)]
+    medians = [SideValues((0.02,), (one,), "median").within for one in (calm, torn)]
     assert medians[0] == medians[1]
-    means = [Side((0.02,), (one,), "mean").within for one in (calm, torn)]
+    means = [SideValues((0.02,), (one,), "mean").within for one in (calm, torn)]
     assert means[0] is not None
     assert means[1] is not None
     assert means[1] > 100 * means[0]
@@ -138,7 +138,7 @@ def test_of_equal_runs_with_independent_blocks_one_in_twenty_lies_outside(kind: 
         sides = []
         for _ in range(2):
             blocks = random.normal(0, 0.016) + random.normal(0, 0.03, 10)
-            sides.append(Side((float(middle(blocks)),), (tuple(blocks.tolist()),), kind))
+            sides.append(SideValues((float(middle(blocks)),), (tuple(blocks.tolist()),), kind))
         found = interval(sides[0], sides[1], between=0.016)
         assert found is not None
         outside += not found.low <= 0 <= found.high

@@ -1,7 +1,15 @@
 """One literal night that has all outcomes."""
 
 from tracekit.machine.state import State
-from tracekit.nightly.history.night import Described, Entry, Found, Judged, Night, Outcome, Pair
+from tracekit.nightly.history.night import (
+    Described,
+    Entry,
+    Judged,
+    Night,
+    Outcome,
+    Pair,
+    TracedFinding,
+)
 
 BEGUN = State("2026-11-20T02:31:00+00:00")
 DONE = State("2026-11-20T02:33:30.500+00:00")
@@ -54,7 +62,9 @@ SAME = Judged(
     reason="+0.7 %: not worse by 3.0 %.",
 )
 FOLLOWED = Judged("memory_peak", "bytes", "lower", gated=False, candidate=3.0e9, pairs=10)
-CHURN = Found("pipeline-churn", "9 pipelines were made in the steady phase.", "warning", 2, 2)
+CHURN = TracedFinding(
+    "pipeline-churn", "9 pipelines were made in the steady phase.", "warning", 2, 2
+)
 PAIRS = (
     Pair(1, 1, "abba", before=BEGUN, after=DONE),
     Pair(1, 2, "ab", traced=True, runs=("decode/c-1", "decode/r-1")),

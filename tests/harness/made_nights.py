@@ -14,11 +14,11 @@ from tracekit.nightly.history.night import (
     Accepted,
     Described,
     Entry,
-    Found,
     Judged,
     Night,
     Outcome,
     Pair,
+    TracedFinding,
 )
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.decisions import Missed
@@ -167,13 +167,17 @@ def judged_of(capture: str, one: Followed, point: Point) -> Judged:
     )  # fmt: skip
 
 
-def findings_of(capture: str, night: int) -> tuple[Found, ...]:
+def findings_of(capture: str, night: int) -> tuple[TracedFinding, ...]:
     if capture != "paged":
         return ()
-    idle = Found("bubbles", "The GPU was idle for 18 % of the steady window.", "warning", 2, 2,
-                 saving_per_token=0.011 * MS)  # fmt: skip
-    churn = Found("pipeline-churn", "3 pipelines were compiled in the steady window.", "warning",
-                  1 if night % 2 else 2, 2, in_reference=1)  # fmt: skip
+    idle = TracedFinding(
+        "bubbles", "The GPU was idle for 18 % of the steady window.", "warning", 2, 2,
+        saving_per_token=0.011 * MS,
+    )  # fmt: skip
+    churn = TracedFinding(
+        "pipeline-churn", "3 pipelines were compiled in the steady window.", "warning",
+        1 if night % 2 else 2, 2, in_reference=1,
+    )  # fmt: skip
     return (idle,) * (night < 33) + (churn,) * (night >= 14)
 
 

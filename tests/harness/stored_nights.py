@@ -11,7 +11,15 @@ from sqlalchemy import Engine, event
 
 from tracekit.base.recording import Overhead
 from tracekit.machine.state import State
-from tracekit.nightly.history.night import Described, Entry, Found, Judged, Night, Outcome, Pair
+from tracekit.nightly.history.night import (
+    Described,
+    Entry,
+    Judged,
+    Night,
+    Outcome,
+    Pair,
+    TracedFinding,
+)
 from tracekit.nightly.history.store.store import Store
 
 ENVIRONMENT = {"chip": "Apple M1", "cores": 8, "os": "macOS 26.0", "mlx": "0.32.0"}
@@ -75,7 +83,7 @@ def entry_of(
         Described("sdpa", PARAMETERS, words="sdpa"),
         tuple(pairs),
         tuple(judged),
-        (Found("small-work", "Work is small.", "warning", 1, 1, 0, 12.5, 800.0),),
+        (TracedFinding("small-work", "Work is small.", "warning", 1, 1, 0, 12.5, 800.0),),
         Outcome.REGRESSION,
         "step_p50 is slower.",
         Overhead(0.02, 0.01, 20, 20),

@@ -5,7 +5,15 @@ from dataclasses import replace
 import pytest
 
 from tracekit.base.recording import Overhead
-from tracekit.nightly.history.night import Described, Entry, Found, Judged, Night, Outcome, Pair
+from tracekit.nightly.history.night import (
+    Described,
+    Entry,
+    Judged,
+    Night,
+    Outcome,
+    Pair,
+    TracedFinding,
+)
 
 SPEED = Judged(
     metric="tokens_per_second",
@@ -42,7 +50,7 @@ ENTRY = Entry(
         Pair(1, 1, "abba", candidate={"step_p50": (1e6, 1.1e6)}, reference={"step_p50": (1e6,)}),
     ),
     judged=(SPEED, IDLE),
-    findings=(Found("bubbles", "The GPU waited.", "warning", traces=2, of=2),),
+    findings=(TracedFinding("bubbles", "The GPU waited.", "warning", traces=2, of=2),),
     outcome=Outcome.REGRESSION,
     reason="tokens_per_second is worse.",
     overhead=Overhead(0.041, 0.01, 1041, 1000),

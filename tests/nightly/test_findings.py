@@ -10,7 +10,7 @@ from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.errors import RecordingError
 from tracekit.base.recording import Provenance, save
 from tracekit.nightly.captures import findings_of
-from tracekit.nightly.history.night import Found, Pair
+from tracekit.nightly.history.night import Pair, TracedFinding
 
 CHURN = Finding(
     "pipeline-churn", Severity.WARNING, "9 pipelines.", "Keep them.", (), 900, saving_per_token=4.5
@@ -36,8 +36,8 @@ def test_a_finding_is_counted_on_both_sides_the_most_frequent_first(tmp_path: Pa
         traced(tmp_path, 3, (CHURN,), (IDLE,)),
     ]
     assert findings_of(pairs, tmp_path) == (
-        Found("pipeline-churn", "9 pipelines.", "warning", 3, 3, 0, 4.5, 900),
-        Found("bubbles", "The GPU waited.", "note", 1, 3, 2),
+        TracedFinding("pipeline-churn", "9 pipelines.", "warning", 3, 3, 0, 4.5, 900),
+        TracedFinding("bubbles", "The GPU waited.", "note", 1, 3, 2),
     )
 
 

@@ -13,7 +13,7 @@ from tracekit.base import UsageError
 
 if TYPE_CHECKING:
     from tracekit.nightly import (
-        Course,
+        NightSummary,
         Installation,
         Installed,
         Night,
@@ -164,7 +164,7 @@ def _loaded(standing: "Standing") -> str:
     return f"{words}; {standing.words}" if standing.words else words
 
 
-def _last(night: "Course") -> str:
+def _last(night: "NightSummary") -> str:
     words = night.outcome or ("not ended" if not night.ended else "not judged")
     if night.partial:
         words = f"{words}, partial"

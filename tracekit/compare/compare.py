@@ -44,13 +44,13 @@ def overall(deciding: Sequence[Change], held: Sequence[Condition]) -> tuple[Verd
 def _changed(
     verdict: Verdict, names: list[str], deciding: Sequence[Change], held: Iterable[Condition]
 ) -> tuple[Verdict, str]:
-    told = f"{_are(names)} {verdict}"
+    words = f"{_are(names)} {verdict}"
     slower = "after" if verdict is Verdict.WORSE else "before"
     blamed = next((one for one in held if one.spoils or one.side == slower), None)
     if blamed is not None:
-        return Verdict.UNCLEAR, f"{told}, but {blamed.words}."
+        return Verdict.UNCLEAR, f"{words}, but {blamed.words}."
     opposed = _with(deciding, Verdict.BETTER) if verdict is Verdict.WORSE else []
-    return verdict, f"{told}, though {_are(opposed)} better." if opposed else f"{told}."
+    return verdict, f"{words}, though {_are(opposed)} better." if opposed else f"{words}."
 
 
 def _with(changes: Sequence[Change], verdict: Verdict) -> list[str]:
@@ -144,10 +144,10 @@ def _changes(before: Runs, after: Runs, limits: Limits) -> tuple[Change, ...]:
 
 
 def _names(before: Runs, after: Runs) -> list[str]:
-    told = (
+    own = (
         one.name for side in (before, after) for run in side.samples for one in run.result.results
     )
-    return list(dict.fromkeys((*METRICS, *told)))
+    return list(dict.fromkeys((*METRICS, *own)))
 
 
 def _speed(changes: Sequence[Change]) -> tuple[str, ...]:
@@ -205,9 +205,9 @@ def compare_runs(
     """
     compared = compare(before, after, limits)
     if compared.void and not force:
-        told = "; ".join(f"{one.what} is {one.before} and {one.after}" for one in compared.void)
+        unlike = "; ".join(f"{one.what} is {one.before} and {one.after}" for one in compared.void)
         raise UsageError(
-            f"These runs are not of the same work, or not recorded in the same way: {told}.",
+            f"These runs are not of the same work, or not recorded in the same way: {unlike}.",
             hint="--force compares them all the same.",
         )
     return compared
@@ -234,7 +234,7 @@ def _sample(path: Path, name: str) -> Sample:
 
 
 def _short_names(paths: Sequence[Path]) -> list[str]:
-    """Name each run by its folder; by as much of its path as tells it from the others."""
+    """Name each run by its folder; by as much of its path as sets it apart from the others."""
     folders = [(path.parent if path.is_file() else path).resolve() for path in paths]
     for length in range(1, max(len(one.parts) for one in folders) + 1):
         names = ["/".join(one.parts[-length:]) for one in folders]

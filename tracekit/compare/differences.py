@@ -135,7 +135,7 @@ def _facts(sample: Sample) -> dict[str, str]:
 
 
 def _work(provenance: Provenance) -> str:
-    """Return what was recorded: a workload, or a program; exports of others do not tell."""
+    """Return what was recorded: a workload, or a program; exports of others do not say."""
     if provenance.command:
         return provenance.command[0]
     return "" if provenance.recorder == "import" else provenance.workload
@@ -205,7 +205,7 @@ _NOTABLE = 0.2
 class Condition:
     """Something that held for most runs of a side: which side, what it was, and in words.
 
-    `spoils` tells that times on that side say nothing, in whichever direction they differ; else
+    Where it `spoils`, times on that side decide nothing, in whichever direction they differ; else
     the condition can only have made that side slower.
     """
 
@@ -271,7 +271,7 @@ _RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 _LEAST_SAVING = 0.2
 
 
-class Course(StrEnum):
+class Became(StrEnum):
     """What became of a finding; new and gone are said only where the other side looked for it."""
 
     APPEARED = "appeared"
@@ -286,12 +286,12 @@ class Course(StrEnum):
 class FindingChange:
     """What became of what a rule finds.
 
-    `runs_before` and `runs_after` tell in how many runs it was found; the findings are those of
+    `runs_before` and `runs_after` say in how many runs it was found; the findings are those of
     the first run that has one. `reason` says why its course is unknown.
     """
 
     rule: str
-    course: Course
+    course: Became
     severity: Severity
     before: Finding | None
     after: Finding | None
@@ -304,7 +304,7 @@ def finding_changes(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[
     """Return what became of each finding: new ones first, the worst of them at the top."""
     found = {one.rule: None for sample in (*after, *before) for one in sample.result.findings}
     changes = [_finding_change(rule, before, after) for rule in found]
-    order = list(Course)
+    order = list(Became)
     return tuple(
         sorted(changes, key=lambda one: (order.index(one.course), _RANKS[one.severity], one.rule))
     )
@@ -346,18 +346,18 @@ def _unseen(rule: str, samples: Sequence[Sample]) -> str:
     return ""
 
 
-def _course(before: Finding | None, after: Finding | None, reason: str) -> Course:
+def _course(before: Finding | None, after: Finding | None, reason: str) -> Became:
     if before is None or after is None:
         if reason:
-            return Course.UNKNOWN
-        return Course.APPEARED if before is None else Course.GONE
+            return Became.UNKNOWN
+        return Became.APPEARED if before is None else Became.GONE
     if before.severity is not after.severity:
         worse = _RANKS[after.severity] < _RANKS[before.severity]
-        return Course.GREW if worse else Course.SHRANK
+        return Became.GREW if worse else Became.SHRANK
     return _by_saving(before.saving, after.saving)
 
 
-def _by_saving(before: int | None, after: int | None) -> Course:
+def _by_saving(before: int | None, after: int | None) -> Became:
     if before is None or after is None or abs(after - before) < _LEAST_SAVING * max(before, 1):
-        return Course.STAYED
-    return Course.GREW if after > before else Course.SHRANK
+        return Became.STAYED
+    return Became.GREW if after > before else Became.SHRANK

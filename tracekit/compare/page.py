@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from tracekit.analysis import Better, Given
 from tracekit.base import count, duration, percent, quantity
 from tracekit.compare.compare import Comparison
-from tracekit.compare.differences import Course, FindingChange, Kernel, KernelChange
+from tracekit.compare.differences import Became, FindingChange, Kernel, KernelChange
 from tracekit.compare.samples import Sample
 from tracekit.compare.verdicts import Change, Shown, Verdict
 from tracekit.report import Detail, Timeline, Track, document, drawn, environment_of, timeline
@@ -271,11 +271,11 @@ _SIGNS = {
     Verdict.SAME: "= The same",
     Verdict.UNCLEAR: "? Unclear",
 }
-_COURSES = {Course.APPEARED: "error", Course.GREW: "warning", Course.GONE: "good"}
+_COURSES = {Became.APPEARED: "error", Became.GREW: "warning", Became.GONE: "good"}
 
 
 @dataclass(frozen=True)
-class Row:
+class ChangeRow:
     """A metric's change in words, and drawn where it is a ratio with an interval."""
 
     change: Change
@@ -320,9 +320,9 @@ def render_comparison(
     )
 
 
-def _row(one: Change, edge: float) -> Row:
+def _row(one: Change, edge: float) -> ChangeRow:
     interval = bounds(one)
-    return Row(
+    return ChangeRow(
         change=one,
         before=value(one.before, one),
         after=value(one.after, one),

@@ -57,8 +57,8 @@ class Sample:
 
 BLOCKS = 10
 LEAST_STEPS = 4
-_LEAST_TOLD = 0.7  # of the blocks: fewer with readings do not show how the pace changed
-# What is told once for a whole run, or of things that outlive a block.
+_LEAST_READ = 0.7  # of the blocks: fewer with readings do not show how the pace changed
+# What is known once for a whole run, or of things that outlive a block.
 _WHOLE = frozenset({"memory_profile", "results", "requests", "request_tokens"})
 _UNTIMED = frozenset({"step_models"})
 # What holds until it changes: a block may lie within one row.
@@ -121,36 +121,38 @@ class Blocks:
         """Return the median time of the reference work in each block; else nothing.
 
         The reference is a gauge `reference`, in ns: fixed work that the workload or its worker
-        does between steps, to tell how fast the machine is at that time. A few blocks without a
+        does between steps, to show how fast the machine is at that time. A few blocks without a
         reading get the median of the others.
         """
         found = np.array([self._pace(block) for block in self._blocks])
         known = np.isfinite(found)
-        if not known.size or known.mean() < _LEAST_TOLD:
+        if not known.size or known.mean() < _LEAST_READ:
             return ()
         return tuple(np.where(known, found, np.median(found[known])).tolist())
 
     def reference_source(self) -> str:
         """Return whose reference work it was, and of which tool; empty where there was none."""
-        told = [str(one) for block in self._blocks for one in self._told(block)["source"].unique()]
-        return ", ".join(dict.fromkeys(told))
+        sources = [
+            str(one) for block in self._blocks for one in self._readings(block)["source"].unique()
+        ]
+        return ", ".join(dict.fromkeys(sources))
 
     def _pace(self, block: Given) -> float:
         """Return the median reading in a block; NaN where there is none."""
-        values = self._told(block)["value"].to_numpy(dtype=np.float64)
+        values = self._readings(block)["value"].to_numpy(dtype=np.float64)
         return float(np.median(values)) if values.size else math.nan
 
-    def _told(self, block: Given) -> pd.DataFrame:
+    def _readings(self, block: Given) -> pd.DataFrame:
         """Return the readings of reference work in a block; those of the workload go first."""
         try:
             gauges = block["gauges"].dropna(subset=["value"])
         except (KeyError, Unavailable, TracekitError):
             return pd.DataFrame({"value": [], "source": []}, dtype=object)
-        told = gauges[(gauges["name"] == REFERENCE) & (gauges["unit"] == "ns")]
-        told = told[told["value"] > 0]
-        told = told.assign(source=told["source"].fillna("").astype(str))
-        others = told[~told["source"].str.startswith(OWN_REFERENCE)]
-        return told if others.empty else others
+        readings = gauges[(gauges["name"] == REFERENCE) & (gauges["unit"] == "ns")]
+        readings = readings[readings["value"] > 0]
+        readings = readings.assign(source=readings["source"].fillna("").astype(str))
+        others = readings[~readings["source"].str.startswith(OWN_REFERENCE)]
+        return readings if others.empty else others
 
     def _measured(self, metric: Metric) -> Iterator[float]:
         for block in self._blocks:

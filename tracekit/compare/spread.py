@@ -72,7 +72,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Side:
+class SideValues:
     """The runs of one side: each one's value, and the values of its blocks where it has them.
 
     `kind` says how a run varies if its blocks do: as one of them, or as the mean or the median of
@@ -114,7 +114,7 @@ _VARIANCES: dict[Kind, Callable[[Sequence[float]], float]] = {
 }
 
 
-def interval(before: Side, after: Side, between: float) -> Interval | None:
+def interval(before: SideValues, after: SideValues, between: float) -> Interval | None:
     """Return the change from `before` to `after`; None where nothing shows how it spreads.
 
     Args:
@@ -137,7 +137,7 @@ def quantile(freedom: int) -> float:
     return _T[-1] if freedom < _ENOUGH else _NORMAL
 
 
-def _within(before: Side, after: Side, between: float) -> float | None:
+def _within(before: SideValues, after: SideValues, between: float) -> float | None:
     one, other = before.within, after.within
     if one is None or other is None:
         return None
@@ -146,7 +146,7 @@ def _within(before: Side, after: Side, between: float) -> float | None:
     return quantile(freedom) * math.sqrt(variance)
 
 
-def _between(before: Side, after: Side) -> float | None:
+def _between(before: SideValues, after: SideValues) -> float | None:
     counts = len(before.values), len(after.values)
     if min(counts) < 2:  # noqa: PLR2004  one run shows nothing of its like
         return None
@@ -157,7 +157,7 @@ def _between(before: Side, after: Side) -> float | None:
     return quantile(freedom) * math.sqrt(squares / freedom * sum(1 / count for count in counts))
 
 
-def _pairs(before: Side, after: Side) -> Interval | None:
+def _pairs(before: SideValues, after: SideValues) -> Interval | None:
     """Return the change of the median pair, runs being paired in their order."""
     count = len(before.values)
     rank = lower_rank(count) if count == len(after.values) else None

@@ -11,7 +11,7 @@ from tracekit.analysis import Better, Measurement, Unavailable
 from tracekit.base import quantity
 from tracekit.compare.differences import differences
 from tracekit.compare.samples import Runs
-from tracekit.compare.spread import Interval, Kind, Limits, Side, interval
+from tracekit.compare.spread import Interval, Kind, Limits, SideValues, interval
 
 Scale = Literal["ratio", "difference"]
 
@@ -49,7 +49,7 @@ class Shown:
 
 
 class Verdict(StrEnum):
-    """What became of something; unclear where the runs do not tell."""
+    """What became of something; unclear where the runs do not show it."""
 
     WORSE = "worse"
     BETTER = "better"
@@ -97,7 +97,7 @@ class Change:
     values_after: tuple[float, ...] = ()
 
 
-# What reference work depends on as much as steps do: it cannot tell a change of these.
+# What reference work depends on as much as steps do: it cannot show a change of these.
 _MAKES_THE_PACE = frozenset(
     {"chip", "model", "cores", "memory", "architecture", "Rosetta", "Python", "MLX"}
 )
@@ -108,7 +108,7 @@ _POWERS = {"ns": -1, "tokens/s": 1, "steps/s": 1}
 class Pace:
     """How the machine's pace differs between two sides.
 
-    `known` tells whether reference work shows it; `slowdown` is how much longer that work took
+    `known` says whether reference work shows it; `slowdown` is how much longer that work took
     after than before, as a logarithm.
     """
 
@@ -209,7 +209,9 @@ def _settled(change: Change, scale: _Scale, both: tuple[Runs, Runs], limits: Lim
     if found is None:
         middle = plain(after.middle - before.middle)
         verdict = _without_spread(change, middle)
-        return replace(change, change=middle, verdict=verdict, reason=_told(reasons, verdict))
+        return replace(
+            change, change=middle, verdict=verdict, reason=_why_unclear(reasons, verdict)
+        )
     verdict = None if change.better is Better.NEITHER else verdict_of(found, change, limits)
     reason = "the interval is too wide" if verdict is Verdict.UNCLEAR else ""
     if verdict in {Verdict.WORSE, Verdict.BETTER} and _turned(change, found):
@@ -247,7 +249,7 @@ def verdict_of(found: Interval, change: Change, limits: Limits) -> Verdict:
     return Verdict.SAME if -resolution <= low and high <= resolution else Verdict.UNCLEAR
 
 
-def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> Side:
+def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValues:
     """Put the side's runs and their blocks on the scale."""
     values: list[float] = []
     blocks: list[tuple[float, ...]] = []
@@ -263,7 +265,7 @@ def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> Side:
         except Unavailable as reason:
             reasons.append(str(reason))
     complete = len(blocks) == len(values)
-    return Side(tuple(values), tuple(blocks) if complete else (), _kind(name, scale))
+    return SideValues(tuple(values), tuple(blocks) if complete else (), _kind(name, scale))
 
 
 def _kind(name: str, scale: _Scale) -> Kind:
@@ -290,7 +292,7 @@ def _without_spread(change: Change, middle: float) -> Verdict | None:
     return Verdict.SAME if middle == 0 else Verdict.UNCLEAR
 
 
-def _told(reasons: Sequence[str], verdict: Verdict | None) -> str:
+def _why_unclear(reasons: Sequence[str], verdict: Verdict | None) -> str:
     if verdict is not Verdict.UNCLEAR:
         return ""
     why = reasons[0] if reasons else "there is one run of a side."

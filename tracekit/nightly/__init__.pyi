@@ -18,7 +18,7 @@ from .gate.report.text import annotations as annotations
 from .gate.report.text import markdown as markdown
 from .history.exports import write_points as write_points
 from .history.exports import write_values as write_values
-from .history.listing import Course as Course
+from .history.listing import NightSummary as NightSummary
 from .history.listing import expected_words as expected_words
 from .history.listing import held_on as held_on
 from .history.listing import line as line

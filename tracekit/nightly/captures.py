@@ -11,7 +11,7 @@ from tracekit.machine import State, Watch, contaminated, unjudged
 from tracekit.nightly.folder import Keeper, work_of
 from tracekit.nightly.gate.judge import judge_entry
 from tracekit.nightly.gate.outcomes import needs_second_sitting, outcome_of
-from tracekit.nightly.history.night import Accepted, Described, Entry, Found, Outcome, Pair
+from tracekit.nightly.history.night import Accepted, Described, Entry, Outcome, Pair, TracedFinding
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.session.measuring import check, measure
 from tracekit.nightly.session.prepared import Prepared, prepared
@@ -41,7 +41,7 @@ class Terms:
     progress: Progress
 
 
-def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[Found, ...]:
+def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[TracedFinding, ...]:
     """Return the findings in the candidate's traces that count, the most frequent first.
 
     If a rule finds several things in a trace, the first of them counts.
@@ -60,7 +60,7 @@ def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[Found, ...]:
     for found in own:
         first = found | first
     rules = [
-        Found(
+        TracedFinding(
             rule=rule,
             message=finding.message,
             severity=str(finding.severity),

@@ -11,7 +11,7 @@ from tracekit.machine import environment, git_commit, machine_name
 from tracekit.nightly.captures import Carrier, Terms
 from tracekit.nightly.folder import Keeper, NightFolder, claim, night_id
 from tracekit.nightly.gate.outcomes import night_outcome
-from tracekit.nightly.history.night import LEADS, Entry, Found, Judged, Night
+from tracekit.nightly.history.night import LEADS, Entry, Judged, Night, TracedFinding
 from tracekit.nightly.history_session import Memory
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.rehearsal import only
@@ -121,7 +121,7 @@ def _measured(one: Judged) -> bool:
     return one.candidate is not None or one.reference is not None
 
 
-def _found(one: Found) -> Sequence[str]:
+def _found(one: TracedFinding) -> Sequence[str]:
     return (one.rule, f"in {one.traces} of {one.of}", f"in {one.in_reference}", one.message)
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tracekit.nightly.gate.decision import POLICY, Decision, Found, Policy, decide
+from tracekit.nightly.gate.decision import POLICY, Decision, Policy, Ruling, decide
 from tracekit.nightly.history.night import Outcome
 
 SPREAD = (-0.008, -0.006, -0.004, -0.002, -0.001, 0.001, 0.002, 0.004, 0.006, 0.008)
@@ -22,12 +22,12 @@ def found(*sittings: list[float], policy: Policy = POLICY) -> Decision | None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        pytest.param(0.0, Decision(Found.SAME), id="nothing"),
-        pytest.param(0.01, Decision(Found.SAME), id="worse, and less than half the threshold"),
-        pytest.param(0.02, Decision(Found.UNREPEATED, False), id="worse by two thirds of it"),
-        pytest.param(0.05, Decision(Found.UNREPEATED, False), id="worse"),
-        pytest.param(-0.01, Decision(Found.SAME), id="better by little"),
-        pytest.param(-0.05, Decision(Found.BETTER), id="better"),
+        pytest.param(0.0, Decision(Ruling.SAME), id="nothing"),
+        pytest.param(0.01, Decision(Ruling.SAME), id="worse, and less than half the threshold"),
+        pytest.param(0.02, Decision(Ruling.UNREPEATED, False), id="worse by two thirds of it"),
+        pytest.param(0.05, Decision(Ruling.UNREPEATED, False), id="worse"),
+        pytest.param(-0.01, Decision(Ruling.SAME), id="better by little"),
+        pytest.param(-0.05, Decision(Ruling.BETTER), id="better"),
     ],
 )
 def test_one_sitting_never_says_that_it_is_worse(change: float, expected: Decision) -> None:
@@ -37,14 +37,14 @@ def test_one_sitting_never_says_that_it_is_worse(change: float, expected: Decisi
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
-        pytest.param(0.05, 0.05, Decision(Found.WORSE, True), id="twice"),
-        pytest.param(0.05, 0.02, Decision(Found.WORSE, True), id="less, but beyond together"),
-        pytest.param(0.02, 0.05, Decision(Found.WORSE, True), id="more"),
-        pytest.param(0.05, 0.0, Decision(Found.GONE, False), id="once"),
-        pytest.param(0.09, 0.0, Decision(Found.APART, False), id="once, and much"),
-        pytest.param(0.02, 0.02, Decision(Found.GONE, False), id="twice, less than the threshold"),
-        pytest.param(0.0, 0.0, Decision(Found.SAME), id="never"),
-        pytest.param(-0.05, -0.05, Decision(Found.BETTER), id="better twice"),
+        pytest.param(0.05, 0.05, Decision(Ruling.WORSE, True), id="twice"),
+        pytest.param(0.05, 0.02, Decision(Ruling.WORSE, True), id="less, but beyond together"),
+        pytest.param(0.02, 0.05, Decision(Ruling.WORSE, True), id="more"),
+        pytest.param(0.05, 0.0, Decision(Ruling.GONE, False), id="once"),
+        pytest.param(0.09, 0.0, Decision(Ruling.APART, False), id="once, and much"),
+        pytest.param(0.02, 0.02, Decision(Ruling.GONE, False), id="twice, less than the threshold"),
+        pytest.param(0.0, 0.0, Decision(Ruling.SAME), id="never"),
+        pytest.param(-0.05, -0.05, Decision(Ruling.BETTER), id="better twice"),
     ],
 )
 def test_two_sittings_decide_together(first: float, second: float, expected: Decision) -> None:
@@ -53,39 +53,39 @@ def test_two_sittings_decide_together(first: float, second: float, expected: Dec
 
 def test_far_more_in_one_sitting_than_in_the_other_is_not_reproduced() -> None:
     many = at(0.06) + at(0.06)
-    assert found(many, at(0.01)) == Decision(Found.APART, False)
-    assert found(many, at(0.01), policy=Policy(agreement=0.2)) == Decision(Found.WORSE, True)
+    assert found(many, at(0.01)) == Decision(Ruling.APART, False)
+    assert found(many, at(0.01), policy=Policy(agreement=0.2)) == Decision(Ruling.WORSE, True)
 
 
 def test_a_wide_interval_says_nothing() -> None:
-    assert found(at(0.0, WIDE)) == Decision(Found.WIDE, False)
-    assert found(at(0.0, WIDE), policy=Policy(spread=3)) == Decision(Found.SAME)
-    assert found(at(0.0, WIDE), at(0.0, WIDE)) == Decision(Found.SAME), "20 pairs say enough"
+    assert found(at(0.0, WIDE)) == Decision(Ruling.WIDE, False)
+    assert found(at(0.0, WIDE), policy=Policy(spread=3)) == Decision(Ruling.SAME)
+    assert found(at(0.0, WIDE), at(0.0, WIDE)) == Decision(Ruling.SAME), "20 pairs say enough"
     wider = tuple(2 * one for one in WIDE)
-    assert found(at(0.0, wider), at(0.0, wider)) == Decision(Found.WIDE, False)
+    assert found(at(0.0, wider), at(0.0, wider)) == Decision(Ruling.WIDE, False)
 
 
 def test_a_large_change_that_is_not_significant_is_looked_at_again() -> None:
-    assert found(at(0.035, WIDE)) == Decision(Found.UNREPEATED, False)
+    assert found(at(0.035, WIDE)) == Decision(Ruling.UNREPEATED, False)
     wider = tuple(2 * one for one in WIDE)
-    assert found(at(0.031, wider), at(0.031, wider)) == Decision(Found.UNSURE, False)
+    assert found(at(0.031, wider), at(0.031, wider)) == Decision(Ruling.UNSURE, False)
 
 
 def test_a_sitting_with_too_few_pairs_shows_nothing() -> None:
-    assert found(at(0.05), at(0.05)[:3]) == Decision(Found.SHORT, False)
-    assert found(at(0.05), []) == Decision(Found.SHORT, False)
-    assert found(at(0.031), [-0.1, -0.1, -0.1]) == Decision(Found.SHORT, False)
-    assert found(at(0.05)[:5], at(0.05)) == Decision(Found.SHORT, False)
-    assert found(at(0.0), [0.0, 0.0]) == Decision(Found.SAME)
-    assert found(at(-0.05), [-0.05, -0.05]) == Decision(Found.BETTER)
+    assert found(at(0.05), at(0.05)[:3]) == Decision(Ruling.SHORT, False)
+    assert found(at(0.05), []) == Decision(Ruling.SHORT, False)
+    assert found(at(0.031), [-0.1, -0.1, -0.1]) == Decision(Ruling.SHORT, False)
+    assert found(at(0.05)[:5], at(0.05)) == Decision(Ruling.SHORT, False)
+    assert found(at(0.0), [0.0, 0.0]) == Decision(Ruling.SAME)
+    assert found(at(-0.05), [-0.05, -0.05]) == Decision(Ruling.BETTER)
 
 
 def test_what_may_be_chance_is_no_regression_however_large() -> None:
     restless = [-0.02, -0.01, 0.0, 0.01, 0.03, 0.05, 0.07, 0.08, 0.09, 0.1]
     ended = found(restless, restless)
-    assert ended == Decision(Found.WORSE, True)
+    assert ended == Decision(Ruling.WORSE, True)
     assert found(restless, restless, policy=Policy(certainty=0.9999)) == Decision(
-        Found.UNSURE, False
+        Ruling.UNSURE, False
     )
 
 
@@ -98,16 +98,16 @@ def test_five_changes_are_too_few() -> None:
 
 def test_the_baseline_is_taken_off() -> None:
     baseline = at(0.40)
-    assert decide([at(0.40)], baseline, 0.03, POLICY) == Decision(Found.SAME)
+    assert decide([at(0.40)], baseline, 0.03, POLICY) == Decision(Ruling.SAME)
     both = [at(0.46), at(0.46)]
-    assert decide(both, baseline, 0.03, POLICY) == Decision(Found.WORSE, True)
-    assert decide([at(0.34)], baseline, 0.03, POLICY) == Decision(Found.BETTER)
+    assert decide(both, baseline, 0.03, POLICY) == Decision(Ruling.WORSE, True)
+    assert decide([at(0.34)], baseline, 0.03, POLICY) == Decision(Ruling.BETTER)
 
 
-@pytest.mark.parametrize("one", Found)
-def test_every_outcome_is_one_of_three(one: Found) -> None:
+@pytest.mark.parametrize("one", Ruling)
+def test_every_outcome_is_one_of_three(one: Ruling) -> None:
     assert one.outcome in {Outcome.OK, Outcome.REGRESSION, Outcome.INCONCLUSIVE}
-    assert (one.outcome is Outcome.REGRESSION) is (one is Found.WORSE)
+    assert (one.outcome is Outcome.REGRESSION) is (one is Ruling.WORSE)
 
 
 numbers = some.lists(some.floats(-0.2, 0.2), min_size=6, max_size=12)
@@ -119,11 +119,11 @@ def test_worse_is_beyond_significant_and_in_both(first: list[float], second: lis
     assert ended is not None
     alone = found(first)
     assert alone is not None
-    assert alone.found is not Found.WORSE
-    if ended.found is Found.WORSE:
+    assert alone.found is not Ruling.WORSE
+    if ended.found is Ruling.WORSE:
         assert max([*first, *second]) >= 0.03
         assert max(first) >= 0.015
         assert max(second) >= 0.015
         turned = found([-one for one in first], [-one for one in second])
         assert turned is not None
-        assert turned.found in {Found.BETTER, Found.WIDE}
+        assert turned.found in {Ruling.BETTER, Ruling.WIDE}

@@ -134,7 +134,7 @@ def test_pairs_that_do_not_tell_a_metric_leave_a_good_night_open() -> None:
     judged = timed(pairs, wanted=10)
     assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, None)
     assert judged.reason.endswith(
-        ", but only 9 of 10 pairs count; others do not tell step_p50 of both sides."
+        ", but only 9 of 10 pairs count; others do not have step_p50 of both sides."
     )
     assert timed(pairs, wanted=9).outcome is Outcome.OK
 
@@ -305,7 +305,7 @@ def test_a_count_that_is_no_number_in_one_trace_is_left_out() -> None:
     judged = judge(COUNT, [first, lost], unit="count", better="lower", wanted=2)
     assert judged.outcome is Outcome.INCONCLUSIVE
     assert judged.reason == (
-        "0, but only 1 of 2 pairs count; others do not tell steady_compiles of both sides."
+        "0, but only 1 of 2 pairs count; others do not have steady_compiles of both sides."
     )
 
 

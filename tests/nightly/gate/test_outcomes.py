@@ -13,7 +13,7 @@ from tracekit.nightly.gate.outcomes import (
     outcome_of,
     worst,
 )
-from tracekit.nightly.history.night import Described, Entry, Found, Judged, Outcome
+from tracekit.nightly.history.night import Described, Entry, Judged, Outcome, TracedFinding
 
 OK, WORSE, OPEN, FAILED = (
     Outcome.OK,
@@ -21,7 +21,7 @@ OK, WORSE, OPEN, FAILED = (
     Outcome.INCONCLUSIVE,
     Outcome.FAILED,
 )
-CHURN = Found("pipeline-churn", "3 pipelines were compiled.", "warning", traces=1, of=1)
+CHURN = TracedFinding("pipeline-churn", "3 pipelines were compiled.", "warning", traces=1, of=1)
 RULES = ("pipeline-churn", "bubbles")
 
 
@@ -30,7 +30,7 @@ def judged(outcome: Outcome | None, reason: str = "why.", **more: object) -> Jud
     return replace(made_up, **more)
 
 
-def entry(*metrics: Judged, findings: tuple[Found, ...] = (), sittings: int = 1) -> Entry:
+def entry(*metrics: Judged, findings: tuple[TracedFinding, ...] = (), sittings: int = 1) -> Entry:
     pairs = [
         pair
         for sitting in range(1, sittings + 1)

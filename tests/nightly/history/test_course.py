@@ -9,7 +9,7 @@ import pytest
 
 from gate_night import NIGHT
 from tracekit.base.recording import save
-from tracekit.nightly.history.listing import Course, course_in, last_course
+from tracekit.nightly.history.listing import NightSummary, course_in, last_course
 from tracekit.nightly.history.night import DOCUMENT
 
 
@@ -22,7 +22,7 @@ def write(folder: Path, **facts: Any) -> Path:
 def test_the_course_of_a_night_that_tracekit_wrote(tmp_path: Path) -> None:
     save(tmp_path / DOCUMENT, NIGHT)
     found = course_in(tmp_path)
-    assert found == Course(
+    assert found == NightSummary(
         id="2026-11-20T02-30-00-abcd",
         started="2026-11-20T02:30:00+00:00",
         ended="2026-11-20T02:58:10+00:00",
@@ -37,7 +37,7 @@ def test_that_of_a_newer_tracekit_is_read_as_well(tmp_path: Path) -> None:
     started = "2027-01-01T04:30:00+02:00"
     write(tmp_path / "n", format=99, id="n", started=started, moons=3, outcome="odd")
     found = course_in(tmp_path / "n")
-    assert found == Course("n", started, outcome="odd")
+    assert found == NightSummary("n", started, outcome="odd")
     assert found.began == datetime(2027, 1, 1, 2, 30, tzinfo=UTC)
 
 
@@ -58,7 +58,7 @@ def test_a_folder_without_a_document_has_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("started", ["", "tonight", "2026-11-20T02:30:00", "2026-11-20"])
 def test_a_time_without_a_zone_is_no_beginning(started: str) -> None:
-    assert Course("n", started).began is None
+    assert NightSummary("n", started).began is None
 
 
 def test_the_last_night_is_the_one_that_began_last(tmp_path: Path) -> None:

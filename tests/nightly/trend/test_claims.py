@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
-from tracekit.nightly.history.night import Found
+from tracekit.nightly.history.night import TracedFinding
 from tracekit.nightly.trend.findings import Claim, claims_of
 
 US = 1_000.0
 
 
-def found(**saving: Any) -> Found:
-    return Found("bubbles", "It was idle.", "warning", 1, 1, **saving)
+def found(**saving: Any) -> TracedFinding:
+    return TracedFinding("bubbles", "It was idle.", "warning", 1, 1, **saving)
 
 
-def nights(made: Any, finding: Found) -> list[Any]:
+def nights(made: Any, finding: TracedFinding) -> list[Any]:
     pairs = (made.traced("candidate-1"),)
     return [
         made.night(1, made.entry(findings=(finding,), pairs=pairs)),

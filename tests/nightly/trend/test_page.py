@@ -12,7 +12,7 @@ from lxml import html
 import made_nights
 from tracekit.base.files import shipped
 from tracekit.base.redaction import Redaction
-from tracekit.nightly.history.night import Accepted, Described, Found, Night, Outcome
+from tracekit.nightly.history.night import Accepted, Described, Night, Outcome, TracedFinding
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.page import render_trend
@@ -278,7 +278,7 @@ def test_hostile_words_stay_words(made: Any) -> None:
                 Outcome.REGRESSION,
                 capture=HOSTILE,
                 reason=HOSTILE,
-                findings=(Found(HOSTILE, HOSTILE, HOSTILE, 1, 1, saving_per_token=1.0),),
+                findings=(TracedFinding(HOSTILE, HOSTILE, HOSTILE, 1, 1, saving_per_token=1.0),),
                 pairs=(made.traced(HOSTILE),),
                 judged=(made.judged(reason=HOSTILE, change=0.1),),
                 parity=HOSTILE,

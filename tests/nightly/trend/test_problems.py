@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from tracekit.nightly.history.night import Found, Outcome
+from tracekit.nightly.history.night import Outcome, TracedFinding
 from tracekit.nightly.trend.findings import Stretch, finding_rows, looked
 
 
-def found(rule: str, traces: int = 1, of: int = 1, **facts: Any) -> Found:
-    return Found(rule, f"{rule} was seen.", "warning", traces, of, **facts)
+def found(rule: str, traces: int = 1, of: int = 1, **facts: Any) -> TracedFinding:
+    return TracedFinding(rule, f"{rule} was seen.", "warning", traces, of, **facts)
 
 
-def night(made: Any, day: int, *findings: Found, traced: bool = True, **facts: Any) -> Any:
+def night(made: Any, day: int, *findings: TracedFinding, traced: bool = True, **facts: Any) -> Any:
     pairs = (made.traced("candidate-1"),) if traced else ()
     return made.night(day, made.entry(findings=findings, pairs=pairs, **facts))
 

@@ -72,7 +72,7 @@ def values(pairs: Sequence[Pair], metric: str, side: Side) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class Case:
+class MetricPairs:
     """What is judged.
 
     Attributes:

@@ -44,7 +44,7 @@ class Policy:
 POLICY = Policy()
 
 
-class Found(StrEnum):
+class Ruling(StrEnum):
     """What was found, which decides how it ended and what is said of it."""
 
     SAME = "same"
@@ -61,12 +61,12 @@ class Found(StrEnum):
     @property
     def outcome(self) -> Outcome:
         """How a metric of which this was found ended."""
-        if self is Found.WORSE:
+        if self is Ruling.WORSE:
             return Outcome.REGRESSION
         return Outcome.OK if self in _HARMLESS else Outcome.INCONCLUSIVE
 
 
-_HARMLESS = {Found.SAME, Found.BETTER, Found.GONE}
+_HARMLESS = {Ruling.SAME, Ruling.BETTER, Ruling.GONE}
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Decision:
     was not had yet.
     """
 
-    found: Found
+    found: Ruling
     reproduced: bool | None = None
 
 
@@ -102,25 +102,25 @@ def decide(
     before = shift(sittings[0], expected, policy.confidence)
     tripped = before is not None and _suspicious(before, threshold, policy)
     if len(sittings) == 1 or any(len(each) < policy.least for each in sittings):
-        open_ = Found.UNREPEATED if len(sittings) == 1 else Found.SHORT
+        open_ = Ruling.UNREPEATED if len(sittings) == 1 else Ruling.SHORT
         suspicious = tripped or _suspicious(found, threshold, policy)
         return Decision(open_, False) if suspicious else _unsuspicious(found, threshold, policy)
     reproduced = all(middle(each, expected) >= policy.agreement * threshold for each in sittings)
     sure = shift(together, expected, policy.certainty)
     if found.middle >= threshold and sure is not None and sure.low > 0:
-        return Decision(Found.WORSE if reproduced else Found.APART, reproduced)
+        return Decision(Ruling.WORSE if reproduced else Ruling.APART, reproduced)
     if found.middle >= threshold:
-        return Decision(Found.UNSURE, False)
+        return Decision(Ruling.UNSURE, False)
     ended = _unsuspicious(found, threshold, policy)
-    return Decision(Found.GONE, False) if tripped and ended.found is not Found.WIDE else ended
+    return Decision(Ruling.GONE, False) if tripped and ended.found is not Ruling.WIDE else ended
 
 
 def _unsuspicious(found: Interval, threshold: float, policy: Policy) -> Decision:
-    """Decide where nothing is to be looked at again, unless it is too uncertain to tell."""
+    """Decide where nothing is to be looked at again, unless it is too uncertain."""
     if _too_wide(found, threshold, policy):
-        return Decision(Found.WIDE, False)
+        return Decision(Ruling.WIDE, False)
     better = found.high < 0 and found.middle <= -threshold
-    return Decision(Found.BETTER if better else Found.SAME)
+    return Decision(Ruling.BETTER if better else Ruling.SAME)
 
 
 def _suspicious(found: Interval, threshold: float, policy: Policy) -> bool:
@@ -155,16 +155,16 @@ def decide_exactly(
     together = [one for each in beyond for one in each]
     if len(sittings) == 1:
         if any(together):
-            return Decision(Found.UNREPEATED, False)
+            return Decision(Ruling.UNREPEATED, False)
     elif not all(sittings):
         if any(together):
-            return Decision(Found.SHORT, False)
+            return Decision(Ruling.SHORT, False)
     elif all(together):
-        return Decision(Found.WORSE, True)
+        return Decision(Ruling.WORSE, True)
     elif 2 * sum(together) > len(together):
-        return Decision(Found.MIXED, False)
+        return Decision(Ruling.MIXED, False)
     elif any(together):
-        return Decision(Found.GONE, False)
+        return Decision(Ruling.GONE, False)
     changes = [one for each in sittings for one in each]
     better = all(one - best <= -threshold for one in changes)
-    return Decision(Found.BETTER if better else Found.SAME)
+    return Decision(Ruling.BETTER if better else Ruling.SAME)

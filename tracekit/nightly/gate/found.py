@@ -192,9 +192,9 @@ def _in_history(url: str, name: str) -> Night:
 def _opened(url: str, name: str) -> Generator[Store]:
     """Open a history to look for a night; raise UsageError where there is none."""
     if _is_absent(url):
-        told = "yet" if name == LATEST else repr(name)
+        which = "yet" if name == LATEST else repr(name)
         where = shown(place(url))
-        raise UsageError(f"There is no night {told}, and no history at {where}.", hint=_HINT)
+        raise UsageError(f"There is no night {which}, and no history at {where}.", hint=_HINT)
     with Store.open(url, make=False) as store:
         yield store
 

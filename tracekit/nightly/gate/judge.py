@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tracekit.analysis import METRICS, Better
-from tracekit.nightly.gate.changes import Case, pairs_of, value
+from tracekit.nightly.gate.changes import MetricPairs, pairs_of, value
 from tracekit.nightly.gate.decision import (
     POLICY,
     Decision,
-    Found,
     Policy,
+    Ruling,
     decide,
     decide_exactly,
     is_exact,
@@ -19,7 +19,9 @@ from tracekit.nightly.history.night import Accepted, Judged, Outcome, Pair
 from tracekit.nightly.plan.plan import Capture, Gated
 
 
-def reason(found: Found, change: str, parts: Sequence[str], threshold: str, short: str = "") -> str:
+def reason(
+    found: Ruling, change: str, parts: Sequence[str], threshold: str, short: str = ""
+) -> str:
     """Say why a metric ended as it did.
 
     Args:
@@ -33,48 +35,48 @@ def reason(found: Found, change: str, parts: Sequence[str], threshold: str, shor
     if len(parts) > 1:
         whole = f"{parts[0]} at first, {parts[1]} when repeated; together {change}"
     return {
-        Found.SAME: f"{change}: not worse by {threshold}.",
-        Found.BETTER: f"{change}: better by at least {threshold}.",
-        Found.UNREPEATED: f"{whole}: no second sitting has shown whether this is so.",
-        Found.SHORT: f"{whole}: not confirmed, for {short}.",
-        Found.GONE: f"{whole}: not worse by {threshold} when all pairs are counted.",
-        Found.APART: f"{whole}: worse by {threshold} only if both are taken together; "
+        Ruling.SAME: f"{change}: not worse by {threshold}.",
+        Ruling.BETTER: f"{change}: better by at least {threshold}.",
+        Ruling.UNREPEATED: f"{whole}: no second sitting has shown whether this is so.",
+        Ruling.SHORT: f"{whole}: not confirmed, for {short}.",
+        Ruling.GONE: f"{whole}: not worse by {threshold} when all pairs are counted.",
+        Ruling.APART: f"{whole}: worse by {threshold} only if both are taken together; "
         "one of them alone shows less than half of that.",
-        Found.MIXED: f"{whole}: worse by {threshold} in most pairs, but not in all.",
-        Found.UNSURE: f"{whole}: beyond the threshold of {threshold}, and it may still be chance.",
-        Found.WIDE: f"{whole}: so uncertain that a change of {threshold} could hide in it.",
-        Found.WORSE: f"{whole}: worse by at least {threshold}, and both sittings show it.",
+        Ruling.MIXED: f"{whole}: worse by {threshold} in most pairs, but not in all.",
+        Ruling.UNSURE: f"{whole}: beyond the threshold of {threshold}, and it may still be chance.",
+        Ruling.WIDE: f"{whole}: so uncertain that a change of {threshold} could hide in it.",
+        Ruling.WORSE: f"{whole}: worse by at least {threshold}, and both sittings show it.",
     }[found]
 
 
-def counted(case: Case, wanted: int) -> str:
+def counted(case: MetricPairs, wanted: int) -> str:
     """Say how many pairs count, of how many that were asked for."""
     number = len(case.changes)
     return f"{number} of {max(wanted, number)} pairs count"
 
 
-def others(case: Case) -> str:
+def others(case: MetricPairs) -> str:
     """Say why other pairs do not count, to be put behind how many do; nothing if all do."""
     if case.contaminated:
         return f"; why others do not: {_why(case)}"
     if len(case.changes) < len(case.own):
-        return f"; others do not tell {case.gated.metric} of both sides"
+        return f"; others do not have {case.gated.metric} of both sides"
     return ""
 
 
-def short_of(case: Case) -> str:
+def short_of(case: MetricPairs) -> str:
     """Say which sitting has too few pairs that count; nothing where none has."""
     least = 1 if case.few else case.policy.least
     few = zip(("first", "second"), case.sittings, strict=False)
-    told = [
+    short = [
         f"only {len(each)} pairs of the {name} sitting count"
         for name, each in few
         if len(each) < least
     ]
-    return f"{' and '.join(told)}, and it takes {least}{others(case)}" if told else ""
+    return f"{' and '.join(short)}, and it takes {least}{others(case)}" if short else ""
 
 
-def missing(case: Case) -> str:
+def missing(case: MetricPairs) -> str:
     """Say why there is nothing to judge."""
     metric = case.gated.metric
     if not case.own:
@@ -91,7 +93,7 @@ def missing(case: Case) -> str:
     return f"A ratio takes values above 0, and {metric} is 0 or below: take its difference."
 
 
-def _why(case: Case) -> str:
+def _why(case: MetricPairs) -> str:
     reasons = [why for pair in case.contaminated for why in pair.contaminated]
     return max(set(reasons), key=lambda one: (reasons.count(one), one)).rstrip(".")
 
@@ -138,7 +140,7 @@ def judge(
     if not gated.threshold > 0:
         raise ValueError(f"A threshold lies above 0; that of {gated.metric} is {gated.threshold}.")
     direction = Better(gated.better or better)
-    case = Case(gated, tuple(pairs), unit, direction, tuple(expected or ()), policy)
+    case = MetricPairs(gated, tuple(pairs), unit, direction, tuple(expected or ()), policy)
     known = case.known()
     if same_work is None:
         if known.candidate is None:
@@ -146,19 +148,19 @@ def judge(
         return _followed(known, f"There is no reference: {_OVER_NIGHTS}.")
     if not case.changes:
         return _open(known, missing(case))
-    told = _told(case, known)
+    measured = _measured(case, known)
     unknown = expected is None and not same_work
-    told = told if unknown else replace(told, expected=case.expectation())
+    measured = measured if unknown else replace(measured, expected=case.expectation())
     if direction is Better.NEITHER:
-        return _followed(told, f"Which direction is worse is not known: {_OVER_NIGHTS}.")
+        return _followed(measured, f"Which direction is worse is not known: {_OVER_NIGHTS}.")
     if unknown:
         # What is accepted counts for ever, so it is measured twice before it can be.
         again = gated.gate and len(case.sittings) == 1
-        return replace(_open(told, NO_BASELINE), reproduced=False if again else None)
-    return _settled(case, told, wanted) if gated.gate else told
+        return replace(_open(measured, NO_BASELINE), reproduced=False if again else None)
+    return _settled(case, measured, wanted) if gated.gate else measured
 
 
-def _told(case: Case, known: Judged) -> Judged:
+def _measured(case: MetricPairs, known: Judged) -> Judged:
     """Return it with the change in numbers and words."""
     change, interval = case.middle(case.changes), case.interval()
     words = f"{case.shown.whole(change, interval)}."
@@ -167,35 +169,35 @@ def _told(case: Case, known: Judged) -> Judged:
     return replace(known, change=change, low=interval.low, high=interval.high, reason=words)
 
 
-def _settled(case: Case, told: Judged, wanted: int) -> Judged:
+def _settled(case: MetricPairs, measured: Judged, wanted: int) -> Judged:
     """Return it with how it ended."""
     turned, expected = [case.turned(one) for one in case.sittings], case.turned(case.expected)
     least = case.policy.least
     if case.few and (case.gated.scale != "difference" or not is_exact(case.values, case.unit)):
         few = f"{case.planned} traced in a sitting, and an interval takes {least} pairs"
-        return _followed(told, f"{told.reason.rstrip('.')}: {few}, so {_OVER_NIGHTS}.")
+        return _followed(measured, f"{measured.reason.rstrip('.')}: {few}, so {_OVER_NIGHTS}.")
     if case.few:
         decision = decide_exactly(turned, expected, case.threshold)
     elif 0 < len(expected) < least:
-        return _open(told, f"The accepted night has {len(expected)} pairs; it takes {least}.")
+        return _open(measured, f"The accepted night has {len(expected)} pairs; it takes {least}.")
     else:
         decision = decide(turned, expected, case.threshold, case.policy)
     if decision is None:
         few = f"{counted(case, max(wanted, least))}, and an interval takes {least}"
-        return _open(told, f"Only {few}{others(case)}.")
+        return _open(measured, f"Only {few}{others(case)}.")
     if decision.found.outcome is Outcome.OK and len(case.changes) < wanted:
         few = f"only {counted(case, wanted)}{others(case)}"
-        return _open(told, f"{told.reason.rstrip('.')}, but {few}.")
-    return _said(case, told, decision)
+        return _open(measured, f"{measured.reason.rstrip('.')}, but {few}.")
+    return _said(case, measured, decision)
 
 
-def _said(case: Case, told: Judged, decision: Decision) -> Judged:
+def _said(case: MetricPairs, measured: Judged, decision: Decision) -> Judged:
     shown = case.shown
     change, interval = case.middle(case.changes), case.interval()
     parts = [shown.change(case.middle(one)) if one else "nothing" for one in case.sittings]
     words = reason(decision.found, shown.whole(change, interval), parts, case.limit, short_of(case))
     return replace(
-        told, outcome=decision.found.outcome, reproduced=decision.reproduced, reason=words
+        measured, outcome=decision.found.outcome, reproduced=decision.reproduced, reason=words
     )
 
 

@@ -1,12 +1,12 @@
 """How captures and nights end, by what became of their metrics and findings.
 
 A regression that was shown stays one whatever else failed, so it goes before a failure; a
-failure goes before what is merely not known. What goes behind is still told in the reason.
+failure goes before what is merely not known. What goes behind still stands in the reason.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tracekit.nightly.history.night import Entry, Found, Judged, Outcome
+from tracekit.nightly.history.night import Entry, Judged, Outcome, TracedFinding
 
 _ORDER = (Outcome.REGRESSION, Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.OK)
 _WORDS = {
@@ -22,7 +22,7 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
 
 
 def needs_second_sitting(
-    judged: Sequence[Judged], findings: Sequence[Found], fail_on: Sequence[str]
+    judged: Sequence[Judged], findings: Sequence[TracedFinding], fail_on: Sequence[str]
 ) -> bool:
     """Tell whether something is to be looked at again, after the first sitting.
 
@@ -39,7 +39,7 @@ def needs_second_sitting(
 
 
 def findings_outcome(
-    findings: Sequence[Found], fail_on: Sequence[str], *, sittings: int
+    findings: Sequence[TracedFinding], fail_on: Sequence[str], *, sittings: int
 ) -> tuple[Outcome, str]:
     """Return how the findings end, and why: a rule that is to fail and has found something.
 
@@ -71,10 +71,10 @@ def outcome_of(entry: Entry, fail_on: Sequence[str] = ()) -> tuple[Outcome, str]
     ended = list(_metrics(entry.judged))
     ended.append(findings_outcome(entry.findings, fail_on, sittings=len(traced)))
     outcome = worst(found for found, _ in ended)
-    told = " ".join(why for found, why in ended if found is outcome and why)
+    sentences = " ".join(why for found, why in ended if found is outcome and why)
     if outcome is Outcome.OK and not any(one.gated for one in entry.judged) and not fail_on:
         return outcome, "Nothing decides: all is followed over nights."
-    return outcome, told
+    return outcome, sentences
 
 
 def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, str]:
@@ -88,12 +88,12 @@ def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, 
     if partial or not entries:
         ended.append(Outcome.INCONCLUSIVE)
     outcome = worst(ended)
-    told = [_names(entries, one, led=one is not outcome) for one in _ORDER]
+    sentences = [_names(entries, one, led=one is not outcome) for one in _ORDER]
     if partial:
-        told.append("The night was stopped before all captures were through.")
+        sentences.append("The night was stopped before all captures were through.")
     elif not entries:
-        told.append("Nothing was captured.")
-    return outcome, " ".join(one for one in told if one)
+        sentences.append("Nothing was captured.")
+    return outcome, " ".join(one for one in sentences if one)
 
 
 def _metrics(judged: Sequence[Judged]) -> Iterator[tuple[Outcome, str]]:
@@ -106,11 +106,11 @@ def _metrics(judged: Sequence[Judged]) -> Iterator[tuple[Outcome, str]]:
         yield outcome, f"{_listed(own)}: {why}"
 
 
-def _tripped(found: Found, fail_on: Sequence[str]) -> bool:
+def _tripped(found: TracedFinding, fail_on: Sequence[str]) -> bool:
     return found.rule in fail_on and found.traces > 0 and not found.in_reference
 
 
-def _finding(found: Found, sittings: int) -> tuple[Outcome, str]:
+def _finding(found: TracedFinding, sittings: int) -> tuple[Outcome, str]:
     message = f"{found.rule}: {found.message.rstrip('.')}"
     where = f"in {found.traces} of {found.of} traces, and in none of the reference"
     if sittings == 1:
@@ -132,13 +132,13 @@ def _uncounted(entry: Entry) -> str:
 def _names(entries: Sequence[Entry], outcome: Outcome, *, led: bool) -> str:
     """Say which captures ended so, and why; nothing of those that are well.
 
-    `led` tells that the outcome is named first; that of the night itself is told elsewhere.
+    With `led` the outcome is named first; that of the night itself stands elsewhere.
     """
     own = [one for one in entries if (one.outcome or Outcome.INCONCLUSIVE) is outcome]
     if outcome is Outcome.OK or not own:
         return ""
-    told = "; ".join(f"{one.capture} ({one.reason.rstrip('.')})" for one in own)
-    return f"{_WORDS[outcome].capitalize()}: {told}." if led else f"{told}."
+    sentences = "; ".join(f"{one.capture} ({one.reason.rstrip('.')})" for one in own)
+    return f"{_WORDS[outcome].capitalize()}: {sentences}." if led else f"{sentences}."
 
 
 def _listed(names: Sequence[str]) -> str:

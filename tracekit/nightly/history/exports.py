@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.nightly.history.steps import Point, Series
-from tracekit.nightly.history.store.asking import Value
+from tracekit.nightly.history.store.asking import TurnValue
 
 FlatFormat = Literal["csv", "json", "parquet"]
 Redact = Callable[[str], str]
@@ -75,10 +75,12 @@ def write_points(
     _write(file, PointRow, point_rows(series, redact), kind)
 
 
-def write_values(file: BinaryIO, values: Iterable[Value], kind: FlatFormat, redact: Redact) -> None:
+def write_values(
+    file: BinaryIO, values: Iterable[TurnValue], kind: FlatFormat, redact: Redact
+) -> None:
     """Write a row for each value of each turn."""
     told = (dataclasses.replace(one, reason=redact(one.reason)) for one in values)
-    _write(file, Value, told, kind)
+    _write(file, TurnValue, told, kind)
 
 
 def _row(series: Series, point: Point, redact: Redact) -> PointRow:

@@ -21,7 +21,7 @@ from tracekit.nightly.history.store.decisions import Missed
 
 
 @dataclass(frozen=True)
-class Course:
+class NightSummary:
     """When a night began, and how it ended; times are ISO 8601."""
 
     id: str
@@ -42,15 +42,15 @@ class Course:
         return moment.astimezone(UTC) if moment.tzinfo is not None else None
 
 
-def course_in(folder: Path) -> Course | None:
+def course_in(folder: Path) -> NightSummary | None:
     """Return the course of the night in a folder; None where it cannot be read."""
     try:
-        return msgspec.json.decode((folder / DOCUMENT).read_bytes(), type=Course)
+        return msgspec.json.decode((folder / DOCUMENT).read_bytes(), type=NightSummary)
     except (OSError, msgspec.MsgspecError):
         return None
 
 
-def last_course(output: Path, plan: str) -> Course | None:
+def last_course(output: Path, plan: str) -> NightSummary | None:
     """Return the course of the plan's night that began last; None where none can be read."""
     found = [course_in(one.parent) for one in sorted(output.glob(f"*/{DOCUMENT}"))]
     own = [one for one in found if one is not None and one.plan == plan]
@@ -187,7 +187,7 @@ def table_of(
 ) -> tuple[Sequence[str], list[Sequence[str]]]:
     """Return columns and rows of nights, those that were missed among them, oldest first.
 
-    Not `whole` is for a terminal: the id says when a night began, plan and machine are told where
+    Not `whole` is for a terminal: the id says when a night began, plan and machine are shown where
     there are several, and the reason only where there is no change.
     """
     every = (*lines, *missed)

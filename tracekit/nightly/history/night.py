@@ -60,7 +60,7 @@ LEADS = {
     Outcome.FAILED: "Failed",
     Outcome.INCONCLUSIVE: "Inconclusive",
 }
-"""How a sentence begins that tells an outcome."""
+"""How a sentence about an outcome begins."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Found:
+class TracedFinding:
     """A finding of the candidate's traces: in how many of them, and what it says it costs.
 
     Attributes:
@@ -214,7 +214,7 @@ class Entry:
     reference: Described | None = None
     pairs: tuple[Pair, ...] = ()
     judged: tuple[Judged, ...] = ()
-    findings: tuple[Found, ...] = ()
+    findings: tuple[TracedFinding, ...] = ()
     outcome: Outcome | None = None
     reason: str = ""
     overhead: Overhead | None = None

@@ -223,7 +223,7 @@ class Protection:
         if not run.night.ended:
             return "its night has not ended"
         if not self.known:
-            return "no history tells whether its night must stay; name the plan with --config"
+            return "no history says whether its night must stay; name the plan with --config"
         return self.nights.get(run.night.id, "")
 
 
@@ -281,7 +281,7 @@ class Removal:
 
 
 @dataclass(frozen=True)
-class Decision:
+class Removals:
     """What is to be removed.
 
     Attributes:
@@ -297,7 +297,7 @@ class Decision:
 
 def decide(
     runs: Sequence[RunSeen], limits: Limits, now: datetime, reason: Callable[[RunSeen], str]
-) -> Decision:
+) -> Removals:
     """Decide what goes: bundles before exports, and of each the oldest first.
 
     Args:
@@ -321,7 +321,7 @@ def decide(
     ]
     old = [one for one in ordered if limits.keep is not None and now - one[0].begun > limits.keep]
     spare = [one for one in ordered if limits.most is not None and one not in old]
-    return Decision(
+    return Removals(
         tuple(Removal(run, part, "old") for run, part in old),
         tuple(Removal(run, part, "room") for run, part in spare),
         kept,

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from tracekit.base import Recording, RecordingError, TracekitError, UsageError, mark, now
 from tracekit.nightly.pruning.decide import (
-    Decision,
     Limits,
     Part,
     Protection,
     Removal,
+    Removals,
     RunSeen,
     bundles,
     decide,
@@ -138,9 +138,9 @@ def _flush(folder: Path) -> None:
 def _note(recording: Recording, what: str) -> None:
     """Note in recording.json what was removed, and when."""
     before = recording.provenance().pruned
-    told = f"{what} on {now()[:10]}"
-    if told not in before.split("; "):
-        mark(recording, STAGE, "done", f"{before}; {told}" if before else told)
+    entry = f"{what} on {now()[:10]}"
+    if entry not in before.split("; "):
+        mark(recording, STAGE, "done", f"{before}; {entry}" if before else entry)
 
 
 @dataclass(frozen=True)
@@ -210,14 +210,14 @@ def prune(
     """Remove what is too old or too much: bundles first, then the XML of exports.
 
     Results, pages, kept tables, journals and nights' documents always stay. Of several folders
-    the limits hold for all together. What cannot be removed is told, and the others go on.
+    the limits hold for all together. What cannot be removed is reported, and the others go on.
 
     Args:
         folders: Folders of runs and of nights.
         limits: What may stay.
         protection: What must stay; None for nothing.
         progress: What hears what goes on.
-        dry: Whether to tell only; how much the kept tables of exports will take is not known
+        dry: Whether to report only; how much the kept tables of exports will take is not known
             then, and counts as nothing.
         now: The time; None for this moment.
 
@@ -279,7 +279,7 @@ class _Work:
                     self.failed.append(error.message)
             self.total -= left
 
-    def carry_out(self, decision: Decision) -> None:
+    def carry_out(self, decision: Removals) -> None:
         """Remove what is old, then what is too much."""
         for one in decision.old:
             self._remove(one)
@@ -303,5 +303,5 @@ class _Work:
             self.removed.append(Removed(one.run.folder, one.part.kind, freed, one.why))
 
 
-def _kept(run: RunSeen, decision: Decision) -> bool:
+def _kept(run: RunSeen, decision: Removals) -> bool:
     return run.folder in decision.kept and bool(run.parts or run.only or run.busy)

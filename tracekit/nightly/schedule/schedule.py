@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from tracekit.base import RecordingError, ToolError
-from tracekit.nightly.history.listing import Course, last_course
+from tracekit.nightly.history.listing import NightSummary, last_course
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.job import Job, job_of, next_due, passed, unserved
 from tracekit.nightly.schedule.launchd import Launchd
@@ -90,7 +90,7 @@ class Scheduled:
     installed: tuple[Installed, ...]
     standing: tuple[Standing, ...]
     next: datetime | None
-    last: Course | None
+    last: NightSummary | None
     running: bool
     missed: tuple[datetime, ...]
 

@@ -112,7 +112,7 @@ def courses_of(
 
 
 def _keys(series: Sequence[Series], nights: Sequence[Night]) -> list[_Key]:
-    """Return what tells courses apart, by the first night; the newest work of a capture last."""
+    """Return the keys of courses, by the first night; the newest work of a capture last."""
     seen: dict[_Key, str] = {}
     for night in nights:
         for entry in night.entries:
@@ -166,6 +166,6 @@ def _of_night(night: Night, entry: Entry | None) -> Fared:
 
 
 def _of_points(series: Sequence[Series]) -> Iterator[Fared]:
-    """Yield how nights ended that only the points of series tell of."""
+    """Yield how nights ended that only points of series are known of."""
     for point in series[0].points if series else ():
         yield Fared(point.at, state_of(point.outcome or point.night_outcome), point.reason)

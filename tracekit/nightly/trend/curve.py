@@ -101,9 +101,9 @@ def _upward(series: Series, reach: Sequence[float]) -> tuple[Axis, str]:
     high = high if most is None or max(reach) > most else min(high, most)
     make = binary if series.unit == "bytes" and low >= 0 else linear
     axis = make("", low, high, lambda one: quantity(one, series.unit))
-    told = {axis.words(one): one for one in reversed(axis.marks)}
-    units = {words.partition(" ")[2] for words in told if words != "0"}
-    axis = replace(axis, marks=tuple(sorted(told.values())))
+    marked = {axis.words(one): one for one in reversed(axis.marks)}
+    units = {words.partition(" ")[2] for words in marked if words != "0"}
+    axis = replace(axis, marks=tuple(sorted(marked.values())))
     if len(units) != 1:
         return axis, ""
     bare = replace(axis, words=lambda one: quantity(one, series.unit).partition(" ")[0])

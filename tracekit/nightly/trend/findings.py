@@ -1,7 +1,7 @@
 """Findings over time: what appeared and went away, and what a finding's going away really saved.
 
 A rule estimates how much time could be won. Once its finding is gone, the nights before and
-after tell how much was: both stand side by side, so that estimates can be believed, or not.
+after show how much was: both stand side by side, so that estimates can be believed, or not.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from tracekit.base import duration
-from tracekit.nightly.history.night import Found
+from tracekit.nightly.history.night import TracedFinding
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.trend.course import Course, Fared
 from tracekit.nightly.trend.words import day, moment_of, several
@@ -62,7 +62,7 @@ def looked(fared: Fared) -> bool:
     return entry is not None and (bool(entry.findings) or any(one.traced for one in entry.pairs))
 
 
-def found_in(fared: Fared, rule: str) -> Found | None:
+def found_in(fared: Fared, rule: str) -> TracedFinding | None:
     """Return what a rule found in a night; None where it found nothing."""
     findings = fared.entry.findings if fared.entry else ()
     return next((one for one in findings if one.rule == rule and one.traces), None)
@@ -163,7 +163,7 @@ def _claims(course: Course) -> Iterator[Claim]:
                 yield _claim(course, found, before, after)
 
 
-def _claim(course: Course, found: Found, before: Fared, after: Fared) -> Claim:
+def _claim(course: Course, found: TracedFinding, before: Fared, after: Fared) -> Claim:
     if found.saving_per_token is None:
         claimed = f"{duration(found.saving)} of the steady window"
         reason = "it claims nothing for each token, and no series measures the steady window"

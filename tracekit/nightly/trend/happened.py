@@ -66,7 +66,7 @@ def first_report(fared: Fared, links: Links) -> str:
 
 NOT_STATED = "not stated"
 _FEW_NIGHTS = 6
-_OFTEN = 1 / 3  # what changes on more of the nights than this is told once, not drawn each time
+_OFTEN = 1 / 3  # what changes on more of the nights than this is said once, not drawn each time
 _SHORT = 12  # characters of a commit or a digest that are shown
 _DIGESTS = ("plan", "commit")
 _SPELLED = {"mlx": "MLX", "os": "system", "os build": "OS build", "xcode build": "Xcode build"}
@@ -92,7 +92,7 @@ class Happening:
 def happenings(course: Course) -> tuple[Happening, ...]:
     """Return what is drawn as lines and marks on a course's charts, oldest first."""
     often = _often(course)
-    found = [(at, False, "; ".join(_told(one, often))) for at, one in _changed(course)]
+    found = [(at, False, "; ".join(_in_words(one, often))) for at, one in _changed(course)]
     found = [one for one in found if one[2]]
     found += [
         (_night_of(one, course), True, f"accepted on {day(one.at)}: {one.reason}")
@@ -110,7 +110,7 @@ def restless(course: Course) -> tuple[str, ...]:
 def changed_at(course: Course, at: str) -> str:
     """Return all that changed with one night, for who asks what made a step; may be empty."""
     pairs = ((old, new) for old, new in pairwise(_known(course)) if new.at == at)
-    return "; ".join(words for old, new in pairs for words in _told(_differences(old, new)))
+    return "; ".join(words for old, new in pairs for words in _in_words(_differences(old, new)))
 
 
 def _changed(course: Course) -> Iterator[tuple[str, dict[str, tuple[str, str]]]]:
@@ -165,7 +165,9 @@ def _often(course: Course) -> frozenset[str]:
     return frozenset(name for name, number in times.items() if number > nights * _OFTEN)
 
 
-def _told(changed: Mapping[str, tuple[str, str]], left_out: Iterable[str] = ()) -> Iterator[str]:
+def _in_words(
+    changed: Mapping[str, tuple[str, str]], left_out: Iterable[str] = ()
+) -> Iterator[str]:
     """Put changes into words; what both sides or the machine had in common is said once."""
     said: set[tuple[str, str, str]] = set()
     for name, (before, after) in changed.items():

@@ -50,7 +50,7 @@ from tracekit.report import Redact, document, environment_of, heading, text
 
 
 @dataclass(frozen=True)
-class Row:
+class ValuesRow:
     """A night: when, how it ended, its values, and where its reports are."""
 
     when: str
@@ -63,27 +63,27 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class ValuesTable:
     """The heads of the columns of values, and the rows."""
 
     heads: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ValuesRow, ...]
 
 
-def table_of(course: Course, links: Links) -> Table:
+def table_of(course: Course, links: Links) -> ValuesTable:
     """Return the values of a course."""
     points = [{one.night: one for one in series.points} for series in course.shown]
-    rows: list[Row] = []
+    rows: list[ValuesRow] = []
     for fared in reversed(course.fared):
         night = fared.night.id if fared.night else ""
         held = zip(course.shown, (one.get(night) for one in points), strict=True)
         cells = tuple(_cell(series, point) for series, point in held)
         rows.append(_row(fared, cells, links))
-    return Table(tuple(heading(one.metric) for one in course.shown), tuple(rows))
+    return ValuesTable(tuple(heading(one.metric) for one in course.shown), tuple(rows))
 
 
-def _row(fared: Fared, cells: tuple[str, ...], links: Links) -> Row:
-    return Row(
+def _row(fared: Fared, cells: tuple[str, ...], links: Links) -> ValuesRow:
+    return ValuesRow(
         when=f"{moment_of(fared.at):%Y-%m-%d %H:%M}",
         tone=TONES[fared.state],
         ended=f"{SIGNS[fared.state]} {fared.state}",
@@ -141,7 +141,7 @@ class Section:
     restless: tuple[str, ...]
     findings: tuple[FindingRow, ...]
     claims: tuple[Claim, ...]
-    table: Table
+    table: ValuesTable
     thinned: bool
 
 

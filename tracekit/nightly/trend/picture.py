@@ -49,7 +49,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Tag:
-    """A letter at the top of a line through all panels: what it stands for is told beside."""
+    """A letter at the top of a line through all panels: its meaning stands beside the picture."""
 
     at: float
     letter: str

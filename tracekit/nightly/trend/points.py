@@ -25,7 +25,7 @@ from tracekit.report import Axis, Plane, Shape
 _RADIUS = 3.4
 _CHARACTER = 6.2
 _ROW = 13.0
-# A night that went well is a disc; the others are told from it by their shape alone.
+# A night that went well is a disc; the others differ from it by their shape alone.
 _SHAPES = {
     State.REGRESSION: "M{x} {y}m0 -5.5l5.5 9.5h-11z",
     State.INCONCLUSIVE: "M{x} {y}m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0z",
@@ -198,13 +198,13 @@ def summary_of(series: Series, steps: Sequence[Step]) -> str:
         return f"{several(len(series.points), 'night')}, none with a value."
     values = [one.value for one in known if one.value is not None]
     last = known[-1]
-    told = (
+    parts = (
         f"{several(len(series.points), 'night')}, {len(known)} with a value, "
         f"{_range(min(values), max(values), series.unit)}; "
         f"the last, of {day(last.at)}, {quantity(last.value, series.unit)}{_against(series, last)}."
     )
     changed = (f"Changed on {words}." for words in (step_words(series, one) for one in steps))
-    return " ".join((told, *changed))
+    return " ".join((parts, *changed))
 
 
 def _range(least: float, most: float, unit: str) -> str:
@@ -229,21 +229,21 @@ def doubt_of(series: Series, step: Step) -> str:
 
 def point_words(series: Series, point: Point, fared: Fared | None) -> str:
     """Return what one night says of a series."""
-    told = [f"{moment_of(point.at):%d %b %Y %H:%M} UTC"]
+    parts = [f"{moment_of(point.at):%d %b %Y %H:%M} UTC"]
     if point.value is not None:
-        told[0] += f": {quantity(point.value, series.unit)}{_against(series, point)}"
+        parts[0] += f": {quantity(point.value, series.unit)}{_against(series, point)}"
     if point.least is not None and point.most is not None:
         least, most = (quantity(one, series.unit) for one in (point.least, point.most))
-        told.append(f"pairs from {least} to {most}")
+        parts.append(f"pairs from {least} to {most}")
     if point.pairs:
-        told.append(several(point.pairs, "pair"))
+        parts.append(several(point.pairs, "pair"))
     if point.commit:
-        told.append(f"commit {short_commit(point.commit)}")
+        parts.append(f"commit {short_commit(point.commit)}")
     state = state_of(point.outcome) if point.outcome else fared.state if fared else None
     if state is not None and (state is not State.OK or point.outcome):
         reason = point.reason or (fared.reason if fared and state is not State.OK else "")
-        told.append(f"{state}: {reason}" if reason else str(state))
-    return "; ".join(told)
+        parts.append(f"{state}: {reason}" if reason else str(state))
+    return "; ".join(parts)
 
 
 def _against(series: Series, point: Point) -> str:

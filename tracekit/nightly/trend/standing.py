@@ -127,16 +127,16 @@ def lost_of(nights: Sequence[Night], missed: Sequence[Missed]) -> tuple[Lost, ..
         Lost(one.due, one.plan, State.MISSED, one.reason or "it did not run") for one in missed
     ]
     for night in nights:
-        told = [
+        own = [
             Lost(night.started, f"{night.plan}: {one.capture}", state_of(one.outcome), one.reason)
             for one in night.entries
             if one.outcome in {Outcome.FAILED, Outcome.INCONCLUSIVE, None}
         ]
-        if night.partial or not (told or night.entries):
+        if night.partial or not (own or night.entries):
             state = state_of(night.outcome) if not night.entries else State.NOT_RUN
             reason = night.reason or "it ended before all of its captures were measured"
-            told.append(Lost(night.started, night.plan, state, reason))
-        found += told
+            own.append(Lost(night.started, night.plan, state, reason))
+        found += own
     return tuple(sorted(found, key=lambda one: (moment_of(one.at), one.what), reverse=True))
 
 
@@ -144,13 +144,13 @@ def tally_of(nights: Sequence[Night], missed: Sequence[Missed]) -> tuple[tuple[s
     """Return how many nights ended how, in words and numbers."""
     ended = Counter(state_of(one.outcome) for one in nights)
     ended[State.MISSED] = len(missed)
-    told = [(several(len(nights), "night"), "plain")]
-    told += [
+    tally = [(several(len(nights), "night"), "plain")]
+    tally += [
         (f"{SIGNS[one]} {ended[one]} {_TALLIED.get(one, one)}", TONES[one])
         for one in State
         if ended[one]
     ]
-    return tuple(told)
+    return tuple(tally)
 
 
 def stale_of(nights: Sequence[Night], missed: Sequence[Missed], now: str) -> str:
@@ -161,8 +161,8 @@ def stale_of(nights: Sequence[Night], missed: Sequence[Missed], now: str) -> str
     since = sum(moment_of(one.due) > moment_of(last) for one in missed)
     if not since and moment_of(now) - moment_of(last) < _FRESH:
         return ""
-    told = f"No night has run since {day(last)}, {ago(last, now)}"
-    return f"{told}; {several(since, 'was', 'were')} missed." if since else f"{told}."
+    words = f"No night has run since {day(last)}, {ago(last, now)}"
+    return f"{words}; {several(since, 'was', 'were')} missed." if since else f"{words}."
 
 
 _TALLIED = {State.REGRESSION: "with a regression", State.UNFINISHED: "not ended"}

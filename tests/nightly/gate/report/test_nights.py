@@ -7,7 +7,7 @@ import pytest
 
 from gate_night import DECODE, FINE, FOLLOWED, NIGHT, SAME
 from tracekit.nightly.gate.report.sources import of_night
-from tracekit.nightly.history.night import Found, Night, Outcome
+from tracekit.nightly.history.night import Night, Outcome, TracedFinding
 from tracekit.nightly.plan.plan import Capture, NightPlan
 
 GOOD = replace(NIGHT, entries=(FINE,), outcome=Outcome.OK, reason="Nothing is worse.")
@@ -117,12 +117,14 @@ def test_a_finding_decides_where_the_plan_says_so() -> None:
 @pytest.mark.parametrize(
     "found",
     [
-        pytest.param(Found("pipeline-churn", "", "note", 2, 2, in_reference=1), id="in-both"),
-        pytest.param(Found("pipeline-churn", "", "note", 0, 2), id="in-none"),
-        pytest.param(Found("gpu-idle", "", "note", 2, 2), id="other-rule"),
+        pytest.param(
+            TracedFinding("pipeline-churn", "", "note", 2, 2, in_reference=1), id="in-both"
+        ),
+        pytest.param(TracedFinding("pipeline-churn", "", "note", 0, 2), id="in-none"),
+        pytest.param(TracedFinding("gpu-idle", "", "note", 2, 2), id="other-rule"),
     ],
 )
-def test_other_findings_are_followed_only(found: Found) -> None:
+def test_other_findings_are_followed_only(found: TracedFinding) -> None:
     night = replace(NIGHT, entries=(replace(DECODE, findings=(found,)),))
     (case,) = [one for one in of_night(night, PLAN).cases if one.kind == "finding"]
     assert case.outcome is None

@@ -14,7 +14,7 @@ from tracekit.base.redaction import nothing, own_redaction
 from tracekit.nightly.history.exports import write_points, write_values
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.steps import Point, Series
-from tracekit.nightly.history.store.asking import Value
+from tracekit.nightly.history.store.asking import TurnValue
 
 
 def point_of(day: int, value: float | None = 100.0, **more: Any) -> Point:
@@ -86,7 +86,7 @@ def test_no_person_is_named(kind: Any) -> None:
     )
     content = written([series_of(point)], kind, own_redaction())
     assert b"ada" not in content
-    value = Value(
+    value = TurnValue(
         *("n1", "2026-03-01", "mini", "nightly", "decode", "w1", "step_p50", "candidate"),
         *(1, 1, False, 0, 3.5, False, "see /Users/ada/log"),
     )
@@ -97,7 +97,7 @@ def test_no_person_is_named(kind: Any) -> None:
 
 def test_values_are_written_raw_in_batches(tmp_path: Path) -> None:
     many = [
-        Value(
+        TurnValue(
             *("n1", "2026-03-01", "mini", "nightly", "decode", "w1", "step_p50", "candidate"),
             *(1, number, False, 0, number / 3, True, ""),
         )

@@ -10,7 +10,7 @@ from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 
 from tracekit.base.errors import InputError, RecordingError, ToolError, TracekitError, UsageError
-from tracekit.nightly.history.store.database import told
+from tracekit.nightly.history.store.database import as_error
 from tracekit.nightly.history.store.place import folder_of, place, shown
 
 FILE = URL.create("sqlite", database="/nights/history.db")
@@ -110,7 +110,7 @@ def server_error(kind: type[psycopg.Error], words: str) -> DBAPIError:
 def test_what_sqlite_refuses_is_told(
     name: str, said: str, kind: type[TracekitError], words: str
 ) -> None:
-    error = told(sqlite_error(name, said), FILE)
+    error = as_error(sqlite_error(name, said), FILE)
     assert type(error) is kind
     assert error.message == f"/nights/history.db {words}"
     assert error.exit_code == 3
@@ -179,7 +179,7 @@ def test_what_sqlite_refuses_is_told(
 def test_what_postgresql_refuses_is_told(
     kind: type[psycopg.Error], said: str, ours: type[TracekitError], words: str
 ) -> None:
-    error = told(server_error(kind, said), SERVER)
+    error = as_error(server_error(kind, said), SERVER)
     assert type(error) is ours
     assert error.message.startswith("postgresql://db.local:5433/tracekit")
     assert words in error.message
@@ -189,19 +189,19 @@ def test_what_postgresql_refuses_is_told(
 
 def test_only_the_first_line_is_told() -> None:
     said = "\nconnection failed: refused\n\tIs the server running?\nMultiple attempts failed\n"
-    error = told(server_error(psycopg.OperationalError, said), SERVER)
+    error = as_error(server_error(psycopg.OperationalError, said), SERVER)
     assert error.message.endswith("does not answer any more: connection failed: refused.")
 
 
 def test_a_password_in_what_is_said_is_left_out() -> None:
     said = "cannot resolve geheim77@db.local"
-    error = told(server_error(psycopg.OperationalError, said), SERVER)
+    error = as_error(server_error(psycopg.OperationalError, said), SERVER)
     assert "geheim77" not in error.message + error.hint
     assert "cannot resolve …@db.local" in error.message
 
 
 def test_an_error_without_words_is_named() -> None:
-    assert "OperationalError" in told(sqlite_error("SQLITE_IOERR", ""), FILE).message
+    assert "OperationalError" in as_error(sqlite_error("SQLITE_IOERR", ""), FILE).message
 
 
 @pytest.mark.parametrize(

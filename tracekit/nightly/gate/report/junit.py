@@ -14,7 +14,7 @@ from tracekit.nightly.gate.report.text import bounds, said, sentences, shift
 from tracekit.nightly.history.night import Outcome
 from tracekit.report import visible
 
-_UNKNOWN_HOST = "localhost"  # what readers expect where the host is not told
+_UNKNOWN_HOST = "localhost"  # what readers expect where the host is not known
 _TAGS = {
     Outcome.REGRESSION: "failure",
     Outcome.FAILED: "error",
@@ -61,8 +61,8 @@ def _case(case: Case) -> Any:
     assert case.outcome is not None
     tag = _TAGS.get(case.outcome)
     if tag is not None:
-        told = _attributes(type=str(case.outcome), message=sentences(case))
-        etree.SubElement(element, tag, told).text = _text(sentences(case))
+        attributes = _attributes(type=str(case.outcome), message=sentences(case))
+        etree.SubElement(element, tag, attributes).text = _text(sentences(case))
     if numbers := _numbers(case):
         etree.SubElement(element, "system-out").text = _text(numbers)
     return element
@@ -94,7 +94,7 @@ def _values(case: Case) -> dict[str, str]:
 
 def _properties(suite: Suite, report: GateReport) -> dict[str, str]:
     followed = {
-        f"followed {one.name}": one.message if one.kind == "finding" else _told(one)
+        f"followed {one.name}": one.message if one.kind == "finding" else _numbers_of(one)
         for one in suite.cases
         if one.outcome is None
     }
@@ -102,7 +102,7 @@ def _properties(suite: Suite, report: GateReport) -> dict[str, str]:
     return {name: value for name, value in {**known, **suite.labels, **followed}.items() if value}
 
 
-def _told(case: Case) -> str:
+def _numbers_of(case: Case) -> str:
     return "; ".join(f"{name} {value}" for name, value in _values(case).items())
 
 

@@ -83,14 +83,14 @@ class _Families:
 
         A second sample with the same labels would make the whole text void: the first one stays.
         """
-        told = {name: said(value) for name, value in {**self.labels, **labels}.items()}
+        known = {name: said(value) for name, value in {**self.labels, **labels}.items()}
         full = f"{_PREFIX}_{name}_{unit}".rstrip("_")
-        if (full, *told.values()) in self.seen:
+        if (full, *known.values()) in self.seen:
             return
-        self.seen.add((full, *told.values()))
+        self.seen.add((full, *known.values()))
         if full not in self.families:
-            self.families[full] = GaugeMetricFamily(full, words, labels=list(told), unit=unit)
-        self.families[full].add_metric(list(told.values()), value)
+            self.families[full] = GaugeMetricFamily(full, words, labels=list(known), unit=unit)
+        self.families[full].add_metric(list(known.values()), value)
 
     def outcome(self, name: str, outcome: Outcome, labels: Mapping[str, str]) -> None:
         """Add a sample for each outcome that there is: 1 for the one that came about."""
@@ -130,8 +130,8 @@ def _number(
         return
     suffix, factor = _UNITS.get(unit, ("", 1.0))
     # A unit without a suffix of its own is a label, so that no two units share a series.
-    told = labels if suffix else {**labels, "unit": unit}
-    families.add(name, _NUMBERS[name], told, value * factor, suffix)
+    own = labels if suffix else {**labels, "unit": unit}
+    families.add(name, _NUMBERS[name], own, value * factor, suffix)
 
 
 def _environment(report: GateReport) -> dict[str, str]:

@@ -43,7 +43,7 @@ def sarif(report: GateReport, version: str) -> bytes:
         # The same every night, so that an alert that is gone is closed.
         "automationDetails": {"id": f"tracekit/{_word(report.plan or 'runs')}/"},
         "columnKind": "unicodeCodePoints",
-        "properties": {"outcome": str(report.outcome), "environment": _told(report.environment)},
+        "properties": {"outcome": str(report.outcome), "environment": _visible(report.environment)},
     }
     document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return as_json(document)
@@ -105,7 +105,7 @@ def _locations(suite: Suite, report: GateReport) -> Iterator[dict[str, Any]]:
 
 
 def _invocation(report: GateReport) -> dict[str, Any]:
-    told = [
+    notifications = [
         {"level": level, "message": {"text": f"{said(case.suite)}: {sentences(case)}"}}
         for case in report.cases
         if case.outcome and (level := _LEVELS.get(case.outcome))
@@ -113,7 +113,7 @@ def _invocation(report: GateReport) -> dict[str, Any]:
     times = {"startTimeUtc": _utc(report.started), "endTimeUtc": _utc(report.ended)}
     return {
         "executionSuccessful": report.outcome is not Outcome.FAILED,
-        "toolExecutionNotifications": told,
+        "toolExecutionNotifications": notifications,
         **{name: value for name, value in times.items() if value},
     }
 
@@ -141,5 +141,5 @@ def _utc(moment: str) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _told(facts: dict[str, str]) -> dict[str, str]:
+def _visible(facts: dict[str, str]) -> dict[str, str]:
     return {visible(name): visible(value) for name, value in facts.items()}

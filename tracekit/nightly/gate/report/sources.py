@@ -17,7 +17,7 @@ from tracekit.compare import (
     side,
 )
 from tracekit.nightly.gate.report.model import Case, GateReport, Link, Suite, explained
-from tracekit.nightly.history.night import Described, Entry, Found, Judged, Night, Outcome
+from tracekit.nightly.history.night import Described, Entry, Judged, Night, Outcome, TracedFinding
 from tracekit.nightly.plan.plan import NightPlan
 
 SUITE = "runs"
@@ -243,7 +243,7 @@ def _night_metric(capture: str, one: Judged) -> Case:
     )
 
 
-def _night_finding(entry: Entry, one: Found, rules: tuple[str, ...]) -> Case:
+def _night_finding(entry: Entry, one: TracedFinding, rules: tuple[str, ...]) -> Case:
     worse = one.rule in rules and one.traces > 0 and one.in_reference == 0
     decided = worse and entry.outcome is Outcome.REGRESSION
     return Case(

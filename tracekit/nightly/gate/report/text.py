@@ -96,8 +96,8 @@ def bounds(case: Case) -> str:
 def ruling(case: Case) -> str:
     """Return how a case ended, and why."""
     lead = "followed" if case.outcome is None else str(case.outcome)
-    told = said(case.message)
-    return f"{lead}: {told}" if told and told != lead else lead
+    message = said(case.message)
+    return f"{lead}: {message}" if message and message != lead else lead
 
 
 def shift(value: float | None, case: Case) -> str:
@@ -185,10 +185,10 @@ def _lines(report: GateReport) -> Iterator[str]:
 
 
 def _when(report: GateReport) -> str:
-    told = [stamp(report.started)] if report.started else []
-    told += [f"commit {report.commit}"] if report.commit else []
-    told += [f"machine {report.machine}"] if report.machine else []
-    return f" ({escaped(', '.join(told))})" if told else ""
+    facts = [stamp(report.started)] if report.started else []
+    facts += [f"commit {report.commit}"] if report.commit else []
+    facts += [f"machine {report.machine}"] if report.machine else []
+    return f" ({escaped(', '.join(facts))})" if facts else ""
 
 
 def _suite(suite: Suite) -> Iterator[str]:

@@ -159,7 +159,7 @@ _AT_ONCE = 50  # nights whose documents are in memory
 
 
 @dataclass(frozen=True)
-class Value:
+class TurnValue:
     """One value of one turn, as it was measured, with what it is of.
 
     Attributes:
@@ -264,7 +264,7 @@ def judgements(connection: Connection, wanted: Wanted) -> Sequence[RowMapping]:
     return connection.execute(query.order_by(*order)).mappings().all()
 
 
-def values(connection: Connection, wanted: Wanted) -> Iterator[Value]:
+def values(connection: Connection, wanted: Wanted) -> Iterator[TurnValue]:
     """Yield every value that is wanted, oldest night first, in the order of measuring."""
     query = select(NIGHTS).where(*_nights(wanted)).order_by(NIGHTS.c.started, NIGHTS.c.number)
     with connection.execute(query, execution_options={"yield_per": _AT_ONCE}) as rows:
@@ -276,7 +276,7 @@ def values(connection: Connection, wanted: Wanted) -> Iterator[Value]:
                         yield from _values_of(row, entry, pair, wanted.metric)
 
 
-def _values_of(row: Any, entry: Entry, pair: Pair, wanted: str | None) -> Iterator[Value]:
+def _values_of(row: Any, entry: Entry, pair: Pair, wanted: str | None) -> Iterator[TurnValue]:
     """Yield the values of a pair in a night's row: by metric, then by side, then by turn."""
     sides = {"candidate": pair.candidate, "reference": pair.reference}
     for metric in sorted({*pair.candidate, *pair.reference}):
@@ -284,7 +284,7 @@ def _values_of(row: Any, entry: Entry, pair: Pair, wanted: str | None) -> Iterat
             continue
         for side, measured in sides.items():
             for turn, value in enumerate(measured.get(metric, ())):
-                yield Value(
+                yield TurnValue(
                     night=row.id,
                     at=row.started,
                     machine=row.machine,

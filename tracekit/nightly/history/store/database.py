@@ -83,7 +83,7 @@ _WORDS: Sequence[tuple[tuple[str, ...], type[TracekitError], str, str]] = (
 _SAID = (("password authentication failed", "28"), ("does not exist", "3D000"))
 
 
-def told(error: DBAPIError, url: URL) -> TracekitError:
+def as_error(error: DBAPIError, url: URL) -> TracekitError:
     """Return what happened, as one of our errors; a password is never in it."""
     said = _said(error, url)
     code = _code(error)
@@ -167,7 +167,7 @@ class Database:
             ):
                 yield connection
         except DBAPIError as error:
-            raise told(error, self.url) from error
+            raise as_error(error, self.url) from error
 
 
 def database(url: str, *, create: bool, patience: float = PATIENCE) -> Database:

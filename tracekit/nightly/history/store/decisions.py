@@ -59,9 +59,9 @@ def acceptances_of(
         else:
             accepted.append(Accepted(night.id, name, known[name].work, at, words, found))
     if refused and (captures or not accepted):
-        told = "; ".join(f"{one.capture}: {one.reason}" for one in refused)
+        reasons = "; ".join(f"{one.capture}: {one.reason}" for one in refused)
         raise UsageError(
-            f"The night {night.id} cannot be accepted. {told}",
+            f"The night {night.id} cannot be accepted. {reasons}",
             hint="Accept another night; `tracekit history` lists them.",
         )
     return accepted, refused

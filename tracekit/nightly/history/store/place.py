@@ -104,8 +104,8 @@ def require_clear_latest(connection: Connection) -> None:
     for row in connection.execute(newest):
         last.setdefault((row.plan, row.machine), row.id)
     if len(last) > 1:
-        told = [f"{night} ({plan} on {machine})" for (plan, machine), night in last.items()]
-        shown = ", ".join(told[:_SHOWN]) + (", …" if len(told) > _SHOWN else "")
+        named = [f"{night} ({plan} on {machine})" for (plan, machine), night in last.items()]
+        shown = ", ".join(named[:_SHOWN]) + (", …" if len(named) > _SHOWN else "")
         raise UsageError(
             f"Nights of several plans or machines have a latest one each: {shown}.",
             hint="Name one by its id.",

@@ -13,7 +13,7 @@ from tracekit.nightly.history.night import Accepted, Night, Outcome
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.asking import (
     Time,
-    Value,
+    TurnValue,
     Wanted,
     documents,
     ended_nights,
@@ -47,7 +47,7 @@ from tracekit.nightly.history.store.schema import NIGHTS, PINS
 
 @dataclass(frozen=True)
 class Store:
-    """A history in a database; whatever fails is told as a TracekitError, and undone whole."""
+    """A history in a database; whatever fails raises a TracekitError, and undone whole."""
 
     database: Database
 
@@ -148,7 +148,7 @@ class Store:
         metric: str | None = None,
         since: Time | None = None,
         until: Time | None = None,
-    ) -> Iterator[Value]:
+    ) -> Iterator[TurnValue]:
         """Yield every value of every turn, those of pairs that do not count included."""
         wanted = Wanted(plan, machine, capture, metric, since, until)
         with self.database.reading() as connection:
