@@ -269,9 +269,9 @@ def _look_for_rows(recording: Recording) -> None:
     if not recording.bundle.exists():
         return
     provenance = recording.provenance()
-    found, told = rows_of_target(recording, [one.pid for one in provenance.targets])
+    found, warnings = rows_of_target(recording, [one.pid for one in provenance.targets])
     recording.save_provenance(replace(provenance, target_rows=found))
-    warn(recording, told)
+    warn(recording, warnings)
 
 
 def _seconds_between(started: str, ended: str) -> float | None:

@@ -102,13 +102,14 @@ def _meanings(noun: type[Any]) -> dict[str, str]:
 
 def _metrics() -> str:
     return _section(METRIC) + (
-        "\nEach key of the table is a metric, or a result that the workload itself tells. A number "
-        "is short for its `threshold`; `true` follows it as is usual, `false` not at all. Shares "
-        "differ by 0.02, which is 2 points, whole counts by 1, all else by a ratio of 0.03; with "
-        "the scale `difference` a threshold is in the metric's own unit.\n\n"
+        "\nEach key of the table is a metric, or a result that the workload itself reports. A "
+        "number is short for its `threshold`; `true` follows it as is usual, `false` not at all. "
+        "Shares differ by 0.02, which is 2 points, whole counts by 1, all else by a ratio of 0.03; "
+        "with the scale `difference` a threshold is in the metric's own unit.\n\n"
         "A metric that the table names decides, unless `gate` is false or there is no reference. "
-        "Where the table names none, `step_p50` decides. What turns tell needs 6 pairs or more to "
-        "decide; what only traces tell needs 6 traces, save whole counts, which one can show.\n\n"
+        "Where the table names none, `step_p50` decides. What turns measure needs 6 pairs or more "
+        "to decide; what only traces show needs 6 traces, except whole counts, which one can "
+        "show.\n\n"
         "Followed in any case, where they are available: "
         + ", ".join(f"`{one}`" for one in FOLLOWED)
         + ".\n"
@@ -125,7 +126,7 @@ current folder upwards. `tracekit nightly --init` writes this one:
 ```toml
 {STARTER}```
 
-Paths are relative to the file, and so is a history of SQLite. Every mistake in the file is told at
-once, each with its line, column and key; then nothing runs. `tracekit nightly --dry-run` says what
-would run, how long it takes, and whether the references can be had.
+Paths are relative to the file, and so is a history of SQLite. All mistakes in the file are reported
+at once, each with its line, column and key; then nothing runs. `tracekit nightly --dry-run` shows
+what would run, how long it takes, and whether the references are available.
 """

@@ -13,11 +13,11 @@ from tracekit.base import UsageError
 
 if TYPE_CHECKING:
     from tracekit.nightly import (
-        NightSummary,
         Installation,
         Installed,
         Night,
         NightPlan,
+        NightSummary,
         Scheduled,
         Standing,
     )

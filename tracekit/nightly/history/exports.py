@@ -79,21 +79,21 @@ def write_values(
     file: BinaryIO, values: Iterable[TurnValue], kind: FlatFormat, redact: Redact
 ) -> None:
     """Write a row for each value of each turn."""
-    told = (dataclasses.replace(one, reason=redact(one.reason)) for one in values)
-    _write(file, TurnValue, told, kind)
+    redacted = (dataclasses.replace(one, reason=redact(one.reason)) for one in values)
+    _write(file, TurnValue, redacted, kind)
 
 
 def _row(series: Series, point: Point, redact: Redact) -> PointRow:
     names = [one.name for one in dataclasses.fields(PointRow)]
     known: dict[str, Any] = vars(point) | vars(series)
-    told: dict[str, Any] = {
+    cells: dict[str, Any] = {
         "reason": redact(point.reason),
         "folder": redact(point.folder),
         "environment": redact(
             msgspec.json.encode(point.environment, order="deterministic").decode()
         ),
     }
-    return PointRow(**{name: told.get(name, known[name]) for name in names})
+    return PointRow(**{name: cells.get(name, known[name]) for name in names})
 
 
 def _write(file: BinaryIO, kind: type[Any], rows: Iterable[Any], as_format: FlatFormat) -> None:

@@ -295,9 +295,9 @@ def _inside(folder: Path, shown: str) -> str:
     return f"Name the file in it: {Path(shown) / name}" if name else "Name a plan, a TOML file."
 
 
-def _refusal(shown: str, text: str, told: str) -> str:
+def _refusal(shown: str, text: str, error: str) -> str:
     """Say where TOML is wrong, in the words of tomllib."""
-    where = _WHERE.search(told)
-    words = _WHERE.sub("", told).replace(" (at end of document)", " at the end of the file")
+    where = _WHERE.search(error)
+    words = _WHERE.sub("", error).replace(" (at end of document)", " at the end of the file")
     line, column = where.groups() if where else (str(text.count("\n") + 1), "1")
     return f"{shown}:{line}:{column}: this is no TOML: {words}."

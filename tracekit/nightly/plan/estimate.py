@@ -81,25 +81,25 @@ def _timed(capture: Capture, retries: int, measured: float | None) -> Timed:
 
 
 def _assumptions(plan: NightPlan, captures: tuple[Timed, ...]) -> list[str]:
-    told: list[str] = []
+    sentences: list[str] = []
     if not all(one.learned for one in captures):
-        told.append(
+        sentences.append(
             f"{START:g} s are allowed for each process to start and warm up, and {TRACE:g} s for "
             "each trace in addition to its time limit."
         )
-        told.append(
+        sentences.append(
             "Parity, checks and the setup of a revision come on top: how long they take is not "
             "known before they ran."
         )
     if any(one.learned for one in captures):
         names = ", ".join(one.capture for one in captures if one.learned)
-        told.append(f"As long as in earlier nights: {names}.")
+        sentences.append(f"As long as in earlier nights: {names}.")
     if sum(one.most for one in captures) > plan.budget:
-        told.append(
+        sentences.append(
             "With all repeats the night would outlast its budget: it would be stopped, and kept "
             "as partial."
         )
-    return told
+    return sentences
 
 
 def remarks(plan: NightPlan) -> tuple[str, ...]:

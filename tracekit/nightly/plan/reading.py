@@ -1,4 +1,4 @@
-"""From a file to the plan of a night; every mistake in it is told at once, with its line."""
+"""From a file to the plan of a night; all mistakes in it are reported at once, with their lines."""
 
 import difflib
 import re
@@ -78,7 +78,7 @@ def _whole(url: "URL", folder: Path) -> str:
 
 
 DECIDING = "step_p50"
-# What turns tell, without a trace; a workload's own results are told there as well.
+# What turns tell, without a trace; a workload's own results are measured there as well.
 UNTRACED = frozenset({"step_p50", "step_p99", "step_rate", "tokens_per_second"})
 FOLLOWED = (
     "step_p50",
