@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.fleet.batch.page import Entry, Finding, render_batch
+from tracekit.fleet.batch.page import render_batch
+from tracekit.fleet.batch.results import BatchRow, RowFinding
 
 pytestmark = pytest.mark.browser
 
@@ -13,20 +14,26 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def page() -> str:
     """The page of sixty recordings, of which some failed."""
-    found = Finding("bubbles", "warning", "The GPU idles 12 % of the steady window.", 2.5)
+    message = "The GPU idles 12 % of the steady window."
+    found = RowFinding("bubbles", "warning", message, "", 2.5)
     good = [
-        Entry(
+        BatchRow(
             f"s3://bucket/a/rather/long/folder/of/traces/run-{n:03d}.trace",
-            "ok",
+            *("k", "k", "", "run", "ok"),
             device="Apple M4, macOS 26.3.1",
             workload="paged",
+            duration=2.0,
             metrics={"gpu_busy": 1e6 * (n % 17), "tokens_per_second": 900.0 + n, "idle_ratio": 0.1},
             findings=(found,) if n % 3 else (),
-            duration=2.0,
         )
         for n in range(55)
     ]
-    bad = [Entry(f"bad-{n}", "failed", f"bad-{n} cannot be read.", "Export it.") for n in range(5)]
+    bad = [
+        BatchRow(
+            f"bad-{n}", "k", "k", "", "run", "failed", f"bad-{n} cannot be read.", "Export it."
+        )
+        for n in range(5)
+    ]
     return render_batch([*good, *bad], "out", redact=str)
 
 
