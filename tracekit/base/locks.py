@@ -25,7 +25,7 @@ _LARGEST = 1 << 16
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a lock: the process, as `base.identity` knows it, since when, and what for."""
+    """Who holds a lock: the process, as `base.processes` knows it, since when, and what for."""
 
     pid: int
     start: int

@@ -18,7 +18,7 @@ import logging
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -207,14 +207,7 @@ class Step:
 
     def __post_init__(self) -> None:
         """Refuse what no account could hold."""
-        for name in (
-            "tokens",
-            "bytes_read",
-            "bytes_unique",
-            "bytes_written",
-            "flops",
-            "dispatches",
-        ):
+        for name in (work.name for work in fields(Work)):
             value: Any = getattr(self, name)
             if value is None and name == "dispatches":
                 continue

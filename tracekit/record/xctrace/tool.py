@@ -159,17 +159,15 @@ class Xctrace:
     def _export_patiently(
         self, argv: tuple[str, ...], partial: Path, pauses: tuple[float, ...]
     ) -> Completed:
-        for pause in pauses:
-            completed = self._export_afresh(argv, partial)
-            if not _may_pass(completed):
+        remaining = iter(pauses)
+        while True:
+            partial.unlink(missing_ok=True)
+            completed = self.run(argv, self._timeouts.export)
+            pause = next(remaining, None)
+            if pause is None or not _may_pass(completed):
                 return completed
             log.info("the bundle cannot be exported yet; trying again in %g s", pause)
             time.sleep(pause)
-        return self._export_afresh(argv, partial)
-
-    def _export_afresh(self, argv: tuple[str, ...], partial: Path) -> Completed:
-        partial.unlink(missing_ok=True)
-        return self.run(argv, self._timeouts.export)
 
 
 def read_version(text: str) -> Version:

@@ -65,7 +65,25 @@ class Overview:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What else to know."""
-        return (*_missing(self), _counters(self))
+        remarks: list[str] = []
+        if not self.sections:
+            remarks.append("xctrace listed no template in a form that is known.")
+        elif not self.metal_system_trace:
+            remarks.append(
+                f"{METAL_SYSTEM_TRACE} is not among them: this Xcode cannot record GPU work."
+            )
+        if self.gpu_counters:
+            remarks.append(
+                f"GPU counters are no template: --counters on adds the instrument {GPU_COUNTERS}. "
+                "Where a chip rejects its counters, a template file with a counter set may help: "
+                "`tracekit templates make`."
+            )
+        else:
+            remarks.append(
+                f"This Xcode has no instrument {GPU_COUNTERS}; counters come from a template file "
+                "that was saved in Instruments with a counter set, by --template PATH."
+            )
+        return tuple(remarks)
 
 
 def overview(tool: Xctrace, home: Path) -> Overview:
@@ -86,24 +104,3 @@ def _counter_instrument(tool: Xctrace) -> str:
     if not tool.knows("record", "--instrument"):
         return ""
     return GPU_COUNTERS if GPU_COUNTERS in tool.list_instruments().names else ""
-
-
-def _missing(one: Overview) -> tuple[str, ...]:
-    if not one.sections:
-        return ("xctrace listed no template in a form that is known.",)
-    if not one.metal_system_trace:
-        return (f"{METAL_SYSTEM_TRACE} is not among them: this Xcode cannot record GPU work.",)
-    return ()
-
-
-def _counters(one: Overview) -> str:
-    if not one.gpu_counters:
-        return (
-            f"This Xcode has no instrument {GPU_COUNTERS}; counters come from a template file "
-            "that was saved in Instruments with a counter set, by --template PATH."
-        )
-    return (
-        f"GPU counters are no template: --counters on adds the instrument {GPU_COUNTERS}. Where "
-        "a chip rejects its counters, a template file with a counter set may help: "
-        "`tracekit templates make`."
-    )
