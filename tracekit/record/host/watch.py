@@ -79,14 +79,12 @@ def start(
 class Listener:
     """What the worker's marks have said so far, as far as a recorder must know.
 
-    `phase` is the worker's, `entered` when it entered it, in monotonic ns; `paused` tells
-    that it wants to run unrecorded for a while; `busy` is the moment, in monotonic ns, up to
-    which it means to be at work.
+    `phase` is the worker's; `paused` says that it wants to run unrecorded for a while; `busy` is
+    the moment, in monotonic ns, up to which it means to be at work.
     """
 
     journal: Path | None
     phase: str = ""
-    entered: int = 0
     steady: int | None = None
     paused: bool = False
     busy: int = 0
@@ -108,7 +106,7 @@ class Listener:
     def _heed(self, values: dict[str, Any]) -> None:
         match values:
             case {"mark": "phase", "name": str(name), "start": int(start)}:
-                self.phase, self.entered = name, start
+                self.phase = name
                 if name == "steady":
                     self.steady = start
             case {"mark": "sampling", "on": bool(on)}:
