@@ -113,7 +113,7 @@ def test_tables_that_cannot_be_told_apart_stay_exports(
     stays = remove_all(tmp_path, tmp_path / "kept")
     assert sorted(one.name for one in stays) == ["a.xml", "b.xml"]
     assert set(stays.values()) == {
-        "another file holds a table that cannot be told from one of its own"
+        "another file holds a table that cannot be distinguished from one of its own"
     }
 
 
