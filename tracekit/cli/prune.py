@@ -117,7 +117,8 @@ def _protection(url: str) -> "Protection":
     if file.get_backend_name() == "sqlite" and not Path(str(file.database)).exists():
         return Protection()  # no night was kept yet, so nobody can have said anything of one
     with Store.open(url, make=False) as store:
-        return protection(store, steps_of)
+        stepped = [(series, steps_of(series)) for series in store.series()]
+        return protection(stepped, store.acceptances(), store.pinned())
 
 
 def _show(done: "Pruned") -> None:

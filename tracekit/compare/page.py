@@ -122,40 +122,37 @@ def counts(change: KernelChange) -> str:
     return before if before == after else f"{before} → {after}"
 
 
-def p50(kernel: Kernel | None) -> str:
-    """Return the median interval of equal work."""
-    return NOTHING if kernel is None else duration(kernel.p50)
-
-
-def p95(kernel: Kernel | None) -> str:
-    """Return its 95th percentile."""
-    return NOTHING if kernel is None else duration(kernel.p95)
-
-
-def total(kernel: Kernel | None) -> str:
-    """Return the sum of its intervals."""
-    return NOTHING if kernel is None else duration(kernel.total)
+def _times(kernel: Kernel | None) -> tuple[str, str, str]:
+    """Return the median interval of equal work, its 95th percentile, and the sum of all."""
+    if kernel is None:
+        return NOTHING, NOTHING, NOTHING
+    return duration(kernel.p50), duration(kernel.p95), duration(kernel.total)
 
 
 def _change(one: Change) -> Sequence[str]:
     name = f"{one.metric} *" if one.deciding else one.metric
-    before, after = (
-        NOTHING if v is None else quantity(v, one.unit) for v in (one.before, one.after)
+    return (
+        name,
+        value(one.before, one),
+        value(one.after, one),
+        shift(one),
+        bounds(one),
+        ruling(one),
     )
-    return (name, before, after, shift(one), bounds(one), ruling(one))
 
 
 def _finding(one: FindingChange, compared: Comparison) -> Sequence[str]:
-    return (
-        one.rule,
-        course(one),
-        found_in(one.runs_before, len(compared.before)),
-        found_in(one.runs_after, len(compared.after)),
-    )
+    return (one.rule, course(one), *_runs_with(one, compared))
+
+
+def _runs_with(one: FindingChange, compared: Comparison) -> tuple[str, str]:
+    before = found_in(one.runs_before, len(compared.before))
+    return before, found_in(one.runs_after, len(compared.after))
 
 
 def _kernel(one: KernelChange) -> Sequence[str]:
-    return (one.label, counts(one), p50(one.before), p50(one.after), ratio(one))
+    before, after = (_times(kernel)[0] for kernel in (one.before, one.after))
+    return (one.label, counts(one), before, after, ratio(one))
 
 
 def _shown(change: Change) -> Shown:
@@ -337,14 +334,10 @@ def _row(one: Change, edge: float) -> ChangeRow:
 def _finding_row(
     one: FindingChange, compared: Comparison
 ) -> tuple[FindingChange, str, str, str, str]:
-    counts = (
-        found_in(one.runs_before, len(compared.before)),
-        found_in(one.runs_after, len(compared.after)),
-    )
-    return (one, course(one), _COURSES.get(one.course, "note"), *counts)
+    return (one, course(one), _COURSES.get(one.course, "note"), *_runs_with(one, compared))
 
 
 def _kernel_row(one: KernelChange) -> tuple[str, ...]:
-    sides = [(p50(kernel), p95(kernel), total(kernel)) for kernel in (one.before, one.after)]
-    columns = [f"{old} → {new}" if old != new else old for old, new in zip(*sides, strict=True)]
+    both = zip(_times(one.before), _times(one.after), strict=True)
+    columns = [f"{old} → {new}" if old != new else old for old, new in both]
     return (one.label, counts(one), *columns, ratio(one))

@@ -1,7 +1,5 @@
 """What must stay: what was pinned or accepted, and the nights around a change."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,27 +12,6 @@ from tracekit.nightly.pruning.decide import NightSeen, Protection, RunSeen, prot
 BEGUN = datetime(2026, 8, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class Kept:
-    """A history of literal answers."""
-
-    pins: frozenset[str] = frozenset()
-    accepted: tuple[Accepted, ...] = ()
-    all_series: tuple[Series, ...] = field(default=())
-
-    def pinned(self) -> frozenset[str]:
-        """Return what is pinned."""
-        return self.pins
-
-    def acceptances(self) -> Sequence[Accepted]:
-        """Return what was accepted."""
-        return self.accepted
-
-    def series(self) -> Sequence[Series]:
-        """Return the series."""
-        return self.all_series
-
-
 def of_night(name: str, *, ended: bool = True) -> RunSeen:
     folder = Path("/nights") / name
     return RunSeen(folder / "run", Path("/nights"), BEGUN, night=NightSeen(folder, name, ended))
@@ -45,24 +22,20 @@ def series(nights: int) -> Series:
     return Series("m", "p", "decode", "w", "step_p50", "ns", "lower", points=points)
 
 
-def none(_: Series) -> Iterable[Step]:
-    return ()
-
-
 def test_nothing_protects_what_nobody_named() -> None:
-    found = protection(Kept(), none)
+    found = protection([], [], [])
     assert found.reason(of_night("n1")) == ""
     assert found.reason(RunSeen(Path("/traces/a"), Path("/traces"), BEGUN)) == ""
 
 
 def test_a_pinned_night_stays_with_all_its_runs() -> None:
-    found = protection(Kept(pins=frozenset({"n1"})), none)
+    found = protection([], [], ["n1"])
     assert found.reason(of_night("n1")) == "its night is pinned"
     assert found.reason(of_night("n2")) == ""
 
 
 def test_a_pinned_folder_stays_with_all_that_is_in_it(tmp_path: Path) -> None:
-    found = protection(Kept(pins=frozenset({str(tmp_path / "a")})), none)
+    found = protection([], [], [str(tmp_path / "a")])
     pinned = RunSeen(tmp_path / "a" / "b" / "run", tmp_path, BEGUN)
     beside = RunSeen(tmp_path / "ab", tmp_path, BEGUN)
     assert found.reason(pinned) == "it is pinned"
@@ -71,7 +44,7 @@ def test_a_pinned_folder_stays_with_all_that_is_in_it(tmp_path: Path) -> None:
 
 def test_an_accepted_night_stays_and_says_why() -> None:
     one = Accepted("n1", "decode", "w", "2026-08-02", "new kernel")
-    found = protection(Kept(accepted=(one,)), none)
+    found = protection([], [one], [])
     assert found.reason(of_night("n1")) == "it was accepted as a baseline: new kernel"
 
 
@@ -85,7 +58,7 @@ def test_an_accepted_night_stays_and_says_why() -> None:
     ],
 )
 def test_nights_around_a_change_stay(step: Step, stay: set[int]) -> None:
-    found = protection(Kept(all_series=(series(10),)), lambda _: (step,))
+    found = protection([(series(10), [step])], [], [])
     staying = {number for number in range(10) if found.reason(of_night(f"n{number}"))}
     assert staying == stay
     assert found.reason(of_night(f"n{step.index}")) == "step_p50 of decode changed there"

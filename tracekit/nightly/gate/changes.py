@@ -39,6 +39,11 @@ def change(pair: Pair, metric: str, scale: Scale) -> float | None:
     return math.log(new) - math.log(old) if new > 0 and old > 0 else None
 
 
+def plain_change(change: float, scale: Scale) -> float:
+    """Return a change of the scale on which changes add up as a ratio less one, or a difference."""
+    return math.expm1(change) if scale == "ratio" else change
+
+
 def pairs_of(pairs: Sequence[Pair], metric: str) -> tuple[Pair, ...]:
     """Return the pairs that measure a metric, those that do not count included.
 
@@ -161,11 +166,11 @@ class MetricPairs:
 
     def middle(self, changes: Sequence[float]) -> float:
         """Return a change on the plain scale: a ratio less one, or a difference."""
-        return self._plain(middle(changes, self.expected))
+        return plain_change(middle(changes, self.expected), self.gated.scale)
 
     def expectation(self) -> float:
         """Return the change from the reference that is expected, on the plain scale."""
-        return self._plain(middle(self.expected)) if self.expected else 0.0
+        return plain_change(middle(self.expected), self.gated.scale) if self.expected else 0.0
 
     def interval(self) -> Interval | None:
         """Return the change of both sittings on the plain scale; None for too few pairs."""
@@ -173,7 +178,8 @@ class MetricPairs:
         found = shift(self.changes, self.expected, self.policy.confidence)
         if found is None or least < self.policy.least:
             return None
-        return Interval(*(self._plain(one) for one in (found.middle, found.low, found.high)))
+        ends = (found.middle, found.low, found.high)
+        return Interval(*(plain_change(one, self.gated.scale) for one in ends))
 
     def known(self) -> Judged:
         """Return what is known of the metric before anything is decided."""
@@ -193,9 +199,6 @@ class MetricPairs:
     @property
     def _ratio(self) -> bool:
         return self.gated.scale == "ratio"
-
-    def _plain(self, change: float) -> float:
-        return math.expm1(change) if self._ratio else change
 
     def _changes(self, pairs: Sequence[Pair]) -> tuple[float, ...]:
         metric, scale = self.gated.metric, self.gated.scale

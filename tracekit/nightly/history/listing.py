@@ -3,7 +3,6 @@
 More than that is not read, so that the night of a newer tracekit counts as well.
 """
 
-import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ import msgspec
 
 from tracekit.base import quantity, short_commit, stamp
 from tracekit.compare import Interval, Shown
+from tracekit.nightly.gate.changes import plain_change
 from tracekit.nightly.gate.statistics import middle
 from tracekit.nightly.history.night import DOCUMENT, Accepted, Judged, Night, Outcome
 from tracekit.nightly.history.steps import Series
@@ -262,8 +262,7 @@ def expected_words(night: Night, accepted: Accepted, metric: str) -> str:
     """Return the change that is expected of a metric since a night was accepted, in words."""
     entry = next(one for one in night.entries if one.capture == accepted.capture)
     judged = next(one for one in entry.judged if one.metric == metric)
-    change = middle(accepted.changes[metric])
-    plain = math.expm1(change) if judged.scale == "ratio" else change
+    plain = plain_change(middle(accepted.changes[metric]), judged.scale)
     return f"{Shown(judged.scale, judged.unit).change(plain)} against the reference"
 
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from tracekit.base import Provenance, Recording, TracekitError
 from tracekit.nightly.history.listing import course_in
 from tracekit.nightly.history.night import DOCUMENT, Accepted
-from tracekit.nightly.history.steps import Series
+from tracekit.nightly.history.steps import Series, Step
 from tracekit.record import size
 
 _TRASH = ".pruned"
@@ -162,41 +162,6 @@ def _moment(text: str) -> datetime | None:
     return moment.astimezone(UTC)
 
 
-class ChangePoint(Protocol):
-    """Where a series changed, as places in it; see `tracekit.nightly.history.steps`."""
-
-    @property
-    def index(self) -> int:
-        """The first night after the change."""
-        ...
-
-    @property
-    def earliest(self) -> int:
-        """The first night that it may have been."""
-        ...
-
-    @property
-    def latest(self) -> int:
-        """The last one."""
-        ...
-
-
-class History(Protocol):
-    """What is asked of a history; see `tracekit.nightly.history.store`."""
-
-    def pinned(self) -> frozenset[str]:
-        """Return ids of nights, and whole paths of folders."""
-        ...
-
-    def acceptances(self) -> Sequence[Accepted]:
-        """Return all that was ever accepted."""
-        ...
-
-    def series(self) -> Sequence[Series]:
-        """Return all series."""
-        ...
-
-
 @dataclass(frozen=True)
 class Protection:
     """Why nights and folders must stay.
@@ -227,25 +192,30 @@ class Protection:
         return self.nights.get(run.night.id, "")
 
 
-def protection(history: History, steps: Callable[[Series], Iterable[ChangePoint]]) -> Protection:
-    """Ask a history what must stay.
+def protection(
+    stepped: Iterable[tuple[Series, Sequence[Step]]],
+    accepted: Iterable[Accepted],
+    pinned: Iterable[str],
+) -> Protection:
+    """Return what a history says must stay.
 
     Args:
-        history: The history.
-        steps: What finds the change points of a series. The nights right before and after one
-            stay, and all that it may have been.
+        stepped: All series with their change points. The nights right before and after one stay,
+            and all that it may have been.
+        accepted: All that was ever accepted.
+        pinned: Ids of nights, and whole paths of folders.
     """
     nights: dict[str, str] = {}
-    for series in history.series():
+    for series, steps in stepped:
         ids = [point.night for point in series.points]
-        for step in steps(series):
+        for step in steps:
             first, last = min(step.index, step.earliest), max(step.index, step.latest)
             for night in ids[max(0, first - 1) : last + 2]:
                 nights[night] = f"{series.metric} of {series.capture} changed there"
-    for one in history.acceptances():
+    for one in accepted:
         nights[one.night] = f"it was accepted as a baseline: {one.reason}"
     folders: dict[Path, str] = {}
-    for name in history.pinned():
+    for name in pinned:
         if Path(name).is_absolute():
             folders[Path(name).resolve()] = "it is pinned"
         else:

@@ -38,13 +38,12 @@ from tracekit.nightly.trend.standing import (
 from tracekit.nightly.trend.words import (
     SIGNS,
     TONES,
-    bounds,
+    change_words,
     cost_of,
     day,
     days_of,
     moment_of,
     several,
-    shift,
 )
 from tracekit.report import Redact, document, environment_of, heading, text
 
@@ -103,9 +102,7 @@ def _said(series: Series, point: Point) -> Iterator[str]:
         return
     yield quantity(point.value, series.unit)
     if point.change is not None:
-        words = shift(point.change, series.scale, series.unit)
-        interval = bounds(point.low, point.high, series.scale, series.unit)
-        yield f"{words} ({interval})" if interval else words
+        yield change_words(point.change, point.low, point.high, series.scale, series.unit)
 
 
 Steps = Callable[[Series], Sequence[Step]]

@@ -18,7 +18,7 @@ from tracekit.nightly.trend.words import (
     WAYS,
     State,
     ago,
-    bounds,
+    change_words,
     day,
     direction,
     moment_of,
@@ -90,9 +90,9 @@ def _deciding(one: Judged) -> str:
     if one.change is None:
         value = quantity(one.candidate, one.unit)
         return f"{heading(one.metric)} {value}, not compared"
-    interval = bounds(one.low, one.high, one.scale, one.unit)
-    words = f"{heading(one.metric)} {shift(one.change, one.scale, one.unit)}"
-    return f"{words} ({interval})" if interval else words
+    return (
+        f"{heading(one.metric)} {change_words(one.change, one.low, one.high, one.scale, one.unit)}"
+    )
 
 
 def turns_of(found: Sequence[tuple[Course, Series, Sequence[Step]]]) -> tuple[Turn, ...]:

@@ -45,17 +45,11 @@ TONES: dict[State, Tone] = {
     State.NOT_RUN: "plain",
     State.MISSED: "plain",
 }
-_OF = {
-    Outcome.OK: State.OK,
-    Outcome.REGRESSION: State.REGRESSION,
-    Outcome.INCONCLUSIVE: State.INCONCLUSIVE,
-    Outcome.FAILED: State.FAILED,
-}
 
 
 def state_of(outcome: Outcome | None) -> State:
     """Return how something ended; what has not ended is unfinished."""
-    return State.UNFINISHED if outcome is None else _OF[outcome]
+    return State.UNFINISHED if outcome is None else State(outcome.value)
 
 
 def moment_of(at: str) -> datetime:
@@ -97,6 +91,14 @@ def shift(change: float | None, scale: Scale, unit: str) -> str:
     return NOT_AVAILABLE if change is None else Shown(scale, unit).change(change)
 
 
+def change_words(
+    change: float, low: float | None, high: float | None, scale: Scale, unit: str
+) -> str:
+    """Return a change with its interval, if it has one: "+4.1 % (+3.0 % … +5.2 %)"."""
+    words, interval = shift(change, scale, unit), bounds(low, high, scale, unit)
+    return f"{words} ({interval})" if interval else words
+
+
 def bounds(low: float | None, high: float | None, scale: Scale, unit: str) -> str:
     """Return an interval in words; empty where there is none."""
     return "" if low is None or high is None else Shown(scale, unit).between(low, high)
@@ -121,7 +123,6 @@ def cost_of(overhead: Overhead | None) -> str:
 
 
 WAYS: dict[str, Tone] = {"worse": "error", "better": "good", "changed": "plain"}
-ARROWS = {"worse": "✕", "better": "✓", "changed": "↕"}
 
 
 def several(number: int, one: str, many: str = "") -> str:

@@ -7,7 +7,7 @@ import pytest
 from tracekit.analysis.result import Better
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.compare.compare import Comparison
-from tracekit.compare.differences import Condition, Course, FindingChange
+from tracekit.compare.differences import Became, Condition, FindingChange
 from tracekit.compare.spread import Limits
 from tracekit.compare.verdicts import Change, Verdict
 from tracekit.nightly.gate.report.junit import junit
@@ -39,7 +39,7 @@ COMPARED = Comparison(
     verdict=Verdict.WORSE,
     reason="step_p50 is worse.",
     changes=(SLOWER, IDLE, COUNT),
-    findings=(FindingChange("idle-gaps", Course.APPEARED, Severity.WARNING, None, FINDING, 0, 1),),
+    findings=(FindingChange("idle-gaps", Became.APPEARED, Severity.WARNING, None, FINDING, 0, 1),),
     kernels=(),
     environment=(),
     conditions=(Condition("after", "gpu-downclocked", "the clock was low"),),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, select
@@ -197,39 +197,41 @@ class TurnValue:
     reason: str
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Which nights, captures and metrics are asked for; None is all of them.
+class WantedNights(TypedDict, total=False):
+    """Which nights are asked for; None is all of them. `since` is in, `until` is not."""
 
-    `since` is in, `until` is not.
-    """
-
-    plan: str | None = None
-    machine: str | None = None
-    capture: str | None = None
-    metric: str | None = None
-    since: Time | None = None
-    until: Time | None = None
-    outcome: Outcome | None = None
+    plan: str | None
+    machine: str | None
+    since: Time | None
+    until: Time | None
+    outcome: Outcome | None
 
 
-def _nights(wanted: Wanted) -> list[ColumnElement[bool]]:
+class Wanted(WantedNights, total=False):
+    """Which captures and metrics of nights are asked for; None is all of them."""
+
+    capture: str | None
+    metric: str | None
+
+
+def _nights(wanted: WantedNights) -> list[ColumnElement[bool]]:
     """Return the conditions on nights."""
-    found: list[ColumnElement[bool]] = []
-    if wanted.plan is not None:
-        found.append(NIGHTS.c.plan == wanted.plan)
-    if wanted.machine is not None:
-        found.append(NIGHTS.c.machine == wanted.machine)
-    if wanted.outcome is not None:
-        found.append(NIGHTS.c.outcome == wanted.outcome)
-    if wanted.since is not None:
-        found.append(NIGHTS.c.started >= moment(wanted.since))
-    if wanted.until is not None:
-        found.append(NIGHTS.c.started < moment(wanted.until))
+    equal = {
+        NIGHTS.c.plan: wanted.get("plan"),
+        NIGHTS.c.machine: wanted.get("machine"),
+        NIGHTS.c.outcome: wanted.get("outcome"),
+    }
+    found = [column == value for column, value in equal.items() if value is not None]
+    if (since := wanted.get("since")) is not None:
+        found.append(NIGHTS.c.started >= moment(since))
+    if (until := wanted.get("until")) is not None:
+        found.append(NIGHTS.c.started < moment(until))
     return found
 
 
-def documents(connection: Connection, wanted: Wanted, limit: int | None) -> list[tuple[str, str]]:
+def documents(
+    connection: Connection, wanted: WantedNights, limit: int | None
+) -> list[tuple[str, str]]:
     """Return ids and documents of the last nights that are wanted, oldest first."""
     query = select(NIGHTS.c.id, NIGHTS.c.document).where(*_nights(wanted))
     query = query.order_by(NIGHTS.c.started.desc(), NIGHTS.c.number.desc()).limit(limit)
@@ -256,10 +258,10 @@ def _ended(row: Any) -> EndedNight:
 def judgements(connection: Connection, wanted: Wanted) -> Sequence[RowMapping]:
     """Return what was judged in the nights that are wanted, oldest first, in the plan's order."""
     query = select(JUDGEMENTS).join(NIGHTS).where(*_nights(wanted))
-    if wanted.capture is not None:
-        query = query.where(JUDGEMENTS.c.capture == wanted.capture)
-    if wanted.metric is not None:
-        query = query.where(JUDGEMENTS.c.metric == wanted.metric)
+    if (capture := wanted.get("capture")) is not None:
+        query = query.where(JUDGEMENTS.c.capture == capture)
+    if (metric := wanted.get("metric")) is not None:
+        query = query.where(JUDGEMENTS.c.metric == metric)
     order = (NIGHTS.c.started, NIGHTS.c.number, JUDGEMENTS.c.entry, JUDGEMENTS.c.position)
     return connection.execute(query.order_by(*order)).mappings().all()
 
@@ -271,9 +273,9 @@ def values(connection: Connection, wanted: Wanted) -> Iterator[TurnValue]:
         for row in rows:
             night = decoded(row.document, row.id)
             for entry in night.entries:
-                if wanted.capture in {None, entry.capture}:
+                if wanted.get("capture") in {None, entry.capture}:
                     for pair in entry.pairs:
-                        yield from _values_of(row, entry, pair, wanted.metric)
+                        yield from _values_of(row, entry, pair, wanted.get("metric"))
 
 
 def _values_of(row: Any, entry: Entry, pair: Pair, wanted: str | None) -> Iterator[TurnValue]:

@@ -1,6 +1,5 @@
 """A night as one text that is kept whole, and what was judged of it as rows for SQL to ask for."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,8 +10,7 @@ import msgspec
 from sqlalchemy import Connection, insert, select
 
 from tracekit.base import InputError
-from tracekit.compare import Scale
-from tracekit.nightly.gate.changes import changes, values
+from tracekit.nightly.gate.changes import changes, plain_change, values
 from tracekit.nightly.gate.statistics import middle, shift
 from tracekit.nightly.history.night import DOCUMENT, FORMAT, Judged, Night, Outcome, Pair
 from tracekit.nightly.history.store.schema import JUDGEMENTS, NIGHTS
@@ -149,13 +147,9 @@ def _measured(pairs: tuple[Pair, ...], judged: Judged) -> dict[str, float | None
     interval = shift(found)
     candidate = values(pairs, judged.metric, "candidate")
     return {
-        "measured": _scaled(middle(found), judged.scale) if found else None,
-        "measured_low": _scaled(interval.low, judged.scale) if interval else None,
-        "measured_high": _scaled(interval.high, judged.scale) if interval else None,
+        "measured": plain_change(middle(found), judged.scale) if found else None,
+        "measured_low": plain_change(interval.low, judged.scale) if interval else None,
+        "measured_high": plain_change(interval.high, judged.scale) if interval else None,
         "least": min(candidate, default=None),
         "most": max(candidate, default=None),
     }
-
-
-def _scaled(change: float, scale: Scale) -> float:
-    return math.expm1(change) if scale == "ratio" else change

@@ -4,17 +4,17 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Self, Unpack
 
 from sqlalchemy import Connection, insert, select
 
 from tracekit.base import UsageError, now
-from tracekit.nightly.history.night import Accepted, Night, Outcome
+from tracekit.nightly.history.night import Accepted, Night
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.asking import (
-    Time,
     TurnValue,
     Wanted,
+    WantedNights,
     documents,
     ended_nights,
     judgements,
@@ -99,18 +99,8 @@ class Store:
             append(connection, night)
             return night
 
-    def nights(
-        self,
-        *,
-        plan: str | None = None,
-        machine: str | None = None,
-        since: Time | None = None,
-        until: Time | None = None,
-        outcome: Outcome | None = None,
-        limit: int | None = None,
-    ) -> list[Night]:
+    def nights(self, *, limit: int | None = None, **wanted: Unpack[WantedNights]) -> list[Night]:
         """Return nights, oldest first; of more than `limit`, the last ones."""
-        wanted = Wanted(plan, machine, since=since, until=until, outcome=outcome)
         with self.database.reading() as connection:
             found = documents(connection, wanted, limit)
         return [decoded(document, name) for name, document in found]
@@ -124,33 +114,13 @@ class Store:
         with self.database.reading() as connection:
             return _night(connection, name)
 
-    def series(
-        self,
-        *,
-        plan: str | None = None,
-        machine: str | None = None,
-        capture: str | None = None,
-        metric: str | None = None,
-        since: Time | None = None,
-        until: Time | None = None,
-    ) -> list[Series]:
+    def series(self, **wanted: Unpack[Wanted]) -> list[Series]:
         """Return the series of what was judged, each oldest night first."""
-        wanted = Wanted(plan, machine, capture, metric, since, until)
         with self.database.reading() as connection:
             return series_of(ended_nights(connection, wanted), judgements(connection, wanted))
 
-    def samples(
-        self,
-        *,
-        plan: str | None = None,
-        machine: str | None = None,
-        capture: str | None = None,
-        metric: str | None = None,
-        since: Time | None = None,
-        until: Time | None = None,
-    ) -> Iterator[TurnValue]:
+    def samples(self, **wanted: Unpack[Wanted]) -> Iterator[TurnValue]:
         """Yield every value of every turn, those of pairs that do not count included."""
-        wanted = Wanted(plan, machine, capture, metric, since, until)
         with self.database.reading() as connection:
             yield from values(connection, wanted)
 
