@@ -52,7 +52,7 @@ def findings_outcome(
         sittings: How many sittings were traced; 0 for none.
     """
     if fail_on and not sittings:
-        return Outcome.INCONCLUSIVE, f"No trace counts, so {_listed(fail_on)} could find nothing."
+        return Outcome.INCONCLUSIVE, f"No trace counts, so {', '.join(fail_on)} could find nothing."
     ended = [_finding(one, sittings) for one in findings if _tripped(one, fail_on)]
     outcome = worst(found for found, _ in ended)
     return outcome, " ".join(why for found, why in ended if found is outcome)
@@ -103,7 +103,7 @@ def _metrics(judged: Sequence[Judged]) -> Iterator[tuple[Outcome, str]]:
         if one.outcome is not None:
             names.setdefault((one.outcome, one.reason), []).append(one.metric)
     for (outcome, why), own in names.items():
-        yield outcome, f"{_listed(own)}: {why}"
+        yield outcome, f"{', '.join(own)}: {why}"
 
 
 def _tripped(found: TracedFinding, fail_on: Sequence[str]) -> bool:
@@ -139,7 +139,3 @@ def _names(entries: Sequence[Entry], outcome: Outcome, *, led: bool) -> str:
         return ""
     sentences = "; ".join(f"{one.capture} ({one.reason.rstrip('.')})" for one in own)
     return f"{_WORDS[outcome].capitalize()}: {sentences}." if led else f"{sentences}."
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names)

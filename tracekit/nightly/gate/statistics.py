@@ -76,7 +76,7 @@ def _divide(ways: list[int], power: int) -> None:
         ways[place] += ways[place - power]
 
 
-_NORMAL_MAD = 1.4826  # a normal deviation over the median one
+NORMAL_MAD = 1.4826  # a normal deviation over the median one
 _ODD = 3.0
 _MOST = 0.3  # where more are odd, they are no accidents but what the values are like
 
@@ -116,7 +116,7 @@ def tempered(changes: Sequence[float]) -> list[float]:
     that is 0, or where more than three of ten would be odd.
     """
     centre = statistics.median(changes)
-    limit = _ODD * _NORMAL_MAD * statistics.median(abs(one - centre) for one in changes)
+    limit = _ODD * NORMAL_MAD * statistics.median(abs(one - centre) for one in changes)
     odd = sum(abs(one - centre) > limit for one in changes)
     if limit == 0 or odd > _MOST * len(changes):
         return list(changes)

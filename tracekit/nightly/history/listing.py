@@ -16,7 +16,7 @@ from tracekit.compare import Interval, Shown
 from tracekit.nightly.gate.changes import plain_change
 from tracekit.nightly.gate.statistics import middle
 from tracekit.nightly.history.night import DOCUMENT, Accepted, Judged, Night, Outcome
-from tracekit.nightly.history.steps import Series
+from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.decisions import Missed
 
 
@@ -131,12 +131,15 @@ def line(night: Night) -> Line:
 
 def change_words(judged: Judged) -> str:
     """Return a metric's change with its interval, in words; empty where there is none."""
-    if judged.change is None:
+    return _in_words(Shown(judged.scale, judged.unit), judged)
+
+
+def _in_words(shown: Shown, found: Judged | Point) -> str:
+    if found.change is None:
         return ""
-    interval = None
-    if judged.low is not None and judged.high is not None:
-        interval = Interval(judged.change, judged.low, judged.high)
-    return Shown(judged.scale, judged.unit).whole(judged.change, interval)
+    if found.low is None or found.high is None:
+        return shown.change(found.change)
+    return shown.whole(found.change, Interval(found.change, found.low, found.high))
 
 
 def _deciding(night: Night) -> Iterator[tuple[str, Judged]]:
@@ -230,16 +233,11 @@ def series_table(series: Series, *, whole: bool) -> tuple[str, Sequence[str], li
     rows: list[Sequence[str]] = []
     columns = _POINTS if whole else tuple(one for one in _POINTS if one not in _LONG)
     for one in series.points:
-        change = ""
-        if one.change is not None:
-            known = one.low is not None and one.high is not None
-            interval = Interval(one.change, one.low or 0, one.high or 0) if known else None
-            change = shown.whole(one.change, interval)
         row = {
             "began": stamp(one.at),
             "value": _value(one.value, series.unit),
             "reference": _value(one.reference, series.unit),
-            "change": change,
+            "change": _in_words(shown, one),
             "pairs": str(one.pairs),
             "outcome": str(one.outcome or one.night_outcome or ""),
             "commit": short_commit(one.commit, _DIGITS),

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.compare import Scale
-from tracekit.nightly.gate.statistics import shift
+from tracekit.nightly.gate.statistics import NORMAL_MAD, shift
 from tracekit.nightly.history.night import Outcome
 
 
@@ -90,7 +90,6 @@ class Series:
 
 SHORTEST = 3  # nights of a stretch; of fewer an odd night or two are half of it
 PENALTY = 5.0  # in deviations of a night
-_NORMAL_MAD = 1.4826  # a normal deviation over the median one
 _PLAUSIBLE = 2.0  # a cut elsewhere that costs as many deviations more is not ruled out
 _FLOOR = 0.5  # of the least change that matters: nights that are more alike than this do not count
 
@@ -186,7 +185,7 @@ def _deviation(values: Floats, limit: float) -> float:
     for lag in range(1, SHORTEST + 1):
         apart = values[lag:] - values[:-lag]
         middle = float(np.median(np.abs(apart - np.median(apart))))
-        found.append(_NORMAL_MAD * middle / math.sqrt(2))
+        found.append(NORMAL_MAD * middle / math.sqrt(2))
     return max(found)
 
 

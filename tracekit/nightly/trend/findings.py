@@ -165,24 +165,28 @@ def _claims(course: Course) -> Iterator[Claim]:
 
 def _claim(course: Course, found: TracedFinding, before: Fared, after: Fared) -> Claim:
     if found.saving_per_token is None:
-        claimed = f"{duration(found.saving)} of the steady window"
+        claimed, measured = f"{duration(found.saving)} of the steady window", ""
         reason = "it claims nothing for each token, and no series measures the steady window"
-        return Claim(found.rule, after.at, day(before.at), claimed, "", reason)
-    claimed = f"{duration(found.saving_per_token)} per token"
+    else:
+        claimed = f"{duration(found.saving_per_token)} per token"
+        measured, reason = _won(course, before, after)
+    return Claim(found.rule, after.at, day(before.at), claimed, measured, reason)
+
+
+def _won(course: Course, before: Fared, after: Fared) -> tuple[str, str]:
+    """Return what the time of a token became, and what else is to be kept in mind."""
     series = next((one for one in course.series if one.metric == _RATE), None)
     if series is None:
-        reason = f"{_RATE} is not followed, so the time of a token is not known"
-        return Claim(found.rule, after.at, day(before.at), claimed, "", reason)
+        return "", f"{_RATE} is not followed, so the time of a token is not known"
     old, new = (_point(series, one) for one in (before, after))
     if old is None or new is None:
         night = before if old is None else after
-        reason = f"the night of {day(night.at)} has no {_RATE} that counts"
-        return Claim(found.rule, after.at, day(before.at), claimed, "", reason)
+        return "", f"the night of {day(night.at)} has no {_RATE} that counts"
     assert old.value
     assert new.value
     won = _NS / old.value - _NS / new.value
     measured = f"{duration(won)} per token" if won >= 0 else f"{duration(-won)} per token lost"
-    return Claim(found.rule, after.at, day(before.at), claimed, measured, _meanwhile(old, new))
+    return measured, _meanwhile(old, new)
 
 
 def _point(series: Series, fared: Fared) -> Point | None:

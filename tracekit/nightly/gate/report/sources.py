@@ -46,7 +46,6 @@ def of_comparison(
         *(_metric(one, compared) for one in compared.changes),
         *(_finding(one) for one in compared.findings),
     )
-    facts = environment or {}
     labels = {"workload": workload, "reference": before, "candidate": after}
     suite = Suite(
         name=SUITE,
@@ -61,7 +60,7 @@ def of_comparison(
         outcome=outcome,
         reason=compared.reason,
         suites=(explained(suite),),
-        environment={name: str(one) for name, one in facts.items() if one not in {"", None}},
+        environment=_facts(environment or {}),
         warnings=tuple(f"{one.side}: {one.words}." for one in compared.conditions),
     )
 
