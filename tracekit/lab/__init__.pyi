@@ -2,13 +2,13 @@ from .bench.document import Bench as Bench
 from .bench.inputs import Shape as Shape
 from .bench.measure import Effort as Effort
 from .bench.run import Settings as Settings
+from .bench.run import chosen as chosen
 from .bench.run import run_bench as run_bench
 from .bench.save import bench_document as bench_document
 from .bench.save import check_writable as check_writable
 from .bench.save import save as save
 from .bench.save import save_tuning as save_tuning
 from .bench.save import tuning_document as tuning_document
-from .bench.subjects import chosen as chosen
 from .bench.tune import planned as planned
 from .bench.tune import tune as tune
 from .msl.emulation import emulation as emulation

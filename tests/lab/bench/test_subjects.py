@@ -10,8 +10,8 @@ from tracekit.base.errors import UsageError
 from tracekit.base.tolerances import BOUNDS
 from tracekit.lab.bench.inputs import Cache, Inputs, Shape
 from tracekit.lab.bench.measure import GpuClock
+from tracekit.lab.bench.run import SUBJECTS, chosen
 from tracekit.lab.bench.subject import Launched, Prepared, Subject, Unavailable
-from tracekit.lab.bench.subjects import SUBJECTS, chosen
 from tracekit.lab.bench.subjects.attention import Choice, paged, planned
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.paged import attend

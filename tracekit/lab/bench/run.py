@@ -22,10 +22,27 @@ from tracekit.lab.bench.measure import (
     measure,
 )
 from tracekit.lab.bench.subject import Subject, Unavailable
-from tracekit.lab.bench.subjects import chosen
+from tracekit.lab.bench.subjects.attention import DECODE, PREFILL
+from tracekit.lab.bench.subjects.layers import CACHE, NORM
 from tracekit.machine import describe as describe_machine
 from tracekit.record import Progress, quiet
 from tracekit.workload import backend
+
+SUBJECTS: tuple[Subject, ...] = (*DECODE, *PREFILL, *CACHE, *NORM)  # in the order of their tables
+SUITES = ("attention", "cache", "norm")
+
+
+def chosen(suite: str, names: Sequence[str] = ()) -> tuple[Subject, ...]:
+    """Return the subjects of a suite, or those of `names`.
+
+    Raises:
+        UsageError: There is no such suite, or no such subject in it.
+    """
+    require(suite, (*SUITES, "all"), "suite")
+    in_suite = [subject for subject in SUBJECTS if suite in {"all", subject.suite}]
+    for name in names:
+        require(name, [subject.name for subject in in_suite], "subject")
+    return tuple(subject for subject in in_suite if not names or subject.name in names)
 
 
 @dataclass(frozen=True)
