@@ -191,7 +191,7 @@ def wanted_tables(words: str) -> Choose:
     Raises:
         UsageError: A word can be neither.
     """
-    names = [one.strip() for one in words.split(",") if one.strip()]
+    names = [part.strip() for part in words.split(",") if part.strip()]
     schemas = frozenset(name for name in names if name not in {NEEDED, ALL, *SCHEMAS})
     strange = sorted(name for name in schemas if "_" in name) or ([] if names else [words])
     if strange:
@@ -269,7 +269,7 @@ def _look_for_rows(recording: Recording) -> None:
     if not recording.bundle.exists():
         return
     provenance = recording.provenance()
-    found, warnings = rows_of_target(recording, [one.pid for one in provenance.targets])
+    found, warnings = rows_of_target(recording, [target.pid for target in provenance.targets])
     recording.save_provenance(replace(provenance, target_rows=found))
     warn(recording, warnings)
 

@@ -97,7 +97,11 @@ def advise(matrix: Capabilities | None, *, counters: bool) -> Advice:
     """
     if matrix is None:
         return Advice("launch", counters, "never probed; `tracekit doctor --probe`")
-    working = {(one.mode, one.counters) for one in matrix.combinations if one.works}
+    working = {
+        (combination.mode, combination.counters)
+        for combination in matrix.combinations
+        if combination.works
+    }
     modes: tuple[Mode, Mode] = ("launch", "attach")
     for wanted in (True, False) if counters else (False,):
         for mode in modes:

@@ -159,7 +159,7 @@ def require_writable(path: Path) -> None:
         if (special := _special(path)) is None:
             place = _followed(path)
             _require_write(place)
-            folder = next(one for one in place.parents if one.exists())
+            folder = next(parent for parent in place.parents if parent.exists())
             with tempfile.TemporaryFile(dir=folder):
                 pass
         elif isinstance(special, Path):

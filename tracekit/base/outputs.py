@@ -49,10 +49,10 @@ def writing(
     """
     files = list(outputs)
     require_apart(files, inputs)
-    for one in files:
+    for file in files:
         if not force:
-            require_ours(one, "--force replaces it." if force is not None else "Remove it.")
-        require_writable(one)
+            require_ours(file, "--force replaces it." if force is not None else "Remove it.")
+        require_writable(file)
     before = [_stamp(one) for one in files]
     try:
         yield
@@ -111,10 +111,10 @@ def _kind(folder: Path) -> str:
     return "the data set of a batch" if batch else ""
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(path: Path, other: Path) -> bool:
     """Tell whether two paths are one file that has two names."""
     with suppress(OSError):
-        return one.samefile(other) and not (one.is_char_device() or one.is_fifo())
+        return path.samefile(other) and not (path.is_char_device() or path.is_fifo())
     return False
 
 
@@ -149,7 +149,7 @@ def _note(stamps: list[bytes]) -> None:
     with suppress(OSError):
         notes.parent.mkdir(parents=True, exist_ok=True)
         with notes.open("ab") as file:
-            file.write(b"".join(one + b"\n" for one in stamps))
+            file.write(b"".join(stamp + b"\n" for stamp in stamps))
         if notes.stat().st_size > _MOST * _NOTED:
             kept = notes.read_bytes().splitlines(keepends=True)[-_MOST // 2 :]
             with replacing(notes) as file:

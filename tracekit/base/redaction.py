@@ -113,7 +113,7 @@ def redact_provenance(provenance: Provenance, redact: Callable[[str], str]) -> P
         parameters=_walk(provenance.parameters, redact),
         command=_arguments(provenance.command, redact),
         command_lines=tuple(_arguments(line, redact) for line in provenance.command_lines),
-        targets=tuple(Process(one.pid, redact(one.name)) for one in provenance.targets),
+        targets=tuple(Process(target.pid, redact(target.name)) for target in provenance.targets),
         target_reason=redact(provenance.target_reason),
         templates=tuple(map(redact, provenance.templates)),
         instruments=tuple(map(redact, provenance.instruments)),
@@ -130,8 +130,12 @@ def redact_provenance(provenance: Provenance, redact: Callable[[str], str]) -> P
 
 def _capabilities(known: Capabilities, redact: Callable[[str], str]) -> Capabilities:
     tried = (
-        replace(one, failure=redact(one.failure), warnings=tuple(map(redact, one.warnings)))
-        for one in known.combinations
+        replace(
+            combination,
+            failure=redact(combination.failure),
+            warnings=tuple(map(redact, combination.warnings)),
+        )
+        for combination in known.combinations
     )
     return replace(known, combinations=tuple(tried))
 

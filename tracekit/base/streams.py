@@ -79,8 +79,8 @@ class Guarded:
 
     def writelines(self, lines: Iterable[Any]) -> None:
         """Write several."""
-        for one in lines:
-            self.write(one)
+        for line in lines:
+            self.write(line)
 
     def flush(self) -> None:
         """Pass on what was written."""

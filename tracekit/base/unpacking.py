@@ -94,7 +94,7 @@ def _root(archive: Path, paths: Sequence[PurePosixPath]) -> PurePosixPath:
         for depth, part in enumerate(path.parts)
         if part in _MARKS and "__MACOSX" not in path.parts
     }
-    outer = [one for one in roots if not any(other in one.parents for other in roots)]
+    outer = [root for root in roots if not any(other in root.parents for other in roots)]
     if len(outer) != 1:
         found = f"{len(outer)} bundles" if outer else "no bundle"
         raise InputError(
@@ -104,19 +104,19 @@ def _root(archive: Path, paths: Sequence[PurePosixPath]) -> PurePosixPath:
     return outer[0]
 
 
-def _require_plain(archive: Path, one: zipfile.ZipInfo) -> None:
-    path = PurePosixPath(one.filename)
-    kind = stat.S_IFMT(one.external_attr >> 16)
+def _require_plain(archive: Path, info: zipfile.ZipInfo) -> None:
+    path = PurePosixPath(info.filename)
+    kind = stat.S_IFMT(info.external_attr >> 16)
     reason = ""
-    if path.is_absolute() or ".." in path.parts or "\\" in one.filename or "\0" in one.filename:
+    if path.is_absolute() or ".." in path.parts or "\\" in info.filename or "\0" in info.filename:
         reason = "leads out of its folder"
     elif kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
         reason = "is a link or a device, which no bundle has"
-    elif one.flag_bits & 1:
+    elif info.flag_bits & 1:
         reason = "is encrypted"
     if reason:
         raise InputError(
-            f"{archive} was not unpacked: {one.filename[:200]!r} {reason}.",
+            f"{archive} was not unpacked: {info.filename[:200]!r} {reason}.",
             hint="Unpack it by hand if you trust it, and import the bundle.",
         )
 
@@ -130,12 +130,12 @@ def _require_room(folder: Path, size: int) -> None:
         )
 
 
-def _unpack(archive: Path, file: zipfile.ZipFile, one: zipfile.ZipInfo, target: Path) -> None:
+def _unpack(archive: Path, file: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    left = one.file_size
-    with file.open(one) as source, target.open("xb") as written:
+    left = info.file_size
+    with file.open(info) as source, target.open("xb") as written:
         while block := source.read(_BLOCK):
             left -= len(block)
             if left < 0:
-                raise InputError(f"{archive} is damaged: {one.filename[:200]!r} is too long.")
+                raise InputError(f"{archive} is damaged: {info.filename[:200]!r} is too long.")
             written.write(block)

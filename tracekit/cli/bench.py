@@ -161,7 +161,7 @@ def _end(done: "Bench", files: list[Path]) -> None:
     from tracekit.base import InterruptedRunError, ToolError
 
     measured = any(row.micro for row in done.rows)
-    kept = f"What was measured is in {', '.join(str(one) for one in files)}." if files else ""
+    kept = f"What was measured is in {', '.join(str(file) for file in files)}." if files else ""
     if done.interrupted:
         raise InterruptedRunError(
             "The bench was interrupted.", hint=kept if measured else "Nothing was measured before."

@@ -100,7 +100,9 @@ def _show(compared: "Comparison") -> None:
     console.show_line(heading(compared))
     for title, columns, rows in tables(compared):
         console.measurements(title, columns, rows)
-    console.show_warnings([f"{one.side}: {one.words}." for one in compared.conditions])
+    console.show_warnings(
+        [f"{condition.side}: {condition.words}." for condition in compared.conditions]
+    )
     console.show_hint(how_sure(compared))
 
 

@@ -32,7 +32,7 @@ ERR = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=
 
 def styled(*parts: str | tuple[str, str], style: str = "") -> Text:
     """Return parts of a text, each alone or with its style, as `visible` shows them."""
-    pairs = ((one, "") if isinstance(one, str) else one for one in parts)
+    pairs = ((part, "") if isinstance(part, str) else part for part in parts)
     return Text.assemble(*((visible(words), own) for words, own in pairs), style=style)
 
 
@@ -280,7 +280,7 @@ def _show_findings(result: "Result") -> None:
 def _show_checks(result: "Result") -> None:
     from tracekit.analysis import Status, reasons
 
-    passed = [one.rule for one in result.checks if one.status is Status.PASSED]
+    passed = [check.rule for check in result.checks if check.status is Status.PASSED]
     OUT.print()
     OUT.print(styled(f"passed       {', '.join(passed) or 'none'}"))
     for reason in reasons(result.checks, Status.ABSTAINED, Status.FAILED):
@@ -310,9 +310,9 @@ def require_rows(result: "Result") -> None:
     """Raise InconclusiveError if a recording of xctrace is not known to hold its target's work."""
     from tracekit.analysis import Status
 
-    gate = next(one for one in result.checks if one.rule == _GATE)
+    gate = next(check for check in result.checks if check.rule == _GATE)
     if gate.status is Status.FOUND:
-        message = next(one.message for one in result.findings if one.rule == _GATE)
+        message = next(finding.message for finding in result.findings if finding.rule == _GATE)
         raise InconclusiveError(message, hint=f"`tracekit rules {_GATE}` says what to do.")
     if gate.status is not Status.PASSED and result.provenance.recorder == "xctrace":
         raise InconclusiveError(
@@ -328,7 +328,7 @@ def require_target_rows(recording: Recording) -> None:
     """
     provenance = recording.provenance()
     if provenance.target_rows is False:
-        numbers = ", ".join(str(one.pid) for one in provenance.targets)
+        numbers = ", ".join(str(target.pid) for target in provenance.targets)
         raise InconclusiveError(
             f"No GPU work of the target (process {numbers}) was recorded; the trace is kept.",
             hint="See whether the target was awake and used Metal; "

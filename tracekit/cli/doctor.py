@@ -136,7 +136,7 @@ def _show_changes(changes: "Changes") -> None:
     """Print every place of a template that would differ; what stays, on stderr."""
     from tracekit.cli import console
 
-    rows = [(one.route, repr(one.before), repr(one.after)) for one in changes.changes]
+    rows = [(change.route, repr(change.before), repr(change.after)) for change in changes.changes]
     console.table(("place", "is", "will be"), rows)
     for place in changes.untouched:
         console.show_hint(f"stays as it is: {place}")
@@ -147,5 +147,5 @@ def _show_trials(trials: "Sequence[Trial]") -> None:
     from tracekit.cli import console
 
     console.show_hint("Counter profiles that were tried, one report each:")
-    for one in trials:
-        console.show_hint(f"  {one.chip}: {one.profile} = {one.outcome}")
+    for trial in trials:
+        console.show_hint(f"  {trial.chip}: {trial.profile} = {trial.outcome}")

@@ -227,7 +227,7 @@ def _report(report: "GateReport", destinations: "Destinations", listeners: _List
             typer.echo(line, err=listeners.json or listeners.markdown)
     if listeners.on_regression and report.outcome is Outcome.REGRESSION:
         warnings.append(tell(listeners.on_regression, report))
-    console.show_warnings([*report.warnings, *(one for one in warnings if one)])
+    console.show_warnings([*report.warnings, *(warning for warning in warnings if warning)])
     _end(report, errors)
 
 
@@ -256,7 +256,7 @@ def _end(report: "GateReport", errors: "Sequence[TracekitError]") -> None:
     from tracekit.nightly.gate.report import text
 
     if report.outcome is Outcome.REGRESSION:
-        console.show_warnings([one.message for one in errors])
+        console.show_warnings([error.message for error in errors])
         raise typer.Exit(1)
     if errors:
         raise errors[0]

@@ -366,7 +366,7 @@ def _show_nights(
     from tracekit.nightly import Outcome, line, missed_among, table_of
 
     outcome = Outcome(ended) if ended else None
-    lines = [line(one) for one in store.nights(**of, outcome=outcome, limit=limit)]
+    lines = [line(night) for night in store.nights(**of, outcome=outcome, limit=limit)]
     missed = [] if ended else missed_among(store.missed_nights(), lines, limit, **of)
     if json:
         console.show_json({"nights": lines, "missed": missed})
@@ -383,7 +383,7 @@ def _show_series(store: "Store", of: dict[str, Any], limit: int, *, json: bool) 
     from tracekit.cli import console
     from tracekit.nightly import series_table
 
-    found = [replace(one, points=one.points[-limit:]) for one in known_series(store, of)]
+    found = [replace(series, points=series.points[-limit:]) for series in known_series(store, of)]
     if json:
         console.show_json(found)
         return
@@ -405,7 +405,7 @@ def _draw(store: "Store", url: str, of: dict[str, Any], named: dict[str, Any], p
         known_series(store, of | named),
         store.nights(**of),
         store.acceptances(),
-        missed=[one for one in store.missed_nights() if of["plan"] in {None, one.plan}],
+        missed=[night for night in store.missed_nights() if of["plan"] in {None, night.plan}],
         now=now(),
         redact=own_redaction(),
         links=links_from(page.resolve().parent, folder),

@@ -110,28 +110,28 @@ def uninstall(config: PlanFile = None) -> None:
     console.show_warnings(warnings)
 
 
-def _preview(one: "Installation") -> None:
+def _preview(installation: "Installation") -> None:
     from tracekit.cli import console
 
-    for file, content in one.files.items():
+    for file, content in installation.files.items():
         console.show_line(f"# {file}")
         console.show_line(content.decode())
-    if one.line:
-        console.show_line(one.line)
-    console.show_warnings(one.warnings)
+    if installation.line:
+        console.show_line(installation.line)
+    console.show_warnings(installation.warnings)
 
 
-def _show_installed(one: "Installation") -> None:
+def _show_installed(installation: "Installation") -> None:
     from tracekit.cli import console
 
-    for file in one.files:
+    for file in installation.files:
         console.show_written(file)
-    if one.line:
-        console.show_line(one.line)
+    if installation.line:
+        console.show_line(installation.line)
     else:
-        console.show_line(f"next night   {_moment(one.next)}")
-        console.show_line(f"log          {one.job.log}")
-    console.show_warnings(one.warnings)
+        console.show_line(f"next night   {_moment(installation.next)}")
+        console.show_line(f"log          {installation.job.log}")
+    console.show_warnings(installation.warnings)
 
 
 def _show_status(plan: "NightPlan", known: "Scheduled") -> None:
@@ -175,8 +175,12 @@ def _last(night: "NightSummary") -> str:
     return f"{_moment(began) if began else night.started}, {words}"
 
 
-def _place(one: "Installed") -> str:
-    return f"{one.method}, {one.file}" if one.file is not None else f"{one.method}, {one.label}"
+def _place(installed: "Installed") -> str:
+    return (
+        f"{installed.method}, {installed.file}"
+        if installed.file is not None
+        else f"{installed.method}, {installed.label}"
+    )
 
 
 def _moment(at: datetime) -> str:
@@ -279,7 +283,7 @@ def _run(plan: "NightPlan", names: list[str], *, keep: bool) -> "Night":
     from tracekit.cli import console
     from tracekit.nightly import only, run_night
 
-    chosen = tuple(one.name for one in only(plan, names).captures) if names else None
+    chosen = tuple(capture.name for capture in only(plan, names).captures) if names else None
     with console.progress("nightly") as progress:
         return run_night(plan, captures=chosen, keep=keep, progress=progress)
 

@@ -24,7 +24,7 @@ FileCommand = Callable[..., None]
 def options_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return the parameters of a function as options; what it takes by `**` is none."""
     parameters = inspect.signature(function, eval_str=True).parameters.values()
-    named = [one for one in parameters if one.kind is not one.VAR_KEYWORD]
+    named = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
     return [one.replace(kind=one.KEYWORD_ONLY) for one in named]
 
 
@@ -43,18 +43,18 @@ def brought(
         InputError: One is the command's own, or lacks a type or a default.
     """
     parameters = options_of(function)
-    for one in parameters:
-        if one.name in taken:
+    for parameter in parameters:
+        if parameter.name in taken:
             raise InputError(
-                f"{owner[0].upper()}{owner[1:]} has a parameter {one.name!r}, which is an option "
-                "of tracekit itself.",
+                f"{owner[0].upper()}{owner[1:]} has a parameter {parameter.name!r}, which is an "
+                "option of tracekit itself.",
                 hint=f"Give it another name in {file}.",
             )
-        if one.annotation is one.empty or one.default is one.empty:
-            lacking = "type" if one.annotation is one.empty else "default"
+        if parameter.annotation is parameter.empty or parameter.default is parameter.empty:
+            lacking = "type" if parameter.annotation is parameter.empty else "default"
             raise InputError(
-                f"The parameter {one.name!r} of {owner} lacks its {lacking}.",
-                hint=f"Write it like `{one.name}: int = 1` in {file}.",
+                f"The parameter {parameter.name!r} of {owner} lacks its {lacking}.",
+                hint=f"Write it like `{parameter.name}: int = 1` in {file}.",
             )
     return parameters
 
@@ -63,7 +63,7 @@ def signed(wrapper: FileCommand, parameters: Sequence[inspect.Parameter]) -> Fil
     """Give a wrapped command the signature that its options are read from."""
     vars(wrapper).pop("__wrapped__", None)
     wrapper.__signature__ = inspect.Signature(parameters)
-    wrapper.__annotations__ = {one.name: one.annotation for one in parameters}
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return wrapper
 
 
@@ -195,7 +195,7 @@ def plan_of(
 def planned(command: FileCommand, workload: Workload | None) -> FileCommand:
     """Return a command that takes all three signatures' options and hands over a Plan."""
     of_plan = options_of(plan_of)
-    own = [one for one in options_of(command) if one.name != "plan"]
+    own = [parameter for parameter in options_of(command) if parameter.name != "plan"]
     added = _of_workload(workload, {one.name for one in [*of_plan, *own]}) if workload else []
 
     @functools.wraps(command)
@@ -211,7 +211,7 @@ def planned(command: FileCommand, workload: Workload | None) -> FileCommand:
 def _described(workload: Workload) -> str:
     """Return what a workload says of itself, without sections such as Args."""
     text = inspect.getdoc(workload.prepare) or "it does not say what it does."
-    paragraphs = [one for one in text.split("\n\n") if not _SECTION.match(one)]
+    paragraphs = [part for part in text.split("\n\n") if not _SECTION.match(part)]
     return f"The workload {workload.name}: " + "\n\n".join(paragraphs)
 
 
@@ -238,6 +238,8 @@ def _plain(value: Any) -> Any:
 
 
 def _value_of(option: str, arguments: Sequence[str]) -> str | None:
-    values = [one.partition("=")[2] for one in arguments if one.startswith(f"{option}=")]
+    values = [
+        argument.partition("=")[2] for argument in arguments if argument.startswith(f"{option}=")
+    ]
     values += [value for name, value in pairwise(arguments) if name == option]
     return values[-1] if values else None

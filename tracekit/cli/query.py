@@ -124,7 +124,7 @@ def _list(sources: list[Path], run_number: int | None) -> None:
 
     with console.progress("list") as progress:
         found = listing(sources, progress, run_number)
-    listed = [(one.name, f"{one.runs:,}", ", ".join(one.columns)) for one in found.views]
+    listed = [(view.name, f"{view.runs:,}", ", ".join(view.columns)) for view in found.views]
     console.table(("table", "runs", "columns"), listed)
     console.show_warnings(found.warnings)
 

@@ -90,7 +90,7 @@ def workloads(*, workloads: options.Workloads = None) -> None:
     from tracekit.cli import console
     from tracekit.workload import ANY_PROGRAM, all_workloads
 
-    known = [(one.name, one.summary) for one in all_workloads(workloads)]
+    known = [(workload.name, workload.summary) for workload in all_workloads(workloads)]
     program = (ANY_PROGRAM, "Run any program: put it after --, with its arguments.")
     console.table(("workload", "what it does"), sorted([*known, program]))
 

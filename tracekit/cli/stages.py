@@ -220,5 +220,5 @@ def import_(
     with console.progress("import") as progress:
         recordings = pipeline.import_(paths, output, target, progress, run_number)
     console.show_folders(recordings, "analyze")
-    for one in recordings:
-        console.show_warnings(one.provenance().warnings)
+    for recording in recordings:
+        console.show_warnings(recording.provenance().warnings)

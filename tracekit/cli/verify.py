@@ -160,7 +160,7 @@ def _show(done: "Parity", *, kernels: bool) -> None:
     from tracekit.cli import console
     from tracekit.lab import COLUMNS, repeat, rows
 
-    cases = len({one.case for one in done.outcomes})
+    cases = len({outcome.case for outcome in done.outcomes})
     console.measurements(f"parity: {cases} cases, MLX on the {done.backend}", COLUMNS, rows(done))
     console.show_hint(f"Errors are relative: {NORM}.")
     if not kernels:
@@ -194,10 +194,10 @@ def _end(done: "Parity") -> None:
     from tracekit.cli import console
     from tracekit.lab import error_words, repeat
 
-    for one in done.breaches:
-        apart = f", {error_words(one.apart)} from dense" if one.apart is not None else ""
-        why = one.failure or f"error {error_words(one.error)}{apart}; bound {one.bound:g}"
-        console.show_warnings([f"{one.subject} on {one.case}: {why}"])
+    for breach in done.breaches:
+        apart = f", {error_words(breach.apart)} from dense" if breach.apart is not None else ""
+        why = breach.failure or f"error {error_words(breach.error)}{apart}; bound {breach.bound:g}"
+        console.show_warnings([f"{breach.subject} on {breach.case}: {why}"])
     if done.breaches and done.worst is not None:
         console.show_error("A bound is exceeded.", f"Repeat it: {repeat(done.worst, done)}")
         raise typer.Exit(1)
@@ -334,9 +334,9 @@ def _verified(subjects: "Iterable[Subject]", orders: "Sequence[Order]") -> "Iter
     from tracekit.cli import console
     from tracekit.lab import case, verify
 
-    for one in subjects:
-        with console.progress(case(one.name, one.parameters)):
-            found = verify(one, orders)
+    for subject in subjects:
+        with console.progress(case(subject.name, subject.parameters)):
+            found = verify(subject, orders)
         yield found
 
 

@@ -35,7 +35,7 @@ def overall(deciding: Sequence[Change], held: Sequence[Condition]) -> tuple[Verd
     for verdict in (Verdict.WORSE, Verdict.BETTER):
         if names := _with(deciding, verdict):
             return _changed(verdict, names, deciding, held)
-    if unclear := [one for one in deciding if one.verdict is not Verdict.SAME]:
+    if unclear := [change for change in deciding if change.verdict is not Verdict.SAME]:
         names = _are([one.metric for one in unclear])
         return Verdict.UNCLEAR, f"{names} unclear: {unclear[0].reason}."
     return Verdict.SAME, f"{_are([one.metric for one in deciding])} the same."
@@ -46,7 +46,9 @@ def _changed(
 ) -> tuple[Verdict, str]:
     words = f"{_are(names)} {verdict}"
     slower = "after" if verdict is Verdict.WORSE else "before"
-    blamed = next((one for one in held if one.spoils or one.side == slower), None)
+    blamed = next(
+        (condition for condition in held if condition.spoils or condition.side == slower), None
+    )
     if blamed is not None:
         return Verdict.UNCLEAR, f"{words}, but {blamed.words}."
     opposed = _with(deciding, Verdict.BETTER) if verdict is Verdict.WORSE else []
@@ -54,7 +56,7 @@ def _changed(
 
 
 def _with(changes: Sequence[Change], verdict: Verdict) -> list[str]:
-    return [one.metric for one in changes if one.verdict is verdict]
+    return [change.metric for change in changes if change.verdict is verdict]
 
 
 def _are(metrics: Sequence[str]) -> str:
@@ -111,9 +113,9 @@ def compare(
     old, new = runs(before), runs(after)
     changes = _changes(old, new, limits)
     held = conditions(before, after)
-    verdict, reason = overall([one for one in changes if one.deciding], held)
+    verdict, reason = overall([change for change in changes if change.deciding], held)
     return Comparison(
-        before=tuple(one.name for one in before),
+        before=tuple(sample.name for sample in before),
         after=tuple(one.name for one in after),
         verdict=verdict,
         reason=reason,
@@ -145,14 +147,17 @@ def _changes(before: Runs, after: Runs, limits: Limits) -> tuple[Change, ...]:
 
 def _names(before: Runs, after: Runs) -> list[str]:
     own = (
-        one.name for side in (before, after) for run in side.samples for one in run.result.results
+        result.name
+        for side in (before, after)
+        for run in side.samples
+        for result in run.result.results
     )
     return list(dict.fromkeys((*METRICS, *own)))
 
 
 def _speed(changes: Sequence[Change]) -> tuple[str, ...]:
     """Return the first group of metrics of speed of which a run has one."""
-    known = {one.metric for one in changes}
+    known = {change.metric for change in changes}
     for group in _SPEED:
         if group[0] in known:
             return tuple(name for name in group if name in known)
@@ -240,4 +245,4 @@ def _short_names(paths: Sequence[Path]) -> list[str]:
         names = ["/".join(one.parts[-length:]) for one in folders]
         if len(set(names)) == len(set(folders)):
             return names
-    return [quoted(one) for one in folders]
+    return [quoted(folder) for folder in folders]

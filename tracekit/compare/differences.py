@@ -69,7 +69,7 @@ def _side(samples: Sequence[Sample]) -> dict[str, Kernel]:
 
 
 def _middle(kernels: Sequence[Kernel]) -> Kernel:
-    rows = [(one.count, one.total, one.p50, one.p95) for one in kernels]
+    rows = [(kernel.count, kernel.total, kernel.p50, kernel.p95) for kernel in kernels]
     return Kernel(*(statistics.median(column) for column in zip(*rows, strict=True)))
 
 
@@ -85,7 +85,9 @@ def _kernels(tables: Mapping[str, pd.DataFrame]) -> dict[str, Kernel]:
     columns = (found.codes, found.counts, found.totals, found.percentiles)
     return {
         names[code]: Kernel(float(count), float(total), *map(float, percentiles))
-        for code, count, total, percentiles in zip(*(one.tolist() for one in columns), strict=True)
+        for code, count, total, percentiles in zip(
+            *(column.tolist() for column in columns), strict=True
+        )
     }
 
 
@@ -142,7 +144,7 @@ def _work(provenance: Provenance) -> str:
 
 
 def _target(provenance: Provenance) -> str:
-    return ", ".join(sorted({one.name for one in provenance.targets if one.name}))
+    return ", ".join(sorted({target.name for target in provenance.targets if target.name}))
 
 
 def _kind(provenance: Provenance) -> str:
@@ -302,7 +304,9 @@ class FindingChange:
 
 def finding_changes(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[FindingChange, ...]:
     """Return what became of each finding: new ones first, the worst of them at the top."""
-    found = {one.rule: None for sample in (*after, *before) for one in sample.result.findings}
+    found = {
+        finding.rule: None for sample in (*after, *before) for finding in sample.result.findings
+    }
     changes = [_finding_change(rule, before, after) for rule in found]
     order = list(Became)
     return tuple(
@@ -330,7 +334,7 @@ def _finding_change(rule: str, before: Sequence[Sample], after: Sequence[Sample]
 def _findings(rule: str, samples: Sequence[Sample]) -> Iterator[Finding]:
     """Yield the worst finding of the rule in each run that has one."""
     for sample in samples:
-        own = [one for one in sample.result.findings if one.rule == rule]
+        own = [finding for finding in sample.result.findings if finding.rule == rule]
         if own:
             yield min(own, key=lambda one: (_RANKS[one.severity], -(one.saving or 0)))
 

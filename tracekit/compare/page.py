@@ -33,17 +33,17 @@ def tables(compared: Comparison) -> Iterator[Table]:
         (
             f"metrics: {side(compared.before)} → {side(compared.after)}",
             ("metric", "before", "after", "change", "95 % interval", "verdict"),
-            [_change(one) for one in compared.changes],
+            [_change(change) for change in compared.changes],
         ),
         (
             "findings",
             ("finding", "became", "before", "after"),
-            [_finding(one, compared) for one in compared.findings],
+            [_finding(finding, compared) for finding in compared.findings],
         ),
         (
             "work by label, p50",
             ("label", "count", "before", "after", "change"),
-            [_kernel(one) for one in compared.kernels[:MOST_KERNELS]],
+            [_kernel(kernel) for kernel in compared.kernels[:MOST_KERNELS]],
         ),
         (
             "what differs",
@@ -51,7 +51,7 @@ def tables(compared: Comparison) -> Iterator[Table]:
             [(one.what, one.before, one.after) for one in compared.environment],
         ),
     )
-    yield from (one for one in found if one[2])
+    yield from (table for table in found if table[2])
 
 
 def side(names: Sequence[str]) -> str:
@@ -64,7 +64,7 @@ def how_sure(compared: Comparison) -> str:
     if min(len(compared.before), len(compared.after)) > 1:
         return "* decides. Intervals are of runs of each side, and of blocks within them."
     limits = compared.limits
-    corrected = any(one.corrected for one in compared.changes)
+    corrected = any(change.corrected for change in compared.changes)
     between = percent(min(limits.between, limits.paced) if corrected else limits.between)
     pace = " The machine's pace is taken out of times, by reference work." if corrected else ""
     return (
@@ -129,30 +129,30 @@ def _times(kernel: Kernel | None) -> tuple[str, str, str]:
     return duration(kernel.p50), duration(kernel.p95), duration(kernel.total)
 
 
-def _change(one: Change) -> Sequence[str]:
-    name = f"{one.metric} *" if one.deciding else one.metric
+def _change(change: Change) -> Sequence[str]:
+    name = f"{change.metric} *" if change.deciding else change.metric
     return (
         name,
-        value(one.before, one),
-        value(one.after, one),
-        shift(one),
-        bounds(one),
-        ruling(one),
+        value(change.before, change),
+        value(change.after, change),
+        shift(change),
+        bounds(change),
+        ruling(change),
     )
 
 
-def _finding(one: FindingChange, compared: Comparison) -> Sequence[str]:
-    return (one.rule, course(one), *_runs_with(one, compared))
+def _finding(change: FindingChange, compared: Comparison) -> Sequence[str]:
+    return (change.rule, course(change), *_runs_with(change, compared))
 
 
-def _runs_with(one: FindingChange, compared: Comparison) -> tuple[str, str]:
-    before = found_in(one.runs_before, len(compared.before))
-    return before, found_in(one.runs_after, len(compared.after))
+def _runs_with(change: FindingChange, compared: Comparison) -> tuple[str, str]:
+    before = found_in(change.runs_before, len(compared.before))
+    return before, found_in(change.runs_after, len(compared.after))
 
 
-def _kernel(one: KernelChange) -> Sequence[str]:
-    before, after = (_times(kernel)[0] for kernel in (one.before, one.after))
-    return (one.label, counts(one), before, after, ratio(one))
+def _kernel(change: KernelChange) -> Sequence[str]:
+    before, after = (_times(kernel)[0] for kernel in (change.before, change.after))
+    return (change.label, counts(change), before, after, ratio(change))
 
 
 def _shown(change: Change) -> Shown:
@@ -199,7 +199,7 @@ def _named(track: Track, side: str, shift: int, number: int) -> Track:
         track,
         name=f"{side}: {track.name}",
         starts=track.starts + shift,
-        details=tuple(_apart(one, number) for one in track.details),
+        details=tuple(_apart(detail, number) for detail in track.details),
     )
 
 
@@ -212,7 +212,7 @@ def _apart(detail: Detail, number: int) -> Detail:
 
 
 def _highest(track: Track) -> int:
-    counted = [one.numbers for one in track.details if one.unit == _NUMBER]
+    counted = [detail.numbers for detail in track.details if detail.unit == _NUMBER]
     return max((int(numbers.max()) for numbers in counted if numbers.size), default=0)
 
 
@@ -238,7 +238,9 @@ class Bar:
 
 def reach(changes: Sequence[Change]) -> float:
     """Return the change at both edges of the drawing: twice the largest, at least 15 %."""
-    known = [abs(one.change) for one in changes if one.relative and one.change is not None]
+    known = [
+        abs(change.change) for change in changes if change.relative and change.change is not None
+    ]
     return max(_LEAST, min(1.0, 2 * max(known, default=0.0)))
 
 
@@ -305,11 +307,11 @@ def render_comparison(
         verdict=(_TONES[compared.verdict], _SIGNS[compared.verdict]),
         before=side(compared.before),
         after=side(compared.after),
-        rows=[_row(one, edge) for one in compared.changes],
+        rows=[_row(change, edge) for change in compared.changes],
         edge=f"{edge * 100:.0f} %",
         bar_width=WIDTH,
-        findings=[_finding_row(one, compared) for one in compared.findings],
-        kernels=[_kernel_row(one) for one in compared.kernels[:MOST_KERNELS]],
+        findings=[_finding_row(finding, compared) for finding in compared.findings],
+        kernels=[_kernel_row(kernel) for kernel in compared.kernels[:MOST_KERNELS]],
         more_kernels=max(0, len(compared.kernels) - MOST_KERNELS),
         how_sure=how_sure(compared).removeprefix("* decides. "),
         version=after[0].result.provenance.tracekit,
@@ -317,27 +319,32 @@ def render_comparison(
     )
 
 
-def _row(one: Change, edge: float) -> ChangeRow:
-    interval = bounds(one)
+def _row(change: Change, edge: float) -> ChangeRow:
+    interval = bounds(change)
     return ChangeRow(
-        change=one,
-        before=value(one.before, one),
-        after=value(one.after, one),
-        shift=shift(one),
+        change=change,
+        before=value(change.before, change),
+        after=value(change.after, change),
+        shift=shift(change),
         bounds=interval,
-        ruling=ruling(one),
-        tone=_TONES[one.verdict] if one.verdict else "",
-        bar=bar(one, edge, f"{shift(one)}, {interval} with 95 % confidence"),
+        ruling=ruling(change),
+        tone=_TONES[change.verdict] if change.verdict else "",
+        bar=bar(change, edge, f"{shift(change)}, {interval} with 95 % confidence"),
     )
 
 
 def _finding_row(
-    one: FindingChange, compared: Comparison
+    change: FindingChange, compared: Comparison
 ) -> tuple[FindingChange, str, str, str, str]:
-    return (one, course(one), _COURSES.get(one.course, "note"), *_runs_with(one, compared))
+    return (
+        change,
+        course(change),
+        _COURSES.get(change.course, "note"),
+        *_runs_with(change, compared),
+    )
 
 
-def _kernel_row(one: KernelChange) -> tuple[str, ...]:
-    both = zip(_times(one.before), _times(one.after), strict=True)
+def _kernel_row(change: KernelChange) -> tuple[str, ...]:
+    both = zip(_times(change.before), _times(change.after), strict=True)
     columns = [f"{old} → {new}" if old != new else old for old, new in both]
-    return (one.label, counts(one), *columns, ratio(one))
+    return (change.label, counts(change), *columns, ratio(change))

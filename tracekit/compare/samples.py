@@ -49,9 +49,9 @@ class Sample:
 
     def measurement(self, name: str) -> Measurement | None:
         """Return what was measured under that name, by tracekit or by the workload itself."""
-        for one in (*self.result.metrics, *self.result.results):
-            if one.name == name:
-                return one
+        for metric in (*self.result.metrics, *self.result.results):
+            if metric.name == name:
+                return metric
         return None
 
 
@@ -100,7 +100,9 @@ class Blocks:
             self.absence = str(reason)
             return
         self.absence = ""
-        self._blocks = [Given(Cut(sample.tables, one), provenance, part=True) for one in windows]
+        self._blocks = [
+            Given(Cut(sample.tables, window), provenance, part=True) for window in windows
+        ]
 
     def values(self, name: str) -> tuple[float, ...]:
         """Return the metric's value in each block, in order of time.
@@ -227,7 +229,7 @@ class Runs:
     @property
     def pace(self) -> float:
         """How long the reference work took: of each run's median the median over runs, in ns."""
-        return statistics.median(statistics.median(one) for one in self.references)
+        return statistics.median(statistics.median(reference) for reference in self.references)
 
     def measured(self, name: str) -> list[Measurement]:
         """Return the metric in each run that knows it."""
@@ -237,5 +239,5 @@ class Runs:
 
 def runs(samples: Sequence[Sample]) -> Runs:
     """Cut each run into blocks."""
-    blocks = tuple(Blocks(one) for one in samples)
-    return Runs(tuple(samples), blocks, tuple(one.reference() for one in blocks))
+    blocks = tuple(Blocks(sample) for sample in samples)
+    return Runs(tuple(samples), blocks, tuple(block.reference() for block in blocks))

@@ -93,7 +93,7 @@ class SideValues:
         """The mean variance of a run, by that of its blocks; None where a run has none."""
         if not self.blocks or any(len(one) < 2 for one in self.blocks):  # noqa: PLR2004
             return None
-        return statistics.fmean(_VARIANCES[self.kind](one) for one in self.blocks)
+        return statistics.fmean(_VARIANCES[self.kind](block) for block in self.blocks)
 
 
 def _of_mean(blocks: Sequence[float]) -> float:
@@ -103,7 +103,7 @@ def _of_mean(blocks: Sequence[float]) -> float:
 def _of_median(blocks: Sequence[float]) -> float:
     """Return the variance of the median of as many normal values, by their median deviation."""
     middle = statistics.median(blocks)
-    deviation = _NORMAL_MAD * statistics.median(abs(one - middle) for one in blocks)
+    deviation = _NORMAL_MAD * statistics.median(abs(block - middle) for block in blocks)
     return deviation**2 * math.pi / 2 / len(blocks)
 
 
@@ -125,7 +125,7 @@ def interval(before: SideValues, after: SideValues, between: float) -> Interval 
     if (pairs := _pairs(before, after)) is not None:
         return pairs
     halves = (_within(before, after, between), _between(before, after))
-    half = max((one for one in halves if one is not None), default=None)
+    half = max((halve for halve in halves if halve is not None), default=None)
     change = after.middle - before.middle
     return None if half is None else Interval(change, change - half, change + half)
 

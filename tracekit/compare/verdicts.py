@@ -132,8 +132,8 @@ def pace_of(before: Runs, after: Runs) -> Pace:
     """
     if not (before.referenced and after.referenced):
         return Pace()
-    sources = {one.reference_source() for side in (before, after) for one in side.blocks}
-    unlike = {one.what for one in differences(before.samples, after.samples)}
+    sources = {block.reference_source() for side in (before, after) for block in side.blocks}
+    unlike = {difference.what for difference in differences(before.samples, after.samples)}
     if len(sources) > 1 or unlike & _MAKES_THE_PACE:
         return Pace()
     return Pace(known=True, slowdown=math.log(after.pace / before.pace))
@@ -308,7 +308,7 @@ def _missing(name: str, before: Runs, after: Runs) -> str:
 
 
 def _values(found: Sequence[Measurement]) -> tuple[float, ...]:
-    return tuple(float(one.value) for one in found if one.value is not None)
+    return tuple(float(measurement.value) for measurement in found if measurement.value is not None)
 
 
 def _middle(found: Sequence[Measurement]) -> float | None:

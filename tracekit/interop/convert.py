@@ -85,7 +85,7 @@ def convert_run(
             raise UsageError(
                 f"{folder} is no folder.", hint="Each table becomes a file of its own."
             )
-        files = {one: folder / f"{one}{form.suffix}" for one in tables}
+        files = {table: folder / f"{table}{form.suffix}" for table in tables}
         with _claimed(files.values(), recording, output, force=force):
             return _each_table(tables, files)
     path = output or recording.folder / "convert" / f"{name}{form.suffix}"

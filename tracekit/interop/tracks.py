@@ -168,7 +168,7 @@ def _rows(tables: Tables, name: str) -> pd.DataFrame:
 
 def _evidence(findings: tuple[Finding, ...]) -> Iterator[Slices]:
     """Yield a track for each rule that found something: the windows that show it."""
-    seen = [(one, window) for one in findings for window in one.evidence]
+    seen = [(finding, window) for finding in findings for window in finding.evidence]
     for rule in dict.fromkeys(one.rule for one, _ in seen):
         own = [(one, window) for one, window in seen if one.rule == rule]
         frame = pd.DataFrame(

@@ -337,7 +337,7 @@ def recorded(function: Callable[[], Any]) -> tuple[Launch, ...]:
         def call(*, inputs: Sequence[Any], **launch: Any) -> list[mx.array]:
             arrays = [one if isinstance(one, mx.array) else mx.array(one) for one in inputs]
             outs = _zeros(launch["output_shapes"], launch["output_dtypes"])
-            sizes = dict(zip(output_names, (one.nbytes for one in outs), strict=True))
+            sizes = dict(zip(output_names, (out.nbytes for out in outs), strict=True))
             text = _text(kernel, arrays, launch)
             found.append(Launch(text, dict(zip(input_names, arrays, strict=True)), sizes))
             return outs
@@ -413,7 +413,9 @@ def _timed(queue: Queue, launches: Sequence[Launch], protocol: Protocol) -> Time
     contents = [launch.buffers() for launch in launches]
     try:
         pipeline = queue.compile(text, first.source.function)
-        bindings = [{index: queue.buffer(held) for index, held in one.items()} for one in contents]
+        bindings = [
+            {index: queue.buffer(held) for index, held in content.items()} for content in contents
+        ]
         time = queue.time(pipeline, bindings, first.source.grid, first.threadgroup, protocol)
     except (AttributeError, TypeError, ValueError) as error:
         # What PyObjC raises for a method that is not there, or takes something else.

@@ -118,7 +118,7 @@ def _grid() -> tuple[Case, ...]:
     for dtype in DTYPES:
         cases += [Case(dtype, *shape, quick=shape in quick) for shape in shapes]
         cases += [Case(dtype, 128, 32, heads) for heads in OTHER_HEADS]
-        cases += [Case(dtype, 64, 16, SHARED, one, quick=True) for one in OTHER_LENGTHS]
+        cases += [Case(dtype, 64, 16, SHARED, length, quick=True) for length in OTHER_LENGTHS]
     return tuple(cases)
 
 
@@ -191,7 +191,9 @@ IMPLEMENTATIONS = (
 def available(*, emulate: bool) -> tuple[Implementation, ...]:
     """Return those that can run here: kernels need Metal, or `emulate`."""
     kernels = emulate or backend() == "metal"
-    return tuple(one for one in IMPLEMENTATIONS if kernels or not one.kernel)
+    return tuple(
+        implementation for implementation in IMPLEMENTATIONS if kernels or not implementation.kernel
+    )
 
 
 def chosen_implementations(names: Iterable[str], *, emulate: bool) -> tuple[Implementation, ...]:
@@ -201,7 +203,7 @@ def chosen_implementations(names: Iterable[str], *, emulate: bool) -> tuple[Impl
         UsageError: There is no such implementation, or it cannot run here.
     """
     there = available(emulate=emulate)
-    by_name = {one.name: one for one in IMPLEMENTATIONS}
+    by_name = {implementation.name: implementation for implementation in IMPLEMENTATIONS}
     for name in names:
         require(name, by_name, "subject")
         if by_name[name] not in there:
@@ -273,7 +275,7 @@ class Parity:
     @property
     def breaches(self) -> tuple[Outcome, ...]:
         """The outcomes that exceed a bound."""
-        return tuple(one for one in self.outcomes if one.breach)
+        return tuple(outcome for outcome in self.outcomes if outcome.breach)
 
     @property
     def worst(self) -> Outcome | None:
@@ -303,7 +305,7 @@ def run_parity(
     Raises:
         ToolError: Kernels are to be emulated, and there is no compiler.
     """
-    if emulate and any(one.kernel for one in implementations):
+    if emulate and any(implementation.kernel for implementation in implementations):
         find_compiler()
     outcomes: list[Outcome] = []
     stopped = False
@@ -323,20 +325,22 @@ def _compared(
     scale = problem.head_dim**-0.5
     expected = reference_of(problem, scale=scale)
     found: dict[str, Floats | str] = {}
-    for one in implementations:
-        with _place(one, emulate=emulate):
-            found[one.name] = _result(one, problem, case.lens, scale)
+    for implementation in implementations:
+        with _place(implementation, emulate=emulate):
+            found[implementation.name] = _result(implementation, problem, case.lens, scale)
     dense = next((found[one.name] for one in implementations if one.dense), None)
     return [_outcome(case, one, found, expected, dense) for one in implementations]
 
 
-def _place(one: Implementation, *, emulate: bool) -> AbstractContextManager[Any]:
-    return emulation() if emulate and one.kernel else nullcontext()
+def _place(implementation: Implementation, *, emulate: bool) -> AbstractContextManager[Any]:
+    return emulation() if emulate and implementation.kernel else nullcontext()
 
 
-def _result(one: Implementation, problem: Problem, lens: list[int], scale: float) -> Floats | str:
+def _result(
+    implementation: Implementation, problem: Problem, lens: list[int], scale: float
+) -> Floats | str:
     try:
-        out = one.attend(problem, lens, scale)
+        out = implementation.attend(problem, lens, scale)
         mx.eval(out)
         return as_float64(out)
     except Exception as error:  # noqa: BLE001  one that raises is an outcome
@@ -345,25 +349,25 @@ def _result(one: Implementation, problem: Problem, lens: list[int], scale: float
 
 def _outcome(
     case: Case,
-    one: Implementation,
+    implementation: Implementation,
     found: Mapping[str, Floats | str],
     expected: Floats,
     dense: Floats | str | None,
 ) -> Outcome:
-    bound, got = BOUNDS[case.dtype], found[one.name]
+    bound, got = BOUNDS[case.dtype], found[implementation.name]
     if isinstance(got, str):
-        return Outcome(case.name, one.name, None, bound, failure=got)
+        return Outcome(case.name, implementation.name, None, bound, failure=got)
     if got.shape != expected.shape:
         wrong = f"its shape is {list(got.shape)} and not {list(expected.shape)}"
-        return Outcome(case.name, one.name, None, bound, failure=wrong)
+        return Outcome(case.name, implementation.name, None, bound, failure=wrong)
     # Dense attention has no answer for a sequence of no tokens.
     there = [number for number, length in enumerate(case.lens) if length]
-    everywhere = there if one.dense else slice(None)
+    everywhere = there if implementation.dense else slice(None)
     apart = None
-    if not one.dense and dense is not None and not isinstance(dense, str):
+    if not implementation.dense and dense is not None and not isinstance(dense, str):
         apart = relative_error(got[there], dense[there])
     error = relative_error(got[everywhere], expected[everywhere])
-    return Outcome(case.name, one.name, error, bound, apart, _BOTH * bound)
+    return Outcome(case.name, implementation.name, error, bound, apart, _BOTH * bound)
 
 
 VERSION = 1
@@ -399,7 +403,7 @@ def parity_document(parity: Parity) -> dict[str, Any]:
         "breaches": len(parity.breaches),
         "worst": None if worst is None else {"case": worst.case, "subject": worst.subject},
         "repeat": None if worst is None else repeat(worst, parity),
-        "outcomes": [_plain(one) for one in parity.outcomes],
+        "outcomes": [_plain(outcome) for outcome in parity.outcomes],
     }
 
 
@@ -410,25 +414,25 @@ def error_words(error: float | None) -> str:
     return "not finite" if error == float("inf") else f"{error:.1e}"
 
 
-def _plain(one: Outcome) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(one)
-    infinite = any(value == float("inf") for value in (one.error, one.apart))
+def _plain(outcome: Outcome) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(outcome)
+    infinite = any(value == float("inf") for value in (outcome.error, outcome.apart))
     for name in ("error", "apart"):
         if plain[name] == float("inf"):
             plain[name] = None
-    failure = one.failure or ("the result is not finite" if infinite else "")
-    return plain | {"breach": one.breach, "failure": failure}
+    failure = outcome.failure or ("the result is not finite" if infinite else "")
+    return plain | {"breach": outcome.breach, "failure": failure}
 
 
 def _grouped(parity: Parity) -> Mapping[tuple[str, str], list[Outcome]]:
     groups: dict[tuple[str, str], list[Outcome]] = {}
-    for one in parity.outcomes:
-        groups.setdefault((one.subject, one.case.partition("-")[0]), []).append(one)
+    for outcome in parity.outcomes:
+        groups.setdefault((outcome.subject, outcome.case.partition("-")[0]), []).append(outcome)
     return groups
 
 
 def _row(subject: str, dtype: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    errors = [one.error for one in outcomes if one.error is not None]
+    errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     apart = [one.apart for one in outcomes if one.apart is not None]
     breaches = sum(one.breach for one in outcomes)
     bound = BOUNDS[dtype]

@@ -108,7 +108,7 @@ def contaminated(
         limits: What is allowed.
     """
     states = [one for one in (before, after) if one is not None]
-    session = [*seen, *(one for one in states if one not in seen)]
+    session = [*seen, *(state for state in states if state not in seen)]
     return tuple(
         reason for judge in (_pace, _work, _power) for reason in judge(states, session, limits)
     )
@@ -176,7 +176,7 @@ def _work(states: Sequence[State], _: Sequence[State], limits: StateLimits) -> I
 
 def _power(states: Sequence[State], _: Sequence[State], limits: StateLimits) -> Iterator[str]:
     """Judge where the power comes from, and whether heat or thrift holds the machine back."""
-    unplugged = [one for one in states if one.readings.get("mains") == 0]
+    unplugged = [state for state in states if state.readings.get("mains") == 0]
     if unplugged:
         charge = min(_readings("battery", unplugged), default=None)
         at = "" if charge is None else f" at {percent(charge)}"
@@ -201,7 +201,7 @@ def _power(states: Sequence[State], _: Sequence[State], limits: StateLimits) -> 
 
 
 def _readings(name: str, states: Sequence[State]) -> list[float]:
-    return [one.readings[name] for one in states if name in one.readings]
+    return [state.readings[name] for state in states if name in state.readings]
 
 
 def _best(best_first: Sequence[float]) -> float | None:
@@ -210,7 +210,7 @@ def _best(best_first: Sequence[float]) -> float | None:
 
 def _why(name: str, states: Sequence[State]) -> str:
     """Return the reasons that were given, each once."""
-    given = dict.fromkeys(one.absences[name] for one in states if name in one.absences)
+    given = dict.fromkeys(state.absences[name] for state in states if name in state.absences)
     return " ".join(given)
 
 

@@ -38,7 +38,7 @@ class Samples:
         """Keep a sample; this is what `tracekit.machine.monitors.following` calls."""
         del source
         if taken.readings:
-            sample = {one.name: one.value for one in taken.readings}
+            sample = {reading.name: reading.value for reading in taken.readings}
             self._new.append((time.monotonic(), sample))
             self.ever.set()
 
@@ -72,7 +72,7 @@ def summary(samples: Sequence[Sample], monitor: str) -> Known:
     }
     if "gpu_clock" not in readings:
         return Known(readings, {"gpu_clock": f"{monitor} does not tell it."})
-    clocks = [one["gpu_clock"] for one in samples if "gpu_clock" in one and _busy(one)]
+    clocks = [sample["gpu_clock"] for sample in samples if "gpu_clock" in sample and _busy(sample)]
     del readings["gpu_clock"]
     if not clocks:
         return Known(readings, {"gpu_clock": f"the GPU had too little to do as {monitor} looked."})

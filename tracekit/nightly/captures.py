@@ -53,7 +53,7 @@ def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[TracedFinding, ...
     Raises:
         TracekitError: A run has no result, or one that cannot be read.
     """
-    counted = [one for one in pairs if one.traced and one.runs and not one.contaminated]
+    counted = [pair for pair in pairs if pair.traced and pair.runs and not pair.contaminated]
     own = [_findings(folder / one.runs[0]) for one in counted]
     others = [_findings(folder / one.runs[1]) for one in counted if len(one.runs) > 1]
     first: dict[str, Finding] = {}
@@ -77,8 +77,8 @@ def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[TracedFinding, ...
 
 def _findings(run: Path) -> dict[str, Finding]:
     found: dict[str, Finding] = {}
-    for one in load(Recording(run).result_file).findings:
-        found.setdefault(one.rule, one)
+    for finding in load(Recording(run).result_file).findings:
+        found.setdefault(finding.rule, finding)
     return found
 
 
@@ -135,7 +135,7 @@ class CaptureRunner:
         """Judge what there is: metrics, findings, what tracing cost."""
         entry, capture = self.entry, self.prepared.capture
         learned = self.prepared.learned
-        own = [one for one in entry.pairs if one.sitting == 1]
+        own = [pair for pair in entry.pairs if pair.sitting == 1]
         traced, untraced = ([one for one in own if one.traced is kind] for kind in (True, False))
         self.terms.keeper.put(
             replace(
@@ -150,7 +150,7 @@ class CaptureRunner:
 
     def remarks(self) -> tuple[str, ...]:
         """Return what a reader must know of how it was measured."""
-        states = [one for pair in self.entry.pairs for one in _states(pair)]
+        states = [state for pair in self.entry.pairs for state in _states(pair)]
         unknown = [one for one in (unjudged(states),) if one]
         return (*self.prepared.learned.remarks, *self.watch.remarks, *unknown)
 
@@ -170,7 +170,7 @@ class CaptureRunner:
             self._reconsider(session)
             pairs = self._pairs(session, traced=False)
             first = len(pairs) + 1
-            good = sum(not one.contaminated for one in pairs)
+            good = sum(not pair.contaminated for pair in pairs)
             more = min(wanted - good, retries - (len(pairs) - wanted))
 
     def _keep(self, pairs: Iterator[Pair], what: str, session: int, numbers: range) -> None:
@@ -198,7 +198,7 @@ class CaptureRunner:
     def _reconsider(self, session: int) -> None:
         """Weigh the pairs of a session: its best is known better now, and traces were not yet."""
         pairs = tuple(
-            self._weighed(one) if one.sitting == session else one for one in self.entry.pairs
+            self._weighed(pair) if pair.sitting == session else pair for pair in self.entry.pairs
         )
         self.terms.keeper.put(replace(self.entry, pairs=pairs))
 
@@ -215,7 +215,9 @@ class CaptureRunner:
         return replace(pair, contaminated=tuple(dict.fromkeys((*own, *found))))
 
     def _pairs(self, session: int, *, traced: bool) -> list[Pair]:
-        return [one for one in self.entry.pairs if one.sitting == session and one.traced is traced]
+        return [
+            pair for pair in self.entry.pairs if pair.sitting == session and pair.traced is traced
+        ]
 
 
 def _states(pair: Pair) -> Iterator[State]:
@@ -253,7 +255,9 @@ class Carrier:
 
     def _carry_out(self) -> None:
         with ExitStack() as stack:
-            ready = [one for one in (self._ready(stack, one) for one in self._captures) if one]
+            ready = [
+                one for one in (self._ready(stack, capture) for capture in self._captures) if one
+            ]
             for one in ready:
                 if self.partial:
                     self._end(one.capture.name, Outcome.INCONCLUSIVE, _STOPPED_BEFORE)

@@ -101,7 +101,7 @@ def claim(output: Path, identity: str) -> NightFolder:
 
 def nights_in(output: Path) -> list[NightFolder]:
     """Return the folders of nights in `output`, oldest first by name."""
-    return [NightFolder(one.parent) for one in sorted(output.glob(f"*/{DOCUMENT}"))]
+    return [NightFolder(path.parent) for path in sorted(output.glob(f"*/{DOCUMENT}"))]
 
 
 class Keeper:

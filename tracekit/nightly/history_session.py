@@ -49,8 +49,8 @@ class Memory:
             return {}
         folder = self.plan.file.parent
         found = {
-            one.name: self.store.accepted(machine, one.name, work_of(one, folder))
-            for one in captures
+            capture.name: self.store.accepted(machine, capture.name, work_of(capture, folder))
+            for capture in captures
         }
         return {name: one for name, one in found.items() if one is not None}
 
@@ -93,7 +93,7 @@ class Memory:
             self.store.series(plan=self.plan.name),
             nights,
             self.store.acceptances(),
-            missed=[one for one in self.store.missed_nights() if one.plan == self.plan.name],
+            missed=[night for night in self.store.missed_nights() if night.plan == self.plan.name],
             now=now.isoformat(),
             redact=own_redaction(),
             links=links_from(folder.page.parent, self._own_folder or folder.page.parent),

@@ -54,7 +54,7 @@ def rehearse(plan: NightPlan) -> Rehearsal:
 
 def only(plan: NightPlan, names: Sequence[str]) -> NightPlan:
     """Return the plan with the named captures alone; raise UsageError if it lacks one."""
-    known = [one.name for one in plan.captures]
+    known = [capture.name for capture in plan.captures]
     for name in names:
         if name not in known:
             raise UsageError(f"{plan.file} has no capture {name!r}.", hint=nearest(name, known))
@@ -64,7 +64,9 @@ def only(plan: NightPlan, names: Sequence[str]) -> NightPlan:
 def obstacles(plan: NightPlan) -> tuple[str, ...]:
     """Return why captures cannot be prepared, as far as a glance tells, a sentence each."""
     sentences = list(_unwritable(plan.output))
-    sentences += [f"{one.name}: {words}" for one in plan.captures for words in _unloadable(one)]
+    sentences += [
+        f"{capture.name}: {words}" for capture in plan.captures for words in _unloadable(capture)
+    ]
     sentences += [
         f"{one.name}: {words}"
         for one in plan.captures
@@ -127,7 +129,7 @@ def earlier(plan: NightPlan) -> Mapping[str, float]:
 def _took(night: Night, plan: NightPlan) -> Mapping[str, float]:
     if (night.plan, night.digest) != (plan.name, plan.digest):
         return {}
-    lasted = {one.capture: _lasted(one) for one in night.entries}
+    lasted = {entry.capture: _lasted(entry) for entry in night.entries}
     return {name: seconds for name, seconds in lasted.items() if seconds is not None}
 
 
@@ -177,11 +179,11 @@ def _reference(capture: Capture) -> str:
 
 def _deciding(capture: Capture) -> str:
     words = [
-        f"{one.metric} {percent(one.threshold)}"
-        if one.scale == "ratio"
-        else f"{one.metric} {_by(one.metric, one.threshold)}"
-        for one in capture.metrics
-        if one.gate
+        f"{metric.metric} {percent(metric.threshold)}"
+        if metric.scale == "ratio"
+        else f"{metric.metric} {_by(metric.metric, metric.threshold)}"
+        for metric in capture.metrics
+        if metric.gate
     ]
     return ", ".join([*words, *capture.fail_on]) or "nothing"
 

@@ -31,7 +31,7 @@ def heading(night: Night) -> str:
     """Return how the night ended in a line of a terminal; `verdicts` says why, at any length."""
     lead = LEADS[night.outcome] if night.outcome else "Not ended"
     whole = f"{lead}: {night.reason}" if night.reason else lead
-    named = [one.capture for one in night.entries if one.outcome is night.outcome]
+    named = [entry.capture for entry in night.entries if entry.outcome is night.outcome]
     if len(whole) <= _LINE or not named:
         return whole
     stopped = "; it was stopped before all captures were through" if night.partial else ""
@@ -50,7 +50,11 @@ def tables(night: Night) -> Iterator[Table]:
             yield title(entry), _COLUMNS, rows
         if entry.findings:
             columns = ("finding", "candidate", "reference", "what")
-            yield f"{entry.capture}: findings", columns, [_found(one) for one in entry.findings]
+            yield (
+                f"{entry.capture}: findings",
+                columns,
+                [_found(finding) for finding in entry.findings],
+            )
 
 
 def notes(night: Night) -> Iterator[str]:
@@ -106,23 +110,28 @@ def _few(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more metrics"
 
 
-def _row(one: Judged) -> Sequence[str]:
+def _row(judged: Judged) -> Sequence[str]:
     return (
-        one.metric,
-        _value(one.reference, one),
-        _value(one.candidate, one),
-        shift(one),
-        bounds(one),
+        judged.metric,
+        _value(judged.reference, judged),
+        _value(judged.candidate, judged),
+        shift(judged),
+        bounds(judged),
     )
 
 
-def _measured(one: Judged) -> bool:
+def _measured(judged: Judged) -> bool:
     """Tell whether a value of any pair is known."""
-    return one.candidate is not None or one.reference is not None
+    return judged.candidate is not None or judged.reference is not None
 
 
-def _found(one: TracedFinding) -> Sequence[str]:
-    return (one.rule, f"in {one.traces} of {one.of}", f"in {one.in_reference}", one.message)
+def _found(finding: TracedFinding) -> Sequence[str]:
+    return (
+        finding.rule,
+        f"in {finding.traces} of {finding.of}",
+        f"in {finding.in_reference}",
+        finding.message,
+    )
 
 
 def _value(value: float | None, judged: Judged) -> str:
@@ -200,7 +209,7 @@ def run_night(
 def _first(plan: NightPlan, begun: datetime, chosen: Sequence[Capture]) -> Night:
     """Return the night before anything was measured."""
     facts = environment()
-    recorders = dict.fromkeys(_recorder(one) for one in chosen if one.traced)
+    recorders = dict.fromkeys(_recorder(capture) for capture in chosen if capture.traced)
     facts |= {"recorder": ", ".join(recorders)} if recorders else {}
     return Night(
         id=night_id(begun),

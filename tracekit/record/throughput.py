@@ -122,16 +122,16 @@ def _generated(text: str) -> dict[str, Measured]:
             results[f"{name}_tokens"] = Measured(float(median(tokens)), "count")
         if len(found) > 1:
             results[f"{name}s_measured"] = Measured(float(len(found)), "count")
-    peaks = [float(one[1]) * _GB for one in _PEAK.finditer(text)]
+    peaks = [float(match_[1]) * _GB for match_ in _PEAK.finditer(text)]
     if results and peaks:
         results["mlx_peak_memory"] = Measured(max(peaks), "bytes", "lower")
     return results
 
 
 def _benchmarked(text: str) -> dict[str, Measured]:
-    trials = [dict(_PAIR.findall(one[1])) for one in _TRIAL.finditer(text)]
+    trials = [dict(_PAIR.findall(match_[1])) for match_ in _TRIAL.finditer(text)]
     averages = [dict(_PAIR.findall(one[1])) for one in _AVERAGES.finditer(text)]
-    trials = [one for one in trials if "generation_tps" in one]
+    trials = [trial for trial in trials if "generation_tps" in trial]
     if not trials:
         return {}
     counted = averages or trials

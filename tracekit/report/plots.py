@@ -110,7 +110,7 @@ def _axes(
     top: float | None,
     upward: Upward = linear,
 ) -> tuple[Axis, Axis]:
-    begin = min(one.edges[0] for one in shown)
+    begin = min(level.edges[0] for level in shown)
     end = max(one.edges[-1] for one in shown)
     highest = max(max(one.heights) for one in shown)
     time = span("time of the trace", float(begin), float(end), duration)
@@ -119,7 +119,7 @@ def _axes(
 
 
 def _divided(begins: Sequence[Moment], time: Axis) -> list[Shape]:
-    inside = [one for one in begins if time.low <= one.at < time.high]
+    inside = [begin for begin in begins if time.low <= begin.at < time.high]
     return [upright(one.at, one.name, "phases", row=place % 2) for place, one in enumerate(inside)]
 
 
@@ -231,10 +231,10 @@ def roof(
     shapes.append(_named(x, y, bandwidth, rate, points))
     if rate:
         shapes.append(words((x.high, rate), f"arithmetic {quantity(rate, 'FLOP/s')}"))
-    for one in points:
-        place = (one.intensity, one.speed)
-        beside = above if one.speed > one.intensity * bandwidth else below
-        shapes += [dots([place], "steps", 5.0), beside(place, one.name)]
+    for point in points:
+        place = (point.intensity, point.speed)
+        beside = above if point.speed > point.intensity * bandwidth else below
+        shapes += [dots([place], "steps", 5.0), beside(place, point.name)]
     return Chart(title, summary, x, y, tuple(shapes))
 
 

@@ -354,7 +354,7 @@ def _written(
 
 def _named(tables: list[Listed]) -> Iterator[tuple[Listed, str]]:
     """Yield tables with the names of their files, none of which leads elsewhere."""
-    several = len({one.place.run for one in tables}) > 1
+    several = len({table.place.run for table in tables}) > 1
     taken = set[str]()
     for one in sorted(tables, key=lambda one: (one.place.run or 0, one.place.index or 0)):
         plain = "".join(

@@ -49,7 +49,7 @@ def lives(
 
 def _owned(table: pd.DataFrame, owned: list[pd.DataFrame]) -> pd.DataFrame:
     columns = [_KEY, *_OWNER, "clock"]
-    named = [one.loc[one["pid"].notna() & one[_KEY].notna(), columns] for one in owned]
+    named = [frame.loc[frame["pid"].notna() & frame[_KEY].notna(), columns] for frame in owned]
     firsts = [one.drop_duplicates(_KEY) for one in named]
     everyone = pd.concat(firsts, ignore_index=True).drop_duplicates(_KEY, ignore_index=True)
     at = match([table[_KEY]], [everyone[_KEY]])

@@ -165,7 +165,7 @@ def _described(bundle: Path) -> Iterator[str]:
 
 
 def _numbers(folder: Path, prefix: str) -> list[int]:
-    tails = (one.name.removeprefix(prefix) for one in folder.glob(f"{prefix}*"))
+    tails = (path.name.removeprefix(prefix) for path in folder.glob(f"{prefix}*"))
     return sorted(int(tail) for tail in tails if tail.isdecimal() and tail.isascii())
 
 
@@ -281,16 +281,16 @@ def tables_in(
     """
     for run in bundle.runs:
         places = places_of(run, toc)
-        for one in run.tables:
-            if one.schema and (schemas is None or one.schema in schemas):
-                known = isinstance(one, Store)
+        for table in run.tables:
+            if table.schema and (schemas is None or table.schema in schemas):
+                known = isinstance(table, Store)
                 yield Listed(
-                    file=Stored(bundle.path, run.number, one.number).file,
-                    schema=one.schema,
-                    place=places[one.number],
-                    attributes=worded_attributes(one.attributes),
-                    rows=known and one.rows > 0,
-                    unreadable="" if known else one.why,
+                    file=Stored(bundle.path, run.number, table.number).file,
+                    schema=table.schema,
+                    place=places[table.number],
+                    attributes=worded_attributes(table.attributes),
+                    rows=known and table.rows > 0,
+                    unreadable="" if known else table.why,
                 )
 
 
@@ -318,15 +318,15 @@ def places_of(run: BundleRun, toc: Toc | None = None) -> dict[int, Place]:
     return places
 
 
-def covered(one: Listed, exports: Sequence[Listed], toc: Toc | None) -> bool:
+def covered(listed: Listed, exports: Sequence[Listed], toc: Toc | None) -> bool:
     """Tell whether an export stands for a table of a bundle, so that it is not read directly.
 
     It does if it is of the same place; or of the same schema, if its place is not known.
     """
-    same = [other.place for other in exports if other.schema == one.schema]
+    same = [other.place for other in exports if other.schema == listed.schema]
     return any(
-        (place.run, place.index) == (one.place.run, one.place.index)
-        or schema_at(toc, place) != one.schema
+        (place.run, place.index) == (listed.place.run, listed.place.index)
+        or schema_at(toc, place) != listed.schema
         for place in same
     )
 

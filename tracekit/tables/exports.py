@@ -186,7 +186,7 @@ def put_away(folder: Path) -> dict[Path, PutAway]:
     Raises:
         InputError: The note about them cannot be read, or a newer tracekit wrote it.
     """
-    noted = {folder / one.name: one for one in _read(folder).exports}
+    noted = {folder / export.name: export for export in _read(folder).exports}
     return {path: one for path, one in noted.items() if not path.exists()}
 
 
@@ -197,14 +197,14 @@ def note_put_away(folder: Path, *exports: PutAway) -> None:
         InputError: As `put_away`.
         RecordingError: The note cannot be written.
     """
-    noted = {one.name: one for one in (*_read(folder).exports, *exports)}
+    noted = {export.name: export for export in (*_read(folder).exports, *exports)}
     save(folder / PRUNED_NOTE, _Note(tuple(noted[name] for name in sorted(noted))))
 
 
-def gone(path: Path, one: PutAway, why: str) -> InputError:
+def gone(path: Path, away: PutAway, why: str) -> InputError:
     """Say that nothing can be read of an export that was removed."""
     return InputError(
-        f"{path} was pruned on {one.at[:10]}, and {why}.",
+        f"{path} was pruned on {away.at[:10]}, and {why}.",
         hint="Nothing of this table is left but what result.json and the page say.",
     )
 
@@ -222,7 +222,7 @@ def _read(folder: Path) -> _Note:
             f"{note} has format {found.format}; this tracekit reads up to {FORMAT}.",
             hint="Use the tracekit that wrote it, or a newer one.",
         )
-    plain = (one for one in found.exports if Path(one.name).name == one.name)
+    plain = (export for export in found.exports if Path(export.name).name == export.name)
     return replace(found, exports=tuple(plain))
 
 
@@ -368,7 +368,7 @@ def index(folder: Path, memory: Path | None = None) -> ExportIndex:
         return found
     try:
         bundle = opened(note.path(folder))
-        there = [one for tables in found.tables.values() for one in tables]
+        there = [table for tables in found.tables.values() for table in tables]
         new = [
             one
             for one in tables_in(bundle, found.toc, note.schemas)
@@ -387,13 +387,13 @@ def _with_lost(
     """Add what is missing of a bundle, of those tables whose names are known if `wanted`."""
     lost = {
         run.number: tuple(
-            one.left_out
-            for one in run.tables
-            if isinstance(one, Unreadable)
+            table.left_out
+            for table in run.tables
+            if isinstance(table, Unreadable)
             and (
                 wanted is None
-                or not one.schema
-                or Stored(bundle.path, one.run, one.number).file in wanted
+                or not table.schema
+                or Stored(bundle.path, table.run, table.number).file in wanted
             )
         )
         for run in bundle.runs
@@ -427,8 +427,8 @@ def _exports(folder: Path, memory: Path | None) -> ExportIndex:
 
 def _by_schema(tables: Iterable[Listed]) -> dict[str, tuple[Listed, ...]]:
     found: dict[str, tuple[Listed, ...]] = {}
-    for one in tables:
-        found[one.schema] = (*found.get(one.schema, ()), one)
+    for table in tables:
+        found[table.schema] = (*found.get(table.schema, ()), table)
     return found
 
 

@@ -146,13 +146,13 @@ def _keys(
 
 
 def _numbers(
-    one: pd.Series, other: pd.Series
+    series: pd.Series, other: pd.Series
 ) -> tuple[NDArray[np.int64] | NDArray[np.uint64], NDArray[np.bool_]]:
-    known = np.concatenate([one.notna().to_numpy(), other.notna().to_numpy()])
-    if one.dtype == other.dtype == "UInt64":
-        parts = [values.to_numpy(dtype="uint64", na_value=0) for values in (one, other)]
+    known = np.concatenate([series.notna().to_numpy(), other.notna().to_numpy()])
+    if series.dtype == other.dtype == "UInt64":
+        parts = [values.to_numpy(dtype="uint64", na_value=0) for values in (series, other)]
         return np.concatenate(parts), known
-    return pd.factorize(pd.concat([one, other], ignore_index=True))[0].astype(np.int64), known
+    return pd.factorize(pd.concat([series, other], ignore_index=True))[0].astype(np.int64), known
 
 
 Made = tuple[pd.DataFrame, list[str]]

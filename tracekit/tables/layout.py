@@ -131,7 +131,7 @@ class ColumnEvidence:
 
 def _texts(coded: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return each text once; all are taken to be those of cells."""
-    return pa.chunked_array([one.dictionary for one in coded.chunks], pa.string())
+    return pa.chunked_array([chunk.dictionary for chunk in coded.chunks], pa.string())
 
 
 LONG_TEXTS = b"tracekit.long_texts"

@@ -28,7 +28,7 @@ def to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], dic
         InputError: The folder cannot be read.
     """
     found = index(exports, cache)
-    stems = Counter(_stem(found, one) for one in _all(found) if one.file.exists())
+    stems = Counter(_stem(found, listed) for listed in _all(found) if listed.file.exists())
     away: list[PutAway] = []
     stays = dict.fromkeys(found.strange, "it is no export")
     for path in dict.fromkeys(one.file for one in _all(found) if one.file.exists()):
@@ -82,9 +82,9 @@ def _reason(found: ExportIndex, tables: list[Listed], stems: Counter[str], cache
         return "it is a link"
     if any(stems[_stem(found, one)] > 1 for one in tables):
         return "another file holds a table that cannot be distinguished from one of its own"
-    for one in tables:
+    for table in tables:
         try:
-            kept = Cache(cache).table(one.file, one.schema, _choice(found, one), found.toc)
+            kept = Cache(cache).table(table.file, table.schema, _choice(found, table), found.toc)
         except InputError as error:
             return f"it cannot be read: {error.message}"
         if not isinstance(kept, Kept):
@@ -100,9 +100,9 @@ def _all(found: ExportIndex) -> Iterator[Listed]:
         yield from (one for one in listed if stored(one.file) is None)
 
 
-def _choice(found: ExportIndex, one: Listed) -> Choice:
-    return kept_as(one, found.tables[one.schema])
+def _choice(found: ExportIndex, listed: Listed) -> Choice:
+    return kept_as(listed, found.tables[listed.schema])
 
 
-def _stem(found: ExportIndex, one: Listed) -> str:
-    return f"{one.schema} {_choice(found, one)}"
+def _stem(found: ExportIndex, listed: Listed) -> str:
+    return f"{listed.schema} {_choice(found, listed)}"

@@ -99,7 +99,7 @@ class RawTables:
             for one in self._index.tables.get(schema, ())
             if choice.allows(one.place, one.attributes)
         ]
-        unreadable = [one for one in tables if one.unreadable]
+        unreadable = [table for table in tables if table.unreadable]
         return tuple([one for one in tables if one.rows] or unreadable[:1] or tables[:1])
 
     def table(self, schema: str, choice: Choice = OPEN) -> Kept | Flat:
@@ -141,29 +141,29 @@ class RawTables:
             )
         return next(iter(tables))
 
-    def _others(self, one: Listed, choice: Choice) -> list[str]:
+    def _others(self, listed: Listed, choice: Choice) -> list[str]:
         """Say which tables were left out for having no rows."""
-        if not one.rows:
+        if not listed.rows:
             return []
         return [
             f"{other.schema}: {other} has no rows and is left out."
-            for other in self._index.tables[one.schema]
-            if other != one
+            for other in self._index.tables[listed.schema]
+            if other != listed
             and not other.unreadable
             and choice.allows(other.place, other.attributes)
         ]
 
 
-def kept_as(one: Listed, tables: Sequence[Listed]) -> Choice:
+def kept_as(listed: Listed, tables: Sequence[Listed]) -> Choice:
     """Return by which choice a table of a schema is read and kept, among all of that schema.
 
     Where there are several it is the table's place, even if each has a file of its own, so that
     what is kept of one never takes the place of what is kept of another.
     """
-    in_file = sum(other.file == one.file for other in tables)
-    if len(tables) == 1 or (in_file == 1 and one.place.index is None):
+    in_file = sum(other.file == listed.file for other in tables)
+    if len(tables) == 1 or (in_file == 1 and listed.place.index is None):
         return OPEN
-    return Choice(one.place.run, one.place.index)
+    return Choice(listed.place.run, listed.place.index)
 
 
 def _named(tables: Sequence[Listed]) -> str:

@@ -236,7 +236,7 @@ def of_one_run(found: ExportIndex, folder: Path, only: Choice) -> OneRun:
         raise InputError(f"{_called(folder)} has no table that is {kept}.", hint=HOW_TO_CHOOSE)
     others = {text for of, texts in found.of_runs.items() if of != number for text in texts}
     own_lost, own_said = (
-        tuple(one for one in sentences if number is None or one not in others)
+        tuple(sentence for sentence in sentences if number is None or sentence not in others)
         for sentences in (found.lost, found.said)
     )
     return OneRun(replace(found, tables=tables, lost=own_lost, said=own_said), number, said)

@@ -9,11 +9,11 @@ from tracekit.tables.schemas import SCHEMAS
 
 def origins(schema: Schema) -> str:
     """Say of which schemas a table is made: "a or b", or "a with b" for a join."""
-    sources = " or ".join(one.schema for one in schema.sources)
+    sources = " or ".join(source.schema for source in schema.sources)
     if schema.join is None or sources:
         return sources
     parts = (SCHEMAS[name] for name in asked(schema.join).required)
-    return " with ".join(dict.fromkeys(origins(one) for one in parts))
+    return " with ".join(dict.fromkeys(origins(part) for part in parts))
 
 
 def unknown(schemas: Iterable[str]) -> Iterator[str]:
@@ -38,7 +38,7 @@ def first_sources(name: str) -> frozenset[str]:
     """Return the schemas that a table is read from at best."""
     schema = SCHEMAS[name]
     if schema.sources or schema.join is None:
-        return frozenset(one.schema for one in schema.sources[:1])
+        return frozenset(source.schema for source in schema.sources[:1])
     return frozenset[str]().union(*map(first_sources, asked(schema.join).required))
 
 

@@ -166,7 +166,9 @@ class Tables(Mapping[str, pd.DataFrame]):
         return sum(1 for _ in self)
 
     def _source(self, schema: Schema) -> Source | None:
-        return next((one for one in schema.sources if one.schema in self._raw.schemas), None)
+        return next(
+            (source for source in schema.sources if source.schema in self._raw.schemas), None
+        )
 
     def _is_there(self, schema: Schema) -> bool:
         return self._source(schema) is not None or self._joins(schema)

@@ -121,13 +121,13 @@ def compared(timed: Sequence[Timed], subject: Variant, baseline: Variant) -> Res
     }
 
 
-def _own(one: Variant, times: Sequence[int]) -> dict[str, Measured]:
+def _own(variant: Variant, times: Sequence[int]) -> dict[str, Measured]:
     median = statistics.median(times) if times else None
-    rate = one.work.tokens * len(times) / (sum(times) / 1e9) if times else None
-    absent = f"the steady phase had no step of {one.name}"
-    found = {f"step_time_{one.name}": _known(median, "ns", "lower", absent)}
-    if one.work.tokens:
-        name = f"tokens_per_second_{one.name}"
+    rate = variant.work.tokens * len(times) / (sum(times) / 1e9) if times else None
+    absent = f"the steady phase had no step of {variant.name}"
+    found = {f"step_time_{variant.name}": _known(median, "ns", "lower", absent)}
+    if variant.work.tokens:
+        name = f"tokens_per_second_{variant.name}"
         found[name] = _known(rate, "tokens/s", "higher", absent)
     return found
 

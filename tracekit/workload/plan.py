@@ -137,11 +137,11 @@ def _require_apart(output: Path, inputs: Iterable[Path] = ()) -> None:
 def discard(recording: Recording) -> None:
     """Remove what a run left in its folder; and the folder, unless it was there before."""
     with suppress(OSError):
-        for one in recording.folder.iterdir():
-            if one.is_dir() and not one.is_symlink():
-                shutil.rmtree(one, ignore_errors=True)
+        for path in recording.folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
             else:
-                one.unlink()
+                path.unlink()
         if not recording.lent:
             recording.folder.rmdir()
 
@@ -168,7 +168,9 @@ def _is_free(folder: Path) -> bool:
     try:
         if not folder.exists():
             return True
-        return folder.is_dir() and all(one.name.startswith(_UNFINISHED) for one in folder.iterdir())
+        return folder.is_dir() and all(
+            path.name.startswith(_UNFINISHED) for path in folder.iterdir()
+        )
     except OSError as error:
         raise _unusable(folder, error) from error
 

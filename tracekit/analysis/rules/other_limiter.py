@@ -85,4 +85,4 @@ def other_limiter(
 
 
 def _beside(rivals: list[Load]) -> str:
-    return f" ({', '.join(one.words for one in rivals)})" if rivals else ""
+    return f" ({', '.join(rival.words for rival in rivals)})" if rivals else ""

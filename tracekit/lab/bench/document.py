@@ -225,7 +225,7 @@ class Row:
     @property
     def gpu_ns(self) -> float | None:
         """GPU nanoseconds of a call: the medians of its kernels together."""
-        return sum(one.median for one in self.dispatches) if self.dispatches else None
+        return sum(dispatch.median for dispatch in self.dispatches) if self.dispatches else None
 
     @property
     def tokens_per_s(self) -> float | None:

@@ -195,12 +195,12 @@ class Inputs:
     @cached_property
     def dense(self) -> tuple[tuple[mx.array, mx.array], ...]:
         """Keys and values of each problem, contiguous: `[batch, kv_heads, tokens, head_dim]`."""
-        return tuple(self._contiguous(one, swapped=False) for one in self.problems)
+        return tuple(self._contiguous(problem, swapped=False) for problem in self.problems)
 
     @cached_property
     def dense_bshd(self) -> tuple[tuple[mx.array, mx.array], ...]:
         """The same with tokens before heads: `[batch, tokens, kv_heads, head_dim]`."""
-        return tuple(self._contiguous(one, swapped=True) for one in self.problems)
+        return tuple(self._contiguous(problem, swapped=True) for problem in self.problems)
 
     @cached_property
     def mask(self) -> mx.array | None:

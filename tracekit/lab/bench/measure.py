@@ -179,7 +179,7 @@ def compared(rows: Sequence[Row], subjects: Sequence[Subject], against: str | No
     Only those of one family do the same work; others have no ratio.
     """
     by_name = {row.name: row for row in rows}
-    naive = {one.family: one.name for one in subjects if one.naive}
+    naive = {subject.family: subject.name for subject in subjects if subject.naive}
     return [
         replace(
             row,

@@ -126,7 +126,7 @@ def _subjects(settings: Settings) -> tuple[Subject, ...]:
 
 
 def _families(subjects: Sequence[Subject]) -> Iterator[list[Subject]]:
-    for family in dict.fromkeys(one.family for one in subjects):
+    for family in dict.fromkeys(subject.family for subject in subjects):
         yield [one for one in subjects if one.family == family]
 
 

@@ -88,10 +88,14 @@ def candidates(shape: Shape, device: str) -> list[Candidate]:
 
     All of them keep the context; a page that does not divide it is left out.
     """
-    blocks = [one for one in BLOCK_SIZES if shape.context % one == 0] or [shape.block_size]
+    blocks = [size for size in BLOCK_SIZES if shape.context % size == 0] or [shape.block_size]
     if device != "metal":
         return [Candidate(block) for block in blocks]
-    partitions = [one for one in PARTITIONS if one == 1 or shape.context // one >= shape.block_size]
+    partitions = [
+        partition
+        for partition in PARTITIONS
+        if partition == 1 or shape.context // partition >= shape.block_size
+    ]
     launches = itertools.product(blocks, THREADGROUPS, HD_TILES, partitions)
     return [
         Candidate(block, Choice("grouped", tile, threads, parts))
@@ -114,7 +118,7 @@ def tune(
     return Tuning(
         shape=shape,
         ranked=ranked([rows[name] for name in by_name if name in rows], by_name),
-        failed=tuple(one for one in rows.values() if one.micro is None),
+        failed=tuple(row for row in rows.values() if row.micro is None),
         planned=planned(shape) if backend() == "metal" else None,
         without_meaning="" if backend() == "metal" else MEANINGLESS,
         interrupted=interrupted,
@@ -155,14 +159,21 @@ def _inputs(shape: Shape, block_size: int) -> Inputs:
     return Inputs(sized, cache_here())
 
 
-def _prepare(one: Candidate, inputs: Inputs, runners: list[Runner], rows: dict[str, Row]) -> None:
+def _prepare(
+    candidate: Candidate, inputs: Inputs, runners: list[Runner], rows: dict[str, Row]
+) -> None:
     subject = Subject(
-        one.name, "attention", "decode", "", lambda _: paged(inputs, one.choice), paged=True
+        candidate.name,
+        "attention",
+        "decode",
+        "",
+        lambda _: paged(inputs, candidate.choice),
+        paged=True,
     )
     try:
         runners.append(Runner(subject, subject.prepare(inputs)))
     except Exception as error:  # noqa: BLE001  one that fails must not end the others
-        rows[one.name] = Row(one.name, "decode", "failed", describe(error))
+        rows[candidate.name] = Row(candidate.name, "decode", "failed", describe(error))
 
 
 def ranked(rows: Iterable[Row], by_name: Mapping[str, Candidate]) -> tuple[Ranked, ...]:

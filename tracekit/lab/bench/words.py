@@ -22,11 +22,11 @@ def remarks(bench: Bench) -> Iterator[str]:
     """Yield what to know of the numbers: clocks, caches, what is not there."""
     yield f"{_clocks(bench)} Medians and MAD; percentiles linear between ranks."
     for row in bench.rows:
-        for one in row.dispatches:
+        for dispatch in row.dispatches:
             yield (
-                f"{row.name}: {one.function} takes {duration(one.median)} of the GPU; simdgroups "
-                f"of {one.execution_width}, at most {one.most_threads} threads in a threadgroup, "
-                f"{size(one.threadgroup_memory)} of its memory."
+                f"{row.name}: {dispatch.function} takes {duration(dispatch.median)} of the GPU; "
+                f"simdgroups of {dispatch.execution_width}, at most {dispatch.most_threads} threads "
+                f"in a threadgroup, {size(dispatch.threadgroup_memory)} of its memory."
             )
     free = [row for row in bench.rows if row.micro and not row.chained]
     if free:

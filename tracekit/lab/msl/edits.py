@@ -187,7 +187,7 @@ class _Reading:
 
     def _find(self, name: str, by: Path) -> Path | None:
         candidates = [by.parent / name, *(folder / name for folder in self.folders)]
-        return next((one.resolve() for one in candidates if one.is_file()), None)
+        return next((candidate.resolve() for candidate in candidates if candidate.is_file()), None)
 
 
 def _read(file: Path) -> str:

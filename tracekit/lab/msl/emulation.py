@@ -256,7 +256,11 @@ def _run(
     program = _program(source.text, source.function, source.template, source.name, emulator.checked)
     offered = _offered(given["input_names"], inputs)
     offered |= dict(zip(given["output_names"], outputs, strict=True))
-    taken = {one.name: offered[one.name] for one in program.parameters if one.kind == "buffer"}
+    taken = {
+        parameter.name: offered[parameter.name]
+        for parameter in program.parameters
+        if parameter.kind == "buffer"
+    }
     statistics = program.run(
         taken,
         grid=source.grid,

@@ -29,7 +29,7 @@ class Origin:
 
 def where(origins: Sequence[Origin], line: int) -> tuple[str, int] | None:
     """Return the file and its line that a line of a text comes from; None where it is its own."""
-    at = bisect_right([one.first for one in origins], line) - 1
+    at = bisect_right([origin.first for origin in origins], line) - 1
     return (origins[at].file, origins[at].line + line - origins[at].first) if at >= 0 else None
 
 

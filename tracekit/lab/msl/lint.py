@@ -189,7 +189,7 @@ def lint(
     program = as_opencl(text, function, template, _KERNEL)
     own = prelude(text, defines or {})
     complaints = _complaints(_asked(clang, f'#line 1 "{_OWN}"\n{own}\n{program}'))
-    missing = any(_UNKNOWN.search(one.message) for one in complaints)
+    missing = any(_UNKNOWN.search(complaint.message) for complaint in complaints)
     defects = tuple(one for one in complaints if _certain(one, text, missing=missing))
     return Lint(clang, defects, tuple(one for one in complaints if one not in defects))
 
@@ -217,12 +217,12 @@ def find_clang() -> str:
     )
 
 
-def _certain(one: Complaint, text: str, *, missing: bool) -> bool:
+def _certain(complaint: Complaint, text: str, *, missing: bool) -> bool:
     """Say whether Metal would complain as well, and not just what its library has be missed."""
-    inside = 1 <= one.line <= text.count("\n") + 1
-    sure = _MIXED.search(one.message) or (not missing and _BROKEN.match(one.message))
+    inside = 1 <= complaint.line <= text.count("\n") + 1
+    sure = _MIXED.search(complaint.message) or (not missing and _BROKEN.match(complaint.message))
     # clang gives a temporary object no address space, and then no method; Metal does
-    return inside and bool(sure) and "default address space" not in one.message
+    return inside and bool(sure) and "default address space" not in complaint.message
 
 
 def _unfit(clang: str) -> str:
@@ -289,13 +289,13 @@ def _in_metal(message: str) -> str:
 def excerpt(text: str, complaints: Iterable[Complaint]) -> Iterable[str]:
     """Return lines that show each place: the line of the text, then a caret below its column."""
     lines = text.splitlines()
-    return chain.from_iterable(_shown(lines, one) for one in complaints)
+    return chain.from_iterable(_shown(lines, complaint) for complaint in complaints)
 
 
-def _shown(lines: list[str], one: Complaint) -> Iterable[str]:
-    yield f"{one.line}:{one.column}: {one.message}"
-    if 0 < one.line <= len(lines):
-        line = lines[one.line - 1]
-        before = line.encode()[: one.column - 1].decode(errors="replace")
+def _shown(lines: list[str], complaint: Complaint) -> Iterable[str]:
+    yield f"{complaint.line}:{complaint.column}: {complaint.message}"
+    if 0 < complaint.line <= len(lines):
+        line = lines[complaint.line - 1]
+        before = line.encode()[: complaint.column - 1].decode(errors="replace")
         yield f"  {line}"
         yield "  " + re.sub(r"[^\t]", " ", before) + "^"

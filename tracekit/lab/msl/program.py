@@ -313,7 +313,11 @@ class Program:
         return self._statistics(counts, bound)
 
     def _error(self, message: str, patience: float) -> KernelError:
-        names = {one.index: one.name for one in self.parameters if one.kind == "buffer"}
+        names = {
+            parameter.index: parameter.name
+            for parameter in self.parameters
+            if parameter.kind == "buffer"
+        }
         if message == "stopped":
             return KernelError(
                 f"{self.kernel.file} did not end within {patience:g} s and was stopped.",
@@ -327,11 +331,13 @@ class Program:
     def _statistics(self, counts: Counts, bound: Bound) -> Statistics:
         traffic: dict[str, Traffic] = {}
         if self.checked:
-            for one in self.parameters:
-                if one.name in bound.touched and not one.is_reference:
-                    moved = counts.traffic[one.index]
-                    touched = int(np.bitwise_count(bound.touched[one.name]).sum(dtype=np.int64))
-                    traffic[one.name] = Traffic(
+            for parameter in self.parameters:
+                if parameter.name in bound.touched and not parameter.is_reference:
+                    moved = counts.traffic[parameter.index]
+                    touched = int(
+                        np.bitwise_count(bound.touched[parameter.name]).sum(dtype=np.int64)
+                    )
+                    traffic[parameter.name] = Traffic(
                         moved.loaded, moved.stored, touched, moved.referenced
                     )
         return Statistics(

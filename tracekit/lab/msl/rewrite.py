@@ -164,7 +164,7 @@ def _erased(code: str) -> str:
 
 def _erased_head(head: str, checked: bool) -> str:
     """Return a head so that two are equal where their types are; parameters one by one."""
-    return ", ".join(_erased_type(one, checked) for one in re.split(r"[(),]", head))
+    return ", ".join(_erased_type(part, checked) for part in re.split(r"[(),]", head))
 
 
 def _erased_type(words: str, checked: bool) -> str:
@@ -328,8 +328,12 @@ def rewritten(kernel: Kernel, *, checked: bool) -> Edited:
         text, flags=re.MULTILINE,
     )  # fmt: skip
     code = without_strings(text)
-    for one in repeated_overloads(code, checked=checked):
-        text = text[: one.start] + blank(text[one.start : one.end]) + text[one.end :]
+    for overload in repeated_overloads(code, checked=checked):
+        text = (
+            text[: overload.start]
+            + blank(text[overload.start : overload.end])
+            + text[overload.end :]
+        )
     code = without_strings(text)
     edits = [
         *with_constants(code, kernel),
@@ -351,7 +355,7 @@ class _Covered:
     """Which characters edits replace."""
 
     def __init__(self, edits: list[Edit]) -> None:
-        spans = sorted((one.start, one.end) for one in edits if one.end > one.start)
+        spans = sorted((edit.start, edit.end) for edit in edits if edit.end > edit.start)
         self._starts = [start for start, _ in spans]
         self._ends = list(accumulate((end for _, end in spans), max))
 

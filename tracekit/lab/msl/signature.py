@@ -124,7 +124,7 @@ def split_parameters(text: str) -> list[str]:
         if letter == "," and depth == 0:
             pieces.append(text[start:at])
             start = at + 1
-    return [one for one in [*pieces, text[start:]] if one.strip()]
+    return [piece for piece in [*pieces, text[start:]] if piece.strip()]
 
 
 def parameters_of(code: str, function: str, file: str) -> tuple[Parameter, ...]:
@@ -138,7 +138,9 @@ def parameters_of(code: str, function: str, file: str) -> tuple[Parameter, ...]:
         for found in re.finditer(pattern, code):
             if body_follows(code, found.end() - 1):
                 inside = code[found.end() : closing(code, found.end() - 1)]
-                return _numbered([_parameter(one, file) for one in split_parameters(inside)])
+                return _numbered(
+                    [_parameter(parameter, file) for parameter in split_parameters(inside)]
+                )
     known = ", ".join(dict.fromkeys(kernels_of(code)))
     raise UsageError(
         f"{file} has no kernel function {function!r}.",
@@ -182,12 +184,12 @@ def _memory(plain: str, name: str, attributes: str, file: str) -> Parameter:
 def _numbered(parameters: list[Parameter]) -> tuple[Parameter, ...]:
     """Give those without a number the first that is free, as Metal does."""
     made: list[Parameter] = []
-    for one in parameters:
-        index = one.index
-        if one.kind != "builtin" and index < 0:
-            taken = {other.index for other in [*made, *parameters] if other.kind == one.kind}
+    for parameter in parameters:
+        index = parameter.index
+        if parameter.kind != "builtin" and index < 0:
+            taken = {other.index for other in [*made, *parameters] if other.kind == parameter.kind}
             index = next(number for number in range(1000) if number not in taken)
-        made.append(replace(one, index=index))
+        made.append(replace(parameter, index=index))
     return tuple(made)
 
 
@@ -257,8 +259,8 @@ def _index(words: str, code: str, kernel: Kernel) -> int:
         if made == sum_of:
             break
         sum_of = made
-    numbers = [one.strip(" \t()uUlL") for one in sum_of.split("+")]
-    if not all(one.isdecimal() for one in numbers):
+    numbers = [part.strip(" \t()uUlL") for part in sum_of.split("+")]
+    if not all(number.isdecimal() for number in numbers):
         raise UsageError(
             f"{kernel.file}: the index of a function constant, {words!r}, is no number."
         )

@@ -115,7 +115,7 @@ def _instance(code: str, name: str) -> Instance | None:
 
 
 def _check_numbers(parameters: Sequence[Parameter], file: str) -> None:
-    numbers = [one.index for one in parameters if one.kind == "buffer"]
+    numbers = [parameter.index for parameter in parameters if parameter.kind == "buffer"]
     if len(set(numbers)) < len(numbers) or any(number >= MOST_BUFFERS for number in numbers):
         raise UsageError(
             f"{file}: buffers are numbered {', '.join(map(str, sorted(numbers)))}; "

@@ -242,16 +242,17 @@ def check_subject(
         with _blaming(declared):
             kernels = generated(check.run)
         return tuple(
-            Source(f"{one.name}.metal", one.function, one.template, one.text) for one in kernels
+            Source(f"{kernel.name}.metal", kernel.function, kernel.template, kernel.text)
+            for kernel in kernels
         )
 
     return Subject(declared.name, case, launch, sources, expected, check.bound, check.loaded)
 
 
 def _launched(log: Log) -> Iterator[Launched]:
-    for one in log.launches:
-        source = Source(f"{one.name}.metal", one.function, one.template, one.text)
-        yield Launched(source, one.statistics)
+    for launch in log.launches:
+        source = Source(f"{launch.name}.metal", launch.function, launch.template, launch.text)
+        yield Launched(source, launch.statistics)
 
 
 @contextmanager

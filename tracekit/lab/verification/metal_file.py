@@ -47,7 +47,7 @@ def triple(words: str, option: str) -> tuple[int, int, int]:
     Raises:
         UsageError: They are no whole numbers of at least 1, or more than three.
     """
-    sizes = [int(one) for one in words.split(",") if re.fullmatch(r"\s*\d{1,9}\s*", one)]
+    sizes = [int(part) for part in words.split(",") if re.fullmatch(r"\s*\d{1,9}\s*", part)]
     if not words or len(sizes) != len(words.split(",")) or len(sizes) > _AXES or 0 in sizes:
         message = f"{option} {words!r} is no size." if words else f"{option} is not given."
         raise UsageError(message, hint=f"Write for example {option} 256,1,1.")
@@ -315,7 +315,11 @@ class _Runs:
 
     def _written(self, program: Program) -> list[str]:
         """Return the buffers that the kernel may write to; refuse those that are missing."""
-        needed = [one for one in program.parameters if one.kind == "buffer" and not one.condition]
+        needed = [
+            parameter
+            for parameter in program.parameters
+            if parameter.kind == "buffer" and not parameter.condition
+        ]
         missing = [one.name for one in needed if one.name not in self.buffers]
         if missing:
             raise UsageError(

@@ -86,7 +86,7 @@ class Verification:
     @property
     def defects(self) -> tuple[Verdict, ...]:
         """The verdicts that found something."""
-        return tuple(one for one in self.verdicts if one.outcome is Outcome.DEFECT)
+        return tuple(verdict for verdict in self.verdicts if verdict.outcome is Outcome.DEFECT)
 
 
 def passed(question: Question, detail: str = "") -> Verdict:

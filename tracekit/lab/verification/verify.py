@@ -165,7 +165,7 @@ def _judged(
     """Compare what came out of a subject that ran to its end in every order."""
     verdicts = [
         passed(Question.COMPILES, _count(watched.launches, "kernel")),
-        address_spaces([one.source for one in watched.launches]),
+        address_spaces([launch.source for launch in watched.launches]),
         passed(Question.SYNCHRONISATION, _met(watched.launches)),
         passed(Question.BOUNDS, "every access to a buffer was watched"),
         passed(Question.ENDS),
@@ -188,7 +188,7 @@ def _judged(
 def _told(
     subject: Subject, watched: Answer, verdicts: Sequence[Verdict], moved: tuple[Moved, ...]
 ) -> Verification:
-    kernels = tuple(one.source.function for one in watched.launches)
+    kernels = tuple(launch.source.function for launch in watched.launches)
     return Verification(subject.name, subject.parameters, kernels, tuple(verdicts), moved)
 
 
@@ -200,12 +200,14 @@ def address_spaces(sources: Sequence[Source]) -> Verdict:
     except ToolError as error:
         return unknown(question, error.message)
     doubts: list[str] = []
-    for one in dict.fromkeys(sources):
-        found = lint(one.text, one.function, one.template, defines=dict(one.defines))
+    for fromkey in dict.fromkeys(sources):
+        found = lint(
+            fromkey.text, fromkey.function, fromkey.template, defines=dict(fromkey.defines)
+        )
         if found.defects:
-            first, *lines = excerpt(one.text, found.defects)
+            first, *lines = excerpt(fromkey.text, found.defects)
             line, _, rest = first.partition(":")
-            file, own = where(one.origins, int(line)) or (one.file, int(line))
+            file, own = where(fromkey.origins, int(line)) or (fromkey.file, int(line))
             return defect(question, f"{file}:{own}:{rest}", lines)
         doubts += [f"{doubt.message} (line {doubt.line})" for doubt in found.unknown]
     return (
@@ -218,9 +220,9 @@ def address_spaces(sources: Sequence[Source]) -> Verdict:
 def traffic_of(launches: Sequence[Launched]) -> tuple[Moved, ...]:
     """Return the bytes that each launch moved of each buffer, in the order of launches."""
     return tuple(
-        Moved(one.source.function, name, moved.loaded, moved.stored, moved.touched)
-        for one in launches
-        for name, moved in one.statistics.traffic.items()
+        Moved(launch.source.function, name, moved.loaded, moved.stored, moved.touched)
+        for launch in launches
+        for name, moved in launch.statistics.traffic.items()
     )
 
 
@@ -243,13 +245,13 @@ def loaded_as_modelled(moved: Sequence[Moved], model: Mapping[str, int]) -> Verd
 
 
 def _met(launches: Sequence[Launched]) -> str:
-    barriers = sum(one.statistics.barriers for one in launches)
+    barriers = sum(launch.statistics.barriers for launch in launches)
     operations = sum(one.statistics.simd_operations for one in launches)
     return f"{barriers:,} barriers and {operations:,} simd operations, each met by all"
 
 
 def _count(launches: Sequence[Launched], noun: str) -> str:
-    number = len({one.source.function for one in launches})
+    number = len({launch.source.function for launch in launches})
     return f"{number} {noun}{'s' if number != 1 else ''}"
 
 
@@ -265,26 +267,27 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def in_short(one: Verification) -> Iterator[str]:
+def in_short(verification: Verification) -> Iterator[str]:
     """Return a line that counts the answers, then what was not found well, and where."""
     counts = {
-        outcome: sum(verdict.outcome is outcome for verdict in one.verdicts) for outcome in Outcome
+        outcome: sum(verdict.outcome is outcome for verdict in verification.verdicts)
+        for outcome in Outcome
     }
     tally = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
-    yield f"{case(one.name, one.parameters)}: {tally}"
-    for verdict in one.defects:
+    yield f"{case(verification.name, verification.parameters)}: {tally}"
+    for verdict in verification.defects:
         yield from _lines(verdict)
 
 
-def in_full(one: Verification) -> Iterator[str]:
+def in_full(verification: Verification) -> Iterator[str]:
     """Return every answer, the kernels that were launched, and the bytes that they moved."""
-    yield case(one.name, one.parameters)
-    for verdict in one.verdicts:
+    yield case(verification.name, verification.parameters)
+    for verdict in verification.verdicts:
         if verdict.outcome is not Outcome.NOT_CHECKED:
             yield from _lines(verdict)
-    yield from _unasked(one.verdicts)
-    for name in dict.fromkeys(moved.kernel for moved in one.traffic):
-        yield from _table(name, [moved for moved in one.traffic if moved.kernel == name])
+    yield from _unasked(verification.verdicts)
+    for name in dict.fromkeys(moved.kernel for moved in verification.traffic):
+        yield from _table(name, [moved for moved in verification.traffic if moved.kernel == name])
 
 
 def _lines(verdict: Verdict) -> Iterator[str]:
@@ -295,7 +298,7 @@ def _lines(verdict: Verdict) -> Iterator[str]:
 
 def _unasked(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """Return what was not checked, a line for each reason."""
-    unasked = [one for one in verdicts if one.outcome is Outcome.NOT_CHECKED]
+    unasked = [verdict for verdict in verdicts if verdict.outcome is Outcome.NOT_CHECKED]
     for why in dict.fromkeys(one.detail for one in unasked):
         questions = ", ".join(one.question for one in unasked if one.detail == why)
         yield f"  not checked, because {why}: {questions}"

@@ -65,7 +65,7 @@ def counts(pair: Pair) -> bool:
 def value(pair: Pair, metric: str, side: Side) -> float | None:
     """Return the median of a side's turns; None where there is none, or a turn is no number."""
     turns = (pair.candidate if side == "candidate" else pair.reference).get(metric, ())
-    if not turns or not all(math.isfinite(one) for one in turns):
+    if not turns or not all(math.isfinite(turn) for turn in turns):
         return None
     return statistics.median(turns)
 
@@ -179,7 +179,7 @@ class MetricPairs:
         if found is None or least < self.policy.least:
             return None
         ends = (found.middle, found.low, found.high)
-        return Interval(*(plain_change(one, self.gated.scale) for one in ends))
+        return Interval(*(plain_change(end, self.gated.scale) for end in ends))
 
     def known(self) -> Judged:
         """Return what is known of the metric before anything is decided."""

@@ -139,7 +139,7 @@ _COUNTS = {"count", "level", ""}
 
 def is_exact(sides: Sequence[float], unit: str) -> bool:
     """Tell whether all values of both sides are counts: whole numbers, in a unit of counts."""
-    return unit in _COUNTS and bool(sides) and all(float(one).is_integer() for one in sides)
+    return unit in _COUNTS and bool(sides) and all(float(side).is_integer() for side in sides)
 
 
 def decide_exactly(
@@ -166,5 +166,5 @@ def decide_exactly(
     elif any(together):
         return Decision(Ruling.GONE, False)
     changes = [one for each in sittings for one in each]
-    better = all(one - best <= -threshold for one in changes)
+    better = all(change - best <= -threshold for change in changes)
     return Decision(Ruling.BETTER if better else Ruling.SAME)

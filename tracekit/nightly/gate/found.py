@@ -171,7 +171,7 @@ def _plan_of(night: Night, file: Path | None) -> NightPlan | None:
 def _on_disk(plan: NightPlan, name: str) -> Path | None:
     """Return the folder of the night that a name means; of several, the one of the plan."""
     folders = [one.folder for one in nights_in(plan.output)]
-    exact = [one for one in folders if one.name == name]
+    exact = [folder for folder in folders if folder.name == name]
     found = exact or [one for one in folders if one.name.startswith(name)]
     if len(found) > 1:
         found = [one for one in found if _read(one).plan == plan.name] or found
@@ -210,10 +210,12 @@ _MOST_WINDOWS = 5
 def placed(report: GateReport, found: FoundNight) -> GateReport:
     """Return the report of a night with the lines of its plan and the windows of its traces."""
     lines = _lines(found.plan) if found.plan is not None else {}
-    entries = {one.capture: one for one in found.night.entries}
+    entries = {entry.capture: entry for entry in found.night.entries}
     suites = tuple(
-        replace(_with_windows(one, entries.get(one.name), found.folder), line=lines.get(one.name))
-        for one in report.suites
+        replace(
+            _with_windows(suite, entries.get(suite.name), found.folder), line=lines.get(suite.name)
+        )
+        for suite in report.suites
     )
     file = in_repository(found.plan.file) if found.plan is not None else ""
     return replace(report, suites=suites, file=file)
@@ -227,7 +229,7 @@ def in_repository(file: Path) -> str:
     file = file.resolve()
     workspace = os.environ.get("GITHUB_WORKSPACE")
     roots = [Path(workspace).resolve()] if workspace else []
-    roots += [one for one in file.parents if (one / ".git").exists()]
+    roots += [parent for parent in file.parents if (parent / ".git").exists()]
     for root in (*roots, Path.cwd().resolve()):
         if file.is_relative_to(root):
             return file.relative_to(root).as_posix()

@@ -171,7 +171,10 @@ def _measured(case: MetricPairs, known: Judged) -> Judged:
 
 def _settled(case: MetricPairs, measured: Judged, wanted: int) -> Judged:
     """Return it with how it ended."""
-    turned, expected = [case.turned(one) for one in case.sittings], case.turned(case.expected)
+    turned, expected = (
+        [case.turned(sitting) for sitting in case.sittings],
+        case.turned(case.expected),
+    )
     least = case.policy.least
     if case.few and (case.gated.scale != "difference" or not is_exact(case.values, case.unit)):
         few = f"{case.planned} traced in a sitting, and an interval takes {least} pairs"
@@ -194,7 +197,9 @@ def _settled(case: MetricPairs, measured: Judged, wanted: int) -> Judged:
 def _said(case: MetricPairs, measured: Judged, decision: Decision) -> Judged:
     shown = case.shown
     change, interval = case.middle(case.changes), case.interval()
-    parts = [shown.change(case.middle(one)) if one else "nothing" for one in case.sittings]
+    parts = [
+        shown.change(case.middle(sitting)) if sitting else "nothing" for sitting in case.sittings
+    ]
     words = reason(decision.found, shown.whole(change, interval), parts, case.limit, short_of(case))
     return replace(
         measured, outcome=decision.found.outcome, reproduced=decision.reproduced, reason=words

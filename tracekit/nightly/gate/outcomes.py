@@ -35,7 +35,7 @@ def needs_second_sitting(
         for one in judged
         if one.gated
     )
-    return metrics or any(_tripped(one, fail_on) for one in findings)
+    return metrics or any(_tripped(finding, fail_on) for finding in findings)
 
 
 def findings_outcome(
@@ -53,7 +53,7 @@ def findings_outcome(
     """
     if fail_on and not sittings:
         return Outcome.INCONCLUSIVE, f"No trace counts, so {', '.join(fail_on)} could find nothing."
-    ended = [_finding(one, sittings) for one in findings if _tripped(one, fail_on)]
+    ended = [_finding(finding, sittings) for finding in findings if _tripped(finding, fail_on)]
     outcome = worst(found for found, _ in ended)
     return outcome, " ".join(why for found, why in ended if found is outcome)
 
@@ -84,7 +84,7 @@ def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, 
         entries: What became of the captures that were begun; one without an outcome was cut off.
         partial: Whether captures are missing.
     """
-    ended = [one.outcome or Outcome.INCONCLUSIVE for one in entries]
+    ended = [entry.outcome or Outcome.INCONCLUSIVE for entry in entries]
     if partial or not entries:
         ended.append(Outcome.INCONCLUSIVE)
     outcome = worst(ended)
@@ -93,7 +93,7 @@ def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, 
         sentences.append("The night was stopped before all captures were through.")
     elif not entries:
         sentences.append("Nothing was captured.")
-    return outcome, " ".join(one for one in sentences if one)
+    return outcome, " ".join(sentence for sentence in sentences if sentence)
 
 
 def _metrics(judged: Sequence[Judged]) -> Iterator[tuple[Outcome, str]]:
@@ -134,7 +134,7 @@ def _names(entries: Sequence[Entry], outcome: Outcome, *, led: bool) -> str:
 
     With `led` the outcome is named first; that of the night itself stands elsewhere.
     """
-    own = [one for one in entries if (one.outcome or Outcome.INCONCLUSIVE) is outcome]
+    own = [entry for entry in entries if (entry.outcome or Outcome.INCONCLUSIVE) is outcome]
     if outcome is Outcome.OK or not own:
         return ""
     sentences = "; ".join(f"{one.capture} ({one.reason.rstrip('.')})" for one in own)

@@ -120,7 +120,7 @@ def tempered(changes: Sequence[float]) -> list[float]:
     odd = sum(abs(one - centre) > limit for one in changes)
     if limit == 0 or odd > _MOST * len(changes):
         return list(changes)
-    return [min(max(one, centre - limit), centre + limit) for one in changes]
+    return [min(max(change, centre - limit), centre + limit) for change in changes]
 
 
 def _compared(changes: Sequence[float], expected: Sequence[float]) -> list[float]:

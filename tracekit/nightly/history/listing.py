@@ -52,7 +52,7 @@ def course_in(folder: Path) -> NightSummary | None:
 
 def last_course(output: Path, plan: str) -> NightSummary | None:
     """Return the course of the plan's night that began last; None where none can be read."""
-    found = [course_in(one.parent) for one in sorted(output.glob(f"*/{DOCUMENT}"))]
+    found = [course_in(path.parent) for path in sorted(output.glob(f"*/{DOCUMENT}"))]
     own = [one for one in found if one is not None and one.plan == plan]
     known = {one.began: one for one in own if one.began is not None}
     return known[max(known)] if known else None
@@ -216,7 +216,7 @@ def table_of(
     columns = [one for one in (_WHOLE if whole else _SHORT) if not left_out.get(one)]
     if not whole:
         found = [_shortened(row) for row in found]
-    return columns, [[row.get(one, "") for one in columns] for row in found]
+    return columns, [[row.get(column, "") for column in columns] for row in found]
 
 
 def _shortened(row: dict[str, str]) -> dict[str, str]:
@@ -232,16 +232,16 @@ def series_table(series: Series, *, whole: bool) -> tuple[str, Sequence[str], li
     title += f": {series.plan} on {series.machine}, work {series.work[:_DIGITS]}"
     rows: list[Sequence[str]] = []
     columns = _POINTS if whole else tuple(one for one in _POINTS if one not in _LONG)
-    for one in series.points:
+    for point in series.points:
         row = {
-            "began": stamp(one.at),
-            "value": _value(one.value, series.unit),
-            "reference": _value(one.reference, series.unit),
-            "change": _in_words(shown, one),
-            "pairs": str(one.pairs),
-            "outcome": str(one.outcome or one.night_outcome or ""),
-            "commit": short_commit(one.commit, _DIGITS),
-            "reason": one.reason,
+            "began": stamp(point.at),
+            "value": _value(point.value, series.unit),
+            "reference": _value(point.reference, series.unit),
+            "change": _in_words(shown, point),
+            "pairs": str(point.pairs),
+            "outcome": str(point.outcome or point.night_outcome or ""),
+            "commit": short_commit(point.commit, _DIGITS),
+            "reason": point.reason,
         }
         rows.append([row[name] for name in columns])
     return title, columns, rows

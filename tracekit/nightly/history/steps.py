@@ -160,7 +160,7 @@ def steps(
     if not least > 0:
         raise ValueError(f"The least change of a step lies above 0, and is not {least}.")
     places = [place for place, one in enumerate(values) if _usable(one, scale)]
-    known = [float(one) for one in values if one is not None and _usable(one, scale)]
+    known = [float(value) for value in values if value is not None and _usable(value, scale)]
     if len(known) < 2 * SHORTEST:
         return ()
     scaled = np.log(known) if scale == "ratio" else np.asarray(known, float)

@@ -58,7 +58,9 @@ def estimate(plan: NightPlan, measured: Mapping[str, float] | None = None) -> Es
         measured: Seconds that captures took in earlier nights, by name, with one session.
     """
     known = measured or {}
-    captures = tuple(_timed(one, plan.retries, known.get(one.name)) for one in plan.captures)
+    captures = tuple(
+        _timed(capture, plan.retries, known.get(capture.name)) for capture in plan.captures
+    )
     return Estimate(
         captures=captures,
         seconds=sum(one.seconds for one in captures),
@@ -74,7 +76,7 @@ def _timed(capture: Capture, retries: int, measured: float | None) -> Timed:
     pair = sides * START + turns * capture.turn
     planned = capture.pairs * pair + capture.traced * sides * (capture.time_limit + TRACE)
     session = planned if measured is None else measured
-    decides = bool(capture.fail_on) or any(one.gate for one in capture.metrics)
+    decides = bool(capture.fail_on) or any(metric.gate for metric in capture.metrics)
     sessions = 2 if decides else 1
     most = sessions * (session + retries * pair)
     return Timed(capture.name, session, most, learned=measured is not None)
@@ -91,7 +93,7 @@ def _assumptions(plan: NightPlan, captures: tuple[Timed, ...]) -> list[str]:
             "Parity, checks and the setup of a revision come on top: how long they take is not "
             "known before they ran."
         )
-    if any(one.learned for one in captures):
+    if any(capture.learned for capture in captures):
         names = ", ".join(one.capture for one in captures if one.learned)
         sentences.append(f"As long as in earlier nights: {names}.")
     if sum(one.most for one in captures) > plan.budget:
@@ -108,7 +110,7 @@ def remarks(plan: NightPlan) -> tuple[str, ...]:
 
 
 def _of(capture: Capture) -> Iterator[str]:
-    own = [one.metric for one in capture.metrics if one.metric not in METRICS]
+    own = [metric.metric for metric in capture.metrics if metric.metric not in METRICS]
     if own:
         yield (
             f"{', '.join(own)} is no metric of tracekit, so it must be a result that the workload "

@@ -139,7 +139,7 @@ def size() -> Kind:
 def place_in(names: Sequence[str]) -> Kind:
     """The place of a name among several, or the place itself."""
     places = whole(0, len(names) - 1)
-    lower = [one.lower() for one in names]
+    lower = [name.lower() for name in names]
 
     def read(value: Any) -> int:
         if not isinstance(value, str):
@@ -315,11 +315,11 @@ class Keys:
     @property
     def fields(self) -> dict[str, str]:
         """Every field by its key."""
-        return {self.name(one): one for one in (*self.kinds, *self.tables)}
+        return {self.name(kind): kind for kind in (*self.kinds, *self.tables)}
 
 
 def _words_of(noun: type[Any], field: str) -> Kind:
-    return choice(*(one for one in get_args(get_type_hints(noun)[field]) if one))
+    return choice(*(arg for arg in get_args(get_type_hints(noun)[field]) if arg))
 
 
 NIGHT = Keys(

@@ -62,7 +62,7 @@ class Mistakes:
 def dotted(route: Route) -> str:
     """Write a route as TOML would; places in arrays are left out, for the line says which."""
     names = [one for one in route if isinstance(one, str)]
-    return ".".join(one if _BARE.fullmatch(one) else repr(one) for one in names)
+    return ".".join(name if _BARE.fullmatch(name) else repr(name) for name in names)
 
 
 def _told(mistake: Mistake) -> str:

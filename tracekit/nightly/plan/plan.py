@@ -177,7 +177,7 @@ def digested(plan: NightPlan) -> NightPlan:
         "calibration"
     )  # as it was called: digests of earlier nights hold it
     measured = {
-        "captures": [_measured(one, folder) for one in plan.captures],
+        "captures": [_measured(capture, folder) for capture in plan.captures],
         "state": state,
         "retries": plan.retries,
     }

@@ -224,7 +224,9 @@ def read_metrics(
         _check(given, gated, capture, mistakes)
     metrics = followed([gated for _, gated in read_ones], dropped, capture)
     least = least_pairs()
-    if capture.pairs < least and any(one.gate and not from_traces(one.metric) for one in metrics):
+    if capture.pairs < least and any(
+        metric.gate and not from_traces(metric.metric) for metric in metrics
+    ):
         mistakes.add(
             table["pairs"].route if "pairs" in table else route,
             f"must be at least {least} where a metric decides: fewer have no 95 % interval.",

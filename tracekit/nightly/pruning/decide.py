@@ -82,13 +82,13 @@ def bundles(recording: Recording) -> tuple[Path, ...]:
 
 def roots(folders: Iterable[Path]) -> list[Path]:
     """Return the folders by their real paths, without those that lie in another of them."""
-    real = sorted({one.resolve() for one in folders})
+    real = sorted({folder.resolve() for folder in folders})
     return [one for one in real if not any(other in one.parents for other in real)]
 
 
 def runs_below(root: Path, now: datetime) -> Iterator[RunSeen]:
     """Yield the runs in a folder, and in folders in it, in the order of their names."""
-    above = [one for one in root.parents if (one / DOCUMENT).is_file()]
+    above = [parent for parent in root.parents if (parent / DOCUMENT).is_file()]
     nights = {one: _night(one, now) for one in above}
     for name, folders, files in os.walk(root):
         place = Path(name)
@@ -123,16 +123,16 @@ def _run(place: Path, root: Path, night: NightSeen | None, now: datetime) -> Run
 
 
 def _parts(recording: Recording, *, worked_up: bool) -> Iterator[Part]:
-    there = [one for one in bundles(recording) if one.is_dir() and not one.is_symlink()]
+    there = [bundle for bundle in bundles(recording) if bundle.is_dir() and not bundle.is_symlink()]
     if not worked_up:
         there = [one for one in there if one == recording.gputrace]
     if there:
         yield Part("bundle", tuple(there), size(there))
     if worked_up and recording.exports.is_dir() and not recording.exports.is_symlink():
         texts = sorted(
-            one
-            for one in recording.exports.glob("*.xml")
-            if one != recording.toc_file and one.is_file() and not one.is_symlink()
+            path
+            for path in recording.exports.glob("*.xml")
+            if path != recording.toc_file and path.is_file() and not path.is_symlink()
         )
         if texts:
             yield Part("exports", tuple(texts), size(texts))

@@ -33,21 +33,21 @@ from tracekit.tables import PutAway, direct, note_put_away, stored_to_put_away, 
 STAGE = "prune"
 
 
-def remove(one: Removal) -> dict[Path, str]:
+def remove(removal: Removal) -> dict[Path, str]:
     """Remove a part of a run; return why files of it had to stay, by path.
 
     Raises:
         RecordingError: It cannot be removed, or not be noted.
         InputError: What is known of exports that were removed before cannot be read.
     """
-    recording = Recording(one.run.folder)
+    recording = Recording(removal.run.folder)
     try:
-        if one.part.kind == "bundle":
-            return _remove_bundles(recording, one.part)
+        if removal.part.kind == "bundle":
+            return _remove_bundles(recording, removal.part)
         return _remove_exports(recording)
     except OSError as error:
         raise RecordingError(
-            f"{error.filename or one.run.folder} cannot be removed: {error.strerror}.",
+            f"{error.filename or removal.run.folder} cannot be removed: {error.strerror}.",
             hint="What was not removed is as it was; prune again when that is fixed.",
         ) from error
 
@@ -288,19 +288,19 @@ class _Work:
                 return
             self._remove(one)
 
-    def _remove(self, one: Removal) -> None:
-        freed = one.part.size
+    def _remove(self, removal: Removal) -> None:
+        freed = removal.part.size
         if not self._dry:
-            self._progress(f"pruning {one.run.folder.name}")
-            before = size([one.run.folder])
+            self._progress(f"pruning {removal.run.folder.name}")
+            before = size([removal.run.folder])
             try:
-                self.stayed += [Stays(path, why) for path, why in remove(one).items()]
+                self.stayed += [Stays(path, why) for path, why in remove(removal).items()]
             except TracekitError as error:
                 self.failed.append(error.message)
-            freed = before - size([one.run.folder])
+            freed = before - size([removal.run.folder])
         self.total -= freed
         if freed:
-            self.removed.append(Removed(one.run.folder, one.part.kind, freed, one.why))
+            self.removed.append(Removed(removal.run.folder, removal.part.kind, freed, removal.why))
 
 
 def _kept(run: RunSeen, decision: Removals) -> bool:

@@ -57,9 +57,9 @@ def bare_environment(
 
 
 def _path(programs: Iterable[str], path: str) -> str:
-    found = {shutil.which(one, path=path) for one in programs if os.sep not in one}
+    found = {shutil.which(program, path=path) for program in programs if os.sep not in program}
     used = {os.path.dirname(one) for one in found if one}  # noqa: PTH120  as it stands in PATH
-    kept = [one for one in path.split(os.pathsep) if one in used and one.startswith(os.sep)]
+    kept = [part for part in path.split(os.pathsep) if part in used and part.startswith(os.sep)]
     return os.pathsep.join(dict.fromkeys((*kept, *SYSTEM_PATH)))
 
 
@@ -78,8 +78,8 @@ def bound_log(output: Path, largest: int = LARGEST, descriptors: tuple[int, ...]
     with suppress(OSError, TracekitError):
         if log.is_symlink():
             return
-        for one in descriptors:
-            _append(one, log)
+        for descriptor in descriptors:
+            _append(descriptor, log)
         if log.stat().st_size <= largest:
             return
         with log.open("rb") as file, replacing(output / OLD) as old:

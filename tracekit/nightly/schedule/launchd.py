@@ -79,21 +79,21 @@ class Launchd:
 
     def find(self, plan: Path) -> tuple[Installed, ...]:
         """Return the agents of a plan's file."""
-        found = (_read(one) for one in sorted(self.folder.glob(f"{names_of(plan)}.plist")))
+        found = (_read(path) for path in sorted(self.folder.glob(f"{names_of(plan)}.plist")))
         return tuple(one for one in found if one is not None)
 
-    def remove(self, one: Installed) -> tuple[str, ...]:
+    def remove(self, installed: Installed) -> tuple[str, ...]:
         """Unload the agent and remove its file."""
-        self._unload(one.label)
-        if one.file is not None:
-            one.file.unlink(missing_ok=True)
+        self._unload(installed.label)
+        if installed.file is not None:
+            installed.file.unlink(missing_ok=True)
         return ()
 
-    def standing(self, one: Installed) -> Standing:
+    def standing(self, installed: Installed) -> Standing:
         """Ask launchctl."""
         if lacking := self.lacks():
             return Standing(None, words=f"Whether it is loaded is not known: {lacking}.")
-        answer = ask("launchctl", "print", f"{self.domain}/{one.label}")
+        answer = ask("launchctl", "print", f"{self.domain}/{installed.label}")
         if answer.returncode != 0:
             return Standing(loaded=False, words=f"launchctl says: {' '.join(answer.text.split())}")
         found = _EXIT.search(answer.stdout)

@@ -159,10 +159,11 @@ def _one(path: Path, plan: NightPlan, where: str, why: str) -> Generator[None]:
             locks.note(handle, None)
 
 
-def _told(one: Holder | None, where: str) -> ToolError:
-    if one is None:
+def _told(holder: Holder | None, where: str) -> ToolError:
+    if holder is None:
         return ToolError(f"Another night runs {where}.", hint=_WAIT)
     return ToolError(
-        f"Another night runs {where}: {one.what}, since {one.begun}, in process {one.pid}.",
-        hint=f"{_WAIT} `kill -TERM {one.pid}` stops it; what it measured is kept.",
+        f"Another night runs {where}: {holder.what}, since {holder.begun}, in process "
+        f"{holder.pid}.",
+        hint=f"{_WAIT} `kill -TERM {holder.pid}` stops it; what it measured is kept.",
     )

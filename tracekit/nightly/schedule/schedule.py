@@ -196,7 +196,7 @@ def _all() -> tuple[Scheduler, ...]:
 
 
 def _chosen(method: Method) -> tuple[Scheduler, tuple[str, ...]]:
-    schedulers = {one.name: one for one in _all()}
+    schedulers = {scheduler.name: scheduler for scheduler in _all()}
     if method != "auto":
         if lacking := schedulers[method].lacks():
             raise ToolError(
@@ -224,9 +224,9 @@ def _require_quiet(output: Path) -> None:
         )
 
 
-def _since(one: Installed) -> datetime | None:
+def _since(installed: Installed) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(one.since)
+        moment = datetime.fromisoformat(installed.since)
     except ValueError:
         return None
     return moment if moment.tzinfo is not None else None

@@ -80,11 +80,11 @@ class Scheduler(Protocol):
         """Return what is installed for the plan of a file."""
         ...
 
-    def remove(self, one: Installed) -> tuple[str, ...]:
+    def remove(self, installed: Installed) -> tuple[str, ...]:
         """Take a job away, and all of its files; return warnings."""
         ...
 
-    def standing(self, one: Installed) -> Standing:
+    def standing(self, installed: Installed) -> Standing:
         """Ask what becomes of a job."""
         ...
 
@@ -127,16 +127,16 @@ class Cron:
         """Return the lines of the user's crontab that run the plan of a file."""
         if shutil.which("crontab") is None:
             return ()
-        found = (_read(one, digest_of(plan)) for one in ask("crontab", "-l").stdout.splitlines())
+        found = (_read(line, digest_of(plan)) for line in ask("crontab", "-l").stdout.splitlines())
         return tuple(one for one in found if one is not None)
 
-    def remove(self, one: Installed) -> tuple[str, ...]:
+    def remove(self, installed: Installed) -> tuple[str, ...]:
         """Do nothing but say what to do."""
-        return (f"Remove the line that ends in {one.label} with `crontab -e`.",)
+        return (f"Remove the line that ends in {installed.label} with `crontab -e`.",)
 
-    def standing(self, one: Installed) -> Standing:
+    def standing(self, installed: Installed) -> Standing:
         """Say what is known: that the line is there."""
-        del one
+        del installed
         return Standing(loaded=None, words="The crontab has it; whether cron runs is not known.")
 
 

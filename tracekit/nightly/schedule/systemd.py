@@ -68,12 +68,12 @@ class Systemd:
 
     def find(self, plan: Path) -> tuple[Installed, ...]:
         """Return the timers of a plan's file."""
-        found = (_read(one) for one in sorted(self.folder.glob(f"{names_of(plan)}.timer")))
+        found = (_read(path) for path in sorted(self.folder.glob(f"{names_of(plan)}.timer")))
         return tuple(one for one in found if one is not None)
 
-    def remove(self, one: Installed) -> tuple[str, ...]:
+    def remove(self, installed: Installed) -> tuple[str, ...]:
         """Stop the timer, forget when it last ran, and remove both units."""
-        timer = f"{one.label}.timer"
+        timer = f"{installed.label}.timer"
         warnings: list[str] = []
         if shutil.which("systemctl") is None:
             warnings.append("There is no systemctl to stop the timer with; its files are removed.")
@@ -83,15 +83,15 @@ class Systemd:
                 warnings.append(f"systemctl says: {' '.join(answer.text.split())}")
             # Else a timer of the same name would start at once, to make up for the past.
             _systemctl("clean", "--what=state", timer)
-        self._forget(one.label)
+        self._forget(installed.label)
         return tuple(warnings)
 
-    def standing(self, one: Installed) -> Standing:
+    def standing(self, installed: Installed) -> Standing:
         """Ask systemctl."""
         if lacking := self.lacks():
             return Standing(None, words=f"Whether the timer runs is not known: {lacking}.")
-        timer = _properties(f"{one.label}.timer", "ActiveState")
-        ran = _properties(f"{one.label}.service", "ExecMainStatus,ExecMainExitTimestamp")
+        timer = _properties(f"{installed.label}.timer", "ActiveState")
+        ran = _properties(f"{installed.label}.service", "ExecMainStatus,ExecMainExitTimestamp")
         code = ran.get("ExecMainStatus", "") if ran.get("ExecMainExitTimestamp") else ""
         return Standing(
             loaded=timer.get("ActiveState") == "active",

@@ -87,7 +87,7 @@ def grid_of(prepared: Prepared) -> str:
     """Return which grid of parity is checked: quick, full, or empty for none."""
     asked = prepared.capture.parity
     if asked == "auto":
-        works = {one.workload for one in prepared.variants}
+        works = {variant.workload for variant in prepared.variants}
         return "quick" if works & OF_ATTENTION else ""
     return "" if asked == "off" else asked
 

@@ -49,7 +49,7 @@ def arguments_of(prepared: Prepared, variant: CodeVariant, output: Path) -> tupl
     """Return the command line that captures a variant into a folder."""
     capture = prepared.capture
     own = ("--workloads", str(variant.workloads)) if variant.workloads is not None else ()
-    templates = [word for one in capture.templates for word in ("--template", one)]
+    templates = [word for template in capture.templates for word in ("--template", template)]
     return (
         *(str(variant.python), "-P", "-m", "tracekit", "capture"),
         *("--workload", variant.workload, *own, "--recorder", capture.recorder, *templates),

@@ -91,7 +91,7 @@ def overhead(traced: Sequence[Pair], untraced: Sequence[Pair]) -> Overhead:
 
 
 def _step_times(pairs: Sequence[Pair]) -> list[float]:
-    counted = [one.candidate.get(STEP_TIME) for one in pairs if not one.contaminated]
+    counted = [pair.candidate.get(STEP_TIME) for pair in pairs if not pair.contaminated]
     return [statistics.median(values) for values in counted if values]
 
 

@@ -212,17 +212,17 @@ def _folder(path: Path, revision: str) -> Path:
 
 def _with_modules(env: Mapping[str, str], top: Path, folders: tuple[str, ...]) -> dict[str, str]:
     """Let folders of a work tree be searched for modules before all others."""
-    own = [str((top / one).resolve()) for one in folders]
-    rest = [one for one in env.get("PYTHONPATH", "").split(os.pathsep) if one]
+    own = [str((top / folder).resolve()) for folder in folders]
+    rest = [part for part in env.get("PYTHONPATH", "").split(os.pathsep) if part]
     return {**env, "PYTHONPATH": os.pathsep.join(dict.fromkeys([*own, *rest]))}
 
 
 def _without(env: Mapping[str, str], top: Path) -> dict[str, str]:
     """Leave out the folders of modules that lie in a work tree: they are those of another."""
     kept = [
-        one
-        for one in env.get("PYTHONPATH", "").split(os.pathsep)
-        if one and not Path(one).resolve().is_relative_to(top)
+        part
+        for part in env.get("PYTHONPATH", "").split(os.pathsep)
+        if part and not Path(part).resolve().is_relative_to(top)
     ]
     return {**env, "PYTHONPATH": os.pathsep.join(kept)}
 

@@ -78,7 +78,7 @@ class Course:
 
 
 def _known(series: Series) -> bool:
-    return any(one.value is not None for one in series.points)
+    return any(point.value is not None for point in series.points)
 
 
 def courses_of(
@@ -93,7 +93,7 @@ def courses_of(
     so that it is seen to be missing there.
     """
     ordered = sorted(nights, key=lambda one: (moment_of(one.started), one.id))
-    places = {one.id: (one.machine, one.plan) for one in nights}
+    places = {night.id: (night.machine, night.plan) for night in nights}
     keys = _keys(series, ordered)
     newest = {key[:3]: key for key in keys}
     found: list[Course] = []
@@ -153,7 +153,7 @@ def _fared(
 
 def _spoken_for(night: Night, capture: str, work: str) -> bool:
     """Tell whether a night says something of this work, or nothing of the capture at all."""
-    works = [one.work for one in night.entries if one.capture == capture]
+    works = [entry.work for entry in night.entries if entry.capture == capture]
     return work in works or not works
 
 

@@ -28,7 +28,7 @@ def picture_of(series: Series, steps: Sequence[Step], drawing: Drawing) -> Pictu
     about = Picture(title, summary_of(series, steps), COMPACT, drawing.x, ())
     if not series.gated:
         about = replace(about, panels=(_values(series, steps, drawing, labelled=True),))
-    elif any(one.change is not None for one in series.points):
+    elif any(point.change is not None for point in series.points):
         panels = (_changes(series, steps, drawing), _values(series, steps, drawing))
         about = replace(about, size=WIDE, panels=panels)
     else:
@@ -38,7 +38,7 @@ def picture_of(series: Series, steps: Sequence[Step], drawing: Drawing) -> Pictu
 
 def _changes(series: Series, steps: Sequence[Step], drawing: Drawing) -> Panel:
     limits = list(_limits(series, drawing.course))
-    known = [one for one in series.points if one.change is not None]
+    known = [point for point in series.points if point.change is not None]
     reach = [one.change for one in known if one.change is not None]
     reach += [edge for _, _, low, high, _ in limits for edge in (low, high)]
     reach += [edge for one in known for edge in (one.low, one.high) if edge is not None]
@@ -50,7 +50,7 @@ def _changes(series: Series, steps: Sequence[Step], drawing: Drawing) -> Panel:
         title,
         linear("", min(reach), max(reach), lambda one: shift(one, series.scale, series.unit)),
         (
-            points.between([one[:4] for one in limits]),
+            points.between([limit[:4] for limit in limits]),
             points.levels([(b, e, edge) for b, e, *_, edge in limits], "limit", _of_limit(series)),
             points.levels([(drawing.x.low, drawing.x.high, 0.0)] * (min(reach) <= 0), "zero"),
             *_lines(series, steps, drawing.course, lambda one: one.change),
@@ -64,7 +64,7 @@ def _changes(series: Series, steps: Sequence[Step], drawing: Drawing) -> Panel:
 def _values(
     series: Series, steps: Sequence[Step], drawing: Drawing, *, labelled: bool = False
 ) -> Panel:
-    reach = [one.value for one in series.points if one.value is not None]
+    reach = [point.value for point in series.points if point.value is not None]
     against = [one.reference for one in series.points if one.reference is not None]
     if not reach:
         return Panel("No night has a value", linear("", 0, 1, lambda _: ""), ())
@@ -93,7 +93,9 @@ def _upward(series: Series, reach: Sequence[float]) -> tuple[Axis, str]:
     low, high = min(reach), max(reach)
     middle = median(reach)
     room = max(high - low, abs(middle) * _LEAST_SPAN) or 2 * _NEAR_ZERO.get(series.unit, 1.0)
-    spread = [edge for one in series.points for edge in (one.least, one.most) if edge is not None]
+    spread = [
+        edge for point in series.points for edge in (point.least, point.most) if edge is not None
+    ]
     least, most = _BOUNDS.get(series.unit, (0.0, None)) if low >= 0 else (low - room, None)
     low, high = min(low, middle - room / 2), max(high, middle + room / 2)
     low = max(least, low - room / 2, min([low, *spread]))
@@ -101,7 +103,7 @@ def _upward(series: Series, reach: Sequence[float]) -> tuple[Axis, str]:
     high = high if most is None or max(reach) > most else min(high, most)
     make = binary if series.unit == "bytes" and low >= 0 else linear
     axis = make("", low, high, lambda one: quantity(one, series.unit))
-    marked = {axis.words(one): one for one in reversed(axis.marks)}
+    marked = {axis.words(mark): mark for mark in reversed(axis.marks)}
     units = {words.partition(" ")[2] for words in marked if words != "0"}
     axis = replace(axis, marks=tuple(sorted(marked.values())))
     if len(units) != 1:
@@ -148,7 +150,7 @@ def _lines(
 ) -> Iterator[points.Shape]:
     """Yield the line through the medians, and the levels between the change points."""
     yield points.medians(_runs(series, course, pick), "median")
-    cuts = [0, *(one.index for one in steps), len(series.points)]
+    cuts = [0, *(step.index for step in steps), len(series.points)]
     found: list[tuple[float, float, float]] = []
     for begin, end in pairwise(cuts if steps else ()):
         held = series.points[begin:end]
@@ -161,7 +163,7 @@ def _lines(
 def _runs(series: Series, course: Course, pick: Pick) -> list[list[tuple[float, float]]]:
     """Return the points between gaps: a night without a value is a gap, and no line crosses it."""
     places = {days_of(one.at): None for one in course.fared}
-    places |= {days_of(one.at): pick(one) for one in series.points}
+    places |= {days_of(point.at): pick(point) for point in series.points}
     runs: list[list[tuple[float, float]]] = [[]]
     for at in sorted(places):
         value = places[at]
@@ -175,15 +177,15 @@ def _runs(series: Series, course: Course, pick: Pick) -> list[list[tuple[float, 
 def _spread(
     series: Series, ends: Callable[[Point], tuple[float | None, float | None]]
 ) -> Iterator[tuple[float, float, float]]:
-    for one in series.points:
-        low, high = ends(one)
+    for point in series.points:
+        low, high = ends(point)
         if low is not None and high is not None:
-            yield days_of(one.at), low, high
+            yield days_of(point.at), low, high
 
 
 def _dated(series: Series, steps: Sequence[Step]) -> Iterator[tuple[float, str, str]]:
-    for one in steps:
-        at = series.points[one.index].at
+    for step in steps:
+        at = series.points[step.index].at
         moment = moment_of(at)
-        words = f"{moment.day} {moment:%b}: {shift(one.change, series.scale, series.unit)}"
-        yield days_of(at), words, WAYS[direction(one.change, series.better)]
+        words = f"{moment.day} {moment:%b}: {shift(step.change, series.scale, series.unit)}"
+        yield days_of(at), words, WAYS[direction(step.change, series.better)]

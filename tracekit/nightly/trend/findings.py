@@ -59,13 +59,13 @@ def finding_rows(course: Course) -> tuple[FindingRow, ...]:
 def looked(fared: Fared) -> bool:
     """Tell whether a night has traces of the capture, so that a finding could be in them."""
     entry = fared.entry
-    return entry is not None and (bool(entry.findings) or any(one.traced for one in entry.pairs))
+    return entry is not None and (bool(entry.findings) or any(pair.traced for pair in entry.pairs))
 
 
 def found_in(fared: Fared, rule: str) -> TracedFinding | None:
     """Return what a rule found in a night; None where it found nothing."""
     findings = fared.entry.findings if fared.entry else ()
-    return next((one for one in findings if one.rule == rule and one.traces), None)
+    return next((finding for finding in findings if finding.rule == rule and finding.traces), None)
 
 
 def _row(rule: str, fared: Sequence[Fared]) -> FindingRow:
@@ -191,7 +191,7 @@ def _won(course: Course, before: Fared, after: Fared) -> tuple[str, str]:
 
 def _point(series: Series, fared: Fared) -> Point | None:
     night = fared.night.id if fared.night else ""
-    return next((one for one in series.points if one.night == night and one.value), None)
+    return next((point for point in series.points if point.night == night and point.value), None)
 
 
 def _meanwhile(old: Point, new: Point) -> str:

@@ -152,8 +152,13 @@ def _stated(night: Night, entry: Entry) -> Iterator[tuple[str, str]]:
         yield from _side("reference", entry.reference)
 
 
-def _side(side: str, one: Described) -> Iterator[tuple[str, str]]:
-    facts = {"Python": one.python, "MLX": one.mlx, "tracekit": one.tracekit, "commit": one.commit}
+def _side(side: str, described: Described) -> Iterator[tuple[str, str]]:
+    facts = {
+        "Python": described.python,
+        "MLX": described.mlx,
+        "tracekit": described.tracekit,
+        "commit": described.commit,
+    }
     yield from ((f"{side}'s {name}", value) for name, value in facts.items() if value)
 
 

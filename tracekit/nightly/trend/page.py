@@ -213,7 +213,7 @@ def _unredacted(path: str, links: Links, redact: Redact) -> str:
 
 def _title(courses: Sequence[Course]) -> str:
     """Return what the page is of: plan and machine, where there is one of each."""
-    plans = list(dict.fromkeys(one.plan for one in courses))
+    plans = list(dict.fromkeys(course.plan for course in courses))
     machines = list(dict.fromkeys(one.machine for one in courses))
     if not courses:
         return "an empty history"
@@ -232,7 +232,7 @@ def _section(course: Course, stepped: _Stepped, links: Links, redact: Redact) ->
         reference=_described(last.reference) if last and last.reference else "",
         checked=text.sentence(last.parity) if last else "",
         cost=cost_of(last.overhead) if last else "",
-        large=tuple(one for one in figures if one.series.gated),
+        large=tuple(figure for figure in figures if figure.series.gated),
         small=tuple(one for one in figures if not one.series.gated),
         unknown=tuple(heading(one) for one in course.unknown),
         happened=happened,
@@ -252,12 +252,17 @@ def _figures(
     redact: Redact,
 ) -> Iterator[Figure]:
     days = [days_of(one.at) for one in course.fared]
-    days += [days_of(one.at) for series in course.series for one in series.points]
+    days += [days_of(point.at) for series in course.series for point in series.points]
     if not days:
         return
     tags = tuple(
-        Tag(days_of(one.at), one.letter, "accepted" if one.accepted else "changed", one.words)
-        for one in happened
+        Tag(
+            days_of(happening.at),
+            happening.letter,
+            "accepted" if happening.accepted else "changed",
+            happening.words,
+        )
+        for happening in happened
     )
     href = partial(first_report, links=links)
     drawing = Drawing(course, day_axis(days), tags, href)
@@ -277,5 +282,5 @@ def _better(series: Series) -> str:
     return "" if series.better == "neither" else f"{series.better} is better"
 
 
-def _described(one: Described) -> str:
-    return one.words or one.workload
+def _described(described: Described) -> str:
+    return described.words or described.workload

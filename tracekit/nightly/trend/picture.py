@@ -110,7 +110,7 @@ def day_marks(x: Axis, width: float) -> tuple[tuple[float, str], ...]:
     first, last = date_of(x.low), date_of(x.high)
     midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
     days = [midnight + timedelta(days=at) for at in range(int(x.high - x.low) + 3)]
-    days = [one for one in days if first <= one <= last]
+    days = [day for day in days if first <= day <= last]
     for step in _STEPS:
         if len(days) <= most * step:
             chosen = days[::step]
@@ -118,7 +118,7 @@ def day_marks(x: Axis, width: float) -> tuple[tuple[float, str], ...]:
     else:
         months = [one for one in days if one.day == 1]
         apart = next((one for one in _MONTHS if len(months) <= most * one), _MONTHS[-1])
-        chosen = [one for one in months if (one.year * 12 + one.month - 1) % apart == 0]
+        chosen = [month for month in months if (month.year * 12 + month.month - 1) % apart == 0]
     years: set[int] = set()
     marks: list[tuple[float, str]] = []
     for one in chosen:

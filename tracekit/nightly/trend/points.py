@@ -60,9 +60,9 @@ def medians(runs: Sequence[Sequence[tuple[float, float]]], name: str) -> Shape:
 
     def draw(plane: Plane) -> Iterator[ET.Element]:
         paths = [
-            "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in map(plane.at, one))
-            for one in runs
-            if len(one) > 1
+            "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in map(plane.at, run))
+            for run in runs
+            if len(run) > 1
         ]
         if paths:
             yield ET.Element("path", {"class": name, "d": "".join(paths)})
@@ -142,9 +142,9 @@ def nights(marks: Sequence[Mark], radius: float = _RADIUS) -> Shape:
     """Draw a mark for each night, with its words, and a link where it leads anywhere."""
 
     def draw(plane: Plane) -> Iterator[ET.Element]:
-        for one in marks:
-            x, y = plane.at((one.at, one.value))
-            yield _linked(one, _mark(one.state, x, y, radius))
+        for mark in marks:
+            x, y = plane.at((mark.at, mark.value))
+            yield _linked(mark, _mark(mark.state, x, y, radius))
 
     return draw
 
@@ -193,7 +193,7 @@ class Drawing:
 
 def summary_of(series: Series, steps: Sequence[Step]) -> str:
     """Return what can be seen of a series, in a sentence or two."""
-    known = [one for one in series.points if one.value is not None]
+    known = [point for point in series.points if point.value is not None]
     if not known:
         return f"{several(len(series.points), 'night')}, none with a value."
     values = [one.value for one in known if one.value is not None]
@@ -203,7 +203,7 @@ def summary_of(series: Series, steps: Sequence[Step]) -> str:
         f"{_range(min(values), max(values), series.unit)}; "
         f"the last, of {day(last.at)}, {quantity(last.value, series.unit)}{_against(series, last)}."
     )
-    changed = (f"Changed on {words}." for words in (step_words(series, one) for one in steps))
+    changed = (f"Changed on {words}." for words in (step_words(series, step) for step in steps))
     return " ".join((parts, *changed))
 
 
@@ -270,7 +270,7 @@ def marks_of(series: Series, drawing: Drawing, pick: Pick) -> Iterator[Mark]:
 
 def lane_of(series: Series, drawing: Drawing) -> list[Mark]:
     """Return the marks of nights that are not seen above, or not as what they are."""
-    seen = {days_of(one.at) for one in series.points if one.value is not None}
+    seen = {days_of(point.at) for point in series.points if point.value is not None}
     quiet = {State.OK, State.REGRESSION}
     found: list[Mark] = []
     for one in drawing.course.fared:

@@ -86,18 +86,17 @@ def stand_of(course: Course, now: str) -> Stand:
     return Stand(course, sign, tone, str(last.state), when, last.reason, deciding, lately)
 
 
-def _deciding(one: Judged) -> str:
-    if one.change is None:
-        value = quantity(one.candidate, one.unit)
-        return f"{heading(one.metric)} {value}, not compared"
-    return (
-        f"{heading(one.metric)} {change_words(one.change, one.low, one.high, one.scale, one.unit)}"
-    )
+def _deciding(judged: Judged) -> str:
+    if judged.change is None:
+        value = quantity(judged.candidate, judged.unit)
+        return f"{heading(judged.metric)} {value}, not compared"
+    change = change_words(judged.change, judged.low, judged.high, judged.scale, judged.unit)
+    return f"{heading(judged.metric)} {change}"
 
 
 def turns_of(found: Sequence[tuple[Course, Series, Sequence[Step]]]) -> tuple[Turn, ...]:
     """Return the change points of all series, the latest first, those that decide before others."""
-    turns = [_turn(course, series, one) for course, series, steps in found for one in steps]
+    turns = [_turn(course, series, step) for course, series, steps in found for step in steps]
     turns.sort(key=lambda one: not one.series.gated)
     return tuple(sorted(turns, key=lambda one: moment_of(one.at), reverse=True))
 
@@ -128,9 +127,14 @@ def lost_of(nights: Sequence[Night], missed: Sequence[Missed]) -> tuple[Lost, ..
     ]
     for night in nights:
         own = [
-            Lost(night.started, f"{night.plan}: {one.capture}", state_of(one.outcome), one.reason)
-            for one in night.entries
-            if one.outcome in {Outcome.FAILED, Outcome.INCONCLUSIVE, None}
+            Lost(
+                night.started,
+                f"{night.plan}: {entry.capture}",
+                state_of(entry.outcome),
+                entry.reason,
+            )
+            for entry in night.entries
+            if entry.outcome in {Outcome.FAILED, Outcome.INCONCLUSIVE, None}
         ]
         if night.partial or not (own or night.entries):
             state = state_of(night.outcome) if not night.entries else State.NOT_RUN
@@ -142,7 +146,7 @@ def lost_of(nights: Sequence[Night], missed: Sequence[Missed]) -> tuple[Lost, ..
 
 def tally_of(nights: Sequence[Night], missed: Sequence[Missed]) -> tuple[tuple[str, str], ...]:
     """Return how many nights ended how, in words and numbers."""
-    ended = Counter(state_of(one.outcome) for one in nights)
+    ended = Counter(state_of(night.outcome) for night in nights)
     ended[State.MISSED] = len(missed)
     tally = [(several(len(nights), "night"), "plain")]
     tally += [
@@ -157,7 +161,7 @@ def stale_of(nights: Sequence[Night], missed: Sequence[Missed], now: str) -> str
     """Return that no night has run lately, in a sentence; empty where the last one is fresh."""
     if not nights:
         return ""
-    last = max((one.started for one in nights), key=moment_of)
+    last = max((night.started for night in nights), key=moment_of)
     since = sum(moment_of(one.due) > moment_of(last) for one in missed)
     if not since and moment_of(now) - moment_of(last) < _FRESH:
         return ""
@@ -170,7 +174,7 @@ _TALLIED = {State.REGRESSION: "with a regression", State.UNFINISHED: "not ended"
 
 def verdict_of(stands: Sequence[Stand], now: str) -> tuple[str, str, str]:
     """Return the tone, the sign and the sentence that the page begins with."""
-    lasts = [(one.course, one.course.last) for one in stands if one.course.current]
+    lasts = [(stand.course, stand.course.last) for stand in stands if stand.course.current]
     current = [(course, last) for course, last in lasts if last is not None]
     if not current:
         return "unclear", "? Nothing yet", "No capture has been measured in any night."

@@ -278,15 +278,15 @@ def largest_dense_error(problem: DenseProblem, out: mx.array, *, sequences: Iter
     """
     rows = np.unique(np.linspace(0, problem.queries - 1, _CHECKED_QUERIES).astype(int))
     worst = 0.0
-    for one in sequences:
+    for sequence in sequences:
         expected = dense_reference(
-            as_float64(problem.q[one])[:, rows],
-            as_float64(problem.keys[one]),
-            as_float64(problem.values[one]),
-            problem.seen(one)[rows],
+            as_float64(problem.q[sequence])[:, rows],
+            as_float64(problem.keys[sequence]),
+            as_float64(problem.values[sequence]),
+            problem.seen(sequence)[rows],
             scale=problem.scale,
         )
-        worst = max(worst, relative_error(as_float64(out[one])[None, :, rows], expected[None]))
+        worst = max(worst, relative_error(as_float64(out[sequence])[None, :, rows], expected[None]))
     return worst
 
 

@@ -414,14 +414,14 @@ class Engine:
                 self._tick.gauges.append(Gauge(name, float(value), now, unit))
 
 
-def _told(one: RunningSequence, state: Any, reason: str = "") -> Request:
+def _told(sequence: RunningSequence, state: Any, reason: str = "") -> Request:
     return Request(
-        number=one.job.number,
-        scheduled=one.scheduled,
-        prompt_tokens=one.job.prompt_tokens,
-        output_tokens=one.job.output_tokens,
-        admitted=one.admitted,
-        tokens=tuple(one.tokens),
+        number=sequence.job.number,
+        scheduled=sequence.scheduled,
+        prompt_tokens=sequence.job.prompt_tokens,
+        output_tokens=sequence.job.output_tokens,
+        admitted=sequence.admitted,
+        tokens=tuple(sequence.tokens),
         state=state,
         reason=reason,
     )

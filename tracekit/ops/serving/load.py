@@ -123,10 +123,10 @@ class Rate:
             raise UsageError(f"--rate must be more than 0 requests/s; it is {self.level:g}.")
         if not 0 <= self.ramp < float("inf"):
             raise UsageError(f"--ramp must be at least 0 s; it is {self.ramp:g}.")
-        for one in self.spikes:
-            if not (one.at >= 0 and one.length > 0 and one.rate > 0):
+        for spike in self.spikes:
+            if not (spike.at >= 0 and spike.length > 0 and spike.rate > 0):
                 raise UsageError(
-                    f"A spike of {one.rate:g} requests/s at {one.at:g} s cannot be made.",
+                    f"A spike of {spike.rate:g} requests/s at {spike.at:g} s cannot be made.",
                     hint="--spike-at must be at least 0, --spike-rate and --spike-length above 0.",
                 )
         ordered = sorted(self.spikes, key=lambda one: one.at)
@@ -151,7 +151,7 @@ class Rate:
     @cached_property
     def _pieces(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Where linear pieces start, their rate there, its slope, and the requests before."""
-        bounds = {0.0, self._climb, *(at for one in self.spikes for at in (one.at, one.end))}
+        bounds = {0.0, self._climb, *(at for spike in self.spikes for at in (spike.at, spike.end))}
         starts = np.array(sorted(bounds))
         pieces = [self._piece(float(at)) for at in starts]
         rates, slopes = (np.array(column) for column in zip(*pieces, strict=True))
@@ -160,9 +160,9 @@ class Rate:
         return starts, rates, slopes, np.concatenate(([0.0], np.cumsum(within)))
 
     def _piece(self, start: float) -> tuple[float, float]:
-        for one in self.spikes:
-            if one.at <= start < one.end:
-                return one.rate, 0.0
+        for spike in self.spikes:
+            if spike.at <= start < spike.end:
+                return spike.rate, 0.0
         if start < self._climb:
             return self.level * start / self._climb, self.level / self._climb
         return self.level, 0.0

@@ -268,14 +268,14 @@ def verify(model: Model) -> float:
         ToolError: It is larger than the type allows.
     """
     worst = 0.0
-    for one in _samples(model):
-        out = _prefilled(model, one)
-        worst = max(worst, _error(model, one.job, one.job.prompt_tokens, out))
-        for at in range(one.job.output_tokens - 1):
-            one.tokens.append(at)
-            model.write_tokens([one])
-            decoded = model.attend_tokens([one])[one.slot]
-            worst = max(worst, _error(model, one.job, one.context, decoded))
+    for sample in _samples(model):
+        out = _prefilled(model, sample)
+        worst = max(worst, _error(model, sample.job, sample.job.prompt_tokens, out))
+        for at in range(sample.job.output_tokens - 1):
+            sample.tokens.append(at)
+            model.write_tokens([sample])
+            decoded = model.attend_tokens([sample])[sample.slot]
+            worst = max(worst, _error(model, sample.job, sample.context, decoded))
     return accepted(worst, model.shape.dtype, "Attention")
 
 
@@ -294,13 +294,13 @@ def _samples(model: Model) -> Iterator[RunningSequence]:
 ROWS_APART = 331  # contents of the samples that differ
 
 
-def _prefilled(model: Model, one: RunningSequence) -> mx.array:
+def _prefilled(model: Model, sequence: RunningSequence) -> mx.array:
     """Prefill a prompt; return what its last token attended to."""
-    prompt, size = one.job.prompt_tokens, model.shape.chunk
+    prompt, size = sequence.job.prompt_tokens, model.shape.chunk
     out, count = model.queries, 0
     for first in range(0, prompt, size):
         count = min(size, prompt - first)
-        chunk = Chunk(one, first, count)
+        chunk = Chunk(sequence, first, count)
         model.write_prompt(chunk)
         out = model.attend_prompt(chunk)
     return out[0, :, count - 1]

@@ -153,7 +153,9 @@ def clean_up(state: State, folder: Path) -> None:
     head = f"{_GONE}{while_doing}"
     _note(folder, f"{head}; what it had started is being stopped")
     drain = _Drain(handle for handles in state.handles.values() for handle in handles)
-    descendants = {one for watched in state.watched.values() for one in _descendants(watched)}
+    descendants = {
+        descendant for watched in state.watched.values() for descendant in _descendants(watched)
+    }
     ends = [_stop(watched, state.timeout, drain) for watched in state.watched.values()]
     worker = fold(Path(state.journal)) if state.journal else WorkloadReport()
     end_leftovers((*descendants, *reported(worker.pid, worker.start)))

@@ -119,18 +119,19 @@ def refuse_rivals(found: Iterable[Rival]) -> tuple[str, ...]:
         ToolError: Another `xctrace record` runs.
     """
     warnings: list[str] = []
-    for one in found:
-        if one.name == "xctrace" and one.arguments is not None:
-            if "record" in one.arguments[1:]:
-                whose = f" under {one.user}" if one.user else ""
+    for rival in found:
+        if rival.name == "xctrace" and rival.arguments is not None:
+            if "record" in rival.arguments[1:]:
+                whose = f" under {rival.user}" if rival.user else ""
                 raise ToolError(
-                    f"Another recorder runs{whose}: {one.words}.",
+                    f"Another recorder runs{whose}: {rival.words}.",
                     hint="Only one recorder can run at a time. Wait for it; "
-                    f"`kill -INT {one.pid}` makes it stop and save.",
+                    f"`kill -INT {rival.pid}` makes it stop and save.",
                 )
             continue
         warnings.append(
-            f"{one.words}; if it records too, only one of the two recordings has performance data."
+            f"{rival.words}; if it records too, only one of the two recordings has performance "
+            "data."
         )
     return tuple(warnings)
 
@@ -189,17 +190,18 @@ def _file(where: Path) -> Path:
     return where / f"recording-on-{machine}.lock"
 
 
-def _held(one: Holder | None) -> ToolError:
-    if one is None:
+def _held(holder: Holder | None) -> ToolError:
+    if holder is None:
         return ToolError("Another recording runs on this machine.", hint=_WAIT)
-    if one.lives:
+    if holder.lives:
         return ToolError(
-            f"Another recording runs: process {one.pid}, since {one.begun}, into {one.what}.",
-            hint=f"{_WAIT} `kill -INT {one.pid}` makes it stop and save.",
+            f"Another recording runs: process {holder.pid}, since {holder.begun}, into "
+            f"{holder.what}.",
+            hint=f"{_WAIT} `kill -INT {holder.pid}` makes it stop and save.",
         )
     return ToolError(
-        f"The recording into {one.what}, begun at {one.begun}, is still being stopped and saved; "
-        f"its tracekit, process {one.pid}, was ended.",
+        f"The recording into {holder.what}, begun at {holder.begun}, is still being stopped and "
+        f"saved; its tracekit, process {holder.pid}, was ended.",
         hint=f"{_WAIT} This can take minutes.",
     )
 

@@ -51,7 +51,7 @@ def opened(path: Path, run: Run = run) -> bool | None:
 
 def remember(ledger: Path, paths: Iterable[Path]) -> None:
     """Note that a recording of ours made these files, so that they may be removed later."""
-    new = {one for path in paths for one in _identify(path)}
+    new = {file for path in paths for file in _identify(path)}
     if not new:
         return
     known = {*_known(ledger), *new}
@@ -65,7 +65,7 @@ def sweep(ledger: Path, age: float, is_open: Open = opened) -> tuple[Path, ...]:
     of Instruments hold theirs for most of a minute after a recording was saved.
     """
     known = _known(ledger)
-    left = [one for one in known if not _removed(one, age, is_open)]
+    left = [file for file in known if not _removed(file, age, is_open)]
     if left != known:
         save(ledger, left)
     return tuple(Path(one.path) for one in left)
@@ -81,11 +81,11 @@ def staging_warning(left: frozenset[Path]) -> tuple[str, ...]:
     return (f"{said}: {names}. A later recording or export removes them.",)
 
 
-def _removed(one: StagingFile, age: float, is_open: Open) -> bool:
-    path = Path(one.path)
+def _removed(file: StagingFile, age: float, is_open: Open) -> bool:
+    path = Path(file.path)
     try:
         state = path.lstat()
-        if state.st_ino != one.inode:
+        if state.st_ino != file.inode:
             return True
         if time.time() - state.st_mtime < age or is_open(path) is not False:
             return False

@@ -109,7 +109,7 @@ def context(result: Result, tables: Tables) -> Context:
         "recorder": provenance.recorder,
         "capabilities": provenance.capabilities,
         "gates": found,
-        "filled": [one for one in found if one.rows and not one.empty],
+        "filled": [gate for gate in found if gate.rows and not gate.empty],
         "foreign": [one for one in found if one.empty and one.rows],
         "empty": [one for one in found if one.rows == 0],
         "missing": [one for one in found if one.rows is None],
@@ -151,8 +151,8 @@ def _named_set(settings: Rows) -> str:
     if settings.absence:
         return "not known, because no table of contents of the recording names it"
     lines = settings.frame["setting"].dropna().astype(str)
-    sets = [one.removeprefix(_SET) for one in lines if one.startswith(_SET)]
-    named = [one for one in dict.fromkeys(sets) if one and one != _NO_SET]
+    sets = [line.removeprefix(_SET) for line in lines if line.startswith(_SET)]
+    named = [fromkey for fromkey in dict.fromkeys(sets) if fromkey and fromkey != _NO_SET]
     return ", ".join(named) or "none is switched on"
 
 

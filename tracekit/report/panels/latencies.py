@@ -67,8 +67,8 @@ def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
 def _together(unknown: list[Latency]) -> list[tuple[str, str]]:
     """Return what is missing for one and the same reason in one line, and the reason."""
     names: dict[str, list[str]] = {}
-    for one in unknown:
-        names.setdefault(one.absence, []).append(f"{one.name} ({one.meant})")
+    for latency in unknown:
+        names.setdefault(latency.absence, []).append(f"{latency.name} ({latency.meant})")
     return [(", ".join(those), reason) for reason, those in names.items()]
 
 
@@ -123,8 +123,10 @@ def _steady(found: Rows, tables: Tables) -> pd.DataFrame:
     return found.frame[inside.fillna(value=False).astype(bool)]
 
 
-def _chart(one: Latency) -> Chart:
-    return distribution(one.name, one.values, "steps" if one.name.startswith("Step") else "device")
+def _chart(latency: Latency) -> Chart:
+    return distribution(
+        latency.name, latency.values, "steps" if latency.name.startswith("Step") else "device"
+    )
 
 
 latencies = Panel(

@@ -55,7 +55,7 @@ def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  
     sorts = [_sort(str(what), own, phases) for what, own in notes.groupby("what", sort=False)]
     return {
         "phases": phases,
-        "sorts": [one for one in sorts if any(level is not None for level in one.levels)],
+        "sorts": [sort for sort in sorts if any(level is not None for level in sort.levels)],
         "reasons": _reasons(notes),
         "source": of_table(tables, "memory_profile"),
         "absence": found.absence,
@@ -81,9 +81,9 @@ def _levels(tables: Tables) -> Iterator[Level]:
 def _chart(lines: list[Level], tables: Tables) -> Chart:
     begins = phase_begins(tables)
     summary = ", ".join(
-        f"{one.name} from {size(one.heights[0])} to {size(one.heights[-1])}, at most "
-        f"{size(max(one.heights))}"
-        for one in lines
+        f"{line.name} from {size(line.heights[0])} to {size(line.heights[-1])}, at most "
+        f"{size(max(line.heights))}"
+        for line in lines
     )
     return levels(
         "Memory over the run", sentence(summary), lines, size, begins=begins, upward=binary
@@ -104,7 +104,7 @@ def _sort(what: str, notes: pd.DataFrame, phases: list[str]) -> Sort:
 def _growth(known: Mapping[str, int], phases: list[str]) -> int | None:
     if _STEADY not in known:
         return None
-    before = [one for one in phases[: phases.index(_STEADY)] if one in known]
+    before = [phase for phase in phases[: phases.index(_STEADY)] if phase in known]
     return known[_STEADY] - known[before[-1]] if before else None
 
 

@@ -23,7 +23,10 @@ class Row:
 
 def context(result: Result, tables: Tables) -> Context:
     """Put each metric into words, then what the workload measured; the unknown come last."""
-    made = [_row(one, of_metric(tables, one.name), meaning(one.name)) for one in result.metrics]
+    made = [
+        _row(metric, of_metric(tables, metric.name), meaning(metric.name))
+        for metric in result.metrics
+    ]
     made += [_row(one, REPORTED, "") for one in result.results]
     return {
         "known": [row for row in made if row.known],
@@ -41,13 +44,15 @@ def _together(unknown: list[Row]) -> list[Row]:
     return list(by_reason.values())
 
 
-def _row(one: Measurement, source: str, meant: str) -> Row:
-    known = one.value is not None
+def _row(measurement: Measurement, source: str, meant: str) -> Row:
+    known = measurement.value is not None
     return Row(
-        names=(one.name,),
-        value=quantity(one.value, one.unit) if known else unavailable(one.reason),
+        names=(measurement.name,),
+        value=quantity(measurement.value, measurement.unit)
+        if known
+        else unavailable(measurement.reason),
         known=known,
-        direction=_DIRECTIONS.get(one.better, ""),
+        direction=_DIRECTIONS.get(measurement.better, ""),
         source=source if known else "",
         meaning=meant,
     )

@@ -89,7 +89,7 @@ def context(result: Result, tables: Tables) -> Context | None:
     requests, tokens = found.frame, rows(tables, "request_tokens").frame
     steps, gauges = rows(tables, "steps").frame, rows(tables, "gauges").frame
     did = rows(tables, "spans").frame
-    known = {one.name: one for one in (*result.metrics, *result.results)}
+    known = {metric.name: metric for metric in (*result.metrics, *result.results)}
     rates = [known[name] for name in _RATES if name in known]
     states = requests["state"].value_counts()
     shown, absence = _parts(steps, gauges)
@@ -98,9 +98,9 @@ def context(result: Result, tables: Tables) -> Context | None:
         "states": [(name, int(states.get(name, 0))) for name in _STATES if states.get(name, 0)],
         "reasons": _reasons(requests),
         "statistics": list(STATISTICS),
-        "latencies": [_latency(one, requests, tokens) for one in LATENCIES],
+        "latencies": [_latency(latency, requests, tokens) for latency in LATENCIES],
         "rates": [
-            (one.name, quantity(one.value, one.unit)) for one in rates if one.value is not None
+            (rate.name, quantity(rate.value, rate.unit)) for rate in rates if rate.value is not None
         ],
         "lateness": [
             (name, quantity(one.value, one.unit))
@@ -122,13 +122,13 @@ def _reasons(requests: pd.DataFrame) -> list[tuple[str, int]]:
     return [(str(reason), int(number)) for reason, number in reasons.items() if reason]
 
 
-def _latency(one: Latency, requests: pd.DataFrame, tokens: pd.DataFrame) -> LatencyRow:
+def _latency(latency: Latency, requests: pd.DataFrame, tokens: pd.DataFrame) -> LatencyRow:
     try:
-        values = one.values(requests, tokens)
+        values = latency.values(requests, tokens)
     except Unavailable:
-        return LatencyRow(one.name, _NAMES[one.name], 0, ())
+        return LatencyRow(latency.name, _NAMES[latency.name], 0, ())
     made = tuple(duration(number(values)) for _, number in STATISTICS.values())
-    return LatencyRow(one.name, _NAMES[one.name], values.size, made)
+    return LatencyRow(latency.name, _NAMES[latency.name], values.size, made)
 
 
 def _parts(steps: pd.DataFrame, gauges: pd.DataFrame) -> tuple[list[PartRow], str]:
@@ -139,10 +139,10 @@ def _parts(steps: pd.DataFrame, gauges: pd.DataFrame) -> tuple[list[PartRow], st
     return [_part(name, one) for name, one in found.items()], ""
 
 
-def _part(name: str, one: Part) -> PartRow:
-    rate = "no tick" if one.rate is None else quantity(one.rate, "tokens/s")
-    length = duration(one.window.length)
-    return PartRow(name, length, count(one.ticks), count(one.tokens), rate)
+def _part(name: str, part: Part) -> PartRow:
+    rate = "no tick" if part.rate is None else quantity(part.rate, "tokens/s")
+    length = duration(part.window.length)
+    return PartRow(name, length, count(part.ticks), count(part.tokens), rate)
 
 
 def _charts(steps: pd.DataFrame, gauges: pd.DataFrame) -> list[Chart]:

@@ -104,9 +104,9 @@ def _point(
 def _chart(points: list[Point], chip: Chip) -> Chart | None:
     bandwidth = chip.bandwidth.value
     placed = [
-        Placed(one.name, one.intensity, one.flops / (one.time / _SECOND))
-        for one in points
-        if one.flops and one.intensity
+        Placed(point.name, point.intensity, point.flops / (point.time / _SECOND))
+        for point in points
+        if point.flops and point.intensity
     ]
     if not placed or bandwidth is None:
         return None
@@ -115,10 +115,10 @@ def _chart(points: list[Point], chip: Chip) -> Chart | None:
     return roof("Steps under the roof of the chip", summary, placed, bandwidth, rate)
 
 
-def _words(one: Point) -> str:
-    if one.reached.cached:
-        return f"{one.name} is faster than memory could deliver its bytes"
-    return f"{one.name} reaches {percent(one.reached.share)} of the bandwidth"
+def _words(point: Point) -> str:
+    if point.reached.cached:
+        return f"{point.name} is faster than memory could deliver its bytes"
+    return f"{point.name} reaches {percent(point.reached.share)} of the bandwidth"
 
 
 roofline = Panel("roofline", "Roofline", context, reads=("step_models", "steps"))

@@ -38,7 +38,7 @@ def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  
     steady = marked_window(tables)
     run = Window(int(read["time"].min()), int(read["time"].max()))
     levels = [_level(name, own, run, steady) for name, own in _by_name(read)]
-    drawn = [one for one in levels if one.name.startswith(_DRAWN)]
+    drawn = [level for level in levels if level.name.startswith(_DRAWN)]
     return {
         "sources": ", ".join(sorted({str(one) for one in read["source"]})),
         "steady": steady is not None,

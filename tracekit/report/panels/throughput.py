@@ -117,7 +117,7 @@ def _rate(steps: pd.DataFrame, tables: Tables, spiked: list[Spike]) -> Iterator[
         level,
         lambda value: quantity(value, "").strip(),
         begins=phase_begins(tables),
-        marked=[float(one.start) for one in spiked],
+        marked=[float(spike.start) for spike in spiked],
     )
 
 
@@ -134,7 +134,7 @@ def _device(own: pd.DataFrame, tables: Tables) -> Iterator[Chart]:
     if own.empty:
         return
     phases = phase_begins(tables)
-    until = min((one.at for one in phases if one.name == OVERHEAD), default=math.inf)
+    until = min((phase.at for phase in phases if phase.name == OVERHEAD), default=math.inf)
     starts, ends = spans(own[(own["start"] < until).to_numpy()])
     if not starts.size:
         return
@@ -191,7 +191,7 @@ def _spikes(tables: Tables) -> list[Spike]:
         found = beats(steps.frame, served, rows(tables, "spans").frame)
     except Unavailable:
         return []
-    return [one for each in found for one in _of_beats(each, asked)]
+    return [beat for each in found for beat in _of_beats(each, asked)]
 
 
 def _of_beats(one: Beats, asked: dict[str, float]) -> Iterator[Spike]:

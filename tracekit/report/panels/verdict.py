@@ -47,7 +47,7 @@ def headlines(result: Result, tables: Tables) -> list[Headline]:
     A comparison has its speed-up first, known or not, and then what a step of each takes; a
     server has its latencies, a program the tokens/s that it printed.
     """
-    by_name = {one.name: one for one in (*result.metrics, *result.results)}
+    by_name = {metric.name: metric for metric in (*result.metrics, *result.results)}
     names = dict.fromkeys((*_subject(result, by_name), *_usual(result, by_name)))
     return [_headline(by_name[name], result, tables) for name in list(names)[:MOST_NUMBERS]]
 
@@ -68,26 +68,28 @@ def _usual(result: Result, by_name: dict[str, Measurement]) -> Iterator[str]:
     """Yield what is known in the order in which it matters; all names where nothing is."""
     less_telling = _OF_THE_SPAN if _is_known(by_name.get("idle_ratio")) else set[str]()
     order = [name for name in _FIRST if name in by_name and name not in less_telling]
-    order += [one.name for one in result.metrics if one.name not in _FIRST]
+    order += [metric.name for metric in result.metrics if metric.name not in _FIRST]
     yield from [name for name in order if _is_known(by_name[name])] or order
 
 
-def _is_known(one: Measurement | None) -> bool:
-    return one is not None and one.value is not None
+def _is_known(measurement: Measurement | None) -> bool:
+    return measurement is not None and measurement.value is not None
 
 
-def _headline(one: Measurement, result: Result, tables: Tables) -> Headline:
-    if one.value is None:
-        return Headline(one.name, "not available", unavailable(one.reason), known=False)
-    source = REPORTED if one in result.results else of_metric(tables, one.name)
-    value = quantity(one.value, one.unit)
-    return Headline(one.name, value, source, known=True, note=_note(one, result))
+def _headline(measurement: Measurement, result: Result, tables: Tables) -> Headline:
+    if measurement.value is None:
+        return Headline(
+            measurement.name, "not available", unavailable(measurement.reason), known=False
+        )
+    source = REPORTED if measurement in result.results else of_metric(tables, measurement.name)
+    value = quantity(measurement.value, measurement.unit)
+    return Headline(measurement.name, value, source, known=True, note=_note(measurement, result))
 
 
-def _note(one: Measurement, result: Result) -> str:
-    if one.name == "speedup":
+def _note(measurement: Measurement, result: Result) -> str:
+    if measurement.name == "speedup":
         return _sureness({each.name: each for each in result.results})
-    worst = result.metric(_WORST.get(one.name, ""))
+    worst = result.metric(_WORST.get(measurement.name, ""))
     if worst is None or worst.value is None:
         return ""
     return f"99th percentile {quantity(worst.value, worst.unit)}"

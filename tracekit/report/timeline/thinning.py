@@ -32,7 +32,7 @@ def thinned(timeline: Timeline, most: int = MOST, kept: int = KEPT, parts: int =
     """
     if timeline.count <= most:
         return timeline
-    large = [one for one in timeline.tracks if one.starts.size > min(_SMALL, kept)]
+    large = [track for track in timeline.tracks if track.starts.size > min(_SMALL, kept)]
     starts = np.sort(np.concatenate([one.starts for one in large]))
     detailed = _detailed(starts, timeline, kept)
     width = max(1, -(-(timeline.end - timeline.begin) // parts))
@@ -103,7 +103,7 @@ def _merged(track: Track, detailed: list[_Span], begin: int, width: int) -> Trac
         texts=(*track.texts, MERGED),
         lanes=tuple(int(one) for one in np.bincount(lanes[firsts])),
         note="; ".join(filter(None, (track.note, said))),
-        details=tuple(_of_one(one, firsts, several) for one in track.details),
+        details=tuple(_of_one(detail, firsts, several) for detail in track.details),
     )
 
 

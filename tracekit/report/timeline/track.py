@@ -211,12 +211,12 @@ def _with_merged(whole: Track, starts: Times, ends: Times) -> Track:
         note="; ".join(part for part in (whole.note, note) if part),
         details=tuple(
             Detail(
-                one.name,
-                one.unit,
-                np.concatenate((one.numbers, np.full(starts.size, unknown(one), np.int64))),
-                one.texts,
+                detail.name,
+                detail.unit,
+                np.concatenate((detail.numbers, np.full(starts.size, unknown(detail), np.int64))),
+                detail.texts,
             )
-            for one in whole.details
+            for detail in whole.details
         ),
     )
 

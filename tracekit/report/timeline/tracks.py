@@ -232,12 +232,14 @@ def _belonging(
         numbers(column.replace("_", " "), frame[column], _all_ids(tables, column))
         for column in columns
     ]
-    return tuple(one for one in details if one.numbers.any())
+    return tuple(detail for detail in details if detail.numbers.any())
 
 
 def _all_ids(tables: tuple[Rows, ...], column: str) -> Times:
     known = [
-        one.frame[column].dropna().to_numpy(np.uint64) for one in tables if column in one.frame
+        table.frame[column].dropna().to_numpy(np.uint64)
+        for table in tables
+        if column in table.frame
     ]
     ids = np.sort(np.concatenate(known))
     return ids[np.append(np.array([True]), ids[1:] != ids[:-1])[: ids.size]]

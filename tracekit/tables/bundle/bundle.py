@@ -59,11 +59,11 @@ class BundleRun:
     @property
     def stores(self) -> tuple[Store, ...]:
         """The tables that can be read."""
-        return tuple(one for one in self.tables if isinstance(one, Store))
+        return tuple(table for table in self.tables if isinstance(table, Store))
 
     def store(self, number: int) -> Store:
         """Return a table by its number; raise BundleError if it cannot be read."""
-        found = next((one for one in self.tables if one.number == number), None)
+        found = next((table for table in self.tables if table.number == number), None)
         if isinstance(found, Store):
             return found
         if found is None:
@@ -76,7 +76,7 @@ class BundleRun:
         listed, why = self._list
         if why:
             return (f"Whether tables of run {self.number} are missing could not be checked: {why}",)
-        unlisted = [one.number for one in self.tables if one.number not in listed]
+        unlisted = [table.number for table in self.tables if table.number not in listed]
         return tuple(
             f"Store {number} of run {self.number} is not in the run's list of tables, "
             f"{table_list(self.number)}; it is read all the same."

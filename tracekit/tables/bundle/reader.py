@@ -66,8 +66,8 @@ class BundleReader:
         if not self._store.rows:
             return ()
         found: dict[Evidence, list[str]] = {}
-        for one in self._store.columns:
-            found.setdefault(self._columns.type_of(one).evidence, []).append(one.mnemonic)
+        for column in self._store.columns:
+            found.setdefault(self._columns.type_of(column).evidence, []).append(column.mnemonic)
         return unsure(self._store.schema, found)
 
     def _maybe_null(self, extents: Sequence[Extent]) -> Iterator[str]:
@@ -127,7 +127,7 @@ class BundleReader:
             notes=(
                 *self.unsure,
                 *self._maybe_null(extents),
-                *(f"{store.schema}: {one}" for one in self._columns.remarks),
+                *(f"{store.schema}: {remark}" for remark in self._columns.remarks),
                 *unwritten,
                 *(one.removesuffix(".") for one in self._places.remarks),
             ),

@@ -162,7 +162,7 @@ def _process(run: BundleRun, pid: int) -> Process:
 def _start(run: BundleRun) -> str:
     """Return when the recording began, in UTC: its own zone is not known."""
     for store in run.stores:
-        fields = [one.field for one in store.columns if one.mnemonic == "trace-start-time"]
+        fields = [column.field for column in store.columns if column.mnemonic == "trace-start-time"]
         if store.schema != "time-info" or not fields or not store.rows:
             continue
         stored = int(read_records(run.files, store, fields)[0][0])
@@ -371,7 +371,7 @@ def _setting(
         value = archive.plain(node)
         if isinstance(value, Mapping) and "NS.objects" in value and "NS.keys" not in value:
             texts = (archive.plain(one) for one in archive.sequence(value))
-            yield str(name), [str(one) for one in texts if isinstance(one, str | int | float)]
+            yield str(name), [str(text) for text in texts if isinstance(text, str | int | float)]
         elif isinstance(value, str | int | float):
             yield str(name), str(value)
 
@@ -462,7 +462,7 @@ def _of_run(run: BundleRun) -> Iterator[str]:
     yield from info.remarks
     yield from names_of(run).remarks
     yield from run.unchecked
-    yield from (one.left_out for one in run.tables if isinstance(one, Unreadable))
+    yield from (table.left_out for table in run.tables if isinstance(table, Unreadable))
 
 
 def _tags(bundle: Bundle) -> Iterator[str]:

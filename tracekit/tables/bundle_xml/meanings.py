@@ -276,7 +276,7 @@ class Meanings:
 
     def _parts(self, value: int) -> tuple[Value, ...]:
         members, types = self._typed.of(value), self._run.types
-        if len(members) % 2 or any(one >= len(types) for one in members[::2]):
+        if len(members) % 2 or any(member >= len(types) for member in members[::2]):
             raise DamagedCellError("has a label whose parts have no type")
         pairs = zip(members[::2], members[1::2], strict=True)
         return tuple((types[number], part) for number, part in pairs)

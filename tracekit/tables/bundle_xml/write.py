@@ -59,7 +59,7 @@ def write_table(
             sentinel for none; nothing says "not known".
     """
     columns = read_records(run.files, store, [TIME, *(one.field for one in store.columns)])
-    kinds = [meanings.type(one.type_id) for one in store.columns]
+    kinds = [meanings.type(column.type_id) for column in store.columns]
     file.writelines(part.encode() for part in _head(store, index, kinds))
     try:
         file.writelines(text.encode() for text in _rows(store, kinds, columns, meanings))
@@ -160,7 +160,7 @@ def write_exports(
     write_toc(bundle, folder / TOC_FILE)
     schemas = _chosen(run, choose)
     meanings, tables = Meanings(run), wanted(toc_run, schemas)
-    nameless = (one for one in run.tables if isinstance(one, Unreadable) and not one.schema)
+    nameless = (table for table in run.tables if isinstance(table, Unreadable) and not table.schema)
     done = Exported((folder / TOC_FILE,), run.unchecked, tuple(one.left_out for one in nameless))
     for place, one in enumerate(tables, 1):
         progress(f"{one.file} ({place} of {len(tables)})")
@@ -180,7 +180,7 @@ def _run(bundle: Bundle, number: int | None) -> tuple[BundleRun, TocRun]:
 
 def _chosen(run: BundleRun, choose: Choose) -> frozenset[str]:
     tables = listed(run)
-    there = frozenset(one.schema for one in tables)
+    there = frozenset(table.schema for table in tables)
     filled = frozenset(one.schema for one in tables if not isinstance(one, Store) or one.rows)
     return choose(there) | choose(filled)
 

@@ -49,9 +49,9 @@ def _run(root: Element, run: TocRun, settings: Mapping[str, Dictionaries]) -> No
     _target(_below(info, "target"), run)
     _summary(_below(info, "summary"), run, settings)
     processes = _below(element, "processes")
-    for one in run.processes:
-        path = {"path": run.paths[one.pid]} if one.pid in run.paths else {}
-        _below(processes, "process", name=one.name, pid=str(one.pid), **path)
+    for process in run.processes:
+        path = {"path": run.paths[process.pid]} if process.pid in run.paths else {}
+        _below(processes, "process", name=process.name, pid=str(process.pid), **path)
     data = _below(element, "data")
     for table in sorted(run.tables, key=lambda one: one.index):
         _below(data, "table", **(table.attributes | {"schema": table.schema}))

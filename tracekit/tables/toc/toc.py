@@ -29,8 +29,8 @@ def setting_lines(dictionaries: Dictionaries) -> tuple[str, ...]:
 
 
 def _kept_lines(dictionaries: Dictionaries) -> Iterator[str]:
-    for one in dictionaries:
-        for name, value in one.items():
+    for dictionary in dictionaries:
+        for name, value in dictionary.items():
             if not isinstance(value, str):
                 yield from (_line(name, each.strip()) for each in value)
             elif value.strip():

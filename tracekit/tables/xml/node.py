@@ -116,7 +116,7 @@ def joined(pieces: Sequence[Node]) -> Node:
 
 def alike(arrays: Sequence[pa.Array]) -> pa.ChunkedArray:
     """Return texts as one column: all as dictionaries where some are."""
-    coded = next((one.type for one in arrays if pa.types.is_dictionary(one.type)), None)
+    coded = next((array.type for array in arrays if pa.types.is_dictionary(array.type)), None)
     if coded is None:
         return pa.chunked_array(arrays, pa.string())
     return pa.chunked_array(

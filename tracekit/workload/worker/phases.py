@@ -220,7 +220,7 @@ def prepare(spec: Spec, account: Account) -> Step:
     version, device = loaded_mlx()
     account.mark("about", backend=step.backend, mlx=version, device=device)
     mark_results(account, step.results)
-    account.mark("model", **{one.name: getattr(step, one.name) for one in fields(Work)})
+    account.mark("model", **{field.name: getattr(step, field.name) for field in fields(Work)})
     for variant, work in step.variants.items():
         account.mark("variant", **vars(work), variant=variant)
     note(account, "prepare", thorough=True)

@@ -301,7 +301,7 @@ def _prepared_prompt(inputs: Inputs, call: PrefillCall, *, scores: bool = False)
 
 def _prompt_error(out: mx.array, arrays: Arrays, scale: float) -> float:
     """Compare the ends of the first and the last head with float64; heads are the sequences."""
-    q, keys, values = (as_float64(one)[0] for one in arrays)
+    q, keys, values = (as_float64(array)[0] for array in arrays)
     queries = np.arange(q.shape[1])
     ends = queries[(queries < _CHECKED) | (queries >= q.shape[1] - _CHECKED)]
     heads = sorted({0, q.shape[0] - 1})

@@ -71,8 +71,8 @@ def _case(case: Case) -> Any:
 def _numbers(case: Case) -> str:
     lines = [f"{name}: {value}" for name, value in _values(case).items()]
     lines += [
-        f"{one.table} {one.start} … {one.end} ns: {said(one.note)}".rstrip(": ")
-        for one in case.windows
+        f"{window.table} {window.start} … {window.end} ns: {said(window.note)}".rstrip(": ")
+        for window in case.windows
     ]
     return "\n".join(lines)
 

@@ -71,12 +71,12 @@ def _result(suite: Suite, case: Case, report: GateReport, rules: list[str]) -> d
         "reproduced": case.reproduced,
         "gpuWindows": [
             {
-                "table": visible(one.table),
-                "start": one.start,
-                "end": one.end,
-                "note": said(one.note),
+                "table": visible(window.table),
+                "start": window.start,
+                "end": window.end,
+                "note": said(window.note),
             }
-            for one in case.windows
+            for window in case.windows
         ],
     }
     return {

@@ -43,8 +43,8 @@ def of_comparison(
     before, after = side(compared.before), side(compared.after)
     outcome = _OUTCOMES[compared.verdict]
     cases = (
-        *(_metric(one, compared) for one in compared.changes),
-        *(_finding(one) for one in compared.findings),
+        *(_metric(change, compared) for change in compared.changes),
+        *(_finding(finding) for finding in compared.findings),
     )
     labels = {"workload": workload, "reference": before, "candidate": after}
     suite = Suite(
@@ -61,63 +61,65 @@ def of_comparison(
         reason=compared.reason,
         suites=(explained(suite),),
         environment=_facts(environment or {}),
-        warnings=tuple(f"{one.side}: {one.words}." for one in compared.conditions),
+        warnings=tuple(
+            f"{condition.side}: {condition.words}." for condition in compared.conditions
+        ),
     )
 
 
-def _metric(one: Change, compared: Comparison) -> Case:
-    outcome, message = None, _words(one)
-    if one.deciding:
-        outcome = _OUTCOMES[one.verdict] if one.verdict else Outcome.INCONCLUSIVE
+def _metric(change: Change, compared: Comparison) -> Case:
+    outcome, message = None, _words(change)
+    if change.deciding:
+        outcome = _OUTCOMES[change.verdict] if change.verdict else Outcome.INCONCLUSIVE
     if outcome is Outcome.REGRESSION and compared.verdict is not Verdict.WORSE:
         # What the machine did may be all that it is: the whole says so, and a part says no more.
         outcome, message = Outcome.INCONCLUSIVE, f"{message} {compared.reason}"
     return Case(
         suite=SUITE,
-        name=one.metric,
+        name=change.metric,
         kind="metric",
         outcome=outcome,
         message=message,
-        unit=one.unit,
-        better=one.better.value,
-        scale="ratio" if one.relative else "difference",
-        candidate=one.after,
-        reference=one.before,
-        change=one.change,
-        low=one.low,
-        high=one.high,
-        threshold=_threshold(one, compared.limits.threshold),
-        pairs=min(len(one.values_before), len(one.values_after)),
+        unit=change.unit,
+        better=change.better.value,
+        scale="ratio" if change.relative else "difference",
+        candidate=change.after,
+        reference=change.before,
+        change=change.change,
+        low=change.low,
+        high=change.high,
+        threshold=_threshold(change, compared.limits.threshold),
+        pairs=min(len(change.values_before), len(change.values_after)),
     )
 
 
-def _words(one: Change) -> str:
+def _words(change: Change) -> str:
     """Return the change with its interval, what it is, and why."""
-    if one.verdict is None and one.deciding and not one.reason:
+    if change.verdict is None and change.deciding and not change.reason:
         return _UNJUDGED
-    if one.change is None:
-        return one.reason
-    interval = f" [{bounds(one)}]" if one.low is not None and one.high is not None else ""
-    return f"{shift(one)}{interval}: {ruling(one)}."
+    if change.change is None:
+        return change.reason
+    interval = f" [{bounds(change)}]" if change.low is not None and change.high is not None else ""
+    return f"{shift(change)}{interval}: {ruling(change)}."
 
 
-def _threshold(one: Change, threshold: float) -> float:
+def _threshold(change: Change, threshold: float) -> float:
     """Return the least change that matters on the scale of the change: counts change by one."""
-    return threshold if one.relative or one.unit == "ratio" else max(1.0, threshold)
+    return threshold if change.relative or change.unit == "ratio" else max(1.0, threshold)
 
 
-def _finding(one: FindingChange) -> Case:
-    finding = one.after or one.before
+def _finding(change: FindingChange) -> Case:
+    finding = change.after or change.before
     said = finding.message if finding else ""
     return Case(
         suite=SUITE,
-        name=one.rule,
+        name=change.rule,
         kind="finding",
         outcome=None,
-        message=f"{course(one)}: {said}",
-        pairs=one.runs_after,
-        severity=one.severity.value,
-        windows=one.after.evidence if one.after else (),
+        message=f"{course(change)}: {said}",
+        pairs=change.runs_after,
+        severity=change.severity.value,
+        windows=change.after.evidence if change.after else (),
     )
 
 
@@ -140,10 +142,10 @@ def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
         plan: The plan that it carried out, which says which findings decide; None where it is
             not at hand. Then findings are listed, and the capture's own outcome stands.
     """
-    rules = {one.name: one.fail_on for one in plan.captures} if plan is not None else {}
-    suites = tuple(_suite(one, rules.get(one.capture, ())) for one in night.entries)
+    rules = {capture.name: capture.fail_on for capture in plan.captures} if plan is not None else {}
+    suites = tuple(_suite(entry, rules.get(entry.capture, ())) for entry in night.entries)
     outcome, reason = _verdict(night, suites)
-    if not any(one.outcome is outcome for one in suites):
+    if not any(suite.outcome is outcome for suite in suites):
         suites = (*suites, explained(Suite(night.plan or "night", outcome, reason)))
     return GateReport(
         title=f"Night {night.id} of {night.plan}" if night.plan else f"Night {night.id}",
@@ -189,7 +191,7 @@ def _verdict(night: Night, suites: tuple[Suite, ...]) -> tuple[Outcome, str]:
 
 def _suite(entry: Entry, rules: tuple[str, ...]) -> Suite:
     metrics = tuple(_night_metric(entry.capture, one) for one in entry.judged)
-    findings = tuple(_night_finding(entry, one, rules) for one in entry.findings)
+    findings = tuple(_night_finding(entry, finding, rules) for finding in entry.findings)
     cases = metrics + findings
     outcome, reason = _outcome(entry, cases)
     labels = {"workload": entry.candidate.workload, **_sides(entry), "backend": entry.backend}
@@ -216,43 +218,43 @@ def _outcome(entry: Entry, cases: tuple[Case, ...]) -> tuple[Outcome, str]:
     return (Outcome.OK, entry.reason) if entry.judged else (Outcome.INCONCLUSIVE, _UNMEASURED)
 
 
-def _night_metric(capture: str, one: Judged) -> Case:
-    outcome, message = one.outcome, one.reason
-    if one.gated and outcome is None:
+def _night_metric(capture: str, judged: Judged) -> Case:
+    outcome, message = judged.outcome, judged.reason
+    if judged.gated and outcome is None:
         outcome, message = Outcome.INCONCLUSIVE, message or "It was not judged."
     return Case(
         suite=capture,
-        name=one.metric,
+        name=judged.metric,
         kind="metric",
-        outcome=outcome if one.gated else None,
+        outcome=outcome if judged.gated else None,
         message=message,
-        unit=one.unit,
-        better=one.better,
-        scale=one.scale,
-        candidate=one.candidate,
-        reference=one.reference,
-        change=one.change,
-        low=one.low,
-        high=one.high,
-        threshold=one.threshold,
-        expected=one.expected,
-        baseline=one.baseline,
-        pairs=one.pairs,
-        reproduced=one.reproduced,
+        unit=judged.unit,
+        better=judged.better,
+        scale=judged.scale,
+        candidate=judged.candidate,
+        reference=judged.reference,
+        change=judged.change,
+        low=judged.low,
+        high=judged.high,
+        threshold=judged.threshold,
+        expected=judged.expected,
+        baseline=judged.baseline,
+        pairs=judged.pairs,
+        reproduced=judged.reproduced,
     )
 
 
-def _night_finding(entry: Entry, one: TracedFinding, rules: tuple[str, ...]) -> Case:
-    worse = one.rule in rules and one.traces > 0 and one.in_reference == 0
+def _night_finding(entry: Entry, finding: TracedFinding, rules: tuple[str, ...]) -> Case:
+    worse = finding.rule in rules and finding.traces > 0 and finding.in_reference == 0
     decided = worse and entry.outcome is Outcome.REGRESSION
     return Case(
         suite=entry.capture,
-        name=one.rule,
+        name=finding.rule,
         kind="finding",
         outcome=Outcome.REGRESSION if decided else None,
-        message=one.message,
-        pairs=one.traces,
-        severity=one.severity,
+        message=finding.message,
+        pairs=finding.traces,
+        severity=finding.severity,
     )
 
 
@@ -265,15 +267,15 @@ def _sides(entry: Entry) -> dict[str, str]:
     }
 
 
-def _described(side: str, one: Described) -> dict[str, str]:
-    return {side: one.words or one.workload, f"{side} commit": one.commit}
+def _described(side: str, described: Described) -> dict[str, str]:
+    return {side: described.words or described.workload, f"{side} commit": described.commit}
 
 
 def _seconds(entry: Entry) -> float:
     """Return the time from the first look at the machine to the last, in seconds."""
     looks = [state.at for pair in entry.pairs for state in (pair.before, pair.after) if state]
     try:
-        moments = [datetime.fromisoformat(one) for one in looks]
+        moments = [datetime.fromisoformat(look) for look in looks]
         return (max(moments) - min(moments)).total_seconds() if moments else 0.0
     except (ValueError, TypeError):
         return 0.0

@@ -28,7 +28,9 @@ def verdict(report: GateReport) -> str:
     whole = heading(report)
     if len(whole) <= _LINE:
         return whole
-    named = ", ".join(said(one.name) for one in report.suites if one.outcome is report.outcome)
+    named = ", ".join(
+        said(suite.name) for suite in report.suites if suite.outcome is report.outcome
+    )
     return f"{LEADS[report.outcome]}: {named}" if named else whole
 
 
@@ -45,7 +47,7 @@ def tables(report: GateReport) -> Iterator[Table]:
     """Yield the tables that a terminal shows: metrics of each capture, then its findings."""
     for suite in report.suites:
         metrics = [one for one in suite.cases if one.kind == "metric"]
-        rows = [row(one)[: len(_SHOWN)] for one in metrics if _measured(one)]
+        rows = [row(metric)[: len(_SHOWN)] for metric in metrics if _measured(metric)]
         if rows:
             yield titled(suite), _SHOWN, rows
         found = [_finding(one) for one in suite.cases if one.kind == "finding"]
@@ -173,14 +175,14 @@ def _lines(report: GateReport) -> Iterator[str]:
     yield f"{escaped(report.title)}{_when(report)}"
     for suite in report.suites:
         yield from _suite(suite)
-    known = [f"{one}: {report.environment[one]}" for one in _FACTS if one in report.environment]
+    known = [f"{fact}: {report.environment[fact]}" for fact in _FACTS if fact in report.environment]
     if known:
         yield from ("", escaped(", ".join(known)))
     for warning in report.warnings:
         yield from ("", f"> {escaped(warning)}")
     if report.links:
         yield ""
-        yield from (f"- {escaped(one.words)}: {escaped(one.target)}" for one in report.links)
+        yield from (f"- {escaped(link.words)}: {escaped(link.target)}" for link in report.links)
     yield from ("", "<!-- made by tracekit -->")
 
 

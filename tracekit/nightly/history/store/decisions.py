@@ -41,7 +41,7 @@ def acceptances_of(
     night, *others = nights
     for one in nights:
         _require_ended_well(one)
-    known = {one.capture: one for one in night.entries}
+    known = {entry.capture: entry for entry in night.entries}
     for name in captures:
         if name not in known:
             raise UsageError(
@@ -49,7 +49,7 @@ def acceptances_of(
             )
     words = reason.strip()
     if others:
-        words += f" (together with {', '.join(one.id for one in others)})"
+        words += f" (together with {', '.join(other.id for other in others)})"
     accepted: list[Accepted] = []
     refused: list[Refused] = []
     for name in dict.fromkeys(captures or known):
@@ -92,7 +92,7 @@ def _together(nights: Sequence[Night], name: str) -> dict[str, tuple[float, ...]
 
 
 def _work(night: Night, name: str) -> tuple[str, str]:
-    return night.machine, next((one.work for one in night.entries if one.capture == name), "")
+    return night.machine, next((entry.work for entry in night.entries if entry.capture == name), "")
 
 
 def _changes(entry: Entry) -> dict[str, tuple[float, ...]] | str:

@@ -72,7 +72,7 @@ def cut_short(night: Night) -> Night:
     """
     if night.ended and night.outcome is not None:
         return night
-    worst = any(one.outcome is Outcome.REGRESSION for one in night.entries)
+    worst = any(entry.outcome is Outcome.REGRESSION for entry in night.entries)
     return replace(
         night,
         partial=True,

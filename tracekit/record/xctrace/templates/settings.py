@@ -203,7 +203,7 @@ def changes(archive: Archive, wish: Wish) -> Changes:
         found.append(Change(entry.holder, entry.position, route, entry.key, entry.value, after))
     strange = list(_elsewhere(archive, wanted))
     for key in wanted:
-        if all(one.key != key for one in found):
+        if all(change.key != key for change in found):
             where = f"; it stands in {strange[0]}" if strange else ""
             raise _unknown(archive, f"no archived dictionary has the key {key}{where}")
     return Changes(tuple(found), (*untouched, *strange))
@@ -211,13 +211,13 @@ def changes(archive: Archive, wish: Wish) -> Changes:
 
 def changed(archive: Archive, wanted: Changes) -> Archive:
     """Return a copy of the archive with the changes made."""
-    values = {(one.holder, one.position): one.after for one in wanted.changes}
+    values = {(change.holder, change.position): change.after for change in wanted.changes}
     return with_values(archive, values)
 
 
 def counter_profile(archive: Archive) -> int | None:
     """Return the number of the counter profile that a template asks for; None if unknown."""
-    found = [one.value for one in entries(archive) if one.key == COUNTER_PROFILE[0]]
+    found = [entry.value for entry in entries(archive) if entry.key == COUNTER_PROFILE[0]]
     return found[0] if len(set(map(repr, found))) == 1 and type(found[0]) is int else None
 
 

@@ -153,11 +153,11 @@ def sentences(said: Iterable[Said], *, bundles: bool = True) -> tuple[str, ...]:
     bundles are alike.
     """
     groups: dict[str | tuple[str, Evidence], list[Unsure]] = {}
-    for one in dict.fromkeys(said):
-        if isinstance(one, str):
-            groups[one] = []
+    for fromkey in dict.fromkeys(said):
+        if isinstance(fromkey, str):
+            groups[fromkey] = []
         else:
-            groups.setdefault((one.bundle, one.evidence), []).append(one)
+            groups.setdefault((fromkey.bundle, fromkey.evidence), []).append(fromkey)
     return tuple(
         kind if isinstance(kind, str) else _sentence(tables, bundles=bundles)
         for kind, tables in groups.items()
@@ -165,7 +165,7 @@ def sentences(said: Iterable[Said], *, bundles: bool = True) -> tuple[str, ...]:
 
 
 def _sentence(tables: Sequence[Unsure], *, bundles: bool) -> str:
-    first, columns = tables[0], [", ".join(one.columns) for one in tables]
+    first, columns = tables[0], [", ".join(table.columns) for table in tables]
     words = f"{first.bundle}: " if bundles and first.bundle else ""
     if len(tables) == 1:
         return f"{words}{first.schema}: {_SAID[first.evidence]}: {columns[0]}."

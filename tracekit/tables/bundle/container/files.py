@@ -72,7 +72,7 @@ class Files:
         """
         self._refuse_links(folder)
         try:
-            names = [one.name for one in (self.bundle / folder).iterdir()]
+            names = [path.name for path in (self.bundle / folder).iterdir()]
         except OSError as error:
             raise damaged(self.bundle, folder, "is missing") from error
         tails = (name.removeprefix(prefix) for name in names if name.startswith(prefix))

@@ -82,7 +82,7 @@ def dtype_of(size: int, fields: Mapping[str, Field]) -> np.dtype[np.void]:
     return np.dtype(
         {
             "names": [*fields],
-            "formats": [f"<u{one.width}" for one in fields.values()],
+            "formats": [f"<u{field.width}" for field in fields.values()],
             "offsets": [one.offset for one in fields.values()],
             "itemsize": size,
         }

@@ -72,7 +72,9 @@ class Image:
             None if load is None else load + base,
             self.binary.path,
         )
-        segments = tuple(Segment(one.name, one.address + base, one.size) for one in self.segments)
+        segments = tuple(
+            Segment(segment.name, segment.address + base, segment.size) for segment in self.segments
+        )
         return Image(binary, self.begin, self.end, segments)
 
 
@@ -135,10 +137,10 @@ class ImageMap:
     def __init__(self, images: tuple[Image, ...]) -> None:
         """Take the binaries of one process."""
         parts = [
-            (one.address, one.size, image.begin, image.end, number)
+            (segment.address, segment.size, image.begin, image.end, number)
             for number, image in enumerate(images)
-            for one in image.segments
-            if one.size and one.name != _SHARED and one.address + one.size < 1 << 64
+            for segment in image.segments
+            if segment.size and segment.name != _SHARED and segment.address + segment.size < 1 << 64
         ]
         parts.sort()
         table = np.array(parts, np.uint64).reshape(-1, 5)
@@ -305,7 +307,7 @@ def _addresses(archive: Archive, node: Value) -> list[int]:
     if archive.at(node) is None:
         return []
     numbers = (_number(archive.plain(one)) for one in archive.sequence(node))
-    return [one for one in numbers if one is not None]
+    return [number for number in numbers if number is not None]
 
 
 def _number(value: Value) -> int | None:
@@ -389,7 +391,7 @@ class RunPlaces:
         uuids = [uuid for uuid, archive in self._archives.items() if archive is None]
         absent = [uuid for uuid in uuids if not self._files.exists(symbols_file(uuid))]
         if absent:
-            names = {one.uuid: one.name for one in self._numbers}
+            names = {number.uuid: number.name for number in self._numbers}
             listed = ", ".join(names[uuid] for uuid in absent[:_NAMED])
             more = f" and {len(absent) - _NAMED:,} more" if len(absent) > _NAMED else ""
             yield f"symbols/stores has nothing on {listed}{more}: their functions have no names."
@@ -397,7 +399,9 @@ class RunPlaces:
     def _process(self, pid: int) -> _Process:
         if pid not in self._processes:
             images = self._loaded.images(pid)
-            numbers = [self._numbers.setdefault(one.binary, len(self._numbers)) for one in images]
+            numbers = [
+                self._numbers.setdefault(image.binary, len(self._numbers)) for image in images
+            ]
             self._processes[pid] = (ImageMap(images), np.array(numbers, np.int64))
         return self._processes[pid]
 

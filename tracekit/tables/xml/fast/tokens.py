@@ -174,7 +174,10 @@ def check_characters(block: Block) -> None:
         raise IrregularError("bytes that are not UTF-8") from error
     if (block.octets == _PRIVATE).any():
         content = block.octets.tobytes()
-        demand(not any(one in content for one in _NONCHARACTERS), "what is no character of XML")
+        demand(
+            not any(noncharacter in content for noncharacter in _NONCHARACTERS),
+            "what is no character of XML",
+        )
 
 
 _NAME_END = b" />"
