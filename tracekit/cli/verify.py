@@ -149,7 +149,10 @@ def parity(
         if json:
             console.show_json(parity_document(done))
         else:
-            _show(done, kernels=any(one.kernel for one in available(emulate=emulate)))
+            _show(
+                done,
+                kernels=any(implementation.kernel for implementation in available(emulate=emulate)),
+            )
         if output is not None:
             _save(done, output)
     _end(done)

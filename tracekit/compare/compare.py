@@ -210,7 +210,10 @@ def compare_runs(
     """
     compared = compare(before, after, limits)
     if compared.void and not force:
-        unlike = "; ".join(f"{one.what} is {one.before} and {one.after}" for one in compared.void)
+        unlike = "; ".join(
+            f"{difference.what} is {difference.before} and {difference.after}"
+            for difference in compared.void
+        )
         raise UsageError(
             f"These runs are not of the same work, or not recorded in the same way: {unlike}.",
             hint="--force compares them all the same.",

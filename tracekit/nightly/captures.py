@@ -333,7 +333,7 @@ class Carrier:
     def _end(self, capture: str, outcome: Outcome, reason: str) -> None:
         """Write down how a capture ended; a regression that was reproduced stays one."""
         entry = self._keeper.entry(capture)
-        worse = [one for one in entry.judged if one.outcome is Outcome.REGRESSION]
+        worse = [judged for judged in entry.judged if judged.outcome is Outcome.REGRESSION]
         if worse:
             outcome = Outcome.REGRESSION
             reason = " ".join([*(f"{one.metric}: {one.reason}" for one in worse), reason])

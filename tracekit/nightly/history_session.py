@@ -108,16 +108,16 @@ class Memory:
         not to be kept are left alone.
         """
         known = store.ids()
-        for one in nights_in(self.plan.output):
-            if one.folder.name in known:
+        for night_folder in nights_in(self.plan.output):
+            if night_folder.folder.name in known:
                 continue
             try:
-                found = one.load()
+                found = night_folder.load()
                 if not found.kept or (found.plan, found.machine) != (self.plan.name, machine):
                     continue
-                night = store.recover(one.folder)
+                night = store.recover(night_folder.folder)
             except TracekitError as error:
-                yield f"The night {one.folder.name} could not be added: {error.message}"
+                yield f"The night {night_folder.folder.name} could not be added: {error.message}"
                 continue
             if night is not None:
                 yield f"The night {night.id} had not been added to the history; now it is."

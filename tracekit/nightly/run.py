@@ -46,7 +46,7 @@ def verdicts(night: Night) -> list[Sequence[str]]:
 def tables(night: Night) -> Iterator[Table]:
     """Yield a table of metrics for each capture, and one of what its traces have."""
     for entry in night.entries:
-        if rows := [_row(one) for one in entry.judged if _measured(one)]:
+        if rows := [_row(judged) for judged in entry.judged if _measured(judged)]:
             yield title(entry), _COLUMNS, rows
         if entry.findings:
             columns = ("finding", "candidate", "reference", "what")
@@ -79,7 +79,7 @@ def title(entry: Entry) -> str:
     candidate = entry.candidate.words or entry.candidate.workload
     if entry.reference is None:
         return f"{entry.capture}: {candidate}, followed without a reference"
-    beyond = next((one.baseline for one in entry.judged if one.baseline), "")
+    beyond = next((judged.baseline for judged in entry.judged if judged.baseline), "")
     expected = f"; changes beyond the baseline {beyond}" if beyond else ""
     return f"{entry.capture}: {candidate} against {entry.reference.words}{expected}"
 
@@ -100,8 +100,8 @@ def _verdicts(entry: Entry) -> Iterator[Sequence[str]]:
     deciding = [one for one in entry.judged if one.gated and one.outcome is not None]
     if not any(one.outcome is entry.outcome for one in deciding):
         yield str(entry.outcome or "not ended"), entry.capture, entry.reason
-    for one in deciding:
-        yield str(one.outcome), f"{entry.capture} {one.metric}", one.reason
+    for judged in deciding:
+        yield str(judged.outcome), f"{entry.capture} {judged.metric}", judged.reason
 
 
 def _few(names: Sequence[str]) -> str:

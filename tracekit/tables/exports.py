@@ -333,7 +333,7 @@ def identify(path: Path) -> Content:
             return Content("toc")
         case name if name == ROOT:
             found = tuple(headers(path))
-            schemas = dict.fromkeys(one.schema for one in found if one.schema)
+            schemas = dict.fromkeys(header.schema for header in found if header.schema)
             return Content("tables", tuple(schemas), found)
         case _:
             return Content("unknown")
@@ -370,9 +370,9 @@ def index(folder: Path, memory: Path | None = None) -> ExportIndex:
         bundle = opened(note.path(folder))
         there = [table for tables in found.tables.values() for table in tables]
         new = [
-            one
-            for one in tables_in(bundle, found.toc, note.schemas)
-            if not covered(one, there, found.toc)
+            listed
+            for listed in tables_in(bundle, found.toc, note.schemas)
+            if not covered(listed, there, found.toc)
         ]
         wanted = {one.file for one in new}
         return _with_lost(replace(found, tables=_by_schema([*there, *new])), bundle, wanted)

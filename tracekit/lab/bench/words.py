@@ -25,8 +25,9 @@ def remarks(bench: Bench) -> Iterator[str]:
         for dispatch in row.dispatches:
             yield (
                 f"{row.name}: {dispatch.function} takes {duration(dispatch.median)} of the GPU; "
-                f"simdgroups of {dispatch.execution_width}, at most {dispatch.most_threads} threads "
-                f"in a threadgroup, {size(dispatch.threadgroup_memory)} of its memory."
+                f"simdgroups of {dispatch.execution_width}, "
+                f"at most {dispatch.most_threads} threads in a threadgroup, "
+                f"{size(dispatch.threadgroup_memory)} of its memory."
             )
     free = [row for row in bench.rows if row.micro and not row.chained]
     if free:
@@ -77,14 +78,14 @@ def ranking(tuning: Tuning) -> Table:
     gpu = any(one.row.gpu_ns for one in tuning.ranked)
     head = ("launch", "call, host clock", "MAD", *(["GPU time"] if gpu else []), "x of fastest")
     rows: list[tuple[str, ...]] = []
-    for one in tuning.ranked:
-        said = one.row.micro
+    for ranked in tuning.ranked:
+        said = ranked.row.micro
         assert said is not None
         times = (duration(said.summary.median), duration(said.summary.mad))
-        on_gpu = (duration(one.row.gpu_ns),) if gpu else ()
-        verdict = "fastest" if one.behind is None else times_words(one.behind)
-        tie = " (a tie)" if one.tied else ""
-        rows.append((one.candidate.name, *times, *on_gpu, verdict + tie))
+        on_gpu = (duration(ranked.row.gpu_ns),) if gpu else ()
+        verdict = "fastest" if ranked.behind is None else times_words(ranked.behind)
+        tie = " (a tie)" if ranked.tied else ""
+        rows.append((ranked.candidate.name, *times, *on_gpu, verdict + tie))
     return head, rows
 
 

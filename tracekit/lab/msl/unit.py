@@ -110,7 +110,7 @@ def _resolved(kernel: Kernel, expand: Callable[[Kernel], str]) -> tuple[Kernel, 
 
 
 def _instance(code: str, name: str) -> Instance | None:
-    named = (one for one in instances_of(code) if one.host_name == name)
+    named = (instance for instance in instances_of(code) if instance.host_name == name)
     return next((one for one in named if one.template or one.function != name), None)
 
 

@@ -106,10 +106,10 @@ def _latest(file: Path | None, history: str) -> FoundNight:
         return _latest_without_plan(history)
     machine = plan.machine or own_name()
     if not history:
-        for one in reversed(nights_in(plan.output)):
-            night = _read(one.folder)
+        for night_folder in reversed(nights_in(plan.output)):
+            night = _read(night_folder.folder)
             if (night.plan, night.machine) == (plan.name, machine):
-                return FoundNight(night, one.folder, plan)
+                return FoundNight(night, night_folder.folder, plan)
     others = not history and bool(nights_in(plan.output))
     if others and _is_absent(plan.history):
         raise _none_of(plan.name, machine)
@@ -170,7 +170,7 @@ def _plan_of(night: Night, file: Path | None) -> NightPlan | None:
 
 def _on_disk(plan: NightPlan, name: str) -> Path | None:
     """Return the folder of the night that a name means; of several, the one of the plan."""
-    folders = [one.folder for one in nights_in(plan.output)]
+    folders = [night_folder.folder for night_folder in nights_in(plan.output)]
     exact = [folder for folder in folders if folder.name == name]
     found = exact or [one for one in folders if one.name.startswith(name)]
     if len(found) > 1:

@@ -72,7 +72,7 @@ def outcome_of(entry: Entry, fail_on: Sequence[str] = ()) -> tuple[Outcome, str]
     ended.append(findings_outcome(entry.findings, fail_on, sittings=len(traced)))
     outcome = worst(found for found, _ in ended)
     sentences = " ".join(why for found, why in ended if found is outcome and why)
-    if outcome is Outcome.OK and not any(one.gated for one in entry.judged) and not fail_on:
+    if outcome is Outcome.OK and not any(judged.gated for judged in entry.judged) and not fail_on:
         return outcome, "Nothing decides: all is followed over nights."
     return outcome, sentences
 

@@ -281,8 +281,8 @@ class _Work:
 
     def carry_out(self, decision: Removals) -> None:
         """Remove what is old, then what is too much."""
-        for one in decision.old:
-            self._remove(one)
+        for removal in decision.old:
+            self._remove(removal)
         for one in decision.spare:
             if self._most is None or self.total <= self._most:
                 return

@@ -74,7 +74,9 @@ class Course:
     @property
     def last(self) -> Fared | None:
         """The last night that was not missed."""
-        return next((one for one in reversed(self.fared) if one.state is not State.MISSED), None)
+        return next(
+            (fared for fared in reversed(self.fared) if fared.state is not State.MISSED), None
+        )
 
 
 def _known(series: Series) -> bool:

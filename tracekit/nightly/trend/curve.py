@@ -117,7 +117,7 @@ def _limits(series: Series, course: Course) -> Iterator[tuple[float, float, floa
 
     Nights in a row of which the same is expected are one stretch.
     """
-    begins = [days_of(one.at) for one in course.fared]
+    begins = [days_of(fared.at) for fared in course.fared]
     ends = [*begins[1:], begins[-1] + _LAST_NIGHT]
     edges = [_edges(one.judged(series.metric)) for one in course.fared]
     held = groupby(zip(edges, begins, ends, strict=True), key=lambda one: one[0])
@@ -162,7 +162,7 @@ def _lines(
 
 def _runs(series: Series, course: Course, pick: Pick) -> list[list[tuple[float, float]]]:
     """Return the points between gaps: a night without a value is a gap, and no line crosses it."""
-    places = {days_of(one.at): None for one in course.fared}
+    places = {days_of(fared.at): None for fared in course.fared}
     places |= {days_of(point.at): pick(point) for point in series.points}
     runs: list[list[tuple[float, float]]] = [[]]
     for at in sorted(places):

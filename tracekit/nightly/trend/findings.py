@@ -48,8 +48,8 @@ def finding_rows(course: Course) -> tuple[FindingRow, ...]:
     """Return the findings of a course by rule: those that stand, then those that went."""
     rules = dict.fromkeys(
         found.rule
-        for one in course.fared
-        for found in (one.entry.findings if one.entry else ())
+        for fared in course.fared
+        for found in (fared.entry.findings if fared.entry else ())
         if found.traces
     )
     rows = [_row(rule, course.fared) for rule in rules]
@@ -155,7 +155,7 @@ def claims_of(course: Course) -> tuple[Claim, ...]:
 
 
 def _claims(course: Course) -> Iterator[Claim]:
-    known = [one for one in course.fared if looked(one)]
+    known = [fared for fared in course.fared if looked(fared)]
     for before, after in pairwise(known):
         for found in before.entry.findings if before.entry else ():
             gone = found.traces and found_in(after, found.rule) is None

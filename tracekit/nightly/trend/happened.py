@@ -131,7 +131,7 @@ def _differences(old: Fared, new: Fared) -> dict[str, tuple[str, str]]:
 
 
 def _known(course: Course) -> list[Fared]:
-    return [one for one in course.fared if one.night is not None and one.entry is not None]
+    return [fared for fared in course.fared if fared.night is not None and fared.entry is not None]
 
 
 def _facts(fared: Fared) -> Mapping[str, str]:
@@ -188,7 +188,7 @@ def _in_words(
 
 def _night_of(accepted: Accepted, course: Course) -> str:
     """Return when an accepted night began; when it was accepted where that night is not known."""
-    known = (one.night for one in course.fared if one.night is not None)
+    known = (fared.night for fared in course.fared if fared.night is not None)
     return next((one.started for one in known if one.id == accepted.night), accepted.at)
 
 

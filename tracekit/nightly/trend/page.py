@@ -251,7 +251,7 @@ def _figures(
     links: Links,
     redact: Redact,
 ) -> Iterator[Figure]:
-    days = [days_of(one.at) for one in course.fared]
+    days = [days_of(fared.at) for fared in course.fared]
     days += [days_of(point.at) for series in course.series for point in series.points]
     if not days:
         return

@@ -273,10 +273,10 @@ def lane_of(series: Series, drawing: Drawing) -> list[Mark]:
     seen = {days_of(point.at) for point in series.points if point.value is not None}
     quiet = {State.OK, State.REGRESSION}
     found: list[Mark] = []
-    for one in drawing.course.fared:
-        at = days_of(one.at)
-        if one.state in quiet and at in seen:
+    for fared in drawing.course.fared:
+        at = days_of(fared.at)
+        if fared.state in quiet and at in seen:
             continue
-        words = f"{day(one.at)}: {one.state}" + (f": {one.reason}" if one.reason else "")
-        found.append(Mark(at, 0.5, one.state, words, drawing.href(one)))
+        words = f"{day(fared.at)}: {fared.state}" + (f": {fared.reason}" if fared.reason else "")
+        found.append(Mark(at, 0.5, fared.state, words, drawing.href(fared)))
     return found

@@ -305,7 +305,7 @@ class Engine:
             self._model.wait(part)
             now = self._spanned(name, now)
         retired = self._scheduler.complete(work.plan, now)
-        self._tick.requests += [_told(one, "completed") for one in retired]
+        self._tick.requests += [_told(sequence, "completed") for sequence in retired]
         if retired:
             self._tick.span("retire", now, self._clock.now())
 
@@ -356,12 +356,12 @@ class Engine:
     def _arrivals(self, now: int) -> bool:
         """Queue who is due, or refuse who can never be served; return whether anybody came."""
         due = self._due(now)
-        for one in due:
-            reason = self._scheduler.refusal(one.job)
+        for sequence in due:
+            reason = self._scheduler.refusal(sequence.job)
             if reason:
-                self._tick.requests.append(_told(one, "rejected", reason))
+                self._tick.requests.append(_told(sequence, "rejected", reason))
             else:
-                self._scheduler.arrive(one)
+                self._scheduler.arrive(sequence)
         late = [now - one.scheduled for one in due]
         self._lateness += late
         if late:

@@ -55,7 +55,7 @@ class Latency:
 def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """List the latencies, and chart those that came often enough."""
     found = list(_latencies(tables))
-    known = [one for one in found if one.count]
+    known = [latency for latency in found if latency.count]
     return {
         "known": known,
         "unknown": _together([one for one in found if not one.count]),

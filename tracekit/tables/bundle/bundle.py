@@ -105,7 +105,7 @@ class BundleRun:
         name = f"{self._uniquing}/EngineeringTypes.etypes"
         try:
             archive = Archive(self.files.read(name, _LARGEST))
-            found = [archive.plain(one) for one in archive.sequence(archive.root)]
+            found = [archive.plain(value) for value in archive.sequence(archive.root)]
         except ArchiveError as error:
             raise self.files.damaged(name, str(error)) from error
         if not all(isinstance(one, str) for one in found):

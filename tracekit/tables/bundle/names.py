@@ -108,13 +108,13 @@ def _process_names(document: RunDocument) -> tuple[dict[int, ProcessNames], int]
     """Return what the document calls each process, and how many of its members say nothing."""
     archive = document.archive
     found, unread = dict[int, ProcessNames](), 0
-    for one in archive.sequence(document.get(PROCESSES)):
-        pid = archive.integer(archive.part(one, "_pid"))
-        execname = archive.text(archive.part(one, "_execname"))
+    for value in archive.sequence(document.get(PROCESSES)):
+        pid = archive.integer(archive.part(value, "_pid"))
+        execname = archive.text(archive.part(value, "_execname"))
         if pid is None or not execname:
             unread += 1
         else:
-            found[pid] = ProcessNames(execname, archive.text(archive.part(one, "displayName")))
+            found[pid] = ProcessNames(execname, archive.text(archive.part(value, "displayName")))
     return found, unread
 
 

@@ -314,7 +314,7 @@ def _missing(run: BundleRun, summary: TocRun) -> tuple[str, ...]:
 def _arguments(info: _Info) -> str:
     found = info.archive.part(info.node, "_arguments")
     if isinstance(found, Mapping) and "NS.objects" in found:
-        return " ".join(str(info.archive.plain(one)) for one in info.archive.sequence(found))
+        return " ".join(str(info.archive.plain(value)) for value in info.archive.sequence(found))
     return info.text("_arguments")
 
 
@@ -359,7 +359,9 @@ def _date(seconds: float | None, zone: tzinfo) -> str:
 def _settings(info: _Info) -> dict[str, list[dict[str, str | list[str]]]]:
     archive = info.archive
     return {
-        str(name): [dict(_setting(archive, archive.mapping(one))) for one in archive.sequence(kept)]
+        str(name): [
+            dict(_setting(archive, archive.mapping(value))) for value in archive.sequence(kept)
+        ]
         for name, kept in info.dictionary("_recordingSettings").items()
     }
 

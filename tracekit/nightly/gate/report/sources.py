@@ -190,7 +190,7 @@ def _verdict(night: Night, suites: tuple[Suite, ...]) -> tuple[Outcome, str]:
 
 
 def _suite(entry: Entry, rules: tuple[str, ...]) -> Suite:
-    metrics = tuple(_night_metric(entry.capture, one) for one in entry.judged)
+    metrics = tuple(_night_metric(entry.capture, judged) for judged in entry.judged)
     findings = tuple(_night_finding(entry, finding, rules) for finding in entry.findings)
     cases = metrics + findings
     outcome, reason = _outcome(entry, cases)

@@ -101,7 +101,9 @@ def _changes(entry: Entry) -> dict[str, tuple[float, ...]] | str:
         return "it has no reference that it could be expected to differ from."
     if entry.outcome is Outcome.FAILED:
         return f"it failed: {entry.reason}"
-    found = {one.metric: changes(entry.pairs, one.metric, one.scale) for one in entry.judged}
+    found = {
+        judged.metric: changes(entry.pairs, judged.metric, judged.scale) for judged in entry.judged
+    }
     found = {metric: own for metric, own in found.items() if own}
     return found or "it has no pair that counts."
 

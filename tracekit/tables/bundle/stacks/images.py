@@ -118,7 +118,7 @@ def _image(content: bytes, offset: int) -> tuple[Image, int]:
     path = content[offset : offset + length].rstrip(b"\0").decode(errors="replace")
     offset += length
     found = tuple(_segments(content, offset, segments))
-    load = next((one.address for one in found if one.name == _TEXT), None)
+    load = next((segment.address for segment in found if segment.name == _TEXT), None)
     arch = _ARCHS.get(subtype & _SUBTYPE) if cpu == _ARM64 else None
     name = path.rpartition("/")[2]
     binary = Binary(name, str(UUID(bytes=uuid)).upper(), arch, load, path)
@@ -280,7 +280,7 @@ class Loaded:
         try:
             devices = entries(document.archive, document.get(_TIMES))
             for device, node in devices.items():
-                known = [document.archive.plain(one) for one in document.archive.sequence(node)]
+                known = [document.archive.plain(value) for value in document.archive.sequence(node)]
                 numerator, denominator, start = (int(one) for one in known[_TIMEBASE])
                 if 0 < numerator < _MOST_32 and 0 < denominator < _MOST_32:
                     found[str(device)] = (numerator, denominator, start & _ANY_TIME)
@@ -306,7 +306,7 @@ class Loaded:
 def _addresses(archive: Archive, node: Value) -> list[int]:
     if archive.at(node) is None:
         return []
-    numbers = (_number(archive.plain(one)) for one in archive.sequence(node))
+    numbers = (_number(archive.plain(value)) for value in archive.sequence(node))
     return [number for number in numbers if number is not None]
 
 
