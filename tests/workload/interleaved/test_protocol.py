@@ -79,7 +79,7 @@ def test_what_is_no_request_is_refused(line: bytes) -> None:
         request_of(line)
 
 
-@pytest.mark.parametrize("line", [b"", b"hello", b'{"turn":{"times":["x"]}}', b'{"hello":{}}'])
+@pytest.mark.parametrize("line", [b"", b"hello", b'{"steps":{"times":["x"]}}', b'{"hello":{}}'])
 def test_what_is_no_answer_is_refused(line: bytes) -> None:
     with pytest.raises(InputError, match="What was answered is no answer"):
         answer_of(line)

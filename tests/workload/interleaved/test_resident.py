@@ -7,6 +7,7 @@ import pytest
 
 from tracekit.base.errors import InputError, UsageError
 from tracekit.workload.interleaved.protocol import (
+    PROTOCOL,
     ChildRequest,
     Finish,
     Prepare,
@@ -163,6 +164,6 @@ def test_marks_that_nobody_asks_for_are_not_kept() -> None:
 
 def test_it_says_what_it_is() -> None:
     words = hello()
-    assert words.protocol == 1
+    assert words.protocol == PROTOCOL
     assert words.tracekit
     assert words.pid > 0
