@@ -133,9 +133,12 @@ def full_disk() -> Iterator[None]:
     """Let no file take a byte more, as on a disk that is full."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    # Python would leave the bytecode of what it imports now cut off, for every process after it.
+    compiles, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         yield
     finally:
+        sys.dont_write_bytecode = compiles
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 

@@ -72,6 +72,7 @@ LINES = {
     "templates make": "templates make OUT.tracetemplate --from TEMPLATE --counter-profile 1 "
     "--write",
     "nightly": "nightly PLAN --dry-run",
+    "nightly run": "nightly run PLAN --dry-run",
     "nightly --init": "nightly --init OUT.toml",
     "nightly install": "nightly install PLAN --at 02:30 --method cron --dry-run",
     "nightly status": "nightly status PLAN",

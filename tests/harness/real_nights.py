@@ -81,7 +81,8 @@ class Nights:
         argv = [sys.executable, "-P", "-m", "tracekit", "nightly", *words]
         return subprocess.Popen(
             [*argv, str(self.top / "tracekit.toml")],
-            env=self.environment,
+            # Where a night may write only little, bytecode would be cut off, too.
+            env=self.environment | ({"PYTHONDONTWRITEBYTECODE": "1"} if keys else {}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -84,6 +84,7 @@ import resource, sys
 import pandas as pd
 from tracekit.base.errors import RecordingError
 from tracekit.tables import write_table
+sys.dont_write_bytecode = True  # it would be cut off, too
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
 frame = pd.DataFrame({"n": [str(n * n) for n in range(100_000)]})
 try:

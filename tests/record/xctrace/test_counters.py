@@ -90,7 +90,7 @@ def test_nothing_is_said_of_counters_that_nobody_asked_for() -> None:
 def test_it_is_said_once_for_the_first_reason() -> None:
     first, second = no_counters("xctrace says so"), no_counters("the table has no rows")
     assert without_repeats((first, "other", second)) == (first, "other")
-    assert without_repeats((second, "other"), told=(first,)) == ("other",)
+    assert without_repeats((second, "other"), given=(first,)) == ("other",)
     assert counter_warnings(Selection("T", (WITH,)), run_with(), (first,)) == ()
 
 

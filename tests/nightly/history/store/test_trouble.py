@@ -190,6 +190,7 @@ def test_a_disk_that_is_really_full_is_told(tmp_path: Path) -> None:
 
 
 def _grow_to(file: Path, size: int, told: Path) -> None:
+    sys.dont_write_bytecode = True  # it would be cut off, too
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     try:
         append_all(str(file), range(1, 100), told.with_suffix(".log"))
