@@ -86,7 +86,15 @@ LINES = {
     "baseline list": "baseline list --history HISTORY",
     "baseline accept": "baseline accept 2026-03-02 --reason known --history HISTORY",
 }
-NO_TOOL = {"templates", "doctor", "verify-kernel", "nightly", "history unpin", "baseline accept"}
+NO_TOOL = {
+    "templates",
+    "doctor",
+    "verify-kernel",
+    "nightly",
+    "nightly run",
+    "history unpin",
+    "baseline accept",
+}
 """Commands whose own code, in this small world, is an error."""
 IN_RUN = {"analyze", "report", "index", "history pin", "history unpin", "baseline accept"}
 """Commands that change what they are given, as they should."""
