@@ -17,6 +17,8 @@ import pytest
 from chromium import chromium
 from command_line import run
 
+pytest_plugins = ["tiers"]
+
 _BESIDE = Path(__file__).parents[2] / "shared" / "corpus"
 # A shell lets programs in its background ignore SIGINT; tests send it to themselves.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -4,7 +4,6 @@ import ast
 import importlib
 import inspect
 import re
-import typing
 from pathlib import Path
 
 import pytest
@@ -26,80 +25,82 @@ PACKAGE = ROOT / "tracekit"
 
 
 def stems(folder: Path) -> list[str]:
-    return sorted(one.stem for one in folder.glob("*.py") if one.stem != "__init__")
+    return sorted(file.stem for file in folder.glob("*.py") if file.stem != "__init__")
 
 
-@pytest.mark.parametrize("stem", stems(PACKAGE / "analysis" / "rules"))
-def test_every_rules_file_is_listed_under_its_own_name(stem: str) -> None:
-    name = stem.replace("_", "-")
-    assert name in RULES, f"add {stem} to RULES in tracekit/analysis/rules/__init__.py"
-    assert RULES[name].judge.__name__ == stem, f"the function in {stem}.py must be called {stem}"
+def test_every_rules_file_is_listed_and_has_a_test_of_its_own() -> None:
+    files = stems(PACKAGE / "analysis" / "rules")
+    listed = {name.replace("-", "_"): rule.judge.__name__ for name, rule in RULES.items()}
+    missing = [stem for stem in files if listed.get(stem) != stem]
+    assert not missing, f"list each function in tracekit/analysis/rules/__init__.py: {missing}"
+    tests = stems(ROOT / "tests" / "analysis" / "rules")
+    untested = [stem for stem in files if f"test_{stem}" not in tests]
+    assert not untested, f"write tests/analysis/rules/test_X.py, literal frames in: {untested}"
 
 
-@pytest.mark.parametrize("stem", stems(PACKAGE / "analysis" / "rules"))
-def test_every_rule_has_a_test_of_its_own(stem: str) -> None:
-    test = ROOT / "tests" / "analysis" / "rules" / f"test_{stem}.py"
-    assert test.exists(), f"write {test.relative_to(ROOT)}: literal frames in, findings out"
+def test_every_rule_and_each_of_its_thresholds_is_explained() -> None:
+    heads = [name for name, rule in RULES.items() if tuple(rule.sections) != HEADS]
+    assert not heads, f"docstrings that lack one of the heads {HEADS}: {heads}"
+    short = [
+        (name, head)
+        for name, rule in RULES.items()
+        for head, text in rule.sections.items()
+        if len(text) <= 20
+    ]
+    assert not short, f"empty sections: {short}"
+    assert [name for name, rule in RULES.items() if not rule.title.endswith(".")] == []
+    unexplained = [
+        (name, threshold)
+        for name, rule in RULES.items()
+        for threshold in thresholds(rule.judge)
+        if f"`{threshold}`" not in (inspect.getdoc(rule.judge) or "")
+    ]
+    assert not unexplained, f"thresholds that the docstring does not explain: {unexplained}"
 
 
-@pytest.mark.parametrize("name", RULES)
-def test_every_rule_explains_itself(name: str) -> None:
-    sections = RULES[name].sections
-    assert tuple(sections) == HEADS, f"the docstring of {name} needs the heads {HEADS}"
-    assert all(len(text) > 20 for text in sections.values()), f"{name} has an empty section"
-    assert RULES[name].title.endswith("."), f"{name} needs a first line that is a sentence"
+def test_every_table_asked_for_is_one_that_we_have() -> None:
+    functions = {name: rule.judge for name, rule in RULES.items()}
+    functions |= {name: metric.measure for name, metric in METRICS.items()}
+    known = set(SCHEMAS) | GIVEN
+    unknown = [
+        (name, table)
+        for name, function in functions.items()
+        for table in {*required_tables(function), *inspect.signature(function).parameters}
+        if table not in known and table not in thresholds(function)
+    ]
+    assert not unknown, f"declare these tables in tracekit/tables/schemas.toml: {unknown}"
 
 
-@pytest.mark.parametrize("name", RULES)
-def test_every_threshold_of_a_rule_is_explained(name: str) -> None:
-    text = inspect.getdoc(RULES[name].judge) or ""
-    for threshold in thresholds(RULES[name].judge):
-        assert f"`{threshold}`" in text, f"the docstring of {name} does not explain {threshold}"
+def test_every_metric_says_what_it_is() -> None:
+    assert [name for name, metric in METRICS.items() if not metric.meaning] == []
+    assert [name for name, metric in METRICS.items() if metric.name != name] == []
 
 
-@pytest.mark.parametrize("name", [*RULES, *METRICS])
-def test_every_table_asked_for_is_one_that_we_have(name: str) -> None:
-    function = RULES[name].judge if name in RULES else METRICS[name].measure
-    asked = set(required_tables(function)) | {
-        one for one in inspect.signature(function).parameters if one not in thresholds(function)
-    }
-    unknown = asked - set(SCHEMAS) - GIVEN
-    assert not unknown, f"{name} asks for {unknown}; declare it in tracekit/tables/schemas.toml"
+def test_every_table_and_column_says_what_it_is() -> None:
+    schemas = SCHEMAS.items()
+    assert [name for name, schema in schemas if not schema.meaning.endswith(".")] == []
+    columns = [(name, column) for name, schema in schemas for column in schema.columns]
+    assert [(name, column.name) for name, column in columns if not column.meaning] == []
+    assert len({(name, column.name) for name, column in columns}) == len(columns)
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_every_metric_says_what_it_is(name: str) -> None:
-    assert METRICS[name].meaning, f"{name} needs a docstring"
-    assert METRICS[name].name == name
+def test_every_panel_is_listed_and_has_a_template() -> None:
+    panels = {panel.name.replace("-", "_"): panel.template for panel in PANELS}
+    missing = [stem for stem in stems(PACKAGE / "report" / "panels") if stem not in panels]
+    assert not missing, f"list these in PANELS in tracekit/report/panels/__init__.py: {missing}"
+    templates = shipped("templates") / "report"
+    assert [name for name in panels.values() if not (templates / name).is_file()] == []
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_every_table_and_column_says_what_it_is(name: str) -> None:
-    schema = SCHEMAS[name]
-    assert schema.meaning.endswith(".")
-    columns = [one.name for one in schema.columns]
-    assert len(columns) == len(set(columns)), f"{name} has two columns of one name"
-    assert all(one.meaning for one in schema.columns), f"a column of {name} has no meaning"
-
-
-@pytest.mark.parametrize("stem", stems(PACKAGE / "report" / "panels"))
-def test_every_panel_is_listed_and_has_a_template(stem: str) -> None:
-    panels = {one.name.replace("-", "_"): one for one in PANELS}
-    assert stem in panels, f"add {stem} to PANELS in tracekit/report/panels/__init__.py"
-    template = shipped("templates") / "report" / panels[stem].template
-    assert template.is_file(), f"{stem} needs {template.name} in templates/report"
-
-
-@pytest.mark.parametrize("workload", all_workloads(), ids=lambda one: one.name)
-def test_every_workload_has_words_and_parameters_with_help(workload: typing.Any) -> None:
-    assert workload.summary, f"{workload.file.name} needs a docstring"
-    assert workload.file.stem == workload.prepare.__name__
-    for name, parameter in workload.parameters.items():
-        marks = getattr(parameter.annotation, "__metadata__", ())
-        helps = [one.help for one in marks if isinstance(one, typer.models.OptionInfo)]
-        assert helps, f"--{name} of {workload.name} has no help"
-        assert helps[0], f"--{name} of {workload.name} has an empty help"
-        assert parameter.default is not parameter.empty, f"--{name} has no default"
+def test_every_workload_has_words_and_parameters_with_help_and_default() -> None:
+    for workload in all_workloads():
+        assert workload.summary, f"{workload.file.name} needs a docstring"
+        assert workload.file.stem == workload.prepare.__name__
+        for name, parameter in workload.parameters.items():
+            marks = getattr(parameter.annotation, "__metadata__", ())
+            helps = [mark.help for mark in marks if isinstance(mark, typer.models.OptionInfo)]
+            assert any(helps), f"--{name} of {workload.name} has no help"
+            assert parameter.default is not parameter.empty, f"--{name} has no default"
 
 
 def test_public_names_are_sorted_and_there() -> None:
@@ -165,11 +166,11 @@ def _is_on_the_face(module: str) -> bool:
     return name in importlib.import_module(f"tracekit.{room}").__all__
 
 
-@pytest.mark.parametrize("room", [one for one in ROOMS if one != "cli"])
-def test_every_name_of_a_face_is_there(room: str) -> None:
-    face = importlib.import_module(f"tracekit.{room}")
-    assert face.__all__
-    assert [name for name in face.__all__ if not hasattr(face, name)] == []
+def test_every_name_of_a_face_is_there() -> None:
+    faces = {room: importlib.import_module(f"tracekit.{room}") for room in ROOMS if room != "cli"}
+    assert [room for room, face in faces.items() if not face.__all__] == []
+    names = [(face, name) for face in faces.values() for name in face.__all__]
+    assert [(face.__name__, name) for face, name in names if not hasattr(face, name)] == []
 
 
 def test_the_way_through_the_house_exists() -> None:
