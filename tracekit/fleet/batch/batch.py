@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _LOCK = ".lock"
 _SCRATCH = ".work-"
 _LOOKED_AT = 20
+_ROOM = 1 << 16  # bytes that workers write at least
 
 
 @dataclass(frozen=True)
@@ -181,8 +182,10 @@ def _workers(plan: BatchPlan, number: int) -> Generator["Workers"]:
         )
         own = local_workers(plan.workers or fitting(number), Path(scratch))
         try:
+            # On a full disk no worker comes up, which is known only a minute later.
+            (Path(scratch) / "room").write_bytes(bytes(_ROOM))
             workers = stack.enter_context(own)
-        except RuntimeError as error:  # dask's word for whatever a process met as it started
+        except (OSError, RuntimeError) as error:  # the latter: whatever a process met at its start
             raise ToolError(
                 f"The processes of the batch cannot be started: {error}",
                 hint=f"They need room in {plan.output}, and loopback.",
