@@ -57,6 +57,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     return recording
 
 
+@pytest.mark.processes
 def test_a_run_leaves_the_files_of_every_stage(run: Recording) -> None:
     assert {one.name for one in run.folder.iterdir()} >= {
         "recording.json",
@@ -158,6 +159,7 @@ def test_exports_can_be_analyzed_when_everything_else_is_gone(
         assert mine.value == theirs.value
 
 
+@pytest.mark.processes
 def test_any_program_can_be_recorded(tmp_path: Path) -> None:
     command = (sys.executable, "-c", "import time; time.sleep(0.3)")
     recording = pipeline.record(Plan(command=command, recorder="host", output=tmp_path / "run"))
@@ -174,6 +176,7 @@ def test_any_program_can_be_recorded(tmp_path: Path) -> None:
     assert rate.reason.startswith("the recording has no table steps: the program tells nothing")
 
 
+@pytest.mark.processes
 def test_a_program_that_fails_is_said_and_what_was_measured_kept(tmp_path: Path) -> None:
     command = (sys.executable, "-c", "import sys; sys.exit('out of luck')")
     plan = Plan(command=command, recorder="host", output=tmp_path / "run")
@@ -185,6 +188,7 @@ def test_a_program_that_fails_is_said_and_what_was_measured_kept(tmp_path: Path)
     assert pipeline.analyze(recording).provenance.end_reason
 
 
+@pytest.mark.processes
 def test_a_program_that_does_not_exist_is_told_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises((ToolError, UsageError), match="no-such-program"):
         pipeline.record(
@@ -192,6 +196,7 @@ def test_a_program_that_does_not_exist_is_told_in_a_sentence(tmp_path: Path) -> 
         )
 
 
+@pytest.mark.processes
 def test_a_mistake_in_the_parameters_leaves_no_folder(tmp_path: Path) -> None:
     parameters = SMALL | {"active_blocks": 5}
     with pytest.raises(UsageError, match="5 blocks of 4"):
@@ -216,6 +221,7 @@ def broken(after: int = 3) -> Step:
 """
 
 
+@pytest.mark.processes
 def test_a_workload_that_dies_keeps_the_steps_before(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text(BROKEN)
     plan = small(
@@ -243,6 +249,7 @@ def advised() -> Step:
 """
 
 
+@pytest.mark.processes
 def test_what_a_workload_advises_counts_more_than_how_to_go_on(tmp_path: Path) -> None:
     (tmp_path / "advised.py").write_text(ADVISED)
     plan = small(tmp_path / "run", workload=find("advised", tmp_path), parameters={})
@@ -251,6 +258,7 @@ def test_what_a_workload_advises_counts_more_than_how_to_go_on(tmp_path: Path) -
     assert caught.value.hint == "Plug one in."
 
 
+@pytest.mark.processes
 def test_an_interrupt_keeps_what_was_recorded_and_says_how_to_go_on(tmp_path: Path) -> None:
     recording = Recording(tmp_path / "run")
 
@@ -274,6 +282,7 @@ def test_an_interrupt_keeps_what_was_recorded_and_says_how_to_go_on(tmp_path: Pa
     assert pipeline.report(recording).exists()
 
 
+@pytest.mark.processes
 def test_a_run_of_a_killed_tracekit_can_be_exported(tmp_path: Path) -> None:
     """What the worker measured is there, although nobody closed the account."""
     recording = Recording(tmp_path / "run")
@@ -306,6 +315,7 @@ def test_a_run_of_a_killed_tracekit_can_be_exported(tmp_path: Path) -> None:
     assert busy.value is not None
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_ended_while_facts_are_gathered_leaves_its_folder_free(
     number: signal.Signals, tmp_path: Path

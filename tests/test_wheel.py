@@ -15,7 +15,7 @@ from gate_night import NIGHT
 from tracekit.base.recording import save
 from tracekit.nightly.history.night import DOCUMENT
 
-pytestmark = pytest.mark.wheel
+pytestmark = [pytest.mark.wheel, pytest.mark.processes]
 
 ROOT = Path(__file__).parents[1]
 MAPPED = {"kernels": "tracekit/kernels", "workloads": "tracekit/workloads"}

@@ -41,8 +41,12 @@ def require_equal(direct: Recording, exported: Recording, *, named: bool = True)
     return [one.rule for one in found.findings]
 
 
+OTHERS = ["", "pipeline-churn", "thermal-pressure", "capture-empty"]
+
+
 @pytest.mark.parametrize(
-    "fault", ["", "pipeline-churn", "thermal-pressure", "low-occupancy", "capture-empty"]
+    "fault",
+    ["low-occupancy", *(pytest.param(other, marks=pytest.mark.campaign) for other in OTHERS)],
 )
 def test_a_made_recording_is_judged_alike(tmp_path: Path, fault: str) -> None:
     setup = replace(SETUP, steps=20)

@@ -59,7 +59,13 @@ FOUND = {
 OF_TABLES = sorted(set(RULES) - {"schema-drift", "trace-overhead"})
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(kind, marks=() if kind in {"metal", "host"} else pytest.mark.campaign)
+        for kind in KINDS
+    ],
+)
 def good(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     """A good recording of each kind."""
     return whole(KINDS[request.param], tmp_path_factory.mktemp("good") / "run")
@@ -123,6 +129,7 @@ def test_a_table_that_is_missing_changes_no_number_without_a_reason(good: Whole,
                 check_rule(good.judged[name], judge(rule, left, {}), table, how)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", OF_TABLES)
 def test_no_rule_passes_what_it_found_because_a_table_is_missing(name: str, tmp_path: Path) -> None:
     recording = faulty(name, FOUND[name])(tmp_path / "run")
@@ -154,6 +161,7 @@ def made_of(schema: str) -> set[str]:
     }
 
 
+@pytest.mark.campaign
 @pytest.mark.filterwarnings("ignore::tracekit.tables.DamagedExportWarning")
 @pytest.mark.parametrize("good", ["metal", "host", "host server"], indirect=True)
 def test_nothing_is_made_of_half_an_export(good: Whole) -> None:

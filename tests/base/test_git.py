@@ -29,6 +29,7 @@ def _repository(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.processes
 def test_what_git_says_is_returned_and_its_complaint_quoted(repository: Path) -> None:
     assert done(repository, "tag", "--list") == "fast\n"
     with pytest.raises(ToolError) as caught:
@@ -41,6 +42,7 @@ def test_one_that_fails_without_a_word_is_told_by_its_status(repository: Path) -
         done(repository, "rev-parse", "-q", "--verify", "none")
 
 
+@pytest.mark.processes
 def test_git_speaks_english_and_asks_nobody(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,6 +52,7 @@ def test_git_speaks_english_and_asks_nobody(
     assert {"LC_ALL=C", "GIT_TERMINAL_PROMPT=0"} <= set(told)
 
 
+@pytest.mark.processes
 def test_git_that_hangs_is_ended_with_all_that_it_started(repository: Path) -> None:
     done(repository, "config", "alias.nap", "!sleep 30 & echo $! > pid; wait")
     with pytest.raises(ToolError, match=r"^git nap did not end within 0\.3 s and was ended\.$"):
@@ -64,6 +67,7 @@ def test_git_that_hangs_is_ended_with_all_that_it_started(repository: Path) -> N
     pytest.fail(f"process {pid} lives")
 
 
+@pytest.mark.processes
 def test_a_hook_of_another_repository_does_not_mislead(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

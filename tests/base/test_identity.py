@@ -10,6 +10,8 @@ import pytest
 
 from tracekit.base.processes import found, no_older, runs, start_of, start_ticks
 
+pytestmark = pytest.mark.processes
+
 # Two lines of /proc/PID/stat. Where the machine booted at 12:00:00.95, which its kernel calls
 # 12:00:00, a worker that is started 0.3 s before its guardian is up seems to be 1.25 s older.
 GUARDIAN = b"4711 (python) S 1 4711 4711 0 -1 4194304 1 0 0 0 2 1 0 0 20 0 1 0 88130 9 2 18446744 1"

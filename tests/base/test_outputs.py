@@ -234,7 +234,10 @@ def test_force_replaces_what_a_user_made_and_the_next_one_needs_none(
         "import X --target nobody --output",
         "import B --target nobody --output",
         "import BROKEN --output",
-        "capture --recorder host --workload paged --q-heads 3 --kv-heads 2 --output",
+        pytest.param(
+            "capture --recorder host --workload paged --q-heads 3 --kv-heads 2 --output",
+            marks=pytest.mark.processes,
+        ),
     ],
 )
 def test_a_folder_that_the_user_made_stays_when_nothing_comes_of_it(

@@ -8,6 +8,8 @@ import pytest
 
 from tracekit.base.processes import Child, StopPolicy, exit_words, kill_group, start_child
 
+pytestmark = pytest.mark.processes
+
 DEAF = "trap '' INT TERM; echo ready; while :; do sleep 0.1; done"
 LIFELINE = "echo ready; cat; exit 7"
 

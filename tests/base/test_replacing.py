@@ -96,6 +96,7 @@ def test_a_file_that_cannot_be_written_is_told_in_words(tmp_path: Path) -> None:
         replacing(tmp_path / "file" / "below").__enter__()
 
 
+@pytest.mark.processes
 def test_what_a_killed_process_left_is_removed_by_the_next(
     tmp_path: Path, writer: subprocess.Popen[str]
 ) -> None:
@@ -113,6 +114,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(
     assert names(tmp_path) == ["file"]
 
 
+@pytest.mark.processes
 def test_what_another_process_writes_is_left_alone(
     tmp_path: Path, writer: subprocess.Popen[str]
 ) -> None:
@@ -193,6 +195,7 @@ def test_a_device_that_is_full_is_told_in_words(tmp_path: Path) -> None:
     assert (tmp_path / "link").is_symlink()
 
 
+@pytest.mark.processes
 def test_a_pipe_gets_all_of_the_content_or_nothing(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -219,6 +222,7 @@ print("third")
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", ["link", "/dev/fd/1", "log"])
 def test_what_standard_output_goes_to_is_written_to(tmp_path: Path, name: str) -> None:
     log = tmp_path / "log"

@@ -11,6 +11,8 @@ import pytest
 from tracekit.base.errors import RecordingError
 from tracekit.base.streams import CLOSED, Guarded
 
+pytestmark = pytest.mark.processes
+
 PROGRAM = [sys.executable, "-m", "tracekit"]
 FULL = Path("/dev/full")
 

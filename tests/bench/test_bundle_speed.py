@@ -33,6 +33,7 @@ def test_other_rows_are_told(tmp_path: Path) -> None:
     assert "gpu," not in found
 
 
+@pytest.mark.processes
 def test_a_run_times_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"
     page.write_text("<!-- written by bench/bundle.py -->\nold\n<!-- end of bundles -->\n")

@@ -18,6 +18,8 @@ from tracekit.base.recording import save
 from tracekit.nightly.gate.changes import changes
 from tracekit.nightly.history.night import Described, Entry, Night, Outcome, Pair
 
+pytestmark = pytest.mark.campaign
+
 USUAL = Noise("4 / 2 %", night=0.04, within=0.02)
 STILL = Noise("still", night=0.0, within=0.0, drift=0.0)
 

@@ -13,6 +13,7 @@ from reading.summary import as_data, as_markdown, ratios
 PLACE = "# Speed\n\n<!-- written by bench/parse.py -->\nold\n<!-- end -->\n\nMore.\n"
 
 
+@pytest.mark.processes
 def test_a_run_compares_times_and_writes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -49,6 +50,7 @@ def test_a_page_without_a_place_is_refused(tmp_path: Path) -> None:
     assert page.read_text() == "# Speed\n"
 
 
+@pytest.mark.processes
 def test_files_beside_their_truth_are_read_as_well(
     exports: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -58,6 +60,7 @@ def test_files_beside_their_truth_are_read_as_well(
     assert "equal to the truth" in capsys.readouterr().out
 
 
+@pytest.mark.processes
 def test_what_gives_up_is_told_and_not_timed(tmp_path: Path) -> None:
     path = tmp_path / "odd.xml"
     path.write_text("<no-export/>")
@@ -75,6 +78,7 @@ def test_slow_ways_skip_large_files(exports: dict[str, Path]) -> None:
     assert not any(one.timed for one in outcomes)
 
 
+@pytest.mark.processes
 def test_a_process_that_dies_is_told() -> None:
     assert alone("unknown")["failure"].startswith("KeyError")
     assert alone("time", "read(2)", "/none.xml")["failure"].startswith("FileNotFoundError")

@@ -113,6 +113,7 @@ def test_a_program_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -
     assert named("read(2)").missing == ""
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("parse", [bounds.parse_with_sax, bounds.parse_with_stream])
 def test_xmllint_reads_what_is_made(exports: dict[str, Path], parse: object) -> None:
     if shutil.which("xmllint") is None:

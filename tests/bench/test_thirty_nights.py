@@ -11,6 +11,8 @@ from tracekit.nightly.history.steps import Step
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.session.worktree import repository
 
+pytestmark = pytest.mark.campaign
+
 EACH = Planned(pairs=6, turn=0.02, traced=0, rounds=20)
 MONTH = Month(nights=5, slow_on=3, slow=0.1, each=EACH)
 

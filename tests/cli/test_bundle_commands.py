@@ -94,6 +94,7 @@ def test_a_missing_list_of_tables_is_said(tracekit: Run, bundle: Path, tmp_path:
         assert "could not be checked" in " ".join(ran.err.split()), arguments
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", ["bulkstore", "spec.plist", "schema.xml"])
 def test_a_byte_behind_the_end_of_a_file_ends_a_command_with_exit_code_3(
     tmp_path: Path, name: str

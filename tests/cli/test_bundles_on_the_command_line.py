@@ -211,6 +211,7 @@ def test_letters_of_a_bundles_suffix_may_be_upper_case(
         assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4
 
 
+@pytest.mark.processes
 def test_a_runs_folder_that_is_called_like_a_bundle_is_one_of_a_run(
     bundle: Path, tmp_path: Path, tracekit: Tracekit
 ) -> None:

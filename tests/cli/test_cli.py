@@ -75,6 +75,7 @@ HEAVY = (
 )
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "command",
     [
@@ -111,6 +112,7 @@ def test_help_imports_nothing_heavy(command: str) -> None:
 LIBRARIES = ("pandas", "numpy", "mlx.core", "pyarrow", "duckdb", "dask", "sqlalchemy")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("command", "code"),
     [
@@ -166,7 +168,12 @@ def test_a_workloads_parameters_are_options_with_help(tracekit: Run) -> None:
         pytest.param(["--dtype", "int3"], "--dtype", id="no-choice"),
         pytest.param(["--size", "3"], "--size", id="no-option"),
         pytest.param(["--time-limit", "soon"], "not a time limit", id="time-limit"),
-        pytest.param(["--q-heads", "3", "--kv-heads", "2"], "heads", id="they-do-not-fit"),
+        pytest.param(
+            ["--q-heads", "3", "--kv-heads", "2"],
+            "heads",
+            id="they-do-not-fit",
+            marks=pytest.mark.processes,
+        ),
         pytest.param(["--", "ls"], "one of them, not several", id="workload-and-command"),
     ],
 )
@@ -206,6 +213,7 @@ def test_xctrace_asked_for_where_it_is_not_fails(
     assert "--recorder host" in ran.err
 
 
+@pytest.mark.processes
 def test_capture_says_in_words_what_it_found_and_where_it_is(tracekit: Run, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     options = ["--recorder", "host", "--repeats", "30", "--output", folder]
@@ -223,6 +231,7 @@ def test_capture_says_in_words_what_it_found_and_where_it_is(tracekit: Run, tmp_
         assert len(pd.read_parquet(out)) == export.read_text().count("<row>")
 
 
+@pytest.mark.processes
 def test_json_prints_the_result_and_nothing_else(tracekit: Run, tmp_path: Path) -> None:
     options = ["--recorder", "host", "--repeats", "30", "--output", tmp_path / "run", "--json"]
     ran = tracekit("capture", "--workload", "paged", *options, *SMALL)
@@ -230,6 +239,7 @@ def test_json_prints_the_result_and_nothing_else(tracekit: Run, tmp_path: Path) 
     assert json.loads(ran.out) == json.loads((tmp_path / "run" / "result.json").read_text())
 
 
+@pytest.mark.processes
 def test_the_stages_alone_make_the_same_run(tracekit: Run, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     options = ["--recorder", "host", "--repeats", "10", "--output", folder]
@@ -243,6 +253,7 @@ def test_the_stages_alone_make_the_same_run(tracekit: Run, tmp_path: Path) -> No
     assert tracekit("tables", folder).err == "", "tracekit knows every column it writes"
 
 
+@pytest.mark.processes
 def test_a_program_is_sampled_and_its_load_shown(tracekit: Run, tmp_path: Path) -> None:
     run = tmp_path / "run"
     command = ["--", sys.executable, "-c", "import time; time.sleep(30)"]
@@ -256,6 +267,7 @@ def test_a_program_is_sampled_and_its_load_shown(tracekit: Run, tmp_path: Path) 
     assert "memory_peak" in tracekit("analyze", run).out
 
 
+@pytest.mark.processes
 def test_after_a_failure_what_was_measured_can_be_exported(tracekit: Run, tmp_path: Path) -> None:
     run = tmp_path / "run"
     command = ["--", sys.executable, "-c", "import sys, time; time.sleep(0.3); sys.exit(3)"]
@@ -273,6 +285,7 @@ def test_an_old_folder_is_never_recorded_over(tracekit: Run, imported: Path) -> 
     assert (imported / "recording.json").read_bytes() == before
 
 
+@pytest.mark.processes
 def test_a_workload_of_ones_own_is_found_in_its_folder(tracekit: Run, tmp_path: Path) -> None:
     (tmp_path / "nap.py").write_text(
         "import time\n"
@@ -348,6 +361,7 @@ def test_bytes_that_are_no_text_are_refused(tracekit: Run) -> None:
     assert "is no text in UTF-8" in ran.err
 
 
+@pytest.mark.processes
 def test_letters_that_a_terminal_has_not_do_no_harm() -> None:
     argv = [sys.executable, "-m", "tracekit", "capture", "--help"]
     env = {**os.environ, "PYTHONIOENCODING": "ascii"}
@@ -356,6 +370,7 @@ def test_letters_that_a_terminal_has_not_do_no_harm() -> None:
     assert b"COMMAND" in ran.stdout
 
 
+@pytest.mark.processes
 def test_a_closed_stdout_does_no_harm() -> None:
     argv = ["sh", "-c", f"'{sys.executable}' -m tracekit rules >&-"]
     ran = subprocess.run(argv, check=False, capture_output=True, timeout=60)

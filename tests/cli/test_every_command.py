@@ -26,6 +26,17 @@ WORDS = ["done", "auto", "import", "paged", "passed", "gpu", "metal", "mlx", "ru
 READ_ONLY = Path("/sys")  # where not even root can write
 
 
+def cases(*names: str) -> list[Any]:
+    """Return the names of commands as cases; those that start workers need processes."""
+    starts = pytest.mark.processes
+    return [
+        pytest.param(
+            name, marks=starts if name.split()[0] in {"capture", "record", "batch"} else ()
+        )
+        for name in names
+    ]
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> World:
     return make_world(tmp_path_factory.mktemp("world"))
@@ -82,7 +93,7 @@ def test_every_command_is_here() -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("name", cases(*LINES))
 def test_a_command_does_what_it_is_for_whatever_the_user_is_called(
     name: str, world: World, tracekit: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,7 +124,7 @@ def stdout_of(number: int) -> Iterator[None]:
         sys.stdout = before
 
 
-@pytest.mark.parametrize("name", [one for one in LINES if not one.startswith("batch")])
+@pytest.mark.parametrize("name", cases(*(name for name in LINES if not name.startswith("batch"))))
 def test_a_closed_pipe_is_neither_a_regression_nor_a_bug(
     name: str, world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -180,7 +191,7 @@ def test_an_input_is_never_the_output(
             assert told(ran)
 
 
-@pytest.mark.parametrize("name", [*FILES, *FOLDERS])
+@pytest.mark.parametrize("name", cases(*FILES, *FOLDERS))
 @pytest.mark.usefixtures("unharmed")
 def test_links_are_followed(name: str, world: World, tracekit: Callable[..., Any]) -> None:
     output = world.out / output_of(name).lower()

@@ -172,6 +172,7 @@ def test_in_github_actions_it_annotates_and_summarises_by_itself(
     assert (outside / "summary.md").read_text().count("\n## ❌") == 1
 
 
+@pytest.mark.processes
 def test_somebody_is_told_of_a_regression_only(
     outside: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,6 +191,7 @@ def test_somebody_is_told_of_a_regression_only(
     assert "sent" not in printed.out
 
 
+@pytest.mark.processes
 def test_a_hook_that_fails_does_not_change_the_verdict(
     outside: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -263,6 +265,7 @@ def test_unlike_runs_are_refused(runs: tuple[Path, Path], tracekit: Command) -> 
     assert tracekit("gate", *runs, "--force").code in {0, 1, 4}
 
 
+@pytest.mark.processes
 def test_git_bisect_finds_the_commit_and_skips_what_is_inconclusive(tmp_path: Path) -> None:
     """Eight commits: the fourth one's night is inconclusive, the sixth is slower."""
     if shutil.which("git") is None:
@@ -281,6 +284,7 @@ def test_git_bisect_finds_the_commit_and_skips_what_is_inconclusive(tmp_path: Pa
     assert f"git bisect bad {commits[6]}" in log
 
 
+@pytest.mark.processes
 def test_git_bisect_stops_where_the_command_line_is_wrong(tmp_path: Path) -> None:
     if shutil.which("git") is None:
         pytest.skip("no git")

@@ -12,6 +12,8 @@ from command_line import run, small
 from many_recordings import exports
 from tracekit.fleet.batch.results import RESULTS
 
+pytestmark = pytest.mark.processes
+
 NAMES = ["done", "auto", "import", "paged", "passed", "gpu", "metal", "mlx", "run", "host"]
 UNCOMMON = "zwetschge"
 VOLATILE = {"at", "created", "seconds", "finished", "stamp", "started", "ended"}
@@ -78,7 +80,9 @@ def usual(recorded: Path) -> dict[str, Any]:
         return told(recorded)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.campaign) for name in NAMES[1:])]
+)
 def test_commands_do_not_take_words_for_the_user(
     name: str,
     recorded: Path,

@@ -180,6 +180,7 @@ def test_a_workload_that_cannot_be_loaded_is_an_obstacle(here: Path, tracekit: R
     assert (shown.code, "torn.py cannot be loaded" in shown.err) == (2, True)
 
 
+@pytest.mark.processes
 def test_a_commit_whose_workload_cannot_be_loaded_is_skipped(here: Path, tracekit: Run) -> None:
     (here / "torn.py").write_text("def (")
     (here / "tracekit.toml").write_text(

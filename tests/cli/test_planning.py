@@ -38,6 +38,7 @@ def test_it_stands_among_the_workloads(tracekit: Run) -> None:
     assert names == sorted(names)
 
 
+@pytest.mark.processes
 def test_a_program_is_recorded_with_it(tracekit: Run, tmp_path: Path) -> None:
     program = ["--", sys.executable, "-c", "print('Generation: 9 tokens, 3.5 tokens-per-sec')"]
     options = ["--recorder", "host", "--telemetry", "off", "--output", tmp_path / "run"]

@@ -168,6 +168,7 @@ def test_exports_of_the_first_run_alone_are_of_that_run(
     assert Recording(tmp_path / "run").provenance().run == 1
 
 
+@pytest.mark.processes
 def test_a_batch_takes_the_run_that_is_named_of_bundles_and_of_imports(
     bundle: Path, tmp_path: Path, tracekit: Tracekit
 ) -> None:

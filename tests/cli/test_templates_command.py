@@ -63,6 +63,7 @@ def stock(tmp_path: Path) -> Path:
     return put_template(tmp_path / "stock.tracetemplate", **STOCK)
 
 
+@pytest.mark.processes
 @pytest.mark.usefixtures("xcode")
 def test_templates_are_listed_by_their_sections(tracekit: Run) -> None:
     ran = tracekit("templates")
@@ -72,6 +73,7 @@ def test_templates_are_listed_by_their_sections(tracekit: Run) -> None:
     assert "--counters on adds the instrument Metal GPU Counters" in ran.err
 
 
+@pytest.mark.processes
 @pytest.mark.usefixtures("xcode")
 def test_templates_as_json(tracekit: Run) -> None:
     ran = tracekit("templates", "--json")

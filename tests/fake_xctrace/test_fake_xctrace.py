@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
+pytestmark = pytest.mark.processes
+
 Scenario = Callable[..., None]
 Call = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., subprocess.Popen[str]]

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
+pytestmark = pytest.mark.processes
+
 Scenario = Callable[..., None]
 Call = Callable[..., subprocess.CompletedProcess[str]]
 

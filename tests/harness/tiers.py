@@ -1,39 +1,48 @@
 """Tiers: what a test needs decides when it runs. A plugin of pytest, loaded by tests/conftest.py.
 
-A test that needs more than Python has a marker for it, given by hand (`pytestmark`) or by a fixture
-that it uses. Without arguments pytest runs the tests that have none of them; `--all` runs
-everything, `-m emulator` one tier, and a file or a test that is named always runs.
+A test that needs more than Python has a marker for it, given by hand or by a fixture that it uses.
+The tests without one are the default tier: `pytest` runs these alone, `pytest --tier emulator` one
+of the others, `pytest --tier all` everything. A file or a test that is named always runs.
 """
 
+import sys
 from collections import Counter
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 
-TIERS = ("processes", "emulator", "browser", "server", "campaign", "wheel")
+TIERS = ("campaign", "wheel", "server", "browser", "emulator", "processes")
+"""A test that has the markers of several belongs to the first."""
 OF_FIXTURES = {
     "scenario": "processes",
     "compiled_kernels": "emulator",
     "browser": "browser",
-    "chromium": "browser",
     "postgresql": "server",
 }
+FEW = 3  # processes that a test of the default tier starts at most
+_START = {"subprocess.Popen", "os.fork", "os.posix_spawn"}
 _LEFT_OUT = pytest.StashKey[Counter[str]]()
+_TIER = pytest.StashKey[str]()
+_started: list[str] = []
+_is_default_test_running = False
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--all`."""
-    parser.addoption("--all", action="store_true", dest="all_tiers", help="run all tiers")
+    """Add `--tier`."""
+    choices = ("default", *TIERS, "all")
+    parser.addoption("--tier", action="append", choices=choices, help="run tests of this tier")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin with nothing left out."""
+    """Begin with nothing left out, and hear of each process that is started."""
     config.stash[_LEFT_OUT] = Counter()
+    sys.addaudithook(_note)
 
 
-def _are_tiers_asked_for(config: pytest.Config) -> bool:
-    options = config.option
-    return bool(options.all_tiers or options.markexpr or options.lf or _are_files_named(config))
+def _note(event: str, arguments: tuple[Any, ...]) -> None:
+    if _is_default_test_running and event in _START:
+        _started.append(str(arguments[:2]))
 
 
 def _are_files_named(config: pytest.Config) -> bool:
@@ -45,19 +54,43 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return 0 if _are_files_named(config) and len(config.args) < 4 else None
 
 
+def tier_of(item: pytest.Item) -> str:
+    """Return the tier of a test, by its markers, fixtures and parameters."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    words = {value for value in parameters.values() if isinstance(value, str)}
+    needs = words.union(getattr(item, "fixturenames", ()))
+    markers = {mark.name for mark in item.iter_markers()}
+    markers |= {OF_FIXTURES[need] for need in OF_FIXTURES.keys() & needs}
+    return next((tier for tier in TIERS if tier in markers), "default")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests by their fixtures; leave out what is not in the default tier."""
+    """Leave out what is in no tier that is asked for."""
     for item in items:
-        for fixture in OF_FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
-            item.add_marker(OF_FIXTURES[fixture])
-    if _are_tiers_asked_for(config):
+        item.stash[_TIER] = tier_of(item)
+    asked = set(config.option.tier or ["default"])
+    whole = "all" in asked or config.option.markexpr or config.option.lf
+    if whole or (not config.option.tier and _are_files_named(config)):
         return
-    tiers = {item: next((t for t in TIERS if item.get_closest_marker(t)), "") for item in items}
-    left_out = [item for item in items if tiers[item]]
+    left_out = [item for item in items if item.stash[_TIER] not in asked]
     config.hook.pytest_deselected(items=left_out)
-    config.stash[_LEFT_OUT] = Counter(tiers[item] for item in left_out)
-    items[:] = [item for item in items if not tiers[item]]
+    config.stash[_LEFT_OUT] = Counter(item.stash[_TIER] for item in left_out)
+    items[:] = [item for item in items if item.stash[_TIER] in asked]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Fail a test of the default tier that starts processes."""
+    global _is_default_test_running  # noqa: PLW0603  an audit hook knows no test
+    _started.clear()
+    _is_default_test_running = item.stash[_TIER] == "default"
+    try:
+        yield
+    finally:
+        _is_default_test_running = False
+    if len(_started) > FEW:
+        pytest.fail(f"Mark this test as `processes` or `emulator`: it started {_started}.")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -75,8 +108,8 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was left out, and how to run it."""
     left_out = terminalreporter.config.stash[_LEFT_OUT]
-    if left_out:
+    if left_out and not terminalreporter.config.option.tier:
         tiers = ", ".join(f"{left_out[tier]} {tier}" for tier in TIERS if left_out[tier])
         terminalreporter.section("left out")
         terminalreporter.line(f"{left_out.total()} tests that need more than Python: {tiers}.")
-        terminalreporter.line("uv run pytest --all runs everything, uv run pytest -m TIER one.")
+        terminalreporter.line("uv run pytest --tier all runs everything, --tier TIER one of them.")

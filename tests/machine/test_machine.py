@@ -36,6 +36,7 @@ def test_neither_machine_nor_user_are_named() -> None:
     assert getpass.getuser() not in words
 
 
+@pytest.mark.processes
 def test_a_commit_is_reported_and_whether_it_was_changed(tmp_path: Path) -> None:
     _git(tmp_path, "init", "-q")
     assert git_commit(tmp_path) == ""
@@ -93,6 +94,7 @@ def test_what_tracekit_wrote_makes_no_tree_dirty(status: str, *, dirty: bool) ->
     assert is_dirty(status) is dirty
 
 
+@pytest.mark.processes
 def test_the_commit_is_that_of_the_folder_in_a_hook_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

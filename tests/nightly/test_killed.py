@@ -12,6 +12,8 @@ from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.schedule.running import runs_in
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 def nights(tmp_path: Path) -> Nights:

@@ -106,6 +106,7 @@ def test_a_revision_that_is_there_is_in_nobodys_way(git: Git, tmp_path: Path) ->
     assert obstacles(plan_of(tmp_path, MAIN, None)) == ()
 
 
+@pytest.mark.processes
 def test_a_revision_that_is_not_there_is_told_once_for_each_capture(
     git: Git, tmp_path: Path
 ) -> None:

@@ -19,6 +19,8 @@ from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
 from tracekit.nightly.run import run_night
 
+pytestmark = pytest.mark.processes
+
 NAP = """
 import os
 import time

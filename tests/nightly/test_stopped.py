@@ -12,6 +12,8 @@ from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.run import run_night
 
+pytestmark = pytest.mark.processes
+
 SLEEPS = f'["{sys.executable}", "-IS", "-c", "import time; time.sleep(600)"]'
 
 

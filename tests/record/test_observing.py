@@ -14,6 +14,8 @@ from tracekit.base.recording import Recording
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import REFERENCE, find
 
+pytestmark = pytest.mark.processes
+
 TESTS = [
     {"n_prompt": 512, "n_gen": 0, "avg_ts": 711.25, "stddev_ts": 14.5},
     {"n_prompt": 0, "n_gen": 128, "avg_ts": 61.5, "stddev_ts": 0.5},

@@ -235,6 +235,7 @@ def test_a_folder_that_is_no_run_is_told(
     assert "no recording.json" in capsys.readouterr().err
 
 
+@pytest.mark.processes
 def test_the_page_is_handed_to_the_browser(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -159,6 +159,7 @@ def long(export: Export, tmp_path: Path) -> Path:
     return export("start:start-time load:brand-new", *rows, name="in/long.xml")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv"])
 def test_a_full_disk_leaves_what_was_there(long: Path, tmp_path: Path, suffix: str) -> None:
     out = tmp_path / "out" / f"table{suffix}"
@@ -172,6 +173,7 @@ def test_a_full_disk_leaves_what_was_there(long: Path, tmp_path: Path, suffix: s
     assert [one.name for one in out.parent.iterdir()] == [out.name]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_leaves_what_was_there(
     long: Path, tmp_path: Path, number: signal.Signals

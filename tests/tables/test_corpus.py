@@ -108,6 +108,7 @@ def frames_by_reader(path: Path) -> list[pd.DataFrame]:
     return frames
 
 
+@pytest.mark.campaign
 def test_every_real_export_equals_the_oracle(corpus: Path) -> None:
     files = rows = cells = fast = 0
     for path in exports(corpus, "tables"):
@@ -178,6 +179,7 @@ def stacks_of(reader: Reader) -> dict[str, list[object]]:
     }
 
 
+@pytest.mark.campaign
 def test_every_stack_of_every_real_export_equals_the_oracle(corpus: Path) -> None:
     stacks = frames = shapes = 0
     for path in exports(corpus, "tables"):

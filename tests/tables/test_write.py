@@ -94,6 +94,7 @@ except RecordingError as error:
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".feather"])
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"table{suffix}"

@@ -23,6 +23,7 @@ def mine(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.emulator
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 @pytest.mark.usefixtures("compiled_kernels")
 def test_its_kernel_is_right(tracekit: Callable[..., Any], mine: Path) -> None:
@@ -33,6 +34,7 @@ def test_its_kernel_is_right(tracekit: Callable[..., Any], mine: Path) -> None:
     assert [line.partition(":")[0] for line in told] == [one.partition(":")[0] for one in shown]
 
 
+@pytest.mark.emulator
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 @pytest.mark.usefixtures("compiled_kernels")
 def test_a_mistake_in_it_is_found(tracekit: Callable[..., Any], mine: Path) -> None:
@@ -45,6 +47,7 @@ def test_a_mistake_in_it_is_found(tracekit: Callable[..., Any], mine: Path) -> N
     assert "access of 4 bytes at offset 400 of buffer 'up' (400 bytes)" in done.out
 
 
+@pytest.mark.processes
 def test_it_is_recorded_as_a_workload(
     tracekit: Callable[..., Any], mine: Path, tmp_path: Path
 ) -> None:

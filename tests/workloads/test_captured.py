@@ -17,7 +17,10 @@ from tracekit.workload.workload import REFERENCE, Span
 DECODE = "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 --max-blocks 4 \
 --active-blocks 2 --dtype float32".split()
 
-pytestmark = pytest.mark.skipif(mx.metal.is_available(), reason="records on the host")
+pytestmark = [
+    pytest.mark.skipif(mx.metal.is_available(), reason="records on the host"),
+    pytest.mark.processes,
+]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tracekit.lab.msl.emulation import emulation
 from tracekit.ops.attention.dense import DenseProblem
 from tracekit.workload.workload import Step, find, measured
 
-pytestmark = pytest.mark.usefixtures("compiled_kernels")
+pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 DECODE = {
     "batch": 2,

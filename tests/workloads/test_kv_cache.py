@@ -144,6 +144,7 @@ def test_parameters_that_contradict_each_other_are_one_sentence(
     assert sentence in caught.value.message
 
 
+@pytest.mark.processes
 def test_listing_it_loads_no_mlx() -> None:
     code = (
         "import sys; from tracekit.workload.workload import find; "
@@ -153,6 +154,7 @@ def test_listing_it_loads_no_mlx() -> None:
     assert "mlx.core" not in done.stdout.split()
 
 
+@pytest.mark.processes
 def test_a_capture_shows_growth(tracekit: Callable[..., Any], tmp_path: Path) -> None:
     run = tmp_path / "run"
     sizes = (

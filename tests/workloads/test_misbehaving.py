@@ -13,7 +13,7 @@ from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.emulation import emulation
 from tracekit.workload.workload import Span, Step, find, measured
 
-pytestmark = pytest.mark.usefixtures("compiled_kernels")
+pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 on_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
 

@@ -9,7 +9,7 @@ from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.emulation import emulation
 from tracekit.workload.workload import Step, find, measured
 
-pytestmark = pytest.mark.usefixtures("compiled_kernels")
+pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 SMALL = {
     "batch": 2,

@@ -28,6 +28,7 @@ def turn(step: Step) -> str:
     return step.tell().variant
 
 
+@pytest.mark.processes
 @NO_METAL
 def test_variants_take_turns_so_that_drift_is_shared() -> None:
     step = prepare()
@@ -73,6 +74,7 @@ def test_it_states_what_a_step_of_each_variant_does() -> None:
     assert separate.tokens == 3
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("dtype", "most"), [("float32", 1e-5), ("float16", 2e-3), ("bfloat16", 2e-2)]
 )
@@ -109,6 +111,7 @@ def test_parameters_that_do_not_fit_are_one_sentence(
     assert sentence in caught.value.message
 
 
+@pytest.mark.processes
 def test_listing_it_loads_no_mlx() -> None:
     code = (
         "import sys; from tracekit.workload.workload import find; "
@@ -118,6 +121,7 @@ def test_listing_it_loads_no_mlx() -> None:
     assert "mlx.core" not in done.stdout.split()
 
 
+@pytest.mark.processes
 @NO_METAL
 def test_a_capture_compares_the_variants(tracekit: Callable[..., Any], tmp_path: Path) -> None:
     run = tmp_path / "run"

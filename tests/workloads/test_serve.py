@@ -143,6 +143,7 @@ def level(events: dict[str, Any], name: str, at: int) -> float:
     return told[-1] if told else 0.0
 
 
+@pytest.mark.processes
 def test_the_recording_has_what_the_recomputation_needs(events: dict[str, Any]) -> None:
     states = [one["state"] for one in events["requests"]]
     assert len(states) == 72

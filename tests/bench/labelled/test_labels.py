@@ -98,6 +98,7 @@ def test_a_seed_stands_for_one_trace() -> None:
         assert {one.kind for one in traces} == {"clean", "mixed", *FAULTS}
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("rule", FAULTS)
 def test_a_fault_is_drawn_until_it_matters_and_can_be_healed(rule: str) -> None:
     place = 1 + list(FAULTS).index(rule)

@@ -13,6 +13,8 @@ from labelled.score import main
 from labelled.tally import far_off, tally, wrong
 from labelled.words import estimated, inserted, listed, markdown, plain, rows
 
+pytestmark = pytest.mark.campaign
+
 FOUND = Verdict("bubbles", Label.FIND, "found", 2.0, 1_000_000, 1_100_000, "The GPU waits.")
 MISSED = replace(FOUND, status="passed", cost=None, saving=None, said="")
 FALSE = replace(FOUND, label=Label.PASS, size=0.1, cost=None, said="It waits, it says.")

@@ -37,6 +37,7 @@ def finished(out: Path) -> dict[str, str]:
     return {Path(row["recording"]).name: row["finished"] for row in rows}
 
 
+@pytest.mark.processes
 def test_a_batch_goes_on_where_it_ended(tracekit: Run, tmp_path: Path) -> None:
     """One start of workers after the other takes seconds, so this is one long story."""
     folder, out = tmp_path / "traces", tmp_path / "out"
@@ -72,6 +73,7 @@ def test_a_batch_goes_on_where_it_ended(tracekit: Run, tmp_path: Path) -> None:
     assert len(list((out / "tables" / "gpu_intervals").iterdir())) < 2
 
 
+@pytest.mark.processes
 def test_recordings_that_kill_workers_or_never_end_are_failed_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +117,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.processes
 def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
     for seed in range(30):
         run(tmp_path / "traces" / f"{seed}", seed, {GPU})
@@ -144,6 +147,7 @@ if any("spawn_main" in word for word in sys.orig_argv):
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_batch_whose_workers_still_start_is_ended_at_once(
     number: signal.Signals, tmp_path: Path

@@ -5,11 +5,14 @@ import signal
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from distributed import LocalCluster
 
 from many_recordings import many
 from tracekit.fleet.batch.batch import BatchPlan, run_batch
 from tracekit.fleet.batch.results import Results
+
+pytestmark = pytest.mark.campaign
 
 NUMBER = 1_000
 

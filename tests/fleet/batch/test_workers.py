@@ -35,6 +35,7 @@ def test_as_many_processes_start_as_there_is_work_and_room_for() -> None:
     assert 1 <= fitting(10_000) <= workers_module.CPU_COUNT
 
 
+@pytest.mark.processes
 def test_a_worker_that_nobody_starts_again_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

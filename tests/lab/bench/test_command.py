@@ -37,6 +37,7 @@ def subjects(table: str) -> list[str]:
 on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")
 
 
+@pytest.mark.processes
 @on_the_cpu
 def test_all_suites_end_to_end(tracekit: Run, tmp_path: Path) -> None:
     ran = tracekit(

@@ -17,6 +17,7 @@ from tracekit.lab.msl.emulation import emulation
 pytestmark = [
     pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++ to run Metal on the CPU"),
     pytest.mark.usefixtures("compiled_kernels"),
+    pytest.mark.emulator,
 ]
 SHAPE = Shape(
     batch=2, q_heads=4, kv_heads=2, head_dim=64, block_size=16, active_blocks=3, rows=3, dims=32,

@@ -15,10 +15,13 @@ CLANG = shutil.which("clang++-19") or shutil.which("clang++")
 EMULATOR = shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
 ARM64 = ("--target=aarch64-linux-gnu", "-static")
 
-pytestmark = pytest.mark.skipif(
-    not (CLANG and EMULATOR and shutil.which("aarch64-linux-gnu-g++")),
-    reason="there is no clang++, aarch64-linux-gnu-g++ or qemu-aarch64 here",
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not (CLANG and EMULATOR and shutil.which("aarch64-linux-gnu-g++")),
+        reason="there is no clang++, aarch64-linux-gnu-g++ or qemu-aarch64 here",
+    ),
+    pytest.mark.emulator,
+]
 
 BODY = """
   threadgroup float room[64];

@@ -11,7 +11,7 @@ from small_kernels import compiled, needs_compiler, one_output, run
 from tracekit.base.errors import KernelError, UsageError
 from tracekit.lab.msl.program import Order
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 A = np.arange(64, dtype=np.float32)
 BOTH = "const device float* a, device float* out"

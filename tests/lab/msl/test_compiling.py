@@ -50,6 +50,7 @@ def test_a_compiler_that_was_asked_for_is_named_when_missing(
         compile_kernel(simple())
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("script", "error", "says"),
     [
@@ -78,6 +79,7 @@ def libraries(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_ino for path in folder.glob("*.so")}
 
 
+@pytest.mark.emulator
 @needs_compiler
 def test_a_kernel_is_compiled_once(folder: Path) -> None:
     one = simple("out[i] = 11;")
@@ -91,6 +93,7 @@ def test_a_kernel_is_compiled_once(folder: Path) -> None:
     assert len(libraries(folder)) == len(made) + 1
 
 
+@pytest.mark.emulator
 @needs_compiler
 @pytest.mark.parametrize("damage", ["cut", "other bytes", "no sum"])
 def test_a_damaged_library_is_made_again(folder: Path, damage: str) -> None:
@@ -106,6 +109,7 @@ def test_a_damaged_library_is_made_again(folder: Path, damage: str) -> None:
     assert answer(compile_kernel(one)) == [12 + len(damage)] * 4
 
 
+@pytest.mark.emulator
 @needs_compiler
 def test_libraries_that_nobody_used_for_a_month_are_removed(folder: Path) -> None:
     month = 31 * 24 * 3600
@@ -122,6 +126,7 @@ def test_libraries_that_nobody_used_for_a_month_are_removed(folder: Path) -> Non
     assert answer(compile_kernel(forgotten)) == [16] * 4
 
 
+@pytest.mark.emulator
 @needs_compiler
 def test_many_may_compile_one_kernel_at_the_same_time(folder: Path) -> None:
     one = simple("out[i] = 13;")
@@ -131,6 +136,7 @@ def test_many_may_compile_one_kernel_at_the_same_time(folder: Path) -> None:
     assert not list(folder.glob("*unfinished*"))
 
 
+@pytest.mark.emulator
 @needs_compiler
 @pytest.mark.skipif(sys.platform == "win32", reason="folders have no permissions there")
 def test_where_the_cache_cannot_be_written_another_place_serves(
@@ -152,6 +158,7 @@ def test_the_cache_lies_where_the_user_wants_it(
         assert cache_folder() == tmp_path / "xdg" / "tracekit" / "kernels"
 
 
+@pytest.mark.emulator
 @needs_compiler
 @pytest.mark.usefixtures("compiled_kernels")
 def test_many_kernels_are_compiled_together_in_the_order_given() -> None:
@@ -162,6 +169,7 @@ def test_many_kernels_are_compiled_together_in_the_order_given() -> None:
     assert answers == [*range(7), 100, *range(7, 20)]
 
 
+@pytest.mark.emulator
 @needs_compiler
 @pytest.mark.usefixtures("compiled_kernels")
 def test_one_wrong_kernel_among_many_is_named() -> None:
@@ -173,6 +181,7 @@ def test_one_wrong_kernel_among_many_is_named() -> None:
 CLANG = next((name for name in ("clang++", "clang++-19") if shutil.which(name)), "")
 
 
+@pytest.mark.emulator
 @pytest.mark.skipif(not CLANG, reason="there is no clang++ here")
 @pytest.mark.usefixtures("compiled_kernels")
 @pytest.mark.parametrize("checked", [False, True])

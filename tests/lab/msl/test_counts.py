@@ -6,7 +6,7 @@ import pytest
 from small_kernels import compiled, needs_compiler, run
 from tracekit.lab.msl.program import Traffic
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 BOTH = "const device half* a, device float* out"
 

@@ -9,7 +9,7 @@ from tracekit.base.errors import KernelError, UsageError
 from tracekit.lab.msl.emulation import emulation
 from tracekit.lab.msl.program import Order
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 HERE = "uint i = thread_position_in_grid.x;"
 

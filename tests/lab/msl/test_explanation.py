@@ -7,6 +7,8 @@ import pytest
 
 from small_kernels import needs_compiler
 
+pytestmark = pytest.mark.emulator
+
 PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "metal-on-a-cpu.md"
 
 

@@ -25,6 +25,7 @@ def _kernel(folder: Path, body: str, **files: str) -> Kernel:
     return Kernel(text, "k", origins=origins)
 
 
+@pytest.mark.emulator
 @needs_compiler
 @pytest.mark.usefixtures("compiled_kernels")
 def test_files_beside_and_in_folders_are_included(tmp_path: Path) -> None:
@@ -36,6 +37,7 @@ def test_files_beside_and_in_folders_are_included(tmp_path: Path) -> None:
     assert out[0] == 6
 
 
+@pytest.mark.emulator
 @needs_compiler
 @pytest.mark.usefixtures("compiled_kernels")
 def test_a_file_that_is_included_often_stands_once(tmp_path: Path) -> None:
@@ -48,6 +50,7 @@ def test_a_file_that_is_included_often_stands_once(tmp_path: Path) -> None:
     assert out[0] == 8
 
 
+@pytest.mark.emulator
 @needs_compiler
 @pytest.mark.usefixtures("compiled_kernels")
 def test_messages_name_the_file_and_its_own_line(tmp_path: Path) -> None:

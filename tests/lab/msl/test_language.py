@@ -8,7 +8,7 @@ from tracekit.base.errors import UsageError
 from tracekit.lab.msl.compile import compile_kernel, compile_kernels
 from tracekit.lab.msl.kernel import Kernel
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 BOTH = pytest.mark.parametrize("checked", [False, True], ids=["unchecked", "checked"])
 FOUR = np.array([1, 2, 3, 4], np.float32)

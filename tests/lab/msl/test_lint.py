@@ -11,6 +11,8 @@ from tracekit.base.errors import ToolError
 from tracekit.lab.msl.emulation import Generated, generated
 from tracekit.lab.msl.lint import Complaint, Lint, excerpt, find_clang, lint
 
+pytestmark = pytest.mark.emulator
+
 
 def _clang() -> str:
     try:

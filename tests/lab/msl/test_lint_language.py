@@ -5,6 +5,8 @@ import pytest
 from tracekit.base.errors import ToolError
 from tracekit.lab.msl.lint import find_clang, lint
 
+pytestmark = pytest.mark.emulator
+
 TEXT = """\
 #include <metal_stdlib>
 #include <metal_simdgroup>

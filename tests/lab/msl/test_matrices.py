@@ -7,7 +7,7 @@ from small_kernels import compiled, needs_compiler, one_output, run
 from tracekit.base.errors import KernelError
 from tracekit.lab.msl.program import Order
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 BOTH = pytest.mark.parametrize("checked", [False, True], ids=["unchecked", "checked"])
 TWO = "const device float* a, const device float* b, device float* out"

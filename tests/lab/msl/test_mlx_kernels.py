@@ -17,7 +17,7 @@ from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.program import Order, Statistics
 
-pytestmark = pytest.mark.usefixtures("compiled_kernels")
+pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 FOLDER = Path(next(iter(mlx.__path__))) / "include/mlx/backend/metal/kernels"
 BLOCKS = 32

@@ -6,7 +6,7 @@ import pytest
 from small_kernels import compiled, needs_compiler, one_output
 from tracekit.lab.msl.program import Order
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 LANES = np.arange(32)
 A = (LANES * 3 % 7 + 1).astype(np.float32)

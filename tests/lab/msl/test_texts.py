@@ -34,6 +34,7 @@ def test_what_cannot_be_run_is_refused_at_its_place(body: str, says: str) -> Non
     assert caught.value.message.startswith(says)
 
 
+@pytest.mark.emulator
 @pytest.mark.parametrize(
     ("text", "function", "says"),
     [
@@ -49,6 +50,7 @@ def test_a_text_without_the_kernel_is_refused(text: str, function: str, says: st
         compile_kernel(Kernel(text, function))
 
 
+@pytest.mark.emulator
 def test_the_kernels_that_there_are_are_named() -> None:
     with pytest.raises(UsageError) as caught:
         compile_kernel(Kernel("kernel void one(device int* a) { } void two(int x) { }", "k"))
@@ -77,6 +79,7 @@ def test_a_long_text_of_brackets_takes_no_time(piece: str) -> None:
     assert time.process_time() - start < 60  # hours, if it tried all ways to pair brackets
 
 
+@pytest.mark.emulator
 @needs_compiler
 @shared
 def test_the_compilers_words_have_the_kernels_line_and_column() -> None:
@@ -90,6 +93,7 @@ def test_the_compilers_words_have_the_kernels_line_and_column() -> None:
     assert lines[-1].index("^") - lines[-2].index("threadgroup") == 43
 
 
+@pytest.mark.emulator
 @needs_compiler
 @shared
 def test_wrong_template_arguments_are_said_to_be_of_the_call() -> None:
@@ -98,6 +102,7 @@ def test_wrong_template_arguments_are_said_to_be_of_the_call() -> None:
         compile_kernel(Kernel(text, "k", "nonsense"))
 
 
+@pytest.mark.emulator
 @needs_compiler
 @shared
 def test_names_of_the_engine_are_free_for_a_kernel() -> None:

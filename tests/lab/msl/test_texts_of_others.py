@@ -11,7 +11,7 @@ from tracekit.lab.msl.compile import compile_kernel, compile_kernels
 from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.signature import instances_of
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 BOTH = pytest.mark.parametrize("checked", [False, True], ids=["unchecked", "checked"])
 ONE: dict[str, Any] = {"grid": (1, 1, 1), "threadgroup": (1, 1, 1)}

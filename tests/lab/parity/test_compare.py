@@ -199,6 +199,7 @@ def test_an_implementation_that_is_not_there_is_refused(name: str, said: str) ->
     assert "Did you mean paged-grouped" in caught.value.hint or "--emulate" in caught.value.hint
 
 
+@pytest.mark.emulator
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++ to run Metal on the CPU")
 @pytest.mark.parametrize("name", ["paged-grouped", "paged-split", "paged-per-head"])
 def test_the_metal_kernels_agree_on_the_cpu(name: str, compiled_kernels: object) -> None:

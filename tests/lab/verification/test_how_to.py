@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("compiled_kernels")
+pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 Run = Callable[..., Any]
 PAGE = Path(__file__).parents[3] / "docs/how-to/verify-a-kernel-without-a-mac.md"

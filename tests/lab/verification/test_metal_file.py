@@ -13,7 +13,7 @@ from tracekit.lab.verification.metal_file import Launch, metal_subject
 from tracekit.lab.verification.verdict import Outcome, Question, Verification
 from tracekit.lab.verification.verify import verify
 
-pytestmark = pytest.mark.usefixtures("compiled_kernels")
+pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 Write = Callable[..., Path]
 GOOD = Launch(

@@ -32,7 +32,7 @@ from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import Kernel, plan
 from tracekit.ops.attention.problem import Problem
 
-pytestmark = pytest.mark.usefixtures("compiled_kernels")
+pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 Change = Callable[[str], str]
 BARRIER = re.compile(r"threadgroup_barrier\([^;]*;")

@@ -11,6 +11,8 @@ from tracekit.lab.msl.lint import find_clang, lint
 from tracekit.lab.verification.check import check_subjects, load, shipped_check, shipped_names
 from tracekit.lab.verification.verify import verify
 
+pytestmark = pytest.mark.emulator
+
 PARTS = {"paged-merge"}  # launched by another's check
 CASES = [(name, case) for name in shipped_names() for case in load(shipped_check(name)).cases({})]
 

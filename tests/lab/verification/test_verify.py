@@ -14,7 +14,7 @@ from tracekit.lab.verification.check import check_subjects
 from tracekit.lab.verification.verdict import Outcome, Question, Verification
 from tracekit.lab.verification.verify import verify
 
-pytestmark = pytest.mark.usefixtures("compiled_kernels")
+pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 Write = Callable[..., Path]
 BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"

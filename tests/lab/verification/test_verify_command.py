@@ -9,7 +9,7 @@ import pytest
 
 from tracekit.lab.verification.verify import NOT_PROVEN
 
-pytestmark = pytest.mark.usefixtures("compiled_kernels")
+pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 Run = Callable[..., Any]
 Write = Callable[..., Path]

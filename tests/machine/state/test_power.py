@@ -96,6 +96,7 @@ def test_a_level_that_is_none_is_a_reason(level: int | None, why: str) -> None:
     assert why in pressure(level).absences["thermal_pressure"]
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(sys.platform == "darwin", reason="a Mac answers")
 def test_elsewhere_nobody_answers() -> None:
     assert sources.ask() is None

@@ -5,6 +5,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from tracekit.machine.sources import Spent, load, spent
 
 BUSY = "import time\nend = time.monotonic() + {}\nwhile time.monotonic() < end: pass"
@@ -55,12 +57,14 @@ def test_this_process_is_always_ours() -> None:
     assert spent(()).ours.keys() == {os.getpid()}
 
 
+@pytest.mark.processes
 def test_a_process_that_is_gone_is_left_out() -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
     assert child.pid not in spent((child.pid,)).ours
 
 
+@pytest.mark.processes
 def test_what_ours_do_does_not_count_and_what_others_do_does() -> None:
     with subprocess.Popen([sys.executable, "-c", BUSY.format(1.2)]) as child:
         time.sleep(0.2)
@@ -73,6 +77,7 @@ def test_what_ours_do_does_not_count_and_what_others_do_does() -> None:
     assert 0.02 < as_others - as_ours < 1.3 / (os.cpu_count() or 1)
 
 
+@pytest.mark.processes
 def test_children_that_ended_are_ours() -> None:
     before = spent(())
     subprocess.run([sys.executable, "-c", BUSY.format(0.2)], check=True)

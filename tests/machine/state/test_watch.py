@@ -75,6 +75,7 @@ def all_judged(state: State) -> bool:
     return not known & absent and known | absent >= set(JUDGED) and all(state.absences.values())
 
 
+@pytest.mark.processes
 def test_a_mac_with_macmon_tells_everything(tmp_path: Path) -> None:
     mac = Mac(install_macmon(tmp_path))
     with Watch(machine=mac.machine()) as watch:
@@ -141,6 +142,7 @@ def test_where_nobody_knows_who_ours_were_the_time_in_between_is_not_split() -> 
     assert mac.looks == 4
 
 
+@pytest.mark.processes
 def test_the_clock_is_that_of_the_time_in_between(tmp_path: Path) -> None:
     slow = (
         "say(line)\n"
@@ -155,6 +157,7 @@ def test_the_clock_is_that_of_the_time_in_between(tmp_path: Path) -> None:
         assert watch.after().readings["gpu_clock"] == 1.0e9
 
 
+@pytest.mark.processes
 def test_a_monitor_that_fails_costs_its_readings_and_is_told(tmp_path: Path) -> None:
     mac = Mac(install_macmon(tmp_path, "sys.exit('no permission')\n"))
     with Watch(machine=mac.machine()) as watch:
@@ -199,6 +202,7 @@ def test_this_machine_tells_something_and_why_not_the_rest() -> None:
     assert state.readings["memory_free"] > 1 << 20
 
 
+@pytest.mark.processes
 def test_a_command_that_fails_hangs_or_is_missing_says_nothing(
     own_program: Callable[[str], str],
 ) -> None:
@@ -221,6 +225,7 @@ def own_program(tmp_path: Path) -> Callable[[str], str]:
     return make
 
 
+@pytest.mark.processes
 def test_an_interrupted_watch_leaves_no_monitor(tmp_path: Path) -> None:
     def interrupted() -> None:
         with Watch(machine=Mac(install_macmon(tmp_path)).machine()) as watch:

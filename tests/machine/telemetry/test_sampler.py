@@ -15,6 +15,8 @@ from tracekit.machine.sampler import following
 from tracekit.record.observe import beside
 from tracekit.workload.journal import fold
 
+pytestmark = pytest.mark.processes
+
 PATIENCE = 10.0
 
 

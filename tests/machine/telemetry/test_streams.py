@@ -16,6 +16,8 @@ from tracekit.record.observe import beside
 from tracekit.workload.journal import fold
 from tracekit.workload.workload import Gauge
 
+pytestmark = pytest.mark.processes
+
 PATIENCE = 10.0
 
 

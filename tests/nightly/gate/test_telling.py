@@ -30,6 +30,7 @@ def test_a_command_that_is_none_is_refused(text: str, said: str) -> None:
         command_of(text)
 
 
+@pytest.mark.processes
 def test_it_gets_the_report_and_the_facts(tmp_path: Path) -> None:
     out = tmp_path / "told.json"
     program = (
@@ -53,6 +54,7 @@ def test_facts_are_lines_whatever_they_hold() -> None:
     assert told["TRACEKIT_TITLE"].encode()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("command", "said"),
     [
@@ -67,11 +69,13 @@ def test_what_goes_wrong_is_told(command: tuple[str, ...], said: str) -> None:
     assert said in tell(command, REPORT)
 
 
+@pytest.mark.processes
 def test_one_that_reads_nothing_does_no_harm() -> None:
     long = replace(REPORT, warnings=("x" * 1_000_000,))
     assert tell((*PYTHON, "import os; os.close(0)"), long) == ""
 
 
+@pytest.mark.processes
 def test_one_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
     out = tmp_path / "pid"
     program = (

@@ -58,6 +58,7 @@ def test_what_keeps_nothing_is_refused(url: str, said: str) -> None:
     assert "secret" not in told
 
 
+@pytest.mark.processes
 def test_plans_are_known_without_what_knows_databases() -> None:
     """Every command loads the module of plans; few need a database."""
     program = "import sys, tracekit.nightly.plan; print('sqlalchemy' in sys.modules)"

@@ -15,6 +15,8 @@ from tracekit.nightly.pruning.decide import Limits
 from tracekit.nightly.pruning.prune import Pruned, prune
 from tracekit.nightly.run import run_night
 
+pytestmark = pytest.mark.processes
+
 ALL = Limits(timedelta(0), newest=0)
 
 

@@ -250,6 +250,7 @@ print("done", flush=True)
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("after", [0.0, 0.004, 0.01, 0.02, 0.04])
 def test_killed_at_any_moment_every_run_is_whole_or_pruned(
     after: float, make_run: MakeRun, tmp_path: Path
@@ -290,6 +291,7 @@ def test_one_that_cannot_be_removed_is_told_and_the_others_go(
     assert stuck.provenance().pruned == ""
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="needs to mount")
 def test_a_full_disk_is_what_it_is_for(
     make_run: MakeRun, tmp_path: Path, request: pytest.FixtureRequest

@@ -10,6 +10,8 @@ import pytest
 
 from tracekit.nightly.schedule.running import awake
 
+pytestmark = pytest.mark.processes
+
 
 def script(folder: Path, text: str) -> Path:
     program = folder / "caffeinate"

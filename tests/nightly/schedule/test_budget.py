@@ -5,6 +5,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from tracekit.nightly.schedule.running import Budget, enforced
 
 HANGS = """
@@ -34,6 +36,7 @@ def test_a_spent_budget_has_nothing_left_and_no_debt() -> None:
     assert budget.over
 
 
+@pytest.mark.processes
 def test_a_night_that_hangs_is_stopped_as_systemd_would() -> None:
     started = time.monotonic()
     ran = subprocess.run(

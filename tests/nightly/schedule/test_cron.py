@@ -13,6 +13,8 @@ from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.job import Job, job_of
 from tracekit.nightly.schedule.scheduler import Cron, cron_line
 
+pytestmark = pytest.mark.processes
+
 ODD = "50 % of \"a\" $HOME 'b' \\n ; # é"
 
 

@@ -17,6 +17,8 @@ from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.job import Job, job_of
 from tracekit.nightly.schedule.launchd import Launchd, property_list
 
+pytestmark = pytest.mark.processes
+
 TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 PATH = {"type": "string", "pattern": "^/"}
 # The keys that launchd.plist(5) documents and an agent that runs at a time may have, with their

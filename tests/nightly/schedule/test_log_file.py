@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tracekit.nightly.schedule.job import LOG, OLD, bound_log
 
 
@@ -37,6 +39,7 @@ def test_a_log_that_is_a_link_is_somebody_elses(tmp_path: Path) -> None:
     assert other.stat().st_size == 100
 
 
+@pytest.mark.processes
 def test_a_process_whose_output_it_is_goes_on_at_its_end(tmp_path: Path) -> None:
     """Whoever opened it without appending: neither a hole nor a line over another."""
     program = (

@@ -6,12 +6,16 @@ from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 
+import pytest
+
 from fake_schedulers import Fakes
 from real_nights import repository
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.run import run_night
 from tracekit.nightly.schedule import schedule
+
+pytestmark = pytest.mark.processes
 
 DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
 

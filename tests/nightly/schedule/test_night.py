@@ -19,6 +19,8 @@ from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.schedule import schedule
 
+pytestmark = pytest.mark.processes
+
 FAKE = Path(__file__).parents[2] / "fake_xctrace" / "bin"
 DERIVED = {
     "gpu_idle_ratio": "GPU idle ratio",

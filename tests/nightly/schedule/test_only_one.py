@@ -42,6 +42,7 @@ def another(output: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+@pytest.mark.processes
 def test_a_second_night_of_the_plan_is_told_who_runs_since_when(plan: NightPlan) -> None:
     with another(plan.output) as other:
         began = time.monotonic()
@@ -57,6 +58,7 @@ def test_a_second_night_of_the_plan_is_told_who_runs_since_when(plan: NightPlan)
     assert time.monotonic() - began < 5
 
 
+@pytest.mark.processes
 def test_another_plan_of_the_machine_waits_too(plan: NightPlan, tmp_path: Path) -> None:
     mine = replace(plan, output=tmp_path / "elsewhere")
     with (
@@ -67,6 +69,7 @@ def test_another_plan_of_the_machine_waits_too(plan: NightPlan, tmp_path: Path) 
         pytest.fail("two nights at once")
 
 
+@pytest.mark.processes
 def test_a_plan_has_one_night_even_with_other_notes(
     plan: NightPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +79,7 @@ def test_a_plan_has_one_night_even_with_other_notes(
             pytest.fail("two nights at once")
 
 
+@pytest.mark.processes
 def test_death_frees_both_locks(plan: NightPlan) -> None:
     with another(plan.output) as other:
         assert runs_in(plan.output)
@@ -101,6 +105,7 @@ def test_an_error_gives_them_back(plan: NightPlan) -> None:
         pass
 
 
+@pytest.mark.processes
 def test_a_note_that_is_no_note_is_no_name(plan: NightPlan) -> None:
     with another(plan.output):
         for file in (plan.output / LOCK, *Path(os.environ["TRACEKIT_CACHE"]).glob("night-on-*")):

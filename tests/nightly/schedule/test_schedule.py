@@ -19,6 +19,8 @@ from tracekit.nightly.schedule import schedule as rehearsal
 from tracekit.nightly.schedule.job import job_of, next_due, time_of_day
 from tracekit.nightly.schedule.running import only_one
 
+pytestmark = pytest.mark.processes
+
 NIGHT = time(2, 30)
 
 

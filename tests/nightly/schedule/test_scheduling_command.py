@@ -14,6 +14,7 @@ from tracekit.nightly.plan.plan import NightPlan
 Run = Callable[..., Any]
 
 
+@pytest.mark.processes
 def test_install_status_uninstall(launchd: Fakes, plan: NightPlan, tracekit: Run) -> None:
     file = str(plan.file)
     installed = tracekit("nightly", "install", file, "--at", "02:30", "--method", "launchd")
@@ -33,6 +34,7 @@ def test_install_status_uninstall(launchd: Fakes, plan: NightPlan, tracekit: Run
     assert "No nights of" in tracekit("nightly", "uninstall", file).out
 
 
+@pytest.mark.processes
 def test_the_nearest_plan_is_meant_without_a_name(
     launchd: Fakes, plan: NightPlan, tracekit: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,6 +55,7 @@ def test_a_dry_run_prints_the_files(launchd: Fakes, plan: NightPlan, tracekit: R
     assert agents() == []
 
 
+@pytest.mark.processes
 def test_cron_prints_a_line_and_says_that_nothing_is_installed(
     home: Path, plan: NightPlan, tracekit: Run
 ) -> None:
@@ -63,6 +66,7 @@ def test_cron_prints_a_line_and_says_that_nothing_is_installed(
     assert "Nothing is installed yet" in shown.err
 
 
+@pytest.mark.processes
 def test_status_as_json(launchd: Fakes, plan: NightPlan, tracekit: Run) -> None:
     tracekit("nightly", "install", str(plan.file), "--at", "02:30", "--method", "launchd")
     shown = json.loads(tracekit("nightly", "status", str(plan.file), "--json").out)
@@ -114,6 +118,7 @@ def test_an_outcome_is_not_said_twice(launchd: Fakes, plan: NightPlan, tracekit:
     assert "regression: " not in shown
 
 
+@pytest.mark.processes
 def test_a_plan_that_is_broken_can_be_uninstalled(
     launchd: Fakes, plan: NightPlan, tracekit: Run
 ) -> None:
@@ -142,6 +147,7 @@ def test_mistakes_are_usage_errors(
     assert agents() == []
 
 
+@pytest.mark.processes
 def test_a_refusal_of_launchd_is_exit_code_3(
     launchd: Fakes, plan: NightPlan, tracekit: Run
 ) -> None:

@@ -16,6 +16,8 @@ from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.job import Job, job_of
 from tracekit.nightly.schedule.systemd import Systemd, service, timer
 
+pytestmark = pytest.mark.processes
+
 ANALYZE = shutil.which("systemd-analyze")
 ODD = "50 % of \"a\" $HOME 'b' \\n ; # é"
 

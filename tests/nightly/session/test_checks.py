@@ -14,7 +14,7 @@ from tracekit.nightly.session.measuring import check, grid_of
 from tracekit.nightly.session.prepared import Prepared
 from tracekit.nightly.session.program import BudgetSpentError, ParityError
 
-pytestmark = pytest.mark.usefixtures("children")
+pytestmark = [pytest.mark.usefixtures("children"), pytest.mark.processes]
 
 
 def ending(prepared: Prepared, deadline: float) -> Prepared:

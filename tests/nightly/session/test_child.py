@@ -29,7 +29,7 @@ from tracekit.workload.interleaved.protocol import (
     line_of,
 )
 
-pytestmark = pytest.mark.usefixtures("children")
+pytestmark = [pytest.mark.usefixtures("children"), pytest.mark.processes]
 
 HASTY = Timeouts(0.3, 0.3, 0.3, 0.3, 0.3, 0.3)
 Pretend = Callable[..., RemoteWorkload]

@@ -21,7 +21,7 @@ from tracekit.nightly.session.measuring import measure
 from tracekit.nightly.session.prepared import Prepared
 from tracekit.nightly.session.program import BudgetSpentError, Timeouts
 
-pytestmark = pytest.mark.usefixtures("children")
+pytestmark = [pytest.mark.usefixtures("children"), pytest.mark.processes]
 
 
 def ending(prepared: Prepared, deadline: float) -> Prepared:

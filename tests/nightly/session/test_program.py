@@ -14,7 +14,7 @@ from tracekit.base.errors import RecordingError, ToolError
 from tracekit.nightly.session.program import Bounds, BudgetSpentError, Program, last_words, run
 from tracekit.record.supervisor.supervisor import Supervisor
 
-pytestmark = pytest.mark.usefixtures("children")
+pytestmark = [pytest.mark.usefixtures("children"), pytest.mark.processes]
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ import pytest
 
 from tracekit.nightly.session.worktree import repository as found_at
 
+pytestmark = pytest.mark.processes
+
 Git = Callable[..., str]
 
 

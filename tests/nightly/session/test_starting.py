@@ -14,7 +14,7 @@ from tracekit.nightly.session.variants import CodeVariant
 from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.workload.interleaved.protocol import ChildRequest, RunSteps
 
-pytestmark = pytest.mark.usefixtures("children")
+pytestmark = [pytest.mark.usefixtures("children"), pytest.mark.processes]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tracekit.nightly.session.measuring import measure
 from tracekit.nightly.session.tracing import arguments_of, options, trace
 from tracekit.nightly.session.values import overhead
 
-pytestmark = pytest.mark.usefixtures("children")
+pytestmark = [pytest.mark.usefixtures("children"), pytest.mark.processes]
 
 # An interpreter whose `tracekit capture` writes a result of its own making, or ends at once.
 PRETENDED = """#!{python}

@@ -12,7 +12,7 @@ from tracekit.nightly.session.measuring import measure
 from tracekit.nightly.session.variants import CodeVariant
 from tracekit.workload.interleaved.protocol import Hello
 
-pytestmark = pytest.mark.usefixtures("children")
+pytestmark = [pytest.mark.usefixtures("children"), pytest.mark.processes]
 
 SDPA = '''
 from tracekit.workload import Step, workload

@@ -22,7 +22,7 @@ from tracekit.nightly.session.worktree import KEPT, Worktree, checked_out
 from tracekit.nightly.session.worktree import repository as repository_of
 from tracekit.record.supervisor.supervisor import Supervisor
 
-pytestmark = pytest.mark.usefixtures("children")
+pytestmark = [pytest.mark.usefixtures("children"), pytest.mark.processes]
 
 Git = Callable[..., str]
 

@@ -66,6 +66,7 @@ def test_numbers_are_passed_by_value() -> None:
     assert "&" not in entry.partition("{")[0]
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
 def test_nvcc_takes_the_text(tmp_path: Path) -> None:
     texts = [one.text for kernel in ("per-head", "barriers") for one in _translated(kernel)[1]]

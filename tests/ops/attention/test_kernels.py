@@ -19,7 +19,7 @@ from tracekit.ops.attention.problem import DTYPES, HEAD_DIMS
 GROUPS = (1, 4, 2, 8, 3, 5)
 
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 Specialization = tuple[mx.Dtype, int, int, int]
 ALL: list[Specialization] = list(itertools.product(DTYPES, HEAD_DIMS, BLOCK_SIZES, HD_TILES))

@@ -9,7 +9,7 @@ from tracekit.ops.attention.metal import prewarm, specializations
 from tracekit.ops.attention.paged import paged_attention
 from tracekit.ops.attention.problem import draw_problem
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 MODEL = {"q_heads": 4, "kv_heads": 2, "head_dim": 64}
 

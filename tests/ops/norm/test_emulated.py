@@ -21,7 +21,7 @@ from tracekit.ops.norm import (
     tile_of,
 )
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 MOST = {mx.float32: 1e-5, mx.float16: 2e-3, mx.bfloat16: 2e-2}
 # Rows, elements, outputs: each tile height, each width of loads, one turn of the loop and several.

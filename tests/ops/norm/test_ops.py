@@ -21,11 +21,13 @@ def test_the_reference_is_the_definition() -> None:
     assert out[0].tolist() == pytest.approx([3 / 12.5**0.5, 8 / 12.5**0.5, 11 / 12.5**0.5])
 
 
+@pytest.mark.processes
 def test_a_row_of_noughts_stays_one() -> None:
     problem = NormProblem(mx.zeros((1, 8)), mx.ones(8), mx.ones((3, 8)))
     assert separate(problem).tolist() == compiled(problem).tolist() == [[0, 0, 0]]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("dtype", MOST)
 @pytest.mark.parametrize("sizes", [(1, 64, 33), (7, 100, 5), (9, 2048, 16)])
 def test_both_agree_with_float64(dtype: mx.Dtype, sizes: tuple[int, int, int]) -> None:

@@ -8,6 +8,8 @@ import pytest
 from command_line import run, small
 from tracekit.run import open as open_run
 
+pytestmark = pytest.mark.processes
+
 Scenario = Callable[..., None]
 INTERVALS = "metal-gpu-intervals"
 

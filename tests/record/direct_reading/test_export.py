@@ -17,6 +17,8 @@ from tracekit.record.xctrace.tool import Timeouts, locate
 from tracekit.tables.direct import direct
 from tracekit.tables.tables import Tables
 
+pytestmark = pytest.mark.processes
+
 Scenario = Callable[..., None]
 Exported = Callable[[], list[str]]
 Recorded = Callable[..., Recording]

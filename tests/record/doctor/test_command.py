@@ -14,6 +14,8 @@ from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
 from tracekit.record.doctor.known import keep
 
+pytestmark = pytest.mark.processes
+
 Scenario = Callable[..., None]
 SMALL = small(50)
 

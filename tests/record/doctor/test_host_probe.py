@@ -9,6 +9,7 @@ from tracekit.record.doctor.facts import Verdict
 from tracekit.record.doctor.probe import Dose, probe_host
 
 
+@pytest.mark.processes
 def test_a_probe_is_recorded_and_read_on_the_cpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

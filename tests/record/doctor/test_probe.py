@@ -18,6 +18,8 @@ from tracekit.record.recorders import choose
 from tracekit.workload.journal import StepMark, WorkloadReport
 from tracekit.workload.workload import Work
 
+pytestmark = pytest.mark.processes
+
 Scenario = Callable[..., None]
 LITTLE = Dose(seconds=0.3, dispatches=10)
 HERE = Identity("25D2128", "17C529", "Apple M1")

@@ -96,6 +96,7 @@ def test_an_answer_in_another_form_is_unknown(said: str, mac: Make) -> None:
     assert facts["mlx metal"].needed
 
 
+@pytest.mark.processes
 def test_this_very_python_answers() -> None:
     facts = look(Surroundings())
     assert facts["interpreter"].verdict is Verdict.OK

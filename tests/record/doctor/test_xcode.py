@@ -158,6 +158,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Sur
     return make
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("mode", "fix"),
     [
@@ -174,6 +175,7 @@ def test_each_mode_of_the_fake_has_its_fix(
     assert fix in fact.fix
 
 
+@pytest.mark.processes
 def test_a_toolchain_that_does_not_answer_is_not_waited_for(
     fake: Callable[..., Surroundings],
 ) -> None:
@@ -183,6 +185,7 @@ def test_a_toolchain_that_does_not_answer_is_not_waited_for(
     assert "by hand" in fact.fix
 
 
+@pytest.mark.processes
 def test_a_fake_that_is_ready_is_ready(fake: Callable[..., Surroundings]) -> None:
     facts = look(fake("{}"))
     for name in ("xctrace", "licence", "template", "gpu counters"):

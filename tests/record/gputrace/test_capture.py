@@ -21,6 +21,8 @@ from tracekit.workload.journal import fold
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import Workload
 
+pytestmark = pytest.mark.processes
+
 Mac = Callable[..., None]
 Capture = Callable[..., Recording]
 

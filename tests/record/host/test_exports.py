@@ -58,6 +58,7 @@ def test_cores_are_counted_from_two_samples() -> None:
     assert list(process_samples([], SESSION)) == []
 
 
+@pytest.mark.processes
 def test_a_recorded_worker_is_exported(
     work: Callable[..., Recorded],
     recorder: HostRecorder,
@@ -86,6 +87,7 @@ def test_a_recorded_worker_is_exported(
     assert len(tables["host-process-samples"]) >= 1
 
 
+@pytest.mark.processes
 def test_the_toc_does_not_pass_for_instruments(
     record: Callable[..., Recorded], recorder: HostRecorder, recording: Recording
 ) -> None:
@@ -107,6 +109,7 @@ def test_the_toc_does_not_pass_for_instruments(
     assert [one.get("schema") for one in toc.iterfind("run/data/table")] == ["host-process-samples"]
 
 
+@pytest.mark.processes
 def test_a_recording_that_was_never_closed_can_be_exported(
     work: Callable[..., Recorded], recorder: HostRecorder, recording: Recording
 ) -> None:

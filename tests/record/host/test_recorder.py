@@ -23,6 +23,8 @@ from tracekit.record.host.watch import Timeouts
 from tracekit.record.recorder import Attach, Launch, Recorded, Recorder, Request, quiet
 from tracekit.workload.journal import WorkloadReport, fold
 
+pytestmark = pytest.mark.processes
+
 Work = Callable[..., Recorded]
 Record = Callable[..., Recorded]
 

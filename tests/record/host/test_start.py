@@ -14,6 +14,8 @@ from tracekit.record.host.session import Bundle
 from tracekit.record.host.watch import Timeouts, start
 from tracekit.record.supervisor.supervisor import Supervisor
 
+pytestmark = pytest.mark.processes
+
 SHORT = Timeouts(interrupt=0.2, terminate=0.2, kill=30.0)
 Run = Callable[[str], Child]
 

@@ -18,6 +18,8 @@ from tracekit.base.processes import StopPolicy
 from tracekit.base.recording import Provenance, Recording, mark
 from tracekit.record.supervisor.supervisor import Supervisor
 
+pytestmark = pytest.mark.processes
+
 LIMIT = 60.0
 GENTLE = ((int(signal.SIGINT), 30.0), (int(signal.SIGTERM), 30.0), (int(signal.SIGKILL), 30.0))
 STEEP = ((int(signal.SIGINT), 0.2), (int(signal.SIGTERM), 0.2), (int(signal.SIGKILL), 30.0))

@@ -21,6 +21,8 @@ from tracekit.report.timeline.tracks import timeline
 from tracekit.run import Run
 from tracekit.run import open as open_run
 
+pytestmark = pytest.mark.processes
+
 Scenario = Callable[..., None]
 SMALL = small(200)
 

@@ -26,6 +26,8 @@ from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import load
 
+pytestmark = pytest.mark.processes
+
 Scenario = Callable[..., None]
 Attach = Callable[..., Recorded]
 

@@ -10,6 +10,8 @@ import pytest
 from tracekit.base.errors import ToolError
 from tracekit.record.xctrace.command import Completed, check, failure, run
 
+pytestmark = pytest.mark.processes
+
 
 def python(code: str) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", "-c", code)

@@ -137,6 +137,7 @@ def test_of_a_template_that_is_not_understood_nothing_is_claimed(tmp_path: Path)
         assert chosen(template, "on").instruments == (WITH,)
 
 
+@pytest.mark.processes
 def test_a_set_without_rows_is_said_at_the_export(scenario: Scenario, recording: Recording) -> None:
     scenario(empty=True)
     recorder = XctraceRecorder(
@@ -186,6 +187,7 @@ def stock(path: Path) -> Path:
     return path
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(("profile", "works"), [("13", True), ("3", False)])
 def test_a_template_that_was_made_brings_the_counters_of_a_chip_that_takes_its_number(
     profile: str, works: bool, scenario: Scenario, tmp_path: Path
@@ -205,6 +207,7 @@ def test_a_template_that_was_made_brings_the_counters_of_a_chip_that_takes_its_n
     assert open_run(tmp_path / "run").tables["gpu_counters"].empty is not works
 
 
+@pytest.mark.processes
 def test_the_instrument_is_rejected_where_the_default_set_is(
     scenario: Scenario, tmp_path: Path
 ) -> None:
@@ -214,6 +217,7 @@ def test_the_instrument_is_rejected_where_the_default_set_is(
     assert REJECTED in said
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("scene", "why"),
     [

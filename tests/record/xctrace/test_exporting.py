@@ -14,6 +14,8 @@ from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Timeouts, Xctrace, locate
 from tracekit.tables.toc.toc import TocRun, TocTable
 
+pytestmark = pytest.mark.processes
+
 Scenario = Callable[..., None]
 SCHEMAS = (
     "metal-gpu-intervals",

@@ -22,8 +22,12 @@ from tracekit.run import open as open_run
 Scenario = Callable[..., None]
 Start = Callable[..., subprocess.Popen[bytes]]
 
+pytestmark = pytest.mark.processes
+
 PATIENCE = 60.0
-MINE = "tracekit-killing-test"  # in the command line of every target, to find it again
+MINE = (
+    f"tracekit-killing-test-{os.getpid()}"  # in the command line of every target, to find it again
+)
 TARGET = ("--", sys.executable, "-I", "-S", "-c", f"import time; time.sleep(600)  # {MINE}")
 
 
@@ -130,9 +134,16 @@ ENDINGS = [
     *zip(STATES, cycle((signal.SIGINT, signal.SIGTERM)), strict=False),
     *((state, signal.SIGKILL) for state in STATES),
 ]
+OF_EACH_KIND = {("started", signal.SIGTERM), ("saving", signal.SIGKILL)}
 
 
-@pytest.mark.parametrize(("state", "number"), ENDINGS)
+@pytest.mark.parametrize(
+    ("state", "number"),
+    [
+        pytest.param(*ending, marks=[] if ending in OF_EACH_KIND else pytest.mark.campaign)
+        for ending in ENDINGS
+    ],
+)
 def test_nothing_outlives_tracekit_and_what_was_recorded_is_saved(
     state: str,
     number: signal.Signals,

@@ -56,6 +56,7 @@ def test_an_error_gives_it_back(tmp_path: Path) -> None:
         assert lock.stale is None
 
 
+@pytest.mark.processes
 def test_death_frees_it_and_the_next_one_hears_of_it(tmp_path: Path) -> None:
     argv = (sys.executable, "-c", HOLD, str(tmp_path))
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as holder:
@@ -69,6 +70,7 @@ def test_death_frees_it_and_the_next_one_hears_of_it(tmp_path: Path) -> None:
         assert (lock.stale.pid, lock.stale.what) == (holder.pid, "/runs/theirs")
 
 
+@pytest.mark.processes
 def test_a_holder_that_is_gone_while_others_finish_its_work(tmp_path: Path) -> None:
     """Its guardian inherits the lock, and keeps it until all is stopped and saved."""
     argv = (sys.executable, "-c", HOLD, str(tmp_path))

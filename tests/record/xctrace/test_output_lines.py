@@ -6,7 +6,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from tracekit.record.xctrace.progress import OutputLines
+
+pytestmark = pytest.mark.processes
 
 
 @contextmanager

@@ -28,6 +28,8 @@ from tracekit.record.xctrace.tool import locate
 from tracekit.tables.toc.read import read_toc
 from tracekit.workload.journal import ClockAnchor, Journal
 
+pytestmark = pytest.mark.processes
+
 
 def test_a_program_that_ends_by_itself(
     record: Record, recording: Recording, told: list[str]

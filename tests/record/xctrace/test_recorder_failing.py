@@ -22,6 +22,8 @@ from tracekit.base.errors import InterruptedRunError, ToolError
 from tracekit.base.recording import Recording
 from tracekit.record.recorder import Attach, Launch
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.mark.parametrize(
     "keys",

@@ -21,6 +21,8 @@ from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.staging import opened
 from tracekit.record.xctrace.tool import locate
 
+pytestmark = pytest.mark.processes
+
 
 def premises(tmp_path: Path, *free: float) -> Premises:
     """Return premises with a floor of 10 GB and so much free, in GB, from one look to the next."""

@@ -13,6 +13,8 @@ from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.record.xctrace.progress import Account, State
 from tracekit.record.xctrace.recording_process import Deadlines, Ended, Survey, Watch, record
 
+pytestmark = pytest.mark.processes
+
 DEADLINES = Deadlines(
     start=20, slack=20, stopping=20, saving=20, exit=20, signals=(0.2, 0.2, 0.2, 10), poll=0.02,
     survey=0.05,

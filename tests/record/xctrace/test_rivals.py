@@ -41,6 +41,7 @@ def test_what_cannot_be_known_is_a_warning(one: Rival) -> None:
     assert "if it records too" in warning
 
 
+@pytest.mark.processes
 def test_they_are_found_by_name(tmp_path: Path) -> None:
     name = "a-recorder"  # not xctrace: other tests may record at this moment
     (tmp_path / name).symlink_to(sys.executable)

@@ -12,6 +12,8 @@ import pytest
 from command_line import run
 from tracekit.base.recording import Recording
 
+pytestmark = pytest.mark.processes
+
 Scenario = Callable[..., None]
 TRUE = ("--", "/bin/true")
 COUNTERS = ("--counters", "on")

@@ -121,6 +121,7 @@ def test_without_lsof_it_is_not_known() -> None:
     assert opened(Path("/a"), missing) is None
 
 
+@pytest.mark.processes
 def test_an_open_file_is_seen_by_the_real_lsof(tmp_path: Path) -> None:
     path = make(tmp_path / "instruments1.ktrace")
     code = f"file = open({str(path)!r}); print(flush=True); input()"

@@ -38,6 +38,7 @@ def stubborn() -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
+@pytest.mark.processes
 def test_children_and_their_children_are_found_after_they_are_gone() -> None:
     with subprocess.Popen(("sh", "-c", "sleep 60 & echo; wait"), stdout=subprocess.PIPE) as shell:
         assert shell.stdout is not None
@@ -56,11 +57,13 @@ def test_a_process_that_was_never_seen_has_no_children() -> None:
     assert Family().descendants(1) == ()
 
 
+@pytest.mark.processes
 def test_a_program_that_was_left_running_is_ended(sleeper: subprocess.Popen[bytes]) -> None:
     assert end_leftovers(reported(sleeper.pid)) == (sleeper.pid,)
     assert sleeper.wait(10) == -15
 
 
+@pytest.mark.processes
 def test_a_program_that_does_not_want_to_end_is_killed(
     stubborn: subprocess.Popen[bytes],
 ) -> None:
@@ -68,6 +71,7 @@ def test_a_program_that_does_not_want_to_end_is_killed(
     assert stubborn.wait(10) == -9
 
 
+@pytest.mark.processes
 def test_a_program_that_was_there_before_is_left_alone(
     sleeper: subprocess.Popen[bytes],
 ) -> None:
@@ -77,6 +81,7 @@ def test_a_program_that_was_there_before_is_left_alone(
     assert sleeper.poll() is None
 
 
+@pytest.mark.processes
 def test_a_program_that_is_gone_is_no_error() -> None:
     with subprocess.Popen(("true",)) as process:
         [left] = reported(process.pid)

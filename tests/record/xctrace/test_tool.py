@@ -227,6 +227,7 @@ def test_locate_wants_a_path(answers: Any, say: Say) -> None:
         locate(answers(say("\n")))
 
 
+@pytest.mark.processes
 def test_a_tool_that_does_not_answer_is_not_waited_for(scenario: Callable[..., None]) -> None:
     scenario(answer_delay=30)
     with pytest.raises(ToolError, match=r"xcrun --find xctrace did not end within 0\.2 s"):
@@ -242,12 +243,14 @@ def test_nothing_is_started_where_there_is_no_xcrun(
     assert run.asked == []
 
 
+@pytest.mark.processes
 def test_it_is_found_where_it_is(scenario: Callable[..., None]) -> None:
     found = find_xctrace()
     assert found is not None
     assert found.version.build == "17C529"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("toolchain", "reason"),
     [

@@ -12,6 +12,8 @@ import pytest
 from command_line import run, small
 from tracekit.run import open as open_run
 
+pytestmark = pytest.mark.processes
+
 Scenario = Callable[..., None]
 REJECTED = "Selected counter profile is not supported on target device"
 SMALL = small(200)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.campaign
+
 BENCH = Path(__file__).parents[3] / "bench"
 MOST_MIB, MOST_SECONDS = 1024, 20
 # All but some seconds of the others that end alike.

@@ -50,6 +50,7 @@ def test_each_file_away_or_cut_is_told_in_words(bundle: Path) -> None:
     assert files_of(bundle) == names
 
 
+@pytest.mark.campaign
 def test_changes_at_random_are_told_in_words_or_change_nothing(tmp_path: Path) -> None:
     subjects = list(made_subjects(tmp_path))
     outcomes = [subject_of(seed, subjects, ()).case(seed) for seed in RANDOM]
@@ -59,6 +60,7 @@ def test_changes_at_random_are_told_in_words_or_change_nothing(tmp_path: Path) -
     assert max(one.seconds for one in outcomes) < 5
 
 
+@pytest.mark.processes
 def test_seeds_that_once_failed_do_not_any_more(tmp_path: Path) -> None:
     """In the campaign's own process, with its limits of time and memory."""
     command = [sys.executable, BENCH / "fuzz_bundles.py", "--replay", SEEDS, "--corpus", tmp_path]
@@ -100,6 +102,7 @@ def test_a_bundle_without_its_document_still_has_its_tables(bundle: Path) -> Non
     assert [rows.num_rows for rows, _ in found.tables.values()] == [3, 2, 2]
 
 
+@pytest.mark.campaign
 @pytest.mark.corpus
 def test_damage_to_a_real_table_is_told_in_words(corpus: Path, tmp_path: Path) -> None:
     real = corpus / "Oichkatzelesfrettschen+steinmarder/_history_8227983/gpu_baseline.trace"

@@ -38,6 +38,7 @@ def compare(exports: list[Path], folder: Path, toc: Path | None = None) -> Itera
         yield table.schema
 
 
+@pytest.mark.campaign
 @pytest.mark.corpus
 def test_real_exports_come_back_from_a_bundle(corpus: Path, tmp_path: Path) -> None:
     exports = sorted(

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,8 @@ from bundle_writer import (
     write_bundle,
 )
 from direct_reading import read_directly
+
+pytestmark = pytest.mark.campaign
 
 NAMES = {0: "kernel", 7: "a (b)", 420: "WindowServer", 4711: "a name of more than 16 letters"}
 PROCESSES = [Process(pid, name) for pid, name in NAMES.items()]

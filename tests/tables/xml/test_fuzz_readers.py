@@ -9,6 +9,8 @@ from random import Random
 
 import pytest
 
+pytestmark = pytest.mark.campaign
+
 sys.path.append(str(Path(__file__).parents[3] / "bench"))
 
 from fuzzing.campaign import Case, Tally, run, smallest  # bench is put on the path

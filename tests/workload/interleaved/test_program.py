@@ -16,6 +16,8 @@ from tracekit.workload.interleaved.protocol import (
     RunSteps,
 )
 
+pytestmark = pytest.mark.processes
+
 Start = Callable[..., Any]
 
 

@@ -2,6 +2,10 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.processes
+
 WAITS = """
 import time
 from tracekit.workload.worker.stopping import Stop

@@ -101,6 +101,7 @@ def test_what_a_summary_lacks_is_told() -> None:
     assert nothing["accelerator"].reason == "vmmap names no such regions"
 
 
+@pytest.mark.processes
 def test_a_worker_notes_its_memory_phase_by_phase(
     make_spec: Callable[..., Spec], finish: Callable[[], tuple[int, str]]
 ) -> None:

@@ -104,6 +104,7 @@ def test_it_lies_before_a_step_and_not_in_it(
     assert span.start < span.end <= step.start
 
 
+@pytest.mark.processes
 def test_work_of_python_serves_where_mlx_is_not_loaded() -> None:
     program = (
         "import sys; from tracekit.workload.worker.loop import reference; "
@@ -120,6 +121,7 @@ def test_work_of_mlx_serves_where_it_is() -> None:
     assert reference().tool == "MLX"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("case", "sources"),
     [

@@ -13,6 +13,8 @@ from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.worker.spec import Spec, command
 from tracekit.workload.workload import Measured
 
+pytestmark = pytest.mark.processes
+
 Finish = Callable[[], tuple[int, str]]
 Start = Callable[[], subprocess.Popen[str]]
 When = Callable[[Callable[[WorkloadReport], bool]], WorkloadReport]

@@ -15,6 +15,8 @@ from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.run import run_night
 
+pytestmark = pytest.mark.processes
+
 _SMALL = 64 << 10  # bytes: more than a night's document has, less than a history
 _LITTLE = 12 << 10  # bytes: less than a night's document of many pairs has
 

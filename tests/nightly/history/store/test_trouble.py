@@ -56,6 +56,7 @@ def require_whole(url: str, say: Say, numbers: set[int]) -> set[int]:
     return found
 
 
+@pytest.mark.campaign
 def test_a_kill_at_any_moment_loses_no_night_and_doubles_none(
     url: str, sql: Say, tmp_path: Path, processes: ForkServerContext
 ) -> None:
@@ -144,6 +145,7 @@ def test_a_disk_that_is_full_is_told_and_nothing_of_the_night_is_kept(
     assert require_whole(url, sql, set(range(kept + 1))) == set(range(kept + 1))
 
 
+@pytest.mark.processes
 def test_a_disk_that_is_really_full_is_told(tmp_path: Path) -> None:
     """Sixteen pages of memory as a disk, which a process mounts for itself."""
     if shutil.which("unshare") is None:

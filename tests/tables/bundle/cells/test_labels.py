@@ -118,6 +118,7 @@ def test_a_label_in_itself_is_refused(written: Written) -> None:
         written.texts(cycle)
 
 
+@pytest.mark.campaign
 def test_labels_that_multiply_are_refused(written: Written) -> None:
     kind = written.encoder.type_number("XROSLogMetadataTypeID")
     text = written.encoder.type_number("XRPrototypeStringTypeID")
