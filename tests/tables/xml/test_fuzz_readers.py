@@ -3,23 +3,20 @@
 The cases are the same in every run. What must hold of each stands in fuzzing/comparison.py.
 """
 
-import sys
 from pathlib import Path
 from random import Random
 
 import pytest
 
-pytestmark = pytest.mark.campaign
-
-sys.path.append(str(Path(__file__).parents[3] / "bench"))
-
-from fuzzing.campaign import Case, Tally, run, smallest  # bench is put on the path
+from fuzzing.campaign import Case, Tally, run, smallest
 from fuzzing.comparison import blocks_of, harm, judge, untruth
 from fuzzing.export import export, said
 from fuzzing.mutation import mutated
 from fuzzing.style import Style, odd, plain
 from fuzzing.values import SENTINEL, Value
 from fuzzing.writer import Writer
+
+pytestmark = pytest.mark.campaign
 
 SEEDS = range(400)
 SHORT = (
