@@ -70,7 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         item.stash[_TIER] = tier_of(item)
     asked = set(config.option.tier or ["default"])
-    whole = "all" in asked or config.option.markexpr or config.option.lf
+    whole = "all" in asked or config.option.markexpr or config.getoption("lf", False)
     if whole or (not config.option.tier and _are_files_named(config)):
         return
     left_out = [item for item in items if item.stash[_TIER] not in asked]

@@ -24,26 +24,20 @@ from tracekit.record.xctrace.tool import locate
 pytestmark = pytest.mark.processes
 
 
-def premises(tmp_path: Path, *free: float) -> Premises:
-    """Return premises with a floor of 10 GB and so much free, in GB, from one look to the next."""
-    looks = iter(free)
-    last = free[-1]
-    return Premises(tmp_path / "notes", Disk(10e9, lambda _: int(next(looks, last) * 1e9)))
-
-
 def test_too_little_disk_forbids_a_recording(
     record: Record, recording: Recording, tmp_path: Path
 ) -> None:
     with pytest.raises(RecordingError, match=r"Nothing was recorded: 9\.5 GB are free") as caught:
-        record(QUICK, premises=premises(tmp_path, 9.5))
+        record(QUICK, premises=Premises(tmp_path / "notes", Disk(10e9, lambda _: int(9.5e9))))
     assert "Make room" in caught.value.hint
     assert not recording.bundle.exists()
 
 
 def test_a_disk_that_fills_while_recording_stops_it_and_all_is_saved(
-    record: Record, recording: Recording, tmp_path: Path
+    record: Record, recording: Recording, told: list[str], tmp_path: Path
 ) -> None:
-    recorded = record(SLOW, premises=premises(tmp_path, *[50] * 6, 9))
+    free = Disk(10e9, lambda _: int(9e9 if "recording" in told else 50e9))
+    recorded = record(SLOW, premises=Premises(tmp_path / "notes", free))
     assert recorded.failure.startswith(
         f"The recording was stopped before its time: 9.0 GB are free where {recording.folder} lies"
     )

@@ -3,6 +3,7 @@
 import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,23 +26,26 @@ class Family:
 
     The trace names one target, the process that was launched or attached to; a server or a
     `uv run` does its GPU work in a child. A child keeps the parent that it was first seen
-    with, because it is handed to another one when its own ends.
+    with, because it is handed to another one when its own ends. Its name is read twice: until it
+    executes its program it has that of its parent.
     """
 
     def __init__(self) -> None:
         self._parents: dict[int, int] = {}
         self._names: dict[int, str] = {}
+        self._done: set[int] = set()
 
     def look(self) -> None:
         """Note who runs now."""
         for process in psutil.process_iter():
-            if process.pid in self._parents:
+            pid = process.pid
+            if pid in self._done:
                 continue
-            try:
-                self._parents[process.pid] = process.ppid()
-                self._names[process.pid] = process.name()
-            except psutil.Error:
-                continue
+            if pid in self._parents:
+                self._done.add(pid)
+            with suppress(psutil.Error):
+                self._parents.setdefault(pid, process.ppid())
+                self._names[pid] = process.name()
 
     def descendants(self, pid: int) -> tuple[Process, ...]:
         """Return the children of `pid`, their children and so on, by pid."""
