@@ -19,6 +19,10 @@ layers:
 test *arguments:
     uv run pytest {{arguments}}
 
+# random files, simulations, every kill at every moment: half an hour
+campaign:
+    uv run pytest --tier campaign
+
 # measure how fast exports are read, beside every other way to read them
 bench *arguments:
     uv run python bench/parse.py {{arguments}}
