@@ -132,6 +132,7 @@ def test_an_interpreter_must_be_there_and_a_program(tmp_path: Path) -> None:
     assert obstacles(plan) == ()
 
 
+@pytest.mark.processes
 def test_a_rehearsal_shows_no_password_and_writes_nothing(git: Git, tmp_path: Path) -> None:
     plan = plan_of(tmp_path, MAIN)
     before = sorted(os.walk(tmp_path))
@@ -140,6 +141,18 @@ def test_a_rehearsal_shows_no_password_and_writes_nothing(git: Git, tmp_path: Pa
     assert sorted(os.walk(tmp_path)) == before
     assert seen.plan["file"] == str(plan.file)
     assert seen.obstacles == ()
+
+
+@pytest.mark.processes
+def test_a_commit_that_would_be_measured_against_itself_is_said(git: Git, tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, MAIN, Reference(revision="main", python=Path("other/python")))
+    [sentence] = [one for one in rehearse(plan).remarks if "same commit" in one]
+    assert sentence.startswith("c0: candidate and reference are the same commit, ")
+    git("commit", "--quiet", "--allow-empty", "-m", "second")
+    assert any("same commit" in one for one in rehearse(plan).remarks)
+    git("checkout", "--quiet", "-b", "work")
+    git("commit", "--quiet", "--allow-empty", "-m", "third")
+    assert not any("same commit" in one for one in rehearse(plan).remarks)
 
 
 def test_a_row_says_what_runs_against_what_and_what_decides(tmp_path: Path) -> None:

@@ -302,7 +302,7 @@ def _show_paths(recording: Recording) -> None:
 
 
 _GATE = "capture-empty"
-_CODES = {"ok": 0, "regression": 1, "failed": 3, "inconclusive": 4}
+_CODES = {"ok": 0, "regression": 1, "failed": 3, "inconclusive": 4, "unjudged": 4}
 _STOP = 128
 
 

@@ -263,4 +263,9 @@ def _end(report: "GateReport", errors: "Sequence[TracekitError]") -> None:
     if report.outcome is Outcome.FAILED:
         raise TracekitError(text.verdict(report), hint="The night's folder has the logs.")
     if report.outcome is Outcome.INCONCLUSIVE:
-        raise InconclusiveError(text.verdict(report), hint="It says nothing, good or bad.")
+        raise InconclusiveError(text.verdict(report), hint="Measure again: `tracekit nightly`.")
+    if report.outcome is Outcome.UNJUDGED:
+        raise InconclusiveError(
+            text.verdict(report),
+            hint="Give a capture of the plan a reference, and a metric that decides.",
+        )

@@ -257,7 +257,7 @@ Since = Annotated[
 ]
 Until = Annotated[str | None, typer.Option(metavar="TIME", help="Nights before then.")]
 Ended = Annotated[
-    Literal["ok", "regression", "failed", "inconclusive"] | None,
+    Literal["ok", "regression", "failed", "inconclusive", "unjudged"] | None,
     typer.Option("--outcome", help="Only nights with this outcome."),
 ]
 Limit = Annotated[int, typer.Option(min=1, metavar="N", help="List the last N nights.")]

@@ -9,7 +9,7 @@ from tracekit.analysis import Finding, load
 from tracekit.base import InterruptedRunError, Recording, TracekitError
 from tracekit.machine import State, Watch, contaminated, unjudged
 from tracekit.nightly.folder import Keeper, work_of
-from tracekit.nightly.gate.judge import judge_entry
+from tracekit.nightly.gate.judge import judge_entry, same_code
 from tracekit.nightly.gate.outcomes import needs_second_sitting, outcome_of
 from tracekit.nightly.history.night import Accepted, Described, Entry, Outcome, Pair, TracedFinding
 from tracekit.nightly.plan.plan import Capture, NightPlan
@@ -140,7 +140,13 @@ class CaptureRunner:
         self.terms.keeper.put(
             replace(
                 entry,
-                judged=judge_entry(capture, entry.pairs, learned.results, self.accepted),
+                judged=judge_entry(
+                    capture,
+                    entry.pairs,
+                    learned.results,
+                    self.accepted,
+                    same_commit=self.prepared.same_commit,
+                ),
                 findings=findings_of(entry.pairs, self.terms.keeper.folder.folder),
                 overhead=overhead(traced, untraced) if traced else None,
                 backend=learned.backend,
@@ -285,6 +291,8 @@ class Carrier:
                 )
             )
             self._describe(one)
+            if one.same_commit:
+                self._terms.progress(f"{capture.name}: {same_code(one.same_commit)}")
             self._terms.progress(f"{capture.name}: checking")
             parity = check(one)
             self._keeper.put(replace(self._keeper.entry(capture.name), parity=parity))

@@ -3,6 +3,7 @@
 import os
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +14,9 @@ from sqlalchemy.engine import make_url
 
 from tracekit.analysis import METRICS
 from tracekit.base import InputError, TracekitError, UsageError, nearest, percent, quantity, span
+from tracekit.machine import git_commit
 from tracekit.nightly.folder import nights_in
+from tracekit.nightly.gate.judge import same_code
 from tracekit.nightly.history.night import Entry, Night
 from tracekit.nightly.plan.estimate import Estimate, estimate, remarks
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
@@ -47,7 +50,7 @@ def rehearse(plan: NightPlan) -> Rehearsal:
     return Rehearsal(
         plan=msgspec.to_builtins(replace(plan, history=url), enc_hook=str),
         estimate=estimate(plan, earlier(plan)),
-        remarks=remarks(plan),
+        remarks=(*remarks(plan), *_same_commits(plan)),
         obstacles=obstacles(plan),
     )
 
@@ -93,6 +96,17 @@ def _unloadable(capture: Capture) -> Iterator[str]:
             find(name, capture.workloads)
         except InputError as error:
             yield error.message
+
+
+def _same_commits(plan: NightPlan) -> Iterator[str]:
+    """Yield for which captures a night would compare a commit with itself."""
+    own = git_commit(plan.file.parent)
+    for capture in plan.captures:
+        asked = capture.reference
+        if asked is not None and asked.is_revision_alone:
+            with suppress(TracekitError):  # an obstacle, which is said as one
+                if repository(plan.file.parent).commit(asked.revision) == own:
+                    yield f"{capture.name}: {same_code(own)}."
 
 
 def _in_the_way(reference: Reference, folder: Path) -> list[str]:

@@ -59,7 +59,7 @@ def test_far_more_in_one_sitting_than_in_the_other_is_not_reproduced() -> None:
 
 def test_a_wide_interval_says_nothing() -> None:
     assert found(at(0.0, WIDE)) == Decision(Ruling.WIDE, False)
-    assert found(at(0.0, WIDE), policy=Policy(spread=3)) == Decision(Ruling.SAME)
+    assert found(at(0.0, WIDE), policy=Policy(spread=3)) == Decision(Ruling.UNSHOWN)
     assert found(at(0.0, WIDE), at(0.0, WIDE)) == Decision(Ruling.SAME), "20 pairs say enough"
     wider = tuple(2 * one for one in WIDE)
     assert found(at(0.0, wider), at(0.0, wider)) == Decision(Ruling.WIDE, False)

@@ -87,3 +87,12 @@ def test_as_many_pairs_are_wanted_as_were_planned() -> None:
     assert one(judge_entry(capture(SAME, gated), pairs, {}, None)).outcome is Outcome.INCONCLUSIVE
     fewer = capture(SAME, gated, pairs=9)
     assert one(judge_entry(fewer, pairs, {}, None)).outcome is Outcome.OK
+
+
+@pytest.mark.parametrize("change", [0.0, 0.05])
+def test_a_commit_measured_against_itself_shows_noise_and_decides_nothing(change: float) -> None:
+    pairs = made(at(change)) + made(at(change), sitting=2)
+    commit = "1a2b3c4d5e6f" + "0" * 28
+    found = one(judge_entry(capture(SAME, Gated("step_p50")), pairs, {}, None, same_commit=commit))
+    assert (found.outcome, found.reproduced) == (Outcome.INCONCLUSIVE, None)
+    assert "candidate and reference are the same commit, 1a2b3c4d5e6f" in found.reason

@@ -17,7 +17,7 @@ SPREAD = (-0.008, -0.006, -0.004, -0.002, -0.001, 0.001, 0.002, 0.004, 0.006, 0.
 TIME = Gated("step_p50", 0.03)
 COUNT = Gated("steady_compiles", 1, scale="difference")
 SHARE = Gated("gpu_idle_ratio", 0.02, scale="difference")
-FEW = "4 traced in a sitting, and an interval takes 6 pairs, so it is followed over nights."
+FEW = "4 traced in a session, and an interval takes 6 pairs, so it is followed over nights."
 
 
 def at(change: float, times: float = 1.0) -> list[float]:
@@ -49,7 +49,7 @@ def test_worse_in_one_sitting_is_to_be_looked_at_again() -> None:
     judged = timed(made(at(0.041)))
     assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, False)
     assert judged.reason == (
-        "+4.1 % [+3.7 % … +4.5 %]: no second sitting has shown whether this is so."
+        "+4.1 % [+3.7 % … +4.5 %]: no second session has shown whether this is so."
     )
 
 
@@ -58,21 +58,23 @@ def test_worse_in_both_is_a_regression() -> None:
     assert (judged.outcome, judged.reproduced) == (Outcome.REGRESSION, True)
     assert judged.change == pytest.approx(0.043, abs=1e-4)
     assert judged.reason.startswith("+4.1 % at first, +4.5 % when repeated; together +4.3 % [")
-    assert judged.reason.endswith("]: worse by at least 3.0 %, and both sittings show it.")
+    assert judged.reason.endswith(
+        "]: worse, beyond the threshold of 3.0 %, and both sessions show it."
+    )
 
 
 def test_what_is_not_reproduced_is_told() -> None:
     judged = timed(made(at(0.041)) + made(at(0.002), sitting=2))
     assert (judged.outcome, judged.reproduced) == (Outcome.OK, False)
     assert judged.reason.startswith("+4.1 % at first, +0.2 % when repeated; together +2.1 % [")
-    assert judged.reason.endswith("]: not worse by 3.0 % when all pairs are counted.")
+    assert judged.reason.endswith("]: not shown to be worse by 3.0 % when all pairs are counted.")
 
 
 def test_better_is_told_and_never_fails() -> None:
     judged = timed(made(at(-0.06)))
     assert judged.outcome is Outcome.OK
     assert judged.reason.startswith("-6.0 % [")
-    assert judged.reason.endswith("]: better by at least 3.0 %.")
+    assert judged.reason.endswith("]: better, beyond the threshold of 3.0 %.")
 
 
 def test_of_rates_less_is_worse() -> None:
@@ -80,7 +82,7 @@ def test_of_rates_less_is_worse() -> None:
     slower = judge(TIME, pairs, unit="tokens/s", better="higher")
     assert slower.outcome is Outcome.REGRESSION
     assert slower.reason.endswith(
-        "worse by at least 3.0 % (2.9 % of a rate), and both sittings show it."
+        "worse, beyond the threshold of 3.0 % (2.9 % of a rate), and both sessions show it."
     )
     assert slower.change == pytest.approx(-0.06)
     assert slower.low is not None
@@ -146,7 +148,7 @@ def test_a_second_sitting_with_too_few_pairs_is_told_by_its_number() -> None:
     assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, False)
     assert judged.reason.startswith("+10.3 % at first, +8.8 % when repeated; together +10.0 % [")
     assert judged.reason.endswith(
-        "]: not confirmed, for only 3 pairs of the second sitting count, and it takes 6; "
+        "]: not confirmed, for only 3 pairs of the second session count, and it takes 6; "
         "why others do not: load."
     )
 
@@ -283,7 +285,7 @@ def test_a_count_without_a_second_trace_that_counts_is_open() -> None:
     assert judged.outcome is Outcome.INCONCLUSIVE
     assert judged.reason == (
         "+1 at first, nothing when repeated; together +1: not confirmed, for only 0 pairs of the "
-        "second sitting count, and it takes 1; why others do not: no rows."
+        "second session count, and it takes 1; why others do not: no rows."
     )
     assert counted(made([0], **kind) + lost).outcome is Outcome.OK
 
@@ -335,7 +337,7 @@ def test_a_share_of_many_traces_is_judged() -> None:
     pairs = made(found, **kind) + made(found, sitting=2, **kind)
     judged = counted(pairs, SHARE, "ratio")
     assert judged.outcome is Outcome.REGRESSION
-    assert "worse by at least 2.0 points" in judged.reason
+    assert "beyond the threshold of 2.0 points" in judged.reason
 
 
 def test_differences_are_told_in_the_metrics_unit() -> None:

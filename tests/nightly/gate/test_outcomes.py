@@ -48,7 +48,7 @@ def test_a_regression_goes_before_a_failure_before_doubt(order: tuple[Outcome, .
     assert worst(order) is WORSE
     assert worst(one for one in order if one is not WORSE) is FAILED
     assert worst(one for one in order if one in {OPEN, OK}) is OPEN
-    assert worst([]) is OK
+    assert worst([]) is Outcome.UNJUDGED
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_finding_fails_where_all_traces_have_it_and_no_reference(
 ) -> None:
     found = replace(CHURN, traces=traces, of=of, in_reference=reference)
     assert findings_outcome([found], RULES, sittings=sittings)[0] is outcome
-    assert findings_outcome([found], (), sittings=sittings) == (OK, "")
+    assert findings_outcome([found], (), sittings=sittings) == (Outcome.UNJUDGED, "")
 
 
 def test_a_finding_says_what_and_where() -> None:
@@ -97,7 +97,7 @@ def test_a_finding_says_what_and_where() -> None:
     where = "in 2 of 2 traces, and in none of the reference."
     assert both == (WORSE, f"pipeline-churn: 3 pipelines were compiled, {where}")
     assert findings_outcome([CHURN], RULES, sittings=1)[1].endswith(
-        "no second sitting has looked again."
+        "no second session has looked again."
     )
 
 
@@ -105,7 +105,7 @@ def test_rules_without_a_trace_found_nothing_out() -> None:
     outcome, reason = findings_outcome([], RULES, sittings=0)
     assert outcome is OPEN
     assert reason == "No trace counts, so pipeline-churn, bubbles could find nothing."
-    assert findings_outcome([], (), sittings=0) == (OK, "")
+    assert findings_outcome([], (), sittings=0) == (Outcome.UNJUDGED, "")
 
 
 def test_a_capture_ends_as_its_worst_metric() -> None:
@@ -143,7 +143,10 @@ def test_a_capture_whose_traces_do_not_count_knows_nothing_of_rules() -> None:
 
 def test_a_capture_that_decides_nothing_says_so() -> None:
     one = entry(judged(None, gated=False))
-    assert outcome_of(one) == (OK, "Nothing decides: all is followed over nights.")
+    assert outcome_of(one) == (
+        Outcome.UNJUDGED,
+        "All of its metrics are followed over nights, and none decides.",
+    )
 
 
 def test_a_capture_of_which_nothing_counts_is_open() -> None:

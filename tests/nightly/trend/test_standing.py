@@ -131,10 +131,11 @@ def test_nights_are_counted_by_how_they_ended(made: Any) -> None:
     nights = [made.night(day, outcome=one) for day, one in enumerate([*Outcome, None], 1)]
     told = [words for words, _ in tally_of(nights, [Missed("p", "m", made.at(9), "")])]
     assert told == [
-        "5 nights",
+        "6 nights",
         "✓ 1 ok",
         "▲ 1 with a regression",
         "? 1 inconclusive",
+        "◇ 1 unjudged",
         "✕ 1 failed",
         "… 1 not ended",
         "▯ 1 missed",

@@ -47,7 +47,8 @@ POLICY = Policy()
 class Ruling(StrEnum):
     """What was found, which decides how it ended and what is said of it."""
 
-    SAME = "same"
+    SAME = "same"  # the whole interval lies below the threshold
+    UNSHOWN = "unshown"  # not shown to be worse, and the interval reaches the threshold
     BETTER = "better"
     UNREPEATED = "unrepeated"  # something to look at again, and one sitting so far
     SHORT = "short"  # the same, and one of both sittings has too few pairs that count
@@ -66,7 +67,7 @@ class Ruling(StrEnum):
         return Outcome.OK if self in _HARMLESS else Outcome.INCONCLUSIVE
 
 
-_HARMLESS = {Ruling.SAME, Ruling.BETTER, Ruling.GONE}
+_HARMLESS = {Ruling.SAME, Ruling.UNSHOWN, Ruling.BETTER, Ruling.GONE}
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,9 @@ def _unsuspicious(found: Interval, threshold: float, policy: Policy) -> Decision
     """Decide where nothing is to be looked at again, unless it is too uncertain."""
     if _too_wide(found, threshold, policy):
         return Decision(Ruling.WIDE, False)
-    better = found.high < 0 and found.middle <= -threshold
-    return Decision(Ruling.BETTER if better else Ruling.SAME)
+    if found.high < 0 and found.middle <= -threshold:
+        return Decision(Ruling.BETTER)
+    return Decision(Ruling.SAME if found.high < threshold else Ruling.UNSHOWN)
 
 
 def _suspicious(found: Interval, threshold: float, policy: Policy) -> bool:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tracekit.analysis import METRICS, Better
+from tracekit.base import short_commit
+from tracekit.compare import Interval, Shown
 from tracekit.nightly.gate.changes import MetricPairs, pairs_of, value
 from tracekit.nightly.gate.decision import (
     POLICY,
@@ -26,8 +28,8 @@ def reason(
 
     Args:
         found: What was found.
-        change: The change of all sittings together, in words.
-        parts: That of each sitting.
+        change: The change of all sessions together, in words.
+        parts: That of each session.
         threshold: The threshold in words.
         short: Which sitting has too few pairs that count, where one has.
     """
@@ -36,16 +38,18 @@ def reason(
         whole = f"{parts[0]} at first, {parts[1]} when repeated; together {change}"
     return {
         Ruling.SAME: f"{change}: not worse by {threshold}.",
-        Ruling.BETTER: f"{change}: better by at least {threshold}.",
-        Ruling.UNREPEATED: f"{whole}: no second sitting has shown whether this is so.",
+        Ruling.UNSHOWN: f"{change}: not shown to be worse by {threshold}.",
+        Ruling.BETTER: f"{change}: better, beyond the threshold of {threshold}.",
+        Ruling.UNREPEATED: f"{whole}: no second session has shown whether this is so.",
         Ruling.SHORT: f"{whole}: not confirmed, for {short}.",
-        Ruling.GONE: f"{whole}: not worse by {threshold} when all pairs are counted.",
+        Ruling.GONE: f"{whole}: not shown to be worse by {threshold} when all pairs are counted.",
         Ruling.APART: f"{whole}: worse by {threshold} only if both are taken together; "
         "one of them alone shows less than half of that.",
         Ruling.MIXED: f"{whole}: worse by {threshold} in most pairs, but not in all.",
         Ruling.UNSURE: f"{whole}: beyond the threshold of {threshold}, and it may still be chance.",
         Ruling.WIDE: f"{whole}: so uncertain that a change of {threshold} could hide in it.",
-        Ruling.WORSE: f"{whole}: worse by at least {threshold}, and both sittings show it.",
+        Ruling.WORSE: f"{whole}: worse, beyond the threshold of {threshold}, and both sessions "
+        "show it.",
     }[found]
 
 
@@ -69,7 +73,7 @@ def short_of(case: MetricPairs) -> str:
     least = 1 if case.few else case.policy.least
     few = zip(("first", "second"), case.sittings, strict=False)
     short = [
-        f"only {len(each)} pairs of the {name} sitting count"
+        f"only {len(each)} pairs of the {name} session count"
         for name, each in few
         if len(each) < least
     ]
@@ -177,7 +181,7 @@ def _settled(case: MetricPairs, measured: Judged, wanted: int) -> Judged:
     )
     least = case.policy.least
     if case.few and (case.gated.scale != "difference" or not is_exact(case.values, case.unit)):
-        few = f"{case.planned} traced in a sitting, and an interval takes {least} pairs"
+        few = f"{case.planned} traced in a session, and an interval takes {least} pairs"
         return _followed(measured, f"{measured.reason.rstrip('.')}: {few}, so {_OVER_NIGHTS}.")
     if case.few:
         decision = decide_exactly(turned, expected, case.threshold)
@@ -229,6 +233,8 @@ def judge_entry(
     results: Mapping[str, Quantity],
     accepted: Accepted | None,
     policy: Policy = POLICY,
+    *,
+    same_commit: str = "",
 ) -> tuple[Judged, ...]:
     """Judge all metrics of a capture that the plan names, in its order.
 
@@ -238,6 +244,8 @@ def judge_entry(
         results: What the workload's own results are, by name; metrics are known.
         accepted: What was accepted of the same work on this machine; None for nothing.
         policy: What it takes to decide.
+        same_commit: The commit, where candidate and reference are the same code: then nothing is
+            decided, whatever was measured.
     """
     changes = accepted.changes if accepted else {}
     same_work = capture.reference.same_work if capture.reference else None
@@ -255,9 +263,31 @@ def judge_entry(
             wanted=capture.traced if own and own[0].traced else capture.pairs,
             policy=policy,
         )
+        if same_commit and judged.outcome is not None:
+            judged = _noise(judged, same_commit)
         uses = accepted and changes.get(gated.metric) and judged.expected is not None
         ended.append(replace(judged, baseline=accepted.night if accepted and uses else ""))
     return tuple(ended)
+
+
+def same_code(commit: str) -> str:
+    """Say that a night compares a commit with itself."""
+    return (
+        f"candidate and reference are the same commit, {short_commit(commit)}, so this night "
+        "measures how much the machine varies by itself, and can find no change"
+    )
+
+
+def _noise(judged: Judged, commit: str) -> Judged:
+    """Return it as inconclusive: what changed between two runs of the same code is noise."""
+    if judged.change is None:
+        return replace(judged, reproduced=None)
+    interval = None
+    if judged.low is not None and judged.high is not None:
+        interval = Interval(judged.change, judged.low, judged.high)
+    words = Shown(judged.scale, judged.unit).whole(judged.change, interval)
+    why = f"{words}: {same_code(commit)}."
+    return replace(judged, outcome=Outcome.INCONCLUSIVE, reproduced=None, reason=why)
 
 
 def quantity_of(metric: str, results: Mapping[str, Quantity]) -> Quantity:

@@ -8,17 +8,24 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tracekit.nightly.history.night import Entry, Judged, Outcome, TracedFinding
 
-_ORDER = (Outcome.REGRESSION, Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.OK)
+_ORDER = (
+    Outcome.REGRESSION,
+    Outcome.FAILED,
+    Outcome.INCONCLUSIVE,
+    Outcome.OK,
+    Outcome.UNJUDGED,
+)
 _WORDS = {
     Outcome.REGRESSION: "worse",
     Outcome.FAILED: "failed",
     Outcome.INCONCLUSIVE: "inconclusive",
+    Outcome.UNJUDGED: "nothing judged",
 }
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
-    """Return the outcome that goes before all others: regression, failed, inconclusive, ok."""
-    return min(outcomes, key=_ORDER.index, default=Outcome.OK)
+    """Return the outcome that goes before all others, regression first and unjudged last."""
+    return min(outcomes, key=_ORDER.index, default=Outcome.UNJUDGED)
 
 
 def needs_second_sitting(
@@ -54,7 +61,7 @@ def findings_outcome(
     if fail_on and not sittings:
         return Outcome.INCONCLUSIVE, f"No trace counts, so {', '.join(fail_on)} could find nothing."
     ended = [_finding(finding, sittings) for finding in findings if _tripped(finding, fail_on)]
-    outcome = worst(found for found, _ in ended)
+    outcome = worst(found for found, _ in ended) if ended or not fail_on else Outcome.OK
     return outcome, " ".join(why for found, why in ended if found is outcome)
 
 
@@ -72,8 +79,8 @@ def outcome_of(entry: Entry, fail_on: Sequence[str] = ()) -> tuple[Outcome, str]
     ended.append(findings_outcome(entry.findings, fail_on, sittings=len(traced)))
     outcome = worst(found for found, _ in ended)
     sentences = " ".join(why for found, why in ended if found is outcome and why)
-    if outcome is Outcome.OK and not any(judged.gated for judged in entry.judged) and not fail_on:
-        return outcome, "Nothing decides: all is followed over nights."
+    if outcome is Outcome.UNJUDGED:
+        return outcome, "All of its metrics are followed over nights, and none decides."
     return outcome, sentences
 
 
@@ -114,7 +121,7 @@ def _finding(found: TracedFinding, sittings: int) -> tuple[Outcome, str]:
     message = f"{found.rule}: {found.message.rstrip('.')}"
     where = f"in {found.traces} of {found.of} traces, and in none of the reference"
     if sittings == 1:
-        return Outcome.INCONCLUSIVE, f"{message}, {where}; no second sitting has looked again."
+        return Outcome.INCONCLUSIVE, f"{message}, {where}; no second session has looked again."
     if found.traces == found.of:
         return Outcome.REGRESSION, f"{message}, {where}."
     most = 2 * found.traces > found.of

@@ -65,7 +65,13 @@ _WHOLE = ("began", "night", "plan", "machine", "outcome", "change", "reason", "c
 _SHORT = ("night", "plan", "machine", "outcome", "change", "commit")
 _POINTS = ("began", "value", "reference", "change", "pairs", "outcome", "commit", "reason")
 _LONG = ("pairs", "reason")
-_SAYS_MOST = (Outcome.REGRESSION, Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.OK)
+_SAYS_MOST = (
+    Outcome.REGRESSION,
+    Outcome.FAILED,
+    Outcome.INCONCLUSIVE,
+    Outcome.OK,
+    Outcome.UNJUDGED,
+)
 
 
 @dataclass(frozen=True)

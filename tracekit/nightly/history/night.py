@@ -52,6 +52,7 @@ class Outcome(StrEnum):
     REGRESSION = "regression"
     FAILED = "failed"
     INCONCLUSIVE = "inconclusive"
+    UNJUDGED = "unjudged"  # nothing decides: all is followed over nights
 
 
 LEADS = {
@@ -59,6 +60,7 @@ LEADS = {
     Outcome.REGRESSION: "Regression",
     Outcome.FAILED: "Failed",
     Outcome.INCONCLUSIVE: "Inconclusive",
+    Outcome.UNJUDGED: "Nothing judged",
 }
 """How a sentence about an outcome begins."""
 

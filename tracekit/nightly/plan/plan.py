@@ -58,6 +58,11 @@ class Reference:
         """Whether it does what the candidate does, so that they are expected to be alike."""
         return self.kind is not ReferenceKind.WORK
 
+    @property
+    def is_revision_alone(self) -> bool:
+        """Whether nothing but the commit differs from the candidate."""
+        return self.kind is ReferenceKind.REVISION and self.python is None
+
 
 @dataclass(frozen=True)
 class Gated:

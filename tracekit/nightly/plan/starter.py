@@ -1,9 +1,10 @@
 """A plan to begin with: it says what is usual, and in comments what else there is."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-from tracekit.base import RecordingError, UsageError, require_apart
+from tracekit.base import RecordingError, ToolError, UsageError, git, require_apart
 from tracekit.nightly.plan.document import OWN, SHARED, has_plan
 
 STARTER = """\
@@ -29,8 +30,10 @@ parameters = { batch = 16 }
 # fail-on = ["pipeline-churn"]
 
 # What it is measured against, in the same session: a revision, another interpreter, or other work.
+# Against a commit that stays, what is lost night by night adds up; a branch would move along with
+# it. When a change is meant, accept it (`tracekit baseline accept`), or name a newer commit.
 [nightly.capture.reference]
-revision = "main"          # better a tag that stays
+revision = "1a2b3c4d5e6f"  # the commit that stood when this was written
 # setup = ["uv", "sync"]   # makes the environment of the revision's worktree
 # python = ".venv/bin/python"
 # workload = "sdpa"
@@ -40,10 +43,27 @@ revision = "main"          # better a tag that stays
 tokens_per_second = 0.03
 step_p99 = { threshold = 0.10, gate = false }
 """
+_COMMIT = "1a2b3c4d5e6f"
+_FIRST = "# What it is measured against"
+_NO_COMMIT = """\
+# This folder is in no git repository that has a commit, so there is nothing to measure against yet,
+# and nothing is judged. Name a commit below, or another interpreter.
+"""
+
+
+def starter(commit: str) -> str:
+    """Return a plan to begin with, which measures against a commit; against nothing without one."""
+    if commit:
+        return STARTER.replace(_COMMIT, commit)
+    reference = '[nightly.capture.reference]\nrevision = "'
+    without = STARTER.replace(reference, "# " + reference.replace("\n", "\n# "))
+    return without.replace(_FIRST, f"{_NO_COMMIT}{_FIRST}").replace(_COMMIT, "COMMIT")
 
 
 def write_starter(file: Path = Path(OWN)) -> Path:
     """Write a plan to begin with, and return its file.
+
+    It measures against the commit that stands now, where the folder is in a repository.
 
     Raises:
         UsageError: There is a plan already, for nothing is written over; or no folder to write to.
@@ -58,7 +78,7 @@ def write_starter(file: Path = Path(OWN)) -> Path:
     require_apart([file])
     try:
         with file.open("x", encoding="utf-8") as stream:
-            _write(stream, file)
+            _write(stream, file, starter(_commit(file.parent)))
     except FileExistsError:
         raise UsageError(f"{file} is there already.", hint="Nothing was written over.") from None
     except (FileNotFoundError, NotADirectoryError):
@@ -71,10 +91,18 @@ def write_starter(file: Path = Path(OWN)) -> Path:
     return file
 
 
-def _write(stream: TextIO, file: Path) -> None:
+def _commit(folder: Path) -> str:
+    """Return the first digits of the commit that stands in a folder; empty where none does."""
+    with suppress(ToolError):
+        found = git(folder, "rev-parse", "--verify", "--quiet", "--short=12", "HEAD")
+        return found.stdout.strip() if found.returncode == 0 else ""
+    return ""
+
+
+def _write(stream: TextIO, file: Path, text: str) -> None:
     """Write the plan; leave no part of it where that fails."""
     try:
-        stream.write(STARTER)
+        stream.write(text)
         stream.flush()
     except BaseException:
         file.unlink()

@@ -70,6 +70,14 @@ class Prepared:
         return (self.candidate,) if self.reference is None else (self.candidate, self.reference)
 
     @property
+    def same_commit(self) -> str:
+        """The commit, where both variants are the same code in the same interpreter; else empty."""
+        asked, reference = self.capture.reference, self.reference
+        if asked is None or reference is None or not asked.is_revision_alone:
+            return ""
+        return reference.commit if reference.commit == self.candidate.commit else ""
+
+    @property
     def own_folder(self) -> Path:
         """The capture's folder in the night's."""
         return self.folder / self.capture.name

@@ -29,6 +29,7 @@ _ROW = 13.0
 _SHAPES = {
     State.REGRESSION: "M{x} {y}m0 -5.5l5.5 9.5h-11z",
     State.INCONCLUSIVE: "M{x} {y}m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0z",
+    State.UNJUDGED: "M{x} {y}m0 -4l4 4l-4 4l-4 -4z",
     State.FAILED: "M{x} {y}m-4 -4l8 8m0 -8l-8 8",
     State.UNFINISHED: "M{x} {y}m-4 0h1.5m1.7 0h1.6m1.7 0h1.5",
     State.NOT_RUN: "M{x} {y}m-3.5 0h7",

@@ -199,5 +199,6 @@ _RANKS = (
     State.NOT_RUN,
     State.UNFINISHED,
     State.OK,
+    State.UNJUDGED,
     State.MISSED,
 )

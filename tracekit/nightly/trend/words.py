@@ -21,6 +21,7 @@ class State(StrEnum):
     OK = "ok"
     REGRESSION = "regression"
     INCONCLUSIVE = "inconclusive"
+    UNJUDGED = "unjudged"  # nothing decides: all is followed over nights
     FAILED = "failed"
     UNFINISHED = "unfinished"  # a night that runs still, or was cut off
     NOT_RUN = "not run"  # a night that ended before this capture's turn
@@ -31,6 +32,7 @@ SIGNS = {
     State.OK: "✓",
     State.REGRESSION: "▲",
     State.INCONCLUSIVE: "?",
+    State.UNJUDGED: "◇",
     State.FAILED: "✕",
     State.UNFINISHED: "…",
     State.NOT_RUN: "—",
@@ -40,6 +42,7 @@ TONES: dict[State, Tone] = {
     State.OK: "good",
     State.REGRESSION: "error",
     State.INCONCLUSIVE: "unclear",
+    State.UNJUDGED: "plain",
     State.FAILED: "warning",
     State.UNFINISHED: "plain",
     State.NOT_RUN: "plain",

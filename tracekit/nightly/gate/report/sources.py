@@ -177,7 +177,8 @@ def _verdict(night: Night, suites: tuple[Suite, ...]) -> tuple[Outcome, str]:
         return (
             (night.outcome, night.reason) if night.outcome else (Outcome.INCONCLUSIVE, _UNFINISHED)
         )
-    worse = next((one for one in suites if one.outcome is not Outcome.OK), None)
+    good = {Outcome.OK, Outcome.UNJUDGED}
+    worse = next((suite for suite in suites if suite.outcome not in good), None)
     if worse is not None:
         return worse.outcome, f"{worse.name}: {worse.reason}"
     if not night.entries:

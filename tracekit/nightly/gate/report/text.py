@@ -145,6 +145,7 @@ _MARKS = {
     Outcome.REGRESSION: "❌",
     Outcome.FAILED: "💥",
     Outcome.INCONCLUSIVE: "❔",
+    Outcome.UNJUDGED: "⚪",
 }
 _FACTS = ("chip", "os", "os_build", "xcode_build", "mlx", "python", "tracekit")
 
@@ -218,6 +219,7 @@ _COMMANDS = {
     Outcome.REGRESSION: "error",
     Outcome.FAILED: "error",
     Outcome.INCONCLUSIVE: "warning",
+    Outcome.UNJUDGED: "warning",
 }
 
 
