@@ -153,6 +153,10 @@ def test_a_commit_that_would_be_measured_against_itself_is_said(git: Git, tmp_pa
     git("checkout", "--quiet", "-b", "work")
     git("commit", "--quiet", "--allow-empty", "-m", "third")
     assert not any("same commit" in one for one in rehearse(plan).remarks)
+    assert any("main, moves along with what is measured" in one for one in rehearse(plan).remarks)
+    git("tag", "v1")
+    stays = plan_of(tmp_path, Reference(revision="v1"))
+    assert not any("moves along" in one for one in rehearse(stays).remarks)
 
 
 def test_a_row_says_what_runs_against_what_and_what_decides(tmp_path: Path) -> None:

@@ -258,7 +258,8 @@ def run(
     exceeds the plan's threshold, is significant, and is found again in a second session.
 
     Exit code 0: nothing is worse; 1: a regression; 2: the plan or the command line is wrong; 3:
-    something failed, such as parity; 4: inconclusive, with the reason; 130: stopped.
+    something failed, such as parity; 4: inconclusive or nothing judged, with the reason; 130:
+    stopped.
     """
     del bisect  # the command line's end sees to it, whatever ends it
     from tracekit.nightly import read_plan, write_starter

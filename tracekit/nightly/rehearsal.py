@@ -50,7 +50,7 @@ def rehearse(plan: NightPlan) -> Rehearsal:
     return Rehearsal(
         plan=msgspec.to_builtins(replace(plan, history=url), enc_hook=str),
         estimate=estimate(plan, earlier(plan)),
-        remarks=(*remarks(plan), *_same_commits(plan)),
+        remarks=(*remarks(plan), *_of_references(plan)),
         obstacles=obstacles(plan),
     )
 
@@ -98,15 +98,24 @@ def _unloadable(capture: Capture) -> Iterator[str]:
             yield error.message
 
 
-def _same_commits(plan: NightPlan) -> Iterator[str]:
-    """Yield for which captures a night would compare a commit with itself."""
+def _of_references(plan: NightPlan) -> Iterator[str]:
+    """Yield which references are the candidate's own commit, and which move along with it."""
     own = git_commit(plan.file.parent)
     for capture in plan.captures:
         asked = capture.reference
-        if asked is not None and asked.is_revision_alone:
-            with suppress(TracekitError):  # an obstacle, which is said as one
-                if repository(plan.file.parent).commit(asked.revision) == own:
-                    yield f"{capture.name}: {same_code(own)}."
+        if asked is None or not asked.revision:
+            continue
+        with suppress(TracekitError):  # an obstacle, which is said as one
+            found = repository(plan.file.parent)
+            commit = found.commit(asked.revision)
+            if asked.is_revision_alone and commit == own:
+                yield f"{capture.name}: {same_code(own)}."
+            if not commit.startswith(asked.revision) and not found.has_tag(asked.revision):
+                yield (
+                    f"{capture.name}: its reference, {asked.revision}, moves along with what is "
+                    "measured: what becomes slower little by little is seen on the trend page "
+                    "only, and not before six nights. A commit or a tag stays."
+                )
 
 
 def _in_the_way(reference: Reference, folder: Path) -> list[str]:

@@ -63,6 +63,10 @@ class Repository:
             "`git fetch --tags` may bring it.",
         )
 
+    def has_tag(self, name: str) -> bool:
+        """Tell whether there is a tag of that name: a revision that stays."""
+        return git(self.top, "show-ref", "--quiet", "--verify", f"refs/tags/{name}").returncode == 0
+
     def inside(self, path: Path) -> Path | None:
         """Return the path from the top of the work tree; None where it lies outside."""
         try:

@@ -8,7 +8,14 @@ from markupsafe import Markup
 
 from tracekit.base import quantity, short_commit
 from tracekit.nightly.history.night import Accepted, Described, Night
-from tracekit.nightly.history.steps import Point, Series, Step, steps_of
+from tracekit.nightly.history.steps import (
+    SHORTEST,
+    Point,
+    Series,
+    Step,
+    is_searched,
+    steps_of,
+)
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.course import Course, Fared, courses_of
 from tracekit.nightly.trend.curve import picture_of
@@ -178,6 +185,7 @@ def render_trend(
         [(course, *one) for course, held in zip(courses, stepped, strict=True) for one in held]
     )
     lost = lost_of(nights, missed)
+    searched = [is_searched(one) for course in courses for one in course.shown]
     return document(
         environment_of(redact),
         "trend/page.html",
@@ -194,6 +202,9 @@ def render_trend(
         lately=LATELY,
         turns=turns[:MOST_CHANGES],
         more_turns=max(0, len(turns) - MOST_CHANGES),
+        searched=sum(searched),
+        short=len(searched) - sum(searched),
+        least_nights=2 * SHORTEST,
         lost=lost[:MOST_LOST],
         more_lost=max(0, len(lost) - MOST_LOST),
         sections=[

@@ -59,7 +59,10 @@ def test_a_history_of_the_version_before_answers_as_it_did(url: str) -> None:
     known = msgspec.json.decode((KEPT / "answers.json").read_bytes())
     for _ in range(2):
         with Store.open(url, make=False) as store:
-            assert answers(store) == known
+            found = answers(store)
+        for point in (point for series in found["series"] for point in series["points"]):
+            assert point.pop("reference_commit") == ""  # new; that version's histories have none
+        assert found == known
 
 
 def test_nothing_of_the_version_before_is_left(url: str, sql: Callable[[str], Any]) -> None:

@@ -45,16 +45,16 @@ def test_a_whole_night_with_a_plans_history_on_a_server(
 
     with pytest.raises(RecordingError, match="there is no such database") as caught:
         run_night(plan, progress=lose)
-    assert "What the night found: OK" in caught.value.message
+    assert "What the night found: Nothing judged" in caught.value.message
     [lost] = nights.documents()
     assert f"{lost.id}/night.json keeps the night, and the next night adds it" in caught.value.hint
-    assert (lost.outcome, lost.partial) == (Outcome.OK, False)
+    assert (lost.outcome, lost.partial) == (Outcome.UNJUDGED, False)
     assert lost.ended
 
     rename(postgresql, "elsewhere", "nights of a test")
     nights.plan(top=f'history = "{url}"')
     code, _, said = nights.run()
-    assert code == 0, said
+    assert code == 4, said
     assert f"The night {lost.id} had not been added to the history; now it is." in said
     assert "phrase" not in said
 
@@ -84,9 +84,9 @@ def test_a_history_that_may_not_grow_at_a_nights_end(nights: Nights) -> None:
     _, second = nights.documents()
     assert code == 3, said
     assert "history.db" in said
-    assert "What the night found: OK" in said
+    assert "What the night found: Nothing judged" in said
     assert f"{second.id}/night.json keeps the night" in said
-    assert second.outcome is Outcome.OK
+    assert second.outcome is Outcome.UNJUDGED
 
     third = run_night(read_plan(nights.top / "tracekit.toml"))
     assert sorted(ids(str(nights.output / "history.db"))) == sorted(
@@ -131,7 +131,7 @@ def test_a_history_that_somebody_removed_while_a_night_ran(nights: Nights) -> No
     def remove(_: str) -> None:
         (nights.output / "history.db").unlink(missing_ok=True)
 
-    with pytest.raises(TracekitError, match="What the night found: OK"):
+    with pytest.raises(TracekitError, match="What the night found: Nothing judged"):
         run_night(plan, progress=remove)
     third = run_night(plan)
     assert len(nights.documents()) == 3

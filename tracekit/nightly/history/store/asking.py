@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, select
 
 from tracekit.base import InputError
-from tracekit.nightly.history.night import Entry, Outcome, Pair
+from tracekit.nightly.history.night import Described, Entry, Outcome, Pair
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.documents import decoded, moment
 from tracekit.nightly.history.store.schema import JUDGEMENTS, NIGHTS
@@ -31,6 +31,7 @@ class EndedCapture:
 
     capture: str
     work: str
+    reference: Described | None = None
     outcome: Outcome | None = None
     reason: str = ""
 
@@ -113,8 +114,14 @@ def _point(night: NightRow, row: RowMapping) -> Point:
         pairs=row["pairs"],
         outcome=Outcome(row["outcome"]) if row["outcome"] else None,
         reason=row["reason"],
+        reference_commit=_reference_commit(night, row["capture"]),
         **_place(night),
     )
+
+
+def _reference_commit(night: NightRow, capture: str) -> str:
+    entries = (entry for entry in night.ended.entries if entry.capture == capture)
+    return next((entry.reference.commit for entry in entries if entry.reference), "")
 
 
 def _silent(night: NightRow, capture: str) -> list[Point]:
