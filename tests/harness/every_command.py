@@ -85,6 +85,7 @@ LINES = {
     "history unpin": "history unpin 2026-03-01T02-30-00-abcd --history HISTORY",
     "baseline list": "baseline list --history HISTORY",
     "baseline accept": "baseline accept 2026-03-02 --reason known --history HISTORY",
+    "baseline revoke": "baseline revoke 2026-03-02 --reason wrong --history HISTORY",
 }
 NO_TOOL = {
     "templates",
@@ -94,9 +95,18 @@ NO_TOOL = {
     "nightly run",
     "history unpin",
     "baseline accept",
+    "baseline revoke",
 }
 """Commands whose own code, in this small world, is an error."""
-IN_RUN = {"analyze", "report", "index", "history pin", "history unpin", "baseline accept"}
+IN_RUN = {
+    "analyze",
+    "report",
+    "index",
+    "history pin",
+    "history unpin",
+    "baseline accept",
+    "baseline revoke",
+}
 """Commands that change what they are given, as they should."""
 
 

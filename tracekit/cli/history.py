@@ -174,6 +174,11 @@ Named = Annotated[
 ]
 
 
+Revoked = Annotated[
+    str, typer.Argument(metavar="NIGHT", help="The accepted night: its id, or its beginning.")
+]
+
+
 @baseline_app.callback()
 def baseline() -> None:
     """Accept the change of a night as the expected one."""
@@ -195,12 +200,15 @@ def accept(
     night affects all later ones; accept several nights of the same work together to make it
     smaller.
     """
+    from tracekit.base import least_pairs
     from tracekit.cli import console
     from tracekit.nightly import Store, expected_words
 
     with Store.open(history_url(history, config), make=False) as store:
         require_clear(store, nights)
-        accepted, refused = store.accept(nights[0], capture or (), reason, others=nights[1:])
+        accepted, refused = store.accept(
+            nights[0], capture or (), reason, others=nights[1:], least=least_pairs()
+        )
         found = store.night(accepted[0].night)
     columns = ("capture", "metric", "expected from now on")
     rows = [
@@ -211,6 +219,29 @@ def accept(
     console.measurements(f"Accepted: {found.id} on {found.machine}", columns, rows)
     console.show_warnings([f"Not accepted: {one.capture}: {one.reason}" for one in refused])
     console.show_hint("It holds for captures of the same work, from the next night on.")
+
+
+@baseline_app.command("revoke")
+def revoke(
+    night: Revoked,
+    *,
+    reason: Reason,
+    capture: Named = None,
+    config: Config = None,
+    history: History = "",
+) -> None:
+    """Expect nothing any more of what was accepted of a night.
+
+    It stays in the list, with the reason. To expect an earlier night again, accept that one.
+    """
+    from tracekit.cli import console
+    from tracekit.nightly import Store
+
+    with Store.open(history_url(history, config), make=False) as store:
+        require_clear(store, [night])
+        revoked = store.revoke(night, capture or (), reason)
+    names = ", ".join(one.capture for one in revoked)
+    console.show_line(f"revoked: {revoked[0].night}, {names}")
 
 
 @baseline_app.command("list")

@@ -135,8 +135,13 @@ def test_missed_nights_are_those_of_the_nights_that_are_listed() -> None:
 
 
 def test_the_last_baseline_of_a_work_holds() -> None:
-    accepted = [Accepted("n", capture, work, "", "") for capture, work in ("aw", "bw", "aw", "av")]
-    assert [one.holds for one in held_on("mini", accepted)] == [False, True, True, True]
+    changes = {"step_p50": (0.1,)}
+    accepted = [
+        Accepted("n", capture, work, "", "", changes) for capture, work in ("aw", "bw", "aw", "av")
+    ]
+    assert [held.holds for held in held_on("mini", accepted)] == [False, True, True, True]
+    revoked = [*accepted, Accepted("n", "b", "w", "", "revoked: wrong")]
+    assert [held.holds for held in held_on("mini", revoked)] == [False, False, True, True, False]
 
 
 def test_what_is_expected_is_said_in_words() -> None:

@@ -257,7 +257,7 @@ def held_on(machine: str, accepted: Sequence[Accepted]) -> list[Held]:
     """Return what was accepted on a machine, oldest first; the last of a work holds."""
     last = {(one.capture, one.work): number for number, one in enumerate(accepted)}
     return [
-        Held(machine, last[one.capture, one.work] == number, one)
+        Held(machine, last[one.capture, one.work] == number and bool(one.changes), one)
         for number, one in enumerate(accepted)
     ]
 

@@ -27,7 +27,7 @@ class Accepted:
         reason: Why, in the words of who did.
         changes: By metric, the change of the candidate from the reference in each pair that
             counts: the logarithm of the ratio where the metric is compared by ratio, else the
-            difference.
+            difference. Empty where an acceptance was revoked: then nothing is expected.
     """
 
     night: str

@@ -210,3 +210,27 @@ def test_a_folder_without_a_night_has_nothing_to_recover(store: Store, tmp_path:
     (tmp_path / "night.json").write_text("{")
     with pytest.raises(InputError, match="cannot be read"):
         store.recover(tmp_path)
+
+
+def test_what_a_judgement_could_not_be_made_against_is_not_accepted(store: Store) -> None:
+    store.append(night_of(1))
+    with pytest.raises(UsageError, match="only 2 pairs of step_p50 count, and a judgement takes 6"):
+        store.accept("latest", [], "fine", least=6)
+    assert store.acceptances() == []
+    store.append(night_of(2, [entry_of(pairs=[pair_of(number) for number in range(1, 7)])]))
+    assert store.accept("latest", [], "fine", least=6)[0]
+
+
+def test_what_was_accepted_can_be_revoked(store: Store) -> None:
+    store.append(night_of(1))
+    store.accept("latest", [], "fine", AT)
+    with pytest.raises(UsageError, match="needs a reason"):
+        store.revoke("2026-03-01", [], " ")
+    (revoked,) = store.revoke("2026-03-01", ["decode"], "it was hot", AT)
+    assert (revoked.reason, revoked.changes) == ("revoked: it was hot", {})
+    assert store.accepted("mini", "decode", "w1") is None
+    assert [one.reason for one in store.acceptances()] == ["fine", "revoked: it was hot"]
+    with pytest.raises(UsageError, match="Nothing that was accepted of the night"):
+        store.revoke("2026-03-01", [], "again")
+    store.accept("latest", [], "fine after all", AT)
+    assert store.accepted("mini", "decode", "w1") is not None

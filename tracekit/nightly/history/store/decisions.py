@@ -1,7 +1,7 @@
 """What people decide: whether a night can be what is expected from now on, pins, missed nights."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import msgspec
@@ -23,13 +23,14 @@ class Refused:
 
 
 def acceptances_of(
-    nights: Sequence[Night], captures: Sequence[str], reason: str, at: str
+    nights: Sequence[Night], captures: Sequence[str], reason: str, at: str, *, least: int = 1
 ) -> tuple[list[Accepted], list[Refused]]:
     """Return what is expected from now on: the changes of the nights' pairs that count.
 
     Several nights are taken together, as pairs of one: each must have done the same work on the
     same machine. What is accepted is called by the first, and its reason names the others.
-    Without names it is every capture that can be accepted; those that cannot come second.
+    Without names it is every capture that can be accepted; those that cannot come second. A
+    capture can be accepted if each ratio that decides has `least` pairs.
 
     Raises:
         UsageError: No reason is given, a night failed, a name is unknown, a named capture
@@ -53,7 +54,7 @@ def acceptances_of(
     accepted: list[Accepted] = []
     refused: list[Refused] = []
     for name in dict.fromkeys(captures or known):
-        found = _together(nights, name)
+        found = _together(nights, name, least)
         if isinstance(found, str):
             refused.append(Refused(name, found))
         else:
@@ -67,6 +68,30 @@ def acceptances_of(
     return accepted, refused
 
 
+def revocations_of(
+    held: Sequence[Accepted], night: str, captures: Sequence[str], reason: str, at: str
+) -> list[Accepted]:
+    """Return what ends acceptances of a night that are in force: one without changes for each.
+
+    Raises:
+        UsageError: No reason is given, or nothing of the night is in force.
+    """
+    if not reason.strip():
+        raise UsageError("A revocation needs a reason.", hint="Say why: --reason TEXT")
+    last = {(one.capture, one.work): one for one in held}
+    ended = [
+        replace(one, at=at, reason=f"revoked: {reason.strip()}", changes={})
+        for one in last.values()
+        if one.night == night and one.changes and (not captures or one.capture in captures)
+    ]
+    if not ended:
+        raise UsageError(
+            f"Nothing that was accepted of the night {night} is in force.",
+            hint="`tracekit baseline list` shows what is.",
+        )
+    return ended
+
+
 def _require_ended_well(night: Night) -> None:
     if night.outcome is Outcome.FAILED:
         raise UsageError(
@@ -75,7 +100,7 @@ def _require_ended_well(night: Night) -> None:
         )
 
 
-def _together(nights: Sequence[Night], name: str) -> dict[str, tuple[float, ...]] | str:
+def _together(nights: Sequence[Night], name: str, least: int) -> dict[str, tuple[float, ...]] | str:
     """Return the changes of a capture in all nights, or why it cannot be accepted."""
     found: dict[str, tuple[float, ...]] = {}
     first = _work(nights[0], name)
@@ -88,7 +113,20 @@ def _together(nights: Sequence[Night], name: str) -> dict[str, tuple[float, ...]
             return own if night is nights[0] else f"in the night {night.id} {own}"
         kept = found or dict.fromkeys(own, ())
         found = {metric: (*kept[metric], *own[metric]) for metric in kept if metric in own}
-    return found or "the nights have no metric in common."
+    return _short(nights[0], name, found, least) or found or "the nights have no metric in common."
+
+
+def _short(night: Night, name: str, found: Mapping[str, Sequence[float]], least: int) -> str:
+    """Say which metric that decides has fewer pairs than a judgement against it takes."""
+    entry = next(entry for entry in night.entries if entry.capture == name)
+    for judged in entry.judged:
+        pairs = len(found.get(judged.metric, ()))
+        if judged.gated and judged.scale == "ratio" and 0 < pairs < least:
+            return (
+                f"only {pairs} pairs of {judged.metric} count, and a judgement takes {least}: "
+                "accept several nights together, or one with more pairs."
+            )
+    return ""
 
 
 def _work(night: Night, name: str) -> tuple[str, str]:

@@ -31,6 +31,7 @@ from tracekit.nightly.history.store.decisions import (
     all_accepted,
     all_missed,
     all_pinned,
+    revocations_of,
 )
 from tracekit.nightly.history.store.documents import (
     append,
@@ -132,6 +133,7 @@ class Store:
         at: str | None = None,
         *,
         others: Sequence[str] = (),
+        least: int = 1,
     ) -> tuple[list[Accepted], list[Refused]]:
         """Expect from now on what a night found, and others with it: see `acceptances_of`.
 
@@ -144,7 +146,7 @@ class Store:
         at = moment(at or now())
         with self.database.writing() as connection:
             nights = [_night(connection, one) for one in (night, *others)]
-            accepted, refused = acceptances_of(nights, captures, reason, at)
+            accepted, refused = acceptances_of(nights, captures, reason, at, least=least)
             add_accepted(connection, nights[0].machine, accepted)
         return accepted, refused
 
@@ -152,7 +154,23 @@ class Store:
         """Return what is expected of a capture; None where nothing was accepted."""
         with self.database.reading() as connection:
             found = all_accepted(connection, machine=machine, capture=capture, work=work)
-        return found[-1] if found else None
+        return found[-1] if found and found[-1].changes else None
+
+    def revoke(
+        self, night: str, captures: Sequence[str], reason: str, at: str | None = None
+    ) -> list[Accepted]:
+        """Expect nothing any more of what was accepted of a night; return what was revoked.
+
+        Raises:
+            UsageError: There is no reason, no such night, or nothing of it is in force.
+        """
+        at = moment(at or now())
+        with self.database.writing() as connection:
+            found = _night(connection, night)
+            held = all_accepted(connection, machine=found.machine)
+            revoked = revocations_of(held, found.id, captures, reason, at)
+            add_accepted(connection, found.machine, revoked)
+        return revoked
 
     def acceptances(self, machine: str | None = None) -> list[Accepted]:
         """Return all that was ever accepted, oldest first; a machine's last of a capture holds."""
