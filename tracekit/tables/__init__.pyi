@@ -1,6 +1,7 @@
 from .bundle.bundle import Bundle as Bundle
 from .bundle.bundle import BundleRun as BundleRun
 from .bundle.cells.encodings import sentences as sentences
+from .bundle.cells.wording import FMT as FMT
 from .bundle.container.store import Store as Store
 from .bundle.errors import BundleError as BundleError
 from .bundle.errors import UnknownBundleError as UnknownBundleError
@@ -8,7 +9,6 @@ from .bundle.reader import BundleReader as BundleReader
 from .bundle.run_info import write_toc as write_toc
 from .bundle_xml.elements import escaped as escaped
 from .bundle_xml.elements import quoted as quoted
-from .bundle_xml.meanings import FMT as FMT
 from .bundle_xml.write import write_exports as write_exports
 from .cache import READER_VERSION as READER_VERSION
 from .convert import convert as convert

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.tables.bundle_xml.meanings import FMT
+from tracekit.tables.bundle.cells.wording import FMT
 
 
 @pytest.mark.parametrize(

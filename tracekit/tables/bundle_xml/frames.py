@@ -124,4 +124,4 @@ class Members:
 
     def _one(self, number: int) -> tuple[int, ...]:
         ids = np.array([min(number, np.iinfo(np.int64).max)], dtype=np.int64)
-        return tuple(self._arrays.take(ids).one(0).tolist())
+        return tuple(self._arrays.take(ids).values.tolist())

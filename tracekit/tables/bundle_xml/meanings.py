@@ -5,10 +5,9 @@ which words stands in `bundle/cells/wording.py`. Layout: docs/explanation/trace-
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, lru_cache, partial
-from uuid import UUID
 
 from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.cells.encodings import (
@@ -20,18 +19,7 @@ from tracekit.tables.bundle.cells.encodings import (
     Evidence,
     engineering_type,
 )
-from tracekit.tables.bundle.cells.wording import (
-    EXCLUSIVE,
-    EXCLUSIVE_NAME,
-    NOTHING,
-    PRIVATE,
-    SAMPLE_KINDS,
-    UNITS_OF_SIZE,
-    UNITS_OF_TIME,
-    WORDS,
-    Words,
-    decimal,
-)
+from tracekit.tables.bundle.cells.wording import FMT, NOTHING, decimal, uuid_words
 from tracekit.tables.bundle.container.requirements import Requirements
 from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle.names import names_of
@@ -39,62 +27,6 @@ from tracekit.tables.bundle.stacks.addresses import NO_PROCESS, callstack_words
 from tracekit.tables.bundle.stacks.images import RunPlaces
 from tracekit.tables.bundle_xml.elements import Meaning, Value
 from tracekit.tables.bundle_xml.frames import BINARY, FRAME, Frames, Members
-
-_MICROSECOND, _SECOND = 10**3, 10**9
-
-
-def moment(ns: int) -> str:
-    """Return a time as minutes, seconds, milliseconds and microseconds, what is below cut off.
-
-    How Instruments shows an hour is not known; minutes just go on.
-    """
-    minutes, seconds = divmod(ns // _SECOND, 60)
-    below = ns % _SECOND // _MICROSECOND
-    return f"{minutes:02}:{seconds:02}.{below // 1000:03}.{below % 1000:03}"
-
-
-def duration(ns: int) -> str:
-    """Return a duration in the largest unit below it, with two digits behind the point.
-
-    They are those of the float next to it: 4,025,000 ns are 4.03 ms, and 1,295,000 ns 1.29 ms.
-    """
-    return _in_units(ns, UNITS_OF_TIME)
-
-
-def size(count: int) -> str:
-    """Return a size in bytes in the largest unit below it."""
-    return _in_units(count, UNITS_OF_SIZE)
-
-
-def signpost(number: int) -> str:
-    """Return the id of a signpost; one id has a name."""
-    return EXCLUSIVE_NAME if number == EXCLUSIVE else hex(number)
-
-
-def _in_units(number: int, units: Sequence[tuple[str, int]]) -> str:
-    for unit, of in reversed(units[1:]):
-        if number >= of:
-            return f"{number / of:.2f} {unit}"
-    return f"{number} {units[0][0]}"
-
-
-_ONE: dict[Words, Callable[[int], str]] = {
-    Words.GROUPED: "{:,}".format,
-    Words.DURATION: duration,
-    Words.MOMENT: moment,
-    Words.SIZE: size,
-    Words.HEXADECIMAL: hex,
-    Words.DIGITS_OF_16: "{:x}".format,
-    Words.SIGNPOST: signpost,
-    Words.FLAG: lambda number: "Yes" if number else "No",
-    Words.SAMPLE_KIND: lambda number: SAMPLE_KINDS.get(number, str(number)),
-    Words.FRAME: "Frame {}".format,
-}
-FMT: dict[str, Callable[[int], str]] = {
-    **{tag: _ONE[words] for tag, words in WORDS.items()},
-    "private": lambda _: PRIVATE,
-}
-
 
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9-]*", re.ASCII)
 
@@ -255,8 +187,7 @@ class Meanings:
         return Meaning(kind.tag, fmt, children=((_UUID, uuid), (_OFFSET, offset)))
 
     def _uuid_words(self, value: int) -> str:
-        high, low = self._arrays.of_length(value, 2)
-        return str(UUID(int=high << 64 | low)).upper()
+        return uuid_words(*self._arrays.of_length(value, 2))
 
     def _label(self, kind: EngineeringType, value: int) -> Meaning:
         parts = self._parts(value)

@@ -2,20 +2,14 @@
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bundle_writer import TIME, Col, Label, Part, Table, write_bundle
 from direct_reading import read_directly, read_exported
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle.cells.wording import worded
-from tracekit.tables.bundle_xml.meanings import FMT
 from tracekit.tables.bundle_xml.write import write_exports
 
-NUMBERS = sorted(FMT.keys() - {"private"})
 WORDS = [
     ("XRDisplayedSurfaceSwapID", 4685385, "0x477e49"),
     ("XRGPUDriverIOSurfaceID", 255, "0xff"),
@@ -29,12 +23,6 @@ WORDS = [
     ("XRThreadName", None, ""),
     ("XRMetalCommandBufferID", (1 << 64) - 1, "0xffffffffffffffff"),
 ]
-
-
-@given(st.sampled_from(NUMBERS), st.lists(st.integers(0, 5000) | st.integers(0, 2**50)))
-def test_numbers(tag: str, numbers: list[int]) -> None:
-    words = worded(tag, np.array(numbers, np.uint64))
-    assert words.to_pylist() == [FMT[tag](one) for one in numbers]
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def numbers(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 def listed(stacks: Ragged) -> list[list[int]]:
-    return [stacks.one(number).tolist() for number in range(len(stacks.offsets) - 1)]
+    return [part.tolist() for part in np.split(stacks.values, stacks.offsets[1:])[:-1]]
 
 
 def test_a_backtrace_is_the_addresses_of_its_chunks_one_after_the_other(

@@ -4,14 +4,13 @@ Layout: docs/explanation/trace-bundles.md.
 """
 
 from dataclasses import replace
-from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 
 from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.cells.cells import (
     NUMERIC,
-    Distinct,
     Extent,
     Raw,
     distinct,
@@ -25,7 +24,7 @@ from tracekit.tables.bundle.cells.encodings import (
     Evidence,
     engineering_type,
 )
-from tracekit.tables.bundle.cells.labels import Identities, Labels, Values
+from tracekit.tables.bundle.cells.labels import Labels, Values
 from tracekit.tables.bundle.container.store import StoreColumn
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn
 
@@ -39,12 +38,13 @@ class Columns:
     def __init__(self, run: BundleRun) -> None:
         """Take the run."""
         self._run = run
-        self._identities = Identities(run)
+        self._values = Values(run)
+        self.labels = Labels(run, self._values)
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What the cells so far name and nothing in the bundle defines, in words."""
-        return self._identities.remarks
+        return self._values.identities.remarks
 
     def type_of(self, column: StoreColumn) -> EngineeringType:
         """Return what is known of a column's type, stored in a field of that width."""
@@ -70,55 +70,42 @@ class Columns:
         about = ExportColumn(column.mnemonic, column.title, kind.tag)
         if kind.encoding in NUMERIC:
             return ColumnCells(about, _chunked(numbers(kind, raw, extent)))
-        if kind.encoding in {Encoding.PROCESS, Encoding.THREAD}:
-            return self._identity(about, kind, distinct(raw, len(self._run.arrays)))
-        if kind.encoding is Encoding.ANY:
-            found = distinct(raw, len(self._run.typed_arrays))
-            texts, tags = self.labels.single(found.numbers)
-            return ColumnCells(about, found.of(texts), foreign=tags - {kind.tag})
-        texts = self._named(kind, raw)
-        return without_cells(about, kind, raw.size) if texts is None else ColumnCells(about, texts)
-
-    @cached_property
-    def _texts(self) -> pa.Array:
-        return pa.array(self._run.strings, pa.string())
-
-    @cached_property
-    def _values(self) -> Values:
-        return Values(self._run, self._texts, self._identities)
-
-    @cached_property
-    def labels(self) -> Labels:
-        """The labels of the run."""
-        return Labels(self._run, self._values)
-
-    def _named(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray | None:
-        """Return cells that name texts, or what is worded as such; None if it is not known how."""
+        if kind.encoding in {Encoding.LOCATION, Encoding.THREAD_NAME, Encoding.RATIO}:
+            return ColumnCells(about, self._halves(kind, raw))
+        count = self._count(kind.encoding)
+        if count is None:
+            return _without_cells(about, kind, raw.size)
+        found = distinct(raw, count)
+        pids = tids = None
+        foreign = frozenset[str]()
         match kind.encoding:
-            case Encoding.STRING:
-                size, texts = len(self._texts), self._values.strings
+            case Encoding.PROCESS:
+                processes = self._values.identities.processes(found.numbers)
+                texts, pids = processes.texts, found.spread(processes.pids, processes.known)
+            case Encoding.THREAD:
+                threads = self._values.identities.threads(found.numbers)
+                texts, pids = threads.texts, found.spread(threads.pids, threads.owned)
+                tids = found.spread(threads.tids, threads.known)
+            case Encoding.ANY:
+                texts, tags = self.labels.single(found.numbers)
+                foreign = tags - {kind.tag}
             case Encoding.LABEL:
-                size, texts = len(self._run.typed_arrays), self.labels.texts
-            case Encoding.UUID:
-                size, texts = len(self._run.arrays), self._values.uuids
-            case Encoding.NUMBERS:
-                size, texts = len(self._run.arrays), self._values.numbers
-            case Encoding.LOCATION | Encoding.THREAD_NAME | Encoding.RATIO:
-                return self._halves(kind, raw)
+                texts = self.labels.texts(found.numbers)
+            case _:
+                texts = self._values.named(kind.encoding, found.numbers.view(np.uint64))
+        return ColumnCells(about, found.of(texts), pids=pids, tids=tids, foreign=foreign)
+
+    def _count(self, encoding: Encoding) -> int | None:
+        """Return how many there are of what cells name; None if it is not known how they do."""
+        match encoding:
+            case Encoding.STRING:
+                return len(self._values.texts)
+            case Encoding.LABEL | Encoding.ANY:
+                return len(self._run.typed_arrays)
+            case Encoding.PROCESS | Encoding.THREAD | Encoding.UUID | Encoding.NUMBERS:
+                return len(self._run.arrays)
             case _:
                 return None
-        found = distinct(raw, size)
-        return found.of(texts(found.numbers))
-
-    def _identity(self, about: ExportColumn, kind: EngineeringType, found: Distinct) -> ColumnCells:
-        if kind.encoding is Encoding.PROCESS:
-            processes = self._identities.processes(found.numbers)
-            pids = found.spread(processes.pids, processes.known)
-            return ColumnCells(about, found.of(processes.texts), pids=pids)
-        threads = self._identities.threads(found.numbers)
-        pids = found.spread(threads.pids, threads.owned)
-        tids = found.spread(threads.tids, threads.known)
-        return ColumnCells(about, found.of(threads.texts), pids=pids, tids=tids)
 
     def _halves(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray:
         """Return cells of 64 bits that hold two things."""
@@ -130,7 +117,7 @@ class Columns:
         return _chunked(pa.DictionaryArray.from_arrays(coded.indices, texts))
 
 
-def without_cells(about: ExportColumn, kind: EngineeringType, rows: int) -> ColumnCells:
+def _without_cells(about: ExportColumn, kind: EngineeringType, rows: int) -> ColumnCells:
     """Return a column of which no cell is known."""
     beside = _chunked(pa.nulls(rows, pa.int64()))
     return ColumnCells(

@@ -4,8 +4,10 @@ Most rows of a table of the GPU have a label of their own, so labels are made a 
 a time: those with the same sequence of types together. Layout: docs/explanation/trace-bundles.md.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,23 +27,23 @@ from tracekit.tables.bundle.cells.wording import (
     NOTHING,
     PRIVATE,
     decimal,
-    hexadecimal,
     joined,
-    plain,
     reordered,
-    uuids,
+    uuid_words,
     worded,
 )
 from tracekit.tables.bundle.container.uniquer import Numbers, Ragged
 from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle.names import UNKNOWN, Names, names_of
 
+Stored = NDArray[np.uint64]
+
 _LISTED = 5
-_PARTS = 2  # of a process: pid, session; of a thread: tid, process
+_HALF = np.uint64(32)
+_LOW = np.uint64(ALL_32)
 
 
-@dataclass(frozen=True, eq=False)
-class Processes:
+class Processes(NamedTuple):
     """Processes: their texts, null where their pids are not `known`."""
 
     texts: pa.Array
@@ -49,8 +51,7 @@ class Processes:
     known: Flags
 
 
-@dataclass(frozen=True, eq=False)
-class Threads:
+class Threads(NamedTuple):
     """Threads: their texts and tids, and the processes that they are of."""
 
     texts: pa.Array
@@ -66,7 +67,6 @@ class Identities:
     def __init__(self, run: BundleRun) -> None:
         """Take the run; names are looked up when the first is needed."""
         self._run = run
-        self._arrays = run.arrays
         self._unnamed: dict[str, set[int]] = {"processes": set(), "threads": set()}
 
     def processes(self, ids: Numbers) -> Processes:
@@ -98,10 +98,6 @@ class Identities:
         self._unnamed["processes"] |= set(pids[owned].tolist()) - names.processes.keys()
         return Threads(pa.array(texts, pa.string()), tids, known, pids, owned)
 
-    def cores(self, numbers: list[int]) -> pa.Array:
-        """Return the names of cores, such as "CPU 6 (P Core)"; raise BundleError if damaged."""
-        return pa.array(map(names_of(self._run).core, numbers), pa.string())
-
     @property
     def remarks(self) -> tuple[str, ...]:
         """How many processes and threads have been asked for that nothing in the bundle names."""
@@ -112,11 +108,8 @@ class Identities:
             if found
         )
 
-    def _pairs(self, ids: Numbers) -> NDArray[np.uint64]:
-        found = self._arrays.take(ids)
-        if found.lengths.size and not (found.lengths == _PARTS).all():
-            raise DamagedCellError("names an array that is no process or thread")
-        return found.values.reshape(-1, _PARTS)
+    def _pairs(self, ids: Numbers) -> Stored:
+        return self._run.arrays.take(ids).pairs("process or thread")
 
 
 def _listed(numbers: set[int]) -> str:
@@ -124,26 +117,18 @@ def _listed(numbers: set[int]) -> str:
     return first if len(numbers) <= _LISTED else f"{first}, …"
 
 
-def _numbers(stored: NDArray[np.uint64]) -> tuple[Numbers, Flags]:
+def _numbers(stored: Stored) -> tuple[Numbers, Flags]:
     known = stored != ALL_64
     return np.where(known, stored, 0).astype(np.int64), known
-
-
-Stored = NDArray[np.uint64]
-
-_HALF = np.uint64(32)
-_LOW = np.uint64(ALL_32)
-_HALVES = 2
 
 
 class Values:
     """Turns stored numbers into texts. None of them may be null."""
 
-    def __init__(self, run: BundleRun, texts: pa.Array, identities: Identities) -> None:
-        """Take the run, its texts, its processes and threads."""
-        self._arrays = run.arrays
-        self._texts = texts
-        self._identities = identities
+    def __init__(self, run: BundleRun) -> None:
+        """Take the run, without reading anything."""
+        self._run = run
+        self.identities = Identities(run)
 
     def worded(self, kind: EngineeringType, stored: Stored) -> pa.Array:
         """Return texts for people; null where nothing is known of a value.
@@ -156,92 +141,70 @@ class Values:
             return pa.repeat(PRIVATE, stored.size)
         match kind.encoding:
             case Encoding.INTEGER if kind.tag == "core":
-                return self._identities.cores(stored.tolist())
+                return pa.array(map(names_of(self._run).core, stored.tolist()), pa.string())
             case Encoding.INTEGER:
                 return worded(kind.tag, stored)
             case Encoding.RATIO:
-                return joined([plain(stored >> _HALF), plain(stored & _LOW)], "/")
+                return joined([worded("", stored >> _HALF), worded("", stored & _LOW)], "/")
             case Encoding.DECIMAL:
                 return pa.array(map(decimal, signed(stored.copy()).tolist()), pa.string())
             case _:
-                return self._named(kind, stored)
+                coded = pa.array(stored).dictionary_encode()
+                found = self.named(kind.encoding, coded.dictionary.to_numpy())
+                return found.take(coded.indices)
 
-    def _named(self, kind: EngineeringType, stored: Stored) -> pa.Array:
-        """Return the texts of values that name others: each is looked up once."""
-        coded = pa.array(stored).dictionary_encode()
-        found = coded.dictionary.to_numpy()
-        match kind.encoding:
+    def named(self, encoding: Encoding, stored: Stored) -> pa.Array:
+        """Return the texts of values that name others; raise what `worded` raises."""
+        match encoding:
             case Encoding.STRING:
-                texts = self.strings(found)
+                found = self._strings(stored)
             case Encoding.PROCESS:
-                texts = self._identities.processes(_ids(found)).texts
+                found = self.identities.processes(_ids(stored)).texts
             case Encoding.THREAD:
-                texts = self._identities.threads(_ids(found)).texts
+                found = self.identities.threads(_ids(stored)).texts
             case Encoding.UUID:
-                texts = self.uuids(_ids(found))
+                halves = self._run.arrays.take(_ids(stored)).pairs("UUID").tolist()
+                found = pa.array([uuid_words(*pair) for pair in halves], pa.string())
             case Encoding.LOCATION:
-                texts = self.locations(found)
+                images = self.named(Encoding.UUID, stored >> _HALF)
+                found = joined([images, worded("mach-o-vm-offset", stored & _LOW)], " + ")
             case Encoding.THREAD_NAME:
-                texts = self.thread_names(found)
+                found = self._thread_names(stored >> _HALF, stored & _LOW)
             case Encoding.NUMBERS:
-                texts = self.numbers(_ids(found))
+                arrays = self._run.arrays.take(_ids(stored))
+                offsets = pa.array(arrays.offsets, pa.int32())
+                lists = pa.ListArray.from_arrays(offsets, worded("", arrays.values))
+                found = pc.call_function("binary_join", [lists, pa.scalar(" ")])
             case _:
-                texts = pa.nulls(found.size, pa.string())
-        return texts.take(coded.indices)
+                found = pa.nulls(stored.size, pa.string())
+        return found
 
-    def strings(self, stored: Stored | Numbers) -> pa.Array:
-        """Return the texts of these numbers; raise DamagedCellError if there is no such text."""
-        if stored.size and int(stored.max()) >= len(self._texts):
+    @cached_property
+    def texts(self) -> pa.Array:
+        """The texts of the run; raise BundleError if they are damaged."""
+        return pa.array(self._run.strings, pa.string())
+
+    def _strings(self, stored: Stored) -> pa.Array:
+        if stored.size and int(stored.max()) >= len(self.texts):
             raise DamagedCellError("names a text that the bundle does not hold")
-        return self._texts.take(pa.array(stored))
+        return self.texts.take(pa.array(stored))
 
-    def uuids(self, ids: Numbers) -> pa.Array:
-        """Return UUIDs as texts; raise what `worded` raises."""
-        halves = self._arrays.take(ids)
-        if not (halves.lengths == _HALVES).all():
-            raise DamagedCellError("names an array that is no UUID")
-        return uuids(halves.values)
-
-    def locations(self, stored: Stored) -> pa.Array:
-        """Return places in binaries, such as "UUID + 0x201e64"; raise what `worded` raises."""
-        images = (stored >> _HALF).astype(np.int64)
-        return joined([self.uuids(images), hexadecimal(stored & _LOW)], " + ")
-
-    def numbers(self, ids: Numbers) -> pa.Array:
-        """Return arrays of numbers, with a space between them; raise what `worded` raises."""
-        found = self._arrays.take(ids)
-        lists = pa.ListArray.from_arrays(
-            pa.array(found.offsets, pa.int32()), pa.array(found.values).cast(pa.string())
-        )
-        return pc.call_function("binary_join", [lists, pa.scalar(" ")])
-
-    def thread_names(self, stored: Stored) -> pa.Array:
-        """Return names of threads with their tids, either of which may be missing.
-
-        Where both are, the text is empty. What `worded` raises is raised.
-        """
-        names, threads = stored >> _HALF, stored & _LOW
-        texts = joined([_where(names, self.strings), _where(threads, self._tids)], "  ")
-        nothing = pa.array(stored == ALL_64)
-        return pc.call_function("if_else", [nothing, pa.scalar(""), texts])
-
-    def _tids(self, stored: Stored) -> pa.Array:
-        tids = self._identities.threads(stored.astype(np.int64)).tids
-        return hexadecimal(tids.astype(np.uint64))
+    def _thread_names(self, names: Stored, threads: Stored) -> pa.Array:
+        """Return names of threads with their tids; where both are missing, the text is empty."""
+        texts = iter(self._strings(names[names != _LOW]).to_pylist())
+        tids = iter(self.identities.threads(_ids(threads[threads != _LOW])).tids.tolist())
+        words: list[str] = []
+        for name, thread in zip((names != _LOW).tolist(), (threads != _LOW).tolist(), strict=True):
+            text, tid = next(texts) if name else "", hex(next(tids)) if thread else ""
+            words.append(f"{text}  {tid}" if name or thread else "")
+        return pa.array(words, pa.string())
 
 
-def _where(halves: Stored, texts: Callable[[Stored], pa.Array]) -> pa.Array:
-    """Return the texts of halves; that of all ones is empty."""
-    known = halves != _LOW
-    found = texts(halves[known])
-    places = np.where(known, np.cumsum(known) - 1, len(found))
-    return pa.concat_arrays([found, pa.array([""])]).take(pa.array(places))
-
-
-def _ids(stored: Stored) -> Numbers:
-    if stored.size and int(stored.max()) > _LOW:
+def _ids(values: Stored) -> Numbers:
+    """Return values as the numbers of arrays; raise DamagedCellError where they can be none."""
+    if values.size and int(values.max()) > ALL_32:
         raise DamagedCellError("names an array that the bundle does not hold")
-    return stored.astype(np.int64)
+    return values.astype(np.int64)
 
 
 _DEEPEST = 8
@@ -249,7 +212,6 @@ _LONGEST = 1 << 12  # parts of one label
 _MOST_TEXT = 1 << 27  # of the labels that are made at once
 _MOST_NESTED = 1 << 14  # calls for labels within labels
 _PAIR = 2
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _ALL_ONES = np.uint64(ALL_64)
 
 
@@ -282,121 +244,82 @@ class Labels:
         Numbers stand as an export writes them, not as a label words them. What `texts` raises is
         raised, and DamagedCellError where there are several parts.
         """
-        pairs = self.parts(ids)
+        pairs = self._parts(ids)
         if not (pairs.lengths == _PAIR).all():
             raise DamagedCellError("names a value of several parts where one belongs")
         types, stored = pairs.values[::_PAIR], pairs.values[1::_PAIR]
         parts: list[tuple[Numbers, pa.Array]] = []
         tags: set[str] = set()
         for number in np.unique(types).tolist():
-            places, kind = np.flatnonzero(types == number), self.type_of(number)
-            nulls = (stored[places] == _ALL_ONES) & (not kind.wide_ones)
-            known, nothing = places[~nulls], places[nulls]
-            tags |= {kind.tag} if known.size else set()
-            plainly = replace(kind, tag="") if kind.encoding is Encoding.INTEGER else kind
-            parts += [(known, self._known(plainly, stored[known], 0))]
-            parts += [(nothing, pa.nulls(nothing.size, pa.string()))] if nothing.size else []
+            places, kind = np.flatnonzero(types == number), self._type_of(number)
+            values = stored[places]
+            tags |= {kind.tag} if kind.wide_ones or (values != _ALL_ONES).any() else set()
+            plainly = (
+                replace(kind, tag="", all_ones=kind.wide_ones)
+                if kind.encoding is Encoding.INTEGER
+                else kind
+            )
+            parts.append((places, self._worded(plainly, values, 0)))
         return reordered(parts) if parts else pa.array([], pa.string()), frozenset(tags)
 
-    def parts(self, ids: Numbers) -> Ragged:
-        """Return types and values of labels, one after the other; raise what `texts` raises."""
+    def _parts(self, ids: Numbers) -> Ragged:
+        """Return types and values of labels, one after the other."""
         found = self._run.typed_arrays.take(ids)
         lengths = found.lengths
         if lengths.size and ((lengths % _PAIR).any() or int(lengths.max()) > _PAIR * _LONGEST):
             raise DamagedCellError("names a label whose parts are not whole, or too many")
         return found
 
-    def type_of(self, number: int) -> EngineeringType:
-        """Return the type of a part by its number; raise DamagedCellError if there is none."""
+    def _type_of(self, number: int) -> EngineeringType:
         if number >= len(self._run.types):
             raise DamagedCellError("has a part of a type that the bundle does not list")
         return engineering_type(self._run.types[number], self._run.required)
 
     def _block(self, ids: Numbers, depth: int) -> pa.Array:
-        found = self.parts(ids)
-        texts = [(places, self._group(_members(found, places), depth)) for places in _groups(found)]
-        return reordered(texts)
+        return reordered(
+            [(places, self._group(members, depth)) for places, members in _groups(self._parts(ids))]
+        )
 
-    def _group(self, members: NDArray[np.uint64], depth: int) -> pa.Array:
+    def _group(self, members: Stored, depth: int) -> pa.Array:
         """Return the labels of one sequence of types; each row of `members` is one of them."""
         columns: list[pa.Array | str] = []
         rows, size = len(members), 0
         for column in range(0, members.shape[1], _PAIR):
-            texts = self._part(int(members[0, column]), members[:, column + 1], depth)
-            size += len(texts) * rows if isinstance(texts, str) else texts.nbytes
+            kind, values = self._type_of(int(members[0, column])), members[:, column + 1]
+            same = bool((values == values[0]).all())
+            texts = self._worded(kind, values[:1] if same else values, depth)
+            texts = texts.fill_null(NOTHING)
+            columns.append(texts[0].as_py() if same else texts)
+            size += len(columns[-1]) * rows if same else texts.nbytes
             if size > _MOST_TEXT:
                 raise DamagedCellError("holds labels of more text than a recording can have")
-            columns.append(texts)
-        same = [one for one in columns if isinstance(one, str)]
-        return (
-            pa.repeat(" ".join(same), rows) if len(same) == len(columns) else joined(columns, " ")
-        )
+        words = [part for part in columns if isinstance(part, str)]
+        if len(words) == len(columns):
+            return pa.repeat(" ".join(words), rows)
+        return joined(columns, " ")
 
-    def _part(self, number: int, values: NDArray[np.uint64], depth: int) -> pa.Array | str:
-        """Return the texts of a part; a `str` where all are the same."""
-        kind = self.type_of(number)
-        if (values == values[0]).all():
-            return self._texts(kind, values[:1], depth)[0].as_py()
-        return self._texts(kind, values, depth)
-
-    def _texts(self, kind: EngineeringType, values: NDArray[np.uint64], depth: int) -> pa.Array:
-        nulls = values == _ALL_ONES
-        if kind.wide_ones or not nulls.any():
-            found = self._known(kind, values, depth)
-        else:
-            known = np.flatnonzero(~nulls)
-            nothing = np.flatnonzero(nulls)
-            texts = self._known(kind, values[known], depth)
-            found = reordered([(known, texts), (nothing, pa.repeat(NOTHING, nothing.size))])
-        return found.fill_null(NOTHING) if found.null_count else found
-
-    def _known(self, kind: EngineeringType, values: NDArray[np.uint64], depth: int) -> pa.Array:
+    def _worded(self, kind: EngineeringType, values: Stored, depth: int) -> pa.Array:
+        """Return the texts of parts, null where they are, or where nothing is known of them."""
+        there = (values != _ALL_ONES) | kind.wide_ones
+        known = values[there]
         if kind.encoding in {Encoding.LABEL, Encoding.ANY}:
-            return self.texts(as_ids(values), depth + 1)
-        return self._values.worded(kind, values)
+            found = self.texts(_ids(known), depth + 1)
+        else:
+            found = self._values.worded(kind, known)
+        if known.size == values.size:
+            return found
+        return found.take(pa.array(np.cumsum(there) - 1, mask=~there))
 
 
-def as_ids(values: NDArray[np.uint64]) -> Numbers:
-    """Return values as the numbers of arrays; raise DamagedCellError where they can be none."""
-    if values.size and int(values.max()) >= 1 << 32:
-        raise DamagedCellError("names what the bundle does not hold")
-    return values.astype(np.int64)
-
-
-def _members(found: Ragged, places: Numbers) -> NDArray[np.uint64]:
-    length = int(found.lengths[places[0]])
-    first = found.offsets[:-1].take(places)
-    return found.values.take(first[:, None] + np.arange(length))
-
-
-def _groups(found: Ragged) -> Iterator[Numbers]:
-    """Yield the places of labels that have the same sequence of types."""
-    keys = _keys(found)
-    uniques, places = np.unique(keys, return_inverse=True)
-    order = np.argsort(places, kind="stable")
-    ends = np.cumsum(np.bincount(places, minlength=uniques.size))
-    for group in np.split(order, ends[:-1]):
-        yield from _alike(found, group)
-
-
-def _keys(found: Ragged) -> NDArray[np.uint64]:
-    """Return a number for each label that is the same where the sequence of types is."""
+def _groups(found: Ragged) -> Iterator[tuple[Numbers, Stored]]:
+    """Yield places and members of the labels that have the same sequence of types, as rows."""
     lengths = found.lengths
-    keys = lengths.astype(np.uint64)
-    for column in range(0, int(lengths.max(initial=0)), _PAIR):
-        longer = np.flatnonzero(lengths > column)
-        types = found.values.take(found.offsets[:-1].take(longer) + column)
-        keys[longer] = (keys[longer] ^ types) * _MULTIPLIER
-    return keys
-
-
-def _alike(found: Ragged, group: Numbers) -> Iterator[Numbers]:
-    """Part a group again where different sequences happen to have the same number."""
-    while group.size:
-        lengths = found.lengths.take(group)
-        alike = lengths == lengths[0]
-        same = group[alike]
-        types = _members(found, same)[:, ::_PAIR]
-        equal = (types == types[0]).all(axis=1)
-        yield same[equal]
-        group = np.concatenate((group[~alike], same[~equal]))
+    for length in np.unique(lengths).tolist():
+        alike = np.flatnonzero(lengths == length)
+        members = found.values.take(found.offsets[alike][:, None] + np.arange(length))
+        types = pa.py_buffer(np.ascontiguousarray(members[:, ::_PAIR]))
+        keys = pa.Array.from_buffers(pa.binary(length // _PAIR * 8), alike.size, [None, types])
+        codes = keys.dictionary_encode().indices.to_numpy()
+        order = np.argsort(codes, kind="stable")
+        for group in np.split(order, np.cumsum(np.bincount(codes))[:-1]):
+            yield alike[group], members[group]

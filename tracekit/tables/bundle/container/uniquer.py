@@ -39,9 +39,11 @@ class Ragged:
         """How many numbers each has."""
         return np.diff(self.offsets)
 
-    def one(self, number: int) -> NDArray[np.uint64]:
-        """Return one of them."""
-        return self.values[self.offsets[number] : self.offsets[number + 1]]
+    def pairs(self, what: str) -> NDArray[np.uint64]:
+        """Return arrays of two numbers as rows; raise DamagedCellError if one is no such `what`."""
+        if not (self.lengths == 2).all():  # noqa: PLR2004
+            raise DamagedCellError(f"names an array that is no {what}")
+        return self.values.reshape(-1, 2)
 
 
 class Arrays:
