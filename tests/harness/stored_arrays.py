@@ -1,10 +1,14 @@
 """Arrays of a run as literal numbers, and stacks made of them."""
 
+from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
 
 from bundle_writer.uniquing import Arrays as Written
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.uniquer import Arrays
+from tracekit.tables.bundle.container.uniquer import Arrays, Numbers
+from tracekit.tables.bundle.stacks.frames import NO_BINARY, Addresses, Binary
 
 NULL = (1 << 32) - 1
 SESSION = 0
@@ -44,3 +48,17 @@ class StoredArrays:
         """Return the arrays as the reader has them; there are no more to come."""
         self._written.write(self._folder / "arrayUniquer", 1)
         return Arrays(Files(self._folder), "arrayUniquer")
+
+
+class NoPlaces:
+    """Nothing is known of any address."""
+
+    binaries: Sequence[Binary] = ()
+
+    def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:  # noqa: ARG002
+        """Return that there is no binary."""
+        return np.full(pids.size, NO_BINARY, np.int64)
+
+    def names(self, binaries: Numbers, addresses: Addresses) -> list[str | None]:  # noqa: ARG002
+        """Return that no name is known."""
+        return [None] * binaries.size

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stored_arrays import NoPlaces
 from tracekit.tables.bundle.container.uniquer import Numbers
-from tracekit.tables.bundle.stacks.frames import Addresses, Binary, NoPlaces
+from tracekit.tables.bundle.stacks.frames import Addresses, Binary
 from tracekit.tables.bundle_xml.elements import Meaning
-from tracekit.tables.bundle_xml.frames import Frames
+from tracekit.tables.bundle_xml.frames import FrameMeanings
 
 
 class OneBinary:
@@ -27,10 +28,10 @@ class OneBinary:
 
 
 def test_a_frame_has_the_name_of_its_symbol_and_its_binary() -> None:
-    frames = Frames(OneBinary())
+    frames = FrameMeanings(OneBinary())
     leaf, caller, outside = frames.of([7, 7, 7], [0x1801, 0x1101, 0x3000], 5)
-    (binary,) = frames.meaning(leaf[1]).children
-    assert frames.meaning(binary[1]) == Meaning(
+    (binary,) = frames.meaning(*leaf).children
+    assert frames.meaning(*binary) == Meaning(
         "binary",
         attributes=(
             ("name", "tool"),
@@ -40,25 +41,25 @@ def test_a_frame_has_the_name_of_its_symbol_and_its_binary() -> None:
             ("path", "/bin/tool"),
         ),
     )
-    assert frames.meaning(leaf[1]).attributes == (("name", "0x1801"), ("addr", "0x1801"))
-    assert frames.meaning(caller[1]) == Meaning(
+    assert frames.meaning(*leaf).attributes == (("name", "0x1801"), ("addr", "0x1801"))
+    assert frames.meaning(*caller) == Meaning(
         "frame", children=(binary,), attributes=(("name", "main"), ("addr", "0x1101"))
     )
-    assert frames.meaning(outside[1]) == Meaning(
+    assert frames.meaning(*outside) == Meaning(
         "frame", attributes=(("name", "0x2fff"), ("addr", "0x3000"))
     )
 
 
 def test_a_frame_that_comes_back_has_its_number_and_a_binary_that_is_gone_has_none() -> None:
-    frames = Frames(OneBinary())
+    frames = FrameMeanings(OneBinary())
     first = frames.of([7, 7], [0x1801, 0x1101], 5)
     assert frames.of([7, 7], [0x1801, 0x1101], 6) == first
     (gone,) = frames.of([7], [0x1101], 100)
-    assert not frames.meaning(gone[1]).children
+    assert not frames.meaning(*gone).children
 
 
 def test_a_stack_without_frames_and_an_address_of_nothing() -> None:
-    frames = Frames(NoPlaces())
+    frames = FrameMeanings(NoPlaces())
     assert frames.of([], [], 0) == ()
     (one,) = frames.of([-1], [0], 0)
-    assert frames.meaning(one[1]).attributes == (("name", "0x0"), ("addr", "0x0"))
+    assert frames.meaning(*one).attributes == (("name", "0x0"), ("addr", "0x0"))

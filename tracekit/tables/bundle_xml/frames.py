@@ -1,7 +1,6 @@
 """The frames of stacks and the arrays of a run, as an export writes them.
 
-Layout: docs/explanation/trace-bundles.md. Where no symbol is known, a frame is named by its address
-in hexadecimal: less one, except in the innermost frame.
+Layout: docs/explanation/trace-bundles.md.
 """
 
 from collections.abc import Sequence
@@ -12,20 +11,19 @@ import numpy as np
 
 from tracekit.tables.bundle.container.uniquer import Arrays
 from tracekit.tables.bundle.errors import DamagedCellError
-from tracekit.tables.bundle.stacks.frames import NO_BINARY, Binary, Places, looked_up, names_at
+from tracekit.tables.bundle.stacks.frames import NO_BINARY, Frames, Places, names_at
 from tracekit.tables.bundle_xml.elements import Meaning, Value
 
 FRAME, BINARY = "frame", "binary"
 
 
-class Frames:
+class FrameMeanings:
     """The frames of one run, and their binaries, by numbers of their own."""
 
     def __init__(self, places: Places) -> None:
         """Take what lies at the addresses of the run's processes."""
         self._places = places
-        self._meanings: list[Meaning] = []
-        self._numbers: dict[Meaning, int] = {}
+        self._frames = Frames(places)
 
     def of(self, pids: Sequence[int], addresses: Sequence[int], time: int) -> tuple[Value, ...]:
         """Return the frames of a stack.
@@ -35,19 +33,14 @@ class Frames:
             addresses: As they are stored, the innermost first.
             time: When the stack was taken, in ns of the run.
         """
-        stored = np.array(addresses, np.uint64)
-        looked = looked_up(stored)
-        times = np.full(stored.size, time, np.int64)
-        binaries = self._places.find(np.array(pids, np.int64), looked, times)
-        names = self._places.names(binaries, looked)
-        shown = [*addresses[:1], *looked[1:].tolist()]
-        known = self._places.binaries
-        of = (known[number] if number != NO_BINARY else None for number in binaries.tolist())
-        rows = zip(addresses, names, shown, of, strict=True)
-        return tuple(
-            self._frame(address, name or f"{fallback:#x}", binary)
-            for address, name, fallback, binary in rows
+        count = len(addresses)
+        numbers = self._frames.number(
+            np.array(addresses, np.uint64),
+            np.array(pids, np.int64),
+            np.full(count, time, np.int64),
+            np.arange(count) == 0,
         )
+        return tuple((FRAME, number) for number in numbers.tolist())
 
     def name(self, pid: int, address: int, time: int) -> str:
         """Return the name of an address that stands for itself: of its symbol, or its digits."""
@@ -55,32 +48,25 @@ class Frames:
         (name,) = names_at(self._places, *here)
         return name
 
-    def meaning(self, number: int) -> Meaning:
+    def meaning(self, tag: str, number: int) -> Meaning:
         """Return what the element of a frame or a binary says, by its number."""
-        return self._meanings[number]
-
-    def _frame(self, address: int, name: str, binary: Binary | None) -> Value:
-        children = () if binary is None else (self._binary(binary),)
-        attributes = (("name", name), ("addr", f"{address:#x}"))
-        return self._known(Meaning(FRAME, children=children, attributes=attributes))
-
-    def _binary(self, binary: Binary) -> Value:
-        load = None if binary.load_address is None else f"{binary.load_address:#x}"
-        said = {
-            "name": binary.name,
-            "UUID": binary.uuid,
-            "arch": binary.arch,
-            "load-addr": load,
-            "path": binary.path,
-        }
-        attributes = tuple((name, value) for name, value in said.items() if value)
-        return self._known(Meaning(BINARY, attributes=attributes))
-
-    def _known(self, meaning: Meaning) -> Value:
-        number = self._numbers.setdefault(meaning, len(self._meanings))
-        if number == len(self._meanings):
-            self._meanings.append(meaning)
-        return meaning.tag, number
+        if tag == BINARY:
+            binary = self._places.binaries[number]
+            load = None if binary.load_address is None else hex(binary.load_address)
+            said = {
+                "name": binary.name,
+                "UUID": binary.uuid,
+                "arch": binary.arch,
+                "load-addr": load,
+                "path": binary.path,
+            }
+            attributes = tuple((name, value) for name, value in said.items() if value)
+            return Meaning(BINARY, attributes=attributes)
+        address, of, name = self._frames.keys[number]
+        children = () if of == NO_BINARY else ((BINARY, of),)
+        return Meaning(
+            FRAME, children=children, attributes=(("name", name), ("addr", hex(address)))
+        )
 
 
 _AT_ONCE = 1 << 10
@@ -96,13 +82,10 @@ class Members:
         self._block = lru_cache(_KEPT)(self._read)
 
     def of(self, number: int) -> tuple[int, ...]:
-        """Return the members of an array.
-
-        Raises:
-            DamagedCellError: There is none of that number, or it is damaged.
-        """
-        block, place = divmod(number, _AT_ONCE)
-        return self._block(block)[place] if number < len(self._arrays) else self._one(number)
+        """Return the members of an array; raise DamagedCellError if there is no such array."""
+        if number >= len(self._arrays):
+            raise DamagedCellError("names an array that the bundle does not hold")
+        return self._block(number // _AT_ONCE)[number % _AT_ONCE]
 
     def of_length(self, number: int, count: int, *, longer: bool = False) -> tuple[int, ...]:
         """Return the members of an array that has `count`, or more if it may be `longer`.
@@ -117,11 +100,6 @@ class Members:
 
     def _read(self, block: int) -> list[tuple[int, ...]]:
         first = block * _AT_ONCE
-        ids = np.arange(first, min(first + _AT_ONCE, len(self._arrays)), dtype=np.int64)
-        found = self._arrays.take(ids)
+        found = self._arrays.take(np.arange(first, min(first + _AT_ONCE, len(self._arrays))))
         values, offsets = found.values.tolist(), found.offsets.tolist()
         return [tuple(values[start:end]) for start, end in pairwise(offsets)]
-
-    def _one(self, number: int) -> tuple[int, ...]:
-        ids = np.array([min(number, np.iinfo(np.int64).max)], dtype=np.int64)
-        return tuple(self._arrays.take(ids).values.tolist())

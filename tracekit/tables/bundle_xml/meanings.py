@@ -26,7 +26,7 @@ from tracekit.tables.bundle.names import names_of
 from tracekit.tables.bundle.stacks.addresses import NO_PROCESS, callstack_words
 from tracekit.tables.bundle.stacks.images import RunPlaces
 from tracekit.tables.bundle_xml.elements import Meaning, Value
-from tracekit.tables.bundle_xml.frames import BINARY, FRAME, Frames, Members
+from tracekit.tables.bundle_xml.frames import BINARY, FRAME, FrameMeanings, Members
 
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9-]*", re.ASCII)
 
@@ -62,7 +62,7 @@ class Meanings:
         """Take the run of the values; `moment` (ns) is when the row is that they stand in."""
         self._run = run
         self._names = names_of(run)
-        self._frames = Frames(RunPlaces(run))
+        self._frames = FrameMeanings(RunPlaces(run))
         self.moment = 0
         self._arrays = Members(run.arrays)
         self._typed = Members(run.typed_arrays)
@@ -118,7 +118,7 @@ class Meanings:
         if value == ALL_64 and tag == _ADDRESSES:
             return None
         if tag in (FRAME, BINARY):
-            return self._frames.meaning(value)
+            return self._frames.meaning(tag, value)
         if tag == _ADDRESSES:
             addresses = " ".join(map(str, self._arrays.of(value)))
             return Meaning(tag, f"frag {value}", addresses)

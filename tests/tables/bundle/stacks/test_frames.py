@@ -8,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from stored_arrays import NoPlaces
 from tracekit.tables.bundle.stacks.frames import (
     NO_BINARY,
     BareFrames,
     Binary,
     Frames,
-    NoPlaces,
-    Sightings,
     in_order,
     names_at,
 )
@@ -40,16 +39,18 @@ class OneBinary:
         return ["start" if not binary and one < 0x1800 else None for binary, one in pairs]
 
 
-def named(frames: Frames, sightings: Sightings) -> list[str]:
-    numbered = frames.number(sightings)
-    return numbered.names_at(np.arange(numbered.codes.size))
+Seen = tuple[NDArray[np.uint64], Numbers, Numbers, NDArray[np.bool_]]
 
 
-def seen(*addresses: int, leaves: Sequence[int] = (0,), time: int = 0) -> Sightings:
+def named(frames: Frames, sightings: Seen) -> list[str]:
+    return [frames.keys[number][2] for number in frames.number(*sightings).tolist()]
+
+
+def seen(*addresses: int, leaves: Sequence[int] = (0,), time: int = 0) -> Seen:
     count = len(addresses)
     flags = np.zeros(count, np.bool_)
     flags[[*leaves]] = True
-    return Sightings(
+    return (
         np.array(addresses, np.uint64),
         np.full(count, 4711, np.int64),
         np.full(count, time, np.int64),
@@ -59,8 +60,8 @@ def seen(*addresses: int, leaves: Sequence[int] = (0,), time: int = 0) -> Sighti
 
 def test_frames_are_numbered_by_first_occurrence_and_kept() -> None:
     frames = Frames(NoPlaces())
-    assert frames.number(seen(0x31, 0x20, 0x20, 0x10)).numbers.tolist() == [0, 1, 1, 2]
-    assert frames.number(seen(0x41, 0x10, 0x20)).numbers.tolist() == [3, 2, 1]
+    assert frames.number(*seen(0x31, 0x20, 0x20, 0x10)).tolist() == [0, 1, 1, 2]
+    assert frames.number(*seen(0x41, 0x10, 0x20)).tolist() == [3, 2, 1]
     assert len(frames) == 4
 
 
@@ -77,7 +78,7 @@ def test_a_frame_without_a_symbol_is_named_by_its_address_less_one_except_a_leaf
 def test_one_address_as_leaf_and_as_caller_is_two_frames_only_without_a_symbol() -> None:
     frames = Frames(OneBinary())
     twice = seen(0x1101, 0x1101, 0x1901, 0x1901, leaves=(0, 2))
-    assert frames.number(twice).numbers.tolist() == [0, 0, 1, 2]
+    assert frames.number(*twice).tolist() == [0, 0, 1, 2]
     assert named(frames, twice) == ["start", "start", "0x1901", "0x1900"]
 
 
@@ -88,7 +89,7 @@ def test_a_frame_is_looked_up_one_before_its_address() -> None:
 
 def test_a_frame_carries_its_binary() -> None:
     frames = Frames(OneBinary())
-    frames.number(seen(0x1101, 0x5000))
+    frames.number(*seen(0x1101, 0x5000))
     assert frames.table().to_pylist() == [
         {
             "frame": 0,
@@ -108,8 +109,8 @@ def test_a_frame_carries_its_binary() -> None:
 
 def test_an_address_whose_binary_has_gone_is_another_frame() -> None:
     frames = Frames(OneBinary())
-    assert frames.number(seen(0x1101)).numbers.tolist() == [0]
-    assert frames.number(seen(0x1101, time=100)).numbers.tolist() == [1]
+    assert frames.number(*seen(0x1101)).tolist() == [0]
+    assert frames.number(*seen(0x1101, time=100)).tolist() == [1]
 
 
 def test_no_frames() -> None:

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stored_arrays import NULL, StoredArrays
+from stored_arrays import NULL, NoPlaces, StoredArrays
 from tracekit.tables.bundle.cells.encodings import Encoding
 from tracekit.tables.bundle.errors import DamagedCellError
-from tracekit.tables.bundle.stacks.frames import NoPlaces
 from tracekit.tables.bundle.stacks.stacks import StackCells, StackColumn, Stacks
 from tracekit.tables.xml.node import FRAMES, STACKS
 

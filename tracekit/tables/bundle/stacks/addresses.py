@@ -5,8 +5,6 @@ process and an array of addresses, the leaf first; a callstack names one array o
 its program counter beside.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,57 +22,6 @@ _USER = np.uint64((1 << 47) - 1)
 _CALLSTACK = 3  # fragment, program counter, process; then registers
 
 
-@dataclass(frozen=True, eq=False)
-class Backtraces:
-    """Addresses of stacks, and beside each the process that it is of, `NO_PROCESS` for none."""
-
-    addresses: Ragged
-    pids: Numbers
-
-
-@dataclass(frozen=True, eq=False)
-class Callstacks:
-    """Return addresses of stacks; beside each stack its program counter and what else it has.
-
-    `pids` are `NO_PROCESS` where none is known; `has_pc` tells where there is a program counter.
-    """
-
-    fragments: Ragged
-    pcs: NDArray[np.uint64]
-    has_pc: NDArray[np.bool_]
-    pids: Numbers
-    registers: Numbers
-
-    def stacks(self) -> Ragged:
-        """Return the stacks: the program counter first, without the zeros that close them."""
-        return _without_closing_zeros(self._with_pcs())
-
-    def texts(self) -> list[str]:
-        """Return what an export says of each."""
-        rows = zip(
-            self.pcs.tolist(),
-            self.has_pc.tolist(),
-            self.fragments.lengths.tolist(),
-            self.registers.tolist(),
-            self.pids.tolist(),
-            strict=True,
-        )
-        return [
-            callstack_words(pc if has_pc else None, depth, registers, pid)
-            for pc, has_pc, depth, registers, pid in rows
-        ]
-
-    def _with_pcs(self) -> Ragged:
-        offsets = self.fragments.offsets + np.concatenate(([0], np.cumsum(self.has_pc)))
-        values = np.empty(int(offsets[-1]), np.uint64)
-        rest = np.ones(values.size, np.bool_)
-        fronts = offsets[:-1][self.has_pc]
-        rest[fronts] = False
-        values[fronts] = self.pcs[self.has_pc]
-        values[rest] = self.fragments.values
-        return Ragged(offsets, values)
-
-
 def callstack_words(pc: int | None, depth: int, registers: int, pid: int) -> str:
     """Return what an export says of a callstack; None and `NO_PROCESS` are left out."""
     at = "" if pc is None else f"PC:{pc:#x}, "
@@ -82,8 +29,8 @@ def callstack_words(pc: int | None, depth: int, registers: int, pid: int) -> str
     return f"{at}{depth} frames, {registers} regs{of}"
 
 
-def backtraces(arrays: Arrays, ids: Numbers) -> Backtraces:
-    """Return the stacks of backtraces, by the numbers of their arrays.
+def backtraces(arrays: Arrays, ids: Numbers) -> tuple[Ragged, Numbers]:
+    """Return the addresses of backtraces, and beside each its process, `NO_PROCESS` for none.
 
     A part that is all ones ends a list of chunks.
 
@@ -96,43 +43,49 @@ def backtraces(arrays: Arrays, ids: Numbers) -> Backtraces:
     addresses = Ragged(parts.offsets.take(chunks.offsets), _plain(parts.values))
     _require_depth(addresses)
     owners = _pids(arrays, (chunks.values >> _HALF).astype(np.int64))
-    return Backtraces(addresses, np.repeat(owners, parts.lengths))
+    return addresses, np.repeat(owners, parts.lengths)
 
 
 def untagged(arrays: Arrays, ids: Numbers) -> Numbers:
     """Return the backtraces that tagged ones wrap; raise what `backtraces` raises."""
-    found = arrays.take(ids)
-    if bool((found.lengths < 1).any()):
-        raise DamagedCellError("names an array that is no tagged backtrace")
-    inner = found.values[found.offsets[:-1]]
+    inner = _parts(arrays.take(ids), 1, "tagged backtrace")[0]
     if inner.size and int(inner.max()) > int(_LOW):
         raise DamagedCellError("names an array that is no tagged backtrace")
     return inner.astype(np.int64)
 
 
-def callstacks(arrays: Arrays, ids: Numbers) -> Callstacks:
-    """Return the stacks that the kernel's profiler took; raise what `backtraces` raises."""
+def callstacks(arrays: Arrays, ids: Numbers) -> tuple[Ragged, list[str], NDArray[np.bool_]]:
+    """Return the stacks that the kernel's profiler took; raise what `backtraces` raises.
+
+    The program counter stands first, and the zeros that close a stack are left out. Beside stand
+    what an export says of each, and whether there is a stack at all.
+    """
     found = arrays.take(ids)
-    if bool((found.lengths < _CALLSTACK).any()):
-        raise DamagedCellError("names an array that is no callstack")
-    fragments, pcs, owners = (found.values[found.offsets[:-1] + part] for part in range(3))
+    fragments, pcs, owners = _parts(found, _CALLSTACK, "callstack")
     taken = _taken(arrays, fragments)
     _require_depth(taken)
-    return Callstacks(
-        taken,
-        pcs,
-        pcs != _ALL_ONES,
-        _pids(arrays, np.minimum(owners, _LOW).astype(np.int64)),
-        found.lengths - _CALLSTACK,
+    has_pc = pcs != _ALL_ONES
+    rows = zip(
+        pcs.tolist(),
+        has_pc.tolist(),
+        taken.lengths.tolist(),
+        (found.lengths - _CALLSTACK).tolist(),
+        _pids(arrays, np.minimum(owners, _LOW).astype(np.int64)).tolist(),
+        strict=True,
     )
+    texts = [
+        callstack_words(pc if there else None, depth, registers, pid)
+        for pc, there, depth, registers, pid in rows
+    ]
+    values = np.insert(taken.values, taken.offsets[:-1][has_pc], pcs[has_pc])
+    offsets = taken.offsets + np.concatenate(([0], np.cumsum(has_pc)))
+    stacks = _without_closing_zeros(Ragged(offsets, values))
+    return stacks, texts, has_pc | (taken.lengths > 0)
 
 
 def text_symbols(arrays: Arrays, ids: Numbers) -> tuple[Numbers, NDArray[np.uint64]]:
     """Return process and address of text symbols; raise what `backtraces` raises."""
-    found = arrays.take(ids)
-    if bool((found.lengths != 2).any()):  # noqa: PLR2004  # process, address
-        raise DamagedCellError("names an array that is no text symbol")
-    pairs = found.values.reshape(-1, 2)
+    pairs = arrays.take(ids).pairs("text symbol")
     owners = np.minimum(pairs[:, 0], _LOW).astype(np.int64)
     return _pids(arrays, owners), _plain(pairs[:, 1])
 
@@ -140,6 +93,13 @@ def text_symbols(arrays: Arrays, ids: Numbers) -> tuple[Numbers, NDArray[np.uint
 def in_kernel(addresses: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Tell which addresses are the kernel's."""
     return (addresses & _KERNEL) != 0
+
+
+def _parts(found: Ragged, count: int, what: str) -> list[NDArray[np.uint64]]:
+    """Return the first numbers of arrays; raise DamagedCellError if one has too few."""
+    if bool((found.lengths < count).any()):
+        raise DamagedCellError(f"names an array that is no {what}")
+    return [found.values[found.offsets[:-1] + part] for part in range(count)]
 
 
 def _plain(addresses: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -173,9 +133,7 @@ def _pids(arrays: Arrays, owners: Numbers) -> Numbers:
     distinct, places = np.unique(owners, return_inverse=True)
     there = distinct != int(_LOW)
     taken = arrays.take(distinct[there])
-    if bool((taken.lengths < 1).any()):
-        raise DamagedCellError("names an array that is no process")
-    stored = taken.values[taken.offsets[:-1]]
+    stored = _parts(taken, 1, "process")[0]
     pids = np.full(distinct.size, NO_PROCESS, np.int64)
     pids[there] = np.where(stored <= _LOW, stored, _LOW).astype(np.int64)
     pids[pids == int(_LOW)] = NO_PROCESS

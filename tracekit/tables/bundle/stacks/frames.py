@@ -4,9 +4,10 @@ Layout: docs/explanation/trace-bundles.md. Where no symbol is known, a frame is 
 in hexadecimal, as the export does it: less one, except in a leaf.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import islice
+from typing import Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from tracekit.tables.xml.node import FRAMES, STACKS
 
 NO_BINARY = -1
 Addresses = NDArray[np.uint64]
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True)
@@ -49,44 +51,6 @@ class Places(Protocol):
         ...
 
 
-class NoPlaces:
-    """Nothing is known of any address."""
-
-    binaries: Sequence[Binary] = ()
-
-    def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:  # noqa: ARG002
-        """Return that there is no binary."""
-        return np.full(pids.size, NO_BINARY, np.int64)
-
-    def names(self, binaries: Numbers, addresses: Addresses) -> list[str | None]:  # noqa: ARG002
-        """Return that no name is known."""
-        return [None] * binaries.size
-
-
-@dataclass(frozen=True, eq=False)
-class Sightings:
-    """Addresses in the order in which stacks have them; times in ns, `leaves` are leaf frames."""
-
-    addresses: Addresses
-    pids: Numbers
-    times: Numbers
-    leaves: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class Numbered:
-    """The number of each frame, and by `codes` which of the names is its."""
-
-    numbers: Numbers
-    codes: Numbers
-    names: Sequence[str]
-
-    def names_at(self, places: Numbers) -> list[str]:
-        """Return the names of frames by their places."""
-        codes: list[int] = self.codes[places].tolist()
-        return [self.names[code] for code in codes]
-
-
 class Frames:
     """Frames, each once, numbered in the order of their first occurrence."""
 
@@ -94,47 +58,53 @@ class Frames:
         """Begin with none."""
         self._places = places
         self._numbers: dict[tuple[int, int, str], int] = {}
+        self.keys: list[tuple[int, int, str]] = []
 
     def __len__(self) -> int:
         """Count them."""
-        return len(self._numbers)
+        return len(self.keys)
 
-    def number(self, seen: Sightings) -> Numbered:
-        """Return the number and the name of each frame."""
-        if not seen.addresses.size:
-            nothing = np.empty(0, np.int64)
-            return Numbered(nothing, nothing, ())
-        looked = looked_up(seen.addresses)
-        binaries = self._places.find(seen.pids, looked, seen.times)
-        codes, firsts = in_order(seen.addresses)
-        codes, firsts = in_order((codes * (binaries.max() + 2) + binaries + 1) * 2 + seen.leaves)
-        binaries, looked = binaries[firsts], looked[firsts]
+    def number(
+        self, addresses: Addresses, pids: Numbers, times: Numbers, leaves: NDArray[np.bool_]
+    ) -> Numbers:
+        """Return the number of each frame, its place in `keys`: address, binary, name.
+
+        Args:
+            addresses: As stacks have them.
+            pids: The process of each.
+            times: When each was seen, in ns of the run.
+            leaves: Which are leaf frames.
+        """
+        if not addresses.size:
+            return np.empty(0, np.int64)
+        looked = looked_up(addresses)
+        binaries = self._places.find(pids, looked, times)
+        codes, _ = in_order(addresses)
+        codes, firsts = in_order((codes * (binaries.max() + 2) + binaries + 1) * 2 + leaves)
+        addresses, binaries, looked = addresses[firsts], binaries[firsts], looked[firsts]
         names = self._places.names(binaries, looked)
-        shown = np.where(seen.leaves[firsts], seen.addresses[firsts], looked)
-        words = [
-            name or f"{address:#x}" for name, address in zip(names, shown.tolist(), strict=True)
-        ]
-        keys = zip(seen.addresses[firsts].tolist(), binaries.tolist(), words, strict=True)
-        known = self._numbers
-        numbers = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
-        return Numbered(numbers.take(codes), codes, words)
+        words = _words(names, np.where(leaves[firsts], addresses, looked))
+        numbers = _numbered(
+            self._numbers, zip(addresses.tolist(), binaries.tolist(), words, strict=True)
+        )
+        self.keys += islice(self._numbers, len(self.keys), None)
+        return numbers.take(codes)
 
     def table(self) -> pa.Table:
         """Return the frames as `Symbols` has them."""
-        keys = [*self._numbers]
-        binaries = self._places.binaries
+        keys, binaries = self.keys, self._places.binaries
         of = [binaries[number] if number != NO_BINARY else None for _, number, _ in keys]
-        columns: dict[str, list[object]] = {
-            "frame": [*range(len(keys))],
-            "name": [name for _, _, name in keys],
-            "address": [address for address, _, _ in keys],
-            "binary": [one and one.name for one in of],
-            "uuid": [one and one.uuid for one in of],
-            "arch": [one and one.arch for one in of],
-            "load_address": [one and one.load_address for one in of],
-            "path": [one and one.path for one in of],
-        }
-        return _frames(columns, len(keys))
+        return _frames(
+            len(keys),
+            frame=range(len(keys)),
+            name=[name for _, _, name in keys],
+            address=[address for address, _, _ in keys],
+            binary=[one and one.name for one in of],
+            uuid=[one and one.uuid for one in of],
+            arch=[one and one.arch for one in of],
+            load_address=[one and one.load_address for one in of],
+            path=[one and one.path for one in of],
+        )
 
 
 class BareFrames:
@@ -147,15 +117,12 @@ class BareFrames:
     def number(self, addresses: Addresses) -> Numbers:
         """Return the number of each."""
         codes, firsts = in_order(addresses)
-        known = self._numbers
-        numbers = [known.setdefault(one, len(known)) for one in addresses[firsts].tolist()]
-        return np.array(numbers, np.int64).take(codes)
+        return _numbered(self._numbers, addresses[firsts].tolist()).take(codes)
 
     def table(self, first: int) -> pa.Table:
         """Return them as `Symbols` has them, numbered from `first`."""
         count = len(self._numbers)
-        numbers = [*range(first, first + count)]
-        return _frames({"frame": numbers, "address": [*self._numbers]}, count)
+        return _frames(count, frame=range(first, first + count), address=self._numbers)
 
 
 def looked_up(addresses: Addresses) -> Addresses:
@@ -167,7 +134,16 @@ def names_at(places: Places, pids: Numbers, addresses: Addresses, times: Numbers
     """Return the names of addresses that are no frames of a stack, at those times (ns)."""
     looked = looked_up(addresses)
     names = places.names(places.find(pids, looked, times), looked)
-    return [name or f"{one:#x}" for name, one in zip(names, looked.tolist(), strict=True)]
+    return _words(names, looked)
+
+
+def _words(names: Sequence[str | None], addresses: Addresses) -> list[str]:
+    return [name or hex(one) for name, one in zip(names, addresses.tolist(), strict=True)]
+
+
+def _numbered(known: dict[_Key, int], keys: Iterable[_Key]) -> Numbers:
+    """Return the number of each key; new ones are numbered on."""
+    return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
 
 
 def in_order(values: NDArray[np.generic]) -> tuple[Numbers, Numbers]:
@@ -178,7 +154,7 @@ def in_order(values: NDArray[np.generic]) -> tuple[Numbers, Numbers]:
     return codes, firsts
 
 
-def _frames(columns: dict[str, list[object]] | dict[str, list[int]], count: int) -> pa.Table:
+def _frames(count: int, **columns: Iterable[object]) -> pa.Table:
     arrays = [
         pa.array(columns[field.name], field.type)
         if field.name in columns

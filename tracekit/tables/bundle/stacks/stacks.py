@@ -20,7 +20,6 @@ from tracekit.tables.bundle.stacks.frames import (
     Frames,
     Members,
     Places,
-    Sightings,
     bare,
     names_at,
 )
@@ -172,29 +171,25 @@ class Stacks:
         ids = values.ids[of]
         tagged = values.kinds[of] == _TAGGED
         ids[tagged] = untagged(self._arrays, ids[tagged])
-        found = backtraces(self._arrays, ids)
-        stacks = found.addresses
+        stacks, pids = backtraces(self._arrays, ids)
         leaves = np.zeros(stacks.values.size, np.bool_)
         some = stacks.lengths > 0
         leaves[stacks.offsets[:-1][some]] = True
         times = np.repeat(values.times[of], stacks.lengths)
-        numbered = self._frames.number(Sightings(stacks.values, found.pids, times, leaves))
-        names = iter(numbered.names_at(stacks.offsets[:-1][some]))
+        numbers = self._frames.number(stacks.values, pids, times, leaves)
+        firsts = iter(numbers[leaves].tolist())
         words = [
-            f"{next(names)} ← ({depth - 1} other frames)" if depth else ""
+            f"{self._frames.keys[next(firsts)][2]} ← ({depth - 1} other frames)" if depth else ""
             for depth in stacks.lengths.tolist()
         ]
-        members = Ragged(stacks.offsets, numbered.numbers.view(np.uint64))
-        return of, words, members, some
+        return of, words, Ragged(stacks.offsets, numbers.view(np.uint64)), some
 
     def _of_callstacks(
         self, values: _Values
     ) -> tuple[Numbers, list[str], Ragged, NDArray[np.bool_]]:
         of = np.flatnonzero(values.kinds == _CALLSTACK)
-        found = callstacks(self._arrays, values.ids[of])
-        stacks = found.stacks()
-        members = bare(stacks, self._bare.number(stacks.values))
-        return of, found.texts(), members, found.has_pc | (found.fragments.lengths > 0)
+        stacks, words, there = callstacks(self._arrays, values.ids[of])
+        return of, words, bare(stacks, self._bare.number(stacks.values)), there
 
     def _of_symbols(self, values: _Values) -> Iterator[tuple[int, str]]:
         of = np.flatnonzero(values.kinds == _SYMBOL)
