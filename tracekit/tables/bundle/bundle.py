@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tracekit.base import InputError
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, plist
+from tracekit.tables.bundle.container.keyed import Archive, plist
 from tracekit.tables.bundle.container.requirements import TYPE_SUFFIX, Requirements, requirements
 from tracekit.tables.bundle.container.store import (
     ListedStore,
@@ -87,10 +87,8 @@ class BundleRun:
     def strings(self) -> Sequence[str]:
         """The texts that cells name by number; raise BundleError if they are damaged."""
         name = f"{self._uniquing}/strings"
-        try:
+        with self.files.reading(name):
             found = plist(self.files.read(name, _LARGEST))
-        except ArchiveError as error:
-            raise self.files.damaged(name, str(error)) from error
         if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
             raise self.files.damaged(name, "is no list of texts")
         return found
@@ -103,11 +101,9 @@ class BundleRun:
             BundleError: They are damaged.
         """
         name = f"{self._uniquing}/EngineeringTypes.etypes"
-        try:
+        with self.files.reading(name):
             archive = Archive(self.files.read(name, _LARGEST))
             found = [archive.plain(value) for value in archive.sequence(archive.root)]
-        except ArchiveError as error:
-            raise self.files.damaged(name, str(error)) from error
         if not all(isinstance(one, str) for one in found):
             raise self.files.damaged(name, "is no list of types")
         return [one.removesuffix(TYPE_SUFFIX) for one in found]
@@ -168,7 +164,7 @@ class Bundle:
     @property
     def missing(self) -> tuple[str, ...]:
         """A sentence on each run that must be there, and is not."""
-        missing = sorted(self.document.runs - {run.number for run in self.runs})
+        missing = sorted(self.document.runs.keys() - {run.number for run in self.runs})
         return tuple(
             f"Run {number} is left out: {called(self.path)} has a document that names it, and no "
             f"{run_folder(number)}."

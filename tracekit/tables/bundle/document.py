@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any, cast
 
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, Value
-from tracekit.tables.bundle.errors import BundleError, called
+from tracekit.tables.bundle.container.keyed import Archive, Value
+from tracekit.tables.bundle.errors import ArchiveError, BundleError, called
 
 NAME = "form.template"
 _LARGEST = 1 << 26
@@ -48,7 +48,9 @@ class RunDocument:
                 seen.add(id(found))
                 if name in found:
                     yield self.archive.at(found[name])
-                below += _parts(found)
+                members = found.get("NS.objects")
+                parts = members if isinstance(members, list) else list(found.values())
+                below += cast("list[Value]", parts[:_MOST_MEMBERS])
             level = below
 
 
@@ -66,26 +68,22 @@ class Document:
 
     def run(self, number: int) -> RunDocument | None:
         """Return what it says of a run; None where it says nothing that can be read."""
-        if self.archive is None:
+        if self.archive is None or number not in self.runs:
             return None
         try:
-            runs = entries(self.archive, self.archive.part(self.archive.top(_RUNS), "$1"))
-            found = by_number(runs).get(number)
-            values = None if found is None else entries(self.archive, found)
+            return RunDocument(self.archive, self.archive.mapping(self.runs[number]))
         except ArchiveError:
             return None
-        return None if values is None else RunDocument(self.archive, values)
 
-    @property
-    def runs(self) -> frozenset[int]:
-        """The numbers of the runs that it names; none where it cannot be read."""
+    @cached_property
+    def runs(self) -> Mapping[int, Value]:
+        """The runs that it names, by number; none where it cannot be read."""
         if self.archive is None:
-            return frozenset()
+            return {}
         try:
-            runs = entries(self.archive, self.archive.part(self.archive.top(_RUNS), "$1"))
+            return self.archive.numbered(self.archive.part(self.archive.top(_RUNS), "$1"))
         except ArchiveError:
-            return frozenset()
-        return frozenset(by_number(runs))
+            return {}
 
     def why_not(self, number: int) -> str:
         """Say, for the end of a sentence, why it says nothing of a run; empty where it does."""
@@ -108,12 +106,6 @@ class Document:
             return None, error.message.removesuffix(".")
 
 
-def _parts(node: Mapping[str, Value]) -> list[Value]:
-    members = node.get("NS.objects")
-    parts = members if isinstance(members, list) else list(node.values())
-    return cast("list[Value]", parts[:_MOST_MEMBERS])
-
-
 @contextmanager
 def _without_collecting() -> Generator[None]:
     """Keep the collector from looking through a growing archive again and again."""
@@ -124,22 +116,3 @@ def _without_collecting() -> Generator[None]:
     finally:
         if collecting:
             gc.enable()
-
-
-def entries(archive: Archive, node: Value) -> dict[Any, Value]:
-    """Return an archived dictionary of either kind; raise ArchiveError if it is none."""
-    found = archive.at(node)
-    if isinstance(found, Mapping) and "NS.keys" not in found and "$0" in found:
-        return dict(archive.by_number(found))
-    return archive.mapping(found)
-
-
-def by_number(values: Mapping[Any, Value]) -> dict[int, Value]:
-    """Return values by keys that are numbers, or say one."""
-    numbered: dict[int, Value] = {}
-    for key, value in values.items():
-        if isinstance(key, int):
-            numbered[key] = value
-        elif isinstance(key, str) and key.isascii() and key.isdecimal() and len(key) < 10:  # noqa: PLR2004
-            numbered[int(key)] = value
-    return numbered

@@ -24,6 +24,13 @@ class UnknownBundleError(InputError):
     """A bundle has a layout that tracekit does not know, and so is not guessed at."""
 
 
+class ArchiveError(ValueError):
+    """What a file holds is not what it must be.
+
+    Its words are the end of a sentence. Who knows the file makes a BundleError or a remark of it.
+    """
+
+
 class DamagedCellError(ValueError):
     """A cell names what the bundle does not hold, or what is not of the cell's type.
 

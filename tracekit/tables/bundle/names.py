@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from tracekit.tables.bundle.cells.encodings import ALL_32
-from tracekit.tables.bundle.container.keyed import ArchiveError
 from tracekit.tables.bundle.container.records import read_records
-from tracekit.tables.bundle.document import NAME, RunDocument, by_number, entries
-from tracekit.tables.bundle.errors import BundleError, called
+from tracekit.tables.bundle.document import NAME, RunDocument
+from tracekit.tables.bundle.errors import ArchiveError, BundleError, called
 
 if TYPE_CHECKING:
     from tracekit.tables.bundle.bundle import BundleRun
@@ -158,7 +157,7 @@ def _documented_threads(
     """
     archive, found, unread = document.archive, dict[int, str](), 0
     try:
-        for tid, one in by_number(entries(archive, document.get(THREADS))).items():
+        for tid, one in archive.numbered(document.get(THREADS)).items():
             pid = archive.integer(archive.part(one, "pid"))
             own = archive.text(archive.part(one, "preferredName"))[:_LONGEST]
             if pid is None and not own:

@@ -1,20 +1,13 @@
 """How a run of a bundle went: device, target, times, settings, issues; its table of contents.
 
-Layout: docs/explanation/trace-bundles.md. They stand in a small database. It is opened to be read
-only, and as one that does not change, so that nothing is written beside it; a query that takes too
-long is given up. How grave an issue is, the database does not say in a way that is known.
-
-Layout: docs/explanation/trace-bundles.md. A flag is 0 or 1; the members of a list stand behind one
-another, in quotes unless they are of plain letters and digits, and so do a few single texts.
-
-Layout: docs/explanation/trace-bundles.md. The parameters of the run's analysis name the target's
-pid and the version of macOS, and the table time-info says when the recording began.
-
 Layout: docs/explanation/trace-bundles.md. The document of the bundle knows it all; without it,
-the parameters of the run's analysis and two of its tables know a little.
+the parameters of the run's analysis and two of its tables know a little: the target's pid, the
+version of macOS, and when the recording began. Issues stand in a small database. It is opened to be
+read only, and as one that does not change, so that nothing is written beside it; a query that takes
+too long is given up. How grave an issue is, the database does not say in a way that is known.
 
-Layout: docs/explanation/trace-bundles.md. Tables stand in the order of the numbers of their stores;
-the order of `xctrace` is not stored in a bundle, so tables are known by schema and attributes.
+Tables stand in the order of the numbers of their stores; the order of `xctrace` is not stored in a
+bundle, so tables are known by schema and attributes.
 """
 
 import re
@@ -30,12 +23,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from tracekit.base import Process, write_whole
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.cells.encodings import ALL_64, BIAS, odd_tags
-from tracekit.tables.bundle.container.keyed import Archive, ArchiveError
+from tracekit.tables.bundle.container.keyed import Archive
 from tracekit.tables.bundle.container.records import read_records
 from tracekit.tables.bundle.container.requirements import NAME as REQUIREMENTS
 from tracekit.tables.bundle.container.store import Store, Unreadable, run_folder
-from tracekit.tables.bundle.document import NAME, Document, RunDocument, by_number, entries
-from tracekit.tables.bundle.errors import BundleError, called
+from tracekit.tables.bundle.document import NAME, Document, RunDocument
+from tracekit.tables.bundle.errors import ArchiveError, BundleError, called
 from tracekit.tables.bundle.names import UNKNOWN, ProcessNames, names_of, process_names, short_name
 from tracekit.tables.toc.text import toc_text
 from tracekit.tables.toc.toc import Dictionaries, Toc, TocRun, TocTable, setting_lines
@@ -133,17 +126,16 @@ def without_document(run: BundleRun) -> TocRun:
         BundleError: A file that says so is damaged.
     """
     name = f"{run_folder(run.number)}/core-config/exposedTableInfo.plist"
-    try:
+    with run.files.reading(name):
         archive = Archive(run.files.read(name, _LARGEST_PARAMETERS))
         found = archive.mapping(archive.root)
         system = archive.integer(archive.part(found.get("bindingParameters"), "osx-version"))
         pid = archive.integer(archive.part(found.get("modelingParameters"), "target-pid"))
-    except ArchiveError as error:
-        raise run.files.damaged(name, str(error)) from error
+    name = UNKNOWN if pid is None else names_of(run).process(pid)
     return TocRun(
         number=run.number,
         device={"os-version": _version(system)} if system is not None else {},
-        target=_process(run, pid) if pid is not None else None,
+        target=None if pid is None else Process(pid, "" if name == UNKNOWN else name),
         start_date=_start(run),
     )
 
@@ -154,11 +146,6 @@ def _version(number: int) -> str:
     return f"{major}.{minor}.{patch}" if patch else f"{major}.{minor}"
 
 
-def _process(run: BundleRun, pid: int) -> Process:
-    name = names_of(run).process(pid)
-    return Process(pid, "" if name == UNKNOWN else name)
-
-
 def _start(run: BundleRun) -> str:
     """Return when the recording began, in UTC: its own zone is not known."""
     for store in run.stores:
@@ -167,9 +154,7 @@ def _start(run: BundleRun) -> str:
             continue
         stored = int(read_records(run.files, store, fields)[0][0])
         if BIAS <= stored < ALL_64:
-            milliseconds = round((stored - BIAS) / 10**6)
-            moment = _EPOCH + timedelta(milliseconds=milliseconds)
-            return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            return _date((stored - BIAS) / 10**6, UTC)
     return ""
 
 
@@ -239,9 +224,13 @@ class _Info:
         known = isinstance(found, int | float) and abs(found) < _LATEST
         return float(found) if known else None
 
+    def date(self, name: str, zone: tzinfo) -> str:
+        seconds = self.seconds(name)
+        return _date(None if seconds is None else seconds * 1000, zone)
+
     def dictionary(self, name: str) -> dict[Any, Any]:
         found = self.archive.part(self.node, name)
-        return {} if found is None else entries(self.archive, found)
+        return {} if found is None else self.archive.mapping(found)
 
 
 def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
@@ -263,8 +252,8 @@ def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
         exit_status=status,
         termination_reason=reason,
         environment=tuple(str(key) for key in info.dictionary("_environment")),
-        start_date=_date(info.seconds("_rawStartTime"), zone),
-        end_date=_date(info.seconds("_rawEndTime"), zone),
+        start_date=info.date("_rawStartTime", zone),
+        end_date=info.date("_rawEndTime", zone),
         duration=None if duration is None else round(duration, 6),
         end_reason=info.text("_endReason"),
         instruments_version=info.text("_instrumentVersion"),
@@ -334,7 +323,7 @@ def _end(info: _Info) -> tuple[str, str, tuple[str, ...]]:
 
 def _zone(document: RunDocument, device: str) -> tzinfo:
     archive, clocks = document.archive, document.get("mach_time_info")
-    by_device = {} if clocks is None else entries(archive, clocks)
+    by_device = {} if clocks is None else archive.mapping(clocks)
     clock = by_device.get(device, next(iter(by_device.values()), None))
     values = [] if clock is None else archive.sequence(clock)
     named = values[_ZONE] if len(values) > _ZONE else None
@@ -345,12 +334,12 @@ def _zone(document: RunDocument, device: str) -> tzinfo:
         return UTC
 
 
-def _date(seconds: float | None, zone: tzinfo) -> str:
+def _date(milliseconds: float | None, zone: tzinfo) -> str:
     """Return a moment in ISO 8601 with milliseconds; empty for none that a calendar has."""
-    if seconds is None:
+    if milliseconds is None:
         return ""
     try:
-        moment = (_EPOCH + timedelta(milliseconds=round(seconds * 1000))).astimezone(zone)
+        moment = (_EPOCH + timedelta(milliseconds=round(milliseconds))).astimezone(zone)
     except (OverflowError, ValueError):
         return ""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -384,8 +373,8 @@ def _pids(document: Document, number: int) -> list[int]:
     if archive is None:
         return []
     try:
-        stores = by_number(entries(archive, archive.top(_SYMBOL_STORES))).get(number)
-        keys = [] if stores is None else list(entries(archive, stores))
+        stores = archive.numbered(archive.top(_SYMBOL_STORES)).get(number)
+        keys = [] if stores is None else list(archive.mapping(stores))
     except ArchiveError:
         return []
     return sorted(int(found[1]) for key in keys if (found := _OF_PROCESS.search(str(key))))
@@ -415,7 +404,7 @@ def toc_of(bundle: Bundle) -> Toc:
     Raises:
         BundleError: A run has no folder of stores.
     """
-    return Toc(tuple(_with_tables(run, run_info(run)) for run in bundle.runs))
+    return _toc_of(bundle)[0]
 
 
 def write_toc(bundle: Bundle, path: Path) -> None:
@@ -425,18 +414,21 @@ def write_toc(bundle: Bundle, path: Path) -> None:
         BundleError: A run has no folder of stores.
         RecordingError: The file cannot be written.
     """
-    infos = [(run, run_info(run)) for run in bundle.runs]
-    toc = Toc(tuple(_with_tables(run, info) for run, info in infos))
-    settings = {run.number: info.settings for run, info in infos}
-    write_whole(path, toc_text(toc, settings).encode())
+    write_whole(path, toc_text(*_toc_of(bundle)).encode())
 
 
-def _with_tables(run: BundleRun, info: RunInfo) -> TocRun:
-    tables = (
-        TocTable(place, table.schema, worded_attributes(table.attributes))
-        for place, table in enumerate(listed(run), start=1)
-    )
-    return replace(info.run, tables=tuple(tables))
+def _toc_of(bundle: Bundle) -> tuple[Toc, dict[int, Mapping[str, Dictionaries]]]:
+    """Return what a bundle holds, and the settings of its runs."""
+    runs, settings = list[TocRun](), dict[int, Mapping[str, Dictionaries]]()
+    for run in bundle.runs:
+        info = run_info(run)
+        tables = (
+            TocTable(place, table.schema, worded_attributes(table.attributes))
+            for place, table in enumerate(listed(run), start=1)
+        )
+        runs.append(replace(info.run, tables=tuple(tables)))
+        settings[run.number] = info.settings
+    return Toc(tuple(runs)), settings
 
 
 VERIFIED_BUILDS = ("17A5295f", "17C529")

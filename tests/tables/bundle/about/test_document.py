@@ -11,7 +11,7 @@ from bundle_writer.keyed import Archived, by_number
 from documented_bundle import bundle_of
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.document import Document, entries
+from tracekit.tables.bundle.document import Document
 
 UID = plistlib.UID
 # A run list of one run, 3, as NSKeyedArchiver lays it out.
@@ -72,7 +72,7 @@ def test_runs_in_a_dictionary_by_numbers(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, {}, **{"com.apple.xray.run.data": runs})
     run = bundle.document.run(1)
     assert run is not None
-    assert entries(run.archive, {"$0": 1, "$1": 7, "$2": "seven"}) == {7: "seven"}
+    assert run.archive.mapping({"$0": 1, "$1": 7, "$2": "seven"}) == {7: "seven"}
     assert run.get("startTime") == 6
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, plist
+from tracekit.tables.bundle.container.keyed import Archive, plist
+from tracekit.tables.bundle.errors import ArchiveError
 
 OBJECTS: list[Any] = [
     "$null",

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.tables.bundle.container.keyed import ArchiveError, has_room, plist
+from tracekit.tables.bundle.container.keyed import has_room, plist
+from tracekit.tables.bundle.errors import ArchiveError
 
 LEAVES = st.one_of(
     st.text(max_size=300), st.binary(max_size=300), st.integers(-(2**63), 2**64 - 1),

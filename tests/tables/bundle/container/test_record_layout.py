@@ -11,7 +11,6 @@ from tracekit.tables.bundle.container.record_layout import (
     TOPOLOGIES,
     Field,
     RecordLayout,
-    dtype_of,
     read_layout,
 )
 from tracekit.tables.bundle.errors import BundleError
@@ -47,12 +46,6 @@ def test_fields_follow_one_another_without_gaps(tmp_path: Path) -> None:
 def test_points_in_time_have_no_duration() -> None:
     assert [width for _, width in POINTS.parts] == [8, 4, 4]
     assert [width for _, width in INTERVALS.parts] == [8, 8, 4, 4]
-
-
-def test_some_fields_of_a_record_are_looked_at() -> None:
-    dtype = dtype_of(36, {"id": Field(28, 8), "state": Field(24, 4)})
-    assert (dtype.itemsize, dtype.names) == (36, ("id", "state"))
-    assert [dtype.fields[name][1] for name in ("id", "state")] == [28, 24]
 
 
 @pytest.mark.parametrize(

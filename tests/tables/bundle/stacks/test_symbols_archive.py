@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from bundle_writer.symbols import Image, Symbol
 from bundle_writer.symbols import symbols_archive as written
-from tracekit.tables.bundle.stacks.symbols import SymbolsArchive, SymbolsArchiveError
+from tracekit.tables.bundle.errors import ArchiveError
+from tracekit.tables.bundle.stacks.symbols import SymbolsArchive
 
 DYLD = "044CD67E-3A0A-3CA4-8BB3-A9687D5328FE"
 POOL = b"HEAD\0_main\0main\0__ZN5dyld44APIs4loadEv\0"
@@ -83,7 +84,7 @@ WHOLE = archive((0x100, 0x20, MAIN, MAIN_LINKED))
     ],
 )
 def test_damaged_archives(content: bytes, why: str) -> None:
-    with pytest.raises(SymbolsArchiveError, match=why):
+    with pytest.raises(ArchiveError, match=why):
         SymbolsArchive(content, DYLD)
 
 
@@ -92,7 +93,7 @@ def test_any_damage_is_refused_or_read(noise: bytes, place: int) -> None:
     content = WHOLE[:place] + noise + WHOLE[place + len(noise) :]
     try:
         read = SymbolsArchive(content, DYLD)
-    except SymbolsArchiveError:
+    except ArchiveError:
         return
     names(read, 0, 0x100, 1 << 31)
 

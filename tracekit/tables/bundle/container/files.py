@@ -8,12 +8,13 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from tracekit.base import InputError, open_input
-from tracekit.tables.bundle.errors import BundleError, damaged
+from tracekit.tables.bundle.errors import ArchiveError, BundleError, damaged
 
 _ZLIB = b"\x78"
 _BLOCK = 1 << 16
@@ -40,9 +41,15 @@ class Files:
             BundleError: It is not there, no plain file, cut, damaged, larger than that, or
                 larger than a file of its size can be that holds more than zeroes.
         """
-        with self.open(name) as file:
-            most = min(most, most_inflated(os.fstat(file.fileno()).st_size))
-            return b"".join(self._checked(name, self._blocks(name, file, most)))
+        blocks: list[bytes] = []
+        with self.open(name) as file, self.reading(name):
+            most = left = min(most, most_inflated(os.fstat(file.fileno()).st_size))
+            for block in inflated(file):
+                left -= len(block)
+                if left < 0:
+                    raise ArchiveError(f"holds more than {most:,} bytes")
+                blocks.append(block)
+        return b"".join(blocks)
 
     def open(self, name: str) -> BinaryIO:
         """Open a file as it is; raise BundleError if it is not there, or no plain file."""
@@ -82,17 +89,13 @@ class Files:
         """Say how a file is damaged."""
         return damaged(self.bundle, name, why)
 
-    def _blocks(self, name: str, file: BinaryIO, most: int) -> Iterator[bytes]:
-        total = 0
-        for block in inflated(file):
-            total += len(block)
-            if total > most:
-                raise self.damaged(name, f"holds more than {most:,} bytes")
-            yield block
-
-    def _checked(self, name: str, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    @contextmanager
+    def reading(self, name: str) -> Generator[None]:
+        """Make a BundleError of what is found wrong with the content of a file."""
         try:
-            yield from blocks
+            yield
+        except ArchiveError as error:
+            raise self.damaged(name, str(error)) from error
         except (zlib.error, EOFError) as error:
             raise self.damaged(name, f"cannot be inflated ({error})") from error
         except OSError as error:

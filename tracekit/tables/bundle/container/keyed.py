@@ -17,6 +17,8 @@ from xml.parsers.expat import ExpatError
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit.tables.bundle.errors import ArchiveError
+
 MOST_OBJECTS = 1 << 24
 _MAGIC = b"bplist00"
 _TRAILER = struct.Struct(">6xBBQQQ")
@@ -73,6 +75,7 @@ def _big_endian(digits: NDArray[np.uint8]) -> Numbers:
 
 Value = Any
 _MOST_MEMBERS = 1 << 20
+_NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 _INTEGER = re.compile(r"-?[0-9]{1,20}", re.ASCII)
 _FAILURES = (
     plistlib.InvalidFileException,
@@ -85,10 +88,6 @@ _FAILURES = (
     RecursionError,
     MemoryError,
 )
-
-
-class ArchiveError(ValueError):
-    """What was read is no archive, or lacks what it must hold."""
 
 
 def plist(content: bytes) -> Value:
@@ -161,12 +160,28 @@ class Archive:
         return found if isinstance(found, str) else ""
 
     def mapping(self, node: Value) -> dict[Any, Value]:
-        """Return an archived dictionary, its values as they stand; raise ArchiveError if none."""
+        """Return an archived dictionary of either kind, its values as they stand.
+
+        Raises:
+            ArchiveError: It is none.
+        """
+        found = self.at(node)
+        if isinstance(found, Mapping) and "NS.keys" not in found and "$0" in found:
+            return dict(self.by_number(found))
         keys, values = self._listed(node, "NS.keys"), self._listed(node, "NS.objects")
         if len(keys) != len(values):
             raise ArchiveError("has a dictionary without its values")
         plain = (self.plain(key) for key in keys)
-        return {key: value for key, value in zip(plain, values, strict=True) if _hashable(key)}
+        pairs = zip(plain, values, strict=True)
+        return {key: value for key, value in pairs if isinstance(key, str | int | float | bytes)}
+
+    def numbered(self, node: Value) -> dict[int, Value]:
+        """Return those of an archived dictionary whose keys are numbers, or say one."""
+        return {
+            int(key): value
+            for key, value in self.mapping(node).items()
+            if isinstance(key, int) or (isinstance(key, str) and _NUMBER.fullmatch(key))
+        }
 
     def sequence(self, node: Value) -> list[Value]:
         """Return the members of an archived array or set; raise ArchiveError if it is none."""
@@ -202,7 +217,3 @@ class Archive:
         if len(members) > _MOST_MEMBERS:
             raise ArchiveError("has a collection of more members than there can be")
         return cast("list[Value]", members)
-
-
-def _hashable(key: Value) -> bool:
-    return isinstance(key, str | int | float | bytes | bool)

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, Value
+from tracekit.tables.bundle.container.keyed import Archive, Value
+from tracekit.tables.bundle.errors import ArchiveError
 
 FIRST_RECORD = 0x1000
 CHUNK_ROWS = 65_536
@@ -65,28 +64,9 @@ def read_layout(files: Files, name: str, topology: Topology) -> RecordLayout:
     Raises:
         BundleError: It is damaged, or of a form that is not known.
     """
-    try:
+    with files.reading(name):
         archive = Archive(files.read(name, _LARGEST))
         return _layout(archive, archive.mapping(archive.part(archive.root, "$0")), topology)
-    except ArchiveError as error:
-        raise files.damaged(name, str(error)) from error
-
-
-def dtype_of(size: int, fields: Mapping[str, Field]) -> np.dtype[np.void]:
-    """Return the dtype of a record of `size` bytes of which some fields are looked at.
-
-    Args:
-        size: How many bytes a record has.
-        fields: The fields, by names of the caller.
-    """
-    return np.dtype(
-        {
-            "names": [*fields],
-            "formats": [f"<u{field.width}" for field in fields.values()],
-            "offsets": [one.offset for one in fields.values()],
-            "itemsize": size,
-        }
-    )
 
 
 def _layout(archive: Archive, found: Mapping[Any, Value], topology: Topology) -> RecordLayout:

@@ -8,7 +8,6 @@ flipped bit in the rows. While one block is taken apart, the next is inflated be
 import mmap
 import struct
 import sys
-import zlib
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
@@ -23,9 +22,9 @@ from tracekit.tables.bundle.container.record_layout import (
     CHUNK_ROWS,
     FIRST_RECORD,
     Field,
-    dtype_of,
 )
 from tracekit.tables.bundle.container.store import Store
+from tracekit.tables.bundle.errors import ArchiveError
 
 Column = NDArray[np.unsignedinteger[Any]]
 Order = NDArray[np.int64]
@@ -55,30 +54,29 @@ def read_records(
         BundleError: The records are damaged, cut, or laid out otherwise than the store says.
     """
     _require_room(files, store)
-    widths = [8 if place in wide else one.width for place, one in enumerate(fields)]
-    found = [_column(store.rows, width) for width in widths]
-    known: dict[Field, list[Column]] = {TIME: []}
-    for one, column in zip(fields, found, strict=True):
-        known.setdefault(one, []).append(column)
-    times = next((one for one in known[TIME]), None)
-    if times is None:
-        times = np.empty(store.rows, np.uint64)
-        known[TIME].append(times)
-    dtype = dtype_of(store.record, {str(number): one for number, one in enumerate(known)})
+    read = [*fields] if TIME in fields else [*fields, TIME]
+    widths = [8 if place in wide else field.width for place, field in enumerate(read)]
+    columns = [_column(store.rows, width) for width in widths]
+    dtype = np.dtype(
+        {
+            "names": [*map(str, range(len(read)))],
+            "formats": [f"<u{field.width}" for field in read],
+            "offsets": [field.offset for field in read],
+            "itemsize": store.record,
+        }
+    )
     done = 0
     stopped = Event()
     for records in _ahead(_records(files, store, dtype, stopped), stopped):
-        for number, columns in enumerate(known.values()):
-            for column in columns:
-                column[done : done + records.size] = records[str(number)]
+        for number, column in enumerate(columns):
+            column[done : done + records.size] = records[str(number)]
         done += records.size
-    order = by_time(times)
-    if order is None:
-        return found
-    del times, known
-    for place, column in enumerate(found):
-        found[place] = column[order]
-    return found
+    order = by_time(columns[read.index(TIME)])
+    del columns[len(fields) :]
+    if order is not None:
+        for place, column in enumerate(columns):
+            columns[place] = column[order]
+    return columns
 
 
 def _column(rows: int, width: int) -> Column:
@@ -111,29 +109,17 @@ def _records(
     files: Files, store: Store, dtype: np.dtype[np.void], stopped: Event
 ) -> Iterator[NDArray[np.void]]:
     """Yield all records, those that a block of the stream holds at a time, until `stopped`."""
-    name, left = store.bulkstore, store.rows
-    try:
-        with files.open(name) as file:
-            stream = _Exactly(_until(stopped, inflated(file, _BLOCK)))
-            _check(files, store, stream.take(FIRST_RECORD))
-            while left:
-                block = stream.whole(store.record, left)
-                left -= len(block) // store.record
-                yield np.frombuffer(block, dtype)
-            stream.end(most=-store.rows % CHUNK_ROWS * store.record)
-    except (zlib.error, EOFError) as error:
-        raise files.damaged(name, f"cannot be inflated ({error})") from error
-    except OSError as error:
-        raise files.damaged(name, f"cannot be read ({error.strerror})") from error
-
-
-def _check(files: Files, store: Store, header: bytes) -> None:
-    magic, version, size, first, record, chunk, rows = _HEADER.unpack_from(header)
-    expected = (_MAGIC, _VERSION, _HEADER_SIZE, FIRST_RECORD)
-    if (magic, version, size, first) != expected:
-        raise files.damaged(store.bulkstore, "has a header that is not known")
-    if (record, chunk, rows) != (store.record, store.record * CHUNK_ROWS, CHUNK_ROWS):
-        raise files.damaged(store.bulkstore, "has records of another size than its table")
+    with files.open(store.bulkstore) as file, files.reading(store.bulkstore):
+        stream = _Exactly(_until(stopped, inflated(file, _BLOCK)))
+        *about, record, chunk, rows = _HEADER.unpack_from(stream.take(FIRST_RECORD))
+        if about != [_MAGIC, _VERSION, _HEADER_SIZE, FIRST_RECORD]:
+            raise ArchiveError("has a header that is not known")
+        if (record, chunk, rows) != (store.record, store.record * CHUNK_ROWS, CHUNK_ROWS):
+            raise ArchiveError("has records of another size than its table")
+        most = max(1, _LARGE // store.record)
+        for first in range(0, store.rows, most):
+            yield np.frombuffer(stream.take(min(most, store.rows - first) * record), dtype)
+        stream.end(most=-store.rows % CHUNK_ROWS * store.record)
 
 
 class _Exactly:
@@ -157,14 +143,6 @@ class _Exactly:
             size -= len(part)
             parts.append(part)
         return b"".join(parts)
-
-    def whole(self, size: int, most: int) -> bytes | memoryview:
-        """Return pieces of that size, no more than `most`: those that are at hand, or one."""
-        count = min(len(self._rest) // size, most)
-        if not count:
-            return self.take(size)
-        pieces, self._rest = self._rest[: count * size], self._rest[count * size :]
-        return pieces
 
     def end(self, most: int) -> None:
         """Go to the end, past no more than so many zeroes; raise EOFError if there is more."""

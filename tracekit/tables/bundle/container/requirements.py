@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.keyed import ArchiveError, plist
+from tracekit.tables.bundle.container.keyed import plist
 from tracekit.tables.bundle.container.record_layout import TOPOLOGIES
-from tracekit.tables.bundle.errors import unknown
+from tracekit.tables.bundle.errors import ArchiveError, unknown
 
 NAME = "open.creq"
 _LARGEST = 1 << 22
@@ -47,27 +47,30 @@ def requirements(files: Files) -> Requirements:
             bundle, f"it has no {NAME}, as bundles of Instruments 8 and later have; it is older, "
             "or was copied in part"
         )  # fmt: skip
-    try:
-        found = plist(files.read(NAME, _LARGEST))
-    except ArchiveError as error:
-        raise files.damaged(NAME, str(error)) from error
-    versions = _versions(files, found)
+    with files.reading(NAME):
+        versions = _versions(plist(files.read(NAME, _LARGEST)))
     _check(bundle, versions)
-    tags = {name: tag for name, (_, tag) in _types(versions).items() if tag}
-    newer = frozenset(name for name, (version, _) in _types(versions).items() if version > 1)
-    return Requirements(tags, newer)
+    tags, newer = dict[str, str](), set[str]()
+    for name, (version, message) in versions.items():
+        if name.startswith(_TYPE):
+            type_id = name.removeprefix(_TYPE).removesuffix(TYPE_SUFFIX)
+            if found := _TAG.search(message):
+                tags[type_id] = found[1]
+            if version > 1:
+                newer.add(type_id)
+    return Requirements(tags, frozenset(newer))
 
 
-def _versions(files: Files, found: object) -> dict[str, tuple[int, str]]:
+def _versions(found: object) -> dict[str, tuple[int, str]]:
     if not isinstance(found, dict):
-        raise files.damaged(NAME, "holds no capabilities")
+        raise ArchiveError("holds no capabilities")
     versions: dict[str, tuple[int, str]] = {}
     for name, entry in found.items():
         match entry:
             case [int() as version, str() as message]:
                 versions[str(name)] = (version, message)
             case _:
-                raise files.damaged(NAME, f"has {str(name)[:80]} without a version")
+                raise ArchiveError(f"has {str(name)[:80]} without a version")
     return versions
 
 
@@ -87,13 +90,3 @@ def _check(bundle: Path, versions: Mapping[str, tuple[int, str]]) -> None:
             raise unknown(
                 bundle, f'it requires {name} {version}, which is not known ("{message[:120]}")'
             )
-
-
-def _types(versions: Mapping[str, tuple[int, str]]) -> dict[str, tuple[int, str]]:
-    found: dict[str, tuple[int, str]] = {}
-    for name, (version, message) in versions.items():
-        if name.startswith(_TYPE):
-            tag = _TAG.search(message)
-            type_id = name.removeprefix(_TYPE).removesuffix(TYPE_SUFFIX)
-            found[type_id] = (version, tag[1] if tag else "")
-    return found

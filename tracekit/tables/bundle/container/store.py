@@ -1,12 +1,9 @@
 """One table of a bundle: its schema, columns and files; which tables there must be.
 
-Layout: docs/explanation/trace-bundles.md.
-
 Layout: docs/explanation/trace-bundles.md. A table that is filled by one instrument and read by
 others is listed once for each side; the side that reads, 1, occurs once for each store.
 """
 
-import io
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +13,7 @@ from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, Value
+from tracekit.tables.bundle.container.keyed import Archive, Value
 from tracekit.tables.bundle.container.record_layout import (
     TOPOLOGIES,
     Field,
@@ -24,6 +21,7 @@ from tracekit.tables.bundle.container.record_layout import (
     read_layout,
 )
 from tracekit.tables.bundle.container.requirements import TYPE_SUFFIX
+from tracekit.tables.bundle.errors import ArchiveError
 
 # The classes of lxml's elements have no public name.
 
@@ -116,19 +114,13 @@ def read_store(files: Files, run: int, number: int) -> Store:
 def read_spec(files: Files, run: int, number: int) -> tuple[str, dict[str, Any]]:
     """Return schema and attributes of a table, as plain values; raise BundleError if damaged."""
     name = f"{store_folder(run, number)}/spec.plist"
-    try:
+    with files.reading(name):
         archive = Archive(files.read(name, _LARGEST))
-        return specified(archive, archive.root)
-    except ArchiveError as error:
-        raise files.damaged(name, str(error)) from error
+        return _specified(archive, archive.root)
 
 
-def specified(archive: Archive, node: Value) -> tuple[str, dict[str, Any]]:
-    """Return schema and attributes as an archived specification of a table has them.
-
-    Raises:
-        ArchiveError: It is none.
-    """
+def _specified(archive: Archive, node: Value) -> tuple[str, dict[str, Any]]:
+    """Return schema and attributes as an archived specification of a table has them."""
     schema = archive.plain(archive.part(node, "schemaName"))
     if not isinstance(schema, str) or not schema:
         raise ArchiveError("names no schema")
@@ -145,10 +137,9 @@ def _attribute(archive: Archive, value: Value) -> Any:
 
 
 def _schema(files: Files, name: str) -> Element:
-    content = files.read(name, _LARGEST)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     try:
-        root = etree.parse(io.BytesIO(content), parser).getroot()
+        root = etree.fromstring(files.read(name, _LARGEST), parser)
     except etree.XMLSyntaxError as error:
         raise files.damaged(name, "is no XML") from error
     if root.getroottree().docinfo.internalDTD or root.tag != "schema":
@@ -213,11 +204,9 @@ def listed_stores(files: Files, run: int) -> dict[int, ListedStore]:
         BundleError: The list is missing, damaged, or of a form that is not known.
     """
     name = table_list(run)
-    try:
+    with files.reading(name):
         archive = Archive(files.read(name, _LARGEST_TABLE_LIST))
         return dict(_listed(archive, archive.mapping(archive.root).get("tableDetails"), run))
-    except ArchiveError as error:
-        raise files.damaged(name, str(error)) from error
 
 
 def _listed(archive: Archive, details: Value, run: int) -> Iterator[tuple[int, ListedStore]]:
@@ -227,4 +216,4 @@ def _listed(archive: Archive, details: Value, run: int) -> Iterator[tuple[int, L
         if found is None or int(found[1]) != run:
             raise ArchiveError("names a store that is none of its run")
         if archive.plain(entry.get("side")) == _READ:
-            yield int(found[2]), ListedStore(*specified(archive, entry.get("spec")))
+            yield int(found[2]), ListedStore(*_specified(archive, entry.get("spec")))

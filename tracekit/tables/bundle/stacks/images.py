@@ -8,22 +8,21 @@ known, and `remarks` tell of it.
 """
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
 
 from tracekit.tables.bundle.bundle import BundleRun
-from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, Value
+from tracekit.tables.bundle.container.keyed import Archive, Value
 from tracekit.tables.bundle.container.uniquer import Numbers
-from tracekit.tables.bundle.document import by_number, entries
-from tracekit.tables.bundle.errors import BundleError
+from tracekit.tables.bundle.errors import ArchiveError, BundleError
 from tracekit.tables.bundle.stacks.addresses import in_kernel
 from tracekit.tables.bundle.stacks.frames import NO_BINARY, Addresses, Binary
-from tracekit.tables.bundle.stacks.symbols import NO_SYMBOL, SymbolsArchive, SymbolsArchiveError
+from tracekit.tables.bundle.stacks.symbols import SymbolsArchive
 
 _HEAD = struct.Struct("<6I")
 _IMAGE = struct.Struct("<16sIIQQIIII")
@@ -39,10 +38,6 @@ _TEXT = "__TEXT"
 _SHARED = "__LINKEDIT"  # of all binaries of a shared cache in one place; never code
 _MOST_VARIANTS = 16
 _MOST_IMAGES = 1 << 16
-
-
-class SignatureError(ValueError):
-    """What says which binaries a process has loaded is damaged, or of an unknown form."""
 
 
 class Segment(NamedTuple):
@@ -65,17 +60,9 @@ class Image:
     def moved(self, base: int) -> "Image":
         """Return the image with all its addresses so much higher."""
         load = self.binary.load_address
-        binary = Binary(
-            self.binary.name,
-            self.binary.uuid,
-            self.binary.arch,
-            None if load is None else load + base,
-            self.binary.path,
-        )
-        segments = tuple(
-            Segment(segment.name, segment.address + base, segment.size) for segment in self.segments
-        )
-        return Image(binary, self.begin, self.end, segments)
+        binary = replace(self.binary, load_address=None if load is None else load + base)
+        segments = tuple(part._replace(address=part.address + base) for part in self.segments)
+        return replace(self, binary=binary, segments=segments)
 
 
 class Signature(NamedTuple):
@@ -90,45 +77,43 @@ def read_signature(content: bytes) -> Signature:
     """Return the binaries of a process.
 
     Raises:
-        SignatureError: The signature is cut, damaged, or of a version that is not known.
+        ArchiveError: The signature is cut, damaged, or of a version that is not known.
     """
     try:
         magic, version, _, _, _, count = _HEAD.unpack_from(content)
         if (magic, version) != (_HEAD_MAGIC, _HEAD_VERSION):
-            raise SignatureError("is of an unknown form")
+            raise ArchiveError("is of an unknown form")
         if count > _MOST_IMAGES:
-            raise SignatureError(f"names more than {_MOST_IMAGES:,} binaries")
+            raise ArchiveError(f"names more than {_MOST_IMAGES:,} binaries")
         offset, images = _HEAD.size, list[Image]()
         for _ in range(count):
             image, offset = _image(content, offset)
             images.append(image)
         magic, version, cache, base = _TRAILER.unpack_from(content, offset)
     except struct.error as error:
-        raise SignatureError("is cut") from error
+        raise ArchiveError("is cut") from error
     if (magic, version) != (_TRAILER_MAGIC, _TRAILER_VERSION):
-        raise SignatureError("does not end as it must")
+        raise ArchiveError("does not end as it must")
     return Signature(tuple(images), UUID(bytes=cache), base)
 
 
 def _image(content: bytes, offset: int) -> tuple[Image, int]:
-    uuid, _, _, begin, end, cpu, subtype, segments, length = _IMAGE.unpack_from(content, offset)
+    uuid, _, _, begin, gone, cpu, subtype, segments, length = _IMAGE.unpack_from(content, offset)
     offset += _IMAGE.size
     if offset + length + segments * _SEGMENT.size > len(content):
-        raise SignatureError("is cut")
+        raise ArchiveError("is cut")
     path = content[offset : offset + length].rstrip(b"\0").decode(errors="replace")
     offset += length
-    found = tuple(_segments(content, offset, segments))
+    end = offset + segments * _SEGMENT.size
+    found = tuple(
+        Segment(name.rstrip(b"\0").decode(errors="replace"), address, size)
+        for name, address, size in _SEGMENT.iter_unpack(content[offset:end])
+    )
     load = next((segment.address for segment in found if segment.name == _TEXT), None)
     arch = _ARCHS.get(subtype & _SUBTYPE) if cpu == _ARM64 else None
     name = path.rpartition("/")[2]
     binary = Binary(name, str(UUID(bytes=uuid)).upper(), arch, load, path)
-    return Image(binary, begin, end, found), offset + segments * _SEGMENT.size
-
-
-def _segments(content: bytes, offset: int, count: int) -> Iterator[Segment]:
-    for place in range(offset, offset + count * _SEGMENT.size, _SEGMENT.size):
-        name, address, size = _SEGMENT.unpack_from(content, place)
-        yield Segment(name.rstrip(b"\0").decode(errors="replace"), address, size)
+    return Image(binary, begin, gone, found), end
 
 
 class ImageMap:
@@ -187,7 +172,7 @@ class Loaded:
         self._run = run
         self._left = _MOST_IMAGES_LOADED
         self._damage: dict[str, None] = {}
-        self._cached: dict[tuple[str, int], tuple[Image, ...]] = {}
+        self._in_cache = cache(self._read_cached)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -198,18 +183,19 @@ class Loaded:
 
     def images(self, pid: int) -> tuple[Image, ...]:
         """Return the binaries of a process, of the kernel if `pid` is `KERNEL`; none if unknown."""
-        archive = self._run.document.archive
-        if archive is None:
-            return ()
         found: list[Image] = []
         for _, node in self._processes.get(pid, ()):
             try:
-                found += self._of(archive, node)
-            except (ArchiveError, SignatureError) as error:
+                found += self._of(node)
+            except ArchiveError as error:
                 who = "the kernel" if pid == KERNEL else f"process {pid}"
                 named = "some of its addresses have no names"
                 self._tell(f"The list of the binaries of {who} {error}: {named}.")
-        return self._counted(found)
+        self._left -= len(found)
+        if self._left < 0:
+            self._tell("There are more binaries than a recording can have: some are left out.")
+            return ()
+        return tuple(found)
 
     def ticks(self, pid: int, times: Numbers) -> Addresses:
         """Return times (ns of the run) as mach time; late ones where that is not known."""
@@ -220,38 +206,47 @@ class Loaded:
         numerator, denominator, start = timebase
         return (start + times * denominator // numerator).astype(np.uint64)
 
-    def _counted(self, found: list[Image]) -> tuple[Image, ...]:
-        self._left -= len(found)
-        if self._left < 0:
-            self._tell("There are more binaries than a recording can have: some are left out.")
-            return ()
-        return tuple(found)
+    @property
+    def _archive(self) -> Archive:
+        """The document; there is none without processes."""
+        archive = self._run.document.archive
+        assert archive is not None
+        return archive
 
-    def _of(self, archive: Archive, node: Value) -> Iterator[Image]:
+    def _of(self, node: Value) -> Iterator[Image]:
+        archive = self._archive
         content = archive.plain(archive.part(node, _SIGNATURE))
         if not isinstance(content, bytes):
             return
         signature = read_signature(content)
         yield from signature.images
-        for address in _addresses(archive, archive.part(node, _IN_CACHE)):
-            yield from self._in_cache(archive, signature, address)
+        listed = archive.part(node, _IN_CACHE)
+        for value in [] if listed is None else archive.sequence(listed):
+            address = _number(archive.plain(value))
+            if address is not None:
+                images = self._in_cache(signature.cache, address)
+                yield from (image.moved(signature.base) for image in images)
 
-    def _in_cache(self, archive: Archive, signature: Signature, address: int) -> tuple[Image, ...]:
-        key = (str(signature.cache), address)
-        if key not in self._cached:
-            content = self._caches.get(signature.cache, {}).get(address)
-            plain = archive.plain(content)
-            self._cached[key] = read_signature(plain).images if isinstance(plain, bytes) else ()
-        return tuple(one.moved(signature.base) for one in self._cached[key])
+    def _read_cached(self, of: UUID, address: int) -> tuple[Image, ...]:
+        content = self._archive.plain(self._caches.get(of, {}).get(address))
+        return read_signature(content).images if isinstance(content, bytes) else ()
 
     @cached_property
     def _processes(self) -> dict[int, list[tuple[str, Value]]]:
         """Devices and nodes of processes, by pid."""
         archive, found = self._run.document.archive, dict[int, list[tuple[str, Value]]]()
-        for key, node in self._entries(_STORES).items():
+        if archive is None:
+            return found
+        try:
+            runs = archive.numbered(archive.top(_STORES))
+            stores = archive.mapping(runs.get(self._run.number))
+        except ArchiveError as error:
+            self._tell(f"The list of binaries {error}: addresses have no names.")
+            return found
+        for key, node in stores.items():
             device, _, tail = str(key).rpartition(".")
             pid = _number(tail)
-            if archive is not None and pid is not None:
+            if pid is not None:
                 of = KERNEL if pid in _KERNEL_PIDS else pid
                 found.setdefault(of, []).append((device, node))
         return found
@@ -259,55 +254,33 @@ class Loaded:
     @cached_property
     def _caches(self) -> dict[UUID, dict[int, Value]]:
         """Signatures of the binaries of shared caches, by load address."""
-        archive, found = self._run.document.archive, dict[UUID, dict[int, Value]]()
-        if archive is None:
-            return found
-        for key, node in entries(archive, archive.top(_CACHES)).items():
-            cache = _uuid(key)
-            if cache is not None:
-                listed = entries(archive, node).items()
-                found[cache] = {at: one for key, one in listed if (at := _number(key)) is not None}
+        archive, found = self._archive, dict[UUID, dict[int, Value]]()
+        for key, node in archive.mapping(archive.top(_CACHES)).items():
+            of = _uuid(key)
+            if of is not None:
+                listed = archive.mapping(node).items()
+                found[of] = {at: one for key, one in listed if (at := _number(key)) is not None}
         return found
 
     @cached_property
     def _timebases(self) -> dict[str, tuple[int, int, int]]:
-        document, found = (
-            self._run.document.run(self._run.number),
-            dict[str, tuple[int, int, int]](),
-        )
+        document = self._run.document.run(self._run.number)
+        found = dict[str, tuple[int, int, int]]()
         if document is None:
             return found
+        archive = document.archive
         try:
-            devices = entries(document.archive, document.get(_TIMES))
-            for device, node in devices.items():
-                known = [document.archive.plain(value) for value in document.archive.sequence(node)]
-                numerator, denominator, start = (int(one) for one in known[_TIMEBASE])
+            for device, node in archive.mapping(document.get(_TIMES)).items():
+                known = [archive.plain(value) for value in archive.sequence(node)]
+                numerator, denominator, start = (int(value) for value in known[_TIMEBASE])
                 if 0 < numerator < _MOST_32 and 0 < denominator < _MOST_32:
                     found[str(device)] = (numerator, denominator, start & _ANY_TIME)
         except (ArchiveError, TypeError, ValueError):
             self._tell("The mach times of the run cannot be read: the last binaries are taken.")
         return found
 
-    def _entries(self, top: str) -> Mapping[Any, Value]:
-        archive = self._run.document.archive
-        if archive is None:
-            return {}
-        try:
-            runs = by_number(entries(archive, archive.top(top)))
-            return entries(archive, runs.get(self._run.number))
-        except ArchiveError as error:
-            self._tell(f"The list of binaries {error}: addresses have no names.")
-            return {}
-
     def _tell(self, remark: str) -> None:
         self._damage[remark] = None
-
-
-def _addresses(archive: Archive, node: Value) -> list[int]:
-    if archive.at(node) is None:
-        return []
-    numbers = (_number(archive.plain(value)) for value in archive.sequence(node))
-    return [number for number in numbers if number is not None]
 
 
 def _number(value: Value) -> int | None:
@@ -342,7 +315,6 @@ class RunPlaces:
         self._processes: dict[int, _Process] = {}
         self._numbers: dict[Binary, int] = {}
         self._archives: dict[str, SymbolsArchive | None] = {}
-        self._symbols: dict[tuple[str, int], str | None] = {}
         self._damage: dict[str, None] = {}
         self._asked = False
 
@@ -383,7 +355,7 @@ class RunPlaces:
             offsets = (addresses[here] - np.uint64(binary.load_address)).view(np.int64)
             symbols = archive.find(offsets).tolist()
             for place, symbol in zip(here.tolist(), symbols, strict=True):
-                found[place] = self._name(binary.uuid, archive, symbol)
+                found[place] = archive.name(symbol)
         return found
 
     def _absent(self) -> Iterator[str]:
@@ -405,14 +377,6 @@ class RunPlaces:
             self._processes[pid] = (ImageMap(images), np.array(numbers, np.int64))
         return self._processes[pid]
 
-    def _name(self, uuid: str, archive: SymbolsArchive, symbol: int) -> str | None:
-        if symbol == NO_SYMBOL:
-            return None
-        key = (uuid, symbol)
-        if key not in self._symbols:
-            self._symbols[key] = archive.name(symbol)
-        return self._symbols[key]
-
     def _archive(self, uuid: str) -> SymbolsArchive | None:
         if uuid not in self._archives:
             room = len(self._archives) < _MOST_ARCHIVES
@@ -427,7 +391,7 @@ class RunPlaces:
             return SymbolsArchive(self._files.read(name, _LARGEST), uuid)
         except BundleError as error:
             self._damage[f"{error.message.removesuffix('.')}: its functions have no names."] = None
-        except SymbolsArchiveError as error:
+        except ArchiveError as error:
             self._damage[f"{name} {error}: its functions have no names."] = None
         return None
 

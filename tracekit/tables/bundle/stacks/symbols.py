@@ -9,12 +9,14 @@ Layout: docs/explanation/trace-bundles.md.
 
 import re
 import struct
+from functools import cache
 from uuid import UUID
 
 import numpy as np
 import pycxxfilt
 
 from tracekit.tables.bundle.container.uniquer import Numbers
+from tracekit.tables.bundle.errors import ArchiveError
 
 _LONGEST = 1 << 11
 _LARGEST = 1 << 26
@@ -84,10 +86,6 @@ _SYMBOL = np.dtype(
 _LONGEST_SYMBOLS_ARCHIVE = 1 << 16
 
 
-class SymbolsArchiveError(ValueError):
-    """An archive of symbols is damaged, or of a version that is not known."""
-
-
 class SymbolsArchive:
     """The symbols of one binary, found by offset from the start of its text."""
 
@@ -99,25 +97,26 @@ class SymbolsArchive:
             uuid: The binary that it must be of.
 
         Raises:
-            SymbolsArchiveError: It is cut, damaged, of another binary or of an unknown version.
+            ArchiveError: It is cut, damaged, of another binary or of an unknown version.
         """
         if len(content) < _HEAD:
-            raise SymbolsArchiveError("is cut")
+            raise ArchiveError("is cut")
         version, size, segments, sections, symbols = _COUNTS.unpack_from(content)
         if version != _VERSION:
-            raise SymbolsArchiveError(f"is of version {version}, which is not known")
+            raise ArchiveError(f"is of version {version}, which is not known")
         if str(UUID(bytes=content[_UUID])).upper() != uuid:
-            raise SymbolsArchiveError("is of another binary")
+            raise ArchiveError("is of another binary")
         pool, index = _POOL.unpack_from(content, _POOL_AT)
         first = _HEAD + segments * _SEGMENT + sections * _SECTION
         start = first + symbols * (_SYMBOL.itemsize + _INDEX) + index
         if size != len(content) or start + pool != size:
-            raise SymbolsArchiveError("is cut")
+            raise ArchiveError("is cut")
         table = np.frombuffer(content, _SYMBOL, symbols, first)
         self._table = table[np.argsort(table["offset"], kind="stable")]
         self._starts = self._table["offset"].astype(np.int64)
         self._ends = self._starts + self._table["size"]
         self._pool = content[start:]
+        self.name = cache(self._name)
 
     def find(self, offsets: Numbers) -> Numbers:
         """Return the number of the symbol at each offset, or `NO_SYMBOL`."""
@@ -126,13 +125,12 @@ class SymbolsArchive:
             found[offsets >= self._ends[found]] = NO_SYMBOL
         return found
 
-    def name(self, symbol: int) -> str | None:
-        """Return the name of a symbol; None where it has none that can be read."""
-        name = self._text(int(self._table["name"][symbol])) if self._named(symbol) else ""
-        return name or readable(self._text(int(self._table["mangled"][symbol]))) or None
-
-    def _named(self, symbol: int) -> bool:
-        return bool(self._table["name"][symbol])
+    def _name(self, symbol: int) -> str | None:
+        """Return the name of a symbol; None for `NO_SYMBOL`, and where none can be read."""
+        if symbol == NO_SYMBOL:
+            return None
+        place, mangled = (int(self._table[field][symbol]) for field in ("name", "mangled"))
+        return (self._text(place) if place else "") or readable(self._text(mangled)) or None
 
     def _text(self, place: int) -> str:
         end = self._pool.find(b"\0", place, place + _LONGEST_SYMBOLS_ARCHIVE)
