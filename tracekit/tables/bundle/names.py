@@ -98,32 +98,13 @@ def short_name(execname: str) -> str:
     return execname.rpartition("/")[2][:_LONGEST] if "/" in execname else execname[:_SHORT]
 
 
-def process_names(document: RunDocument) -> dict[int, ProcessNames]:
-    """Return what the document calls each process, by pid; nothing where it is damaged."""
-    return _documented_processes(document)[0]
-
-
-def _process_names(document: RunDocument) -> tuple[dict[int, ProcessNames], int]:
-    """Return what the document calls each process, and how many of its members say nothing."""
-    archive = document.archive
-    found, unread = dict[int, ProcessNames](), 0
-    for value in archive.sequence(document.get(PROCESSES)):
-        pid = archive.integer(archive.part(value, "_pid"))
-        execname = archive.text(archive.part(value, "_execname"))
-        if pid is None or not execname:
-            unread += 1
-        else:
-            found[pid] = ProcessNames(execname, archive.text(archive.part(value, "displayName")))
-    return found, unread
-
-
 def _gather(run: "BundleRun") -> Names:
     (processes, threads), damage = _tabled(run)
     document = run.document.run(run.number)
     if document is None:
         less = _LESS.format(why=run.document.why_not(run.number))
         return Names(processes, threads, {}, (less, *damage.values()))
-    own, why_processes = _documented_processes(document)
+    own, why_processes = documented_processes(document)
     own_threads, why_threads = _documented_threads(document, own)
     remarks = list[str]()
     for part, what, table, why, missing in (
@@ -139,10 +120,18 @@ def _gather(run: "BundleRun") -> Names:
     return Names(named, threads | own_threads, _cores(document), tuple(remarks))
 
 
-def _documented_processes(document: RunDocument) -> tuple[dict[int, ProcessNames], str]:
+def documented_processes(document: RunDocument) -> tuple[dict[int, ProcessNames], str]:
     """Return what the document calls processes, and why these are not all; empty if they are."""
+    archive, found, unread = document.archive, dict[int, ProcessNames](), 0
     try:
-        found, unread = _process_names(document)
+        for value in archive.sequence(document.get(PROCESSES)):
+            pid = archive.integer(archive.part(value, "_pid"))
+            execname = archive.text(archive.part(value, "_execname"))
+            if pid is None or not execname:
+                unread += 1
+            else:
+                display = archive.text(archive.part(value, "displayName"))
+                found[pid] = ProcessNames(execname, display)
     except ArchiveError as error:
         return {}, str(error)
     return found, _why_not(found, unread)

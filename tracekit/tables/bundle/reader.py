@@ -11,10 +11,10 @@ from tracekit.tables.bundle.cells.cells import NUMERIC, Extent, Raw, extent_of, 
 from tracekit.tables.bundle.cells.columns import Columns
 from tracekit.tables.bundle.cells.encodings import STACKS, Evidence, Unsure, unsure
 from tracekit.tables.bundle.container.records import TIME, read_records
-from tracekit.tables.bundle.container.store import Store, StoreColumn
+from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle.stacks.images import RunPlaces
-from tracekit.tables.bundle.stacks.stacks import StackColumn, Stacks
+from tracekit.tables.bundle.stacks.stacks import StackCells, StackColumn, Stacks
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn, Node, Symbols
 
 _PIECE = 1 << 19
@@ -32,6 +32,7 @@ class BundleReader:
         self._xpath = xpath
         self._number = number
         self._columns = Columns(run)
+        self._kinds = [self._columns.type_of(column) for column in store.columns]
         self._places = RunPlaces(run)
         self._stacks = Stacks(run.arrays, self._places)
 
@@ -41,9 +42,8 @@ class BundleReader:
         Raises:
             BundleError: The records, or what they name, are damaged.
         """
-        store = self._store
+        store, kinds = self._store, self._kinds
         fields = [column.field for column in store.columns]
-        kinds = [self._columns.type_of(column) for column in store.columns]
         wide = {place for place, kind in enumerate(kinds) if is_widened(kind)}
         if any(kind.encoding in STACKS for kind in kinds):
             *columns, times = read_records(self._files, store, [*fields, TIME], wide)
@@ -51,10 +51,27 @@ class BundleReader:
             columns = read_records(self._files, store, fields, wide)
             times = np.empty(store.rows, np.uint64)  # takes no memory until it is looked at
         unwritten = tuple(self._unwritten(columns))
-        extents = [self._extent(*one) for one in zip(store.columns, columns, strict=True)]
+        extents = [
+            extent_of(kind, raw, field.width) if kind.encoding in NUMERIC else Extent()
+            for kind, raw, field in zip(kinds, columns, fields, strict=True)
+        ]
         for first in range(0, max(store.rows, 1), _PIECE):
             piece = slice(first, first + _PIECE)
-            yield self._piece([one[piece] for one in columns], times[piece], extents, unwritten)
+            cells = self._cells([column[piece] for column in columns], times[piece], extents)
+            yield Node(
+                schema=store.schema,
+                xpath=self._xpath,
+                columns=tuple(cells),
+                rows=times[piece].size,
+                number=self._number,
+                notes=(
+                    *self.unsure,
+                    *self._maybe_null(extents),
+                    *(f"{store.schema}: {remark}" for remark in self._columns.remarks),
+                    *unwritten,
+                    *(remark.removesuffix(".") for remark in self._places.remarks),
+                ),
+            )
 
     def symbols(self) -> Symbols:
         """Return the stacks that the pieces have named so far."""
@@ -66,16 +83,16 @@ class BundleReader:
         if not self._store.rows:
             return ()
         found: dict[Evidence, list[str]] = {}
-        for column in self._store.columns:
-            found.setdefault(self._columns.type_of(column).evidence, []).append(column.mnemonic)
+        for column, kind in zip(self._store.columns, self._kinds, strict=True):
+            found.setdefault(kind.evidence, []).append(column.mnemonic)
         return unsure(self._store.schema, found)
 
     def _maybe_null(self, extents: Sequence[Extent]) -> Iterator[str]:
         """Say which columns have cells that may be null or a number."""
         named = [
             column.mnemonic
-            for column, extent in zip(self._store.columns, extents, strict=True)
-            if extent.gaps and self._columns.type_of(column).tag == _CONNECTION
+            for column, kind, extent in zip(self._store.columns, self._kinds, extents, strict=True)
+            if extent.gaps and kind.tag == _CONNECTION
         ]
         if named:
             yield f"{self._store.schema}: cells are left empty that may be -1: {', '.join(named)}"
@@ -95,68 +112,35 @@ class BundleReader:
                 "that were never written"
             )
 
-    def _extent(self, column: StoreColumn, raw: Raw) -> Extent:
-        kind = self._columns.type_of(column)
-        width = column.field.width
-        return extent_of(kind, raw, width) if kind.encoding in NUMERIC else Extent()
-
-    def _piece(
-        self,
-        columns: Sequence[Raw],
-        times: Raw,
-        extents: Sequence[Extent],
-        unwritten: tuple[str, ...],
-    ) -> Node:
-        store = self._store
+    def _cells(
+        self, columns: Sequence[Raw], times: Raw, extents: Sequence[Extent]
+    ) -> list[ColumnCells]:
         stacks = iter(self._stack_cells(columns, times))
         found: list[ColumnCells] = []
-        for column, raw, extent in zip(store.columns, columns, extents, strict=True):
-            if self._is_stack(column):
-                found.append(next(stacks))
+        rows = zip(self._store.columns, self._kinds, columns, extents, strict=True)
+        for column, kind, raw, extent in rows:
+            if kind.encoding in STACKS:
+                texts, numbers = next(stacks)
+                about = ExportColumn(column.mnemonic, column.title, kind.tag)
+                beside = pa.chunked_array([numbers]) if kind.tag in STACK_TYPES else None
+                found.append(ColumnCells(about, pa.chunked_array([texts]), stacks=beside))
                 continue
             try:
                 found.append(self._columns.cells(column, raw, extent))
             except (DamagedCellError, pa.ArrowInvalid) as error:
                 raise self._damaged(f"its column {column.mnemonic} {error}") from error
-        return Node(
-            schema=store.schema,
-            xpath=self._xpath,
-            columns=tuple(found),
-            rows=times.size,
-            number=self._number,
-            notes=(
-                *self.unsure,
-                *self._maybe_null(extents),
-                *(f"{store.schema}: {remark}" for remark in self._columns.remarks),
-                *unwritten,
-                *(one.removesuffix(".") for one in self._places.remarks),
-            ),
-        )
+        return found
 
-    def _stack_cells(self, columns: Sequence[Raw], times: Raw) -> Iterator[ColumnCells]:
-        chosen = [
-            (column, raw)
-            for column, raw in zip(self._store.columns, columns, strict=True)
-            if self._is_stack(column)
-        ]
-        if not chosen:
-            return
-        kinds = [self._columns.type_of(column) for column, _ in chosen]
+    def _stack_cells(self, columns: Sequence[Raw], times: Raw) -> list[StackCells]:
         wanted = [
             StackColumn(kind.encoding, raw.astype(np.uint32, copy=False))
-            for kind, (_, raw) in zip(kinds, chosen, strict=True)
+            for kind, raw in zip(self._kinds, columns, strict=True)
+            if kind.encoding in STACKS
         ]
         try:
-            found = self._stacks.cells(wanted, times.astype(np.int64))
+            return self._stacks.cells(wanted, times.astype(np.int64)) if wanted else []
         except DamagedCellError as error:
             raise self._damaged(f"a stack {error}") from error
-        for kind, (column, _), (texts, numbers) in zip(kinds, chosen, found, strict=True):
-            about = ExportColumn(column.mnemonic, column.title, kind.tag)
-            beside = pa.chunked_array([numbers]) if kind.tag in STACK_TYPES else None
-            yield ColumnCells(about, pa.chunked_array([texts]), stacks=beside)
-
-    def _is_stack(self, column: StoreColumn) -> bool:
-        return self._columns.type_of(column).encoding in STACKS
 
     def _damaged(self, why: str) -> Exception:
         return self._files.damaged(self._store.bulkstore, f"cannot be read: {why}")

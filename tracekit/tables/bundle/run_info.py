@@ -29,7 +29,13 @@ from tracekit.tables.bundle.container.requirements import NAME as REQUIREMENTS
 from tracekit.tables.bundle.container.store import Store, Unreadable, run_folder
 from tracekit.tables.bundle.document import NAME, Document, RunDocument
 from tracekit.tables.bundle.errors import ArchiveError, BundleError, called
-from tracekit.tables.bundle.names import UNKNOWN, ProcessNames, names_of, process_names, short_name
+from tracekit.tables.bundle.names import (
+    UNKNOWN,
+    ProcessNames,
+    documented_processes,
+    names_of,
+    short_name,
+)
 from tracekit.tables.toc.text import toc_text
 from tracekit.tables.toc.toc import Dictionaries, Toc, TocRun, TocTable, setting_lines
 
@@ -235,7 +241,7 @@ class _Info:
 
 def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
     info = _Info(document)
-    names = process_names(document)
+    names, _ = documented_processes(document)
     zone = _zone(document, info.text("_targetUUID"))
     settings = _settings(info)
     processes = [_listed(pid, names.get(pid)) for pid in _pids(run.document, run.number)]
@@ -446,25 +452,20 @@ def remarks_of(bundle: Bundle, number: int | None = None) -> tuple[str, ...]:
         BundleError: A run has no folder of stores.
     """
     runs = (run for run in bundle.runs if number in {None, run.number})
-    said = (one for run in runs for one in _of_run(run))
-    return tuple(dict.fromkeys((*bundle.missing, *_tags(bundle), *said)))
-
-
-def _of_run(run: BundleRun) -> Iterator[str]:
-    info = run_info(run)
-    yield from _build(run, info.run.instruments_version)
-    yield from info.remarks
-    yield from names_of(run).remarks
-    yield from run.unchecked
-    yield from (table.left_out for table in run.tables if isinstance(table, Unreadable))
-
-
-def _tags(bundle: Bundle) -> Iterator[str]:
-    for type_id, (tag, known) in odd_tags(bundle.required).items():
-        yield (
+    said = [
+        *bundle.missing,
+        *(
             f"{REQUIREMENTS} of {called(bundle.path)} calls {type_id} {tag}, which is {known} in "
             "all bundles that are known; its columns may be of other types than in an export."
-        )
+            for type_id, (tag, known) in odd_tags(bundle.required).items()
+        ),
+    ]
+    for run in runs:
+        info = run_info(run)
+        said += _build(run, info.run.instruments_version)
+        said += info.remarks + names_of(run).remarks + run.unchecked
+        said += [table.left_out for table in run.tables if isinstance(table, Unreadable)]
+    return tuple(dict.fromkeys(said))
 
 
 def _build(run: BundleRun, version: str) -> Iterator[str]:

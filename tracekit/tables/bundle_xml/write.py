@@ -5,7 +5,7 @@ Layout: docs/explanation/trace-bundles.md.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,7 +19,6 @@ from tracekit.tables.bundle.run_info import listed, toc_of, write_toc
 from tracekit.tables.bundle_xml.elements import SENTINEL, Elements, escaped, quoted
 from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
 from tracekit.tables.toc.read import Wanted, assumed, required, wanted
-from tracekit.tables.toc.toc import TocRun
 
 _ROWS = 1 << 12  # turned into text at a time
 _ALL_ONES = {4: ALL_32, 8: ALL_64}
@@ -60,24 +59,20 @@ def write_table(
     """
     columns = read_records(run.files, store, [TIME, *(one.field for one in store.columns)])
     kinds = [meanings.type(column.type_id) for column in store.columns]
-    file.writelines(part.encode() for part in _head(store, index, kinds))
+    place = _PLACE.format(run=store.run, index=index)
+    head = f"{_DECLARATION}<node xpath='{place}'><schema name=\"{quoted(store.schema)}\">"
+    for column, kind in zip(store.columns, kinds, strict=True):
+        head += (
+            f"<col><mnemonic>{escaped(column.mnemonic)}</mnemonic>"
+            f"<name>{escaped(column.title)}</name>"
+            f"<engineering-type>{escaped(kind.tag)}</engineering-type></col>"
+        )
+    file.write(f"{head}</schema>".encode())
     try:
         file.writelines(text.encode() for text in _rows(store, kinds, columns, meanings))
     except DamagedCellError as error:
         raise run.files.damaged(store.bulkstore, str(error)) from error
     file.write(_END.encode())
-
-
-def _head(store: Store, index: int, kinds: Sequence[EngineeringType]) -> Iterator[str]:
-    place = _PLACE.format(run=store.run, index=index)
-    yield f"{_DECLARATION}<node xpath='{place}'><schema name=\"{quoted(store.schema)}\">"
-    for column, kind in zip(store.columns, kinds, strict=True):
-        yield (
-            f"<col><mnemonic>{escaped(column.mnemonic)}</mnemonic>"
-            f"<name>{escaped(column.title)}</name>"
-            f"<engineering-type>{escaped(kind.tag)}</engineering-type></col>"
-        )
-    yield "</schema>"
 
 
 def _rows(
@@ -155,27 +150,36 @@ def write_exports(
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is there already.", hint="Name another folder to write into.")
-    run, toc_run = _run(bundle, number)
+    runs = toc_of(bundle).runs
+    toc_run = required(runs, number, called(bundle.path))
+    run = next(run for run in bundle.runs if run.number == toc_run.number)
     progress("table of contents")
     write_toc(bundle, folder / TOC_FILE)
     schemas = _chosen(run, choose)
     meanings, tables = Meanings(run), wanted(toc_run, schemas)
-    nameless = (table for table in run.tables if isinstance(table, Unreadable) and not table.schema)
-    done = Exported((folder / TOC_FILE,), run.unchecked, tuple(one.left_out for one in nameless))
-    for place, one in enumerate(tables, 1):
-        progress(f"{one.file} ({place} of {len(tables)})")
-        done = _with_table(done, run, one, folder, meanings)
-    absent = sorted(schemas.difference(one.schema for one in listed(run)))
-    lacking = [f"The recording has no table {name}." for name in absent]
-    warnings = (*lacking, *done.warnings, *_unsure(run, schemas, meanings))
-    if number is None:
-        warnings = (*assumed(toc_of(bundle).runs, toc_run, called(bundle.path)), *warnings)
-    return replace(done, warnings=tuple(dict.fromkeys(warnings)))
-
-
-def _run(bundle: Bundle, number: int | None) -> tuple[BundleRun, TocRun]:
-    toc_run = required(toc_of(bundle).runs, number, called(bundle.path))
-    return next(run for run in bundle.runs if run.number == toc_run.number), toc_run
+    files, unwritten = [folder / TOC_FILE], list[str]()
+    damage = [
+        table.left_out for table in run.tables if isinstance(table, Unreadable) and not table.schema
+    ]
+    for place, table in enumerate(tables, 1):
+        progress(f"{table.file} ({place} of {len(tables)})")
+        words = f"The table {table.schema} is not written"
+        try:
+            _write(run, table, folder / table.file, meanings)
+            files.append(folder / table.file)
+        except UnwritableError as error:
+            unwritten.append(f"{words}: {error}.")
+        except BundleError as error:
+            damage.append(f"{words}: {error.message.rstrip('.')}.")
+    absent = sorted(schemas.difference(table.schema for table in listed(run)))
+    warnings = [
+        *(assumed(runs, toc_run, called(bundle.path)) if number is None else ()),
+        *(f"The recording has no table {name}." for name in absent),
+        *run.unchecked,
+        *unwritten,
+        *_unsure(run, schemas, meanings),
+    ]
+    return Exported(tuple(files), tuple(dict.fromkeys(warnings)), tuple(damage))
 
 
 def _chosen(run: BundleRun, choose: Choose) -> frozenset[str]:
@@ -185,28 +189,14 @@ def _chosen(run: BundleRun, choose: Choose) -> frozenset[str]:
     return choose(there) | choose(filled)
 
 
-def _with_table(
-    done: Exported, run: BundleRun, one: Wanted, folder: Path, meanings: Meanings
-) -> Exported:
-    """Write a table; return what was done before, and this."""
-    store, why = listed(run)[one.index - 1], ""
-    try:
-        if not isinstance(store, Store):
-            return replace(done, damage=(*done.damage, _unwritten(one, store.why)))
-        if _SAFE_NAME.fullmatch(store.schema):
-            with replacing(folder / one.file) as file:
-                write_table(file, run, store, one.index, meanings)
-            return replace(done, files=(*done.files, folder / one.file))
-        why = "its name can be no file's"
-    except UnwritableError as error:
-        why = str(error)
-    except BundleError as error:
-        return replace(done, damage=(*done.damage, _unwritten(one, error.message)))
-    return replace(done, warnings=(*done.warnings, _unwritten(one, why)))
-
-
-def _unwritten(one: Wanted, why: str) -> str:
-    return f"The table {one.schema} is not written: {why.rstrip('.')}."
+def _write(run: BundleRun, table: Wanted, path: Path, meanings: Meanings) -> None:
+    store = listed(run)[table.index - 1]
+    if not isinstance(store, Store):
+        raise BundleError(store.why)
+    if not _SAFE_NAME.fullmatch(store.schema):
+        raise UnwritableError("its name can be no file's")
+    with replacing(path) as file:
+        write_table(file, run, store, table.index, meanings)
 
 
 def _unsure(run: BundleRun, schemas: Iterable[str], meanings: Meanings) -> list[str]:

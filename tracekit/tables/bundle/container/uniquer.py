@@ -5,7 +5,9 @@ other: how many numbers, then the numbers. An array lies within a block of the f
 of a block there may be padding, so only the index tells where an array begins.
 """
 
+import struct
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,7 @@ from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.errors import DamagedCellError
 
 NOTHING = -1
-_MAGIC = (0x01234567, 0x000A337E, 1)
+_MAGIC = struct.pack("<3I", 0x01234567, 0x000A337E, 1)
 _DATA = "integeruniquer.data"
 _INDEX = "integeruniquer.index"
 _LARGEST = 1 << 32
@@ -53,11 +55,10 @@ class Arrays:
         """Take the folder of both files, without reading them."""
         self._files = files
         self._folder = folder
-        self._read: tuple[NDArray[np.uint32], Numbers, Numbers] | None = None
 
     def __len__(self) -> int:
         """Count the arrays; raise BundleError if the files are damaged."""
-        return self._parts()[1].size
+        return self._parts[1].size
 
     def take(self, ids: Numbers) -> Ragged:
         """Return the arrays of these numbers, in this order.
@@ -66,7 +67,7 @@ class Arrays:
             BundleError: The files are damaged.
             DamagedCellError: There is no such array, or it is damaged.
         """
-        words, starts, ends = self._parts()
+        words, starts, ends = self._parts
         if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < starts.size:
             raise DamagedCellError("names an array that the bundle does not hold")
         begins, limits = starts.take(ids), ends.take(ids)
@@ -83,16 +84,11 @@ class Arrays:
         low, high = words.take(places), words.take(places + 1)
         return Ragged(offsets, low.astype(np.uint64) | (high.astype(np.uint64) << np.uint64(32)))
 
+    @cached_property
     def _parts(self) -> tuple[NDArray[np.uint32], Numbers, Numbers]:
-        if self._read is None:
-            self._read = self._load()
-        return self._read
-
-    def _load(self) -> tuple[NDArray[np.uint32], Numbers, Numbers]:
         """Return the data as 32-bit words; where each array starts in them; where it must end."""
         data, index = f"{self._folder}/{_DATA}", f"{self._folder}/{_INDEX}"
-        content = self._files.read(index, _LARGEST)
-        self._check(index, content, _FIRST_PAIR)
+        content = self._read(index, _FIRST_PAIR)
         block = int.from_bytes(content[_BLOCK_SIZE : _BLOCK_SIZE + 4], "little")
         if not block or block % 4:
             raise self._files.damaged(index, "has blocks of a size that cannot be")
@@ -100,8 +96,7 @@ class Arrays:
             raise self._files.damaged(index, "ends within an entry")
         pairs = np.frombuffer(content, "<u4", offset=_FIRST_PAIR).reshape(-1, _WORDS)
         pairs = pairs.astype(np.int64)
-        stored = self._files.read(data, _LARGEST)
-        self._check(data, stored, _FIRST)
+        stored = self._read(data, _FIRST)
         words = np.frombuffer(stored, "<u4", count=len(stored) // 4)
         starts = pairs[:, 1] * block + pairs[:, 0]
         if (starts % 4).any() or (pairs[:, 0] >= block).any() or (starts < _FIRST).any():
@@ -112,7 +107,8 @@ class Arrays:
             raise self._files.damaged(index, "lists more numbers than are stored")
         return words, starts // 4, ends // 4
 
-    def _check(self, name: str, content: bytes, least: int) -> None:
-        head = tuple(np.frombuffer(content[:12], "<u4").tolist()) if len(content) >= least else ()
-        if head != _MAGIC:
+    def _read(self, name: str, least: int) -> bytes:
+        content = self._files.read(name, _LARGEST)
+        if len(content) < least or not content.startswith(_MAGIC):
             raise self._files.damaged(name, "does not begin as an index of arrays does")
+        return content

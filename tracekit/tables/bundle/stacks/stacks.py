@@ -26,12 +26,7 @@ from tracekit.tables.bundle.stacks.frames import (
 from tracekit.tables.xml.fast.definitions import Growing
 from tracekit.tables.xml.node import Symbols, no_symbols
 
-_KINDS = (
-    Encoding.CALLSTACK,
-    Encoding.BACKTRACE,
-    Encoding.TAGGED_BACKTRACE,
-    Encoding.TEXT_SYMBOL,
-)
+_KINDS = [Encoding.CALLSTACK, Encoding.BACKTRACE, Encoding.TAGGED_BACKTRACE, Encoding.TEXT_SYMBOL]
 _CALLSTACK, _BACKTRACE, _TAGGED, _SYMBOL = range(len(_KINDS))
 _AT_ONCE = 1 << 9  # values
 _NEVER = np.iinfo(np.int64).max
