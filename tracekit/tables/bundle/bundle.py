@@ -21,7 +21,7 @@ from tracekit.tables.bundle.container.store import (
 )
 from tracekit.tables.bundle.container.uniquer import Arrays
 from tracekit.tables.bundle.document import Document
-from tracekit.tables.bundle.errors import WAY_OUT, BundleError, called, unknown
+from tracekit.tables.bundle.errors import WAY_OUT, ArchiveError, BundleError, called, unknown
 
 _LARGEST = 1 << 30
 _MOST_STORES = 10_000
@@ -89,8 +89,8 @@ class BundleRun:
         name = f"{self._uniquing}/strings"
         with self.files.reading(name):
             found = plist(self.files.read(name, _LARGEST))
-        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-            raise self.files.damaged(name, "is no list of texts")
+            if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+                raise ArchiveError("is no list of texts")
         return found
 
     @cached_property
@@ -104,9 +104,9 @@ class BundleRun:
         with self.files.reading(name):
             archive = Archive(self.files.read(name, _LARGEST))
             found = [archive.plain(value) for value in archive.sequence(archive.root)]
-        if not all(isinstance(one, str) for one in found):
-            raise self.files.damaged(name, "is no list of types")
-        return [one.removesuffix(TYPE_SUFFIX) for one in found]
+            if not all(isinstance(type_id, str) for type_id in found):
+                raise ArchiveError("is no list of types")
+        return [type_id.removesuffix(TYPE_SUFFIX) for type_id in found]
 
     @cached_property
     def _list(self) -> tuple[dict[int, ListedStore], str]:

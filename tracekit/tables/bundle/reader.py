@@ -1,13 +1,13 @@
 """One table of a bundle, as the readers of exports give it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from tracekit.tables.bundle.bundle import BundleRun
-from tracekit.tables.bundle.cells.cells import NUMERIC, Extent, Raw, extent_of, is_widened
+from tracekit.tables.bundle.cells.cells import NUMERIC, Raw, is_widened, numbers
 from tracekit.tables.bundle.cells.columns import Columns
 from tracekit.tables.bundle.cells.encodings import STACKS, Evidence, Unsure, unsure
 from tracekit.tables.bundle.container.records import TIME, read_records
@@ -51,13 +51,19 @@ class BundleReader:
             columns = read_records(self._files, store, fields, wide)
             times = np.empty(store.rows, np.uint64)  # takes no memory until it is looked at
         unwritten = tuple(self._unwritten(columns))
-        extents = [
-            extent_of(kind, raw, field.width) if kind.encoding in NUMERIC else Extent()
-            for kind, raw, field in zip(kinds, columns, fields, strict=True)
-        ]
+        numeric = {
+            place: numbers(kind, columns[place], fields[place].width)
+            for place, kind in enumerate(kinds)
+            if kind.encoding in NUMERIC
+        }
+        notes = (*self.unsure, *self._maybe_null(numeric))
         for first in range(0, max(store.rows, 1), _PIECE):
             piece = slice(first, first + _PIECE)
-            cells = self._cells([column[piece] for column in columns], times[piece], extents)
+            cells = self._cells(
+                [column[piece] for column in columns],
+                times[piece],
+                {place: column[piece] for place, column in numeric.items()},
+            )
             yield Node(
                 schema=store.schema,
                 xpath=self._xpath,
@@ -65,8 +71,7 @@ class BundleReader:
                 rows=times[piece].size,
                 number=self._number,
                 notes=(
-                    *self.unsure,
-                    *self._maybe_null(extents),
+                    *notes,
                     *(f"{store.schema}: {remark}" for remark in self._columns.remarks),
                     *unwritten,
                     *(remark.removesuffix(".") for remark in self._places.remarks),
@@ -87,12 +92,12 @@ class BundleReader:
             found.setdefault(kind.evidence, []).append(column.mnemonic)
         return unsure(self._store.schema, found)
 
-    def _maybe_null(self, extents: Sequence[Extent]) -> Iterator[str]:
+    def _maybe_null(self, numeric: Mapping[int, pa.Array]) -> Iterator[str]:
         """Say which columns have cells that may be null or a number."""
         named = [
-            column.mnemonic
-            for column, kind, extent in zip(self._store.columns, self._kinds, extents, strict=True)
-            if extent.gaps and kind.tag == _CONNECTION
+            self._store.columns[place].mnemonic
+            for place, cells in numeric.items()
+            if cells.null_count and self._kinds[place].tag == _CONNECTION
         ]
         if named:
             yield f"{self._store.schema}: cells are left empty that may be -1: {', '.join(named)}"
@@ -113,20 +118,22 @@ class BundleReader:
             )
 
     def _cells(
-        self, columns: Sequence[Raw], times: Raw, extents: Sequence[Extent]
+        self, columns: Sequence[Raw], times: Raw, numeric: Mapping[int, pa.Array]
     ) -> list[ColumnCells]:
         stacks = iter(self._stack_cells(columns, times))
         found: list[ColumnCells] = []
-        rows = zip(self._store.columns, self._kinds, columns, extents, strict=True)
-        for column, kind, raw, extent in rows:
+        for place, (column, kind) in enumerate(zip(self._store.columns, self._kinds, strict=True)):
+            about = ExportColumn(column.mnemonic, column.title, kind.tag)
+            if place in numeric:
+                found.append(ColumnCells(about, pa.chunked_array([numeric[place]])))
+                continue
             if kind.encoding in STACKS:
-                texts, numbers = next(stacks)
-                about = ExportColumn(column.mnemonic, column.title, kind.tag)
-                beside = pa.chunked_array([numbers]) if kind.tag in STACK_TYPES else None
+                texts, numbered = next(stacks)
+                beside = pa.chunked_array([numbered]) if kind.tag in STACK_TYPES else None
                 found.append(ColumnCells(about, pa.chunked_array([texts]), stacks=beside))
                 continue
             try:
-                found.append(self._columns.cells(column, raw, extent))
+                found.append(self._columns.cells(column, columns[place]))
             except (DamagedCellError, pa.ArrowInvalid) as error:
                 raise self._damaged(f"its column {column.mnemonic} {error}") from error
         return found

@@ -8,7 +8,6 @@ import pytest
 from bundle_writer import Encoder, write_bundle
 from small_bundle import ticks
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle.cells.cells import Extent
 from tracekit.tables.bundle.cells.columns import Columns
 from tracekit.tables.bundle.cells.encodings import Encoding, Evidence
 from tracekit.tables.bundle.container.record_layout import Field, Width
@@ -53,7 +52,7 @@ def test_a_field_of_another_width_is_not_read(
 
 def test_a_column_that_is_not_read_has_empty_cells(columns: Columns) -> None:
     raw = np.array([1, 2], np.uint64)
-    found = columns.cells(column("XRThread", 8), raw, Extent())
+    found = columns.cells(column("XRThread", 8), raw)
     assert found.column.engineering_type == "thread"
     for cells in (found.cells, found.pids, found.tids):
         assert cells is not None
@@ -63,6 +62,6 @@ def test_a_column_that_is_not_read_has_empty_cells(columns: Columns) -> None:
 
 def test_texts_are_those_of_the_run(columns: Columns) -> None:
     raw = np.array([1, 0, 0xFFFFFFFF, 1], np.uint32)
-    found = columns.cells(column("XRGPUState", 4), raw, Extent())
+    found = columns.cells(column("XRGPUState", 4), raw)
     assert found.cells.to_pylist() == ["one", "", None, "one"]
     assert (found.column.mnemonic, found.column.name) == ("c", "C")

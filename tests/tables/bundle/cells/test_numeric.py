@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tracekit.tables.bundle.cells.cells import TEXTS, Extent, empty, extent_of, numbers
+from tracekit.tables.bundle.cells.cells import TEXTS, empty, numbers
 from tracekit.tables.bundle.cells.encodings import engineering_type
 from tracekit.tables.bundle.container.requirements import Requirements
 
@@ -17,7 +17,7 @@ BIAS = (1 << 63) - 1
 def column(type_id: str, *values: int, width: Any = np.uint64, tag: str = "") -> pa.Array:
     kind = engineering_type(type_id, Requirements({type_id: tag} if tag else {}))
     raw = np.array(values, width)
-    return numbers(kind, raw, extent_of(kind, raw))
+    return numbers(kind, raw)
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,10 @@ def test_raw_numbers_take_the_form_of_their_tag() -> None:
     assert column("XRTomorrow", 7, 7, tag="syscall").to_pylist() == ["7", "7"]
 
 
-def test_the_type_follows_from_the_whole_column_and_not_from_a_piece() -> None:
-    kind = engineering_type("XRMachAbsoluteTime", Requirements())
-    wide = Extent(unsigned=True)
-    assert numbers(kind, np.array([1], np.uint64), wide).type == pa.uint64()
-    assert numbers(kind, np.array([U64], np.uint64), Extent()).type == pa.int64()
+def test_what_is_null_follows_from_the_width_of_the_field() -> None:
+    kind = engineering_type("XRProcessID", Requirements())
+    assert numbers(kind, np.array([1, U32], np.uint64), 4).to_pylist() == [1, None]
+    assert numbers(kind, np.array([1, U32], np.uint64), 8).to_pylist() == [1, U32]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from stored_arrays import NoPlaces
 from tracekit.tables.bundle.stacks.frames import (
     NO_BINARY,
-    BareFrames,
     Binary,
     Frames,
     in_order,
@@ -126,12 +125,13 @@ def test_names_of_addresses_that_are_no_frames() -> None:
 
 
 def test_bare_addresses_stand_behind_all_others() -> None:
-    bare = BareFrames()
-    assert bare.number(np.array([7, 3, 7], np.uint64)).tolist() == [0, 1, 0]
-    assert bare.number(np.array([5, 3], np.uint64)).tolist() == [2, 1]
-    table = bare.table(10)
-    assert table["frame"].to_pylist() == [10, 11, 12]
-    assert table["address"].to_pylist() == [7, 3, 5]
+    frames = Frames(NoPlaces())
+    assert frames.bare(np.array([7, 3, 7], np.uint64)).tolist() == [-1, -2, -1]
+    assert frames.number(*seen(0x31)).tolist() == [0]
+    assert frames.bare(np.array([5, 3], np.uint64)).tolist() == [-3, -2]
+    table = frames.table()
+    assert table["frame"].to_pylist() == [0, 1, 2, 3]
+    assert table["address"].to_pylist() == [0x31, 7, 3, 5]
     assert table["name"].null_count == 3
 
 

@@ -5,13 +5,15 @@ import pytest
 
 from tracekit.tables.bundle.container.uniquer import Ragged
 from tracekit.tables.bundle.errors import DamagedCellError
-from tracekit.tables.bundle.stacks.frames import Members, bare
+from tracekit.tables.bundle.stacks.frames import Members
 from tracekit.tables.xml.node import STACKS
 
 
 def stacks(*members: list[int]) -> Ragged:
     offsets = np.cumsum([0, *map(len, members)])
-    return Ragged(offsets, np.array([one for some in members for one in some], np.uint64))
+    return Ragged(
+        offsets, np.array([one for some in members for one in some], np.int64).view(np.uint64)
+    )
 
 
 def of(*numbers: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -21,9 +23,9 @@ def of(*numbers: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 def test_stacks_of_both_kinds_are_mixed_and_bare_ones_stand_behind() -> None:
     members = Members()
     named = stacks([0, 1], [1])
-    alone = stacks([7, 7, 8])
+    alone = stacks([-1, -1, -2])
     numbered = np.array([True, False, True, True])
-    parts = [(of(0, 3), named), (of(2), bare(alone, of(0, 0, 1)))]
+    parts = [(of(0, 3), named), (of(2), alone)]
     members.add(of(2, 0, 3, 1), numbered, parts)
     table = members.table(first_bare=2)
     assert table.schema == STACKS

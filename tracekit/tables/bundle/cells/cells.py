@@ -133,50 +133,36 @@ NUMERIC = frozenset({Encoding.INTEGER, Encoding.DECIMAL})
 _SIGNED = 1 << 63
 
 
-@dataclass(frozen=True)
-class Extent:
-    """What a whole column shows: that it holds `nothing`, or numbers of 64 bits without sign.
-
-    `gaps` tells that some cell is null.
-    `width` is that of its field in bytes, which may be less than that of its numbers here.
-    """
-
-    nothing: bool = False
-    unsigned: bool = False
-    width: int | None = None
-    gaps: bool = False
-
-
 def is_widened(kind: EngineeringType) -> bool:
     """Tell whether a column is best read into 64 bits at once."""
     return kind.encoding is Encoding.INTEGER and FORMS.get(kind.tag) is not Form.FLAG
 
 
-def extent_of(kind: EngineeringType, raw: Raw, width: int | None = None) -> Extent:
-    """Look at a whole column of a field of that width: its pieces must have one type."""
-    if not raw.size:
-        return Extent(nothing=True)
-    nulls = None if kind.all_ones else nulls_of(raw, width)
-    known = raw if nulls is None else raw[~nulls]
-    if not known.size:
-        return Extent(nothing=True, width=width, gaps=True)
-    return Extent(unsigned=int(known.max()) >= _SIGNED, width=width, gaps=nulls is not None)
-
-
-def numbers(kind: EngineeringType, raw: Raw, extent: Extent) -> pa.Array:
-    """Return the cells of a column, or of a piece of it; `raw` is void afterwards."""
+def numbers(kind: EngineeringType, raw: Raw, width: int | None = None) -> pa.Array:
+    """Return the cells of a whole column of a field of that width; `raw` is void afterwards."""
     form = FORMS.get(kind.tag)
-    if form is None and extent.nothing:
+    nulls = None if kind.all_ones else nulls_of(raw, width)
+    if form is None and (not raw.size or (nulls is not None and nulls.all())):
         return pa.nulls(raw.size, TEXTS)  # as of an export, where nothing shows the type
-    nulls = None if kind.all_ones else nulls_of(raw, extent.width)
-    match kind.encoding:
-        case Encoding.DECIMAL:
-            found = decimals(raw)
-            if nulls is not None:
-                found[nulls] = np.nan
-            return as_array(found, nulls)
+    if kind.encoding is Encoding.DECIMAL:
+        decimal = decimals(raw)
+        if nulls is not None:
+            decimal[nulls] = np.nan
+        return as_array(decimal, nulls)
+    if form is Form.FLAG:
+        return pa.array(raw != 0, mask=nulls)
+    if nulls is not None:
+        raw[nulls] = 0
+    wide = raw.astype(np.uint64, copy=False)
+    unsigned = form is Form.UNSIGNED or int(wide.max(initial=0)) >= _SIGNED
+    found = as_array(wide if unsigned else wide.view(np.int64), nulls)
+    match form:
+        case Form.NUMBER:
+            return found.cast(pa.float64(), safe=False)
+        case Form.TEXT:
+            return found.cast(pa.string()).dictionary_encode()
         case _:
-            return _integers(form, raw, nulls, extent)
+            return found
 
 
 def empty(tag: str, rows: int) -> pa.Array:
@@ -189,20 +175,3 @@ def empty(tag: str, rows: int) -> pa.Array:
     }
     form = FORMS.get(tag)
     return pa.nulls(rows, types.get(form, TEXTS) if form else TEXTS)
-
-
-def _integers(form: Form | None, raw: Raw, nulls: Flags | None, extent: Extent) -> pa.Array:
-    if form is Form.FLAG:
-        return pa.array(raw != 0, mask=nulls)
-    if nulls is not None:
-        raw[nulls] = 0
-    wide = raw.astype(np.uint64, copy=False)
-    unsigned = extent.unsigned or form is Form.UNSIGNED
-    found = as_array(wide if unsigned else wide.view(np.int64), nulls)
-    match form:
-        case Form.NUMBER:
-            return found.cast(pa.float64(), safe=False)
-        case Form.TEXT:
-            return found.cast(pa.string()).dictionary_encode()
-        case _:
-            return found

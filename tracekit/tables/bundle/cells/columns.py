@@ -10,13 +10,10 @@ import pyarrow as pa
 
 from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.cells.cells import (
-    NUMERIC,
-    Extent,
     Raw,
     distinct,
     empty,
     nulls_of,
-    numbers,
 )
 from tracekit.tables.bundle.cells.encodings import (
     Encoding,
@@ -54,13 +51,12 @@ class Columns:
             return kind
         return replace(kind, encoding=Encoding.UNKNOWN, evidence=Evidence.NONE)
 
-    def cells(self, column: StoreColumn, raw: Raw, extent: Extent) -> ColumnCells:
-        """Return the cells of a column that holds no stacks, or of a piece of it.
+    def cells(self, column: StoreColumn, raw: Raw) -> ColumnCells:
+        """Return the cells of a piece of a column that holds neither stacks nor numbers.
 
         Args:
             column: The column.
-            raw: Its numbers, which are void afterwards.
-            extent: What the whole column shows, if its type is one of `NUMERIC`.
+            raw: What is stored, which is void afterwards.
 
         Raises:
             BundleError: The texts or arrays of the bundle are damaged.
@@ -68,8 +64,6 @@ class Columns:
         """
         kind = self.type_of(column)
         about = ExportColumn(column.mnemonic, column.title, kind.tag)
-        if kind.encoding in NUMERIC:
-            return ColumnCells(about, _chunked(numbers(kind, raw, extent)))
         if kind.encoding in {Encoding.LOCATION, Encoding.THREAD_NAME, Encoding.RATIO}:
             return ColumnCells(about, self._halves(kind, raw))
         count = self._count(kind.encoding)

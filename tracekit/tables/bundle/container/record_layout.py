@@ -6,6 +6,7 @@ the topology, which stands for the time, the duration of an interval, and two ca
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Literal
 
 from tracekit.tables.bundle.container.files import Files
@@ -73,8 +74,14 @@ def _layout(archive: Archive, found: Mapping[Any, Value], topology: Topology) ->
     listed = list(_types(archive, found))
     if listed[:1] not in ([], [topology.number]):
         raise ArchiveError("has records of another topology than its schema")
-    first, offset = _fields([width for _, width in topology.parts], 0)
-    own, size = _fields([_width(one) for one in listed[1:]], offset)
+    unknown = [number for number in listed[1:] if number not in _WIDTHS]
+    if unknown:
+        raise ArchiveError(f"has a field of the unknown type {unknown[0]}")
+    widths: list[Width] = [width for _, width in topology.parts] + [
+        _WIDTHS[number] for number in listed[1:]
+    ]
+    *offsets, size = accumulate(widths, initial=0)
+    fields = [Field(offset, width) for offset, width in zip(offsets, widths, strict=True)]
     if archive.plain(found.get("_variableSize")):
         raise ArchiveError("has records of different sizes, which are not known")
     if {_number(archive, found, name) for name in ("_maxEventSize", "_minEventSize")} != {size}:
@@ -82,8 +89,9 @@ def _layout(archive: Archive, found: Mapping[Any, Value], topology: Topology) ->
     rows = _number(archive, archive.mapping(found.get("_props")), "next_event_id")
     if not 0 <= rows <= _MOST_ROWS:
         raise ArchiveError("says that it has more rows than there can be")
-    names = (name for name, _ in topology.parts)
-    return RecordLayout(dict(zip(names, first, strict=True)), own, size, rows)
+    count = len(topology.parts)
+    first = {name: fields[place] for place, (name, _) in enumerate(topology.parts)}
+    return RecordLayout(first, fields[count:], size, rows)
 
 
 def _types(archive: Archive, found: Mapping[Any, Value]) -> Iterator[int]:
@@ -94,21 +102,6 @@ def _types(archive: Archive, found: Mapping[Any, Value]) -> Iterator[int]:
         if (place, count) != (number, 1):
             raise ArchiveError("has fields in an unknown order")
         yield _number(archive, about, "_type")
-
-
-def _fields(widths: Sequence[Width], offset: int) -> tuple[list[Field], int]:
-    """Return fields without gaps from an offset on, and where they end."""
-    fields: list[Field] = []
-    for width in widths:
-        fields.append(Field(offset, width))
-        offset += width
-    return fields, offset
-
-
-def _width(stored: int) -> Width:
-    if stored not in _WIDTHS:
-        raise ArchiveError(f"has a field of the unknown type {stored}")
-    return _WIDTHS[stored]
 
 
 def _number(archive: Archive, found: Mapping[Any, Value], key: str) -> int:

@@ -58,10 +58,11 @@ class Frames:
         """Begin with none."""
         self._places = places
         self._numbers: dict[tuple[int, int, str], int] = {}
+        self._bare: dict[int, int] = {}
         self.keys: list[tuple[int, int, str]] = []
 
     def __len__(self) -> int:
-        """Count them."""
+        """Count them, without the bare ones."""
         return len(self.keys)
 
     def number(
@@ -90,11 +91,16 @@ class Frames:
         self.keys += islice(self._numbers, len(self.keys), None)
         return numbers.take(codes)
 
+    def bare(self, addresses: Addresses) -> Numbers:
+        """Return the numbers of addresses that stand without a frame: -1, -2 and so on."""
+        codes, firsts = in_order(addresses)
+        return -1 - _numbered(self._bare, addresses[firsts].tolist()).take(codes)
+
     def table(self) -> pa.Table:
-        """Return the frames as `Symbols` has them."""
+        """Return the frames as `Symbols` has them, the bare ones behind all others."""
         keys, binaries = self.keys, self._places.binaries
         of = [binaries[number] if number != NO_BINARY else None for _, number, _ in keys]
-        return _frames(
+        named = _frames(
             len(keys),
             frame=range(len(keys)),
             name=[name for _, _, name in keys],
@@ -105,24 +111,8 @@ class Frames:
             load_address=[one and one.load_address for one in of],
             path=[one and one.path for one in of],
         )
-
-
-class BareFrames:
-    """Addresses that stand without a frame, each once, by first occurrence."""
-
-    def __init__(self) -> None:
-        """Begin with none."""
-        self._numbers: dict[int, int] = {}
-
-    def number(self, addresses: Addresses) -> Numbers:
-        """Return the number of each."""
-        codes, firsts = in_order(addresses)
-        return _numbered(self._numbers, addresses[firsts].tolist()).take(codes)
-
-    def table(self, first: int) -> pa.Table:
-        """Return them as `Symbols` has them, numbered from `first`."""
-        count = len(self._numbers)
-        return _frames(count, frame=range(first, first + count), address=self._numbers)
+        numbers = range(len(keys), len(keys) + len(self._bare))
+        return pa.concat_tables([named, _frames(len(numbers), frame=numbers, address=self._bare)])
 
 
 def looked_up(addresses: Addresses) -> Addresses:
@@ -190,7 +180,7 @@ class Members:
         Args:
             lengths: How many frames each value has.
             numbered: Which of the values are stacks at all.
-            parts: The numbers of some values, and their frames; those of `bare` are bare.
+            parts: The numbers of some values, and their frames; those below zero are bare.
 
         Raises:
             DamagedCellError: There are more frames than any recording has.
@@ -215,8 +205,3 @@ class Members:
         lists = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(members))
         frames = lists.cast(STACKS.field("frames").type)
         return pa.table([pa.array(np.arange(len(lists))), frames], schema=STACKS)
-
-
-def bare(stacks: Ragged, numbers: Numbers) -> Ragged:
-    """Return stacks of bare frames by numbers below zero, so that they differ from others."""
-    return Ragged(stacks.offsets, (-1 - numbers).view(np.uint64))

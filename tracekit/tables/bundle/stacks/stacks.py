@@ -16,11 +16,9 @@ from tracekit.tables.bundle.container.uniquer import Arrays, Numbers, Ragged
 from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle.stacks.addresses import backtraces, callstacks, text_symbols, untagged
 from tracekit.tables.bundle.stacks.frames import (
-    BareFrames,
     Frames,
     Members,
     Places,
-    bare,
     names_at,
 )
 from tracekit.tables.xml.fast.definitions import Growing
@@ -68,7 +66,6 @@ class Stacks:
         self._arrays = arrays
         self._places = places
         self._frames = Frames(places)
-        self._bare = BareFrames()
         self._known = [np.empty(0, np.int32) for _ in _KINDS]
         self._texts: dict[str, int] = {}
         self._text_of: Growing[np.int32] = Growing(np.int32)
@@ -95,9 +92,7 @@ class Stacks:
         """Return the stacks of the rows so far, and their frames."""
         if not len(self._members):
             return no_symbols()
-        stacks = self._members.table(len(self._frames))
-        named = self._frames.table()
-        return Symbols(pa.concat_tables([named, self._bare.table(len(named))]), stacks)
+        return Symbols(self._frames.table(), self._members.table(len(self._frames)))
 
     def _require(self, columns: Sequence[StackColumn]) -> None:
         count = len(self._arrays)
@@ -184,7 +179,8 @@ class Stacks:
     ) -> tuple[Numbers, list[str], Ragged, NDArray[np.bool_]]:
         of = np.flatnonzero(values.kinds == _CALLSTACK)
         stacks, words, there = callstacks(self._arrays, values.ids[of])
-        return of, words, bare(stacks, self._bare.number(stacks.values)), there
+        numbers = self._frames.bare(stacks.values)
+        return of, words, Ragged(stacks.offsets, numbers.view(np.uint64)), there
 
     def _of_symbols(self, values: _Values) -> Iterator[tuple[int, str]]:
         of = np.flatnonzero(values.kinds == _SYMBOL)
