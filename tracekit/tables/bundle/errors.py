@@ -38,11 +38,6 @@ class DamagedCellError(ValueError):
     """
 
 
-def damaged(bundle: Path, name: str, why: str) -> BundleError:
-    """Say which file of a bundle is damaged, and how."""
-    return BundleError(f"{called(bundle)}: {name} {why}.", hint=WAY_OUT)
-
-
 def unknown(bundle: Path, why: str) -> UnknownBundleError:
     """Say in what a bundle differs from those that are known."""
     return UnknownBundleError(f"{called(bundle)} is not read directly: {why}.", hint=WAY_OUT)

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from tracekit.base import InputError, open_input
-from tracekit.tables.bundle.errors import ArchiveError, BundleError, damaged
+from tracekit.tables.bundle.errors import WAY_OUT, ArchiveError, BundleError, called
 
 _ZLIB = b"\x78"
 _BLOCK = 1 << 16
@@ -57,7 +57,7 @@ class Files:
         try:
             return open_input(self.bundle / name)
         except InputError as error:
-            raise damaged(self.bundle, name, "cannot be read") from error
+            raise self.damaged(name, "cannot be read") from error
 
     def exists(self, name: str) -> bool:
         """Tell whether there is such a file or folder."""
@@ -69,7 +69,7 @@ class Files:
         try:
             return (self.bundle / name).stat().st_size
         except OSError as error:
-            raise damaged(self.bundle, name, "is missing") from error
+            raise self.damaged(name, "is missing") from error
 
     def numbered(self, folder: str, prefix: str) -> list[int]:
         """Return the numbers behind a prefix of the names in a folder, in order.
@@ -81,13 +81,13 @@ class Files:
         try:
             names = [path.name for path in (self.bundle / folder).iterdir()]
         except OSError as error:
-            raise damaged(self.bundle, folder, "is missing") from error
+            raise self.damaged(folder, "is missing") from error
         tails = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
         return sorted(int(tail) for tail in tails if _NUMBERED.fullmatch(tail))
 
     def damaged(self, name: str, why: str) -> BundleError:
         """Say how a file is damaged."""
-        return damaged(self.bundle, name, why)
+        return BundleError(f"{called(self.bundle)}: {name} {why}.", hint=WAY_OUT)
 
     @contextmanager
     def reading(self, name: str) -> Generator[None]:
@@ -108,9 +108,9 @@ class Files:
             try:
                 mode = os.lstat(place).st_mode
             except OSError as error:
-                raise damaged(self.bundle, name, "is missing") from error
+                raise self.damaged(name, "is missing") from error
             if stat.S_ISLNK(mode):
-                raise damaged(self.bundle, name, "is reached by a link, which no bundle has")
+                raise self.damaged(name, "is reached by a link, which no bundle has")
 
 
 def most_inflated(size: int) -> int:

@@ -74,12 +74,11 @@ def _layout(archive: Archive, found: Mapping[Any, Value], topology: Topology) ->
     listed = list(_types(archive, found))
     if listed[:1] not in ([], [topology.number]):
         raise ArchiveError("has records of another topology than its schema")
-    unknown = [number for number in listed[1:] if number not in _WIDTHS]
-    if unknown:
-        raise ArchiveError(f"has a field of the unknown type {unknown[0]}")
-    widths: list[Width] = [width for _, width in topology.parts] + [
-        _WIDTHS[number] for number in listed[1:]
-    ]
+    widths: list[Width] = [width for _, width in topology.parts]
+    for number in listed[1:]:
+        if number not in _WIDTHS:
+            raise ArchiveError(f"has a field of the unknown type {number}")
+        widths.append(_WIDTHS[number])
     *offsets, size = accumulate(widths, initial=0)
     fields = [Field(offset, width) for offset, width in zip(offsets, widths, strict=True)]
     if archive.plain(found.get("_variableSize")):
