@@ -53,6 +53,10 @@ class _Values(NamedTuple):
     times: Numbers
 
 
+# Places of values, their texts, their frames, and which of them are stacks at all.
+_Found = tuple[Numbers, list[str], Ragged, NDArray[np.bool_]]
+
+
 class Stacks:
     """The stacks of one table."""
 
@@ -143,20 +147,17 @@ class Stacks:
         for of, words, members, stacks in (
             self._of_backtraces(values),
             self._of_callstacks(values),
+            self._of_symbols(values),
         ):
             lengths[of] = members.lengths
             numbered[of] = stacks
             parts.append((of, members))
             for place, text in zip(of.tolist(), words, strict=True):
                 texts[place] = text
-        for place, text in self._of_symbols(values):
-            texts[place] = text
         self._keep(values, texts, numbered)
         self._members.add(lengths, numbered, parts)
 
-    def _of_backtraces(
-        self, values: _Values
-    ) -> tuple[Numbers, list[str], Ragged, NDArray[np.bool_]]:
+    def _of_backtraces(self, values: _Values) -> _Found:
         of = np.flatnonzero((values.kinds == _BACKTRACE) | (values.kinds == _TAGGED))
         ids = values.ids[of]
         tagged = values.kinds[of] == _TAGGED
@@ -174,19 +175,18 @@ class Stacks:
         ]
         return of, words, Ragged(stacks.offsets, numbers.view(np.uint64)), some
 
-    def _of_callstacks(
-        self, values: _Values
-    ) -> tuple[Numbers, list[str], Ragged, NDArray[np.bool_]]:
+    def _of_callstacks(self, values: _Values) -> _Found:
         of = np.flatnonzero(values.kinds == _CALLSTACK)
         stacks, words, there = callstacks(self._arrays, values.ids[of])
         numbers = self._frames.bare(stacks.values)
         return of, words, Ragged(stacks.offsets, numbers.view(np.uint64)), there
 
-    def _of_symbols(self, values: _Values) -> Iterator[tuple[int, str]]:
+    def _of_symbols(self, values: _Values) -> _Found:
         of = np.flatnonzero(values.kinds == _SYMBOL)
         pids, addresses = text_symbols(self._arrays, values.ids[of])
         names = names_at(self._places, pids, addresses, values.times[of])
-        yield from zip(of.tolist(), (f"{name}  " for name in names), strict=True)
+        nothing = Ragged(np.zeros(of.size + 1, np.int64), np.empty(0, np.uint64))
+        return of, [f"{name}  " for name in names], nothing, np.zeros(of.size, np.bool_)
 
     def _keep(self, values: _Values, texts: list[str], numbered: NDArray[np.bool_]) -> None:
         known = self._texts
