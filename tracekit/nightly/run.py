@@ -1,5 +1,6 @@
 """A night from its first lock to its last line: plan, parity, sessions, history, page."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,7 +17,7 @@ from tracekit.nightly.history_session import Memory
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.rehearsal import only
 from tracekit.nightly.schedule.job import bound_log
-from tracekit.nightly.schedule.running import Budget, awake, enforced, only_one
+from tracekit.nightly.schedule.running import awake, enforced, only_one
 from tracekit.nightly.trend.words import cost_of
 from tracekit.record import Progress, choose, quiet
 
@@ -189,9 +190,9 @@ def run_night(
         folder = claim(plan.output, first.id)
         keeper = Keeper(folder, replace(first, folder=memory.place_of(folder), warnings=remarks))
         stack.enter_context(awake())
-        budget = Budget(plan.budget)
-        stack.enter_context(enforced(budget))
-        terms = Terms(plan, keeper, accepted, budget.deadline, progress)
+        deadline = time.monotonic() + plan.budget
+        stack.enter_context(enforced(plan.budget))
+        terms = Terms(plan, keeper, accepted, deadline, progress)
         carrier = Carrier(terms, chosen)
         try:
             carrier.carry_out()

@@ -23,10 +23,9 @@ from pathlib import Path
 from tracekit.base import TracekitError, UsageError, now, replacing
 from tracekit.nightly.plan.plan import NightPlan
 
-SYSTEM_PATH = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
+_SYSTEM_PATH = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
 _PROGRAMS = ("xcrun", "git", "macmon", "g++", "clang++")
 _TAKEN = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "XDG_CACHE_HOME", "DEVELOPER_DIR")
-_OURS = "TRACEKIT_"
 _NOT_OURS = ("TRACEKIT_NIGHTLY_", "TRACEKIT_CORPUS")
 
 
@@ -50,17 +49,14 @@ def bare_environment(
     ours = {
         name: value
         for name, value in sorted(environment.items())
-        if name.startswith(_OURS) and not name.startswith(_NOT_OURS) and value
+        if name.startswith("TRACEKIT_") and not name.startswith(_NOT_OURS) and value
     }
     taken.setdefault("HOME", str(Path.home()))
-    return {"PATH": _path((*_PROGRAMS, *programs), environment.get("PATH", "")), **taken, **ours}
-
-
-def _path(programs: Iterable[str], path: str) -> str:
-    found = {shutil.which(program, path=path) for program in programs if os.sep not in program}
+    path, names = environment.get("PATH", ""), (*_PROGRAMS, *programs)
+    found = {shutil.which(name, path=path) for name in names if os.sep not in name}
     used = {os.path.dirname(one) for one in found if one}  # noqa: PTH120  as it stands in PATH
     kept = [part for part in path.split(os.pathsep) if part in used and part.startswith(os.sep)]
-    return os.pathsep.join(dict.fromkeys((*kept, *SYSTEM_PATH)))
+    return {"PATH": os.pathsep.join(dict.fromkeys((*kept, *_SYSTEM_PATH))), **taken, **ours}
 
 
 LOG = "nightly.log"
@@ -68,7 +64,7 @@ OLD = "nightly.log.1"
 LARGEST = 1 << 20  # bytes; some years of nights that have nothing to tell
 
 
-def bound_log(output: Path, largest: int = LARGEST, descriptors: tuple[int, ...] = (1, 2)) -> None:
+def bound_log(output: Path, largest: int = LARGEST) -> None:
     """Begin the log of a plan's output again where it is too large; its end is kept as OLD.
 
     Called when a night begins. Where the log is this process's own output, writing goes on at
@@ -78,21 +74,16 @@ def bound_log(output: Path, largest: int = LARGEST, descriptors: tuple[int, ...]
     with suppress(OSError, TracekitError):
         if log.is_symlink():
             return
-        for descriptor in descriptors:
-            _append(descriptor, log)
+        for descriptor in (1, 2):
+            if os.path.samestat(os.fstat(descriptor), log.stat()):
+                flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+                fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_APPEND)
         if log.stat().st_size <= largest:
             return
         with log.open("rb") as file, replacing(output / OLD) as old:
             file.seek(-largest, os.SEEK_END)
             old.write(file.read(largest))
         os.truncate(log, 0)
-
-
-def _append(descriptor: int, log: Path) -> None:
-    """Let a descriptor of the log write at its end, wherever it was."""
-    if os.path.samestat(os.fstat(descriptor), log.stat()):
-        flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
-        fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_APPEND)
 
 
 _DAY = timedelta(days=1)
@@ -113,18 +104,12 @@ def time_of_day(text: str) -> time:
 def due_times(
     at: time, after: datetime, until: datetime, zone: tzinfo | None = None
 ) -> Iterator[datetime]:
-    """Yield the due times in (after, until], oldest first, in UTC.
-
-    Args:
-        at: The time of the local clock.
-        after: A moment with a time zone.
-        until: The same.
-        zone: Whose clock counts; None for this machine's.
-    """
+    """Yield the due times in (after, until], oldest first, in UTC; without `zone` by our clock."""
     first = after.astimezone(zone).date() - _DAY
     last = until.astimezone(zone).date() + _DAY
     for days in range((last - first).days + 1):
-        due = _moment(datetime.combine(first + days * _DAY, at), zone)
+        local = datetime.combine(first + days * _DAY, at, zone)
+        due = (local if zone is not None else local.astimezone()).astimezone(UTC)
         if after < due <= until:
             yield due
 
@@ -132,43 +117,6 @@ def due_times(
 def next_due(at: time, now: datetime, zone: tzinfo | None = None) -> datetime:
     """Return the first due time after `now`, in UTC."""
     return next(due_times(at, now, now + 3 * _DAY, zone))
-
-
-def last_due(at: time, now: datetime, zone: tzinfo | None = None) -> datetime:
-    """Return the due time that a night begun `now` is for, in UTC; see `late`."""
-    return [*due_times(at, now - 3 * _DAY, now + _EARLY, zone)][-1]
-
-
-def late(at: time, now: datetime, zone: tzinfo | None = None) -> timedelta:
-    """Return how long after its due time a night begins, as one does on a Mac that slept."""
-    return max(now - last_due(at, now, zone), timedelta(0))
-
-
-def passed(
-    at: time,
-    last_started: datetime | None,
-    now: datetime,
-    *,
-    since: datetime | None = None,
-    zone: tzinfo | None = None,
-) -> list[datetime]:
-    """Return the due times that passed without a night, where one begins `now`.
-
-    The due time right before `now` is the one that this night is for, however late it is; a
-    machine that slept has one night for all that it slept through.
-
-    Args:
-        at: When nights are due, on the local clock.
-        last_started: When the last night began; None where there was none.
-        now: When this one begins.
-        since: When the schedule was installed; before that nothing was due.
-        zone: Whose clock counts; None for this machine's.
-
-    Returns:
-        Moments in UTC, oldest first, of the last 400 days; nothing where neither a night nor the
-        installation says since when to count.
-    """
-    return unserved(at, last_started, now + _EARLY, since=since, zone=zone)[:-1]
 
 
 def unserved(
@@ -179,18 +127,39 @@ def unserved(
     since: datetime | None = None,
     zone: tzinfo | None = None,
 ) -> list[datetime]:
-    """Return the due times up to `until` that no night has begun after; see `passed`."""
+    """Return the due times up to `until` that no night has begun after.
+
+    Args:
+        at: When nights are due, on the local clock.
+        last_started: When the last night began; None where there was none.
+        until: Up to when to count.
+        since: When the schedule was installed; before that nothing was due.
+        zone: Whose clock counts; None for this machine's.
+
+    Returns:
+        Moments in UTC, oldest first, of the last 400 days; nothing where neither a night nor the
+        installation says since when to count.
+    """
     known = [one for one in (last_started and last_started + _EARLY, since) if one is not None]
     if not known:
         return []
     return [*due_times(at, max([*known, until - _MOST * _DAY]), until, zone)]
 
 
-def _moment(local: datetime, zone: tzinfo | None) -> datetime:
-    """Return a time of the local clock as a moment."""
-    if zone is not None:
-        return local.replace(tzinfo=zone).astimezone(UTC)
-    return local.astimezone().astimezone(UTC)
+def passed(
+    at: time,
+    last_started: datetime | None,
+    now: datetime,
+    *,
+    since: datetime | None = None,
+    zone: tzinfo | None = None,
+) -> list[datetime]:
+    """Return the due times that passed without a night, where one begins `now`; see `unserved`.
+
+    The due time right before `now` is the one that this night is for, however late it is; a
+    machine that slept has one night for all that it slept through.
+    """
+    return unserved(at, last_started, now + _EARLY, since=since, zone=zone)[:-1]
 
 
 AT, SINCE = "TRACEKIT_NIGHTLY_AT", "TRACEKIT_NIGHTLY_SINCE"
@@ -242,7 +211,8 @@ def job_of(plan: NightPlan, at: time) -> Job:
                 f"{text!r} holds a control character, which no scheduler takes.",
                 hint="Rename the folder, or unset the variable.",
             )
-    label = f"{_PREFIX}.{_slug(plan.name)}.{digest_of(file)}"
+    slug = re.sub(r"[^A-Za-z0-9]+", "-", plan.name)[:_LONGEST_NAME].strip("-") or "plan"
+    label = f"{_PREFIX}.{slug}.{digest_of(file)}"
     return Job(label, file, at, argv, environment, file.parent, output / LOG, plan.budget)
 
 
@@ -254,7 +224,3 @@ def digest_of(file: Path) -> str:
 def names_of(file: Path) -> str:
     """Return a pattern for the labels of a plan's file, whatever its plan was called."""
     return f"{_PREFIX}.*.{digest_of(file)}"
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "-", name)[:_LONGEST_NAME].strip("-") or "plan"

@@ -19,8 +19,7 @@ from xml.parsers.expat import ExpatError
 
 from tracekit.base import write_whole
 from tracekit.nightly.schedule.job import SINCE, Job, names_of
-from tracekit.nightly.schedule.scheduler import Installed, Standing, ask, refused
-from tracekit.record import Completed
+from tracekit.nightly.schedule.scheduler import Installed, Standing, ask, refused, said
 
 _STOP_SECONDS = 300  # a trace that is being saved takes that long
 _GONE_SECONDS = 30.0
@@ -32,10 +31,6 @@ _HINT = (
 )
 
 
-def _agents() -> Path:
-    return Path.home() / "Library" / "LaunchAgents"
-
-
 @dataclass(frozen=True)
 class Launchd:
     """launchd, for the user who is logged in at the desktop.
@@ -45,7 +40,7 @@ class Launchd:
         domain: What launchctl calls the user's session.
     """
 
-    folder: Path = field(default_factory=_agents)
+    folder: Path = field(default_factory=lambda: Path.home() / "Library" / "LaunchAgents")
     domain: str = field(default_factory=lambda: f"gui/{os.getuid()}")
     name: str = "launchd"
 
@@ -64,13 +59,14 @@ class Launchd:
         for old in self.find(job.plan):
             self._unload(old.label)
         write_whole(file, content)
-        answer = self._load(file)
+        load = ("launchctl", "bootstrap", self.domain, str(file))
+        answer = ask(*load)
         if answer.returncode != 0:
             if before is None:
                 file.unlink(missing_ok=True)
             else:
                 write_whole(file, before)
-                self._load(file)
+                ask(*load)
             raise refused(answer, "launchd does not take the nights", _HINT)
         for old in self.find(job.plan):
             if old.file is not None and old.file != file:
@@ -80,7 +76,7 @@ class Launchd:
     def find(self, plan: Path) -> tuple[Installed, ...]:
         """Return the agents of a plan's file."""
         found = (_read(path) for path in sorted(self.folder.glob(f"{names_of(plan)}.plist")))
-        return tuple(one for one in found if one is not None)
+        return tuple(filter(None, found))
 
     def remove(self, installed: Installed) -> tuple[str, ...]:
         """Unload the agent and remove its file."""
@@ -95,12 +91,9 @@ class Launchd:
             return Standing(None, words=f"Whether it is loaded is not known: {lacking}.")
         answer = ask("launchctl", "print", f"{self.domain}/{installed.label}")
         if answer.returncode != 0:
-            return Standing(loaded=False, words=f"launchctl says: {' '.join(answer.text.split())}")
+            return Standing(loaded=False, words=f"launchctl says: {said(answer)}")
         found = _EXIT.search(answer.stdout)
         return Standing(loaded=True, last_exit=int(found[1]) if found else None)
-
-    def _load(self, file: Path) -> Completed:
-        return ask("launchctl", "bootstrap", self.domain, str(file))
 
     def _unload(self, label: str) -> None:
         """Unload an agent that is loaded, and wait until it is gone: launchctl does not."""

@@ -8,13 +8,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager
 from pathlib import Path
 
-from tracekit.base import HeldError, Holder, ToolError, locks, notes_folder, now
+from tracekit.base import HeldError, ToolError, locks, notes_folder, now
 from tracekit.nightly.plan.plan import NightPlan
 
 log = logging.getLogger(__name__)
@@ -49,58 +47,23 @@ def awake(program: Path = _CAFFEINATE, system: str = sys.platform) -> Generator[
     try:
         yield
     finally:
-        _end(process)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(_SECONDS)
-        return
-    process.kill()
-    process.wait()
-
-
-@dataclass(frozen=True)
-class Budget:
-    """Seconds that a night may take, from when this was made.
-
-    Attributes:
-        seconds: How many there are.
-        began: When it began, on the clock of `time.monotonic`.
-    """
-
-    seconds: float
-    began: float = field(default_factory=time.monotonic)
-
-    @property
-    def deadline(self) -> float:
-        """When it is spent, on the clock of `time.monotonic`."""
-        return self.began + self.seconds
-
-    def spent(self) -> float:
-        """Return how many seconds have gone by."""
-        return time.monotonic() - self.began
-
-    def left(self) -> float:
-        """Return how many seconds are left; 0 where it is spent."""
-        return max(0.0, self.deadline - time.monotonic())
-
-    @property
-    def over(self) -> bool:
-        """Whether it is spent."""
-        return self.left() == 0
+        process.terminate()
+        try:
+            process.wait(_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 @contextmanager
-def enforced(budget: Budget, grace: float = 300.0) -> Generator[None]:
+def enforced(budget: float, grace: float = 300.0) -> Generator[None]:
     """Stop this process as SIGTERM does, where it is still here `grace` seconds too late.
 
-    Whoever runs a night looks at its budget between pairs, and ends in good order. This is for
-    a night that hangs in between: SIGTERM is what launchd and systemd send too, so what was
-    measured is kept.
+    Whoever runs a night looks at its budget, in seconds, between pairs, and ends in good order.
+    This is for a night that hangs in between: SIGTERM is what launchd and systemd send too, so
+    what was measured is kept.
     """
-    timer = threading.Timer(budget.left() + grace, os.kill, (os.getpid(), signal.SIGTERM))
+    timer = threading.Timer(budget + grace, os.kill, (os.getpid(), signal.SIGTERM))
     timer.daemon = True
     timer.start()
     try:
@@ -127,7 +90,8 @@ def only_one(plan: NightPlan) -> Generator[None]:
         ToolError: A night runs already; says whose, since when, in which process.
         RecordingError: The file of a lock cannot be made.
     """
-    whole, own = _of_machine(), plan.output / LOCK
+    machine = re.sub(r"[^\w.-]+", "-", platform.node()) or "machine"
+    whole, own = notes_folder() / f"night-on-{machine}.lock", plan.output / LOCK
     with _one(whole, plan, "on this machine", _WHY), _one(own, plan, "here", _OUTPUT):
         yield
 
@@ -137,18 +101,19 @@ def runs_in(output: Path) -> bool:
     return locks.held(output / LOCK)
 
 
-def _of_machine() -> Path:
-    machine = re.sub(r"[^\w.-]+", "-", platform.node()) or "machine"
-    return notes_folder() / f"night-on-{machine}.lock"
-
-
 @contextmanager
 def _one(path: Path, plan: NightPlan, where: str, why: str) -> Generator[None]:
     with locks.opened(path, why) as handle:
         try:
             taken = locks.taken(handle, path)
         except HeldError as error:
-            raise _told(error.holder, where) from None
+            if (holder := error.holder) is None:
+                raise ToolError(f"Another night runs {where}.", hint=_WAIT) from None
+            raise ToolError(
+                f"Another night runs {where}: {holder.what}, since {holder.begun}, in process "
+                f"{holder.pid}.",
+                hint=f"{_WAIT} `kill -TERM {holder.pid}` stops it; what it measured is kept.",
+            ) from None
         if not taken:
             yield
             return
@@ -157,13 +122,3 @@ def _one(path: Path, plan: NightPlan, where: str, why: str) -> Generator[None]:
             yield
         finally:
             locks.note(handle, None)
-
-
-def _told(holder: Holder | None, where: str) -> ToolError:
-    if holder is None:
-        return ToolError(f"Another night runs {where}.", hint=_WAIT)
-    return ToolError(
-        f"Another night runs {where}: {holder.what}, since {holder.begun}, in process "
-        f"{holder.pid}.",
-        hint=f"{_WAIT} `kill -TERM {holder.pid}` stops it; what it measured is kept.",
-    )

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,7 @@ from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.job import Job, job_of, next_due, passed, unserved
 from tracekit.nightly.schedule.launchd import Launchd
 from tracekit.nightly.schedule.running import runs_in
-from tracekit.nightly.schedule.scheduler import Cron, Installed, Scheduler, Standing, cron_line
+from tracekit.nightly.schedule.scheduler import Cron, Installed, Standing, cron_line
 from tracekit.nightly.schedule.systemd import Systemd
 
 _SECONDS = 120.0
@@ -21,11 +21,7 @@ _QUOTED_LINES = 6
 
 
 def rehearse(job: Job) -> None:
-    """Start tracekit as the scheduler will, with nothing but the job's environment.
-
-    Raises:
-        ToolError: It cannot be started so; its own words say why.
-    """
+    """Start tracekit in nothing but the job's environment; raise ToolError where that fails."""
     argv = (*job.argv[:4], "--version")
     try:
         done = subprocess.run(
@@ -50,6 +46,7 @@ def rehearse(job: Job) -> None:
 
 
 Method = Literal["auto", "launchd", "systemd", "cron"]
+_Scheduler = Launchd | Systemd | Cron
 _PATIENCE = timedelta(minutes=15)  # after a due time, before a night counts as not begun
 
 
@@ -130,8 +127,9 @@ def install(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
         if scheduler.name == one.method:
             warnings += scheduler.install(one.job)
         elif scheduler.name != "cron":
-            warnings += _removed(scheduler, one.job.plan)
-    return Installation(one.method, one.job, one.files, one.line, one.next, tuple(warnings))
+            for old in scheduler.find(one.job.plan):
+                warnings += scheduler.remove(old)
+    return replace(one, warnings=tuple(warnings))
 
 
 def uninstall(file: Path) -> tuple[tuple[Installed, ...], tuple[str, ...]]:
@@ -143,7 +141,7 @@ def uninstall(file: Path) -> tuple[tuple[Installed, ...], tuple[str, ...]]:
     Raises:
         ToolError: A night runs now, or the scheduler does not let go of it.
     """
-    found = [(scheduler, one) for scheduler in _all() for one in scheduler.find(file.absolute())]
+    found = _found(file)
     for _, one in found:
         if one.log is not None:
             _require_quiet(one.log.parent)
@@ -154,7 +152,7 @@ def uninstall(file: Path) -> tuple[tuple[Installed, ...], tuple[str, ...]]:
 def status(plan: NightPlan, now: datetime | None = None) -> Scheduled:
     """Tell what is known of a plan's schedule, and of its nights."""
     now = now or datetime.now(UTC)
-    found = [(scheduler, one) for scheduler in _all() for one in scheduler.find(_file(plan))]
+    found = _found(plan.file)
     installed = tuple(one for _, one in found)
     last, running = last_course(plan.output, plan.name), runs_in(plan.output)
     overdue: list[datetime] = []
@@ -171,31 +169,29 @@ def status(plan: NightPlan, now: datetime | None = None) -> Scheduled:
     )
 
 
-def missed(
-    plan: NightPlan, last_started: datetime | None, now: datetime, at: time | None = None
-) -> list[datetime]:
+def missed(plan: NightPlan, last_started: datetime | None, now: datetime) -> list[datetime]:
     """Return the due times that passed without a night, where one begins `now`; in UTC.
 
-    Nothing where no schedule is installed, and nothing of before it was. `at` takes the place of
-    the time that is installed; then only `last_started` says since when to count.
+    Nothing where no schedule is installed, and nothing of before it was.
     """
-    if at is not None:
-        return passed(at, last_started, now)
-    installed = [one for scheduler in _all() for one in scheduler.find(_file(plan))]
-    if not installed:
+    found = _found(plan.file)
+    if not found:
         return []
-    return passed(installed[0].at, last_started, now, since=_since(installed[0]))
+    _, installed = found[0]
+    return passed(installed.at, last_started, now, since=_since(installed))
 
 
-def _file(plan: NightPlan) -> Path:
-    return plan.file.absolute()
-
-
-def _all() -> tuple[Scheduler, ...]:
+def _all() -> tuple[_Scheduler, ...]:
     return (Launchd(), Systemd(), Cron())
 
 
-def _chosen(method: Method) -> tuple[Scheduler, tuple[str, ...]]:
+def _found(file: Path) -> list[tuple[_Scheduler, Installed]]:
+    """Return what is installed for a plan's file, each with its scheduler."""
+    plan = file.absolute()
+    return [(scheduler, one) for scheduler in _all() for one in scheduler.find(plan)]
+
+
+def _chosen(method: Method) -> tuple[_Scheduler, tuple[str, ...]]:
     schedulers = {scheduler.name: scheduler for scheduler in _all()}
     if method != "auto":
         if lacking := schedulers[method].lacks():
@@ -209,10 +205,6 @@ def _chosen(method: Method) -> tuple[Scheduler, tuple[str, ...]]:
     if not lacking:
         return first, ()
     return schedulers["cron"], (f"{first.name} cannot be used here: {lacking}.",)
-
-
-def _removed(scheduler: Scheduler, plan: Path) -> list[str]:
-    return [warning for one in scheduler.find(plan) for warning in scheduler.remove(one)]
 
 
 def _require_quiet(output: Path) -> None:

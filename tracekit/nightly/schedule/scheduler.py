@@ -6,7 +6,6 @@ import shutil
 from dataclasses import dataclass
 from datetime import time
 from pathlib import Path
-from typing import Protocol
 
 from tracekit.base import ToolError, exit_words
 from tracekit.nightly.schedule.job import SINCE, Job, digest_of
@@ -51,56 +50,21 @@ class Standing:
     words: str = ""
 
 
-class Scheduler(Protocol):
-    """A scheduler of the system."""
-
-    @property
-    def name(self) -> str:
-        """What users call it."""
-        ...
-
-    def lacks(self) -> str:
-        """Say why it cannot be used here; empty where it can."""
-        ...
-
-    def files(self, job: Job) -> dict[Path, bytes]:
-        """Return the files that make it run the job."""
-        ...
-
-    def install(self, job: Job) -> tuple[str, ...]:
-        """Let it run the job from now on, in the place of what it had; return warnings.
-
-        Raises:
-            ToolError: It refuses, in its own words; then nothing is left installed again.
-            RecordingError: A file cannot be written.
-        """
-        ...
-
-    def find(self, plan: Path) -> tuple[Installed, ...]:
-        """Return what is installed for the plan of a file."""
-        ...
-
-    def remove(self, installed: Installed) -> tuple[str, ...]:
-        """Take a job away, and all of its files; return warnings."""
-        ...
-
-    def standing(self, installed: Installed) -> Standing:
-        """Ask what becomes of a job."""
-        ...
-
-
 def ask(*argv: str) -> Completed:
     """Run one of a scheduler's programs; raise ToolError where it cannot be started."""
     return run(argv, SECONDS)
 
 
+def said(completed: Completed) -> str:
+    """Return what a program said, on one line."""
+    return " ".join(completed.text.split())
+
+
 def refused(completed: Completed, what: str, hint: str) -> ToolError:
     """Say that a program refused, in its own words."""
-    said = " ".join(completed.text.split()) or "It said nothing."
-    cron_line = shlex.join(completed.argv)
-    return ToolError(
-        f"{what}: `{cron_line}` failed with {exit_words(completed.returncode)}: {said}", hint=hint
-    )
+    line, code = shlex.join(completed.argv), exit_words(completed.returncode)
+    words = said(completed) or "It said nothing."
+    return ToolError(f"{what}: `{line}` failed with {code}: {words}", hint=hint)
 
 
 @dataclass(frozen=True)
@@ -113,14 +77,12 @@ class Cron:
         """A line can always be printed."""
         return ""
 
-    def files(self, job: Job) -> dict[Path, bytes]:
+    def files(self, _job: Job) -> dict[Path, bytes]:
         """There are none."""
-        del job
         return {}
 
-    def install(self, job: Job) -> tuple[str, ...]:
-        """Do nothing but say what to do; `line` is what is to be put into the crontab."""
-        del job
+    def install(self, _job: Job) -> tuple[str, ...]:
+        """Do nothing but say what to do."""
         return ("Nothing is installed yet: put the line into your crontab with `crontab -e`.",)
 
     def find(self, plan: Path) -> tuple[Installed, ...]:
@@ -128,15 +90,14 @@ class Cron:
         if shutil.which("crontab") is None:
             return ()
         found = (_read(line, digest_of(plan)) for line in ask("crontab", "-l").stdout.splitlines())
-        return tuple(one for one in found if one is not None)
+        return tuple(filter(None, found))
 
     def remove(self, installed: Installed) -> tuple[str, ...]:
         """Do nothing but say what to do."""
         return (f"Remove the line that ends in {installed.label} with `crontab -e`.",)
 
-    def standing(self, installed: Installed) -> Standing:
+    def standing(self, _installed: Installed) -> Standing:
         """Say what is known: that the line is there."""
-        del installed
         return Standing(loaded=None, words="The crontab has it; whether cron runs is not known.")
 
 
@@ -146,9 +107,8 @@ def cron_line(job: Job) -> str:
     command = (
         f"cd {shlex.quote(str(job.folder))} && /usr/bin/env -i {' '.join(variables)} "
         f"{shlex.join(job.argv)} >> {shlex.quote(str(job.log))} 2>&1 # {job.label}"
-    )
-    escaped = command.replace("%", "\\%")
-    return f"{job.at.minute} {job.at.hour} * * * {escaped}"
+    ).replace("%", "\\%")
+    return f"{job.at.minute} {job.at.hour} * * * {command}"
 
 
 def _read(text: str, digest: str) -> Installed | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tracekit.base import ToolError, write_whole
 from tracekit.nightly.schedule.job import SINCE, Job, names_of
-from tracekit.nightly.schedule.scheduler import Installed, Standing, ask, refused
+from tracekit.nightly.schedule.scheduler import Installed, Standing, ask, refused, said
 from tracekit.record import Completed
 
 _STOP_SECONDS = 300
@@ -41,7 +41,7 @@ class Systemd:
         answer = _systemctl("show", "--property=Version")
         if answer.returncode == 0:
             return ""
-        return f"systemd does not run for this user: {' '.join(answer.text.split())}"
+        return f"systemd does not run for this user: {said(answer)}"
 
     def files(self, job: Job) -> dict[Path, bytes]:
         """Return the service and the timer."""
@@ -52,11 +52,9 @@ class Systemd:
 
     def install(self, job: Job) -> tuple[str, ...]:
         """Write both units and start the timer."""
-        before = {
-            old.label: {file: file.read_bytes() for file in self._units(old.label)}
-            for old in self.find(job.plan)
-        }
+        before: dict[str, dict[Path, bytes]] = {}
         for old in self.find(job.plan):
+            before[old.label] = {file: file.read_bytes() for file in self._units(old.label)}
             self.remove(old)
         answer = self._start(job.label, self.files(job))
         if answer.returncode != 0:
@@ -69,7 +67,7 @@ class Systemd:
     def find(self, plan: Path) -> tuple[Installed, ...]:
         """Return the timers of a plan's file."""
         found = (_read(path) for path in sorted(self.folder.glob(f"{names_of(plan)}.timer")))
-        return tuple(one for one in found if one is not None)
+        return tuple(filter(None, found))
 
     def remove(self, installed: Installed) -> tuple[str, ...]:
         """Stop the timer, forget when it last ran, and remove both units."""
@@ -80,7 +78,7 @@ class Systemd:
         else:
             answer = _systemctl("disable", "--now", timer)
             if answer.returncode != 0:
-                warnings.append(f"systemctl says: {' '.join(answer.text.split())}")
+                warnings.append(f"systemctl says: {said(answer)}")
             # Else a timer of the same name would start at once, to make up for the past.
             _systemctl("clean", "--what=state", timer)
         self._forget(installed.label)
@@ -128,34 +126,37 @@ def service(job: Job) -> str:
         f"Environment={_quoted(f'{name}={value}')}\n" for name, value in job.environment.items()
     )
     command = " ".join(_quoted(one).replace("$", "$$") for one in job.argv)
-    return (
-        "[Unit]\n"
-        f"Description=tracekit nightly {_percent(job.label)}\n\n"
-        "[Service]\n"
-        "Type=oneshot\n"
-        f"ExecStart={command}\n"
-        f"WorkingDirectory={_percent(str(job.folder))}/\n"
-        f"{variables}"
-        f"StandardOutput=append:{_percent(str(job.log))}\n"
-        f"StandardError=append:{_percent(str(job.log))}\n"
-        "KillMode=process\n"
-        f"TimeoutStartSec={round(job.budget) + _SPARE_SECONDS}\n"
-        f"TimeoutStopSec={_STOP_SECONDS}\n"
-    )
+    return f"""\
+[Unit]
+Description=tracekit nightly {_percent(job.label)}
+
+[Service]
+Type=oneshot
+ExecStart={command}
+WorkingDirectory={_percent(str(job.folder))}/
+{variables}\
+StandardOutput=append:{_percent(str(job.log))}
+StandardError=append:{_percent(str(job.log))}
+KillMode=process
+TimeoutStartSec={round(job.budget) + _SPARE_SECONDS}
+TimeoutStopSec={_STOP_SECONDS}
+"""
 
 
 def timer(job: Job) -> str:
     """Return the timer of a job; Persistent makes up for a night that the machine slept through."""
-    return (
-        "[Unit]\n"
-        f"Description=When tracekit nightly runs {_percent(job.label)}\n\n"
-        "[Timer]\n"
-        f"OnCalendar=*-*-* {job.at:%H:%M}:00\n"
-        "AccuracySec=1s\n"
-        "Persistent=true\n\n"
-        "[Install]\n"
-        "WantedBy=timers.target\n"
-    )
+    return f"""\
+[Unit]
+Description=When tracekit nightly runs {_percent(job.label)}
+
+[Timer]
+OnCalendar=*-*-* {job.at:%H:%M}:00
+AccuracySec=1s
+Persistent=true
+
+[Install]
+WantedBy=timers.target
+"""
 
 
 def _quoted(text: str) -> str:
