@@ -6,19 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.nightly.plan.document import places
+from tracekit.nightly.plan.document import Mistakes, Places
 from tracekit.nightly.plan.keys import Given
-from tracekit.nightly.plan.mistakes import Mistakes
 from tracekit.nightly.plan.reading import history_of
 
 OUTPUT, FOLDER = Path("/srv/nights"), Path("/srv/plan folder")
 
 
 def address_of(url: str | None) -> tuple[str, list[str]]:
-    mistakes = Mistakes("tracekit.toml", places(""))
+    mistakes = Mistakes("tracekit.toml", Places(""))
     given = None if url is None else Given(("nightly", "history"), url)
     found = history_of(given, OUTPUT, FOLDER, mistakes)
-    return found, [one.words for one in mistakes.found]
+    return found, [words for _, _, words in mistakes.found]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tracekit.nightly.plan.document import UnfitError
 from tracekit.nightly.plan.keys import (
     COMMAND,
     COMMANDS,
@@ -22,7 +23,6 @@ from tracekit.nightly.plan.keys import (
     size,
     whole,
 )
-from tracekit.nightly.plan.mistakes import UnfitError
 
 TIME = duration(0.001, 7200)
 

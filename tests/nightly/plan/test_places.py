@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.nightly.plan.document import Route, places
+from tracekit.nightly.plan.document import Places, Route
 
 CASES = {
     "plain": ("a = 1\nb = 2\n", {("a",): (1, 1), ("b",): (2, 1)}),
@@ -47,26 +47,26 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_each_key_has_its_line_and_column(name: str) -> None:
     text, expected = CASES[name]
-    found = places(text)
+    found = Places(text)
     assert {route: found.of(route) for route in expected} == expected
-    assert found.paths == set(routes(tomllib.loads(text)))
+    assert set(found.offsets) == set(routes(tomllib.loads(text)))
 
 
 def test_what_is_not_written_stands_where_what_would_hold_it_stands() -> None:
-    found = places("[a]\nb = 1\n")
+    found = Places("[a]\nb = 1\n")
     assert found.of(("a", "missing", 3)) == (1, 2)
     assert found.of(("nothing",)) == (1, 1)
     assert found.of(()) == (1, 1)
 
 
 def test_an_empty_document_has_no_places() -> None:
-    assert places("").paths == frozenset()
-    assert places(" # only this").paths == frozenset()
+    assert Places("").offsets == {}
+    assert Places(" # only this").offsets == {}
 
 
 def test_nesting_too_deep_to_walk_has_no_places_instead_of_an_end() -> None:
     deep = 100_000
-    assert places(f"a = {'[' * deep}{']' * deep}").of(("a",)) == (1, 1)
+    assert Places(f"a = {'[' * deep}{']' * deep}").of(("a",)) == (1, 1)
 
 
 def routes(value: Any, route: Route = ()) -> Iterator[Route]:
@@ -143,10 +143,10 @@ def documents(draw: Draw) -> str:
 @given(documents())
 def test_all_that_tomllib_reads_has_a_place_and_nothing_else(text: str) -> None:
     read = tomllib.loads(text)
-    found = places(text)
-    assert found.paths == set(routes(read))
+    found = Places(text)
+    assert set(found.offsets) == set(routes(read))
     lines = text.replace("\r\n", "\n").split("\n")
-    for route in found.paths:
+    for route in set(found.offsets):
         line, column = found.of(route)
         here = lines[line - 1][column - 1 :]
         if isinstance(route[-1], str):

@@ -9,7 +9,7 @@ import pytest
 from tracekit.base.errors import UsageError
 from tracekit.machine.state import StateLimits
 from tracekit.nightly.plan.keys import CAPTURE, METRIC, NIGHT, REFERENCE, STATE, Keys
-from tracekit.nightly.plan.plan import Capture, NightPlan, Reference, ReferenceKind
+from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.plan.reading import read_plan
 
 Plan = Callable[[str], NightPlan]
@@ -121,7 +121,7 @@ def test_what_holds_for_all_gives_way_to_what_a_capture_says(plan_of: Plan) -> N
         (late,) = [one for one in capture.metrics if one.metric == "step_p99"]
         assert (late.threshold, late.gate) == (0.1, False)
     assert prefill.reference is not None
-    assert prefill.reference.kind is ReferenceKind.WORK
+    assert not prefill.reference.same_work
 
 
 def test_what_a_plan_does_not_say_is_usual(plan_of: Plan, plan_file: Path) -> None:
@@ -168,7 +168,7 @@ def test_paths_are_relative_to_the_plan(plan_of: Plan, plan_file: Path) -> None:
     assert capture.workloads == own
     assert capture.reference is not None
     assert capture.reference.python == plan_file.parent / "old/bin/python"
-    assert capture.reference.kind is ReferenceKind.INTERPRETER
+    assert capture.reference.same_work
 
 
 def test_a_capture_may_do_without_the_reference_of_all(plan_of: Plan) -> None:

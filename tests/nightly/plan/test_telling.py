@@ -3,14 +3,13 @@
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.nightly.plan.document import Route, places
-from tracekit.nightly.plan.mistakes import Mistakes, UnfitError, dotted
+from tracekit.nightly.plan.document import Mistakes, Places, Route, UnfitError, dotted
 
 TEXT = "[a]\nb = 1\n\n'c d' = [1, 2]\n"
 
 
 def mistakes() -> Mistakes:
-    return Mistakes("plan.toml", places(TEXT))
+    return Mistakes("plan.toml", Places(TEXT))
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
-"""The file of a plan: found, read as TOML, refused in words, and where each key stands.
+"""The file of a plan: found, read as TOML, refused in words; where each key and mistake stands.
 
 Only documents that tomllib has accepted are walked, so that nothing is judged here.
 """
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,150 +26,164 @@ _TEXT = re.compile(
     re.DOTALL,
 )
 _PLAIN = re.compile(r"[^,\]}#\n]+")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Places:
-    """The line and column of each key of a document, and of each element of its arrays."""
+    """The line and column of each key of a document, and of each element of its arrays.
 
-    def __init__(self, text: str, offsets: Mapping[Route, int]) -> None:
-        self._text = text
-        self._offsets = offsets
+    `offsets` has the place of each in the text. It is empty where arrays nest too deep.
+    """
 
-    @property
-    def paths(self) -> frozenset[Route]:
-        """All keys and elements that have a place."""
-        return frozenset(self._offsets)
+    def __init__(self, text: str) -> None:
+        self._text = text.replace("\r\n", "\n")
+        self._at = 0
+        self.offsets: dict[Route, int] = {}
+        self._lengths: dict[Route, int] = {}  # of arrays of tables
+        try:
+            self._document()
+        except RecursionError:
+            self.offsets.clear()
 
     def of(self, path: Route) -> tuple[int, int]:
         """Return line and column, from 1; of what is not written those of what would hold it."""
-        while path and path not in self._offsets:
+        while path and path not in self.offsets:
             path = path[:-1]
-        offset = self._offsets.get(path, 0)
+        offset = self.offsets.get(path, 0)
         before = self._text[:offset]
         return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
 
-
-def places(text: str) -> Places:
-    """Find where the keys of a document stand that tomllib has accepted."""
-    text = text.replace("\r\n", "\n")
-    try:
-        return Places(text, _Walk(text).document())
-    except RecursionError:
-        return Places(text, {})
-
-
-class _Walk:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.found: dict[Route, int] = {}
-        self.lengths: dict[Route, int] = {}  # of arrays of tables
-
-    def document(self) -> dict[Route, int]:
+    def _document(self) -> None:
         table: Route = ()
-        self.skip()
-        while self.at < len(self.text):
-            if self.text.startswith("[", self.at):
-                table = self.header()
+        self._take(_BLANK)
+        while self._at < len(self._text):
+            if self._text.startswith("[", self._at):
+                table = self._header()
             else:
-                self.pair(table)
-            self.skip()
-        return self.found
+                self._pair(table)
+            self._take(_BLANK)
 
-    def header(self) -> Route:
-        begun, several = self.at, self.text.startswith("[[", self.at)
-        self.at += 2 if several else 1
-        *parents, (last, offset) = self.key()
-        self.at += 2 if several else 1
+    def _header(self) -> Route:
+        begun, several = self._at, self._text.startswith("[[", self._at)
+        self._at += 2 if several else 1
+        *parents, (last, offset) = self._key()
+        self._at += 2 if several else 1
         path: Route = ()
         for name, where in parents:
-            path = self.within(path, name, where)
+            path = self._within(path, name, where)
         if not several:
-            return self.within(path, last, offset)
+            return self._within(path, last, offset)
         path = (*path, last)
-        self.found.setdefault(path, offset)
-        number = self.lengths.get(path, 0)
-        self.lengths[path] = number + 1
-        self.found[*path, number] = begun
+        self.offsets.setdefault(path, offset)
+        number = self._lengths.get(path, 0)
+        self._lengths[path] = number + 1
+        self.offsets[*path, number] = begun
         return (*path, number)
 
-    def within(self, table: Route, name: str, offset: int) -> Route:
+    def _within(self, table: Route, name: str, offset: int) -> Route:
         """Return the table `name` of a table; of an array of tables its last."""
         path = (*table, name)
-        self.found.setdefault(path, offset)
-        length = self.lengths.get(path)
+        self.offsets.setdefault(path, offset)
+        length = self._lengths.get(path)
         return path if length is None else (*path, length - 1)
 
-    def pair(self, table: Route) -> None:
-        path = table
-        for name, offset in self.key():
+    def _pair(self, path: Route) -> None:
+        for name, offset in self._key():
             path = (*path, name)
-            self.found.setdefault(path, offset)
-        self.at += 1  # the equals sign
-        self.value(path)
+            self.offsets.setdefault(path, offset)
+        self._at += 1  # the equals sign
+        self._value(path)
 
-    def key(self) -> list[tuple[str, int]]:
+    def _key(self) -> list[tuple[str, int]]:
         """Read a key up to what follows it; each part with where it stands."""
         parts: list[tuple[str, int]] = []
-        while True:
-            self.skip()
-            written = self.take(_KEY)
-            parts.append((_name(written), self.at - len(written)))
-            self.skip()
-            if not self.text.startswith(".", self.at):
-                return parts
-            self.at += 1
+        while not parts or self._text.startswith(".", self._at):
+            self._at += bool(parts)
+            self._take(_BLANK)
+            written = self._take(_KEY)
+            name = next(iter(tomllib.loads(f"{written} = 0")))
+            parts.append((name, self._at - len(written)))
+            self._take(_BLANK)
+        return parts
 
-    def value(self, path: Route) -> None:
-        self.skip()
-        first = self.text[self.at]
+    def _value(self, path: Route) -> None:
+        self._take(_BLANK)
+        first = self._text[self._at]
         if first == "[":
-            self.array(path)
+            for number in self._elements("]"):
+                self.offsets[*path, number] = self._at
+                self._value((*path, number))
         elif first == "{":
-            self.table(path)
+            for _ in self._elements("}"):
+                self._pair(path)
         else:
-            self.take(_TEXT if first in "\"'" else _PLAIN)
-        self.skip()
+            self._take(_TEXT if first in "\"'" else _PLAIN)
+        self._take(_BLANK)
 
-    def array(self, path: Route) -> None:
-        number = 0
-        self.open()
-        while self.text[self.at] != "]":
-            self.found[*path, number] = self.at
-            self.value((*path, number))
-            self.comma()
-            number += 1
-        self.at += 1
+    def _elements(self, end: str) -> Iterator[int]:
+        """Count the elements of an array or a table up to its end; each is read in between."""
+        for number in count():
+            if number == 0 or self._text[self._at] == ",":
+                self._at += 1
+                self._take(_BLANK)
+            if self._text[self._at] == end:
+                self._at += 1
+                return
+            yield number
 
-    def table(self, path: Route) -> None:
-        self.open()
-        while self.text[self.at] != "}":
-            self.pair(path)
-            self.comma()
-        self.at += 1
-
-    def open(self) -> None:
-        self.at += 1
-        self.skip()
-
-    def comma(self) -> None:
-        if self.text[self.at] == ",":
-            self.open()
-
-    def skip(self) -> None:
-        self.take(_BLANK)
-
-    def take(self, pattern: re.Pattern[str]) -> str:
-        match = pattern.match(self.text, self.at)
+    def _take(self, pattern: re.Pattern[str]) -> str:
+        match = pattern.match(self._text, self._at)
         assert match is not None
-        self.at = match.end()
+        self._at = match.end()
         return match[0]
 
 
-def _name(written: str) -> str:
-    if written[0] in "\"'":
-        return next(iter(tomllib.loads(f"{written} = 0")))
-    return written
+class UnfitError(Exception):
+    """A value is not what its key takes; `at` is the route within it, as to an array's element."""
+
+    def __init__(self, words: str, hint: str = "", at: Route = ()) -> None:
+        super().__init__(words)
+        self.words = words
+        self.hint = hint
+        self.at = at
+
+
+class Mistakes:
+    """The mistakes found so far in a file: line, column, what is wrong; and what to do."""
+
+    def __init__(self, file: str, places: Places) -> None:
+        self._file, self._places = file, places
+        self.found: dict[tuple[int, int, str], str] = {}
+
+    def add(self, route: Route, words: str, hint: str = "") -> None:
+        """Add a mistake of what stands at `route`; `words` follow the key's name."""
+        said = f"{dotted(route)} {words}" if route else words
+        self.found.setdefault((*self._places.of(route), said), hint)
+
+    def unfit(self, route: Route, error: UnfitError) -> None:
+        """Add what a reader of values said."""
+        self.add((*route, *error.at), error.words, error.hint)
+
+    def end(self) -> None:
+        """Raise UsageError that names all mistakes, one a line, or do nothing without one."""
+        told = [
+            (f"{self._file}:{line}:{column}: {words}", hint)
+            for (line, column, words), hint in sorted(self.found.items())
+        ]
+        if len(told) == 1:
+            raise UsageError(told[0][0], hint=told[0][1])
+        if told:
+            lines = [f"  {words} {hint}".rstrip() for words, hint in told]
+            raise UsageError(
+                "\n".join([f"{self._file} has {len(told)} mistakes:", *lines]),
+                hint="`tracekit nightly --init` shows a plan with all that is usual.",
+            )
+
+
+def dotted(route: Route) -> str:
+    """Write a route as TOML would; places in arrays are left out, for the line says which."""
+    names = [one for one in route if isinstance(one, str)]
+    return ".".join(name if _BARE.fullmatch(name) else repr(name) for name in names)
 
 
 OWN = "tracekit.toml"
@@ -179,6 +195,7 @@ MINIMAL = """[nightly]
 workload = "paged"
 [nightly.capture.reference]
 revision = "main\""""
+_HINT = f"`tracekit nightly --init` writes one. The least is:\n{MINIMAL}"
 
 
 @dataclass(frozen=True)
@@ -199,11 +216,6 @@ class Document:
     root: tuple[str, ...]
     table: dict[str, Any]
 
-    @property
-    def places(self) -> Places:
-        """Where its keys stand."""
-        return places(self.text)
-
 
 def open_document(path: Path | None) -> Document:
     """Read the file of a plan; of None the nearest, from the current folder upwards.
@@ -213,7 +225,12 @@ def open_document(path: Path | None) -> Document:
     """
     if path is not None:
         return _read(path)
-    here = _here()
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        raise UsageError(
+            "The folder you stand in is gone.", hint="Go to one that exists, and try again."
+        ) from None
     for folder in (here, *here.parents):
         if (own := folder / OWN).exists():
             return _read(own)
@@ -221,17 +238,8 @@ def open_document(path: Path | None) -> Document:
             return _read(folder / SHARED)
     raise UsageError(
         f"There is no {OWN} in {here} or above, and no {SHARED} with [tool.tracekit.nightly].",
-        hint=f"`tracekit nightly --init` writes one. The least is:\n{MINIMAL}",
+        hint=_HINT,
     )
-
-
-def _here() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        raise UsageError(
-            "The folder you stand in is gone.", hint="Go to one that exists, and try again."
-        ) from None
 
 
 def has_plan(file: Path) -> bool:
@@ -243,7 +251,9 @@ def has_plan(file: Path) -> bool:
 
 
 def _read(file: Path) -> Document:
-    shown = _shown(file)
+    shown = str(file)
+    with suppress(ValueError, OSError):
+        shown = str(file.absolute().relative_to(Path.cwd()))
     text = _text(file, shown)
     try:
         table = tomllib.loads(text)
@@ -259,12 +269,12 @@ def _read(file: Path) -> Document:
 
 def _text(file: Path, shown: str) -> str:
     if file.is_dir():
-        raise UsageError(f"{shown} is a folder, not a file.", hint=_inside(file, shown))
+        hint = "Name a plan, a TOML file."
+        if inside := [name for name in (OWN, SHARED) if (file / name).is_file()]:
+            hint = f"Name the file in it: {Path(shown) / inside[0]}"
+        raise UsageError(f"{shown} is a folder, not a file.", hint=hint)
     if not file.exists():
-        raise UsageError(
-            f"There is no file {shown}.",
-            hint=f"`tracekit nightly --init` writes one. The least is:\n{MINIMAL}",
-        )
+        raise UsageError(f"There is no file {shown}.", hint=_HINT)
     try:
         with open_input(file) as stream:
             raw = stream.read(_LARGEST + 1)
@@ -280,19 +290,6 @@ def _text(file: Path, shown: str) -> str:
             f"{shown}:{line}: byte {raw[error.start]:#04x} is not UTF-8, as TOML must be.",
             hint="Save the file as UTF-8.",
         ) from error
-
-
-def _shown(file: Path) -> str:
-    try:
-        return str(file.absolute().relative_to(Path.cwd()))
-    except (ValueError, OSError):
-        return str(file)
-
-
-def _inside(folder: Path, shown: str) -> str:
-    names: Iterator[str] = (one for one in (OWN, SHARED) if (folder / one).is_file())
-    name = next(names, None)
-    return f"Name the file in it: {Path(shown) / name}" if name else "Name a plan, a TOML file."
 
 
 def _refusal(shown: str, text: str, error: str) -> str:

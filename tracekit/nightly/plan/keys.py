@@ -12,8 +12,7 @@ from typing import Any, get_args, get_type_hints
 
 from tracekit.base import UsageError, nearest, size_of
 from tracekit.machine import THERMAL_PRESSURES, StateLimits
-from tracekit.nightly.plan.document import Route
-from tracekit.nightly.plan.mistakes import Mistakes, UnfitError
+from tracekit.nightly.plan.document import Mistakes, Route, UnfitError
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
 from tracekit.workload import plan
 
@@ -33,29 +32,16 @@ class Kind:
 
 def off_or(kind: Kind) -> Kind:
     """What `kind` takes, or `false` for None."""
-
-    def read(value: Any) -> Any:
-        return None if value is False else kind.read(value)
-
-    return Kind(f"{kind.words}; or `false`", read)
+    return Kind(f"{kind.words}; or `false`", lambda one: None if one is False else kind.read(one))
 
 
-def bounded(value: Any, least: float, most: float) -> Any:
-    """Return the value; raise UnfitError unless it is within the bounds."""
+def _bounded(value: Any, least: float, most: float) -> Any:
     if not least <= value <= most:
         raise UnfitError(f"must be {least:g} to {most:g}; it is {value}.")
     return value
 
 
-def as_table(value: Any) -> Mapping[str, Any]:
-    """Return a table; raise UnfitError where it is none."""
-    if not isinstance(value, dict):
-        raise refused("a table", value)
-    return value
-
-
-def refused(expected: str, value: Any, hint: str = "") -> UnfitError:
-    """Say what was expected, and what is there."""
+def _refused(expected: str, value: Any, hint: str = "") -> UnfitError:
     return UnfitError(f"must be {expected}, not {shown(value)}.", hint)
 
 
@@ -70,27 +56,20 @@ def shown(value: Any) -> str:
     return repr(value) if isinstance(value, str) else str(value)
 
 
-_TIMES = 'Write "300ms", "5s", "10m" or "2h".'
-
-
 def whole(least: int, most: int) -> Kind:
     """A whole number within bounds."""
 
     def read(value: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
-            raise refused("a whole number", value)
-        return bounded(value, least, most)
+            raise _refused("a whole number", value)
+        return _bounded(value, least, most)
 
     return Kind(f"whole number, {least} to {most}", read)
 
 
 def number(least: float, most: float) -> Kind:
     """A number within bounds."""
-
-    def read(value: Any) -> float:
-        return bounded(_number(value), least, most)
-
-    return Kind(f"number, {least:g} to {most:g}", read)
+    return Kind(f"number, {least:g} to {most:g}", lambda one: _bounded(_number(one), least, most))
 
 
 def above_zero() -> Kind:
@@ -110,12 +89,11 @@ def duration(least: float, most: float) -> Kind:
     bounds = f"{_time(least)} to {_time(most)}"
 
     def read(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise refused("a length of time", value, _TIMES)
         try:
             found = plan.seconds(value) if isinstance(value, str) else _number(value)
-        except UsageError:
-            raise refused("a length of time", value, _TIMES) from None
+        except (UsageError, UnfitError):
+            hint = 'Write "300ms", "5s", "10m" or "2h".'
+            raise _refused("a length of time", value, hint) from None
         if not least <= found <= most:
             raise UnfitError(f"must be {bounds}; it is {found:g} seconds.")
         return found
@@ -130,30 +108,31 @@ def size() -> Kind:
         try:
             found = size_of(value) if isinstance(value, str) else _number(value)
         except (UsageError, UnfitError):
-            raise refused("a size", value, 'Write "1GiB", "500MB", or a number of bytes.') from None
-        return int(bounded(found, 0, 1 << 60))
+            raise _refused(
+                "a size", value, 'Write "1GiB", "500MB", or a number of bytes.'
+            ) from None
+        return int(_bounded(found, 0, 1 << 60))
 
     return Kind('size such as "1GiB", or bytes', read)
 
 
 def place_in(names: Sequence[str]) -> Kind:
     """The place of a name among several, or the place itself."""
-    places = whole(0, len(names) - 1)
-    lower = [name.lower() for name in names]
+    listed, lower = ", ".join(names), [name.lower() for name in names]
 
     def read(value: Any) -> int:
         if not isinstance(value, str):
-            return places.read(value)
+            return whole(0, len(names) - 1).read(value)
         if value.lower() not in lower:
-            raise UnfitError(f"must be one of {', '.join(names)}; it is {value!r}.")
+            raise UnfitError(f"must be one of {listed}; it is {value!r}.")
         return lower.index(value.lower())
 
-    return Kind(f"one of {', '.join(names)}, or its place from 0", read)
+    return Kind(f"one of {listed}, or its place from 0", read)
 
 
 def _number(value: Any) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise refused("a number", value)
+        raise _refused("a number", value)
     try:
         return float(value)
     except OverflowError:
@@ -165,10 +144,6 @@ def _time(seconds: float) -> str:
         if seconds >= factor and seconds % factor == 0:
             return f"{seconds / factor:g}{unit}"
     return f"{seconds * 1000:g}ms"
-
-
-_NAME = re.compile(r"\w[\w.+-]*")
-_LONGEST = 64
 
 
 def choice(*choices: str) -> Kind:
@@ -186,13 +161,13 @@ def choice(*choices: str) -> Kind:
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise refused("true or false", value)
+        raise _refused("true or false", value)
     return value
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise refused("text", value, "Put it in quotes.")
+        raise _refused("text", value, "Put it in quotes.")
     if not value.strip():
         raise UnfitError("must not be empty.")
     if "\0" in value:
@@ -202,10 +177,10 @@ def _text(value: Any) -> str:
 
 def _name(value: Any) -> str:
     name = unicodedata.normalize("NFC", _text(value))
-    if not _NAME.fullmatch(name) or len(name) > _LONGEST:
+    if not re.fullmatch(r"\w[\w.+-]{,63}", name):
         raise UnfitError(
             f"must be a name that can be a folder's, not {value!r}.",
-            f"Use letters, digits, and . _ + - behind the first; at most {_LONGEST}.",
+            "Use letters, digits, and . _ + - behind the first; at most 64.",
         )
     return name
 
@@ -221,7 +196,7 @@ def _texts(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         return (_text(value),)
     if not isinstance(value, list):
-        raise refused("text, or several in an array", value)
+        raise _refused("text, or several in an array", value)
     return tuple(_each(value, _text))
 
 
@@ -240,7 +215,7 @@ def _command(value: Any) -> tuple[str, ...]:
     elif isinstance(value, list):
         words = _each(value, _text)
     else:
-        raise refused("a command: its words in an array", value)
+        raise _refused("a command: its words in an array", value)
     if not words:
         raise UnfitError("must not be empty.")
     return tuple(words)
@@ -249,7 +224,7 @@ def _command(value: Any) -> tuple[str, ...]:
 def _commands(value: Any) -> tuple[tuple[str, ...], ...]:
     hint = 'Write [["python", "-m", "pytest"]], or ["python -m pytest"].'
     if not isinstance(value, list):
-        raise refused("an array of commands", value, hint)
+        raise _refused("an array of commands", value, hint)
     if any(isinstance(one, str) and one.startswith("-") for one in value):
         raise UnfitError("must be an array of commands; none begins with a dash.", hint)
     return tuple(_each(value, _command))
@@ -257,7 +232,7 @@ def _commands(value: Any) -> tuple[tuple[str, ...], ...]:
 
 def _parameters(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise refused("a table", value, "Write { batch = 16 }.")
+        raise _refused("a table", value, "Write { batch = 16 }.")
     for name, one in value.items():
         if not isinstance(one, bool | int | float | str | list | dict):
             raise UnfitError(f"must be no date or time, such as {one}.", at=(name,))
@@ -305,17 +280,14 @@ class Keys:
     title: str
     kinds: Mapping[str, Kind]
     tables: tuple[str, ...] = ()
-    names: Mapping[str, str] | None = None
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
-
-    def name(self, field: str) -> str:
-        """Return the key of a field."""
-        return (self.names or {}).get(field, field.replace("_", "-"))
 
     @property
     def fields(self) -> dict[str, str]:
         """Every field by its key."""
-        return {self.name(kind): kind for kind in (*self.kinds, *self.tables)}
+        own = (*self.kinds, *self.tables)
+        return {self.names.get(name, name.replace("_", "-")): name for name in own}
 
 
 def _words_of(noun: type[Any], field: str) -> Kind:
@@ -417,10 +389,8 @@ Table = dict[str, Given]
 
 def is_table(given: Given, mistakes: Mistakes) -> bool:
     """Tell whether it is a table; if not, that is a mistake."""
-    try:
-        as_table(given.value)
-    except UnfitError as error:
-        mistakes.unfit(given.route, error)
+    if not isinstance(given.value, dict):
+        mistakes.unfit(given.route, _refused("a table", given.value))
         return False
     return True
 

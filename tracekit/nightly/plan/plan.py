@@ -5,7 +5,6 @@ The reference of the plan's file, docs/reference/night-plan.md, is made of the d
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,14 +13,6 @@ import msgspec
 from tracekit.compare import Scale
 from tracekit.machine import StateLimits
 from tracekit.workload import METAL_SYSTEM_TRACE
-
-
-class ReferenceKind(StrEnum):
-    """How the reference differs from the candidate."""
-
-    WORK = "work"  # other parameters, or another workload
-    INTERPRETER = "interpreter"  # another Python, as one with yesterday's MLX
-    REVISION = "revision"  # another commit of the repository
 
 
 @dataclass(frozen=True)
@@ -47,21 +38,14 @@ class Reference:
     pythonpath: tuple[str, ...] = (".",)
 
     @property
-    def kind(self) -> ReferenceKind:
-        """How it differs; work that differs goes before whose work it is."""
-        if self.workload or self.parameters:
-            return ReferenceKind.WORK
-        return ReferenceKind.REVISION if self.revision else ReferenceKind.INTERPRETER
-
-    @property
     def same_work(self) -> bool:
         """Whether it does what the candidate does, so that they are expected to be alike."""
-        return self.kind is not ReferenceKind.WORK
+        return not (self.workload or self.parameters)
 
     @property
     def is_revision_alone(self) -> bool:
         """Whether nothing but the commit differs from the candidate."""
-        return self.kind is ReferenceKind.REVISION and self.python is None
+        return self.same_work and bool(self.revision) and self.python is None
 
 
 @dataclass(frozen=True)
@@ -178,9 +162,7 @@ def digested(plan: NightPlan) -> NightPlan:
     """
     folder = plan.file.parent
     state = msgspec.to_builtins(plan.state)
-    state["canary"] = state.pop(
-        "calibration"
-    )  # as it was called: digests of earlier nights hold it
+    state["canary"] = state.pop("calibration")  # the name that digests of earlier nights hold
     measured = {
         "captures": [_measured(capture, folder) for capture in plan.captures],
         "state": state,
@@ -201,17 +183,14 @@ def relative(path: Path | None, folder: Path) -> Path | None:
 
 
 def _measured(capture: Capture, folder: Path) -> Any:
+    reference = capture.reference
     plain = replace(
         capture,
         workloads=relative(capture.workloads, folder),
-        reference=_plain(capture.reference, folder),
+        reference=reference and replace(reference, python=relative(reference.python, folder)),
         metrics=(),
         fail_on=(),
         checks=(),
         parity="auto",
     )
     return msgspec.to_builtins(plain, enc_hook=str)
-
-
-def _plain(reference: Reference | None, folder: Path) -> Reference | None:
-    return reference and replace(reference, python=relative(reference.python, folder))

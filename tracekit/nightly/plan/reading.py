@@ -3,17 +3,24 @@
 import difflib
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tracekit.analysis import METRICS, RULES, Better
 from tracekit.base import InputError, UsageError, least_pairs, nearest
 from tracekit.compare import Scale
 from tracekit.machine import StateLimits
-from tracekit.nightly.plan.document import MINIMAL, SHARED, Document, Route, open_document
+from tracekit.nightly.plan.document import (
+    MINIMAL,
+    SHARED,
+    Document,
+    Mistakes,
+    Places,
+    Route,
+    open_document,
+)
 from tracekit.nightly.plan.keys import (
     CAPTURE,
     METRIC,
@@ -28,13 +35,8 @@ from tracekit.nightly.plan.keys import (
     read,
     shown,
 )
-from tracekit.nightly.plan.mistakes import Mistakes, UnfitError
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference, digested
 from tracekit.workload import ANY_PROGRAM, Workload, find
-
-if TYPE_CHECKING:
-    from sqlalchemy.engine import URL
-
 
 _SERVER = "postgresql"
 _FILE = "sqlite"
@@ -48,36 +50,30 @@ def history_of(given: Given | None, output: Path, folder: Path, mistakes: Mistak
     """
     if given is None:
         return f"{_FILE}:///{output / 'history.db'}"
-    try:
-        return _whole(_parsed(given.value), folder) if isinstance(given.value, str) else ""
-    except UnfitError as error:
-        mistakes.unfit(given.route, error)
+    if not isinstance(given.value, str):
         return ""
-
-
-def _parsed(text: str) -> "URL":
     # Every command knows plans; loading this takes it as long as half of pandas.
     from sqlalchemy.engine import make_url  # noqa: PLC0415
     from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
 
     try:
-        return make_url(text)
+        url = make_url(given.value)
     except (ArgumentError, ValueError):
-        raise UnfitError("is no URL of a database.", _HINT) from None
-
-
-def _whole(url: "URL", folder: Path) -> str:
-    kind = url.get_backend_name()
+        mistakes.add(given.route, "is no URL of a database.", _HINT)
+        return ""
+    words, kind = "", url.get_backend_name()
     if kind not in {_FILE, _SERVER}:
-        raise UnfitError(f"must be a database of {_FILE} or {_SERVER}, not of {kind}.", _HINT)
-    if kind == _FILE:
-        if url.database in {None, "", ":memory:"}:
-            raise UnfitError("names no file, so that nothing would be kept.", _HINT)
+        words = f"must be a database of {_FILE} or {_SERVER}, not of {kind}."
+    elif kind == _FILE and url.database in {None, "", ":memory:"}:
+        words = "names no file, so that nothing would be kept."
+    elif kind == _FILE:
         url = url.set(database=str(folder / str(url.database)))
+    if words:
+        mistakes.add(given.route, words, _HINT)
+        return ""
     return url.render_as_string(hide_password=False)
 
 
-DECIDING = "step_p50"
 # What turns tell, without a trace; a workload's own results are measured there as well.
 UNTRACED = frozenset({"step_p50", "step_p99", "step_rate", "tokens_per_second"})
 FOLLOWED = (
@@ -105,8 +101,6 @@ FOLLOWED = (
     "readbacks_per_step",
     "memory_peak",
 )
-THRESHOLDS: dict[Scale, float] = {"ratio": 0.03, "difference": 1.0}
-_POINTS = 0.02
 
 
 def usual(metric: str, scale: Scale | None = None) -> tuple[Scale, float]:
@@ -117,9 +111,9 @@ def usual(metric: str, scale: Scale | None = None) -> tuple[Scale, float]:
     unit = METRICS[metric].unit if metric in METRICS else ""
     if scale is None:
         scale = "difference" if unit == "ratio" or counted(metric) else "ratio"
-    if scale == "difference" and unit == "ratio":
-        return scale, _POINTS
-    return scale, THRESHOLDS[scale]
+    if scale == "ratio":
+        return scale, 0.03
+    return scale, 0.02 if unit == "ratio" else 1.0
 
 
 def followed(named: Sequence[Gated], dropped: frozenset[str], capture: Capture) -> list[Gated]:
@@ -129,13 +123,13 @@ def followed(named: Sequence[Gated], dropped: frozenset[str], capture: Capture) 
     is traced, and so is what the plan drops by `false`.
     """
     gated = not named and capture.reference is not None
-    usual_ones = (
-        Gated(one, usual(one)[1], usual(one)[0], gate=gated and one == DECIDING)
-        for one in FOLLOWED
-        if one in METRICS and (capture.traced or one in UNTRACED)
-    )
     taken = {one.metric for one in named} | dropped
-    return [*named, *(one for one in usual_ones if one.metric not in taken)]
+    usual_ones = (
+        Gated(one, usual(one)[1], usual(one)[0], gate=gated and one == "step_p50")
+        for one in FOLLOWED
+        if one not in taken and (capture.traced or one in UNTRACED)
+    )
+    return [*named, *usual_ones]
 
 
 def counted(metric: str) -> bool:
@@ -147,12 +141,6 @@ def counted(metric: str) -> bool:
 def from_traces(metric: str) -> bool:
     """Tell whether only a trace tells a metric."""
     return metric in METRICS and metric not in UNTRACED
-
-
-def has_direction(gated: Gated) -> bool:
-    """Tell whether it is known which change is for the worse; a workload's result says itself."""
-    known = METRICS.get(gated.metric)
-    return bool(gated.better) or known is None or known.better is not Better.NEITHER
 
 
 def check_work(
@@ -173,29 +161,24 @@ def check_work(
     except UsageError as error:
         mistakes.add(name.route, f"is not fit: {error.message}", error.hint)
         return
-    _check_parameters(workload, name, parameters, mistakes)
-
-
-def _check_parameters(
-    workload: Workload, name: Given, given: Mapping[str, Given], mistakes: Mistakes
-) -> None:
     required = [key for key, one in workload.parameters.items() if one.default is one.empty]
-    needed = {key: given[key].value for key in required if key in given}
-    if (error := _unfit(workload, needed)) is not None:
-        first = given[next(iter(needed))] if needed else name
-        mistakes.add(first.route, f"is not fit: {error.message}", error.hint)
+    needed = {key: parameters[key].value for key in required if key in parameters}
+    first = parameters[next(iter(needed))] if needed else name
+    if not _fits(workload, needed, first, mistakes):
         return
-    for key, one in given.items():
-        if key not in needed and (error := _unfit(workload, {**needed, key: one.value})):
-            mistakes.add(one.route, f"is not fit: {error.message}", error.hint)
+    for key, one in parameters.items():
+        if key not in needed:
+            _fits(workload, {**needed, key: one.value}, one, mistakes)
 
 
-def _unfit(workload: Workload, parameters: dict[str, Any]) -> UsageError | None:
+def _fits(workload: Workload, values: dict[str, Any], said: Given, mistakes: Mistakes) -> bool:
+    """Bind parameters; if they do not fit, that is a mistake of what was said."""
     try:
-        workload.bind(parameters)
+        workload.bind(values)
     except UsageError as error:
-        return error
-    return None
+        mistakes.add(said.route, f"is not fit: {error.message}", error.hint)
+        return False
+    return True
 
 
 _LARGEST_RATIO = 10
@@ -215,18 +198,10 @@ def read_metrics(
         mistakes: Where they go.
     """
     dropped = frozenset(name for name, one in named.items() if one.value is False)
-    read_ones = [
-        (one, _metric(name, one, capture, mistakes))
-        for name, one in named.items()
-        if name not in dropped
-    ]
-    for given, gated in read_ones:
-        _check(given, gated, capture, mistakes)
-    metrics = followed([gated for _, gated in read_ones], dropped, capture)
-    least = least_pairs()
-    if capture.pairs < least and any(
-        metric.gate and not from_traces(metric.metric) for metric in metrics
-    ):
+    own = {name: one for name, one in named.items() if name not in dropped}
+    gated = [_metric(name, one, capture, mistakes) for name, one in own.items()]
+    metrics, least = followed(gated, dropped, capture), least_pairs()
+    if capture.pairs < least and any(one.gate and not from_traces(one.metric) for one in metrics):
         mistakes.add(
             table["pairs"].route if "pairs" in table else route,
             f"must be at least {least} where a metric decides: fewer have no 95 % interval.",
@@ -236,26 +211,20 @@ def read_metrics(
 
 
 def _metric(name: str, given: Given, capture: Capture, mistakes: Mistakes) -> Gated:
-    given_ones = _values(given, mistakes)
-    scale, threshold = usual(name, given_ones.get("scale"))
-    gate = capture.reference is not None
-    values: dict[str, Any] = {"scale": scale, "threshold": threshold, "gate": gate} | given_ones
-    if scale == "ratio" and values["threshold"] >= _LARGEST_RATIO:
-        words = f"must be below {_LARGEST_RATIO} for a ratio; it is {values['threshold']:g}."
-        mistakes.add(_threshold_of(given), words, "0.03 is 3 %.")
-    return Gated(name, **values)
-
-
-def _values(given: Given, mistakes: Mistakes) -> dict[str, Any]:
-    if given.value is True:
-        return {}
+    table: Table = {}
     if isinstance(given.value, dict):
-        return read(fields(given, METRIC, mistakes), METRIC, mistakes)
-    return read({"threshold": given}, METRIC, mistakes)
-
-
-def _threshold_of(given: Given) -> Route:
-    return given.at("threshold") if isinstance(given.value, dict) else given.route
+        table = fields(given, METRIC, mistakes)
+    elif given.value is not True:
+        table = {"threshold": given}
+    told = read(table, METRIC, mistakes)
+    scale, threshold = usual(name, told.get("scale"))
+    gate = capture.reference is not None
+    gated = Gated(name, **({"scale": scale, "threshold": threshold, "gate": gate} | told))
+    if scale == "ratio" and gated.threshold >= _LARGEST_RATIO:
+        words = f"must be below {_LARGEST_RATIO} for a ratio; it is {gated.threshold:g}."
+        mistakes.add(table["threshold"].route, words, "0.03 is 3 %.")
+    _check(given, gated, capture, mistakes)
+    return gated
 
 
 def _check(given: Given, gated: Gated, capture: Capture, mistakes: Mistakes) -> None:
@@ -272,7 +241,8 @@ def _check(given: Given, gated: Gated, capture: Capture, mistakes: Mistakes) -> 
     if capture.reference is None:
         words = "cannot decide without a reference; it can be followed."
         mistakes.add(given.route, words, "Add [nightly.capture.reference], or let gate be false.")
-    if not has_direction(gated):
+    known = METRICS.get(name)
+    if not gated.better and known is not None and known.better is Better.NEITHER:
         words = "cannot decide: neither direction is good news by itself."
         mistakes.add(given.route, words, 'Say better = "lower" or "higher", or let gate be false.')
     exact = gated.scale == "difference" and counted(name)
@@ -283,25 +253,11 @@ def _check(given: Given, gated: Gated, capture: Capture, mistakes: Mistakes) -> 
 
 @dataclass(frozen=True)
 class Reading:
-    """What it takes to read a capture.
-
-    Attributes:
-        folder: The plan's, which paths are relative to.
-        mistakes: Where they go.
-        work: Whether workloads are loaded, and their parameters bound.
-    """
+    """The plan's folder, where mistakes go, and whether workloads are loaded and bound."""
 
     folder: Path
     mistakes: Mistakes
     work: bool = True
-
-
-def read_defaults(given: Given, mistakes: Mistakes) -> Table:
-    """Return what holds for every capture that does not say otherwise."""
-    table = fields(given, CAPTURE, mistakes)
-    if (name := table.pop("name", None)) is not None:
-        mistakes.add(name.route, "cannot be the same for all captures.", "Leave it out.")
-    return table
 
 
 def read_capture(given: Given, defaults: Table, reading: Reading) -> Capture | None:
@@ -377,9 +333,6 @@ def _check_rules(capture: Capture, table: Table, mistakes: Mistakes) -> None:
         mistakes.add(table["fail_on"].route, words, "Let traced be 1 or more.")
 
 
-OUTPUT = Path("bench") / "nights"
-
-
 def read_plan(path: Path | None = None, *, work: bool = True) -> NightPlan:
     """Read the plan of a night.
 
@@ -393,15 +346,17 @@ def read_plan(path: Path | None = None, *, work: bool = True) -> NightPlan:
             each with line and column.
     """
     document = open_document(path)
-    mistakes = Mistakes(document.shown, document.places)
+    mistakes = Mistakes(document.shown, Places(document.text))
     table = fields(_night_of(document, mistakes), NIGHT, mistakes)
     reading = Reading(document.file.parent, mistakes, work)
     values = read(table, NIGHT, mistakes)
     values["captures"] = _captures(table, reading, document)
-    values["state"] = _state(table, mistakes)
-    values["output"] = output = reading.folder / values.get("output", OUTPUT)
+    state = fields(table["state"], STATE, mistakes) if "state" in table else {}
+    values["state"] = StateLimits(**read(state, STATE, mistakes))
+    values["output"] = output = reading.folder / values.get("output", Path("bench") / "nights")
     values["history"] = history_of(table.get("history"), output, reading.folder, mistakes)
-    values.setdefault("name", _name_of(reading.folder))
+    name = re.sub(r"[^\w.+-]+", "-", unicodedata.normalize("NFC", reading.folder.name))
+    values.setdefault("name", name.strip("-.+")[:64] or "nightly")
     mistakes.end()
     return digested(NightPlan(file=document.file, **values))
 
@@ -426,15 +381,11 @@ def _night_of(document: Document, mistakes: Mistakes) -> Given:
     return given
 
 
-def _state(table: Table, mistakes: Mistakes) -> StateLimits:
-    if "state" not in table:
-        return StateLimits()
-    return StateLimits(**read(fields(table["state"], STATE, mistakes), STATE, mistakes))
-
-
 def _captures(table: Table, reading: Reading, document: Document) -> tuple[Capture, ...]:
     mistakes = reading.mistakes
-    defaults = read_defaults(table["defaults"], mistakes) if "defaults" in table else {}
+    defaults = fields(table["defaults"], CAPTURE, mistakes) if "defaults" in table else {}
+    if (name := defaults.pop("name", None)) is not None:
+        mistakes.add(name.route, "cannot be the same for all captures.", "Leave it out.")
     given = table.get("captures", Given(document.root, []))
     if not isinstance(given.value, list):
         words = f"must be an array of tables, not {shown(given.value)}."
@@ -446,21 +397,11 @@ def _captures(table: Table, reading: Reading, document: Document) -> tuple[Captu
     tables = [one for one in several if is_table(one, mistakes)]
     attempts = [(one, read_capture(one, defaults, reading)) for one in tables]
     captures = [(one, capture) for one, capture in attempts if capture is not None]
-    _check_names(captures, mistakes)
-    return tuple(capture for _, capture in captures)
-
-
-def _check_names(captures: list[tuple[Given, Capture]], mistakes: Mistakes) -> None:
-    """Add a mistake for each name that was taken: folders of two must not be one on any disk."""
-    seen: Counter[str] = Counter()
+    seen: set[str] = set()  # folders of two must not be one on any disk
     for given, capture in captures:
         key = unicodedata.normalize("NFKC", capture.name).casefold()
-        seen[key] += 1
-        if seen[key] > 1:
+        if key in seen:
             words = f"is a second capture named {capture.name!r}."
             mistakes.add(given.at("name"), words, "Give each a name of its own.")
-
-
-def _name_of(folder: Path) -> str:
-    name = re.sub(r"[^\w.+-]+", "-", unicodedata.normalize("NFC", folder.name))
-    return name.strip("-.+")[:64] or "nightly"
+        seen.add(key)
+    return tuple(capture for _, capture in captures)
