@@ -11,7 +11,7 @@ from tracekit.nightly.history.steps import Step
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.curve import picture_of
 from tracekit.nightly.trend.happened import happenings
-from tracekit.nightly.trend.picture import Picture, Tag, day_axis, svg
+from tracekit.nightly.trend.picture import Picture, day_axis, svg
 from tracekit.nightly.trend.points import (
     RECENT,
     Drawing,
@@ -26,11 +26,10 @@ MS = 1e6
 
 
 def drawing_of(course: Any) -> Drawing:
-    tags = tuple(
-        Tag(days_of(one.at), one.letter, "changed", one.words) for one in happenings(course)
-    )
     days = [days_of(one.at) for one in course.fared]
-    return Drawing(course, day_axis(days), tags, lambda fared: f"{fared.at[8:10]}/report.html")
+    return Drawing(
+        course, day_axis(days), happenings(course), lambda fared: f"{fared.at[8:10]}/report.html"
+    )
 
 
 def drawn(course: Any, series: Any, *steps: Step) -> tuple[Picture, ET.Element]:
@@ -97,7 +96,7 @@ def test_the_limit_lies_where_the_gate_has_it(made: Any, better: str, worse: flo
     picture, root = drawn(made.course(nights(made, 0.05, better=better), series), series)
     y = picture.panels[0].y
     [limit] = of_class(root, "limit")
-    found = re.match(r"M[\d.]+ ([\d.]+)H", limit.get("d", ""))
+    found = re.match(r"M[\d.]+ ([\d.]+)L", limit.get("d", ""))
     assert found
     assert float(found[1]) == pytest.approx(y.project(worse, 150, 0), abs=0.1)
 

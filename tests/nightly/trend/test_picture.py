@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.nightly.trend.picture import FLAT, WIDE, Panel, Picture, Tag, day_axis, day_marks, svg
+from tracekit.nightly.trend.happened import Happening
+from tracekit.nightly.trend.picture import FLAT, WIDE, Panel, Picture, day_axis, day_marks, svg
 from tracekit.nightly.trend.points import Mark, nights
 from tracekit.nightly.trend.words import State, days_of
 from tracekit.report.chart import Axis, linear
 
+SIXTH = "1970-01-06T00:00:00+00:00"
 HOSTILE = "</title><script>alert(1)</script>"
 
 
@@ -96,7 +98,7 @@ def test_numbers_of_the_axis_stand_at_their_lines() -> None:
 
 
 def test_tags_do_not_cover_one_another_and_say_what_they_are() -> None:
-    tags = tuple(Tag(5.0, letter, "changed", f"because of {letter}") for letter in "ABC")
+    tags = tuple(Happening(letter, SIXTH, False, f"because of {letter}") for letter in "ABC")
     root = ET.fromstring(svg(picture(tags=tags)))
     boxes = [(float(one.get("x", "")), float(one.get("width", ""))) for one in root.iter("rect")]
     assert len(boxes) == 3
@@ -107,14 +109,14 @@ def test_tags_do_not_cover_one_another_and_say_what_they_are() -> None:
 
 def test_lines_of_tags_go_through_all_panels() -> None:
     panels = (picture().panels[0],) * 2
-    tags = (Tag(5.0, "A", "accepted", "reason"),)
+    tags = (Happening("A", SIXTH, True, "reason"),)
     root = ET.fromstring(svg(picture(size=WIDE, panels=panels, tags=tags)))
     [line] = [one for one in root.iter("path") if one.get("class") == "through"]
     assert line.get("d", "").count("M") == 2
 
 
 def test_words_are_escaped_and_pass_through_who_redacts() -> None:
-    tags = (Tag(5.0, "A", "changed", HOSTILE),)
+    tags = (Happening("A", SIXTH, False, HOSTILE),)
     text = svg(picture(tags=tags), lambda words: words.replace("alert", "[gone]"))
     assert "<script" not in text
     assert "alert" not in text

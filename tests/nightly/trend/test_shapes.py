@@ -18,31 +18,24 @@ def drawn(shape: Any) -> list[ET.Element]:
 
 
 def test_a_line_is_broken_at_gaps_and_one_night_alone_has_none() -> None:
-    [path] = drawn(points.medians([[(0, 0), (5, 5)], [], [(7, 1)], [(8, 0), (10, 5)]], "median"))
+    [path] = drawn(points.lines([[(0, 0), (5, 5)], [], [(7, 1)], [(8, 0), (10, 5)]], "median"))
     assert path.get("d") == "M0.0 50.0L50.0 0.0M80.0 50.0L100.0 0.0"
-    assert drawn(points.medians([[(1, 1)]], "median")) == []
-
-
-def test_a_spread_goes_from_end_to_end() -> None:
-    [path] = drawn(points.spreads([(5, 1, 4)]))
-    assert (path.get("class"), path.get("d")) == ("spread", "M50.0 40.0V10.0")
-    assert drawn(points.spreads([])) == []
+    assert drawn(points.lines([[(1, 1)]], "median")) == []
 
 
 def test_what_lies_beyond_the_axis_ends_at_its_edge() -> None:
-    [path] = drawn(points.spreads([(5, -100, 100)]))
-    assert path.get("d") == "M50.0 50.0V0.0"
+    [path] = drawn(points.lines([((5, -100), (5, 100))], "spread"))
+    assert path.get("d") == "M50.0 50.0L50.0 0.0"
 
 
 def test_a_band_lies_between_its_limits() -> None:
-    [path] = drawn(points.between([(0, 5, 1, 2)]))
-    assert path.get("d") == "M0.0 40.0V30.0H50.0V40.0Z"
-    assert drawn(points.between([])) == []
+    [path] = drawn(points.lines([((0, 1), (0, 2), (5, 2), (5, 1))], "band", end="Z"))
+    assert path.get("d") == "M0.0 40.0L0.0 30.0L50.0 30.0L50.0 40.0Z"
 
 
 def test_level_lines_say_what_they_are() -> None:
     [path] = drawn(points.levels([(0, 10, 2.5)], "limit", "too much"))
-    assert (path.get("class"), path.get("d")) == ("limit", "M0.0 25.0H100.0")
+    assert (path.get("class"), path.get("d")) == ("limit", "M0.0 25.0L100.0 25.0")
     assert path.findtext("title") == "too much"
     assert drawn(points.levels([], "limit")) == []
 

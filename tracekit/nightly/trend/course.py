@@ -101,8 +101,14 @@ def courses_of(
     found: list[Course] = []
     for key in keys:
         current = newest[key[:3]] == key
-        own = tuple(sorted(_own(series, key), key=lambda one: not one.gated))
-        fared = tuple(_fared(key, ordered, missed, current=current)) or tuple(_of_points(own))
+        held = [one for one in series if (one.machine, one.plan, one.capture, one.work) == key]
+        own = tuple(sorted(held, key=lambda one: not one.gated))
+        fared = tuple(_fared(key, ordered, missed, current=current))
+        if not fared and own:  # nights that only points of series are known of
+            fared = tuple(
+                Fared(one.at, state_of(one.outcome or one.night_outcome), one.reason)
+                for one in own[0].points
+            )
         taken = tuple(
             one
             for one in accepted
@@ -123,10 +129,6 @@ def _keys(series: Sequence[Series], nights: Sequence[Night]) -> list[_Key]:
         first = one.points[0].at if one.points else "9999-12-31"
         seen.setdefault((one.machine, one.plan, one.capture, one.work), first)
     return sorted(seen, key=lambda key: moment_of(seen[key]))
-
-
-def _own(series: Sequence[Series], key: _Key) -> Iterator[Series]:
-    return (one for one in series if (one.machine, one.plan, one.capture, one.work) == key)
 
 
 def _fared(
@@ -165,9 +167,3 @@ def _of_night(night: Night, entry: Entry | None) -> Fared:
     state = State.FAILED if night.outcome is Outcome.FAILED else State.NOT_RUN
     reason = night.reason or "The night ended before this capture's turn"
     return Fared(night.started, state, reason, night)
-
-
-def _of_points(series: Sequence[Series]) -> Iterator[Fared]:
-    """Yield how nights ended that only points of series are known of."""
-    for point in series[0].points if series else ():
-        yield Fared(point.at, state_of(point.outcome or point.night_outcome), point.reason)

@@ -43,18 +43,23 @@ def _changes(series: Series, steps: Sequence[Step], drawing: Drawing) -> Panel:
     reach += [edge for _, _, low, high, _ in limits for edge in (low, high)]
     reach += [edge for one in known for edge in (one.low, one.high) if edge is not None]
     title = "Change from the reference, with its 95 % interval"
+    allowed = Shown(series.scale, series.unit).amount(series.threshold)
+    limit = f"Beyond this line a change for the worse matters: {allowed} from what is expected"
     if limits:
-        allowed = Shown(series.scale, series.unit).amount(series.threshold)
         title += f"; shaded: what is expected ± {allowed}; dashed: the limit"
     return Panel(
         title,
         linear("", min(reach), max(reach), lambda one: shift(one, series.scale, series.unit)),
         (
-            points.between([limit[:4] for limit in limits]),
-            points.levels([(b, e, edge) for b, e, *_, edge in limits], "limit", _of_limit(series)),
+            points.lines(
+                [((b, low), (b, high), (e, high), (e, low)) for b, e, low, high, _ in limits],
+                "band",
+                end="Z",
+            ),
+            points.levels([(b, e, edge) for b, e, *_, edge in limits], "limit", limit),
             points.levels([(drawing.x.low, drawing.x.high, 0.0)] * (min(reach) <= 0), "zero"),
             *_lines(series, steps, drawing.course, lambda one: one.change),
-            points.spreads(list(_spread(series, lambda one: (one.low, one.high)))),
+            _spreads(series, lambda one: (one.low, one.high)),
             points.dated(list(_dated(series, steps))),
             points.nights(list(marks_of(series, drawing, lambda one: one.change))),
         ),
@@ -76,8 +81,8 @@ def _values(
         title,
         axis,
         (
-            points.spreads(list(_spread(series, lambda one: (one.least, one.most)))),
-            points.medians(_runs(series, drawing.course, lambda one: one.reference), "reference"),
+            _spreads(series, lambda one: (one.least, one.most)),
+            points.lines(_runs(series, drawing.course, lambda one: one.reference), "reference"),
             *_lines(series, steps, drawing.course, lambda one: one.value),
             *((points.dated(list(_dated(series, steps))),) * labelled),
             points.nights(list(marks_of(series, drawing, lambda one: one.value)), 2.6),
@@ -140,16 +145,11 @@ def _edges(judged: Judged | None) -> tuple[float, float, float] | None:
     return low, high, low if judged.better == "higher" else high
 
 
-def _of_limit(series: Series) -> str:
-    allowed = Shown(series.scale, series.unit).amount(series.threshold)
-    return f"Beyond this line a change for the worse matters: {allowed} from what is expected"
-
-
 def _lines(
     series: Series, steps: Sequence[Step], course: Course, pick: Pick
 ) -> Iterator[points.Shape]:
     """Yield the line through the medians, and the levels between the change points."""
-    yield points.medians(_runs(series, course, pick), "median")
+    yield points.lines(_runs(series, course, pick), "median")
     cuts = [0, *(step.index for step in steps), len(series.points)]
     found: list[tuple[float, float, float]] = []
     for begin, end in pairwise(cuts if steps else ()):
@@ -174,13 +174,16 @@ def _runs(series: Series, course: Course, pick: Pick) -> list[list[tuple[float, 
     return runs
 
 
-def _spread(
+def _spreads(
     series: Series, ends: Callable[[Point], tuple[float | None, float | None]]
-) -> Iterator[tuple[float, float, float]]:
-    for point in series.points:
-        low, high = ends(point)
-        if low is not None and high is not None:
-            yield days_of(point.at), low, high
+) -> points.Shape:
+    strokes = [
+        ((days_of(point.at), low), (days_of(point.at), high))
+        for point in series.points
+        for low, high in (ends(point),)
+        if low is not None and high is not None
+    ]
+    return points.lines(strokes, "spread")
 
 
 def _dated(series: Series, steps: Sequence[Step]) -> Iterator[tuple[float, str, str]]:

@@ -10,7 +10,7 @@ from string import ascii_uppercase
 from urllib.parse import quote
 
 from tracekit.base import short_commit
-from tracekit.nightly.history.night import Accepted, Described, Entry, Night
+from tracekit.nightly.history.night import Accepted
 from tracekit.nightly.trend.course import Course, Fared
 from tracekit.nightly.trend.words import day, moment_of
 from tracekit.report import flat
@@ -136,30 +136,18 @@ def _known(course: Course) -> list[Fared]:
 
 def _facts(fared: Fared) -> Mapping[str, str]:
     """Return what a night was measured on and with, by name; the candidate's commit counts."""
-    if fared.night is None or fared.entry is None:
+    night, entry = fared.night, fared.entry
+    if night is None or entry is None:
         return {}
-    return dict(_stated(fared.night, fared.entry))
-
-
-def _stated(night: Night, entry: Entry) -> Iterator[tuple[str, str]]:
-    for name, value in flat(night.environment):
-        yield _SPELLED.get(name, name), value
-    for name, value in (("plan", night.digest), ("backend", entry.backend)):
-        if value:
-            yield name, value
-    yield from _side("candidate", entry.candidate)
-    if entry.reference is not None:
-        yield from _side("reference", entry.reference)
-
-
-def _side(side: str, described: Described) -> Iterator[tuple[str, str]]:
-    facts = {
-        "Python": described.python,
-        "MLX": described.mlx,
-        "tracekit": described.tracekit,
-        "commit": described.commit,
-    }
-    yield from ((f"{side}'s {name}", value) for name, value in facts.items() if value)
+    facts = {"plan": night.digest, "backend": entry.backend}
+    for side, one in (("candidate", entry.candidate), ("reference", entry.reference)):
+        if one is not None:
+            facts[f"{side}'s Python"] = one.python
+            facts[f"{side}'s MLX"] = one.mlx
+            facts[f"{side}'s tracekit"] = one.tracekit
+            facts[f"{side}'s commit"] = one.commit
+    stated = {_SPELLED.get(name, name): value for name, value in flat(night.environment)}
+    return stated | {name: value for name, value in facts.items() if value}
 
 
 def _often(course: Course) -> frozenset[str]:

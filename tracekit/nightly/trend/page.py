@@ -1,8 +1,8 @@
 """The trend as one page: how things stand, every series over nights, findings, claims."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from markupsafe import Markup
 
@@ -19,7 +19,7 @@ from tracekit.nightly.history.steps import (
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.course import Course, Fared, courses_of
 from tracekit.nightly.trend.curve import picture_of
-from tracekit.nightly.trend.findings import Claim, FindingRow, claims_of, finding_rows
+from tracekit.nightly.trend.findings import claims_of, finding_rows
 from tracekit.nightly.trend.happened import (
     Happening,
     Links,
@@ -29,7 +29,7 @@ from tracekit.nightly.trend.happened import (
     reports_of,
     restless,
 )
-from tracekit.nightly.trend.picture import Tag, day_axis, svg
+from tracekit.nightly.trend.picture import day_axis, svg
 from tracekit.nightly.trend.points import RECENT, Drawing, summary_of
 from tracekit.nightly.trend.standing import (
     LATELY,
@@ -43,8 +43,6 @@ from tracekit.nightly.trend.standing import (
     verdict_of,
 )
 from tracekit.nightly.trend.words import (
-    SIGNS,
-    TONES,
     change_words,
     cost_of,
     day,
@@ -54,99 +52,33 @@ from tracekit.nightly.trend.words import (
 )
 from tracekit.report import Redact, document, environment_of, heading, text
 
-
-@dataclass(frozen=True)
-class ValuesRow:
-    """A night: when, how it ended, its values, and where its reports are."""
-
-    when: str
-    tone: str
-    ended: str
-    reason: str
-    cells: tuple[str, ...]
-    commit: str
-    reports: tuple[tuple[str, str], ...]
+Steps = Callable[[Series], Sequence[Step]]
+_Stepped = Sequence[tuple[Series, Sequence[Step]]]
+_Link = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class ValuesTable:
-    """The heads of the columns of values, and the rows."""
-
-    heads: tuple[str, ...]
-    rows: tuple[ValuesRow, ...]
-
-
-def table_of(course: Course, links: Links) -> ValuesTable:
-    """Return the values of a course."""
-    points = [{one.night: one for one in series.points} for series in course.shown]
-    rows: list[ValuesRow] = []
+def table_of(course: Course, links: Links) -> list[tuple[Fared, list[str], list[_Link]]]:
+    """Return the nights of a course, the latest first, with their values and reports."""
+    points = [(series, {one.night: one for one in series.points}) for series in course.shown]
+    rows: list[tuple[Fared, list[str], list[_Link]]] = []
     for fared in reversed(course.fared):
         night = fared.night.id if fared.night else ""
-        held = zip(course.shown, (one.get(night) for one in points), strict=True)
-        cells = tuple(_cell(series, point) for series, point in held)
-        rows.append(_row(fared, cells, links))
-    return ValuesTable(tuple(heading(one.metric) for one in course.shown), tuple(rows))
-
-
-def _row(fared: Fared, cells: tuple[str, ...], links: Links) -> ValuesRow:
-    return ValuesRow(
-        when=f"{moment_of(fared.at):%Y-%m-%d %H:%M}",
-        tone=TONES[fared.state],
-        ended=f"{SIGNS[fared.state]} {fared.state}",
-        reason=fared.reason,
-        cells=cells,
-        commit=short_commit(fared.night.commit) if fared.night else "",
-        reports=tuple(reports_of(fared, links)),
-    )
+        cells = [_cell(series, known.get(night)) for series, known in points]
+        rows.append((fared, cells, list(reports_of(fared, links))))
+    return rows
 
 
 def _cell(series: Series, point: Point | None) -> str:
-    return "; ".join(_said(series, point)) if point else ""
+    if point is None or point.value is None:
+        return ""
+    value = quantity(point.value, series.unit)
+    if point.change is None:
+        return value
+    change = change_words(point.change, point.low, point.high, series.scale, series.unit)
+    return f"{value}; {change}"
 
-
-def _said(series: Series, point: Point) -> Iterator[str]:
-    if point.value is None:
-        return
-    yield quantity(point.value, series.unit)
-    if point.change is not None:
-        yield change_words(point.change, point.low, point.high, series.scale, series.unit)
-
-
-Steps = Callable[[Series], Sequence[Step]]
-_Stepped = Sequence[tuple[Series, Sequence[Step]]]
 
 FEW_FOLLOWED = 12  # as many compact charts are open from the start
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A series as the template shows it."""
-
-    series: Series
-    title: str
-    note: str
-    summary: str
-    drawing: Markup
-
-
-@dataclass(frozen=True)
-class Section:
-    """A course as the template shows it."""
-
-    course: Course
-    candidate: str
-    reference: str
-    checked: str
-    cost: str
-    large: tuple[Figure, ...]
-    small: tuple[Figure, ...]
-    unknown: tuple[str, ...]
-    happened: tuple[Happening, ...]
-    restless: tuple[str, ...]
-    findings: tuple[FindingRow, ...]
-    claims: tuple[Claim, ...]
-    table: ValuesTable
-    thinned: bool
 
 
 def render_trend(
@@ -197,8 +129,8 @@ def render_trend(
         tally=tally_of(nights, missed),
         stands=[one for one in stands if one.course.current],
         day=day,
-        signs=SIGNS,
-        tones=TONES,
+        moment=moment_of,
+        short_commit=short_commit,
         lately=LATELY,
         turns=turns[:MOST_CHANGES],
         more_turns=max(0, len(turns) - MOST_CHANGES),
@@ -233,64 +165,46 @@ def _title(courses: Sequence[Course]) -> str:
     return f"{of} on {on}"
 
 
-def _section(course: Course, stepped: _Stepped, links: Links, redact: Redact) -> Section:
+def _section(course: Course, stepped: _Stepped, links: Links, redact: Redact) -> dict[str, Any]:
+    """Return a course as the template shows it."""
     happened = happenings(course)
     figures = list(_figures(course, stepped, happened, links, redact))
     last = course.last.entry if course.last else None
-    return Section(
-        course=course,
-        candidate=_described(last.candidate) if last else "",
-        reference=_described(last.reference) if last and last.reference else "",
-        checked=text.sentence(last.parity) if last else "",
-        cost=cost_of(last.overhead) if last else "",
-        large=tuple(figure for figure in figures if figure.series.gated),
-        small=tuple(one for one in figures if not one.series.gated),
-        unknown=tuple(heading(one) for one in course.unknown),
-        happened=happened,
-        restless=restless(course),
-        findings=finding_rows(course),
-        claims=claims_of(course),
-        table=table_of(course, links),
-        thinned=any(len(one.points) > RECENT for one in course.series),
-    )
+    return {
+        "course": course,
+        "candidate": _described(last.candidate) if last else "",
+        "reference": _described(last.reference) if last and last.reference else "",
+        "checked": text.sentence(last.parity) if last else "",
+        "cost": cost_of(last.overhead) if last else "",
+        "large": [figure for figure in figures if figure["series"].gated],
+        "small": [figure for figure in figures if not figure["series"].gated],
+        "unknown": [heading(one) for one in course.unknown],
+        "happened": happened,
+        "restless": restless(course),
+        "findings": finding_rows(course),
+        "claims": claims_of(course),
+        "table": table_of(course, links),
+        "thinned": any(len(one.points) > RECENT for one in course.series),
+    }
 
 
 def _figures(
-    course: Course,
-    stepped: _Stepped,
-    happened: Sequence[Happening],
-    links: Links,
-    redact: Redact,
-) -> Iterator[Figure]:
+    course: Course, stepped: _Stepped, happened: Sequence[Happening], links: Links, redact: Redact
+) -> Iterator[dict[str, Any]]:
+    """Yield each series as the template shows it."""
     days = [days_of(fared.at) for fared in course.fared]
     days += [days_of(point.at) for series in course.series for point in series.points]
     if not days:
         return
-    tags = tuple(
-        Tag(
-            days_of(happening.at),
-            happening.letter,
-            "accepted" if happening.accepted else "changed",
-            happening.words,
-        )
-        for happening in happened
-    )
-    href = partial(first_report, links=links)
-    drawing = Drawing(course, day_axis(days), tags, href)
+    drawing = Drawing(course, day_axis(days), happened, partial(first_report, links=links))
     for one, steps in stepped:
         picture = picture_of(one, steps, drawing)
         drawn = svg(picture, lambda words: text.visible(redact(words)))
-        yield Figure(
-            one,
-            heading(one.metric),
-            _better(one),
-            summary_of(one, steps),
-            Markup(drawn),  # noqa: S704  escaped as XML
-        )
-
-
-def _better(series: Series) -> str:
-    return "" if series.better == "neither" else f"{series.better} is better"
+        yield {
+            "series": one,
+            "summary": summary_of(one, steps),
+            "drawing": Markup(drawn),  # noqa: S704  escaped as XML
+        }
 
 
 def _described(described: Described) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from tracekit.nightly.trend.words import date_of
+from tracekit.nightly.trend.happened import Happening
+from tracekit.nightly.trend.words import date_of, days_of
 from tracekit.report import Axis, Plane, Shape, figure, finished, moved, svg_text
 
 _STEPS = (1, 2, 7, 14)  # days between ticks, before it is months
@@ -48,16 +49,6 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Tag:
-    """A letter at the top of a line through all panels: its meaning stands beside the picture."""
-
-    at: float
-    letter: str
-    name: str
-    words: str
-
-
-@dataclass(frozen=True)
 class Picture:
     """What a picture shows.
 
@@ -67,7 +58,7 @@ class Picture:
         size: Its measures; as many heights as panels.
         x: The axis of days since 1970.
         panels: The panels, from the top.
-        tags: The lines through all of them.
+        tags: Lettered lines through all of them; what the letters mean stands beside.
         lane: What stands under the last panel, on a plane of its own.
     """
 
@@ -76,7 +67,7 @@ class Picture:
     size: Size
     x: Axis
     panels: tuple[Panel, ...]
-    tags: tuple[Tag, ...] = ()
+    tags: Sequence[Happening] = ()
     lane: tuple[Shape, ...] = ()
 
 
@@ -162,17 +153,17 @@ def _tags(picture: Picture) -> Iterator[ET.Element]:
     size = picture.size
     ends = [float("-inf")]
     for tag in picture.tags:
-        x = size.left + picture.x.project(tag.at, 0, size.across)
+        x = size.left + picture.x.project(days_of(tag.at), 0, size.across)
         width = len(tag.letter) * 7.5 + 6
         place = max(x - width / 2, ends[-1] + 1)
         ends.append(place + width)
-        group = ET.Element("g", {"class": tag.name})
+        group = ET.Element("g", {"class": "accepted" if tag.accepted else "changed"})
         ET.SubElement(group, "title").text = f"{tag.letter}: {tag.words}"
         tops = zip(_tops(size), size.heights, strict=True)
         line = "".join(f"M{x:.1f} {top:g}v{high:g}" for top, high in tops)
         ET.SubElement(group, "path", {"class": "through", "d": line})
         box = {"x": f"{place:.1f}", "y": "0", "width": f"{width:g}", "height": f"{size.head:g}"}
-        ET.SubElement(group, "rect", {**box, "rx": "8" if tag.name == "accepted" else "2"})
+        ET.SubElement(group, "rect", {**box, "rx": "8" if tag.accepted else "2"})
         group.append(_text(place + width / 2, 12, tag.letter, "mid"))
         yield group
 

@@ -1,15 +1,14 @@
 """What single nights say of a series, and the shapes that stand for it on a panel."""
 
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tracekit.base import quantity, short_commit
 from tracekit.nightly.history.steps import Point, Series, Step
 from tracekit.nightly.trend.course import Course, Fared
-from tracekit.nightly.trend.picture import Tag
+from tracekit.nightly.trend.happened import Happening
 from tracekit.nightly.trend.words import (
-    TONES,
     State,
     bounds,
     day,
@@ -56,64 +55,33 @@ class Mark:
     href: str = ""
 
 
-def medians(runs: Sequence[Sequence[tuple[float, float]]], name: str) -> Shape:
-    """Draw lines through points, one for each run of nights without a gap."""
+def lines(
+    runs: Iterable[Sequence[tuple[float, float]]], name: str, words: str = "", *, end: str = ""
+) -> Shape:
+    """Draw a line through each run of points; an `end` of "Z" closes each.
+
+    A point alone has no line.
+    """
 
     def draw(plane: Plane) -> Iterator[ET.Element]:
-        paths = [
-            "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in map(plane.at, run))
+        path = "".join(
+            "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in map(plane.at, run)) + end
             for run in runs
             if len(run) > 1
-        ]
-        if paths:
-            yield ET.Element("path", {"class": name, "d": "".join(paths)})
-
-    return draw
-
-
-def spreads(ends: Sequence[tuple[float, float, float]]) -> Shape:
-    """Draw upright strokes: (day, from, to)."""
-
-    def draw(plane: Plane) -> Iterator[ET.Element]:
-        strokes: list[str] = []
-        for at, low, high in ends:
-            (x, bottom), (_, top) = plane.at((at, low)), plane.at((at, high))
-            strokes.append(f"M{x:.1f} {bottom:.1f}V{top:.1f}")
-        if strokes:
-            yield ET.Element("path", {"class": "spread", "d": "".join(strokes)})
-
-    return draw
-
-
-def between(stretches: Sequence[tuple[float, float, float, float]]) -> Shape:
-    """Fill what lies between two limits: (from day, to day, lower, upper)."""
-
-    def draw(plane: Plane) -> Iterator[ET.Element]:
-        path: list[str] = []
-        for begin, end, low, high in stretches:
-            (left, bottom), (right, top) = plane.at((begin, low)), plane.at((end, high))
-            path.append(f"M{left:.1f} {bottom:.1f}V{top:.1f}H{right:.1f}V{bottom:.1f}Z")
+        )
         if path:
-            yield ET.Element("path", {"class": "band", "d": "".join(path)})
-
-    return draw
-
-
-def levels(stretches: Sequence[tuple[float, float, float]], name: str, words: str = "") -> Shape:
-    """Draw level lines: (from day, to day, height)."""
-
-    def draw(plane: Plane) -> Iterator[ET.Element]:
-        path: list[str] = []
-        for begin, end, height in stretches:
-            (left, y), (right, _) = plane.at((begin, height)), plane.at((end, height))
-            path.append(f"M{left:.1f} {y:.1f}H{right:.1f}")
-        if path:
-            element = ET.Element("path", {"class": name, "d": "".join(path)})
+            element = ET.Element("path", {"class": name, "d": path})
             if words:
                 ET.SubElement(element, "title").text = words
             yield element
 
     return draw
+
+
+def levels(stretches: Iterable[tuple[float, float, float]], name: str, words: str = "") -> Shape:
+    """Draw level lines: (from day, to day, height)."""
+    runs = [((begin, height), (end, height)) for begin, end, height in stretches]
+    return lines(runs, name, words)
 
 
 def dated(steps: Sequence[tuple[float, str, str]]) -> Shape:
@@ -145,7 +113,15 @@ def nights(marks: Sequence[Mark], radius: float = _RADIUS) -> Shape:
     def draw(plane: Plane) -> Iterator[ET.Element]:
         for mark in marks:
             x, y = plane.at((mark.at, mark.value))
-            yield _linked(mark, _mark(mark.state, x, y, radius))
+            element = _mark(mark.state, x, y, radius)
+            if mark.href:  # keys do not stop at it: the table has the same links
+                link = ET.Element("a", {"href": mark.href, "tabindex": "-1"})
+                ET.SubElement(link, "title").text = mark.words
+                link.append(element)
+                yield link
+            else:
+                ET.SubElement(element, "title").text = mark.words
+                yield element
 
     return draw
 
@@ -156,24 +132,9 @@ def _mark(state: State | None, x: float, y: float, radius: float) -> ET.Element:
         size = radius * 0.8 if state is None else radius
         place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{size:.2g}"}
         return ET.Element("circle", {"class": name, **place})
+    kind = "full" if state is State.REGRESSION else "open"
     path = _SHAPES[state].format(x=f"{x:.1f}", y=f"{y:.1f}")
-    return ET.Element("path", {"class": f"{TONES[state]} {_kind(state)}", "d": path})
-
-
-def _kind(state: State) -> str:
-    """Return whether a shape is filled or an outline."""
-    return "full" if state is State.REGRESSION else "open"
-
-
-def _linked(mark: Mark, element: ET.Element) -> ET.Element:
-    """Hold a mark in its link, which keys do not stop at: the table has the same ones."""
-    if not mark.href:
-        ET.SubElement(element, "title").text = mark.words
-        return element
-    link = ET.Element("a", {"href": mark.href, "tabindex": "-1"})
-    ET.SubElement(link, "title").text = mark.words
-    link.append(element)
-    return link
+    return ET.Element("path", {"class": f"{state.tone} {kind}", "d": path})
 
 
 Href = Callable[[Fared], str]
@@ -188,7 +149,7 @@ class Drawing:
 
     course: Course
     x: Axis
-    tags: tuple[Tag, ...]
+    tags: Sequence[Happening]
     href: Href
 
 
@@ -199,18 +160,14 @@ def summary_of(series: Series, steps: Sequence[Step]) -> str:
         return f"{several(len(series.points), 'night')}, none with a value."
     values = [one.value for one in known if one.value is not None]
     last = known[-1]
+    low, high = (quantity(edge(values), series.unit) for edge in (min, max))
     parts = (
         f"{several(len(series.points), 'night')}, {len(known)} with a value, "
-        f"{_range(min(values), max(values), series.unit)}; "
+        f"{f'always {low}' if low == high else f'from {low} to {high}'}; "
         f"the last, of {day(last.at)}, {quantity(last.value, series.unit)}{_against(series, last)}."
     )
     changed = (f"Changed on {words}." for words in (step_words(series, step) for step in steps))
     return " ".join((parts, *changed))
-
-
-def _range(least: float, most: float, unit: str) -> str:
-    low, high = quantity(least, unit), quantity(most, unit)
-    return f"always {low}" if low == high else f"from {low} to {high}"
 
 
 def step_words(series: Series, step: Step) -> str:

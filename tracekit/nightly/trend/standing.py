@@ -13,8 +13,6 @@ from tracekit.nightly.trend.course import Course
 from tracekit.nightly.trend.happened import changed_at
 from tracekit.nightly.trend.points import doubt_of
 from tracekit.nightly.trend.words import (
-    SIGNS,
-    TONES,
     WAYS,
     State,
     ago,
@@ -37,9 +35,7 @@ class Stand:
     """How a capture stands after its last night."""
 
     course: Course
-    sign: str
-    tone: str
-    state: str
+    state: State
     when: str
     reason: str
     deciding: tuple[str, ...]
@@ -76,14 +72,12 @@ def stand_of(course: Course, now: str) -> Stand:
     last = course.last
     lately = tuple(one.state for one in course.fared[-LATELY:])
     if last is None:
-        reason = "No night of it has run."
-        return Stand(course, SIGNS[State.NOT_RUN], "plain", "nothing yet", "", reason, (), lately)
+        return Stand(course, State.NOT_RUN, "", "No night of it has run.", (), lately)
     deciding = tuple(
         _deciding(one) for one in (last.entry.judged if last.entry else ()) if one.gated
     )
     when = f"{day(last.at)}, {ago(last.at, now)}"
-    sign, tone = SIGNS[last.state], TONES[last.state]
-    return Stand(course, sign, tone, str(last.state), when, last.reason, deciding, lately)
+    return Stand(course, last.state, when, last.reason, deciding, lately)
 
 
 def _deciding(judged: Judged) -> str:
@@ -97,27 +91,21 @@ def _deciding(judged: Judged) -> str:
 def turns_of(found: Sequence[tuple[Course, Series, Sequence[Step]]]) -> tuple[Turn, ...]:
     """Return the change points of all series, the latest first, those that decide before others."""
     turns = [_turn(course, series, step) for course, series, steps in found for step in steps]
-    turns.sort(key=lambda one: not one.series.gated)
-    return tuple(sorted(turns, key=lambda one: moment_of(one.at), reverse=True))
+    turns.sort(key=lambda one: (moment_of(one.at), one.series.gated), reverse=True)
+    return tuple(turns)
 
 
 def _turn(course: Course, series: Series, step: Step) -> Turn:
     at = series.points[step.index].at
     way = direction(step.change, series.better)
     words = shift(step.change, series.scale, series.unit)
-    return Turn(
-        at, course, series, words, way, WAYS[way],
-        levels=" → ".join(_level(series, step, one) for one in (step.before, step.after))
-        + " from the reference" * (step.of == "change"),
-        doubt=doubt_of(series, step),
-        with_it=changed_at(course, at),
-    )  # fmt: skip
-
-
-def _level(series: Series, step: Step, level: float) -> str:
-    if step.of == "change":
-        return shift(level, series.scale, series.unit)
-    return quantity(level, series.unit)
+    levels = " → ".join(
+        shift(one, series.scale, series.unit) if step.of == "change" else quantity(one, series.unit)
+        for one in (step.before, step.after)
+    )
+    levels += " from the reference" * (step.of == "change")
+    doubt, changed = doubt_of(series, step), changed_at(course, at)
+    return Turn(at, course, series, words, way, WAYS[way], levels, doubt, changed)
 
 
 def lost_of(nights: Sequence[Night], missed: Sequence[Missed]) -> tuple[Lost, ...]:
@@ -150,7 +138,7 @@ def tally_of(nights: Sequence[Night], missed: Sequence[Missed]) -> tuple[tuple[s
     ended[State.MISSED] = len(missed)
     tally = [(several(len(nights), "night"), "plain")]
     tally += [
-        (f"{SIGNS[one]} {ended[one]} {_TALLIED.get(one, one)}", TONES[one])
+        (f"{one.sign} {ended[one]} {_TALLIED.get(one, one)}", one.tone)
         for one in State
         if ended[one]
     ]
@@ -183,13 +171,12 @@ def verdict_of(stands: Sequence[Stand], now: str) -> tuple[str, str, str]:
     named = [(course, one) for course, one in current if one.state is worst]
     names = ", ".join(course.capture for course, _ in named)
     when = f"the night of {day(last)} ({ago(last, now)})"
-    tone = TONES[worst]
     if worst is State.OK:
         every = f"{several(len(named), 'capture')}: nothing became worse than allowed"
-        return tone, f"{SIGNS[worst]} OK", f"{every} in {when}."
+        return worst.tone, f"{worst.sign} OK", f"{every} in {when}."
     said = f"{names} in {when}" if len(named) < len(current) else f"T{when[1:]}, in {names}"
     why = named[0][1].reason.rstrip(".")
-    return tone, f"{SIGNS[worst]} {worst.capitalize()}", f"{said}{f': {why}' if why else ''}."
+    return worst.tone, f"{worst.sign} {worst.capitalize()}", f"{said}{f': {why}' if why else ''}."
 
 
 _RANKS = (

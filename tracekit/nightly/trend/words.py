@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, Self
 
 from tracekit.base import NOT_AVAILABLE, InputError, Overhead, percent
 from tracekit.compare import Scale, Shown
@@ -16,38 +16,26 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class State(StrEnum):
-    """How a capture fared in a night, or that there was nothing to fare."""
+    """How a capture fared in a night, or that there was nothing to fare; its sign and its tone."""
 
-    OK = "ok"
-    REGRESSION = "regression"
-    INCONCLUSIVE = "inconclusive"
-    UNJUDGED = "unjudged"  # nothing decides: all is followed over nights
-    FAILED = "failed"
-    UNFINISHED = "unfinished"  # a night that runs still, or was cut off
-    NOT_RUN = "not run"  # a night that ended before this capture's turn
-    MISSED = "missed"
+    sign: str
+    tone: Tone
 
+    OK = "ok", "✓", "good"
+    REGRESSION = "regression", "▲", "error"
+    INCONCLUSIVE = "inconclusive", "?", "unclear"
+    UNJUDGED = "unjudged", "◇", "plain"  # nothing decides: all is followed over nights
+    FAILED = "failed", "✕", "warning"
+    UNFINISHED = "unfinished", "…", "plain"  # a night that runs still, or was cut off
+    NOT_RUN = "not run", "—", "plain"  # a night that ended before this capture's turn
+    MISSED = "missed", "▯", "plain"
 
-SIGNS = {
-    State.OK: "✓",
-    State.REGRESSION: "▲",
-    State.INCONCLUSIVE: "?",
-    State.UNJUDGED: "◇",
-    State.FAILED: "✕",
-    State.UNFINISHED: "…",
-    State.NOT_RUN: "—",
-    State.MISSED: "▯",
-}
-TONES: dict[State, Tone] = {
-    State.OK: "good",
-    State.REGRESSION: "error",
-    State.INCONCLUSIVE: "unclear",
-    State.UNJUDGED: "plain",
-    State.FAILED: "warning",
-    State.UNFINISHED: "plain",
-    State.NOT_RUN: "plain",
-    State.MISSED: "plain",
-}
+    def __new__(cls, value: str, sign: str, tone: Tone) -> Self:
+        """Make a state that is its word."""
+        state = str.__new__(cls, value)
+        state._value_ = value
+        state.sign, state.tone = sign, tone
+        return state
 
 
 def state_of(outcome: Outcome | None) -> State:
