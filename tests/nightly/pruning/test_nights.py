@@ -44,14 +44,14 @@ def test_a_night_is_pruned_once_it_has_ended_and_nobody_wants_it(nights: Nights)
     assert night.outcome is Outcome.UNJUDGED
     run = plan.output / night.id / "nap" / "candidate-1-1"
     [while_it_ran] = meanwhile
-    assert while_it_ran.removed == ()
+    assert while_it_ran.removed == []
     assert [(one.path, one.why) for one in while_it_ran.kept] == [(run, "its night has not ended")]
 
     with Store.open(plan.history) as store:
         store.pin(night.id, "somebody looks at it")
     for folders in ([], [run.parent], [run]):
         done = pruned(plan, *folders)
-        assert done.removed == ()
+        assert done.removed == []
         assert [one.why for one in done.kept] == ["its night is pinned"]
     with Store.open(plan.history) as store:
         store.unpin(night.id)

@@ -71,7 +71,7 @@ def test_for_room_no_more_goes_than_must(make_run: MakeRun, tmp_path: Path) -> N
 def test_what_is_enough_already_stays(make_run: MakeRun, tmp_path: Path) -> None:
     make_run(size=100)
     done = prune([tmp_path / "traces"], Limits(most=10**9, newest=0), now=NOW)
-    assert done.removed == ()
+    assert done.removed == []
     assert done.freed == 0
 
 
@@ -87,7 +87,7 @@ def test_a_pruned_run_is_still_analyzed_reported_and_read(real_run: Recording) -
     measured = analyze(real_run).metrics
     done = prune([real_run.folder], ALL)
     assert [one.what for one in done.removed] == ["bundle", "exports"]
-    assert done.stayed == ()
+    assert done.stayed == []
     assert files(real_run.exports) == {"toc.xml", PRUNED_NOTE}
     tables = tables_of(real_run)
     assert [*tables] == [*before]
@@ -121,7 +121,7 @@ def test_pruning_again_does_nothing(real_run: Recording) -> None:
     prune([real_run.folder], ALL)
     before, told = files(real_run.folder), real_run.provenance_file.read_bytes()
     done = prune([real_run.folder], ALL)
-    assert done.removed == ()
+    assert done.removed == []
     assert files(real_run.folder) == before
     assert real_run.provenance_file.read_bytes() == told
 
@@ -314,7 +314,7 @@ def test_a_full_disk_is_what_it_is_for(
         except OSError:
             pass
     done = prune([small], ALL, now=NOW)
-    assert done.failed == ()
+    assert done.failed == []
     assert not recording.bundle.exists()
     assert recording.provenance().pruned.startswith("recording.trace")
 

@@ -5,12 +5,12 @@ it the files that tracekit itself names. No link is followed.
 """
 
 import os
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from tracekit.base import Provenance, Recording, TracekitError
 from tracekit.nightly.history.listing import course_in
@@ -18,9 +18,7 @@ from tracekit.nightly.history.night import DOCUMENT, Accepted
 from tracekit.nightly.history.steps import Series, Step
 from tracekit.record import size
 
-_TRASH = ".pruned"
 _WORKING = timedelta(days=1)  # no stage takes longer; one that says so was cut off
-
 _LONGEST = timedelta(days=3)  # that a night may take
 
 Kind = Literal["bundle", "exports"]
@@ -72,7 +70,7 @@ class RunSeen:
 
 def trash(bundle: Path) -> Path:
     """Return what a bundle is called while it is being removed."""
-    return bundle.with_name(f".{bundle.name}{_TRASH}")
+    return bundle.with_name(f".{bundle.name}.pruned")
 
 
 def bundles(recording: Recording) -> tuple[Path, ...]:
@@ -223,9 +221,6 @@ def protection(
     return Protection(nights, folders)
 
 
-KINDS = ("bundle", "exports")
-
-
 @dataclass(frozen=True)
 class Limits:
     """What may stay.
@@ -257,7 +252,7 @@ class Removals:
     Attributes:
         old: What goes because of its age.
         spare: What goes next, in this order, for as long as there is too much.
-        kept: Why runs that have something to remove stay whole, by folder.
+        kept: Why runs stay whole that have something to remove, by folder.
     """
 
     old: tuple[Removal, ...]
@@ -276,30 +271,29 @@ def decide(
         now: The time.
         reason: Why a run must stay whole; empty where it may go.
     """
-    newest = _newest(runs, limits.newest)
-    kept: dict[Path, str] = {}
-    free: list[RunSeen] = []
-    for run in runs:
-        why = run.busy or reason(run) or ("it is one of the newest" if run.folder in newest else "")
-        if not why:
-            free.append(run)
-        if why or run.only:
-            kept[run.folder] = why or run.only
-    free.sort(key=lambda run: (run.begun, run.folder))
-    ordered = [
-        (run, part) for kind in KINDS for run in free for part in run.parts if part.kind == kind
-    ]
-    old = [one for one in ordered if limits.keep is not None and now - one[0].begun > limits.keep]
-    spare = [one for one in ordered if limits.most is not None and one not in old]
-    return Removals(
-        tuple(Removal(run, part, "old") for run, part in old),
-        tuple(Removal(run, part, "room") for run, part in spare),
-        kept,
-    )
-
-
-def _newest(runs: Sequence[RunSeen], count: int) -> set[Path]:
-    by_root: dict[Path, list[RunSeen]] = defaultdict(list)
-    for run in sorted(runs, key=lambda run: (run.begun, run.folder), reverse=True):
-        by_root[run.root].append(run)
-    return {run.folder for found in by_root.values() for run in found[:count]}
+    oldest_first = sorted(runs, key=lambda run: (run.begun, run.folder))
+    seen: Counter[Path] = Counter()
+    newest: set[Path] = set()
+    for run in reversed(oldest_first):
+        seen[run.root] += 1
+        if seen[run.root] <= limits.newest:
+            newest.add(run.folder)
+    stay = {run.folder: run.busy or reason(run) for run in runs}
+    stay |= {one: stay[one] or "it is one of the newest" for one in newest}
+    old: list[Removal] = []
+    spare: list[Removal] = []
+    for kind in get_args(Kind):
+        for run in oldest_first:
+            for part in run.parts if not stay[run.folder] else ():
+                if part.kind != kind:
+                    continue
+                if limits.keep is not None and now - run.begun > limits.keep:
+                    old.append(Removal(run, part, "old"))
+                elif limits.most is not None:
+                    spare.append(Removal(run, part, "room"))
+    kept = {
+        run.folder: stay[run.folder] or run.only
+        for run in runs
+        if run.only or (stay[run.folder] and (run.parts or run.busy))
+    }
+    return Removals(tuple(old), tuple(spare), kept)

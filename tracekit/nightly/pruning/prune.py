@@ -7,8 +7,9 @@ their tables are kept as Parquet and a note says what they held; see `tracekit.t
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from tracekit.nightly.pruning.decide import (
     Part,
     Protection,
     Removal,
-    Removals,
     RunSeen,
     bundles,
     decide,
@@ -41,36 +41,27 @@ def remove(removal: Removal) -> dict[Path, str]:
         InputError: What is known of exports that were removed before cannot be read.
     """
     recording = Recording(removal.run.folder)
-    try:
+    with _removing(removal.run):
         if removal.part.kind == "bundle":
             return _remove_bundles(recording, removal.part)
         return _remove_exports(recording)
+
+
+@contextmanager
+def _removing(run: RunSeen) -> Generator[None]:
+    try:
+        yield
     except OSError as error:
         raise RecordingError(
-            f"{error.filename or removal.run.folder} cannot be removed: {error.strerror}.",
+            f"{error.filename or run.folder} cannot be removed: {error.strerror}.",
             hint="What was not removed is as it was; prune again when that is fixed.",
         ) from error
 
 
-def left_over(run: RunSeen) -> Iterator[Path]:
-    """Yield what an interrupted pruning left of bundles."""
-    for bundle in bundles(Recording(run.folder)):
-        left = trash(bundle)
-        if left.is_dir() and not left.is_symlink():
-            yield left
-
-
-def finish(run: RunSeen) -> None:
-    """Remove what an interrupted pruning left; raise RecordingError where that fails."""
-    recording = Recording(run.folder)
-    try:
-        for bundle in bundles(recording):
-            if trash(bundle) in set(left_over(run)):
-                _note_and_delete(recording, bundle.name, trash(bundle))
-    except OSError as error:
-        raise RecordingError(
-            f"{error.filename or run.folder} cannot be removed: {error.strerror}."
-        ) from error
+def _left_over(run: RunSeen) -> dict[Path, str]:
+    """Return what an interrupted pruning left, and the names of the bundles that it was."""
+    found = {trash(bundle): bundle.name for bundle in bundles(Recording(run.folder))}
+    return {left: name for left, name in found.items() if left.is_dir() and not left.is_symlink()}
 
 
 def _remove_bundles(recording: Recording, part: Part) -> dict[Path, str]:
@@ -113,8 +104,11 @@ def _remove_exports(recording: Recording) -> dict[Path, str]:
 
 
 def _stand_for(recording: Recording, away: Sequence[PutAway]) -> None:
-    """Let what was kept stand for what is removed next."""
-    _flush(recording.tables)
+    """Let what was kept, once it is on the disk, stand for what is removed next."""
+    for file in recording.tables.iterdir():
+        if file.is_file():
+            with file.open("rb") as stream:
+                os.fsync(stream.fileno())
     note_put_away(recording.exports, *away)
 
 
@@ -122,17 +116,6 @@ def _forget_normalized(recording: Recording) -> None:
     """Remove the tables of questions: made of what went, they would never be read again."""
     if not recording.tables.is_symlink() and not recording.normalized.is_symlink():
         shutil.rmtree(recording.normalized, ignore_errors=True)
-
-
-def _flush(folder: Path) -> None:
-    """Let what was kept be on the disk before what it stands for is removed."""
-    for file in folder.iterdir():
-        if file.is_file():
-            handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
 
 
 def _note(recording: Recording, what: str) -> None:
@@ -168,7 +151,7 @@ class Stays:
     why: str
 
 
-@dataclass(frozen=True)
+@dataclass
 class Pruned:
     """What became of folders.
 
@@ -185,10 +168,10 @@ class Pruned:
 
     before: int
     after: int
-    removed: tuple[Removed, ...] = ()
-    kept: tuple[Stays, ...] = ()
-    stayed: tuple[Stays, ...] = ()
-    failed: tuple[str, ...] = ()
+    removed: list[Removed] = field(default_factory=list[Removed])
+    kept: list[Stays] = field(default_factory=list[Stays])
+    stayed: list[Stays] = field(default_factory=list[Stays])
+    failed: list[str] = field(default_factory=list[str])
     missing: int = 0
     dry: bool = False
 
@@ -235,73 +218,47 @@ def prune(
     where, moment = roots(folders), now or datetime.now(UTC)
     progress("looking at the runs")
     runs = [run for root in where for run in runs_below(root, moment)]
-    reason = (protection or Protection()).reason
-    decision = decide(runs, limits, moment, reason)
+    decision = decide(runs, limits, moment, (protection or Protection()).reason)
     before = size(where)
-    work = _Work(before, limits.most, progress, dry=dry)
-    work.finish(runs)
-    work.carry_out(decision)
-    after = work.total if dry else size(where)
-    return Pruned(
-        before=before,
-        after=after,
-        removed=tuple(work.removed),
-        kept=tuple(
-            Stays(run.folder, decision.kept[run.folder]) for run in runs if _kept(run, decision)
-        ),
-        stayed=tuple(work.stayed),
-        failed=tuple(work.failed),
-        missing=0 if limits.most is None else max(0, after - limits.most),
-        dry=dry,
-    )
+    done = Pruned(before, before, dry=dry)
+    done.kept = [Stays(folder, why) for folder, why in decision.kept.items()]
+    for run in runs:
+        _finish(run, done)
+    for removal in decision.old:
+        _carry_out(removal, done, progress)
+    for removal in decision.spare:
+        if limits.most is None or done.after <= limits.most:
+            break
+        _carry_out(removal, done, progress)
+    if not dry:
+        done.after = size(where)
+    done.missing = 0 if limits.most is None else max(0, done.after - limits.most)
+    return done
 
 
-class _Work:
-    """What has been done so far, and how much is left."""
-
-    def __init__(self, total: int, most: int | None, progress: Progress, *, dry: bool) -> None:
-        self.total = total
-        self.removed: list[Removed] = []
-        self.stayed: list[Stays] = []
-        self.failed: list[str] = []
-        self._most = most
-        self._progress = progress
-        self._dry = dry
-
-    def finish(self, runs: Sequence[RunSeen]) -> None:
-        """Remove what an interrupted pruning left."""
-        for run in runs:
-            left = size(left_over(run))
-            if left and not self._dry:
-                try:
-                    finish(run)
-                except TracekitError as error:
-                    self.failed.append(error.message)
-            self.total -= left
-
-    def carry_out(self, decision: Removals) -> None:
-        """Remove what is old, then what is too much."""
-        for removal in decision.old:
-            self._remove(removal)
-        for one in decision.spare:
-            if self._most is None or self.total <= self._most:
-                return
-            self._remove(one)
-
-    def _remove(self, removal: Removal) -> None:
-        freed = removal.part.size
-        if not self._dry:
-            self._progress(f"pruning {removal.run.folder.name}")
-            before = size([removal.run.folder])
-            try:
-                self.stayed += [Stays(path, why) for path, why in remove(removal).items()]
-            except TracekitError as error:
-                self.failed.append(error.message)
-            freed = before - size([removal.run.folder])
-        self.total -= freed
-        if freed:
-            self.removed.append(Removed(removal.run.folder, removal.part.kind, freed, removal.why))
+def _finish(run: RunSeen, done: Pruned) -> None:
+    """Remove what an interrupted pruning left."""
+    found = _left_over(run)
+    done.after -= size(found)
+    if not done.dry:
+        try:
+            with _removing(run):
+                for left, name in found.items():
+                    _note_and_delete(Recording(run.folder), name, left)
+        except TracekitError as error:
+            done.failed.append(error.message)
 
 
-def _kept(run: RunSeen, decision: Removals) -> bool:
-    return run.folder in decision.kept and bool(run.parts or run.only or run.busy)
+def _carry_out(removal: Removal, done: Pruned, progress: Progress) -> None:
+    folder, freed = removal.run.folder, removal.part.size
+    if not done.dry:
+        progress(f"pruning {folder.name}")
+        before = size([folder])
+        try:
+            done.stayed += [Stays(path, why) for path, why in remove(removal).items()]
+        except TracekitError as error:
+            done.failed.append(error.message)
+        freed = before - size([folder])
+    done.after -= freed
+    if freed:
+        done.removed.append(Removed(folder, removal.part.kind, freed, removal.why))
