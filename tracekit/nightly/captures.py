@@ -21,26 +21,6 @@ from tracekit.nightly.session.values import overhead
 from tracekit.record import Progress
 
 
-@dataclass(frozen=True)
-class Terms:
-    """What all captures of a night share.
-
-    Attributes:
-        plan: The night's plan.
-        keeper: Takes what was measured as soon as it is there.
-        accepted: What was accepted of captures, by name. It was asked before anything was
-            measured: a history that goes away in the night takes nothing with it.
-        deadline: When the night's time is spent, in monotonic seconds.
-        progress: Hears what is being done.
-    """
-
-    plan: NightPlan
-    keeper: Keeper
-    accepted: Mapping[str, Accepted]
-    deadline: float
-    progress: Progress
-
-
 def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[TracedFinding, ...]:
     """Return the findings in the candidate's traces that count, the most frequent first.
 
@@ -91,29 +71,16 @@ _AGAIN = 2
 
 @dataclass(frozen=True)
 class CaptureRunner:
-    """What it takes to measure one capture.
-
-    Attributes:
-        prepared: The capture, whose sides are ready.
-        terms: What it shares with the other captures.
-        accepted: What was accepted of the same work; None for nothing.
-        watch: Looks at the machine.
-    """
+    """Measures one capture whose sides are ready."""
 
     prepared: Prepared
-    terms: Terms
-    accepted: Accepted | None
+    terms: "Carrier"
     watch: Watch
-
-    @property
-    def name(self) -> str:
-        """The capture's name."""
-        return self.prepared.capture.name
 
     @property
     def entry(self) -> Entry:
         """What is known of the capture so far."""
-        return self.terms.keeper.entry(self.name)
+        return self.terms.keeper.entry(self.prepared.capture.name)
 
     def measure(self) -> None:
         """Measure, judge, and measure again where something is to be reproduced.
@@ -133,8 +100,7 @@ class CaptureRunner:
 
     def judge(self) -> None:
         """Judge what there is: metrics, findings, what tracing cost."""
-        entry, capture = self.entry, self.prepared.capture
-        learned = self.prepared.learned
+        entry, capture, learned = self.entry, self.prepared.capture, self.prepared.learned
         own = [pair for pair in entry.pairs if pair.sitting == 1]
         traced, untraced = ([one for one in own if one.traced is kind] for kind in (True, False))
         self.terms.keeper.put(
@@ -144,7 +110,7 @@ class CaptureRunner:
                     capture,
                     entry.pairs,
                     learned.results,
-                    self.accepted,
+                    self.terms.accepted.get(capture.name),
                     same_commit=self.prepared.same_commit,
                 ),
                 findings=findings_of(entry.pairs, self.terms.keeper.folder.folder),
@@ -152,61 +118,46 @@ class CaptureRunner:
                 backend=learned.backend,
             )
         )
-        self.terms.keeper.warn(self.remarks())
-
-    def remarks(self) -> tuple[str, ...]:
-        """Return what a reader must know of how it was measured."""
-        states = [state for pair in self.entry.pairs for state in _states(pair)]
-        unknown = [one for one in (unjudged(states),) if one]
-        return (*self.prepared.learned.remarks, *self.watch.remarks, *unknown)
+        unknown = unjudged([state for pair in self.entry.pairs for state in _states(pair)])
+        self.terms.keeper.warn(filter(None, (*learned.remarks, *self.watch.remarks, unknown)))
 
     def _session(self, session: int) -> None:
-        self._untraced(session)
-        if traced := self.prepared.capture.traced:
-            self._keep(self._trace(session), "traced capture", session, range(1, traced + 1))
-            self._reconsider(session)
-
-    def _untraced(self, session: int) -> None:
-        """Measure as many pairs as are to count, and those that do not count once more."""
-        wanted, retries, first = self.prepared.capture.pairs, self.terms.plan.retries, 1
+        """Measure as many pairs as are to count, those that do not count once more; then trace."""
+        prepared, plan = self.prepared, self.terms.plan
+        wanted, first = prepared.capture.pairs, 1
         more = wanted
         while more > 0:
-            numbers = range(first, first + more)
-            self._keep(self._measure(session, first, more), "pair", session, numbers)
-            self._reconsider(session)
-            pairs = self._pairs(session, traced=False)
-            first = len(pairs) + 1
-            good = sum(not pair.contaminated for pair in pairs)
-            more = min(wanted - good, retries - (len(pairs) - wanted))
+            found = measure(
+                prepared,
+                session=session,
+                first=first,
+                pairs=more,
+                watch=self.watch,
+                calibrate=plan.state.calibration is not None,
+            )
+            self._keep(found, "pair", session, range(first, first + more))
+            own = [one for one in self.entry.pairs if one.sitting == session and not one.traced]
+            first = len(own) + 1
+            good = sum(not pair.contaminated for pair in own)
+            more = min(wanted - good, plan.retries - (len(own) - wanted))
+        if traced := prepared.capture.traced:
+            found = trace(prepared, session=session, watch=self.watch)
+            self._keep(found, "traced capture", session, range(1, traced + 1))
 
     def _keep(self, pairs: Iterator[Pair], what: str, session: int, numbers: range) -> None:
+        """Keep pairs as they come; then weigh all of the session, whose best is known better."""
+        name = self.prepared.capture.name
         again = ", to see whether it can be reproduced" if session == _AGAIN else ""
-        self.terms.progress(f"{self.name}: {what} {numbers[0]} of {numbers[-1]}{again}")
+        self.terms.progress(f"{name}: {what} {numbers[0]} of {numbers[-1]}{again}")
         for pair in pairs:
-            self.terms.keeper.add(self.name, pair if pair.traced else self._weighed(pair))
+            self.terms.keeper.add(name, pair if pair.traced else self._weighed(pair))
             if pair.number < numbers[-1]:
                 more = f"{what} {pair.number + 1} of {numbers[-1]}"
-                self.terms.progress(f"{self.name}: {more}{again}")
-
-    def _measure(self, session: int, first: int, count: int) -> Iterator[Pair]:
-        return measure(
-            self.prepared,
-            session=session,
-            first=first,
-            pairs=count,
-            watch=self.watch,
-            calibrate=self.terms.plan.state.calibration is not None,
-        )
-
-    def _trace(self, session: int) -> Iterator[Pair]:
-        return trace(self.prepared, session=session, watch=self.watch)
-
-    def _reconsider(self, session: int) -> None:
-        """Weigh the pairs of a session: its best is known better now, and traces were not yet."""
-        pairs = tuple(
+                self.terms.progress(f"{name}: {more}{again}")
+        weighed = tuple(
             self._weighed(pair) if pair.sitting == session else pair for pair in self.entry.pairs
         )
-        self.terms.keeper.put(replace(self.entry, pairs=pairs))
+        self.terms.keeper.put(replace(self.entry, pairs=weighed))
 
     def _weighed(self, pair: Pair) -> Pair:
         """Say why a pair does not count, where it does not."""
@@ -220,11 +171,6 @@ class CaptureRunner:
         own = pair.contaminated if pair.traced else ()  # a trace without rows says so itself
         return replace(pair, contaminated=tuple(dict.fromkeys((*own, *found))))
 
-    def _pairs(self, session: int, *, traced: bool) -> list[Pair]:
-        return [
-            pair for pair in self.entry.pairs if pair.sitting == session and pair.traced is traced
-        ]
-
 
 def _states(pair: Pair) -> Iterator[State]:
     yield from (one for one in (pair.before, pair.after) if one is not None)
@@ -235,19 +181,31 @@ _STOPPED = "It was interrupted."
 _NOT_BEGUN = "It was not measured, for what was checked first does not hold."
 
 
+@dataclass
 class Carrier:
     """Carries out the captures of a plan, one after the other.
 
-    `partial` tells that some were not measured, or not to their end; `interrupted` that somebody
-    asked to stop.
+    Attributes:
+        plan: The night's plan.
+        captures: Those of its captures that are carried out.
+        keeper: Takes what was measured as soon as it is there.
+        accepted: What was accepted of captures, by name. It was asked before anything was
+            measured: a history that goes away in the night takes nothing with it.
+        deadline: When the night's time is spent, in monotonic seconds.
+        progress: Hears what is being done.
+        partial: Whether some were not measured, or not to their end.
+        interrupted: Whether somebody asked to stop.
     """
 
-    def __init__(self, terms: Terms, captures: Sequence[Capture]) -> None:
-        self._terms, self._captures = terms, captures
-        self._keeper = terms.keeper
-        self.partial = False
-        self.interrupted = False
-        self._unsound = False
+    plan: NightPlan
+    captures: Sequence[Capture]
+    keeper: Keeper
+    accepted: Mapping[str, Accepted]
+    deadline: float
+    progress: Progress
+    partial: bool = False
+    interrupted: bool = False
+    _unsound: bool = False
 
     def carry_out(self) -> None:
         """Make all captures ready and check them; measure them if all that was checked holds."""
@@ -261,60 +219,41 @@ class Carrier:
 
     def _carry_out(self) -> None:
         with ExitStack() as stack:
-            ready = [
-                one for one in (self._ready(stack, capture) for capture in self._captures) if one
-            ]
-            for one in ready:
+            ready = [self._ready(stack, capture) for capture in self.captures]
+            for one in filter(None, ready):
                 if self.partial:
                     self._end(one.capture.name, Outcome.INCONCLUSIVE, _STOPPED_BEFORE)
                 elif self._unsound:
                     self._end(one.capture.name, Outcome.INCONCLUSIVE, _NOT_BEGUN)
                 else:
                     self._measure(one)
-        self.partial |= self._unsound or len(self._keeper.night.entries) < len(self._captures)
+        self.partial |= self._unsound or len(self.keeper.night.entries) < len(self.captures)
 
     def _ready(self, stack: ExitStack, capture: Capture) -> Prepared | None:
         """Make a capture ready and check it; None where it is not to be measured."""
         if self.partial:
             return None
-        self._terms.progress(f"{capture.name}: making ready")
-        work = work_of(capture, self._terms.plan.file.parent)
+        self.progress(f"{capture.name}: making ready")
+        work = work_of(capture, self.plan.file.parent)
         planned = Described(capture.workload, capture.parameters, words=capture.workload)
-        self._keeper.put(Entry(capture.name, work, planned))
+        entry = Entry(capture.name, work, planned)
+        self.keeper.put(entry)
         with self._ending(capture.name):
-            one = stack.enter_context(
-                prepared(
-                    capture,
-                    self._terms.plan,
-                    self._keeper.folder.folder,
-                    deadline=self._terms.deadline,
-                )
-            )
-            self._describe(one)
+            folder = self.keeper.folder.folder
+            one = stack.enter_context(prepared(capture, self.plan, folder, deadline=self.deadline))
+            sides = one.described
+            entry = replace(entry, candidate=sides["candidate"], reference=sides.get("reference"))
+            self.keeper.put(entry)
             if one.same_commit:
-                self._terms.progress(f"{capture.name}: {same_code(one.same_commit)}")
-            self._terms.progress(f"{capture.name}: checking")
-            parity = check(one)
-            self._keeper.put(replace(self._keeper.entry(capture.name), parity=parity))
+                self.progress(f"{capture.name}: {same_code(one.same_commit)}")
+            self.progress(f"{capture.name}: checking")
+            self.keeper.put(replace(entry, parity=check(one)))
             return one
         return None
 
-    def _describe(self, one: Prepared) -> None:
-        entry = self._keeper.entry(one.capture.name)
-        described = one.described
-        self._keeper.put(
-            replace(
-                entry,
-                candidate=described["candidate"],
-                reference=described.get("reference"),
-            )
-        )
-
     def _measure(self, one: Prepared) -> None:
-        entry = self._keeper.entry(one.capture.name)
-        accepted = self._terms.accepted.get(entry.capture)
-        with self._ending(entry.capture), Watch(one.capture.telemetry) as watch:
-            runner = CaptureRunner(one, self._terms, accepted, watch)
+        with self._ending(one.capture.name), Watch(one.capture.telemetry) as watch:
+            runner = CaptureRunner(one, self, watch)
             try:
                 runner.measure()
             except (BudgetSpentError, KeyboardInterrupt):
@@ -340,12 +279,12 @@ class Carrier:
 
     def _end(self, capture: str, outcome: Outcome, reason: str) -> None:
         """Write down how a capture ended; a regression that was reproduced stays one."""
-        entry = self._keeper.entry(capture)
+        entry = self.keeper.entry(capture)
         worse = [judged for judged in entry.judged if judged.outcome is Outcome.REGRESSION]
         if worse:
             outcome = Outcome.REGRESSION
             reason = " ".join([*(f"{one.metric}: {one.reason}" for one in worse), reason])
-        self._keeper.put(replace(entry, outcome=outcome, reason=reason))
+        self.keeper.put(replace(entry, outcome=outcome, reason=reason))
 
 
 def _told(error: TracekitError) -> str:

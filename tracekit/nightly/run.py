@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from tracekit.base import InterruptedRunError, RecordingError, TracekitError, quantity
 from tracekit.compare import Shown
 from tracekit.machine import environment, git_commit, machine_name
-from tracekit.nightly.captures import Carrier, Terms
+from tracekit.nightly.captures import Carrier
 from tracekit.nightly.folder import Keeper, NightFolder, claim, night_id
 from tracekit.nightly.gate.outcomes import night_outcome
 from tracekit.nightly.history.night import LEADS, Entry, Judged, Night, TracedFinding
@@ -192,8 +192,7 @@ def run_night(
         stack.enter_context(awake())
         deadline = time.monotonic() + plan.budget
         stack.enter_context(enforced(plan.budget))
-        terms = Terms(plan, keeper, accepted, deadline, progress)
-        carrier = Carrier(terms, chosen)
+        carrier = Carrier(plan, chosen, keeper, accepted, deadline, progress)
         try:
             carrier.carry_out()
         finally:

@@ -49,7 +49,7 @@ def test_each_key_has_its_line_and_column(name: str) -> None:
     text, expected = CASES[name]
     found = Places(text)
     assert {route: found.of(route) for route in expected} == expected
-    assert set(found.offsets) == set(routes(tomllib.loads(text)))
+    assert set(found.paths) == set(routes(tomllib.loads(text)))
 
 
 def test_what_is_not_written_stands_where_what_would_hold_it_stands() -> None:
@@ -60,8 +60,8 @@ def test_what_is_not_written_stands_where_what_would_hold_it_stands() -> None:
 
 
 def test_an_empty_document_has_no_places() -> None:
-    assert Places("").offsets == {}
-    assert Places(" # only this").offsets == {}
+    assert Places("").paths == {}
+    assert Places(" # only this").paths == {}
 
 
 def test_nesting_too_deep_to_walk_has_no_places_instead_of_an_end() -> None:
@@ -144,9 +144,9 @@ def documents(draw: Draw) -> str:
 def test_all_that_tomllib_reads_has_a_place_and_nothing_else(text: str) -> None:
     read = tomllib.loads(text)
     found = Places(text)
-    assert set(found.offsets) == set(routes(read))
+    assert set(found.paths) == set(routes(read))
     lines = text.replace("\r\n", "\n").split("\n")
-    for route in set(found.offsets):
+    for route in set(found.paths):
         line, column = found.of(route)
         here = lines[line - 1][column - 1 :]
         if isinstance(route[-1], str):

@@ -32,24 +32,24 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 class Places:
     """The line and column of each key of a document, and of each element of its arrays.
 
-    `offsets` has the place of each in the text. It is empty where arrays nest too deep.
+    `paths` has where each begins in the text. It is empty where arrays nest too deep.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text.replace("\r\n", "\n")
         self._at = 0
-        self.offsets: dict[Route, int] = {}
+        self.paths: dict[Route, int] = {}
         self._lengths: dict[Route, int] = {}  # of arrays of tables
         try:
             self._document()
         except RecursionError:
-            self.offsets.clear()
+            self.paths.clear()
 
     def of(self, path: Route) -> tuple[int, int]:
         """Return line and column, from 1; of what is not written those of what would hold it."""
-        while path and path not in self.offsets:
+        while path and path not in self.paths:
             path = path[:-1]
-        offset = self.offsets.get(path, 0)
+        offset = self.paths.get(path, 0)
         before = self._text[:offset]
         return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
 
@@ -74,23 +74,23 @@ class Places:
         if not several:
             return self._within(path, last, offset)
         path = (*path, last)
-        self.offsets.setdefault(path, offset)
+        self.paths.setdefault(path, offset)
         number = self._lengths.get(path, 0)
         self._lengths[path] = number + 1
-        self.offsets[*path, number] = begun
+        self.paths[*path, number] = begun
         return (*path, number)
 
     def _within(self, table: Route, name: str, offset: int) -> Route:
         """Return the table `name` of a table; of an array of tables its last."""
         path = (*table, name)
-        self.offsets.setdefault(path, offset)
+        self.paths.setdefault(path, offset)
         length = self._lengths.get(path)
         return path if length is None else (*path, length - 1)
 
     def _pair(self, path: Route) -> None:
         for name, offset in self._key():
             path = (*path, name)
-            self.offsets.setdefault(path, offset)
+            self.paths.setdefault(path, offset)
         self._at += 1  # the equals sign
         self._value(path)
 
@@ -111,7 +111,7 @@ class Places:
         first = self._text[self._at]
         if first == "[":
             for number in self._elements("]"):
-                self.offsets[*path, number] = self._at
+                self.paths[*path, number] = self._at
                 self._value((*path, number))
         elif first == "{":
             for _ in self._elements("}"):
@@ -215,6 +215,11 @@ class Document:
     text: str
     root: tuple[str, ...]
     table: dict[str, Any]
+
+    @property
+    def places(self) -> Places:
+        """Where its keys stand."""
+        return Places(self.text)
 
 
 def open_document(path: Path | None) -> Document:

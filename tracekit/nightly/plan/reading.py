@@ -17,7 +17,6 @@ from tracekit.nightly.plan.document import (
     SHARED,
     Document,
     Mistakes,
-    Places,
     Route,
     open_document,
 )
@@ -219,7 +218,8 @@ def _metric(name: str, given: Given, capture: Capture, mistakes: Mistakes) -> Ga
     told = read(table, METRIC, mistakes)
     scale, threshold = usual(name, told.get("scale"))
     gate = capture.reference is not None
-    gated = Gated(name, **({"scale": scale, "threshold": threshold, "gate": gate} | told))
+    usual_ones: dict[str, Any] = {"scale": scale, "threshold": threshold, "gate": gate}
+    gated = Gated(name, **usual_ones | told)
     if scale == "ratio" and gated.threshold >= _LARGEST_RATIO:
         words = f"must be below {_LARGEST_RATIO} for a ratio; it is {gated.threshold:g}."
         mistakes.add(table["threshold"].route, words, "0.03 is 3 %.")
@@ -346,7 +346,7 @@ def read_plan(path: Path | None = None, *, work: bool = True) -> NightPlan:
             each with line and column.
     """
     document = open_document(path)
-    mistakes = Mistakes(document.shown, Places(document.text))
+    mistakes = Mistakes(document.shown, document.places)
     table = fields(_night_of(document, mistakes), NIGHT, mistakes)
     reading = Reading(document.file.parent, mistakes, work)
     values = read(table, NIGHT, mistakes)
