@@ -20,6 +20,7 @@ from tracekit.nightly.gate.judge import same_code
 from tracekit.nightly.history.night import Entry, Night
 from tracekit.nightly.plan.estimate import Estimate, estimate, remarks
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
+from tracekit.nightly.session.variants import work_words
 from tracekit.nightly.session.worktree import repository
 from tracekit.workload import find
 
@@ -174,7 +175,7 @@ def rows(plan: NightPlan, estimated: Estimate) -> list[tuple[str, ...]]:
     return [
         (
             one.name,
-            _work(one.workload, one.parameters),
+            work_words(one.workload, one.parameters),
             _reference(one),
             str(one.pairs),
             str(one.traced),
@@ -185,10 +186,6 @@ def rows(plan: NightPlan, estimated: Estimate) -> list[tuple[str, ...]]:
     ]
 
 
-def _work(workload: str, parameters: Mapping[str, Any]) -> str:
-    return ", ".join([workload, *(f"{name} {value}" for name, value in parameters.items())])
-
-
 def _reference(capture: Capture) -> str:
     reference = capture.reference
     if reference is None:
@@ -196,7 +193,7 @@ def _reference(capture: Capture) -> str:
     parts = [f"revision {reference.revision}"] if reference.revision else []
     parts += [f"python {reference.python}"] if reference.python else []
     if not reference.same_work:
-        parts.append(_work(reference.workload or capture.workload, reference.parameters))
+        parts.append(work_words(reference.workload or capture.workload, reference.parameters))
     return ", ".join(parts)
 
 

@@ -137,9 +137,7 @@ def test_a_check_that_is_not_there_is_told(ready: Callable[..., Any]) -> None:
     checks = (("no-such-program",),)
     with ready(reference=None, checks=checks) as prepared, pytest.raises(ToolError) as caught:
         check(prepared)
-    assert caught.value.message == (
-        "'no-such-program' cannot be started: No such file or directory."
-    )
+    assert caught.value.message == ("no-such-program cannot be started: No such file or directory.")
 
 
 def test_a_check_ends_with_the_night(ready: Callable[..., Any]) -> None:

@@ -3,7 +3,6 @@
 import logging
 import os
 import selectors
-import subprocess
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -14,12 +13,11 @@ from typing import TypeVar
 from tracekit.base import (
     Child,
     InputError,
-    RecordingError,
     ToolError,
     UsageError,
     exit_words,
 )
-from tracekit.nightly.session.program import Bounds, Timeouts, last_words
+from tracekit.nightly.session.program import Bounds, Program, Timeouts, last_words, start
 from tracekit.nightly.session.variants import CodeVariant
 from tracekit.workload import (
     PROTOCOL,
@@ -174,15 +172,14 @@ class RemoteWorkload:
                     return None
                 parts.append(os.read(handle, _CHUNK))
                 if not parts[-1] or len(parts) * _CHUNK > _LONGEST:
-                    raise self._gone()
+                    self.child.wait(self._timeouts.leave)
+                    said = last_words(self.log, self.since)
+                    raise ToolError(
+                        f"{self._capital} ended in the middle of its work, with "
+                        f"{exit_words(self.child.exit_status)}.{said}"
+                    )
         line, _, self._rest = b"".join(parts).partition(b"\n")
         return line
-
-    def _gone(self) -> ToolError:
-        self.child.wait(self._timeouts.leave)
-        said = last_words(self.log, self.since)
-        how = exit_words(self.child.exit_status)
-        return ToolError(f"{self._capital} ended in the middle of its work, with {how}.{said}")
 
     @property
     def _capital(self) -> str:
@@ -208,7 +205,8 @@ def started(
         ToolError: It cannot be started, or is none that can take turns.
         RecordingError: What it says cannot be kept.
     """
-    child, since = _start(variant, log, bounds)
+    program = Program(resident_command(variant.python), variant.env, variant.cwd, log)
+    child, since = start(program, bounds.supervisor, bounds.timeouts.policy, pipe=True)
     try:
         workload = RemoteWorkload(name, child, log, since, bounds)
         workload.greet(variant.python)
@@ -219,25 +217,3 @@ def started(
         child.clean_up(bounds.timeouts.leave)
         if child.interrupted:
             raise KeyboardInterrupt
-
-
-def _start(variant: CodeVariant, log: Path, bounds: Bounds) -> tuple[Child, int]:
-    try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        said = log.open("ab")
-    except OSError as error:
-        raise RecordingError(f"{log} cannot be written: {error.strerror}.") from error
-    with said:
-        since = said.tell()
-        try:
-            child = bounds.supervisor.start(
-                resident_command(variant.python),
-                bounds.timeouts.policy,
-                env=variant.env,
-                stdout=subprocess.PIPE,
-                stderr=said,
-                cwd=variant.cwd,
-            )
-        except OSError as error:
-            raise ToolError(f"{variant.python} cannot be started: {error.strerror}.") from error
-    return child, since

@@ -175,23 +175,10 @@ def measure(
     """
     count = prepared.capture.pairs if pairs is None else pairs
     with ExitStack() as stack:
-        looks = _Looks(prepared, watch, stack, calibrate=calibrate)
+        measuring = _Pairs(prepared, watch, stack, calibrate=calibrate)
         for number in range(first, first + count):
             prepared.bounds.require_time(_BETWEEN)
-            measuring = _Measuring(prepared, looks)
-            order = order_of(prepared, number)
-            run = measuring.together if prepared.capture.together else measuring.apart
-            before, after = run(order)
-            values = measuring.values
-            yield Pair(
-                session,
-                number,
-                order,
-                candidate=values["a"],
-                reference=values.get("b", {}),
-                before=before,
-                after=after,
-            )
+            yield measuring.pair(session, number)
 
 
 def order_of(prepared: Prepared, number: int) -> str:
@@ -204,10 +191,11 @@ def order_of(prepared: Prepared, number: int) -> str:
     return "ab" if odd else "ba"
 
 
-class _Looks:
-    """Looks at the machine before and after the runs of a pair.
+class _Pairs:
+    """The pairs of an iterator.
 
-    A third process does the same fixed work at each look, on the device of the runs.
+    Where the machine's pace is looked at, a third process does the same fixed work before and
+    after the runs of a pair, on their device.
     """
 
     def __init__(
@@ -215,81 +203,86 @@ class _Looks:
     ) -> None:
         self._prepared, self._watch, self._stack = prepared, watch, stack
         self._calibrate = calibrate
-        self._child: RemoteWorkload | None = None
-
-    def before(self, children: Sequence[RemoteWorkload]) -> State | None:
-        if self._watch is None:
-            return None
-        ours = {os.getpid(), *(workload.child.pid for workload in children)}
-        if self._calibrate:
-            ours.add(self._calibration().child.pid)
-        return self._watch.before(ours, self._pace(children[0]))
-
-    def after(self, like: RemoteWorkload) -> State | None:
-        return None if self._watch is None else self._watch.after(self._pace(like))
-
-    def _pace(self, like: RemoteWorkload) -> int | None:
-        """Return how long fixed work takes now, in ns, on the device of a variant's work."""
-        if not self._calibrate:
-            return None
-        device = "cpu" if like.ready.backend == "cpu" else "gpu"
-        return self._calibration().calibrate(Calibrate(device, mlx=bool(like.ready.mlx)))
-
-    def _calibration(self) -> RemoteWorkload:
-        if self._child is None:
-            prepared = self._prepared
-            name, log = f"the calibration of {prepared.capture.name}", "calibration"
-            self._child = self._stack.enter_context(
-                started(name, prepared.candidate, prepared.log_of(log), prepared.bounds)
-            )
-        return self._child
-
-
-class _Measuring:
-    """One pair, while it is measured."""
-
-    def __init__(self, prepared: Prepared, looks: _Looks) -> None:
-        self._prepared, self._looks = prepared, looks
+        self._calibration: RemoteWorkload | None = None
         self._runs: dict[Letter, list[StepTimes]] = {}
-        self.values: dict[Letter, Values] = {}
+        self._values: dict[Letter, Values] = {}
 
-    def together(self, order: str) -> tuple[State | None, State | None]:
+    def pair(self, session: int, number: int) -> Pair:
+        """Measure a pair."""
+        self._runs, self._values = {}, {}
+        order = order_of(self._prepared, number)
+        run = self._together if self._prepared.capture.together else self._apart
+        before, after = run(order)
+        return Pair(
+            session,
+            number,
+            order,
+            candidate=self._values["a"],
+            reference=self._values.get("b", {}),
+            before=before,
+            after=after,
+        )
+
+    def _together(self, order: str) -> tuple[State | None, State | None]:
         """Let both processes live at once, with interleaved runs; return the machine's states."""
         with ExitStack() as stack:
             children = {letter: self._ready(letter, stack) for letter in dict.fromkeys(order)}
-            before = self._looks.before(list(children.values()))
+            before = self._before(list(children.values()))
             for letter in order:
                 self._run(letter, children[letter], 1)
-            after = self._looks.after(next(iter(children.values())))
+            after = self._after(next(iter(children.values())))
             for letter, child in children.items():
                 self._finish(letter, child)
         return before, after
 
-    def apart(self, order: str) -> tuple[State | None, State | None]:
+    def _apart(self, order: str) -> tuple[State | None, State | None]:
         """Let one process live after the other; each has one run, twice as long."""
         before: list[State | None] = []
         after: list[State | None] = []
         for letter in order:
             with ExitStack() as stack:
                 child = self._ready(letter, stack)
-                before.append(self._looks.before([child]))
+                before.append(self._before([child]))
                 self._run(letter, child, 2)
-                after.append(self._looks.after(child))
+                after.append(self._after(child))
                 self._finish(letter, child)
         return worst([*filter(None, before)]), worst([*filter(None, after)])
 
+    def _before(self, children: Sequence[RemoteWorkload]) -> State | None:
+        if self._watch is None:
+            return None
+        pace = self._pace(children[0])
+        ours = {os.getpid(), *(workload.child.pid for workload in children)}
+        if self._calibration is not None:
+            ours.add(self._calibration.child.pid)
+        return self._watch.before(ours, pace)
+
+    def _after(self, like: RemoteWorkload) -> State | None:
+        return None if self._watch is None else self._watch.after(self._pace(like))
+
+    def _pace(self, like: RemoteWorkload) -> int | None:
+        """Return how long fixed work takes now, in ns, on the device of a variant's work."""
+        if not self._calibrate:
+            return None
+        if self._calibration is None:
+            prepared = self._prepared
+            name, log = f"the calibration of {prepared.capture.name}", "calibration"
+            self._calibration = self._stack.enter_context(
+                started(name, prepared.candidate, prepared.log_of(log), prepared.bounds)
+            )
+        device = "cpu" if like.ready.backend == "cpu" else "gpu"
+        return self._calibration.calibrate(Calibrate(device, mlx=bool(like.ready.mlx)))
+
     def _ready(self, letter: Letter, stack: ExitStack) -> RemoteWorkload:
-        prepared, capture = self._prepared, self._prepared.capture
+        prepared = self._prepared
         variant = prepared.candidate if letter == "a" else prepared.reference
         assert variant is not None
         name = prepared.named(variant)
         child = stack.enter_context(
             started(name, variant, prepared.log_of(variant.role), prepared.bounds)
         )
-        parameters = dict(variant.parameters)
-        ready = child.prepare(
-            Prepare(variant.workload, variant.workloads, parameters, capture.warmup)
-        )
+        parameters, warmup = dict(variant.parameters), prepared.capture.warmup
+        ready = child.prepare(Prepare(variant.workload, variant.workloads, parameters, warmup))
         if letter == "a":
             prepared.learned.backend, prepared.learned.device = ready.backend, dict(ready.device)
         for warning in ready.warnings:
@@ -309,4 +302,4 @@ class _Measuring:
     def _finish(self, letter: Letter, child: RemoteWorkload) -> None:
         finished = child.finish()
         self._prepared.learned.results |= quantities_of(finished)
-        self.values[letter] = values_of(self._runs[letter], finished)
+        self._values[letter] = values_of(self._runs[letter], finished)

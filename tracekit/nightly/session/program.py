@@ -3,6 +3,7 @@
 import math
 import shlex
 import signal
+import subprocess
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -106,7 +107,7 @@ def run(program: Program, bounds: Bounds, limit: float) -> int:
         BudgetSpentError: The night's time is spent; it was ended.
         RecordingError: What it says cannot be kept.
     """
-    child = _start(program, bounds.supervisor)
+    child, _ = start(program, bounds.supervisor)
     try:
         ended = child.wait(max(0.0, min(limit, bounds.deadline - time.monotonic())))
     finally:
@@ -127,7 +128,15 @@ def last_words(log: Path, since: int = 0) -> str:
     return f" Its last words: {text}" if text else ""
 
 
-def _start(program: Program, supervisor: Supervisor) -> Child:
+def start(
+    program: Program, supervisor: Supervisor, policy: StopPolicy = POLICY, *, pipe: bool = False
+) -> tuple[Child, int]:
+    """Start a program; return it, and at which byte of its log it begins.
+
+    Raises:
+        ToolError: It cannot be started.
+        RecordingError: What it says cannot be kept.
+    """
     with ExitStack() as stack:
         try:
             program.log.parent.mkdir(parents=True, exist_ok=True)
@@ -135,9 +144,11 @@ def _start(program: Program, supervisor: Supervisor) -> Child:
             out = stack.enter_context(program.output.open("wb")) if program.output else log
         except OSError as error:
             raise RecordingError(f"{program.log} cannot be written: {error.strerror}.") from error
+        since, stdout = log.tell(), subprocess.PIPE if pipe else out
         try:
-            return supervisor.start(
-                program.argv, POLICY, env=program.env, stdout=out, stderr=log, cwd=program.cwd
+            child = supervisor.start(
+                program.argv, policy, env=program.env, stdout=stdout, stderr=log, cwd=program.cwd
             )
         except OSError as error:
-            raise ToolError(f"{program.argv[0]!r} cannot be started: {error.strerror}.") from error
+            raise ToolError(f"{program.argv[0]} cannot be started: {error.strerror}.") from error
+    return child, since

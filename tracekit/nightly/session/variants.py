@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +48,12 @@ class CodeVariant:
     env: Mapping[str, str]
     cwd: Path
     commit: str = ""
-    difference: tuple[str, ...] = field(default=())
+    difference: tuple[str, ...] = ()
 
     def described(self, hello: Hello) -> Described:
         """Say what it is, once its interpreter said what that is."""
-        words = self.difference or (_work_words(self.workload, self.parameters),)
-        if self.role == "reference" and self.python != _own_python():
+        words = self.difference or (work_words(self.workload, self.parameters),)
+        if self.role == "reference" and self.python != Path(sys.executable):
             mlx = f" with MLX {hello.mlx}" if hello.mlx else " without MLX"
             words = (*self.difference, f"Python {hello.python}{mlx}")
         return Described(
@@ -87,7 +87,7 @@ def candidate_of(capture: Capture, plan: NightPlan) -> CodeVariant:
         workload=capture.workload,
         workloads=capture.workloads and capture.workloads.resolve(),
         parameters=dict(capture.parameters),
-        python=_own_python(),
+        python=Path(sys.executable),
         env=env,
         cwd=home,
         commit=git_commit(home),
@@ -132,20 +132,24 @@ def _at(
     home = found.inside(candidate.cwd)
     workloads = candidate.workloads
     if workloads is not None and (inside := found.inside(workloads)) is not None:
-        workloads = _folder(folder / inside, asked.revision)
-    short = worktree.commit[:_SHORT]
-    named = "" if worktree.commit.startswith(asked.revision) else f"{asked.revision} "
+        workloads = folder / inside
+        if not workloads.is_dir():
+            raise UsageError(
+                f"The revision {asked.revision!r} has no folder {workloads.name} of workloads.",
+                hint="Give a revision that has it, or keep the workloads outside of the "
+                "repository.",
+            )
+    named = short = worktree.commit[:_SHORT]
+    if not worktree.commit.startswith(asked.revision):
+        named = f"{asked.revision} ({short})"
     variant = _reference(capture, asked, candidate, own)
     return replace(
         variant,
         workloads=workloads,
-        env=_with_modules(_without(variant.env, found.top), folder, asked.pythonpath),
+        env=_with_modules(variant.env, folder, asked.pythonpath, without=found.top),
         cwd=folder / home if home and (folder / home).is_dir() else folder,
         commit=worktree.commit,
-        difference=(
-            f"revision {named}({short})" if named else f"revision {short}",
-            *variant.difference,
-        ),
+        difference=(f"revision {named}", *variant.difference),
     )
 
 
@@ -157,15 +161,18 @@ def _reference(
     parameters = dict(capture.parameters) | asked.parameters
     if name != capture.workload or here:
         parameters = _parameters(name, capture, asked, strict=here)
-    work = [_work_words(name, {})] if name != capture.workload else []
+    work = [work_words(name, {})] if name != capture.workload else []
     work += [f"{key} {value}" for key, value in asked.parameters.items()]
+    env = candidate.env
+    if python != candidate.python:
+        env = {name: value for name, value in env.items() if name not in _OF_ANOTHER}
     return replace(
         candidate,
         role="reference",
         workload=name,
         parameters=parameters,
         python=python,
-        env=candidate.env if python == candidate.python else _of_own(candidate.env),
+        env=env,
         difference=tuple(work),
     )
 
@@ -201,39 +208,20 @@ def _interpreter(python: Path, home: Path) -> Path:
     return place
 
 
-def _folder(path: Path, revision: str) -> Path:
-    if not path.is_dir():
-        raise UsageError(
-            f"The revision {revision!r} has no folder {path.name} of workloads.",
-            hint="Give a revision that has it, or keep the workloads outside of the repository.",
-        )
-    return path
+def _with_modules(
+    env: Mapping[str, str], top: Path, folders: tuple[str, ...], without: Path | None = None
+) -> dict[str, str]:
+    """Let folders of a work tree be searched for modules before all others.
 
-
-def _with_modules(env: Mapping[str, str], top: Path, folders: tuple[str, ...]) -> dict[str, str]:
-    """Let folders of a work tree be searched for modules before all others."""
+    Those that lie in the work tree `without` are left out: they are those of another.
+    """
     own = [str((top / folder).resolve()) for folder in folders]
     rest = [part for part in env.get("PYTHONPATH", "").split(os.pathsep) if part]
+    if without is not None:
+        rest = [part for part in rest if not Path(part).resolve().is_relative_to(without)]
     return {**env, "PYTHONPATH": os.pathsep.join(dict.fromkeys([*own, *rest]))}
 
 
-def _without(env: Mapping[str, str], top: Path) -> dict[str, str]:
-    """Leave out the folders of modules that lie in a work tree: they are those of another."""
-    kept = [
-        part
-        for part in env.get("PYTHONPATH", "").split(os.pathsep)
-        if part and not Path(part).resolve().is_relative_to(top)
-    ]
-    return {**env, "PYTHONPATH": os.pathsep.join(kept)}
-
-
-def _of_own(env: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in env.items() if name not in _OF_ANOTHER}
-
-
-def _own_python() -> Path:
-    return Path(sys.executable)
-
-
-def _work_words(workload: str, parameters: Mapping[str, Any]) -> str:
+def work_words(workload: str, parameters: Mapping[str, Any]) -> str:
+    """Return a workload and its parameters in words."""
     return ", ".join([workload, *(f"{key} {value}" for key, value in parameters.items())])
