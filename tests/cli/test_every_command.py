@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 import typer
 
+from children import running, started_since
 from command_line import run
 from devices import device
 from every_command import IN_RUN, LINES, NO_TOOL, World, copied, make_world, output_of, signalled
@@ -57,13 +57,13 @@ def world(made: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World
 def unharmed(name: str, world: World) -> Iterator[None]:
     """Hold that inputs are as they were, nothing is half written, and no process is left."""
     before = world.contents()
-    children = set(psutil.Process().children(recursive=True))
+    children = running()
     yield
     assert world.contents() == before
     assert world.leftovers() == []
-    left = set(psutil.Process().children(recursive=True)) - children
     # multiprocessing's own, which serves this process as long as it lives
-    assert [one for one in left if "resource_tracker" not in " ".join(one.cmdline())] == []
+    left = (" ".join(process.cmdline()) for process in started_since(children))
+    assert [words for words in left if "resource_tracker" not in words] == []
 
 
 def told(ran: Any) -> str:

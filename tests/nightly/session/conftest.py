@@ -10,6 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
+from children import running, started_since
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.session.prepared import Prepared, prepared
 from tracekit.nightly.session.program import Timeouts
@@ -158,14 +159,10 @@ def ready(
 @pytest.fixture
 def children() -> Iterator[Callable[[], list[psutil.Process]]]:
     """Return the processes that this one started since; none may be left after the test."""
-    me = psutil.Process()
-    before = set(me.children(recursive=True))
-
-    def new() -> list[psutil.Process]:
-        return [one for one in me.children(recursive=True) if one not in before]
-
-    yield new
-    assert not new(), f"left behind: {[one.cmdline() for one in new()]}"
+    before = running()
+    yield lambda: started_since(before)
+    left = started_since(before)
+    assert not left, f"left behind: {[process.cmdline() for process in left]}"
 
 
 @pytest.fixture

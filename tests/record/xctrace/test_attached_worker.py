@@ -11,6 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
+from children import running, started_since
 from tracekit.base.errors import InterruptedRunError, ToolError, UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.observe import request_for
@@ -107,15 +108,9 @@ def attach(
 @pytest.fixture(autouse=True)
 def nothing_is_left_running() -> Any:
     """Compare our children before and after; a zombie is none."""
-    before = set(psutil.Process().children(recursive=True))
+    before = running()
     yield
-    left = [
-        one
-        for one in psutil.Process().children(recursive=True)
-        # A browser that other tests share may start a process of its own at any time.
-        if one not in before and before.isdisjoint(one.parents())
-    ]
-    assert [one for one in left if one.status() != psutil.STATUS_ZOMBIE] == []
+    assert started_since(before) == []
 
 
 def report_of(recording: Recording) -> WorkloadReport:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import psutil
 import pytest
 
+from children import running, started_since
 from recording_fakes import (
     DEADLINES,
     QUICK,
@@ -111,11 +111,11 @@ def test_a_recorder_that_hangs_is_ended_and_nothing_is_left_running(
 ) -> None:
     scenario(hang=hang)
     deadlines = replace(DEADLINES, signals=STEEP, **short)
-    before = set(psutil.Process().children(recursive=True))
+    before = running()
     with pytest.raises(ToolError, match=f"xctrace hung {when} and had to be killed") as caught:
         record(Attach(os.getpid()), limit=0.1, deadlines=deadlines)
     assert "--attach" in caught.value.hint
-    assert set(psutil.Process().children(recursive=True)) == before
+    assert started_since(before) == []
 
 
 def test_a_recorder_that_hangs_after_it_saved_loses_nothing(
