@@ -25,12 +25,6 @@ _BLOCK = 1 << 20
 _FAILURES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
-def require_bundle(archive: Path) -> None:
-    """Raise InputError unless a zip file holds one bundle that can be unpacked."""
-    with _opened(archive) as file:
-        _members(archive, file)
-
-
 def unpack_bundle(archive: Path, folder: Path) -> None:
     """Unpack the only bundle of a zip file.
 

@@ -9,7 +9,7 @@ import pytest
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Process
 from tracekit.tables.toc.read import Wanted, read_toc, wanted
-from tracekit.tables.toc.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable, distinctions
+from tracekit.tables.toc.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable
 
 LAUNCHED = """<?xml version="1.0"?>
 
@@ -223,21 +223,6 @@ def test_details_of_tracks_have_places_as_in_their_exports(tmp_path: Path) -> No
         TocDetail("track[3]/detail[1]", "VM Tracker", "Regions Map", ""),
     )
     assert run.unknown == ()
-
-
-def test_tables_of_one_schema_are_told_apart_by_the_attributes_that_differ(tmp_path: Path) -> None:
-    run = one(
-        tmp_path,
-        '<data><table schema="gpu-counter-info" counter-profile="0" counter-device="0"/>'
-        '<table schema="tick"/><table counter-device="0" schema="gpu-counter-info" '
-        'counter-profile="3" shader-profiler="1"/></data>',
-    )
-    info = [table for table in run.tables if table.schema == "gpu-counter-info"]
-    assert distinctions(info) == {
-        1: {"counter-profile": "0"},
-        3: {"counter-profile": "3", "shader-profiler": "1"},
-    }
-    assert distinctions(info[:1]) == {1: {}}
 
 
 def test_what_tracekit_does_not_know_is_named(tmp_path: Path) -> None:

@@ -138,13 +138,3 @@ class Toc:
         found = [*self.unknown, *(name for run in self.runs for name in run.unknown)]
         names = ", ".join(dict.fromkeys(found))
         return (f"The TOC holds what tracekit does not know: {names}.",) if names else ()
-
-
-def distinctions(tables: Sequence[TocTable]) -> dict[int, dict[str, str]]:
-    """Return, by index, the attributes that tell tables of one schema apart."""
-    keys = dict.fromkeys(key for table in tables for key in table.attributes)
-    telling = [key for key in keys if len({table.attributes.get(key) for table in tables}) > 1]
-    return {
-        table.index: {key: table.attributes[key] for key in telling if key in table.attributes}
-        for table in tables
-    }
