@@ -11,6 +11,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 TIERS = ("campaign", "wheel", "server", "browser", "emulator", "processes")
 """A test that has the markers of several belongs to the first."""
@@ -35,7 +36,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin with nothing left out, and hear of each process that is started."""
+    """Begin with nothing left out, and hear of each process that is started.
+
+    A property is tried with as many examples as are quick, unless a campaign or all is asked for.
+    """
+    settings.register_profile("quick", max_examples=40)
+    settings.register_profile("campaign", max_examples=200)
+    asked = set(config.option.tier or ())
+    settings.load_profile("campaign" if asked & {"campaign", "all"} else "quick")
     config.stash[_LEFT_OUT] = Counter()
     sys.addaudithook(_note)
 
