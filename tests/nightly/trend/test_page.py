@@ -210,7 +210,7 @@ def test_a_single_night_has_a_page(made: Any) -> None:
     series = made.series(made.point(1, 1e6, change=0.01, reference=1e6, outcome=Outcome.OK))
     page = html.document_fromstring(page_of([series], [night]))
     assert len(page.xpath("//figure")) == 1
-    assert "1 series have fewer than 6 nights with a value" in words(page)
+    assert "1 series has fewer than 6 nights with a value" in words(page)
     assert words(page.xpath("//figure/p")[0]).startswith("1 night, 1 with a value")
 
 
