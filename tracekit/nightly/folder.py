@@ -25,9 +25,8 @@ def work_of(capture: Capture, folder: Path) -> str:
     what = {
         "workload": capture.workload,
         "parameters": capture.parameters,
-        "reference": None
-        if reference is None
-        else {
+        "reference": reference
+        and {
             "workload": reference.workload,
             "parameters": reference.parameters,
             "python": relative(reference.python, folder),
@@ -118,29 +117,21 @@ class Keeper:
 
     def put(self, entry: Entry) -> None:
         """Keep a capture in the place of what was known of it, or as the last one."""
-        known = [one.capture for one in self.night.entries]
-        if entry.capture not in known:
-            self._save(replace(self.night, entries=(*self.night.entries, entry)))
-            return
-        entries = list(self.night.entries)
-        entries[known.index(entry.capture)] = entry
-        self._save(replace(self.night, entries=tuple(entries)))
+        entries = {one.capture: one for one in self.night.entries} | {entry.capture: entry}
+        self.save(replace(self.night, entries=tuple(entries.values())))
 
     def add(self, capture: str, pair: Pair) -> None:
         """Add a pair to a capture that was begun."""
         entry = self.entry(capture)
         self.put(replace(entry, pairs=(*entry.pairs, pair)))
 
-    def end(self, night: Night) -> None:
-        """Put the whole night in the place of the one so far."""
-        self._save(night)
-
     def warn(self, warnings: Iterable[str]) -> None:
         """Add what a reader must know, each sentence once."""
         merged = tuple(dict.fromkeys((*self.night.warnings, *warnings)))
-        self._save(replace(self.night, warnings=merged))
+        self.save(replace(self.night, warnings=merged))
 
-    def _save(self, night: Night) -> None:
+    def save(self, night: Night) -> None:
+        """Put the whole night in the place of the one so far."""
         if night != self.night:
             self.folder.save(night)
             self.night = night

@@ -20,11 +20,11 @@ from tracekit.nightly.trend.page import render_trend
 
 @dataclass(frozen=True)
 class Memory:
-    """A plan's history; `store` is None where there is none and nothing is to be kept."""
+    """A plan's history: `store` is asked, and `kept` added to; each is None where there is none."""
 
     plan: NightPlan
     store: Store | None
-    keeps: bool
+    kept: Store | None
 
     @classmethod
     @contextmanager
@@ -41,24 +41,24 @@ class Memory:
             except RecordingError:
                 if keep:
                     raise
-            yield cls(plan, store, keeps=keep)
+            yield cls(plan, store, store if keep else None)
 
     def accepted(self, machine: str, captures: Iterable[Capture]) -> dict[str, Accepted]:
         """Return what is expected of captures, by name, where something was accepted."""
         if self.store is None:
             return {}
-        folder = self.plan.file.parent
-        found = {
-            capture.name: self.store.accepted(machine, capture.name, work_of(capture, folder))
-            for capture in captures
-        }
-        return {name: one for name, one in found.items() if one is not None}
+        found: dict[str, Accepted] = {}
+        for capture in captures:
+            work = work_of(capture, self.plan.file.parent)
+            if (one := self.store.accepted(machine, capture.name, work)) is not None:
+                found[capture.name] = one
+        return found
 
     def catch_up(self, machine: str, begun: datetime) -> tuple[str, ...]:
         """Add what earlier processes left, and note nights that did not run; say so."""
-        if self.store is None or not self.keeps:
+        if self.kept is None:
             return ()
-        return (*self._left(self.store, machine), *self._missed(self.store, machine, begun))
+        return (*self._left(self.kept, machine), *self._missed(self.kept, machine, begun))
 
     def place_of(self, folder: NightFolder) -> str:
         """Return a night's folder, relative to the history's where it lies in that."""
@@ -77,8 +77,8 @@ class Memory:
         Raises:
             TracekitError: It cannot be added; its folder has it, and the next night adds it.
         """
-        if self.store is not None and self.keeps:
-            self.store.append(night)
+        if self.kept is not None:
+            self.kept.append(night)
 
     def draw(self, folder: NightFolder, now: datetime) -> None:
         """Write the page of all series of the plan beside its nights.
@@ -86,14 +86,14 @@ class Memory:
         Raises:
             TracekitError: The history cannot be read, or the page not be written.
         """
-        if self.store is None or not self.keeps:
+        if self.kept is None:
             return
-        nights = self.store.nights(plan=self.plan.name)
+        name = self.plan.name
         page = render_trend(
-            self.store.series(plan=self.plan.name),
-            nights,
-            self.store.acceptances(),
-            missed=[night for night in self.store.missed_nights() if night.plan == self.plan.name],
+            self.kept.series(plan=name),
+            self.kept.nights(plan=name),
+            self.kept.acceptances(),
+            missed=[night for night in self.kept.missed_nights() if night.plan == name],
             now=now.isoformat(),
             redact=own_redaction(),
             links=links_from(folder.page.parent, self._own_folder or folder.page.parent),

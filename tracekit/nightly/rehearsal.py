@@ -17,9 +17,9 @@ from tracekit.base import InputError, TracekitError, UsageError, nearest, percen
 from tracekit.machine import git_commit
 from tracekit.nightly.folder import nights_in
 from tracekit.nightly.gate.judge import same_code
-from tracekit.nightly.history.night import Entry, Night
+from tracekit.nightly.history.night import Entry
 from tracekit.nightly.plan.estimate import Estimate, estimate, remarks
-from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
+from tracekit.nightly.plan.plan import Capture, Gated, NightPlan
 from tracekit.nightly.session.variants import work_words
 from tracekit.nightly.session.worktree import repository
 from tracekit.workload import find
@@ -68,15 +68,9 @@ def only(plan: NightPlan, names: Sequence[str]) -> NightPlan:
 def obstacles(plan: NightPlan) -> tuple[str, ...]:
     """Return why captures cannot be prepared, as far as a glance tells, a sentence each."""
     sentences = list(_unwritable(plan.output))
-    sentences += [
-        f"{capture.name}: {words}" for capture in plan.captures for words in _unloadable(capture)
-    ]
-    sentences += [
-        f"{one.name}: {words}"
-        for one in plan.captures
-        if one.reference is not None
-        for words in _in_the_way(one.reference, plan.file.parent)
-    ]
+    for look in (_unloadable, _in_the_way):
+        for one in plan.captures:
+            sentences += [f"{one.name}: {words}" for words in look(one, plan.file.parent)]
     return tuple(dict.fromkeys(sentences))
 
 
@@ -89,7 +83,7 @@ def _unwritable(output: Path) -> Iterator[str]:
         yield f"Nights cannot be kept in {output}: {there} cannot be written to."
 
 
-def _unloadable(capture: Capture) -> Iterator[str]:
+def _unloadable(capture: Capture, _folder: Path) -> Iterator[str]:
     """Yield why the files of a capture's workloads cannot be loaded."""
     names = [capture.workload, capture.reference.workload if capture.reference else ""]
     for name in dict.fromkeys(one for one in names if one):
@@ -119,19 +113,21 @@ def _of_references(plan: NightPlan) -> Iterator[str]:
                 )
 
 
-def _in_the_way(reference: Reference, folder: Path) -> list[str]:
+def _in_the_way(capture: Capture, folder: Path) -> Iterator[str]:
+    """Yield why a capture's reference cannot be had."""
+    reference = capture.reference
+    if reference is None:
+        return
+    python = reference.python
     if reference.revision:
         try:
             repository(folder).commit(reference.revision)
         except TracekitError as error:
-            return [f"{error.message} {error.hint}".rstrip()]
-        return []
-    python = reference.python
-    if python is None:
-        return []
-    if not python.is_file():
-        return [f"There is no interpreter {python}."]
-    return [] if os.access(python, os.X_OK) else [f"{python} cannot be run: it is no program."]
+            yield f"{error.message} {error.hint}".rstrip()
+    elif python is not None and not python.is_file():
+        yield f"There is no interpreter {python}."
+    elif python is not None and not os.access(python, os.X_OK):
+        yield f"{python} cannot be run: it is no program."
 
 
 def earlier(plan: NightPlan) -> Mapping[str, float]:
@@ -145,16 +141,11 @@ def earlier(plan: NightPlan) -> Mapping[str, float]:
             night = folder.load()
         except (TracekitError, OSError):
             continue
-        for name, seconds in _took(night, plan).items():
-            took.setdefault(name, []).append(seconds)
+        same = (night.plan, night.digest) == (plan.name, plan.digest)
+        for entry in night.entries if same else ():
+            if (seconds := _lasted(entry)) is not None:
+                took.setdefault(entry.capture, []).append(seconds)
     return {name: statistics.median(each) for name, each in took.items()}
-
-
-def _took(night: Night, plan: NightPlan) -> Mapping[str, float]:
-    if (night.plan, night.digest) != (plan.name, plan.digest):
-        return {}
-    lasted = {entry.capture: _lasted(entry) for entry in night.entries}
-    return {name: seconds for name, seconds in lasted.items() if seconds is not None}
 
 
 def _lasted(entry: Entry) -> float | None:
@@ -198,16 +189,14 @@ def _reference(capture: Capture) -> str:
 
 
 def _deciding(capture: Capture) -> str:
-    words = [
-        f"{metric.metric} {percent(metric.threshold)}"
-        if metric.scale == "ratio"
-        else f"{metric.metric} {_by(metric.metric, metric.threshold)}"
-        for metric in capture.metrics
-        if metric.gate
-    ]
+    words = [f"{one.metric} {_threshold(one)}" for one in capture.metrics if one.gate]
     return ", ".join([*words, *capture.fail_on]) or "nothing"
 
 
-def _by(metric: str, threshold: float) -> str:
-    unit = METRICS[metric].unit if metric in METRICS else ""
-    return f"{threshold * 100:g} points" if unit == "ratio" else quantity(threshold, unit)
+def _threshold(gated: Gated) -> str:
+    if gated.scale == "ratio":
+        return percent(gated.threshold)
+    unit = METRICS[gated.metric].unit if gated.metric in METRICS else ""
+    return (
+        f"{gated.threshold * 100:g} points" if unit == "ratio" else quantity(gated.threshold, unit)
+    )

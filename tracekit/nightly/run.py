@@ -12,7 +12,7 @@ from tracekit.machine import environment, git_commit, machine_name
 from tracekit.nightly.captures import Carrier
 from tracekit.nightly.folder import Keeper, NightFolder, claim, night_id
 from tracekit.nightly.gate.outcomes import night_outcome
-from tracekit.nightly.history.night import LEADS, Entry, Judged, Night, TracedFinding
+from tracekit.nightly.history.night import LEADS, Entry, Judged, Night
 from tracekit.nightly.history_session import Memory
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.rehearsal import only
@@ -50,12 +50,12 @@ def tables(night: Night) -> Iterator[Table]:
         if rows := [_row(judged) for judged in entry.judged if _measured(judged)]:
             yield title(entry), _COLUMNS, rows
         if entry.findings:
+            found: list[Sequence[str]] = [
+                (one.rule, f"in {one.traces} of {one.of}", f"in {one.in_reference}", one.message)
+                for one in entry.findings
+            ]
             columns = ("finding", "candidate", "reference", "what")
-            yield (
-                f"{entry.capture}: findings",
-                columns,
-                [_found(finding) for finding in entry.findings],
-            )
+            yield f"{entry.capture}: findings", columns, found
 
 
 def notes(night: Night) -> Iterator[str]:
@@ -112,13 +112,9 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _row(judged: Judged) -> Sequence[str]:
-    return (
-        judged.metric,
-        _value(judged.reference, judged),
-        _value(judged.candidate, judged),
-        shift(judged),
-        bounds(judged),
-    )
+    values = (judged.reference, judged.candidate)
+    told = (NOTHING if one is None else quantity(one, judged.unit) for one in values)
+    return (judged.metric, *told, shift(judged), bounds(judged))
 
 
 def _measured(judged: Judged) -> bool:
@@ -126,29 +122,8 @@ def _measured(judged: Judged) -> bool:
     return judged.candidate is not None or judged.reference is not None
 
 
-def _found(finding: TracedFinding) -> Sequence[str]:
-    return (
-        finding.rule,
-        f"in {finding.traces} of {finding.of}",
-        f"in {finding.in_reference}",
-        finding.message,
-    )
-
-
-def _value(value: float | None, judged: Judged) -> str:
-    return NOTHING if value is None else quantity(value, judged.unit)
-
-
 def _shown(judged: Judged) -> Shown:
     return Shown(judged.scale, judged.unit)
-
-
-Clock = Callable[[], datetime]
-
-
-def this_moment() -> datetime:
-    """Return the time in UTC."""
-    return datetime.now(UTC)
 
 
 def run_night(
@@ -156,7 +131,7 @@ def run_night(
     *,
     captures: Sequence[str] | None = None,
     keep: bool = True,
-    now: Clock = this_moment,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
     progress: Progress = quiet,
 ) -> Night:
     """Carry out a plan; what was measured is on the disk at every moment.
@@ -196,7 +171,12 @@ def run_night(
         try:
             carrier.carry_out()
         finally:
-            night = _ended(keeper, carrier, now())
+            outcome, reason = night_outcome(keeper.night.entries, partial=carrier.partial)
+            ended, partly = _stamp(now()), carrier.partial
+            night = replace(
+                keeper.night, ended=ended, outcome=outcome, reason=reason, partial=partly
+            )
+            keeper.save(night)
             _remember(memory, night, folder, now())
     if carrier.interrupted:
         raise InterruptedRunError(
@@ -228,15 +208,6 @@ def _recorder(capture: Capture) -> str:
         return choose(capture.recorder).name
     except TracekitError:
         return capture.recorder
-
-
-def _ended(keeper: Keeper, carrier: Carrier, ended: datetime) -> Night:
-    night = keeper.night
-    outcome, reason = night_outcome(night.entries, partial=carrier.partial)
-    keeper.end(
-        replace(night, ended=_stamp(ended), outcome=outcome, reason=reason, partial=carrier.partial)
-    )
-    return keeper.night
 
 
 def _remember(memory: Memory, night: Night, folder: NightFolder, now: datetime) -> None:
