@@ -118,11 +118,9 @@ def prepared(
         bounds = Bounds(supervisor, timeouts or Timeouts(), deadline)
         candidate = candidate_of(capture, plan)
         reference = stack.enter_context(reference_of(capture, plan, candidate, bounds))
-        variants = (candidate,) if reference is None else (candidate, reference)
-        logs = folder / capture.name / "logs"
         described: dict[Role, Described] = {}
-        for variant in variants:
-            name = f"the {variant.role} of {capture.name}"
-            with started(name, variant, logs / f"{variant.role}.log", bounds) as child:
-                described[variant.role] = variant.described(child.hello)
-        yield Prepared(capture, folder, candidate, reference, described, bounds)
+        found = Prepared(capture, folder, candidate, reference, described, bounds)
+        for one in found.variants:
+            with started(found.named(one), one, found.log_of(one.role), bounds) as child:
+                described[one.role] = one.described(child.hello)
+        yield found

@@ -11,14 +11,13 @@ from typing import Any
 
 from tracekit.analysis import Result, load
 from tracekit.base import InconclusiveError, Recording, ToolError, TracekitError, exit_words
-from tracekit.machine import State, Watch
+from tracekit.machine import Watch
 from tracekit.nightly.history.night import Pair, Values
 from tracekit.nightly.session.prepared import Prepared
 from tracekit.nightly.session.program import Program, last_words, run
 from tracekit.nightly.session.values import traced_quantities, traced_values
 from tracekit.nightly.session.variants import CodeVariant
 
-_NO_ROWS = "The trace of the {role} is not known to hold its work."
 _LIMIT = 3600.0  # seconds that one capture may take: saving and exporting can take many minutes
 
 
@@ -61,18 +60,15 @@ def arguments_of(prepared: Prepared, variant: CodeVariant, output: Path) -> tupl
 
 def options(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     """Return a workload's parameters as options; what is None is left to its default."""
-    return tuple(word for name, value in parameters.items() for word in _option(name, value))
-
-
-def _option(name: str, value: Any) -> Iterator[str]:
-    option = name.replace("_", "-")
-    if isinstance(value, bool):
-        yield f"--{option}" if value else f"--no-{option}"
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield f"--{option}={one}"
-    elif value is not None:
-        yield f"--{option}={value}"
+    words: list[str] = []
+    for name, value in parameters.items():
+        option = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        elif value is not None:
+            several = value if isinstance(value, list | tuple) else (value,)
+            words += [f"--{option}={one}" for one in several]
+    return tuple(words)
 
 
 def _pair(prepared: Prepared, session: int, number: int, watch: Watch | None) -> Pair:
@@ -80,7 +76,7 @@ def _pair(prepared: Prepared, session: int, number: int, watch: Watch | None) ->
     values: dict[str, Values] = {}
     runs: dict[str, str] = {}
     reasons: list[str] = []
-    before: State | None = watch.before() if watch is not None else None
+    before = watch.before() if watch is not None else None
     for variant in variants:
         name = f"{variant.role}-{session}-{number}"
         recording = Recording(prepared.own_folder / name)
@@ -88,12 +84,12 @@ def _pair(prepared: Prepared, session: int, number: int, watch: Watch | None) ->
         prepared.learned.results |= traced_quantities(result)
         values[variant.role] = traced_values(result)
         runs[variant.role] = f"{prepared.capture.name}/{name}"
-        reasons += [] if known else [_NO_ROWS.format(role=variant.role)]
-    order = "".join("a" if variant.role == "candidate" else "b" for variant in variants)
+        if not known:
+            reasons.append(f"The trace of the {variant.role} is not known to hold its work.")
     return Pair(
         session,
         number,
-        order,
+        order="".join("a" if one.role == "candidate" else "b" for one in variants),
         traced=True,
         candidate=values["candidate"],
         reference=values.get("reference", {}),

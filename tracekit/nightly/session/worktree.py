@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,10 +69,8 @@ class Repository:
 
     def inside(self, path: Path) -> Path | None:
         """Return the path from the top of the work tree; None where it lies outside."""
-        try:
-            return path.resolve().relative_to(self.top)
-        except ValueError:
-            return None
+        whole = path.resolve()
+        return whole.relative_to(self.top) if whole.is_relative_to(self.top) else None
 
 
 def repository(folder: Path) -> Repository:
@@ -102,13 +100,7 @@ _OURS = {"VIRTUAL_ENV", "__PYVENV_LAUNCHER__", "PYTHONHOME", "PYTHONPATH"}
 
 @dataclass(frozen=True)
 class Worktree:
-    """A revision's own folder, and the names beside it.
-
-    Attributes:
-        repository: Whose revision it is.
-        commit: Which commit.
-        setup: The command that makes its environment; empty for none.
-    """
+    """A revision's own folder, and the names beside it; `setup` makes its environment."""
 
     repository: Repository
     commit: str
@@ -136,13 +128,11 @@ class Worktree:
 
         One of which git cannot tell that is not.
         """
-        if not self.note.is_file() or not self.folder.is_dir():
-            return False
-        try:
-            head = done(self.folder, "rev-parse", "--verify", "--quiet", "HEAD")
-            return head.strip() == self.commit and not self.changed
-        except ToolError:
-            return False
+        with suppress(ToolError):
+            if self.note.is_file() and self.folder.is_dir():
+                head = done(self.folder, "rev-parse", "--verify", "--quiet", "HEAD")
+                return head.strip() == self.commit and not self.changed
+        return False
 
     @property
     def changed(self) -> str:
@@ -271,11 +261,9 @@ def _prune(worktree: Worktree) -> None:
             folder.with_suffix(".log").unlink(missing_ok=True)
 
 
-@contextmanager
-def _lock_file(folder: Path) -> Generator[int]:
+def _lock_file(folder: Path) -> AbstractContextManager[int]:
     why = "Revisions are checked out beside it; TRACEKIT_CACHE names another place."
-    with opened(folder.with_suffix(".lock"), why) as handle:
-        yield handle
+    return opened(folder.with_suffix(".lock"), why)
 
 
 def _take(handle: int, how: int, worktree: Worktree, bounds: Bounds) -> None:

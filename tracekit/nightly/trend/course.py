@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tracekit.nightly.history.night import Accepted, Entry, Judged, Night, Outcome
+from tracekit.nightly.history.night import Accepted, Entry, Judged, Night, Outcome, TracedFinding
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.words import State, moment_of, state_of
@@ -33,6 +33,11 @@ class Fared:
         """Return what became of a metric in this night."""
         judged = self.entry.judged if self.entry else ()
         return next((one for one in judged if one.metric == metric), None)
+
+    @property
+    def findings(self) -> tuple[TracedFinding, ...]:
+        """What was found in the traces of this night."""
+        return self.entry.findings if self.entry else ()
 
 
 @dataclass(frozen=True)
@@ -64,23 +69,22 @@ class Course:
     @property
     def shown(self) -> tuple[Series, ...]:
         """The series that are drawn: all that decide, and others of which any night has a value."""
-        return tuple(one for one in self.series if one.gated or _known(one))
+        return tuple(
+            series
+            for series in self.series
+            if series.gated or any(point.value is not None for point in series.points)
+        )
 
     @property
     def unknown(self) -> tuple[str, ...]:
         """The metrics that are followed, and of which no night has a value."""
-        return tuple(one.metric for one in self.series if not (one.gated or _known(one)))
+        return tuple(one.metric for one in self.series if one not in self.shown)
 
     @property
     def last(self) -> Fared | None:
         """The last night that was not missed."""
-        return next(
-            (fared for fared in reversed(self.fared) if fared.state is not State.MISSED), None
-        )
-
-
-def _known(series: Series) -> bool:
-    return any(point.value is not None for point in series.points)
+        ran = (one for one in reversed(self.fared) if one.state is not State.MISSED)
+        return next(ran, None)
 
 
 def courses_of(

@@ -24,16 +24,19 @@ _BOUNDS = {"ratio": (0.0, 1.0)}  # what lies within these is drawn within them
 
 def picture_of(series: Series, steps: Sequence[Step], drawing: Drawing) -> Picture:
     """Return the picture of a series: large where it decides, else compact."""
-    title = f"{series.capture}: {heading(series.metric)}"
-    about = Picture(title, summary_of(series, steps), COMPACT, drawing.x, ())
-    if not series.gated:
-        about = replace(about, panels=(_values(series, steps, drawing, labelled=True),))
-    elif any(point.change is not None for point in series.points):
-        panels = (_changes(series, steps, drawing), _values(series, steps, drawing))
-        about = replace(about, size=WIDE, panels=panels)
-    else:
-        about = replace(about, size=FLAT, panels=(_values(series, steps, drawing, labelled=True),))
-    return replace(about, tags=drawing.tags, lane=(points.nights(lane_of(series, drawing)),))
+    compared = series.gated and any(point.change is not None for point in series.points)
+    panels: tuple[Panel, ...] = (_values(series, steps, drawing, labelled=not compared),)
+    if compared:
+        panels = (_changes(series, steps, drawing), *panels)
+    return Picture(
+        title=f"{series.capture}: {heading(series.metric)}",
+        summary=summary_of(series, steps),
+        size=WIDE if compared else FLAT if series.gated else COMPACT,
+        x=drawing.x,
+        panels=panels,
+        tags=drawing.tags,
+        lane=(points.nights(lane_of(series, drawing)),),
+    )
 
 
 def _changes(series: Series, steps: Sequence[Step], drawing: Drawing) -> Panel:
@@ -66,9 +69,7 @@ def _changes(series: Series, steps: Sequence[Step], drawing: Drawing) -> Panel:
     )
 
 
-def _values(
-    series: Series, steps: Sequence[Step], drawing: Drawing, *, labelled: bool = False
-) -> Panel:
+def _values(series: Series, steps: Sequence[Step], drawing: Drawing, *, labelled: bool) -> Panel:
     reach = [point.value for point in series.points if point.value is not None]
     against = [one.reference for one in series.points if one.reference is not None]
     if not reach:

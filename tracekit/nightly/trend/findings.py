@@ -47,10 +47,7 @@ class FindingRow:
 def finding_rows(course: Course) -> tuple[FindingRow, ...]:
     """Return the findings of a course by rule: those that stand, then those that went."""
     rules = dict.fromkeys(
-        found.rule
-        for fared in course.fared
-        for found in (fared.entry.findings if fared.entry else ())
-        if found.traces
+        found.rule for fared in course.fared for found in fared.findings if found.traces
     )
     rows = [_row(rule, course.fared) for rule in rules]
     return tuple(sorted(rows, key=lambda one: (not one.stands, one.rule)))
@@ -58,14 +55,13 @@ def finding_rows(course: Course) -> tuple[FindingRow, ...]:
 
 def looked(fared: Fared) -> bool:
     """Tell whether a night has traces of the capture, so that a finding could be in them."""
-    entry = fared.entry
-    return entry is not None and (bool(entry.findings) or any(pair.traced for pair in entry.pairs))
+    pairs = fared.entry.pairs if fared.entry else ()
+    return bool(fared.findings) or any(pair.traced for pair in pairs)
 
 
 def found_in(fared: Fared, rule: str) -> TracedFinding | None:
     """Return what a rule found in a night; None where it found nothing."""
-    findings = fared.entry.findings if fared.entry else ()
-    return next((finding for finding in findings if finding.rule == rule and finding.traces), None)
+    return next((one for one in fared.findings if one.rule == rule and one.traces), None)
 
 
 def _row(rule: str, fared: Sequence[Fared]) -> FindingRow:
@@ -78,10 +74,8 @@ def _row(rule: str, fared: Sequence[Fared]) -> FindingRow:
         became.append(f"now in {now.traces} of {several(now.of, 'trace')}")
         if now.in_reference:
             became.append(f"the reference has it in {now.in_reference}")
-    words = " · ".join(became)
-    return FindingRow(
-        rule, last.severity, last.message, words, now is not None, tuple(_stretches(rule, fared))
-    )
+    words, stretches = " · ".join(became), tuple(_stretches(rule, fared))
+    return FindingRow(rule, last.severity, last.message, words, now is not None, stretches)
 
 
 def _turns(rule: str, known: Sequence[Fared]) -> Iterator[str]:
@@ -104,14 +98,10 @@ def _stretches(rule: str, fared: Sequence[Fared]) -> Iterator[Stretch]:
     for key, group in groupby(fared, key=lambda one: _state(one, rule)):
         held = list(group)
         days = dict.fromkeys((day(held[0].at), day(held[-1].at)))
-        share = None if key is None else key[0] / max(1, key[1])
-        words = (
-            "no traces"
-            if key is None
-            else f"found in {key[0]} of {several(key[1], 'trace')}"
-            if key[0]
-            else "not found"
-        )
+        share, words = None, "no traces"
+        if key is not None:
+            share = key[0] / max(1, key[1])
+            words = f"found in {key[0]} of {several(key[1], 'trace')}" if key[0] else "not found"
         yield Stretch(begin, len(held), share, f"{' to '.join(days)}: {words}")
         begin += len(held)
 
@@ -150,17 +140,14 @@ class Claim:
 
 def claims_of(course: Course) -> tuple[Claim, ...]:
     """Return the findings of a course that stated a saving and went away, the latest first."""
-    found = list(_claims(course))
-    return tuple(sorted(found, key=lambda one: (moment_of(one.at), one.rule), reverse=True))
-
-
-def _claims(course: Course) -> Iterator[Claim]:
-    known = [fared for fared in course.fared if looked(fared)]
-    for before, after in pairwise(known):
-        for found in before.entry.findings if before.entry else ():
-            gone = found.traces and found_in(after, found.rule) is None
-            if gone and (found.saving_per_token is not None or found.saving is not None):
-                yield _claim(course, found, before, after)
+    claims = [
+        _claim(course, found, before, after)
+        for before, after in pairwise(filter(looked, course.fared))
+        for found in before.findings
+        if found.traces and (found.saving_per_token is not None or found.saving is not None)
+        if found_in(after, found.rule) is None
+    ]
+    return tuple(sorted(claims, key=lambda one: (moment_of(one.at), one.rule), reverse=True))
 
 
 def _claim(course: Course, found: TracedFinding, before: Fared, after: Fared) -> Claim:

@@ -17,8 +17,6 @@ from tracekit.report import flat
 
 Links = Callable[[str], str]
 
-_PAGE = "report.html"
-
 
 def beside(path: str) -> str:
     """Return the link to a path relative to the page's folder; none to a whole one.
@@ -49,13 +47,11 @@ def reports_of(fared: Fared, links: Links) -> Iterator[tuple[str, str]]:
     """Yield links and words of the reports that a night has of a capture, candidates first."""
     if fared.night is None or fared.entry is None or not fared.night.folder:
         return
-    sides = ("candidate", "reference")
     traced = [one for one in fared.entry.pairs if one.runs]
-    for side, words in enumerate(sides):
+    for side, words in enumerate(("candidate", "reference")):
         for number, pair in enumerate(traced, 1):
-            if side < len(pair.runs):
-                href = links(f"{fared.night.folder}/{pair.runs[side]}/{_PAGE}")
-                if href:
+            for run in pair.runs[side : side + 1]:
+                if href := links(f"{fared.night.folder}/{run}/report.html"):
                     yield href, words if len(traced) == 1 else f"{words} {number}"
 
 
@@ -109,25 +105,21 @@ def restless(course: Course) -> tuple[str, ...]:
 
 def changed_at(course: Course, at: str) -> str:
     """Return all that changed with one night, for who asks what made a step; may be empty."""
-    pairs = ((old, new) for old, new in pairwise(_known(course)) if new.at == at)
-    return "; ".join(words for old, new in pairs for words in _in_words(_differences(old, new)))
+    found = [one for when, one in _changed(course) if when == at]
+    return "; ".join(words for one in found for words in _in_words(one))
 
 
 def _changed(course: Course) -> Iterator[tuple[str, dict[str, tuple[str, str]]]]:
     """Yield each night before which facts changed: fact to (from, to)."""
     for old, new in pairwise(_known(course)):
-        found = _differences(old, new)
+        before, after = _facts(old), _facts(new)
+        found = {
+            name: (before.get(name, NOT_STATED), after.get(name, NOT_STATED))
+            for name in dict.fromkeys([*before, *after])
+            if before.get(name) != after.get(name)
+        }
         if found:
             yield new.at, found
-
-
-def _differences(old: Fared, new: Fared) -> dict[str, tuple[str, str]]:
-    before, after = _facts(old), _facts(new)
-    return {
-        name: (before.get(name, NOT_STATED), after.get(name, NOT_STATED))
-        for name in dict.fromkeys([*before, *after])
-        if before.get(name) != after.get(name)
-    }
 
 
 def _known(course: Course) -> list[Fared]:
