@@ -30,13 +30,9 @@ COLUMNS = ("capture", "work", "reference", "pairs", "traced", "decides", "time")
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a night would do.
+    """What a night would do: its plan as plain data, the history's URL without a password.
 
-    Attributes:
-        plan: What its file says, as plain data; the history's URL without a password.
-        estimate: How long it takes.
-        remarks: What is worth knowing before it.
-        obstacles: What would keep it from being measured; empty where nothing was found.
+    `obstacles` would keep it from being measured; it has none where nothing was found.
     """
 
     plan: dict[str, Any]

@@ -200,14 +200,9 @@ _HINT = f"`tracekit nightly --init` writes one. The least is:\n{MINIMAL}"
 
 @dataclass(frozen=True)
 class Document:
-    """A file with a plan.
+    """A file with a plan: messages call it `shown`.
 
-    Attributes:
-        file: Where it is, whole.
-        shown: How messages call it.
-        text: What it holds.
-        root: The route to the table of the night.
-        table: All of the file.
+    `root` is the route to the table of the night, `table` is all of the file.
     """
 
     file: Path

@@ -16,13 +16,10 @@ _TURNS_ALONE = 2  # of a pair without a reference
 
 @dataclass(frozen=True)
 class Timed:
-    """How long one capture takes.
+    """How many seconds one capture takes if nothing has to be repeated.
 
-    Attributes:
-        capture: Its name.
-        seconds: How long it takes if nothing has to be repeated.
-        most: How long with a second session, and all the repeats that the plan allows.
-        learned: Whether `seconds` is what earlier nights took.
+    `most` is with a second session, and all the repeats that the plan allows; `learned` tells
+    whether `seconds` is what earlier nights took.
     """
 
     capture: str
@@ -33,14 +30,9 @@ class Timed:
 
 @dataclass(frozen=True)
 class Estimate:
-    """How long a night takes.
+    """How many seconds a night takes if nothing has to be repeated, and at most.
 
-    Attributes:
-        captures: How long each of its captures takes.
-        seconds: How long all take if nothing has to be repeated.
-        most: How long with every second session and every repeat.
-        budget: When the night is stopped.
-        assumptions: What the numbers presume, a sentence each.
+    At `budget` it is stopped. `assumptions` are what the numbers presume, a sentence each.
     """
 
     captures: tuple[Timed, ...]

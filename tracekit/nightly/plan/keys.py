@@ -265,15 +265,11 @@ _WEEK = 7 * 24 * 3600.0
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys of one table.
+    """The keys of one table; the docstring of its `noun` says what each means.
 
-    Attributes:
-        noun: What the table makes; its docstring says what each key means.
-        title: How messages call the table.
-        kinds: What each field takes.
-        tables: Fields that are tables of their own, or arrays of them.
-        names: What a field is called in the file, where it is not its own name with dashes.
-        renamed: Keys of earlier versions, and what they are called now.
+    `kinds` are what fields take, `tables` fields that are tables of their own, or arrays of them.
+    `names` are keys that are not their field's name with dashes, `renamed` those of earlier
+    versions and what they are called now. Messages call the table `title`.
     """
 
     noun: type[Any]

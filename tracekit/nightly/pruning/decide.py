@@ -47,16 +47,10 @@ class Part:
 
 @dataclass(frozen=True)
 class RunSeen:
-    """A run's folder.
+    """A run's folder, found in `root`: when it was recorded, and what can be removed of it.
 
-    Attributes:
-        folder: Where it lies.
-        root: The folder that it was found in.
-        begun: When it was recorded.
-        parts: What can be removed of it.
-        night: The night that it belongs to; None for a run that somebody made.
-        busy: Why nothing of it can be removed now; empty where it can.
-        only: Why its bundle is all there is of it; empty where it is not.
+    `night` is None for a run that somebody made. `busy` says why nothing of it can be removed now,
+    `only` why its bundle is all there is of it; each is empty where that is not so.
     """
 
     folder: Path
@@ -247,12 +241,9 @@ class Removal:
 
 @dataclass(frozen=True)
 class Removals:
-    """What is to be removed.
+    """What goes because of its age, and next, in this order, while there is too much.
 
-    Attributes:
-        old: What goes because of its age.
-        spare: What goes next, in this order, for as long as there is too much.
-        kept: Why runs stay whole that have something to remove, by folder.
+    `kept` says by folder why runs stay whole that have something to remove.
     """
 
     old: tuple[Removal, ...]

@@ -128,13 +128,9 @@ def _note(recording: Recording, what: str) -> None:
 
 @dataclass(frozen=True)
 class Removed:
-    """What was removed of a run, or would be; sizes in bytes.
+    """What was removed of a run, or would be: a bundle or exports, as `old` or for `room`.
 
-    Attributes:
-        run: The run's folder.
-        what: bundle or exports.
-        freed: How much less it holds now; where exports went, their kept tables count against.
-        why: old, or room.
+    `freed` is how many bytes less it holds; where exports went, their kept tables count against.
     """
 
     run: Path

@@ -169,17 +169,10 @@ _PREFIX = "tracekit.nightly"
 
 @dataclass(frozen=True)
 class Job:
-    """A night at a time of the day.
+    """A night at a time of the day on the local clock: of a plan's file there is one.
 
-    Attributes:
-        label: What the scheduler calls it; of a plan's file there is one.
-        plan: The plan's file.
-        at: When, on the local clock.
-        argv: The command line; each program by its whole path.
-        environment: All that it sees.
-        folder: Where it runs.
-        log: What takes what it prints.
-        budget: Seconds after which it ends by itself.
+    Each program of `argv` has its whole path. The log takes what it prints, and after `budget`
+    seconds it ends by itself.
     """
 
     label: str

@@ -47,14 +47,9 @@ Found = TypeVar("Found")
 
 @dataclass
 class RemoteWorkload:
-    """A workload in a process of its own.
+    """A workload in a process of its own, which messages call by its `name`.
 
-    Attributes:
-        name: What messages call it, such as "the candidate of paged".
-        child: The process.
-        log: What it says on standard error.
-        since: Where in the log that begins.
-        bounds: How long it may live.
+    What it says on standard error begins in its log at the byte `since`.
     """
 
     name: str

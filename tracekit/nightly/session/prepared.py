@@ -23,11 +23,8 @@ log = logging.getLogger(__name__)
 class Learned:
     """What shows only once the work runs.
 
-    Attributes:
-        backend: Where the candidate's work ran, as `Step.backend`; empty before the first pair.
-        device: What MLX said of its device.
-        results: What the workload's own results are, by name.
-        remarks: What a reader must know, each sentence once.
+    `backend` is where the candidate's work ran, as `Step.backend`; empty before the first pair.
+    `results` are the workload's own, by name; `remarks` what a reader must know.
     """
 
     backend: str = ""
@@ -44,16 +41,9 @@ class Learned:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A capture that can be measured.
+    """A capture that can be measured, with its variants and how long what is started may live.
 
-    Attributes:
-        capture: What the plan says of it.
-        folder: The night's folder; the capture's files lie in one of its own there.
-        candidate: The candidate's variant.
-        reference: The reference's; None where there is none.
-        described: What the variants are, for the night's document.
-        bounds: How long what is started may live.
-        learned: What shows only once the work runs.
+    The capture's files lie in a folder of its own in `folder`, the night's.
     """
 
     capture: Capture

@@ -54,10 +54,8 @@ class Timeouts:
 class Bounds:
     """How long what a session starts may live.
 
-    Attributes:
-        supervisor: Stops it, and all that it started, if tracekit is killed.
-        timeouts: How long to wait for what.
-        deadline: When the night's time is spent, in monotonic seconds; infinite for never.
+    The supervisor stops it, and all that it started, if tracekit is killed. `deadline` is when the
+    night's time is spent, in monotonic seconds; infinite for never.
     """
 
     supervisor: Supervisor
@@ -76,15 +74,10 @@ POLICY = StopPolicy(((signal.SIGINT, 30.0), (signal.SIGTERM, 5.0), (signal.SIGKI
 
 @dataclass(frozen=True)
 class Program:
-    """A program to run.
+    """A program to run in the folder `cwd`, with the whole environment `env`.
 
-    Attributes:
-        argv: Its command line.
-        env: The environment, whole.
-        cwd: The folder that it stands in.
-        log: What it says on standard error is added to this file, and on standard output too
-            unless `output` takes it.
-        output: Takes standard output, again; None for the log.
+    What it says on standard error is added to `log`, and on standard output too unless `output`
+    takes it, which is overwritten.
     """
 
     argv: tuple[str, ...]

@@ -25,19 +25,11 @@ _SHORT = 7  # letters of a commit, as git shows them
 
 @dataclass(frozen=True)
 class CodeVariant:
-    """What is measured on one variant.
+    """What is measured on one side: the work, its interpreter, and the whole environment.
 
-    Attributes:
-        role: Whether it is the candidate or the reference.
-        workload: The workload's name.
-        workloads: The folder with workloads of one's own; None for those of its tracekit.
-        parameters: Values of the workload's parameters.
-        python: The interpreter.
-        env: The environment of its processes, whole.
-        cwd: The folder that they stand in.
-        commit: The git commit of its code, -dirty where tracked files were changed; empty outside
-            of a repository.
-        difference: In what it differs from the candidate, in words, as far as the plan says it.
+    `workloads` is None for those of its own tracekit. `commit` has -dirty where tracked files were
+    changed, and is empty outside of a repository. `difference` says in words in what it differs
+    from the candidate, as far as the plan says it.
     """
 
     role: Role

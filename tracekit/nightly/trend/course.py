@@ -13,14 +13,9 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Fared:
-    """How a capture fared in one night.
+    """How a capture fared in one night, which began or was due `at` a time, and why.
 
-    Attributes:
-        at: When the night began, or was due.
-        state: How it ended.
-        reason: Why, in words.
-        night: The night; None where it was missed.
-        entry: What it says of the capture; None where it says nothing.
+    `night` is None where it was missed, `entry` where the night says nothing of the capture.
     """
 
     at: str
@@ -44,16 +39,8 @@ class Fared:
 class Course:
     """One piece of work of one plan on one machine, over nights.
 
-    Attributes:
-        machine: What the history calls the machine.
-        plan: The plan's name.
-        capture: The capture's name.
-        work: The digest of its work.
-        series: Its series, those that decide first.
-        fared: How its nights ended, oldest first.
-        accepted: What was accepted of it, oldest first.
-        current: Whether it is the capture's latest work.
-        name: What links on the page call it.
+    Its series have those first that decide; how nights ended and what was accepted of it are
+    oldest first. It is `current` as the capture's latest work; links on the page call it `name`.
     """
 
     machine: str

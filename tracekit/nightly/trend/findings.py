@@ -17,13 +17,9 @@ from tracekit.nightly.trend.words import day, moment_of, several
 
 @dataclass(frozen=True)
 class Stretch:
-    """Nights in a row of which the same is known.
+    """Nights in a row, from the place `begin` among the course's, of which the same is known.
 
-    Attributes:
-        begin: The place of the first among the course's nights.
-        nights: How many.
-        share: In which share of the traces the rule found something; None where none was made.
-        words: All this in words.
+    `share` is in how many of the traces the rule found something; None where none was made.
     """
 
     begin: int
@@ -119,15 +115,10 @@ _NS = 1e9
 
 @dataclass(frozen=True)
 class Claim:
-    """A finding that went away, with what it claimed and what was measured.
+    """A finding that went away, with what it claimed and what was measured, in words.
 
-    Attributes:
-        rule: The rule.
-        at: When the first night without it began.
-        before: The day of the last night with it.
-        claimed: The saving that the finding stated, in words.
-        measured: What the time became, in words; empty where it is not known.
-        reason: Why it is not known, or what else is to be kept in mind.
+    `at` is when the first night without it began, `before` the day of the last with it. `measured`
+    is empty where it is not known: `reason` says why, or what else is to be kept in mind.
     """
 
     rule: str

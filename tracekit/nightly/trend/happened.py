@@ -72,11 +72,8 @@ _SPELLED = {"mlx": "MLX", "os": "system", "os build": "OS build", "xcode build":
 class Happening:
     """Something that happened to a course at one night, lettered as on its charts.
 
-    Attributes:
-        letter: What it is called on the charts.
-        at: When the night began that is the first with it.
-        accepted: Whether it is a baseline; else the environment changed.
-        words: What happened.
+    `at` is when the first night with it began. It is a baseline that was `accepted`; else the
+    environment changed.
     """
 
     letter: str

@@ -50,16 +50,10 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """What a picture shows.
+    """What a picture shows, with as many panels, from the top, as its size has heights.
 
-    Attributes:
-        title: What it is of.
-        summary: What can be seen, in a sentence.
-        size: Its measures; as many heights as panels.
-        x: The axis of days since 1970.
-        panels: The panels, from the top.
-        tags: Lettered lines through all of them; what the letters mean stands beside.
-        lane: What stands under the last panel, on a plane of its own.
+    `x` is the axis of days since 1970, `tags` are lettered lines through all panels, and `lane`
+    stands under the last panel, on a plane of its own.
     """
 
     title: str

@@ -38,14 +38,9 @@ _SHAPES = {
 
 @dataclass(frozen=True)
 class Mark:
-    """One night on a panel or in the lane.
+    """One night on a panel or in the lane: `at` is in days since 1970.
 
-    Attributes:
-        at: When, in days since 1970.
-        value: Where it stands; nothing in a lane.
-        state: How it ended; None where it is followed only.
-        words: What is said of it.
-        href: Where its report is; empty for nowhere.
+    `state` is None where the night is followed only; `href` leads to its report, if it has one.
     """
 
     at: float
