@@ -87,15 +87,19 @@ def night_id(begun: datetime) -> str:
 
 def claim(output: Path, identity: str) -> NightFolder:
     """Make a night's folder; raise RecordingError where that cannot be done."""
-    folder = output / identity
+    return NightFolder(make_output(output / identity))
+
+
+def make_output(folder: Path, *, exist_ok: bool = False) -> Path:
+    """Make a folder of a plan's output; raise RecordingError where that cannot be done."""
     try:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=exist_ok)
     except OSError as error:
         raise RecordingError(
             f"The folder {folder} cannot be made: {error.strerror}.",
             hint="Let `output` of the plan name a folder that you may write to.",
         ) from error
-    return NightFolder(folder)
+    return folder
 
 
 def nights_in(output: Path) -> list[NightFolder]:

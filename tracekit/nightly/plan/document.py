@@ -261,9 +261,7 @@ def _read(file: Path) -> Document:
         raise UsageError(f"{shown} nests arrays or tables deeper than can be read.") from None
     except ValueError as error:
         raise UsageError(_refusal(shown, text, str(error)), hint="TOML: toml.io.") from None
-    root: tuple[str, ...] = ("nightly",)
-    if file.name == SHARED:
-        root = ("tool", "tracekit", "nightly")
+    root = ("tool", "tracekit", "nightly") if file.name == SHARED else ("nightly",)
     return Document(file.resolve(), shown, text, root, table)
 
 

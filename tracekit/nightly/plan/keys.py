@@ -89,11 +89,8 @@ def duration(least: float, most: float) -> Kind:
     bounds = f"{_time(least)} to {_time(most)}"
 
     def read(value: Any) -> float:
-        try:
-            found = plan.seconds(value) if isinstance(value, str) else _number(value)
-        except (UsageError, UnfitError):
-            hint = 'Write "300ms", "5s", "10m" or "2h".'
-            raise _refused("a length of time", value, hint) from None
+        hint = 'Write "300ms", "5s", "10m" or "2h".'
+        found = _with_unit(value, plan.seconds, "a length of time", hint)
         if not least <= found <= most:
             raise UnfitError(f"must be {bounds}; it is {found:g} seconds.")
         return found
@@ -105,13 +102,8 @@ def size() -> Kind:
     """A size of memory: text with a unit, or a number of bytes."""
 
     def read(value: Any) -> int:
-        try:
-            found = size_of(value) if isinstance(value, str) else _number(value)
-        except (UsageError, UnfitError):
-            raise _refused(
-                "a size", value, 'Write "1GiB", "500MB", or a number of bytes.'
-            ) from None
-        return int(_bounded(found, 0, 1 << 60))
+        hint = 'Write "1GiB", "500MB", or a number of bytes.'
+        return int(_bounded(_with_unit(value, size_of, "a size", hint), 0, 1 << 60))
 
     return Kind('size such as "1GiB", or bytes', read)
 
@@ -128,6 +120,13 @@ def place_in(names: Sequence[str]) -> Kind:
         return lower.index(value.lower())
 
     return Kind(f"one of {listed}, or its place from 0", read)
+
+
+def _with_unit(value: Any, parse: Callable[[str], float], what: str, hint: str) -> float:
+    try:
+        return parse(value) if isinstance(value, str) else _number(value)
+    except (UsageError, UnfitError):
+        raise _refused(what, value, hint) from None
 
 
 def _number(value: Any) -> float:

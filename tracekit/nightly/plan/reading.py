@@ -393,15 +393,17 @@ def _captures(table: Table, reading: Reading, document: Document) -> tuple[Captu
         return ()
     if not given.value:
         mistakes.add(given.route, "has no capture.", f"The least is:\n{MINIMAL}")
-    several = [Given(given.at(place), one) for place, one in enumerate(given.value)]
-    tables = [one for one in several if is_table(one, mistakes)]
-    attempts = [(one, read_capture(one, defaults, reading)) for one in tables]
-    captures = [(one, capture) for one, capture in attempts if capture is not None]
+    captures: list[Capture] = []
     seen: set[str] = set()  # folders of two must not be one on any disk
-    for given, capture in captures:
+    for place, value in enumerate(given.value):
+        one = Given(given.at(place), value)
+        capture = read_capture(one, defaults, reading) if is_table(one, mistakes) else None
+        if capture is None:
+            continue
+        captures.append(capture)
         key = unicodedata.normalize("NFKC", capture.name).casefold()
         if key in seen:
             words = f"is a second capture named {capture.name!r}."
-            mistakes.add(given.at("name"), words, "Give each a name of its own.")
+            mistakes.add(one.at("name"), words, "Give each a name of its own.")
         seen.add(key)
-    return tuple(capture for _, capture in captures)
+    return tuple(captures)

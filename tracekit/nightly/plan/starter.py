@@ -1,8 +1,7 @@
 """A plan to begin with: it says what is usual, and in comments what else there is."""
 
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TextIO
 
 from tracekit.base import RecordingError, ToolError, UsageError, git, require_apart
 from tracekit.nightly.plan.document import OWN, SHARED, has_plan
@@ -77,8 +76,11 @@ def write_starter(file: Path = Path(OWN)) -> Path:
         )
     require_apart([file])
     try:
-        with file.open("x", encoding="utf-8") as stream:
-            _write(stream, file, starter(_commit(file.parent)))
+        with file.open("x", encoding="utf-8") as stream, ExitStack() as stack:
+            stack.callback(file.unlink)  # where writing fails, no part of it is left
+            stream.write(starter(_commit(file.parent)))
+            stream.flush()
+            stack.pop_all()
     except FileExistsError:
         raise UsageError(f"{file} is there already.", hint="Nothing was written over.") from None
     except (FileNotFoundError, NotADirectoryError):
@@ -97,13 +99,3 @@ def _commit(folder: Path) -> str:
         found = git(folder, "rev-parse", "--verify", "--quiet", "--short=12", "HEAD")
         return found.stdout.strip() if found.returncode == 0 else ""
     return ""
-
-
-def _write(stream: TextIO, file: Path, text: str) -> None:
-    """Write the plan; leave no part of it where that fails."""
-    try:
-        stream.write(text)
-        stream.flush()
-    except BaseException:
-        file.unlink()
-        raise

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Literal
 
-from tracekit.base import RecordingError, ToolError
+from tracekit.base import ToolError
+from tracekit.nightly.folder import make_output
 from tracekit.nightly.history.listing import NightSummary, last_course
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.job import Job, job_of, next_due, passed, unserved
@@ -114,13 +115,7 @@ def install(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
     """
     one = preview(plan, at, method)
     _require_quiet(one.job.log.parent)
-    try:
-        one.job.log.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RecordingError(
-            f"The folder {one.job.log.parent} cannot be made: {error.strerror}.",
-            hint="Let `output` of the plan name a folder that you may write to.",
-        ) from error
+    make_output(one.job.log.parent, exist_ok=True)
     rehearse(one.job)
     warnings = list(one.warnings)
     for scheduler in _all():
@@ -174,11 +169,9 @@ def missed(plan: NightPlan, last_started: datetime | None, now: datetime) -> lis
 
     Nothing where no schedule is installed, and nothing of before it was.
     """
-    found = _found(plan.file)
-    if not found:
-        return []
-    _, installed = found[0]
-    return passed(installed.at, last_started, now, since=_since(installed))
+    for _, installed in _found(plan.file):
+        return passed(installed.at, last_started, now, since=_since(installed))
+    return []
 
 
 def _all() -> tuple[_Scheduler, ...]:

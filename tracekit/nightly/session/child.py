@@ -1,6 +1,5 @@
 """A workload in a process of its own: started, greeted, asked, waited for, stopped."""
 
-import logging
 import os
 import selectors
 import time
@@ -10,13 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from tracekit.base import (
-    Child,
-    InputError,
-    ToolError,
-    UsageError,
-    exit_words,
-)
+from tracekit.base import Child, InputError, ToolError, UsageError, exit_words
 from tracekit.nightly.session.program import Bounds, Program, Timeouts, last_words, start
 from tracekit.nightly.session.variants import CodeVariant
 from tracekit.workload import (
@@ -35,8 +28,6 @@ from tracekit.workload import (
     line_of,
     resident_command,
 )
-
-log = logging.getLogger(__name__)
 
 _CHUNK = 1 << 16
 _LONGEST = 1 << 28  # bytes of one answer
@@ -96,8 +87,6 @@ class RemoteWorkload:
     def prepare(self, asked: Prepare) -> Ready:
         """Let it prepare its workload and warm it up."""
         self.ready = _given(self.ask(ChildRequest(prepare=asked), self._timeouts.ready).ready)
-        for warning in self.ready.warnings:
-            log.warning("%s: %s", self.name, warning)
         return self.ready
 
     def run_steps(self, asked: RunSteps) -> StepTimes:

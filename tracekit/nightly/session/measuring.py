@@ -18,12 +18,7 @@ from tracekit.machine import State, Watch
 from tracekit.nightly.history.night import Pair, Values
 from tracekit.nightly.session.child import RemoteWorkload, started
 from tracekit.nightly.session.prepared import Prepared
-from tracekit.nightly.session.program import (
-    ParityError,
-    Program,
-    last_words,
-    run,
-)
+from tracekit.nightly.session.program import ParityError, Program, last_words, run
 from tracekit.nightly.session.values import quantities_of, require_steps, values_of
 from tracekit.workload import Calibrate, Prepare, RunSteps, StepTimes
 

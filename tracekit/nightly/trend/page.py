@@ -42,14 +42,7 @@ from tracekit.nightly.trend.standing import (
     turns_of,
     verdict_of,
 )
-from tracekit.nightly.trend.words import (
-    change_words,
-    cost_of,
-    day,
-    days_of,
-    moment_of,
-    several,
-)
+from tracekit.nightly.trend.words import change_words, cost_of, day, days_of, moment_of, several
 from tracekit.report import Redact, document, environment_of, heading, text
 
 Steps = Callable[[Series], Sequence[Step]]
