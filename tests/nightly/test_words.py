@@ -37,11 +37,12 @@ def test_a_capture_is_a_table_of_its_metrics(night: Night) -> None:
 
 
 def test_a_difference_is_told_in_the_unit(night: Night) -> None:
-    judged = replace(
-        night.entries[0].judged[1], unit="count", change=2.0, low=1.0, high=3.0, threshold=1
-    )
-    assert (run.shift(judged), run.bounds(judged)) == ("+2", "+1 … +3")
-    assert run.shift(replace(judged, change=None)) == "—"
+    entry = night.entries[0]
+    judged = replace(entry.judged[1], unit="count", change=2.0, low=1.0, high=3.0, threshold=1)
+    unknown = replace(judged, change=None)
+    told = replace(night, entries=(replace(entry, judged=(judged, unknown)),))
+    (_, _, rows), _ = run.tables(told)
+    assert [list(row[-2:]) for row in rows] == [["+2", "+1 … +3"], ["—", "+1 … +3"]]
 
 
 def test_the_notes_say_why_what_was_checked_and_what_tracing_cost(night: Night) -> None:

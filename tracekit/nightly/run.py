@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from tracekit.base import InterruptedRunError, RecordingError, TracekitError, quantity
-from tracekit.compare import Shown
 from tracekit.machine import environment, git_commit, machine_name
 from tracekit.nightly.captures import Carrier
 from tracekit.nightly.folder import Keeper, NightFolder, claim, night_id
@@ -18,7 +17,7 @@ from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.rehearsal import only
 from tracekit.nightly.schedule.job import bound_log
 from tracekit.nightly.schedule.running import awake, enforced, only_one
-from tracekit.nightly.trend.words import cost_of
+from tracekit.nightly.trend.words import bounds, cost_of, shift
 from tracekit.record import Progress, choose, quiet
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
@@ -41,7 +40,15 @@ def heading(night: Night) -> str:
 
 def verdicts(night: Night) -> list[Sequence[str]]:
     """Return how each metric that decides ended, and why; of captures without one, how they did."""
-    return [row for entry in night.entries for row in _verdicts(entry)]
+    rows: list[Sequence[str]] = []
+    for entry in night.entries:
+        deciding = [one for one in entry.judged if one.gated and one.outcome is not None]
+        if not any(one.outcome is entry.outcome for one in deciding):
+            rows.append((str(entry.outcome or "not ended"), entry.capture, entry.reason))
+        rows += [
+            (str(one.outcome), f"{entry.capture} {one.metric}", one.reason) for one in deciding
+        ]
+    return rows
 
 
 def tables(night: Night) -> Iterator[Table]:
@@ -85,26 +92,6 @@ def title(entry: Entry) -> str:
     return f"{entry.capture}: {candidate} against {entry.reference.words}{expected}"
 
 
-def shift(judged: Judged) -> str:
-    """Return the change in words: "+9.8 %", or a difference in the metric's unit."""
-    return NOTHING if judged.change is None else _shown(judged).change(judged.change)
-
-
-def bounds(judged: Judged) -> str:
-    """Return the interval in words."""
-    if judged.low is None or judged.high is None:
-        return NOTHING
-    return _shown(judged).between(judged.low, judged.high)
-
-
-def _verdicts(entry: Entry) -> Iterator[Sequence[str]]:
-    deciding = [one for one in entry.judged if one.gated and one.outcome is not None]
-    if not any(one.outcome is entry.outcome for one in deciding):
-        yield str(entry.outcome or "not ended"), entry.capture, entry.reason
-    for judged in deciding:
-        yield str(judged.outcome), f"{entry.capture} {judged.metric}", judged.reason
-
-
 def _few(names: Sequence[str]) -> str:
     if len(names) <= _SHOWN + 1:
         return ", ".join(names)
@@ -114,16 +101,14 @@ def _few(names: Sequence[str]) -> str:
 def _row(judged: Judged) -> Sequence[str]:
     values = (judged.reference, judged.candidate)
     told = (NOTHING if one is None else quantity(one, judged.unit) for one in values)
-    return (judged.metric, *told, shift(judged), bounds(judged))
+    scale, unit = judged.scale, judged.unit
+    change = NOTHING if judged.change is None else shift(judged.change, scale, unit)
+    return (judged.metric, *told, change, bounds(judged.low, judged.high, scale, unit) or NOTHING)
 
 
 def _measured(judged: Judged) -> bool:
     """Tell whether a value of any pair is known."""
     return judged.candidate is not None or judged.reference is not None
-
-
-def _shown(judged: Judged) -> Shown:
-    return Shown(judged.scale, judged.unit)
 
 
 def run_night(

@@ -1,5 +1,6 @@
 """A series as a picture: its change from the reference, its values, its limits, its steps."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
@@ -18,8 +19,6 @@ from tracekit.report import Axis, binary, heading, linear
 
 _LEAST_SPAN = 0.04  # of the median: noise is not drawn as if it were much
 _LAST_NIGHT = 0.6  # of a day: how far what is expected goes beyond the last night
-_NEAR_ZERO = {"ratio": 0.01}  # up to where the axis goes if all values are zero
-_BOUNDS = {"ratio": (0.0, 1.0)}  # what lies within these is drawn within them
 
 
 def picture_of(series: Series, steps: Sequence[Step], drawing: Drawing) -> Picture:
@@ -98,15 +97,16 @@ def _upward(series: Series, reach: Sequence[float]) -> tuple[Axis, str]:
     """
     low, high = min(reach), max(reach)
     middle = median(reach)
-    room = max(high - low, abs(middle) * _LEAST_SPAN) or 2 * _NEAR_ZERO.get(series.unit, 1.0)
+    share = series.unit == "ratio"
+    room = max(high - low, abs(middle) * _LEAST_SPAN) or (0.02 if share else 2.0)
     spread = [
         edge for point in series.points for edge in (point.least, point.most) if edge is not None
     ]
-    least, most = _BOUNDS.get(series.unit, (0.0, None)) if low >= 0 else (low - room, None)
+    least = 0.0 if low >= 0 else low - room
+    most = 1.0 if share and 0 <= low <= high <= 1 else math.inf
     low, high = min(low, middle - room / 2), max(high, middle + room / 2)
     low = max(least, low - room / 2, min([low, *spread]))
-    high = min(high + room / 2, max([high, *spread]))
-    high = high if most is None or max(reach) > most else min(high, most)
+    high = min(high + room / 2, max([high, *spread]), most)
     make = binary if series.unit == "bytes" and low >= 0 else linear
     axis = make("", low, high, lambda one: quantity(one, series.unit))
     marked = {axis.words(mark): mark for mark in reversed(axis.marks)}
