@@ -44,9 +44,9 @@ def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[TracedFinding, ...
             rule=rule,
             message=finding.message,
             severity=str(finding.severity),
-            traces=_having(rule, own),
+            traces=sum(rule in one for one in own),
             of=len(own),
-            in_reference=_having(rule, others),
+            in_reference=sum(rule in one for one in others),
             saving_per_token=finding.saving_per_token,
             saving=finding.saving,
         )
@@ -60,10 +60,6 @@ def _findings(run: Path) -> dict[str, Finding]:
     for finding in load(Recording(run).result_file).findings:
         found.setdefault(finding.rule, finding)
     return found
-
-
-def _having(rule: str, traces: Sequence[dict[str, Finding]]) -> int:
-    return sum(rule in one for one in traces)
 
 
 _AGAIN = 2

@@ -6,12 +6,8 @@ from dataclasses import dataclass
 from tracekit.analysis import METRICS
 from tracekit.nightly.plan.plan import Capture, NightPlan
 
-START = 5.0
-"""Seconds allowed for a process to start and warm up."""
-TRACE = 30.0
-"""Seconds allowed for a trace in addition to its time limit: start, saving, export, analysis."""
-_TURNS = 4  # of a pair
-_TURNS_ALONE = 2  # of a pair without a reference
+START = 5.0  # seconds for a process to start and warm up
+TRACE = 30.0  # seconds of a trace beyond its time limit: start, saving, export, analysis
 
 
 @dataclass(frozen=True)
@@ -64,36 +60,31 @@ def estimate(plan: NightPlan, measured: Mapping[str, float] | None = None) -> Es
 
 def _timed(capture: Capture, retries: int, measured: float | None) -> Timed:
     sides = 2 if capture.reference else 1
-    turns = _TURNS if capture.reference else _TURNS_ALONE
-    pair = sides * START + turns * capture.turn
+    pair = sides * (START + 2 * capture.turn)  # two turns each
     planned = capture.pairs * pair + capture.traced * sides * (capture.time_limit + TRACE)
     session = planned if measured is None else measured
     decides = bool(capture.fail_on) or any(metric.gate for metric in capture.metrics)
-    sessions = 2 if decides else 1
-    most = sessions * (session + retries * pair)
+    most = (2 if decides else 1) * (session + retries * pair)
     return Timed(capture.name, session, most, learned=measured is not None)
 
 
-def _assumptions(plan: NightPlan, captures: tuple[Timed, ...]) -> list[str]:
-    sentences: list[str] = []
+def _assumptions(plan: NightPlan, captures: tuple[Timed, ...]) -> Iterator[str]:
     if not all(one.learned for one in captures):
-        sentences.append(
+        yield (
             f"{START:g} s are allowed for each process to start and warm up, and {TRACE:g} s for "
             "each trace in addition to its time limit."
         )
-        sentences.append(
+        yield (
             "Parity, checks and the setup of a revision come on top: how long they take is not "
             "known before they ran."
         )
-    if any(capture.learned for capture in captures):
-        names = ", ".join(one.capture for one in captures if one.learned)
-        sentences.append(f"As long as in earlier nights: {names}.")
+    if names := ", ".join(one.capture for one in captures if one.learned):
+        yield f"As long as in earlier nights: {names}."
     if sum(one.most for one in captures) > plan.budget:
-        sentences.append(
+        yield (
             "With all repeats the night would outlast its budget: it would be stopped, and kept "
             "as partial."
         )
-    return sentences
 
 
 def remarks(plan: NightPlan) -> tuple[str, ...]:
