@@ -38,10 +38,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Begin with nothing left out, and hear of each process that is started.
 
-    A property is tried with as many examples as are quick, unless a campaign or all is asked for.
+    A property is tried with as many examples as are quick, unless a campaign or all is asked for,
+    and however long one takes: machines are shared.
     """
-    settings.register_profile("quick", max_examples=40)
-    settings.register_profile("campaign", max_examples=200)
+    settings.register_profile("quick", max_examples=40, deadline=None)
+    settings.register_profile("campaign", max_examples=200, deadline=None)
     asked = set(config.option.tier or ())
     settings.load_profile("campaign" if asked & {"campaign", "all"} else "quick")
     config.stash[_LEFT_OUT] = Counter()
