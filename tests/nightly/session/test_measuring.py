@@ -94,7 +94,7 @@ def test_more_pairs_can_be_asked_for(ready: Callable[..., Any]) -> None:
 
 
 def test_a_turn_of_many_steps_tells_its_99th_percentile(ready: Callable[..., Any]) -> None:
-    with ready(pairs=1, reference=None, turn=0.05, parameters={"seconds": 0.0}) as prepared:
+    with ready(pairs=1, reference=None, turn=0.5, parameters={"seconds": 0.0}) as prepared:
         (pair,) = measure(prepared)
     both = zip(pair.candidate["step_p50"], pair.candidate["step_p99"], strict=True)
     assert all(0 < p50 <= p99 for p50, p99 in both)
