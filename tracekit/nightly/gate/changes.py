@@ -103,7 +103,7 @@ class MetricPairs:
 
     @cached_property
     def sittings(self) -> tuple[tuple[float, ...], ...]:
-        """The changes that each sitting found, of the one or the two that there were."""
+        """The changes that each session found, of the one or the two that there were."""
         last = max((pair.sitting for pair in self.own), default=1)
         parts = ([p for p in self.own if (p.sitting == 1) is early] for early in (True, False))
         found = tuple(self._changes(part) for part in parts)
@@ -116,7 +116,7 @@ class MetricPairs:
 
     @property
     def planned(self) -> int:
-        """How many pairs the first sitting had, those that do not count included."""
+        """How many pairs the first session had, those that do not count included."""
         return sum(pair.sitting == 1 for pair in self.own)
 
     @property
@@ -173,7 +173,7 @@ class MetricPairs:
         return plain_change(middle(self.expected), self.gated.scale) if self.expected else 0.0
 
     def interval(self) -> Interval | None:
-        """Return the change of both sittings on the plain scale; None for too few pairs."""
+        """Return the change of both sessions on the plain scale; None for too few pairs."""
         least = min(len(self.changes), len(self.expected or self.changes))
         found = shift(self.changes, self.expected, self.policy.confidence)
         if found is None or least < self.policy.least:

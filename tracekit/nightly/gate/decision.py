@@ -4,7 +4,7 @@ All changes are turned so that those above 0 are for the worse, on a scale on wh
 
 A count that repeats exactly needs no statistics, and one or two traces allow none. So where
 whole numbers are compared by their difference, in fewer pairs than an interval takes, a change
-is one if every pair shows it, of both sittings. Times and sizes are whole numbers too, of ns and
+is one if every pair shows it, of both sessions. Times and sizes are whole numbers too, of ns and
 of bytes, and vary: only what is counted is a count.
 """
 
@@ -24,12 +24,12 @@ class Policy:
 
     Attributes:
         confidence: Of intervals; a change whose interval leaves out 0 is significant.
-        certainty: The same, of the interval of both sittings together that must leave out 0 for a
+        certainty: The same, of the interval of both sessions together that must leave out 0 for a
             regression: however much a machine varies, no more of equal nights than half of what is
             left are false alarms.
         spread: An interval that reaches further to either side than this multiple of the
             threshold decides nothing, for a change of that size could hide in it.
-        agreement: Which part of the threshold a sitting must show by itself: the first one, for a
+        agreement: Which part of the threshold a session must show by itself: the first one, for a
             second to look again, and either of both, for a change to be reproduced.
         least: How many pairs a metric needs at least to be judged by an interval.
     """
@@ -50,9 +50,9 @@ class Ruling(StrEnum):
     SAME = "same"  # the whole interval lies below the threshold
     UNSHOWN = "unshown"  # not shown to be worse, and the interval reaches the threshold
     BETTER = "better"
-    UNREPEATED = "unrepeated"  # something to look at again, and one sitting so far
-    SHORT = "short"  # the same, and one of both sittings has too few pairs that count
-    GONE = "gone"  # what the first sitting found is not there in both together
+    UNREPEATED = "unrepeated"  # something to look at again, and one session so far
+    SHORT = "short"  # the same, and one of both sessions has too few pairs that count
+    GONE = "gone"  # what the first session found is not there in both together
     APART = "apart"  # both together are beyond the threshold, and one of them alone is not near
     MIXED = "mixed"  # a count is beyond the threshold in most pairs, and not in all
     UNSURE = "unsure"  # both together are beyond the threshold, and it may be chance
@@ -72,9 +72,9 @@ _HARMLESS = {Ruling.SAME, Ruling.UNSHOWN, Ruling.BETTER, Ruling.GONE}
 
 @dataclass(frozen=True)
 class Decision:
-    """What was found, and whether a second sitting found it too.
+    """What was found, and whether a second session found it too.
 
-    `reproduced` is None where no second sitting was needed, and False where one is needed and
+    `reproduced` is None where no second session was needed, and False where one is needed and
     was not had yet.
     """
 
@@ -88,7 +88,7 @@ def decide(
     threshold: float,
     policy: Policy,
 ) -> Decision | None:
-    """Decide by an interval of what both sittings say together; None for too few changes.
+    """Decide by an interval of what both sessions say together; None for too few changes.
 
     Args:
         sittings: The changes that each sitting found; a second one only where one was had.
@@ -126,7 +126,7 @@ def _unsuspicious(found: Interval, threshold: float, policy: Policy) -> Decision
 
 
 def _suspicious(found: Interval, threshold: float, policy: Policy) -> bool:
-    """Tell whether one sitting's change is one to look at again."""
+    """Tell whether one session's change is one to look at again."""
     significant = found.low > 0 and found.middle >= policy.agreement * threshold
     return significant or found.middle >= threshold
 

@@ -31,7 +31,7 @@ def reason(
         change: The change of all sessions together, in words.
         parts: That of each session.
         threshold: The threshold in words.
-        short: Which sitting has too few pairs that count, where one has.
+        short: Which session has too few pairs that count, where one has.
     """
     whole = change
     if len(parts) > 1:
@@ -69,7 +69,7 @@ def others(case: MetricPairs) -> str:
 
 
 def short_of(case: MetricPairs) -> str:
-    """Say which sitting has too few pairs that count; nothing where none has."""
+    """Say which session has too few pairs that count; nothing where none has."""
     least = 1 if case.few else case.policy.least
     few = zip(("first", "second"), case.sittings, strict=False)
     short = [
@@ -120,10 +120,10 @@ def judge(
     wanted: int = 0,
     policy: Policy = POLICY,
 ) -> Judged:
-    """Judge one metric by all pairs that count, of one sitting or of both.
+    """Judge one metric by all pairs that count, of one session or of both.
 
     A change for the worse is a regression where it is beyond the threshold, significant and
-    reproduced by the second sitting. What one sitting leaves open is inconclusive, with
+    reproduced by the second session. What one session leaves open is inconclusive, with
     `reproduced` False: then a second one is needed.
 
     Args:
@@ -240,7 +240,7 @@ def judge_entry(
 
     Args:
         capture: The capture, as planned.
-        pairs: All of its pairs, of one sitting or of both.
+        pairs: All of its pairs, of one session or of both.
         results: What the workload's own results are, by name; metrics are known.
         accepted: What was accepted of the same work on this machine; None for nothing.
         policy: What it takes to decide.

@@ -31,11 +31,11 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
 def needs_second_sitting(
     judged: Sequence[Judged], findings: Sequence[TracedFinding], fail_on: Sequence[str]
 ) -> bool:
-    """Tell whether something is to be looked at again, after the first sitting.
+    """Tell whether something is to be looked at again, after the first session.
 
     It is where a metric that decides seems to have changed, or its interval is too wide, and
     where a trace has a finding that is to fail. What is missing for another reason, as where the
-    machine was not quiet or nothing was accepted, a second sitting would not bring.
+    machine was not quiet or nothing was accepted, a second session would not bring.
     """
     metrics = any(
         one.outcome is Outcome.INCONCLUSIVE and one.reproduced is False
@@ -50,11 +50,11 @@ def findings_outcome(
 ) -> tuple[Outcome, str]:
     """Return how the findings end, and why: a rule that is to fail and has found something.
 
-    It is a regression where every trace of the candidate's in both sittings has it, and none of
+    It is a regression where every trace of the candidate's in both sessions has it, and none of
     the reference's.
 
     Args:
-        findings: What the candidate's traces of all sittings have.
+        findings: What the candidate's traces of all sessions have.
         fail_on: The rules that are to fail.
         sittings: How many sittings were traced; 0 for none.
     """

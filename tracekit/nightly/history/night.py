@@ -71,7 +71,7 @@ class Pair:
 
     Attributes:
         sitting: 1 for the first, 2 for the one that is to reproduce what the first found.
-        number: Its place in the sitting, from 1.
+        number: Its place in the session, from 1.
         order: Whose turn it was, such as "abba": a the candidate, b the reference.
         traced: Whether both were traced, so that metrics of traces are known, and times cost more.
         candidate: The value of each of the candidate's turns, by metric; of a traced pair one.
@@ -109,7 +109,7 @@ class Judged:
         candidate: The median of the candidate's pairs that count; None without one.
         reference: The same of the reference.
         change: The candidate from the reference, beyond what was expected: the middle over pairs
-            of all sittings, as of `nightly.gate.statistics`; None where there was nothing to
+            of all sessions, as of `nightly.gate.statistics`; None where there was nothing to
             compare with.
         low: Lower end of its 95 % interval; None where there are too few pairs.
         high: Its upper end.
@@ -117,7 +117,7 @@ class Judged:
             of the accepted baseline; None where there is neither.
         baseline: The night whose change is expected; empty where none was accepted.
         pairs: How many pairs count.
-        reproduced: Whether a second sitting found the same, False where one is needed still; None
+        reproduced: Whether a second session found the same, False where one is needed still; None
             where none was needed.
         reason: Why it ended so, in a sentence.
     """
@@ -205,7 +205,7 @@ class Entry:
         findings: What the candidate's traces have.
         outcome: How it ended; the worst of its metrics and findings, None while it runs.
         reason: Why, in a sentence.
-        overhead: What tracing cost: traced steps against untraced ones of this sitting.
+        overhead: What tracing cost: traced steps against untraced ones of this session.
         parity: What was checked first, and how that ended, in a sentence.
         backend: Where the work ran, as `Step.backend`.
     """

@@ -136,7 +136,7 @@ def test_traced_runs_are_linked_by_side() -> None:
         "nights/2026-11-20T02-30-00-abcd/decode/c-1/report.html",
         "nights/2026-11-20T02-30-00-abcd/decode/r-1/report.html",
     ]
-    assert links[1].words == "decode, reference, sitting 1, trace 2"
+    assert links[1].words == "decode, reference, session 1, trace 2"
     assert of_night(replace(NIGHT, folder="")).links[0].target == "decode/c-1/report.html"
     whole = of_night(replace(NIGHT, folder="/Users/ada/nights/n1")).links[0].target
     assert whole == "n1/decode/c-1/report.html", "no folders of a person"

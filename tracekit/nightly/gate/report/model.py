@@ -41,7 +41,7 @@ class Case:
         expected: The change that an accepted baseline lets expect.
         baseline: The night that was accepted; empty for none.
         pairs: How many pairs count, or how many runs of the smaller side.
-        reproduced: Whether a second sitting found the same; None where none was needed.
+        reproduced: Whether a second session found the same; None where none was needed.
         severity: Of a finding: as the rule says.
         windows: Where a trace shows it, in ns of that trace.
     """

@@ -294,5 +294,5 @@ def _links(night: Night) -> Iterator[Link]:
         for pair in entry.pairs:
             sides = ("candidate", "reference") if pair.traced else ()
             for name, run in zip(sides, pair.runs, strict=False):
-                words = f"{entry.capture}, {name}, sitting {pair.sitting}, trace {pair.number}"
+                words = f"{entry.capture}, {name}, session {pair.sitting}, trace {pair.number}"
                 yield Link(words, "/".join(one for one in (folder, run, PAGE) if one))

@@ -179,7 +179,7 @@ class TurnValue:
         metric: The metric.
         side: candidate or reference.
         sitting: The sitting, from 1.
-        pair: The pair's place in the sitting.
+        pair: The pair's place in the session.
         traced: Whether the pair was traced.
         turn: The turn of this side in the pair, from 0.
         value: The value, in the metric's unit.
