@@ -10,7 +10,7 @@ import numpy as np
 from nights.noise import METRIC, Noise, pairs, tonight
 from nights.ours import Design, Ended
 from tracekit.base.paired import lower_rank
-from tracekit.compare.spread import Interval
+from tracekit.compare.paired import Interval
 from tracekit.nightly.gate.changes import changes
 from tracekit.nightly.gate.decision import Policy
 from tracekit.nightly.history.night import Outcome

@@ -13,7 +13,7 @@ from nights.ours import Design, Ended, alarms_since, judged_nights
 from nights.rates import Rate, table
 from nights.series import FINDERS, SERIES, seen
 from nights.signs import judged_by_signs
-from tracekit.nightly.gate.statistics import shift
+from tracekit.compare.paired import shift
 from tracekit.nightly.history.night import Outcome
 
 _NIGHTS = 30

@@ -23,6 +23,7 @@ def runs(imported: Path, tmp_path: Path) -> tuple[Path, Path]:
     pipeline.analyze(Recording(imported))
     other = tmp_path / "other"
     shutil.copytree(imported, other)
+    changed(other, started="2026-11-20T10:00:00+00:00")
     return imported, other
 
 
@@ -32,6 +33,14 @@ def changed(run: Path, **parts: Any) -> None:
     result = json.loads(recording.result_file.read_bytes())
     result["provenance"] |= parts
     save(recording.result_file, result)
+
+
+def copied(run: Path, started: str) -> Path:
+    """Copy a run as if it had been recorded at another time."""
+    twin = run.with_name(f"{run.name}-{started[11:16].replace(':', '')}")
+    shutil.copytree(run, twin)
+    changed(twin, started=started)
+    return twin
 
 
 def test_two_runs_need_no_word_between_them() -> None:
@@ -53,7 +62,7 @@ def test_runs_are_read_from_folders_and_from_results(runs: tuple[Path, Path]) ->
     assert (folder.name, file.name) == ("run", "other")
     assert folder.tables is not None
     assert file.tables is not None, "the tables beside a result are used"
-    assert folder.result == file.result
+    assert folder.result.metrics == file.result.metrics
 
 
 def test_a_result_alone_has_no_tables(runs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -107,6 +116,20 @@ def test_the_command_tells_what_became_of_each_metric(
     assert "--between" in shown.err
 
 
+def test_a_recording_counts_once_wherever_its_copies_lie(
+    runs: tuple[Path, Path], tracekit: Command, tmp_path: Path
+) -> None:
+    twin = tmp_path / "elsewhere" / "run"
+    shutil.copytree(runs[0], twin)
+    shown = tracekit("compare", runs[0], twin, "vs", runs[1])
+    assert shown.code == 2
+    assert "are the same recording" in shown.err
+    assert tracekit("compare", runs[0], twin, "vs", runs[1], "--force").code == 0
+    itself = tracekit("compare", runs[0], twin)
+    assert itself.code == 0
+    assert "Both sides have the same recording: run." in itself.err
+
+
 def test_as_json_it_is_a_document(runs: tuple[Path, Path], tracekit: Command) -> None:
     shown = tracekit("compare", *runs, "--json")
     document = json.loads(shown.out)
@@ -127,7 +150,8 @@ def test_scripts_learn_of_it_only_if_they_ask(runs: tuple[Path, Path], tracekit:
         save(file, result)
 
     slower(9)
-    several = [runs[0], runs[0], "vs", runs[1], runs[1]]
+    twins = [copied(run, f"2026-11-21T10:0{place}:00+00:00") for place, run in enumerate(runs)]
+    several = [runs[0], twins[0], "vs", runs[1], twins[1]]
     decide = ("--metric", "gpu_idle_ratio")
     assert tracekit("compare", *several, *decide).code == 0
     worse = tracekit("compare", *several, *decide, "--exit-code")

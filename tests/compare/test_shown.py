@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.compare.spread import Interval
+from tracekit.compare.paired import Interval
 from tracekit.compare.verdicts import Scale, Shown
 
 

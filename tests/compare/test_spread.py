@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tracekit.compare.spread import Kind, SideValues, interval, quantile
+from tracekit.compare.spread import Kind, SideValues, interval, pair_interval, quantile
 
 
 def logs(*values: float) -> tuple[float, ...]:
@@ -68,10 +68,10 @@ def test_the_wider_of_both_intervals_counts() -> None:
     assert wider.high > runs.high
 
 
-def test_six_runs_of_each_side_are_pairs() -> None:
+def test_six_pairs_have_an_interval_of_their_own() -> None:
     before = SideValues(logs(100, 101, 102, 103, 104, 105))
     after = SideValues(logs(110, 111.1, 112.2, 113.3, 114.4, 120.75))
-    found = interval(before, after, between=0.5)
+    found = pair_interval(before, after)
     assert found is not None
     assert math.exp(found.middle) == pytest.approx(1.1)
     assert math.exp(found.low) == pytest.approx(1.1)
@@ -81,17 +81,19 @@ def test_six_runs_of_each_side_are_pairs() -> None:
 def test_pairs_bear_what_drifts_for_both() -> None:
     drift = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
     before, after = SideValues(tuple(drift)), SideValues(tuple(one + 0.05 for one in drift))
-    found = interval(before, after, between=0.0)
+    found = pair_interval(before, after)
     assert found is not None
     assert found.low == pytest.approx(0.05)
     assert found.high == pytest.approx(0.05)
 
 
-def test_unlike_numbers_of_runs_are_no_pairs() -> None:
-    before, after = SideValues((0.0,) * 6 + (0.01,)), SideValues((0.1,) * 6)
-    found = interval(before, after, between=0.0)
+def test_a_run_without_a_value_takes_its_neighbour_out() -> None:
+    before = SideValues((0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
+    after = SideValues((0.1, 1.1, 3.1, 4.1, 5.1, 6.1), runs=(0, 1, 3, 4, 5, 6))
+    found = pair_interval(before, after)
     assert found is not None
-    assert found.low < found.middle < found.high
+    assert (found.low, found.high) == pytest.approx((0.1, 0.1))
+    assert pair_interval(before, SideValues((0.1,) * 5)) is None
 
 
 def test_the_interval_holds_no_change_where_there_is_none() -> None:

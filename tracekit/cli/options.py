@@ -94,8 +94,13 @@ Telemetry = Annotated[
     typer.Option(help="Monitor of the machine's clock, power and heat."),
 ]
 TimeLimit = Annotated[
-    str, typer.Option(metavar="TIME", help="Longest time to record: 10s, 1500ms, 2m.")
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Longest time to record: 10s, 1500ms, 2m.  [default: 10s; on the host until 30 steps]",
+    ),
 ]
+_TIME_LIMIT, _STEPS = "10s", 30  # a spread within a run takes 20 steps
 Warmup = Annotated[
     int, typer.Option(min=0, metavar="N", help="Steps without a new pipeline before recording.")
 ]
@@ -161,7 +166,7 @@ def plan_of(
     template: Template = None,
     counters: Counters = "auto",
     telemetry: Telemetry = "auto",
-    time_limit: TimeLimit = "10s",
+    time_limit: TimeLimit = None,
     warmup: Warmup = 5,
     repeats: Repeats = None,
     output: Output = None,
@@ -185,7 +190,8 @@ def plan_of(
         templates=tuple(template or (METAL_SYSTEM_TRACE,)),
         counters=counters,
         telemetry=telemetry,
-        time_limit=seconds(time_limit),
+        time_limit=seconds(time_limit or _TIME_LIMIT),
+        steps=0 if time_limit else _STEPS,
         warmup=warmup,
         repeats=repeats,
         output=output,

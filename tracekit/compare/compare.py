@@ -1,5 +1,6 @@
 """Runs against runs: what changed, how sure that is, and what stands in the way."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,9 +18,9 @@ from tracekit.compare.differences import (
     finding_changes,
     kernel_changes,
 )
-from tracekit.compare.samples import Runs, Sample, runs
+from tracekit.compare.samples import Order, Runs, Sample, order_of, runs
 from tracekit.compare.spread import Limits
-from tracekit.compare.verdicts import Change, Verdict, judged, pace_of
+from tracekit.compare.verdicts import Change, Pace, Verdict, judged, pace_of
 from tracekit.pipeline import redaction_of
 from tracekit.run import Run
 
@@ -79,6 +80,9 @@ class Comparison:
     """What became of everything between the runs before and those after.
 
     `verdict` is over all metrics that decide; `reason` says in a sentence how it came about.
+    `order` is the order in which the runs were recorded; `shared` are those after which are before,
+    too; `pace` is how much longer reference work
+    took after than before, as a ratio less one, None where it is not known.
     """
 
     before: tuple[str, ...]
@@ -90,6 +94,9 @@ class Comparison:
     kernels: tuple[KernelChange, ...]
     environment: tuple[Difference, ...]
     conditions: tuple[Condition, ...]
+    order: Order = Order.UNKNOWN
+    shared: tuple[str, ...] = ()
+    pace: float | None = None
     limits: Limits = field(default_factory=Limits)
     format: int = field(default=FORMAT, kw_only=True)
 
@@ -111,7 +118,9 @@ def compare(
     if not before or not after:
         raise UsageError("A comparison takes at least one run of each side.")
     old, new = runs(before), runs(after)
-    changes = _changes(old, new, limits)
+    order = order_of(before, after)
+    pace = pace_of(old, new, order)
+    changes = _changes(old, new, limits, pace)
     held = conditions(before, after)
     verdict, reason = overall([change for change in changes if change.deciding], held)
     return Comparison(
@@ -124,11 +133,18 @@ def compare(
         kernels=kernel_changes(before, after),
         environment=differences(before, after),
         conditions=held,
+        order=order,
+        shared=tuple(
+            sample.name
+            for sample in after
+            if sample.recording and sample.recording in {one.recording for one in before}
+        ),
+        pace=math.expm1(pace.slowdown) if pace.known else None,
         limits=limits,
     )
 
 
-def _changes(before: Runs, after: Runs, limits: Limits) -> tuple[Change, ...]:
+def _changes(before: Runs, after: Runs, limits: Limits, pace: Pace) -> tuple[Change, ...]:
     """Judge every metric that a run knows; those that decide come first."""
     names = [
         name for name in _names(before, after) if before.measured(name) or after.measured(name)
@@ -138,7 +154,6 @@ def _changes(before: Runs, after: Runs, limits: Limits) -> tuple[Change, ...]:
         raise UsageError(
             f"No run has the metric {unknown[0]!r}.", hint=f"They have: {', '.join(names)}."
         )
-    pace = pace_of(before, after)
     found = [judged(name, before, after, pace, limits) for name in names]
     deciding = limits.metrics or _speed(found)
     marked = [replace(one, deciding=one.metric in deciding) for one in found]
@@ -206,8 +221,10 @@ def compare_runs(
     """Compare runs; unlike work is refused unless `force` is set.
 
     Raises:
-        UsageError: The runs did other work, or were recorded in another way.
+        UsageError: The runs did other work, were recorded in another way, or one is given twice.
     """
+    for side in () if force else (before, after):
+        _refuse_duplicates(side)
     compared = compare(before, after, limits)
     if compared.void and not force:
         unlike = "; ".join(
@@ -219,6 +236,19 @@ def compare_runs(
             hint="--force compares them all the same.",
         )
     return compared
+
+
+def _refuse_duplicates(samples: Sequence[Sample]) -> None:
+    """Refuse a recording that a side has twice, wherever its copies lie: it would count twice."""
+    known: dict[tuple[object, ...], str] = {}
+    for sample in samples:
+        recording = sample.recording
+        if recording and recording in known:
+            raise UsageError(
+                f"{known[recording]} and {sample.name} are the same recording.",
+                hint="Give each recording once; --force compares them all the same.",
+            )
+        known[recording] = sample.name
 
 
 def redaction_of_runs(paths: Sequence[Path]) -> Redaction:

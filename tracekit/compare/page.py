@@ -1,5 +1,6 @@
 """A comparison in words, and as one page with the timelines of both sides."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -7,7 +8,7 @@ from tracekit.analysis import Better, Given
 from tracekit.base import count, duration, percent, quantity
 from tracekit.compare.compare import Comparison
 from tracekit.compare.differences import Became, FindingChange, Kernel, KernelChange
-from tracekit.compare.samples import Sample
+from tracekit.compare.samples import Order, Sample
 from tracekit.compare.verdicts import Change, Shown, Verdict
 from tracekit.report import Detail, Timeline, Track, document, drawn, environment_of, timeline
 
@@ -32,8 +33,8 @@ def tables(compared: Comparison) -> Iterator[Table]:
     found: tuple[Table, ...] = (
         (
             f"metrics: {side(compared.before)} → {side(compared.after)}",
-            ("metric", "before", "after", "change", "95 % interval", "verdict"),
-            [_change(change) for change in compared.changes],
+            ("metric", "before", "after", *_CHANGES[equal_pace(compared)], "verdict"),
+            [_change(change, compared) for change in compared.changes],
         ),
         (
             "findings",
@@ -59,18 +60,67 @@ def side(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} runs ({names[0]} …)"
 
 
+_CHANGES = {
+    False: ("measured", "95 % interval"),
+    True: ("measured", "at equal pace", "95 % interval"),
+}
+
+
+def equal_pace(compared: Comparison) -> bool:
+    """Whether a change is judged at equal machine pace: by reference work, or within pairs."""
+    return any(change.corrected or change.paired for change in compared.changes)
+
+
 def how_sure(compared: Comparison) -> str:
-    """Return what the intervals presume."""
-    if min(len(compared.before), len(compared.after)) > 1:
-        return "* decides. Intervals are of runs of each side, and of blocks within them."
-    limits = compared.limits
-    corrected = any(change.corrected for change in compared.changes)
-    between = percent(min(limits.between, limits.paced) if corrected else limits.between)
-    pace = " The machine's pace is taken out of times, by reference work." if corrected else ""
-    return (
-        "* decides. One run of a side shows no more than how it varied within. Equal runs are "
-        f"taken to differ by {between} as well (--between); several of each side show it.{pace}"
-    )
+    """Return what the columns mean, and what the intervals presume."""
+    sentences = ["* decides. Measured is the change of the medians."]
+    if compared.shared:
+        sentences.append(f"Both sides have the same recording: {', '.join(compared.shared)}.")
+    paired = any(change.paired for change in compared.changes)
+    if compared.pace is not None:
+        longer = "longer" if compared.pace >= 0 else "less"
+        sentences.append(
+            "At equal pace, what the machine itself changed is taken out of times and rates: fixed "
+            f"reference work took {percent(abs(compared.pace))} {longer} after than before."
+        )
+    if paired:
+        sentences.append(
+            "Runs were recorded alternating, so each is compared with its neighbour in time, as "
+            "drift affects both."
+        )
+    elif min(len(compared.before), len(compared.after)) > 1:
+        sentences.append(
+            f"Intervals are of runs of each side and of blocks within them; {_drift(compared)}"
+        )
+    else:
+        limits = compared.limits
+        between = limits.between if compared.pace is None else min(limits.between, limits.paced)
+        sentences.append(
+            "One run of a side shows only how it varied within. Equal runs are taken to differ by "
+            f"{percent(between)} as well (--between); several of each side show it."
+        )
+    sentences += [f"({place}) {reason}" for reason, place in _shared(compared).items()]
+    return " ".join(sentences)
+
+
+def _drift(compared: Comparison) -> str:
+    if compared.order is Order.UNKNOWN:
+        return "when they were recorded is not known for all, so none are paired."
+    if compared.order is Order.APART:
+        return "all of one side were recorded before the other, so drift would look like a change."
+    if compared.order is Order.MIXED:
+        return "they were not recorded alternating, so none are paired."
+    return "from six of each on, neighbours in time are paired."
+
+
+_SHARED = 3
+
+
+def _shared(compared: Comparison) -> dict[str, int]:
+    """Number the reasons that several metrics share, which are given once below the table."""
+    counted = Counter(change.reason for change in compared.changes if change.reason)
+    shared = [reason for reason, times in counted.items() if times >= _SHARED]
+    return {reason: place for place, reason in enumerate(shared, start=1)}
 
 
 def value(number: float | None, change: Change) -> str:
@@ -78,9 +128,16 @@ def value(number: float | None, change: Change) -> str:
     return NOTHING if number is None else quantity(number, change.unit)
 
 
-def shift(change: Change) -> str:
-    """Return the change in words: "+9.8 %", or a difference in the metric's unit."""
-    return NOTHING if change.change is None else _shown(change).change(change.change)
+def measured(change: Change) -> str:
+    """Return the plain change in words: "+9.8 %", or a difference in the metric's unit."""
+    return NOTHING if change.measured is None else _shown(change).change(change.measured)
+
+
+def at_equal_pace(change: Change) -> str:
+    """Return the change at equal machine pace; a dash where nothing is corrected."""
+    if change.change is None or not (change.corrected or change.paired):
+        return NOTHING
+    return _shown(change).change(change.change)
 
 
 def bounds(change: Change) -> str:
@@ -90,11 +147,25 @@ def bounds(change: Change) -> str:
     return _shown(change).between(change.low, change.high)
 
 
-def ruling(change: Change) -> str:
-    """Return the verdict in words, with what makes it special."""
+def change_words(change: Change) -> str:
+    """Return the change that is judged with its interval, and the measured one where it differs."""
+    if change.change is None:
+        return NOTHING
+    interval = f" [{bounds(change)}]" if change.low is not None else ""
+    if change.corrected or change.paired:
+        return f"{at_equal_pace(change)}{interval} at equal pace, measured {measured(change)}"
+    return f"{measured(change)}{interval}"
+
+
+def ruling(change: Change, compared: Comparison | None = None) -> str:
+    """Return the verdict in words, with its reason, or its number where metrics share it."""
+    place = _shared(compared).get(change.reason) if compared else None
+    reason = f"({place})" if place else change.reason
     if change.verdict is None:
-        return "not judged" if change.better is Better.NEITHER else change.reason
-    return f"{change.verdict}: {change.reason}" if change.reason else str(change.verdict)
+        return "not judged" if change.better is Better.NEITHER else reason
+    if place:
+        return f"{change.verdict} {reason}"
+    return f"{change.verdict}: {reason}" if reason else str(change.verdict)
 
 
 def course(change: FindingChange) -> str:
@@ -129,15 +200,17 @@ def _times(kernel: Kernel | None) -> tuple[str, str, str]:
     return duration(kernel.p50), duration(kernel.p95), duration(kernel.total)
 
 
-def _change(change: Change) -> Sequence[str]:
+def _change(change: Change, compared: Comparison) -> Sequence[str]:
     name = f"{change.metric} *" if change.deciding else change.metric
+    pace = (at_equal_pace(change),) if equal_pace(compared) else ()
     return (
         name,
         value(change.before, change),
         value(change.after, change),
-        shift(change),
+        measured(change),
+        *pace,
         bounds(change),
-        ruling(change),
+        ruling(change, compared),
     )
 
 
@@ -280,7 +353,8 @@ class ChangeRow:
     change: Change
     before: str
     after: str
-    shift: str
+    measured: str
+    equal: str
     bounds: str
     ruling: str
     tone: str
@@ -307,7 +381,8 @@ def render_comparison(
         verdict=(_TONES[compared.verdict], _SIGNS[compared.verdict]),
         before=side(compared.before),
         after=side(compared.after),
-        rows=[_row(change, edge) for change in compared.changes],
+        rows=[_row(change, edge, compared) for change in compared.changes],
+        equal_pace=equal_pace(compared),
         edge=f"{edge * 100:.0f} %",
         bar_width=WIDTH,
         findings=[_finding_row(finding, compared) for finding in compared.findings],
@@ -319,17 +394,19 @@ def render_comparison(
     )
 
 
-def _row(change: Change, edge: float) -> ChangeRow:
-    interval = bounds(change)
+def _row(change: Change, edge: float, compared: Comparison) -> ChangeRow:
+    interval, equal = bounds(change), at_equal_pace(change)
+    judged = measured(change) if equal == NOTHING else f"{equal} at equal pace"
     return ChangeRow(
         change=change,
         before=value(change.before, change),
         after=value(change.after, change),
-        shift=shift(change),
+        measured=measured(change),
+        equal=equal,
         bounds=interval,
-        ruling=ruling(change),
+        ruling=ruling(change, compared),
         tone=_TONES[change.verdict] if change.verdict else "",
-        bar=bar(change, edge, f"{shift(change)}, {interval} with 95 % confidence"),
+        bar=bar(change, edge, f"{judged}, {interval} with 95 % confidence"),
     )
 
 

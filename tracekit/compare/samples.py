@@ -9,6 +9,8 @@ import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
 from itertools import pairwise
 
 import numpy as np
@@ -46,6 +48,22 @@ class Sample:
     result: Result
     tables: Mapping[str, pd.DataFrame] | None = None
     absence: str = ""
+
+    @property
+    def started(self) -> datetime | None:
+        """When the recording began; None where that is not known."""
+        try:
+            found = datetime.fromisoformat(self.result.provenance.started)
+        except ValueError:
+            return None
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+    @property
+    def recording(self) -> tuple[object, ...]:
+        """What tells this recording from every other; empty where its start is not known."""
+        made = self.result.provenance
+        known = (made.started, made.created, made.recorder, made.targets, made.run)
+        return known if made.started else ()
 
     def measurement(self, name: str) -> Measurement | None:
         """Return what was measured under that name, by tracekit or by the workload itself."""
@@ -238,6 +256,34 @@ class Runs:
 
 
 def runs(samples: Sequence[Sample]) -> Runs:
-    """Cut each run into blocks."""
-    blocks = tuple(Blocks(sample) for sample in samples)
-    return Runs(tuple(samples), blocks, tuple(block.reference() for block in blocks))
+    """Cut each run into blocks; runs are in order of time where all times are known."""
+    known = {id(sample): moment for sample in samples if (moment := sample.started)}
+    ordered = (
+        sorted(samples, key=lambda sample: known[id(sample)])
+        if len(known) == len(samples)
+        else samples
+    )
+    blocks = tuple(Blocks(sample) for sample in ordered)
+    return Runs(tuple(ordered), blocks, tuple(block.reference() for block in blocks))
+
+
+class Order(StrEnum):
+    """In which order the runs of two sides were recorded."""
+
+    ALTERNATING = "alternating"  # each two neighbours in time are one of each side
+    APART = "apart"  # all of one side before all of the other
+    MIXED = "mixed"
+    UNKNOWN = "unknown"
+
+
+def order_of(before: Sequence[Sample], after: Sequence[Sample]) -> Order:
+    """Return the order in which runs were recorded, by the times at which they began."""
+    moments = [(sample.started, side) for side, own in enumerate((before, after)) for sample in own]
+    known = sorted((moment, side) for moment, side in moments if moment)
+    if len(known) < len(moments):
+        return Order.UNKNOWN
+    sides = [side for _, side in known]
+    pairs = zip(sides[::2], sides[1::2], strict=False)
+    if len(before) == len(after) and all(first != second for first, second in pairs):
+        return Order.ALTERNATING
+    return Order.APART if sides in (sorted(sides), sorted(sides, reverse=True)) else Order.MIXED

@@ -1,7 +1,7 @@
-"""How much of a difference between runs is chance: an interval of the change.
+"""Between runs: how much of a difference between them is chance, as an interval of the change.
 
 Two estimates of how much equal runs differ, and the wider interval of both counts; of at least 6
-pairs the order statistics of their ratios count alone:
+pairs of runs that were recorded alternating, their own interval (`paired`) counts alone:
 
 - *within runs*: the standard deviation of blocks of a run. That of the run as a whole would be
   smaller if blocks were independent; they are not, and what changes slowly within a run (clock,
@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tracekit.base import lower_rank
+from tracekit.compare.paired import NORMAL_MAD, Interval, shift
 
 # Quantiles 0.975 of Student's t for 1, 2, 3 … degrees of freedom, from any table of it.
 _T = (
@@ -31,7 +31,6 @@ _T = (
     *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
 )
 _NORMAL = 1.96
-_NORMAL_MAD = 1.4826  # a normal deviation over the median one
 _ENOUGH = 120
 
 Kind = Literal["block", "mean", "median"]
@@ -63,25 +62,18 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Interval:
-    """A change on its scale: the best guess, and what holds the true one with 95 %."""
-
-    middle: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class SideValues:
     """The runs of one side: each one's value, and the values of its blocks where it has them.
 
     `kind` says how a run varies if its blocks do: as one of them, or as the mean or the median of
-    so many that are independent.
+    so many that are independent. `runs` are the places of the runs that have a value, in order
+    of time; empty where all have one.
     """
 
     values: tuple[float, ...]
     blocks: tuple[tuple[float, ...], ...] = ()
     kind: Kind = "block"
+    runs: tuple[int, ...] = ()
 
     @property
     def middle(self) -> float:
@@ -103,7 +95,7 @@ def _of_mean(blocks: Sequence[float]) -> float:
 def _of_median(blocks: Sequence[float]) -> float:
     """Return the variance of the median of as many normal values, by their median deviation."""
     middle = statistics.median(blocks)
-    deviation = _NORMAL_MAD * statistics.median(abs(block - middle) for block in blocks)
+    deviation = NORMAL_MAD * statistics.median(abs(block - middle) for block in blocks)
     return deviation**2 * math.pi / 2 / len(blocks)
 
 
@@ -122,8 +114,6 @@ def interval(before: SideValues, after: SideValues, between: float) -> Interval 
         after: The same of the other runs.
         between: As in `Limits`, on that scale.
     """
-    if (pairs := _pairs(before, after)) is not None:
-        return pairs
     halves = (_within(before, after, between), _between(before, after))
     half = max((halve for halve in halves if halve is not None), default=None)
     change = after.middle - before.middle
@@ -157,11 +147,14 @@ def _between(before: SideValues, after: SideValues) -> float | None:
     return quantile(freedom) * math.sqrt(squares / freedom * sum(1 / count for count in counts))
 
 
-def _pairs(before: SideValues, after: SideValues) -> Interval | None:
-    """Return the change of the median pair, runs being paired in their order."""
-    count = len(before.values)
-    rank = lower_rank(count) if count == len(after.values) else None
-    if rank is None:
-        return None
-    changes = sorted(new - old for old, new in zip(before.values, after.values, strict=True))
-    return Interval(statistics.median(changes), changes[rank - 1], changes[count - rank])
+def pair_interval(before: SideValues, after: SideValues) -> Interval | None:
+    """Return the change within pairs of runs; None for fewer than an interval takes.
+
+    Both sides are in order of time and were recorded alternating, so that the n-th run of one was
+    recorded next to the n-th of the other. A run without a value takes its neighbour out.
+    """
+    old, new = (
+        dict(zip(side.runs or range(len(side.values)), side.values, strict=True))
+        for side in (before, after)
+    )
+    return shift([new[place] - old[place] for place in old if place in new])

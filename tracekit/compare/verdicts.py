@@ -10,8 +10,9 @@ from typing import Literal
 from tracekit.analysis import Better, Measurement, Unavailable
 from tracekit.base import quantity
 from tracekit.compare.differences import differences
-from tracekit.compare.samples import Runs
-from tracekit.compare.spread import Interval, Kind, Limits, SideValues, interval
+from tracekit.compare.paired import Interval
+from tracekit.compare.samples import Order, Runs
+from tracekit.compare.spread import Kind, Limits, SideValues, interval, pair_interval
 
 Scale = Literal["ratio", "difference"]
 
@@ -68,8 +69,9 @@ class Change:
         before: The median of the runs before; None where they do not have it.
         after: The same of the runs after.
         verdict: What became of it; None where it is not judged.
-        change: The change, from `before` to `after`: a ratio less one where `relative`, else a
-            difference in the metric's unit. It is corrected where `corrected`.
+        change: The change that is judged, from `before` to `after`: a ratio less one where
+            `relative`, else a difference in the metric's unit. It is at equal machine pace where
+            `corrected` or `paired`.
         low: Lower end of an interval that holds the true change with 95 %; None without one.
         high: Its upper end.
         relative: Whether the change is a ratio.
@@ -78,6 +80,8 @@ class Change:
         reason: Why it is unclear, or why there is no interval.
         values_before: The value of each run.
         values_after: The same of the runs after.
+        measured: The plain change from `before` to `after`, on the scale of `change`.
+        paired: Whether `change` is that within pairs of runs that are neighbours in time.
     """
 
     metric: str
@@ -95,6 +99,8 @@ class Change:
     reason: str = ""
     values_before: tuple[float, ...] = ()
     values_after: tuple[float, ...] = ()
+    measured: float | None = None
+    paired: bool = False
 
 
 # What reference work depends on as much as steps do: it cannot show a change of these.
@@ -102,6 +108,8 @@ _MAKES_THE_PACE = frozenset(
     {"chip", "model", "cores", "memory", "architecture", "Rosetta", "Python", "MLX"}
 )
 _POWERS = {"ns": -1, "tokens/s": 1, "steps/s": 1}
+# What a slower core does not make longer: a bound by the chip's figures, and a sum over a window.
+_UNPACED = frozenset({"step_bound", "wire_time"})
 
 
 @dataclass(frozen=True)
@@ -109,15 +117,22 @@ class Pace:
     """How the machine's pace differs between two sides.
 
     `known` says whether reference work shows it; `slowdown` is how much longer that work took
-    after than before, as a logarithm.
+    after than before, as a logarithm. Of runs that were recorded `alternating`, neighbours in
+    time share it.
     """
 
     known: bool = False
     slowdown: float = 0.0
+    alternating: bool = False
 
-    def power(self, unit: str) -> int:
-        """Return how a metric of the unit goes with the pace, which is taken out; 0 is not."""
-        return _POWERS.get(unit, 0) if self.known else 0
+    def power(self, change: "Change") -> int:
+        """Return how a metric goes with the pace, which is taken out; 0 does not.
+
+        Lengths that are neither better nor worse are sums, as busy time, or as long as was asked.
+        """
+        if not self.known or change.better is Better.NEITHER or change.metric in _UNPACED:
+            return 0
+        return _POWERS.get(change.unit, 0)
 
     def between(self, limits: Limits) -> float:
         """Return how much equal runs are taken to differ once it is out, one deviation."""
@@ -125,18 +140,19 @@ class Pace:
         return math.hypot(min(limits.between, limits.paced), doubt)
 
 
-def pace_of(before: Runs, after: Runs) -> Pace:
+def pace_of(before: Runs, after: Runs, order: Order) -> Pace:
     """Return the pace, if all runs did the same reference work, on like machines with like tools.
 
     Else a correction would take out the very change that one looks for, as that of a newer MLX.
     """
+    alternating = order is Order.ALTERNATING
     if not (before.referenced and after.referenced):
-        return Pace()
+        return Pace(alternating=alternating)
     sources = {block.reference_source() for side in (before, after) for block in side.blocks}
     unlike = {difference.what for difference in differences(before.samples, after.samples)}
     if len(sources) > 1 or unlike & _MAKES_THE_PACE:
-        return Pace()
-    return Pace(known=True, slowdown=math.log(after.pace / before.pace))
+        return Pace(alternating=alternating)
+    return Pace(True, math.log(after.pace / before.pace), alternating)
 
 
 _COUNTED = {"count", "ratio", ""}
@@ -166,8 +182,11 @@ def judged(name: str, before: Runs, after: Runs, pace: Pace, limits: Limits) -> 
     scale = _Scale.of(change, pace, limits)
     if scale is None:
         odd = "a ratio takes values above 0"
-        return replace(change, relative=False, change=change.after - change.before, reason=odd)
-    return _settled(replace(change, corrected=scale.corrected), scale, (before, after), limits)
+        plain = change.after - change.before
+        return replace(change, relative=False, measured=plain, change=plain, reason=odd)
+    plain = change.after / change.before - 1 if scale.relative else change.after - change.before
+    change = replace(change, measured=plain, corrected=scale.corrected)
+    return _settled(change, scale, (before, after), pace, limits)
 
 
 @dataclass(frozen=True)
@@ -187,7 +206,7 @@ class _Scale:
             return cls(relative=False)
         if not all(0 < one < math.inf for one in (*change.values_before, *change.values_after)):
             return None
-        power = pace.power(change.unit)
+        power = pace.power(change)
         between = pace.between(limits) if power else limits.between
         return cls(relative=True, power=power, between=between)
 
@@ -201,10 +220,14 @@ class _Scale:
         return math.log(value) + (self.power * math.log(reference) if self.power else 0.0)
 
 
-def _settled(change: Change, scale: _Scale, both: tuple[Runs, Runs], limits: Limits) -> Change:
+def _settled(
+    change: Change, scale: _Scale, both: tuple[Runs, Runs], pace: Pace, limits: Limits
+) -> Change:
     reasons: list[str] = []
     before, after = (_side(change.metric, runs, scale, reasons) for runs in both)
-    found = interval(before, after, scale.between)
+    pairs = pair_interval(before, after) if pace.alternating else None
+    change = replace(change, paired=pairs is not None)
+    found = pairs or interval(before, after, scale.between)
     plain = math.expm1 if scale.relative else float
     if found is None:
         middle = plain(after.middle - before.middle)
@@ -214,8 +237,10 @@ def _settled(change: Change, scale: _Scale, both: tuple[Runs, Runs], limits: Lim
         )
     verdict = None if change.better is Better.NEITHER else verdict_of(found, change, limits)
     reason = "the interval is too wide" if verdict is Verdict.UNCLEAR else ""
-    if verdict in {Verdict.WORSE, Verdict.BETTER} and _turned(change, found):
-        verdict, reason = Verdict.UNCLEAR, "only taking the machine's pace out makes it seem so"
+    if _turned(change, found):
+        reason = reason or "the machine's pace changed more than the metric did"
+        if change.corrected and verdict in {Verdict.WORSE, Verdict.BETTER}:
+            verdict, reason = Verdict.UNCLEAR, "only taking the machine's pace out makes it seem so"
     return replace(
         change,
         change=plain(found.middle),
@@ -227,9 +252,9 @@ def _settled(change: Change, scale: _Scale, both: tuple[Runs, Runs], limits: Lim
 
 
 def _turned(change: Change, found: Interval) -> bool:
-    """Tell whether the correction turned the change into its opposite."""
-    plain = (change.after or 0.0) - (change.before or 0.0)
-    return change.corrected and plain * found.middle <= 0
+    """Tell whether the change at equal pace is the opposite of the measured one."""
+    plain = change.measured or 0.0
+    return (change.corrected or change.paired) and plain * found.middle <= 0 != found.middle
 
 
 def verdict_of(found: Interval, change: Change, limits: Limits) -> Verdict:
@@ -253,19 +278,23 @@ def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValue
     """Put the side's runs and their blocks on the scale."""
     values: list[float] = []
     blocks: list[tuple[float, ...]] = []
-    for sample, cut, references in zip(side.samples, side.blocks, side.references, strict=True):
+    places: list[int] = []
+    both = zip(side.samples, side.blocks, side.references, strict=True)
+    for place, (sample, cut, references) in enumerate(both):
         one = sample.measurement(name)
         if one is None or one.value is None:
             continue
         reference = statistics.median(references) if references else 1.0
         values.append(scale.at(one.value, reference))
+        places.append(place)
         try:
             parts = cut.values(name)
             blocks.append(_blocks(parts, references or (1.0,) * len(parts), one.value, scale))
         except Unavailable as reason:
             reasons.append(str(reason))
     complete = len(blocks) == len(values)
-    return SideValues(tuple(values), tuple(blocks) if complete else (), _kind(name, scale))
+    kept = tuple(blocks) if complete else ()
+    return SideValues(tuple(values), kept, _kind(name, scale), tuple(places))
 
 
 def _kind(name: str, scale: _Scale) -> Kind:

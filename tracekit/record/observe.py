@@ -48,7 +48,7 @@ def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> Request
     if plan.workload is None:
         return request
     if recorder.name == "host":
-        spec = Spec.of(plan, recording, measure_overhead=True, reference=True)
+        spec = Spec.of(plan, recording, steps=plan.steps, measure_overhead=True, reference=True)
         return replace(request, target=_worker(spec, recording))
     if plan.method == "attach":
         go_file = (recording.folder / "worker.go").resolve()

@@ -32,6 +32,8 @@ class Plan:
     `recorder` is auto, xctrace or host; `method`, of xctrace alone, is auto, launch or attach;
     `counters` is auto, on or off; `telemetry` is a monitor of the machine, auto or off; `repeats`
     is the number of steady steps after which the workload stops, None for the time limit alone.
+    Where `steps` are wanted, a workload on the host goes on up to six times the time limit until
+    it has made them.
     """
 
     workload: Workload | None = None
@@ -46,6 +48,7 @@ class Plan:
     time_limit: float = 10.0
     warmup: int = 5
     repeats: int | None = None
+    steps: int = 0
     output: Path | None = None
 
     @property

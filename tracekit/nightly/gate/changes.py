@@ -8,9 +8,8 @@ from functools import cached_property
 from statistics import median
 
 from tracekit.analysis import Better
-from tracekit.compare import Interval, Scale, Shown
+from tracekit.compare import Interval, Scale, Shown, middle, shift
 from tracekit.nightly.gate.decision import Policy
-from tracekit.nightly.gate.statistics import middle, shift
 from tracekit.nightly.history.night import Judged, Pair, Side
 from tracekit.nightly.plan.plan import Gated
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tracekit.base import CONFIDENCE, least_pairs
-from tracekit.compare import Interval
-from tracekit.nightly.gate.statistics import middle, shift
+from tracekit.compare import Interval, middle, shift
 from tracekit.nightly.history.night import Outcome
 
 

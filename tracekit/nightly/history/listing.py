@@ -12,9 +12,8 @@ from textwrap import shorten
 import msgspec
 
 from tracekit.base import quantity, short_commit, stamp
-from tracekit.compare import Interval, Shown
+from tracekit.compare import Interval, Shown, middle
 from tracekit.nightly.gate.changes import plain_change
-from tracekit.nightly.gate.statistics import middle
 from tracekit.nightly.history.night import DOCUMENT, Accepted, Judged, Night, Outcome
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.decisions import Missed

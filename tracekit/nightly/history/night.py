@@ -109,7 +109,7 @@ class Judged:
         candidate: The median of the candidate's pairs that count; None without one.
         reference: The same of the reference.
         change: The candidate from the reference, beyond what was expected: the middle over pairs
-            of all sessions, as of `nightly.gate.statistics`; None where there was nothing to
+            of all sessions, as of `tracekit.compare.shift`; None where there was nothing to
             compare with.
         low: Lower end of its 95 % interval; None where there are too few pairs.
         high: Its upper end.

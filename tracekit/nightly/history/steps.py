@@ -20,8 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.compare import Scale
-from tracekit.nightly.gate.statistics import NORMAL_MAD, shift
+from tracekit.compare import NORMAL_MAD, Scale, shift
 from tracekit.nightly.history.night import Outcome
 
 

@@ -178,10 +178,10 @@ def run(spec: Spec, account: Account, stop: Stop, begun: int) -> None:
         return
     pace = reference() if spec.reference and step.backend == "cpu" else None
     if spec.seconds is not None and spec.limit_from == "steady":
-        least = max(round(spec.seconds * SECOND), FEWEST * loop.last)
+        least = max(spec.steady(loop.last), FEWEST * loop.last)
         account.mark("busy", until=time.monotonic_ns() + least + loop.last)
     account.enter("steady", "steady")
-    deadline = _deadline(spec, end)
+    deadline = _deadline(spec, end, loop.last)
     step.begin()
     loop.between = pace.take if pace else None
     loop.run("steady", spec.repeats or _NEVER, deadline)
@@ -298,11 +298,11 @@ def _end(spec: Spec, begun: int) -> int:
     return begun + round(max(spec.seconds - 1, spec.seconds / 2) * SECOND)
 
 
-def _deadline(spec: Spec, end: int) -> int:
+def _deadline(spec: Spec, end: int, step: int) -> int:
     if spec.seconds is None:
         return _NEVER
     if spec.limit_from == "steady":
-        return time.monotonic_ns() + round(spec.seconds * SECOND)
+        return time.monotonic_ns() + spec.steady(step)
     return end - (round(budget(spec) * SECOND) if spec.measure_overhead else 0)
 
 

@@ -14,6 +14,9 @@ from tracekit.workload.journal import ClockAnchor, Journal, fold
 from tracekit.workload.plan import Plan
 
 
+LONGER = 6
+
+
 @dataclass(frozen=True)
 class Spec:
     """What to run, and how long.
@@ -29,6 +32,7 @@ class Spec:
         seconds: Time limit; None for none.
         limit_from: What `seconds` counts from. "launch" suits a recorder that stops the clock
             by itself: the worker then ends about a second before it.
+        steps: How many steady steps to make even if that takes up to `LONGER` times the time limit.
         measure_overhead: Whether to end with steps recorded and unrecorded in turn.
         settle: Seconds that a recorder needs to notice that it is to pause.
         go_file: A file to wait for between warm-up and steady phase; None to go on. As long as
@@ -50,6 +54,7 @@ class Spec:
     repeats: int | None = None
     seconds: float | None = None
     limit_from: Literal["steady", "launch"] = "steady"
+    steps: int = 0
     measure_overhead: bool = False
     settle: float = 0.06
     go_file: Path | None = None
@@ -68,6 +73,11 @@ class Spec:
             raise UsageError(f"--time-limit must be more than 0 s; it is {self.seconds:g} s.")
         if self.warmup < 0:
             raise UsageError(f"--warmup must be at least 0; it is {self.warmup}.")
+
+    def steady(self, step: int) -> int:
+        """Return how long the steady phase lasts in ns, if a step takes `step` ns."""
+        limit = round((self.seconds or 0.0) * 1e9)
+        return max(limit, min(LONGER * limit, round(1.1 * self.steps * step)))
 
     @classmethod
     def of(cls, plan: Plan, recording: Recording, **more: Any) -> Self:

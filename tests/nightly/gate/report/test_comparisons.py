@@ -23,14 +23,18 @@ SLOWER = Change(
     deciding=True,
     values_before=(1.0, 2.0, 3.0),
     values_after=(1.0, 2.0),
+    measured=0.1,
 )
 IDLE = Change(
     *("gpu_idle_ratio", "ratio", Better.LOWER, 0.2, 0.25, Verdict.UNCLEAR),
     *(0.05, -0.1, 0.2),
     relative=False,
     reason="the interval is too wide",
+    measured=0.05,
 )
-COUNT = Change("compiles", "count", Better.LOWER, 1.0, 1.0, Verdict.SAME, 0.0, relative=False)
+COUNT = Change(
+    "compiles", "count", Better.LOWER, 1.0, 1.0, Verdict.SAME, 0.0, relative=False, measured=0.0
+)
 WINDOW = Evidence("gpu_intervals", 10, 20, "a gap")
 FINDING = Finding("idle-gaps", Severity.WARNING, "Gaps.", "Fill them.", evidence=(WINDOW,))
 COMPARED = Comparison(

@@ -10,10 +10,9 @@ from tracekit.compare import (
     Comparison,
     FindingChange,
     Verdict,
-    bounds,
+    change_words,
     course,
     ruling,
-    shift,
     side,
 )
 from tracekit.nightly.gate.report.model import Case, GateReport, Link, Suite, explained
@@ -99,8 +98,7 @@ def _words(change: Change) -> str:
         return _UNJUDGED
     if change.change is None:
         return change.reason
-    interval = f" [{bounds(change)}]" if change.low is not None and change.high is not None else ""
-    return f"{shift(change)}{interval}: {ruling(change)}."
+    return f"{change_words(change)}: {ruling(change)}."
 
 
 def _threshold(change: Change, threshold: float) -> float:

@@ -1,4 +1,6 @@
-"""How far values are shifted, from 0 or from others: Hodges and Lehmann's middle, its interval.
+"""Within a session: how far values are shifted, from 0 or from others, and how sure that is.
+
+The shift is Hodges and Lehmann's middle.
 
 Source: M. Hollander, D. A. Wolfe and E. Chicken, Nonparametric Statistical Methods, 3rd ed.,
 sections 3.3 (signed ranks) and 4.3 (rank sums).
@@ -16,11 +18,20 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 from tracekit.base import CONFIDENCE
-from tracekit.compare import Interval
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A change on its scale: the best guess, and what holds the true one with 95 %."""
+
+    middle: float
+    low: float
+    high: float
 
 
 @lru_cache(maxsize=256)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tracekit.compare.spread import Interval
-from tracekit.nightly.gate.statistics import middle, shift, tempered
+from tracekit.compare.paired import Interval, middle, shift, tempered
 
 CALM = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.10)
 changes = some.lists(some.integers(-1000, 1000), min_size=6, max_size=14).map(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tracekit.nightly.gate.statistics import rank_sum, signed_rank
+from tracekit.compare.paired import rank_sum, signed_rank
 
 # Lower critical values of the signed-rank statistic, two-sided 0.05, from any table of it.
 SIGNED = {6: 0, 7: 2, 8: 3, 9: 5, 10: 8, 11: 10, 12: 13, 15: 25, 20: 52, 25: 89}
