@@ -17,6 +17,8 @@ from tracekit.nightly.schedule.schedule import missed
 from tracekit.nightly.trend.happened import links_from
 from tracekit.nightly.trend.page import render_trend
 
+_CHAINED = 60  # nights that a change is chained through
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -53,6 +55,12 @@ class Memory:
             if (one := self.store.accepted(machine, capture.name, work)) is not None:
                 found[capture.name] = one
         return found
+
+    def earlier(self, machine: str) -> list[Night]:
+        """Return the last nights of the plan on the machine, oldest first."""
+        if self.kept is None:
+            return []
+        return self.kept.nights(plan=self.plan.name, machine=machine, limit=_CHAINED)
 
     def catch_up(self, machine: str, begun: datetime) -> tuple[str, ...]:
         """Add what earlier processes left, and note nights that did not run; say so."""

@@ -97,16 +97,34 @@ def _of_references(plan: NightPlan) -> Iterator[str]:
         if asked is None or not asked.revision:
             continue
         with suppress(TracekitError):  # an obstacle, which is said as one
-            found = repository(plan.file.parent)
-            commit = found.commit(asked.revision)
+            commit = repository(plan.file.parent).commit(asked.revision)
             if asked.is_revision_alone and commit == own:
                 yield f"{capture.name}: {same_code(own)}."
-            if not commit.startswith(asked.revision) and not found.has_tag(asked.revision):
+            if moves_along(capture, plan.file.parent):
                 yield (
                     f"{capture.name}: its reference, {asked.revision}, moves along with what is "
-                    "measured: what becomes slower little by little is seen on the trend page "
-                    "only, and not before six nights. A commit or a tag stays."
+                    "measured. What becomes slower little by little is found only through nights "
+                    "of which each measured the commit that the next one has as its reference. A "
+                    "commit or a tag stays."
                 )
+                if own.endswith("-dirty"):
+                    yield (
+                        f"{capture.name}: files differ from the commit, or are in none and not "
+                        "ignored, so tonight is no link of such a chain."
+                    )
+
+
+def moves_along(capture: Capture, folder: Path) -> bool:
+    """Tell whether a capture's reference is another commit as time goes on: no commit, no tag.
+
+    Raises:
+        TracekitError: The repository has no such revision.
+    """
+    revision = capture.reference.revision if capture.reference else ""
+    if not revision:
+        return False
+    found = repository(folder)
+    return not found.commit(revision).startswith(revision) and not found.has_tag(revision)
 
 
 def _in_the_way(capture: Capture, folder: Path) -> Iterator[str]:

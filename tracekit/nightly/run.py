@@ -10,11 +10,12 @@ from tracekit.base import InterruptedRunError, RecordingError, TracekitError, qu
 from tracekit.machine import environment, git_commit, machine_name
 from tracekit.nightly.captures import Carrier
 from tracekit.nightly.folder import Keeper, NightFolder, claim, night_id
+from tracekit.nightly.gate.drift import with_drift
 from tracekit.nightly.gate.outcomes import night_outcome
 from tracekit.nightly.history.night import LEADS, Entry, Judged, Night
 from tracekit.nightly.history_session import Memory
 from tracekit.nightly.plan.plan import Capture, NightPlan
-from tracekit.nightly.rehearsal import only
+from tracekit.nightly.rehearsal import moves_along, only
 from tracekit.nightly.schedule.job import bound_log
 from tracekit.nightly.schedule.running import awake, enforced, only_one
 from tracekit.nightly.trend.words import bounds, cost_of, shift
@@ -146,16 +147,23 @@ def run_night(
         begun = now()
         first = replace(_first(plan, begun, chosen), kept=keep)
         remarks = memory.catch_up(first.machine, begun)
-        accepted = memory.accepted(first.machine, chosen)
+        accepted, earlier = memory.accepted(first.machine, chosen), memory.earlier(first.machine)
         folder = claim(plan.output, first.id)
         keeper = Keeper(folder, replace(first, folder=memory.place_of(folder), warnings=remarks))
         stack.enter_context(awake())
         deadline = time.monotonic() + plan.budget
         stack.enter_context(enforced(plan.budget))
-        carrier = Carrier(plan, chosen, keeper, accepted, deadline, progress)
+        expected = {
+            capture.name: accepted[capture.name]
+            for capture in chosen
+            if capture.name in accepted and not _moves(capture, plan)
+        }
+        carrier = Carrier(plan, chosen, keeper, expected, deadline, progress)
         try:
             carrier.carry_out()
         finally:
+            for entry in keeper.night.entries:
+                keeper.put(with_drift(entry, earlier, accepted.get(entry.capture)))
             outcome, reason = night_outcome(keeper.night.entries, partial=carrier.partial)
             ended, partly = _stamp(now()), carrier.partial
             night = replace(
@@ -169,6 +177,14 @@ def run_night(
             hint="It counts as partial.",
         )
     return night
+
+
+def _moves(capture: Capture, plan: NightPlan) -> bool:
+    """Tell whether a reference moves along: then what was accepted is where a chain begins."""
+    try:
+        return moves_along(capture, plan.file.parent)
+    except TracekitError:
+        return False  # the capture fails, and says why
 
 
 def _first(plan: NightPlan, begun: datetime, chosen: Sequence[Capture]) -> Night:

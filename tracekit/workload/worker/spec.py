@@ -13,7 +13,6 @@ from tracekit.base import InputError, Recording, UsageError, save
 from tracekit.workload.journal import ClockAnchor, Journal, fold
 from tracekit.workload.plan import Plan
 
-
 LONGER = 6
 
 
