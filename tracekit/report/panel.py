@@ -1,9 +1,9 @@
 """A panel: one section of the page; its tables are frames, its numbers name their source."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -23,6 +23,8 @@ from tracekit.tables import SCHEMAS
 
 Tables = Mapping[str, pd.DataFrame]
 Context = Mapping[str, Any]
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,14 @@ def of_others(tables: Tables, name: str) -> Rows:
 def _nothing(name: str) -> pd.DataFrame:
     columns = SCHEMAS[name].columns if name in SCHEMAS else ()
     return pd.DataFrame(columns=[column.name for column in columns])
+
+
+def together(pairs: Iterable[tuple[_K, _V]]) -> dict[_K, list[_V]]:
+    """Return what belongs to each key, both in the order in which they came."""
+    found: dict[_K, list[_V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def phase_begins(tables: Tables) -> list[Moment]:

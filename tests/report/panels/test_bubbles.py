@@ -28,12 +28,14 @@ def tables() -> dict[str, pd.DataFrame]:
 
 def test_causes_stand_by_their_time_and_come_to_all_of_it(bare: Any, tables: Any) -> None:
     context = bubbles.context(bare.result, tables)
-    assert [(one.cause, one.count, one.total, one.share) for one in context["causes"]] == [
+    assert [
+        (one["cause"], one["count"], one["total"], one["share"]) for one in context["causes"]
+    ] == [
         ("start latency", 1, 100 * US, 0.5),
         ("host late", 2, 80 * US, 0.4),
         ("unattributed", 1, 20 * US, 0.1),
     ]
-    assert sum(one.total for one in context["causes"]) == context["idle"] == 200 * US
+    assert sum(one["total"] for one in context["causes"]) == context["idle"] == 200 * US
     assert (context["loaded"], context["gaps"]) == (1_000 * US, 3)
 
 
@@ -41,9 +43,9 @@ def test_each_says_what_the_host_did_and_where_the_longest_piece_lies(
     bare: Any, tables: Any
 ) -> None:
     _, late, unknown = bubbles.context(bare.result, tables)["causes"]
-    assert late.during == "encoding 75.0 %, not known 25.0 %"
-    assert (late.start, late.end) == (100 * US, 160 * US)
-    assert unknown.during == "not known 100.0 %"
+    assert late["during"] == "encoding 75.0 %, not known 25.0 %"
+    assert (late["start"], late["end"]) == (100 * US, 160 * US)
+    assert unknown["during"] == "not known 100.0 %"
 
 
 def test_the_second_axis_is_whether_the_queue_was_drained(bare: Any, tables: Any) -> None:
@@ -63,7 +65,12 @@ def test_shares_that_a_missing_table_could_change_are_marked(bare: Any, tables: 
 def test_what_is_unattributed_is_said_where_it_is_nought(bare: Any, tables: Any) -> None:
     tables["gaps"] = tables["gaps"].iloc[:3]
     last = bubbles.context(bare.result, tables)["causes"][-1]
-    assert (last.cause, last.count, last.total, last.share) == ("unattributed", 0, 0, 0.0)
+    assert (last["cause"], last["count"], last["total"], last["share"]) == (
+        "unattributed",
+        0,
+        0,
+        0.0,
+    )
     shown = environment_of(str).get_template(bubbles.template)
     assert "unattributed" in shown.render(bubbles.context(bare.result, tables))
 

@@ -43,9 +43,9 @@ def test_levels_stand_by_phase_and_growth_is_that_of_the_steady_one(bare: Any, f
     context = memory.context(bare.result, noted(frame, NOTES))
     assert context is not None
     assert context["phases"] == ["baseline", "prepare", "steady"]
-    assert [(one.name, one.levels, one.growth) for one in context["sorts"]] == [
-        ("resident", (20 * KIB, 60 * KIB, 59 * KIB), -KIB),
-        ("mlx_active", (None, 8 * KIB, 12 * KIB), 4 * KIB),
+    assert [(one["name"], one["levels"], one["growth"]) for one in context["sorts"]] == [
+        ("resident", [20 * KIB, 60 * KIB, 59 * KIB], -KIB),
+        ("mlx_active", [None, 8 * KIB, 12 * KIB], 4 * KIB),
     ]
 
 
@@ -53,7 +53,9 @@ def test_a_peak_does_not_grow(bare: Any, frame: Any) -> None:
     notes = [("warm-up", "mlx_peak", 5 * KIB, ""), ("steady", "mlx_peak", 9 * KIB, "")]
     context = memory.context(bare.result, noted(frame, notes))
     assert context is not None
-    assert [(one.levels, one.growth) for one in context["sorts"]] == [((5 * KIB, 9 * KIB), None)]
+    assert [(one["levels"], one["growth"]) for one in context["sorts"]] == [
+        ([5 * KIB, 9 * KIB], None)
+    ]
 
 
 def test_what_is_not_known_has_one_reason_for_all_that_share_it(bare: Any, frame: Any) -> None:
@@ -68,10 +70,10 @@ def test_what_is_not_known_has_one_reason_for_all_that_share_it(bare: Any, frame
 def test_a_level_without_one_before_it_grew_by_nothing_that_is_known(bare: Any, frame: Any) -> None:
     context = memory.context(bare.result, noted(frame, NOTES[6:8]))
     assert context is not None
-    assert [one.growth for one in context["sorts"]] == [None, None]
+    assert [one["growth"] for one in context["sorts"]] == [None, None]
     started = memory.context(bare.result, noted(frame, NOTES[:4]))
     assert started is not None
-    assert [one.growth for one in started["sorts"]] == [None, None]
+    assert [one["growth"] for one in started["sorts"]] == [None, None]
 
 
 def test_where_nobody_noted_memory_there_is_no_panel(bare: Any, frame: Any) -> None:

@@ -29,7 +29,7 @@ def tables() -> dict[str, pd.DataFrame]:
 
 def test_counters_stand_by_kind_and_the_highest_first(bare: Any, tables: Any) -> None:
     kinds = occupancy.context(bare.result, tables)["kinds"]
-    assert [(title.split(":")[0], [one.name for one in rows]) for title, rows in kinds] == [
+    assert [(title.split(":")[0], [one["name"] for one in rows]) for title, rows in kinds] == [
         ("Occupancy", ["Compute Occupancy"]),
         ("Limiters", ["LLC Limiter", "ALU Limiter"]),
         ("Bandwidth of memory, as the trace counts it", ["GPU Bandwidth"]),
@@ -38,14 +38,14 @@ def test_counters_stand_by_kind_and_the_highest_first(bare: Any, tables: Any) ->
 
 def test_a_counter_has_its_mean_and_its_spread(bare: Any, tables: Any) -> None:
     [one] = occupancy.context(bare.result, tables)["kinds"][0][1]
-    assert (one.mean, one.spread, one.samples) == ("40.0 %", "31.0 to 49.0 %", 20)
-    assert one.drawn == pytest.approx((40, 31, 49))
+    assert (one["mean"], one["spread"], one["samples"]) == ("40.0 %", "31.0 to 49.0 %", 20)
+    assert one["drawn"] == pytest.approx((40, 31, 49))
 
 
 def test_what_is_no_percentage_is_not_drawn_as_one(bare: Any, tables: Any) -> None:
     [one] = occupancy.context(bare.result, tables)["kinds"][2][1]
-    assert one.mean == "55.2 GB/s"
-    assert one.drawn is None
+    assert one["mean"] == "55.2 GB/s"
+    assert one["drawn"] is None
     shown = environment_of(str).get_template(occupancy.template)
     assert "55.2 GB/s" in shown.render(occupancy.context(bare.result, tables))
 

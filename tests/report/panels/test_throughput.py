@@ -24,7 +24,9 @@ def test_an_even_run_has_one_rate(bare: Any, frame: Any) -> None:
     [chart] = context["charts"]
     assert chart.title == "Tokens/s"
     assert "2,000 tokens/s in the middle one, 2,000 tokens/s in the slowest" in chart.summary
-    assert [(one.name, one.steps, one.length, one.rate) for one in context["parts"]] == [
+    assert [
+        (one["name"], one["steps"], one["length"], one["rate"]) for one in context["parts"]
+    ] == [
         ("steady, its first tenth", 4, 8 * MS, "2,000 tokens/s"),
         ("steady, between", 32, 64 * MS, "2,000 tokens/s"),
         ("steady, its last tenth", 4, 8 * MS, "2,000 tokens/s"),
@@ -35,15 +37,15 @@ def test_an_even_run_has_one_rate(bare: Any, frame: Any) -> None:
 def test_steps_without_tokens_are_counted_themselves(bare: Any, frame: Any) -> None:
     context = throughput.context(bare.result, run_of(frame, [2] * 40, tokens=None))
     assert [one.title for one in context["charts"]] == ["Steps/s"]
-    assert context["parts"][1].rate == "500 steps/s"
+    assert context["parts"][1]["rate"] == "500 steps/s"
 
 
 def test_steps_that_stand_out_are_listed_the_longest_first(bare: Any, frame: Any) -> None:
     times = [2] * 60
     times[20], times[40] = 30, 50
     context = throughput.context(bare.result, run_of(frame, times))
-    assert [(one.end - one.start) // MS for one in context["spikes"]] == [50, 30]
-    assert context["spikes"][0].excess == pytest.approx(48 * MS)
+    assert [(end - start) // MS for start, end, _ in context["spikes"]] == [50, 30]
+    assert context["spikes"][0][-1] == pytest.approx(48 * MS)
     assert context["more"] == 0
     assert len(context["spikes"]) <= MOST_SPIKES
 
@@ -72,7 +74,7 @@ def test_the_device_is_charted_without_any_steps(trace_run: Any) -> None:
 
 def test_phases_divide_the_charts(host_run: Any) -> None:
     context = throughput.context(host_run.result, host_run.tables)
-    assert [one.name for one in context["parts"]] == ["warm-up", "steady"]
+    assert [one["name"] for one in context["parts"]] == ["warm-up", "steady"]
 
 
 def test_a_run_without_steps_and_work_has_no_panel(bare: Any) -> None:

@@ -82,7 +82,7 @@ def test_the_verdict_is_one_sentence(
 
 def test_the_numbers_that_matter_say_whose_clock_they_are_of(host_run: Any) -> None:
     numbers = verdict.context(host_run.result, host_run.tables)["numbers"]
-    assert [(one.name, one.value, one.source) for one in numbers] == [
+    assert [(one["name"], one["value"], one["source"]) for one in numbers] == [
         ("tokens_per_second", "3,412 tokens/s", "the workload's own marks, host clock"),
         ("host_idle_ratio", "34.5 %", "work on the CPU, host clock; no GPU was measured"),
         ("step_p50", "8 ms", "the workload's own marks, host clock"),

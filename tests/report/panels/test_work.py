@@ -7,13 +7,15 @@ from tracekit.report.panels.work import MOST_ROWS, by_time, work
 
 def test_equal_work_is_one_row_and_the_longest_is_first(trace_run: Any) -> None:
     groups = work.context(trace_run.result, trace_run.tables)["groups"]
-    assert [(one.channel, one.label, one.count, one.total) for one in groups] == [
+    assert [(one["channel"], one["label"], one["count"], one["total"]) for one in groups] == [
         ("Compute", "Command Buffer 0:Compute Command 1", 1, 100_000),
         ("Compute", "Command Buffer 0:Compute Command 0", 2, 80_000),
         ("Blit", "Command Buffer 0:Blit 0", 1, 10_000),
     ]
-    assert sum(one.share for one in groups) == pytest.approx(1)
-    assert (groups[1].p50, groups[1].p95, groups[1].p99) == pytest.approx((40_000, 49_000, 49_800))
+    assert sum(one["share"] for one in groups) == pytest.approx(1)
+    assert (groups[1]["p50"], groups[1]["p95"], groups[1]["p99"]) == pytest.approx(
+        (40_000, 49_000, 49_800)
+    )
 
 
 def test_busy_time_is_the_union_and_the_sum_is_more(trace_run: Any) -> None:
@@ -22,13 +24,13 @@ def test_busy_time_is_the_union_and_the_sum_is_more(trace_run: Any) -> None:
 
 
 def test_other_processes_do_not_count(trace_run: Any) -> None:
-    labels = [one.label for one in work.context(trace_run.result, trace_run.tables)["groups"]]
+    labels = [one["label"] for one in work.context(trace_run.result, trace_run.tables)["groups"]]
     assert "Frame" not in labels
 
 
 def test_steps_are_grouped_by_phase(host_run: Any) -> None:
     steps = work.context(host_run.result, host_run.tables)["steps"]
-    assert [(one.label, one.count, one.total) for one in steps] == [
+    assert [(one["label"], one["count"], one["total"]) for one in steps] == [
         ("steady", 3, 24_000_000),
         ("warm-up", 2, 16_000_000),
     ]
@@ -46,7 +48,12 @@ def test_rows_beyond_the_first_are_summed(bare: Any, frame: Any) -> None:
 def test_rows_without_a_duration_or_a_channel_are_met(frame: Any) -> None:
     table = frame("gpu_intervals", [{"start": 1}, {"start": 2, "duration": 0, "label": "k"}])
     [group] = by_time(table, "channel", table["label"])
-    assert (group.channel, group.label, group.count, group.share) == ("not stated", "k", 1, 0.0)
+    assert (group["channel"], group["label"], group["count"], group["share"]) == (
+        "not stated",
+        "k",
+        1,
+        0.0,
+    )
 
 
 def test_missing_and_empty_tables_say_why(host_run: Any, bare: Any) -> None:
@@ -63,7 +70,7 @@ def test_missing_and_empty_tables_say_why(host_run: Any, bare: Any) -> None:
 
 def test_work_says_when_it_was_first_seen(trace_run: Any) -> None:
     groups = work.context(trace_run.result, trace_run.tables)["groups"]
-    assert [one.first for one in groups] == [200_000, 100_000, 120_000]
+    assert [one["first"] for one in groups] == [200_000, 100_000, 120_000]
 
 
 def test_pipelines_of_the_steady_window_stand_first(host_run: Any, frame: Any) -> None:
@@ -82,7 +89,7 @@ def test_pipelines_of_the_steady_window_stand_first(host_run: Any, frame: Any) -
     }
     context = work.context(host_run.result, tables)
     assert [
-        (one.name, one.seen, one.first // 1_000_000, one.phase, one.late)
+        (one["name"], one["seen"], one["first"] // 1_000_000, one["phase"], one["late"])
         for one in context["pipelines"]
     ] == [
         ("late", "the workload", 630, "steady", True),
@@ -110,7 +117,9 @@ def test_steps_of_several_variants_are_told_apart(bare: Any, frame: Any, host_ru
     ]
     context = work.context(bare.result, {"steps": frame("steps", rows)})
     assert context["varied"]
-    assert [(one.channel, one.label, one.count, one.total) for one in context["steps"]] == [
+    assert [
+        (one["channel"], one["label"], one["count"], one["total"]) for one in context["steps"]
+    ] == [
         ("steady", "sdpa", 2, 14),
         ("steady", "paged", 1, 3),
     ]

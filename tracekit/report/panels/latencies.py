@@ -18,99 +18,70 @@ from tracekit.report.panel import (
     of_table,
     of_target,
     rows,
+    together,
 )
 from tracekit.report.plots import distribution
 
 FEWEST = 8
 MOST_CHARTS = 4
-_PERCENTILES = (50, 95, 99)
+_PERCENTILES = (50, 95, 99, 100)
+_STEP = "from building it until it was seen complete"
+# Table, column, name, meaning.
+_COLUMNS = (
+    ("gpu_intervals", "start_latency", "Start", "from submission to start on the device"),
+    ("command_buffers", "commit_to_start", "Commit to start", "of a command buffer"),
+    ("command_buffers", "commit_to_complete", "Commit to complete", "of a command buffer"),
+)
 
 
 @dataclass(frozen=True)
 class Latency:
     """A latency of the steady window; times in ns. `absence` says why there is none."""
 
+    table: str
     name: str
     meant: str
-    source: str
-    values: NDArray[np.float64]
+    times: NDArray[np.float64]
     absence: str = ""
-
-    @property
-    def count(self) -> int:
-        """How many values there are."""
-        return self.values.size
-
-    @property
-    def percentiles(self) -> tuple[float, ...]:
-        """The median, the 95th and the 99th percentile, linear between ranks."""
-        return tuple(float(one) for one in np.percentile(self.values, _PERCENTILES))
-
-    @property
-    def longest(self) -> float:
-        """The longest of all."""
-        return float(self.values.max())
 
 
 def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
-    """List the latencies, and chart those that came often enough."""
-    found = list(_latencies(tables))
-    known = [latency for latency in found if latency.count]
+    """List the latencies with percentiles, linear between ranks; chart what came often enough."""
+    found = [*_of_steps(tables), *(_of_column(tables, *column) for column in _COLUMNS)]
+    known = [one for one in found if one.times.size]
+    missing = [one for one in found if not one.times.size]
     return {
-        "known": known,
-        "unknown": _together([one for one in found if not one.count]),
-        "charts": [_chart(one) for one in known if one.count >= FEWEST][:MOST_CHARTS],
-        "fewest": FEWEST,
+        "known": [
+            (one, of_table(tables, one.table), np.percentile(one.times, _PERCENTILES).tolist())
+            for one in known
+        ],
+        "unknown": together((one.absence, f"{one.name} ({one.meant})") for one in missing),
+        "charts": [_chart(one) for one in known if one.times.size >= FEWEST][:MOST_CHARTS],
     }
-
-
-def _together(unknown: list[Latency]) -> list[tuple[str, str]]:
-    """Return what is missing for one and the same reason in one line, and the reason."""
-    names: dict[str, list[str]] = {}
-    for latency in unknown:
-        names.setdefault(latency.absence, []).append(f"{latency.name} ({latency.meant})")
-    return [(", ".join(those), reason) for reason, those in names.items()]
-
-
-def _latencies(tables: Tables) -> Iterator[Latency]:
-    yield from _of_steps(tables)
-    yield _of_column(
-        tables, "gpu_intervals", "start_latency", "Start", "from submission to start on the device"
-    )
-    yield _of_column(
-        tables, "command_buffers", "commit_to_start", "Commit to start", "of a command buffer"
-    )
-    yield _of_column(
-        tables, "command_buffers", "commit_to_complete", "Commit to complete", "of a command buffer"
-    )
 
 
 def _of_steps(tables: Tables) -> Iterator[Latency]:
     """Yield what steady steps took, each variant apart."""
     found = rows(tables, "steps")
-    meant, source = "from building it until it was seen complete", of_table(tables, "steps")
     try:
         steady = steady_steps(found.frame)
     except Unavailable as reason:
-        nothing = np.empty(0)
-        yield Latency("Step", meant, source, nothing, found.absence or str(reason))
+        yield Latency("steps", "Step", _STEP, np.empty(0), found.absence or str(reason))
         return
     names = steady["variant"].fillna("") if "variant" in steady else pd.Series("", steady.index)
     for name, own in steady.groupby(names.astype(str), sort=True):
         values = own["duration"].dropna().to_numpy(dtype=np.float64)
-        yield Latency(f"Step of {name}" if name else "Step", meant, source, values)
+        yield Latency("steps", f"Step of {name}" if name else "Step", _STEP, values)
 
 
 def _of_column(tables: Tables, table: str, column: str, name: str, meant: str) -> Latency:
-    found, source = of_target(tables, table), of_table(tables, table)
-    if column not in found.frame:
-        absence = found.absence or f"the table {table} has no column {column}"
-        return Latency(name, meant, source, np.empty(0), absence)
-    values = _steady(found, tables)[column].dropna().to_numpy(dtype=np.float64)
-    if not values.size:
+    found = of_target(tables, table)
+    absence = found.absence or f"the table {table} has no column {column}"
+    values = np.empty(0)
+    if column in found.frame:
         absence = found.absence or f"no row of {table} in the steady window has it"
-        return Latency(name, meant, source, values, absence)
-    return Latency(name, meant, source, values)
+        values = _steady(found, tables)[column].dropna().to_numpy(dtype=np.float64)
+    return Latency(table, name, meant, values, absence)
 
 
 def _steady(found: Rows, tables: Tables) -> pd.DataFrame:
@@ -125,7 +96,7 @@ def _steady(found: Rows, tables: Tables) -> pd.DataFrame:
 
 def _chart(latency: Latency) -> Chart:
     return distribution(
-        latency.name, latency.values, "steps" if latency.name.startswith("Step") else "device"
+        latency.name, latency.times, "steps" if latency.name.startswith("Step") else "device"
     )
 
 

@@ -1,7 +1,6 @@
 """The memory of the workload's process, phase by phase."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -9,7 +8,16 @@ import pandas as pd
 from tracekit.analysis import Result
 from tracekit.base import size
 from tracekit.report.chart import Chart, binary
-from tracekit.report.panel import Context, Panel, Tables, of_table, of_target, phase_begins, rows
+from tracekit.report.panel import (
+    Context,
+    Panel,
+    Tables,
+    of_table,
+    of_target,
+    phase_begins,
+    rows,
+    together,
+)
 from tracekit.report.plots import Level, levels
 from tracekit.report.text import heading, sentence
 
@@ -31,19 +39,6 @@ _MEANT = {
 }
 
 
-@dataclass(frozen=True)
-class Sort:
-    """One sort of memory: a level for each phase, None where there is none.
-
-    `growth` is the steady phase's level less the one before it.
-    """
-
-    name: str
-    meant: str
-    levels: tuple[int | None, ...]
-    growth: int | None
-
-
 def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
     """Lay the notes out as a table; None where nobody took any."""
     found = rows(tables, "memory_profile")
@@ -55,7 +50,7 @@ def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  
     sorts = [_sort(str(what), own, phases) for what, own in notes.groupby("what", sort=False)]
     return {
         "phases": phases,
-        "sorts": [sort for sort in sorts if any(level is not None for level in sort.levels)],
+        "sorts": [sort for sort in sorts if set(sort["levels"]) != {None}],
         "reasons": _reasons(notes),
         "source": of_table(tables, "memory_profile"),
         "absence": found.absence,
@@ -90,15 +85,19 @@ def _chart(lines: list[Level], tables: Tables) -> Chart:
     )
 
 
-def _sort(what: str, notes: pd.DataFrame, phases: list[str]) -> Sort:
+def _sort(what: str, notes: pd.DataFrame, phases: list[str]) -> Context:
+    """Return the level of each phase, None where there is none, and how it grew when steady."""
     known = {
         str(phase): int(level)
         for phase, level in zip(notes["phase"], notes["bytes"], strict=True)
         if not pd.isna(level)
     }
-    levels = tuple(known.get(phase) for phase in phases)
-    growth = None if what in _PEAKS else _growth(known, phases)
-    return Sort(what, _MEANT.get(what, ""), levels, growth)
+    return {
+        "name": what,
+        "meant": _MEANT.get(what, ""),
+        "levels": [known.get(phase) for phase in phases],
+        "growth": None if what in _PEAKS else _growth(known, phases),
+    }
 
 
 def _growth(known: Mapping[str, int], phases: list[str]) -> int | None:
@@ -111,17 +110,15 @@ def _growth(known: Mapping[str, int], phases: list[str]) -> int | None:
 def _reasons(notes: pd.DataFrame) -> list[tuple[str, str]]:
     """Return which levels are not known, and why; what has one reason stands together."""
     unknown = notes[notes["bytes"].isna()]
-    grouped: dict[tuple[str, str], list[str]] = {}
-    for phase, what, reason in zip(
-        unknown["phase"], unknown["what"], unknown["reason"].fillna(""), strict=True
-    ):
-        grouped.setdefault((str(what), str(reason)), []).append(str(phase))
-    merged: dict[tuple[str, str], list[str]] = {}
-    for (what, reason), phases in grouped.items():
-        merged.setdefault((reason, ", ".join(phases)), []).append(what)
+    phases = together(
+        ((str(what), str(reason)), str(phase))
+        for phase, what, reason in zip(
+            unknown["phase"], unknown["what"], unknown["reason"].fillna(""), strict=True
+        )
+    )
+    sorts = together(((why, ", ".join(where)), what) for (what, why), where in phases.items())
     return [
-        (f"{', '.join(map(heading, sorts))} ({where})", why)
-        for (why, where), sorts in merged.items()
+        (f"{', '.join(map(heading, what))} ({where})", why) for (why, where), what in sorts.items()
     ]
 
 

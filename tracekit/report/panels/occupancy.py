@@ -1,7 +1,6 @@
 """How full the GPU was and what held it back, as far as its counters tell."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -21,21 +20,6 @@ _TITLES = {
 _GIGA = "GB/s"
 
 
-@dataclass(frozen=True)
-class CounterRow:
-    """A counter: its mean, and where nine tenths of its samples lie.
-
-    `drawn` are mean, low and high in percent, for a bar; None where the counter is none.
-    """
-
-    name: str
-    group: str
-    mean: str
-    spread: str
-    samples: int
-    drawn: tuple[float, float, float] | None
-
-
 def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """List the counters whose meaning is known, by their kind; the highest first."""
     means, samples = rows(tables, "counter_means"), rows(tables, "counter_samples")
@@ -50,7 +34,11 @@ def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
     }
 
 
-def _rows_of(means: pd.DataFrame, samples: pd.DataFrame) -> Iterator[CounterRow]:
+def _rows_of(means: pd.DataFrame, samples: pd.DataFrame) -> Iterator[Context]:
+    """Yield each counter with its mean and where nine tenths of its samples lie.
+
+    `drawn` are mean, low and high in percent, for a bar; None where the counter is no ratio.
+    """
     ordered = means.sort_values(["mean", "counter"], ascending=[False, True], kind="stable")
     for name, group, number, mean, share in zip(
         *(ordered[one].tolist() for one in ("counter", "group", "samples", "mean", "share")),
@@ -59,14 +47,14 @@ def _rows_of(means: pd.DataFrame, samples: pd.DataFrame) -> Iterator[CounterRow]
         own = samples.loc[(samples["counter"] == name).to_numpy(), "value"]
         low, high = (float(one) for one in np.quantile(own.to_numpy(dtype=np.float64), _SPREAD))
         ratio = not pd.isna(share)
-        yield CounterRow(
-            str(name),
-            str(group),
-            percent(share) if ratio else f"{mean:,.1f} {_GIGA}",
-            f"{low:.1f} to {high:.1f} {'%' if ratio else _GIGA}",
-            int(number),
-            (share * 100, max(0.0, low), min(100.0, high)) if ratio else None,
-        )
+        yield {
+            "name": str(name),
+            "group": str(group),
+            "mean": percent(share) if ratio else f"{mean:,.1f} {_GIGA}",
+            "spread": f"{low:.1f} to {high:.1f} {'%' if ratio else _GIGA}",
+            "samples": int(number),
+            "drawn": (share * 100, max(0.0, low), min(100.0, high)) if ratio else None,
+        }
 
 
 occupancy = Panel(

@@ -44,22 +44,21 @@ def _command(provenance: Provenance) -> tuple[str, ...]:
 
 
 def _recording_options(provenance: Provenance) -> Iterator[str]:
-    yield from ("--recorder", provenance.recorder)
-    if provenance.method != "auto" and provenance.recorder == "xctrace":
-        yield from ("--method", provenance.method)
-    if provenance.counters != "auto":
-        yield from ("--counters", provenance.counters)
-    if provenance.telemetry != "auto":
-        yield from ("--telemetry", provenance.telemetry)
-    for template in provenance.templates:
-        yield from ("--template", template)
-    if provenance.time_limit is not None:
-        yield from ("--time-limit", f"{provenance.time_limit:g}s")
-    for name, value in (("--warmup", provenance.warmup), ("--repeats", provenance.repeats)):
-        if value is not None:
-            yield from (name, str(value))
-    if provenance.workloads:
-        yield from ("--workloads", provenance.workloads)
+    limit = provenance.time_limit
+    given = {
+        "recorder": provenance.recorder,
+        "method": provenance.method if provenance.recorder == "xctrace" else "auto",
+        "counters": provenance.counters,
+        "telemetry": provenance.telemetry,
+        "template": list(provenance.templates),
+        "time_limit": None if limit is None else f"{limit:g}s",
+        "warmup": provenance.warmup,
+        "repeats": provenance.repeats,
+        "workloads": provenance.workloads or None,
+    }
+    for name, value in given.items():
+        if value != "auto":
+            yield from _option(name, value)
 
 
 def _option(name: str, value: Any) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
 """What a server was asked, and how it answered: latencies, the parts of the run, its levels."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
@@ -9,7 +7,6 @@ from tracekit.analysis import (
     LATENCIES,
     STATISTICS,
     Latency,
-    Part,
     Result,
     Unavailable,
     Window,
@@ -19,7 +16,7 @@ from tracekit.analysis import (
     readings_named,
     steady_phase,
 )
-from tracekit.base import count, duration, quantity
+from tracekit.base import count
 from tracekit.report.panel import Context, Panel, Tables, rows
 from tracekit.report.panels.work import by_time
 from tracekit.report.timeline.still import ticks
@@ -46,41 +43,6 @@ _RATES = (
 )
 
 
-@dataclass(frozen=True)
-class LatencyRow:
-    """A latency in words: how many values, and each statistic of them."""
-
-    name: str
-    note: str
-    count: int
-    numbers: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class PartRow:
-    """A part of the run in words."""
-
-    name: str
-    length: str
-    ticks: str
-    tokens: str
-    rate: str
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A level over time, drawn as an area of WIDTH by HEIGHT.
-
-    Its height stands for the limit where the workload reports one, else for the highest level.
-    """
-
-    name: str
-    note: str
-    kind: str
-    path: str
-    summary: str
-
-
 def context(result: Result, tables: Tables) -> Context | None:
     """Sum up the requests; None where the run served none."""
     found = rows(tables, "requests")
@@ -89,29 +51,23 @@ def context(result: Result, tables: Tables) -> Context | None:
     requests, tokens = found.frame, rows(tables, "request_tokens").frame
     steps, gauges = rows(tables, "steps").frame, rows(tables, "gauges").frame
     did = rows(tables, "spans").frame
-    known = {metric.name: metric for metric in (*result.metrics, *result.results)}
-    rates = [known[name] for name in _RATES if name in known]
+    known = {
+        metric.name: metric
+        for metric in (*result.metrics, *result.results)
+        if metric.value is not None
+    }
     states = requests["state"].value_counts()
-    shown, absence = _parts(steps, gauges)
     return {
         "total": len(requests),
         "states": [(name, int(states.get(name, 0))) for name in _STATES if states.get(name, 0)],
         "reasons": _reasons(requests),
         "statistics": list(STATISTICS),
         "latencies": [_latency(latency, requests, tokens) for latency in LATENCIES],
-        "rates": [
-            (rate.name, quantity(rate.value, rate.unit)) for rate in rates if rate.value is not None
-        ],
-        "lateness": [
-            (name, quantity(one.value, one.unit))
-            for name, one in known.items()
-            if name.startswith("arrival_lateness") and one.value is not None
-        ],
-        "parts": shown,
-        "parts_absence": absence,
+        "rates": [known[name] for name in _RATES if name in known],
+        "lateness": [known[name] for name in known if name.startswith("arrival_lateness")],
+        **_parts(steps, gauges),
         "spans": by_time(did[did["name"] != REFERENCE], "name", None),
-        "charts": _charts(steps, gauges),
-        "ticks": _ticks(steps),
+        **_charts(steps, gauges),
         "width": WIDTH,
         "height": HEIGHT,
     }
@@ -122,44 +78,46 @@ def _reasons(requests: pd.DataFrame) -> list[tuple[str, int]]:
     return [(str(reason), int(number)) for reason, number in reasons.items() if reason]
 
 
-def _latency(latency: Latency, requests: pd.DataFrame, tokens: pd.DataFrame) -> LatencyRow:
+def _latency(
+    latency: Latency, requests: pd.DataFrame, tokens: pd.DataFrame
+) -> tuple[str, str, int, list[float]]:
+    """Return a latency's name, its meaning, of how many it is, and each statistic in ns."""
     try:
         values = latency.values(requests, tokens)
     except Unavailable:
-        return LatencyRow(latency.name, _NAMES[latency.name], 0, ())
-    made = tuple(duration(number(values)) for _, number in STATISTICS.values())
-    return LatencyRow(latency.name, _NAMES[latency.name], values.size, made)
+        return latency.name, _NAMES[latency.name], 0, []
+    numbers = [number(values) for _, number in STATISTICS.values()]
+    return latency.name, _NAMES[latency.name], values.size, numbers
 
 
-def _parts(steps: pd.DataFrame, gauges: pd.DataFrame) -> tuple[list[PartRow], str]:
+def _parts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Context:
     try:
-        found = parts(steps, gauges)
+        return {"parts": parts(steps, gauges), "parts_absence": ""}
     except Unavailable as reason:
-        return [], str(reason)
-    return [_part(name, one) for name, one in found.items()], ""
+        return {"parts": {}, "parts_absence": str(reason)}
 
 
-def _part(name: str, part: Part) -> PartRow:
-    rate = "no tick" if part.rate is None else quantity(part.rate, "tokens/s")
-    length = duration(part.window.length)
-    return PartRow(name, length, count(part.ticks), count(part.tokens), rate)
+def _charts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Context:
+    """Draw levels over time as areas of WIDTH by HEIGHT.
 
-
-def _charts(steps: pd.DataFrame, gauges: pd.DataFrame) -> list[Chart]:
-    charts: list[Chart] = []
+    The height stands for the limit where the workload reports one, else for the highest level.
+    """
+    try:
+        run = steady_phase(steps)
+    except Unavailable:
+        return {"charts": [], "ticks": ()}
+    charts: list[Context] = []
     for name, title, unit, bound, kind in _LEVELS:
         try:
-            run = steady_phase(steps)
             times, values = readings_named(gauges, name)
         except Unavailable:
             continue
         most = limit(gauges, bound) if bound else None
         peak = float(values.max())
-        top = most or peak or 1.0
-        of = "" if most is None else f" of {count(most)}"
-        path = _area(gauges, name, times, run, top)
-        charts.append(Chart(title, unit, kind, path, f"at most {count(peak)}{of}"))
-    return charts
+        summary = f"at most {count(peak)}" + ("" if most is None else f" of {count(most)}")
+        path = _area(gauges, name, times, run, most or peak or 1.0)
+        charts.append({"name": title, "note": unit, "kind": kind, "path": path, "summary": summary})
+    return {"charts": charts, "ticks": ticks(0, run.length)}
 
 
 def _area(gauges: pd.DataFrame, name: str, times: np.ndarray, run: Window, top: float) -> str:
@@ -178,14 +136,6 @@ def _area(gauges: pd.DataFrame, name: str, times: np.ndarray, run: Window, top: 
             commands.append(f"H{x:g}V{HEIGHT - height:.1f}")
             before = height
     return "".join([*commands, f"H{WIDTH}V{HEIGHT}Z"])
-
-
-def _ticks(steps: pd.DataFrame) -> tuple[str, ...]:
-    try:
-        run = steady_phase(steps)
-    except Unavailable:
-        return ()
-    return ticks(0, run.length)
 
 
 requests = Panel(

@@ -1,35 +1,19 @@
 """What the chip allows a step, and what was reached of it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
 
 from tracekit.analysis import Result, Unavailable, bytes_moved, chip_of, machine_table, steady_steps
 from tracekit.base import percent
-from tracekit.machine import Chip, Reached, intensity, reached
+from tracekit.machine import Chip, intensity, reached
 from tracekit.report.chart import Chart
 from tracekit.report.panel import Context, Panel, Tables, rows
 from tracekit.report.plots import Placed, roof
 
 _SECOND = 1e9
-
-
-@dataclass(frozen=True)
-class Point:
-    """The steps of one variant: their median time in ns, what they move and compute in it.
-
-    `flops` and `intensity` are None where the workload does not say how many operations.
-    """
-
-    name: str
-    time: float
-    moved: int
-    flops: int | None
-    intensity: float | None
-    reached: Reached
 
 
 def context(result: Result, tables: Tables) -> Context | None:
@@ -64,7 +48,13 @@ def _chip(result: Result, models: pd.DataFrame) -> tuple[Chip | None, str]:
         return None, str(reason)
 
 
-def _points(models: pd.DataFrame, steps: pd.DataFrame, bandwidth: float | None) -> Iterator[Point]:
+def _points(
+    models: pd.DataFrame, steps: pd.DataFrame, bandwidth: float | None
+) -> Iterator[Context]:
+    """Yield the steps of each variant: their median time in ns, what they move and compute in it.
+
+    `flops` and `intensity` are None where the workload does not say how many operations.
+    """
     try:
         steady = steady_steps(steps)
     except Unavailable:
@@ -72,9 +62,18 @@ def _points(models: pd.DataFrame, steps: pd.DataFrame, bandwidth: float | None) 
     names = _names(steady)
     for row, name in zip(models.to_dict("records"), _names(models), strict=True):
         own = steady[(names == name).to_numpy()] if len(models) > 1 else steady
-        times = own["duration"].dropna().to_numpy(dtype=np.float64)
-        if times.size and np.median(times) > 0:
-            yield from _point(str(name), pd.Series(row), float(np.median(times)), bandwidth)
+        time = own["duration"].dropna().astype(np.float64).median()
+        with suppress(Unavailable):
+            moved, flops = bytes_moved(pd.Series(row)), int(row["flops"]) or None
+            if time > 0:
+                yield {
+                    "name": name or "step",
+                    "time": time,
+                    "moved": moved,
+                    "flops": flops,
+                    "intensity": intensity(flops, moved) if flops else None,
+                    "reached": reached(moved, time / _SECOND, bandwidth=bandwidth),
+                }
 
 
 def _names(frame: pd.DataFrame) -> pd.Series:
@@ -83,30 +82,12 @@ def _names(frame: pd.DataFrame) -> pd.Series:
     return frame["variant"].fillna("").astype(str)
 
 
-def _point(
-    name: str, row: "pd.Series[Any]", time: float, bandwidth: float | None
-) -> Iterator[Point]:
-    try:
-        moved = bytes_moved(row)
-    except Unavailable:
-        return
-    flops = int(row["flops"]) or None
-    yield Point(
-        name or "step",
-        time,
-        moved,
-        flops,
-        intensity(flops, moved) if flops else None,
-        reached(moved, time / _SECOND, bandwidth=bandwidth),
-    )
-
-
-def _chart(points: list[Point], chip: Chip) -> Chart | None:
+def _chart(points: list[Context], chip: Chip) -> Chart | None:
     bandwidth = chip.bandwidth.value
     placed = [
-        Placed(point.name, point.intensity, point.flops / (point.time / _SECOND))
+        Placed(point["name"], point["intensity"], point["flops"] / (point["time"] / _SECOND))
         for point in points
-        if point.flops and point.intensity
+        if point["flops"] and point["intensity"]
     ]
     if not placed or bandwidth is None:
         return None
@@ -115,10 +96,10 @@ def _chart(points: list[Point], chip: Chip) -> Chart | None:
     return roof("Steps under the roof of the chip", summary, placed, bandwidth, rate)
 
 
-def _words(point: Point) -> str:
-    if point.reached.cached:
-        return f"{point.name} is faster than memory could deliver its bytes"
-    return f"{point.name} reaches {percent(point.reached.share)} of the bandwidth"
+def _words(point: Context) -> str:
+    if point["reached"].cached:
+        return f"{point['name']} is faster than memory could deliver its bytes"
+    return f"{point['name']} reaches {percent(point['reached'].share)} of the bandwidth"
 
 
 roofline = Panel("roofline", "Roofline", context, reads=("step_models", "steps"))

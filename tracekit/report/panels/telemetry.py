@@ -1,7 +1,5 @@
 """The machine beside the run: its clock, power and heat, where a monitor read them."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
@@ -16,19 +14,6 @@ _DRAWN = ("gpu_", "thermal_")
 _KINDS = {"Hz": "device", "W": "steps", "level": "idle"}
 
 
-@dataclass(frozen=True)
-class Level:
-    """One thing that was read: in words, and drawn over the run from zero to its highest."""
-
-    name: str
-    kind: str
-    path: str
-    low: str
-    median: str
-    high: str
-    count: int
-
-
 def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
     """Put what monitors read into words and lines; nothing where none was read."""
     found = rows(tables, "gauges").frame
@@ -37,10 +22,11 @@ def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  
         return None
     steady = marked_window(tables)
     run = Window(int(read["time"].min()), int(read["time"].max()))
-    levels = [_level(name, own, run, steady) for name, own in _by_name(read)]
-    drawn = [level for level in levels if level.name.startswith(_DRAWN)]
+    names = sorted(read["name"].astype(str).unique(), key=lambda name: (name[:3] != "gpu", name))
+    levels = [_level(name, read[read["name"] == name], run, steady) for name in names]
+    drawn = [level for level in levels if level["name"].startswith(_DRAWN)]
     return {
-        "sources": ", ".join(sorted({str(one) for one in read["source"]})),
+        "sources": ", ".join(sorted(read["source"].astype(str).unique())),
         "steady": steady is not None,
         "levels": levels,
         "drawn": drawn or levels,
@@ -50,27 +36,20 @@ def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  
     }
 
 
-def _by_name(read: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Return the readings of each name, the GPU's first, then by name."""
-    names = sorted({str(one) for one in read["name"]}, key=lambda one: (one[:3] != "gpu", one))
-    return [(name, read[read["name"] == name]) for name in names]
-
-
-def _level(name: str, own: pd.DataFrame, run: Window, steady: Window | None) -> Level:
+def _level(name: str, own: pd.DataFrame, run: Window, steady: Window | None) -> Context:
+    """Put one thing that was read into words, and draw it from zero to its highest."""
     unit = str(own["unit"].iloc[0])
     inside = own
     if steady is not None:
         inside = own[(own["time"] >= steady.start) & (own["time"] <= steady.end)]
     values = inside["value"].astype(float)
-    return Level(
-        name,
-        _KINDS.get(unit, "others"),
-        _line(own, run),
-        low=quantity(values.min(), unit),
-        median=quantity(values.median(), unit),
-        high=quantity(values.max(), unit),
-        count=len(inside),
-    )
+    return {
+        "name": name,
+        "kind": _KINDS.get(unit, "others"),
+        "path": _line(own, run),
+        "numbers": [quantity(one, unit) for one in (values.min(), values.median(), values.max())],
+        "count": len(inside),
+    }
 
 
 def _line(own: pd.DataFrame, run: Window) -> str:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -39,23 +38,7 @@ _EDGE = 0.1  # of the steady steps: the first and the last of them stand apart
 Numbers = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part of the run: its steps, its length in ns, and how fast it went."""
-
-    name: str
-    steps: int
-    length: int
-    rate: str
-
-
-@dataclass(frozen=True)
-class Spike:
-    """A step that took far longer than its neighbours, by `excess` ns."""
-
-    start: int
-    end: int
-    excess: float
+Spike = tuple[int, int, float]  # start, end and excess of a step that stands out, ns
 
 
 def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
@@ -69,7 +52,7 @@ def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  
     return {
         "charts": charts,
         "parts": list(_parts(steps)),
-        "spikes": sorted(spiked, key=lambda one: -one.excess)[:MOST_SPIKES],
+        "spikes": sorted(spiked, key=lambda spike: -spike[-1])[:MOST_SPIKES],
         "more": max(0, len(spiked) - MOST_SPIKES),
         "mixed": variants(found.frame),
         "source": of_table(tables, "steps"),
@@ -117,7 +100,7 @@ def _rate(steps: pd.DataFrame, tables: Tables, spiked: list[Spike]) -> Iterator[
         level,
         lambda value: quantity(value, "").strip(),
         begins=phase_begins(tables),
-        marked=[float(spike.start) for spike in spiked],
+        marked=[float(start) for start, *_ in spiked],
     )
 
 
@@ -155,7 +138,7 @@ def _device(own: pd.DataFrame, tables: Tables) -> Iterator[Chart]:
     )
 
 
-def _parts(steps: pd.DataFrame) -> Iterator[Part]:
+def _parts(steps: pd.DataFrame) -> Iterator[Context]:
     """Yield what came before the steady steps, and the begin, the middle and the end of these."""
     if steps.empty:
         return
@@ -174,12 +157,13 @@ def _parts(steps: pd.DataFrame) -> Iterator[Part]:
     yield _part("steady, its last tenth", steady.iloc[-tenth:])
 
 
-def _part(name: str, own: pd.DataFrame) -> Part:
+def _part(name: str, own: pd.DataFrame) -> Context:
+    """Return the steps of a part, its length in ns, and how fast it went."""
     made, unit = _counted(own)
     starts, ends = spans(own)
     window = Window(int(starts.min()), int(ends.max()))
     rate = quantity(made.sum() * _SECOND / window.length, unit) if window.length else NOT_AVAILABLE
-    return Part(name, len(own), window.length, rate)
+    return {"name": name, "steps": len(own), "length": window.length, "rate": rate}
 
 
 def _spikes(tables: Tables) -> list[Spike]:
@@ -199,7 +183,7 @@ def _of_beats(one: Beats, asked: dict[str, float]) -> Iterator[Spike]:
     if found.share > asked["most"]:
         return
     columns = (one.starts[found.chosen], one.ends[found.chosen], found.excess[found.chosen])
-    yield from (Spike(*values) for values in zip(*(each.tolist() for each in columns), strict=True))
+    yield from zip(*(each.tolist() for each in columns), strict=True)
 
 
 throughput = Panel(

@@ -30,18 +30,7 @@ _STEP_TIME = "step_time_"
 _WORST = {"ttft_p50": "ttft_p99", "tpot_p50": "tpot_p99"}
 
 
-@dataclass(frozen=True)
-class Headline:
-    """A number that matters; `note` says how sure it is, `source` whose clock it is read from."""
-
-    name: str
-    value: str
-    source: str
-    known: bool
-    note: str = ""
-
-
-def headlines(result: Result, tables: Tables) -> list[Headline]:
+def headlines(result: Result, tables: Tables) -> list[Context]:
     """Return the numbers that a reader came for, at most `MOST_NUMBERS`.
 
     A comparison has its speed-up first, known or not, and then what a step of each takes; a
@@ -76,14 +65,17 @@ def _is_known(measurement: Measurement | None) -> bool:
     return measurement is not None and measurement.value is not None
 
 
-def _headline(measurement: Measurement, result: Result, tables: Tables) -> Headline:
-    if measurement.value is None:
-        return Headline(
-            measurement.name, "not available", unavailable(measurement.reason), known=False
-        )
-    source = REPORTED if measurement in result.results else of_metric(tables, measurement.name)
-    value = quantity(measurement.value, measurement.unit)
-    return Headline(measurement.name, value, source, known=True, note=_note(measurement, result))
+def _headline(measurement: Measurement, result: Result, tables: Tables) -> Context:
+    """Put a number into words, with whose clock it is read from and how sure it is."""
+    known = measurement.value is not None
+    clock = REPORTED if measurement in result.results else of_metric(tables, measurement.name)
+    return {
+        "name": measurement.name,
+        "value": quantity(measurement.value, measurement.unit) if known else "not available",
+        "source": clock if known else unavailable(measurement.reason),
+        "known": known,
+        "note": _note(measurement, result) if known else "",
+    }
 
 
 def _note(measurement: Measurement, result: Result) -> str:
