@@ -38,107 +38,56 @@ class RunFolder:
 
     Attributes:
         folder: Its name, as links need it.
-        provenance: Where it comes from; None where that cannot be read.
+        provenance: Where it comes from, as far as that can be read.
         result: What the analysis says; None where there is none.
-        trouble: Why there is no provenance or no result, in words.
+        trouble: Why there is no result, in words.
         files: The links that lead somewhere: file name to words.
     """
 
     folder: str
-    provenance: Provenance | None
+    provenance: Provenance
     result: Result | None
     trouble: str
     files: dict[str, str]
 
 
-@dataclass(frozen=True)
-class IndexEntry:
-    """A run as the template shows it.
-
-    Attributes:
-        run: The run.
-        verdict: What to think of it.
-        followed: The number that its kind is followed by; None where it knows none.
-        series: That number in the runs of its kind, oldest first, this run the last of them.
-    """
-
-    run: RunFolder
-    verdict: Verdict
-    followed: Measurement | None = None
-    series: tuple[float, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """What was recorded; else the folder."""
-        run = self._provenance
-        targets = ", ".join(target.name for target in run.targets if target.name)
-        return run.workload or targets or " ".join(run.command) or self.run.folder
-
-    @property
-    def details(self) -> str:
-        """The parameters that were set."""
-        given = self._provenance.parameters.items()
-        values = {name: value for name, value in given if value is not None}
-        return " · ".join(f"{key} {value}" for key, value in flat(values))
-
-    @property
-    def machine(self) -> str:
-        """Recorder, chip and templates."""
-        run = self._provenance
-        recorder = "GPU frame capture" if run.recorder == _GPUTRACE else run.recorder
-        facts = (recorder, _chip(run), *run.templates)
-        return " · ".join(str(fact) for fact in facts if fact)
-
-    @property
-    def findings(self) -> str:
-        """The rules that found something."""
-        found = self.run.result.findings if self.run.result else ()
-        return ", ".join(dict.fromkeys(finding.rule for finding in found))
-
-    @property
-    def value(self) -> str:
-        """The number that is followed, in words; empty where there is none."""
-        return quantity(self.followed.value, self.followed.unit) if self.followed else ""
-
-    @property
-    def points(self) -> tuple[Point, ...]:
-        """The line through the series."""
-        return points(self.series) if self.series else ()
-
-    @property
-    def words(self) -> str:
-        """What the line shows."""
-        return words(self.series, self.followed.unit) if self.followed and self.series else ""
-
-    @property
-    def links(self) -> tuple[tuple[str, str], ...]:
-        """Where the links lead, with their words."""
-        folder = quote(self.run.folder)
-        return tuple((f"{folder}/{quote(file)}", text) for file, text in self.run.files.items())
-
-    @property
-    def _provenance(self) -> Provenance:
-        return self.run.provenance or Provenance()
-
-
-def entries_of(runs: Iterable[RunFolder]) -> list[IndexEntry]:
+def entries_of(runs: Iterable[RunFolder]) -> list[dict[str, Any]]:
     """Return the lines of the index, the newest run first.
 
     Runs are of one kind if recorder, workload or program, parameters, template and chip are the
-    same; only these are drawn as one series.
+    same; only these are drawn as one series, each run with those before it.
     """
-    series: dict[tuple[str, str], list[float]] = {}
-    entries: list[IndexEntry] = []
-    for run in sorted(runs, key=_age):
+    every: dict[tuple[str, str], list[float]] = {}
+    entries: list[dict[str, Any]] = []
+    for run in sorted(runs, key=lambda run: (run.provenance.created, run.folder)):
         followed = _followed(run.result)
-        known: Sequence[float] = ()
-        if followed is not None and followed.value is not None and run.provenance is not None:
-            kind = series.setdefault((kind_of(run.provenance), followed.name), [])
+        series: list[float] = []
+        if followed is not None and followed.value is not None:
+            kind = every.setdefault((kind_of(run.provenance), followed.name), [])
             kind.append(float(followed.value))
-            known = kind[-MOST_POINTS:]
-        verdict = verdict_of(run.result) if run.result else Verdict("unclear", run.trouble)
-        entries.append(IndexEntry(run, verdict, followed, tuple(known)))
+            series = kind[-MOST_POINTS:]
+        entries.append({**_facts(run), "followed": followed, "series": series})
     return entries[::-1]
+
+
+def _facts(run: RunFolder) -> dict[str, Any]:
+    """Return what a run says of itself: what was recorded and how, what to think of it, links."""
+    provenance, folder = run.provenance, quote(run.folder)
+    targets = ", ".join(target.name for target in provenance.targets if target.name)
+    values = {name: value for name, value in provenance.parameters.items() if value is not None}
+    recorder = "GPU frame capture" if provenance.recorder == _GPUTRACE else provenance.recorder
+    machine = (recorder, _chip(provenance), *provenance.templates)
+    found = run.result.findings if run.result else ()
+    return {
+        "folder": run.folder,
+        "created": provenance.created,
+        "name": provenance.workload or targets or " ".join(provenance.command) or run.folder,
+        "details": " · ".join(f"{key} {value}" for key, value in flat(values)),
+        "machine": " · ".join(str(fact) for fact in machine if fact),
+        "verdict": verdict_of(run.result) if run.result else Verdict("unclear", run.trouble),
+        "findings": ", ".join(dict.fromkeys(finding.rule for finding in found)),
+        "links": [(f"{folder}/{quote(file)}", words) for file, words in run.files.items()],
+    }
 
 
 def kind_of(provenance: Provenance) -> str:
@@ -156,10 +105,6 @@ def kind_of(provenance: Provenance) -> str:
 
 def _chip(provenance: Provenance) -> Any:
     return provenance.machine.get("chip") or provenance.machine.get("processor")
-
-
-def _age(run: RunFolder) -> tuple[str, str]:
-    return (run.provenance.created if run.provenance else "", run.folder)
 
 
 def _followed(result: Result | None) -> Measurement | None:
@@ -191,7 +136,7 @@ def words(series: Sequence[float], unit: str) -> str:
     return f"the last of {len(series)} runs of its kind, from {least} to {most}"
 
 
-def render_index(entries: Sequence[IndexEntry], folder: str, *, redact: Redact) -> str:
+def render_index(entries: Sequence[dict[str, Any]], folder: str, *, redact: Redact) -> str:
     """Return the page over all runs of a folder; its links lead into the folders beside it.
 
     Args:
@@ -206,7 +151,9 @@ def render_index(entries: Sequence[IndexEntry], folder: str, *, redact: Redact) 
         scripts=(),
         folder=folder,
         entries=entries,
-        tally=Counter(entry.verdict.tone for entry in entries),
+        points=points,
+        words=words,
+        tally=Counter(entry["verdict"].tone for entry in entries),
         width=WIDTH,
         height=HEIGHT,
     )
@@ -247,27 +194,23 @@ def runs_in(folder: Path) -> Iterator[RunFolder]:
 
 def _read(recording: Recording) -> RunFolder:
     name, files = recording.folder.name, _files(recording)
+    provenance, trouble = Provenance(), ""
     try:
         provenance = recording.provenance()
+        if recording.gputrace.exists():
+            trouble = "A GPU frame capture: nothing was timed."
+        elif recording.result_file.exists():
+            result = load(recording.result_file)
+            return RunFolder(name, result.provenance, result, "", files)
+        else:
+            stages = provenance.unfinished or provenance.stages
+            far = ", ".join(f"{stage} {ended.state}" for stage, ended in stages.items())
+            again = f"tracekit analyze {quoted(Path(name))}"
+            trouble = f"Not analyzed yet ({far or 'nothing was done'}): {again}."
     except TracekitError as error:
-        return RunFolder(name, None, None, error.message, files)
-    if recording.gputrace.exists():
-        return RunFolder(name, provenance, None, "A GPU frame capture: nothing was timed.", files)
-    result, trouble = _result(recording, provenance)
-    return RunFolder(name, result.provenance if result else provenance, result, trouble, files)
-
-
-def _result(recording: Recording, provenance: Provenance) -> tuple[Result | None, str]:
-    if not recording.result_file.exists():
-        stages = provenance.unfinished or provenance.stages
-        far = ", ".join(f"{name} {stage.state}" for name, stage in stages.items())
-        again = f"tracekit analyze {quoted(Path(recording.folder.name))}"
-        return None, f"Not analyzed yet ({far or 'nothing was done'}): {again}."
-    try:
-        return load(recording.result_file), ""
-    except TracekitError as error:
-        _log.info("A result cannot be read.", exc_info=True)
-        return None, error.message
+        _log.info("A run cannot be read.", exc_info=True)
+        trouble = error.message
+    return RunFolder(name, provenance, None, trouble, files)
 
 
 def _files(recording: Recording) -> dict[str, str]:

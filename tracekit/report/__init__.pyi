@@ -5,6 +5,7 @@ from .chart import Plane as Plane
 from .chart import Shape as Shape
 from .chart import area as area
 from .chart import binary as binary
+from .chart import counted as counted
 from .chart import figure as figure
 from .chart import finished as finished
 from .chart import linear as linear
@@ -12,6 +13,7 @@ from .chart import moved as moved
 from .chart import span as span
 from .chart import svg_text as svg_text
 from .chart import upright as upright
+from .panel import together as together
 from .panels import PANELS as PANELS
 from .panels.timeline import drawn as drawn
 from .panels.verdict import Verdict as Verdict

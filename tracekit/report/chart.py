@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
+from tracekit.base import count
+
 Words = Callable[[float], str]
 
 _DECADE = (1, 2, 5)
 _FEW = 3
 _BINARY = 1024
+_AIR = 1.25
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,13 @@ def linear(title: str, low: float, high: float, words: Words) -> Axis:
         high = low + (abs(low) or 1.0)
     marks = _round_marks(Decimal(low), Decimal(high))
     return Axis(title, marks[0], marks[-1], marks, words)
+
+
+def counted(title: str, highest: float) -> Axis:
+    """Return an axis of counts, with room above the highest for words; there is no half of one."""
+    high = highest * _AIR
+    marks = linear(title, 0, highest, count).marks
+    return Axis(title, 0, high, tuple(m for m in marks if m == round(m) and m <= high), count)
 
 
 # How far marks may be apart, as shares of a power of ten, and a penalty for each.

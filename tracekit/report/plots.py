@@ -16,6 +16,7 @@ from tracekit.report.chart import (
     above,
     area,
     below,
+    counted,
     dots,
     line,
     linear,
@@ -135,7 +136,6 @@ def _stepped(level: Level) -> list[tuple[float, float]]:
 Durations = NDArray[np.float64]
 
 _MOST_BINS, _FEWEST_BINS = 40, 8
-_AIR_DISTRIBUTION = 1.25  # room above the highest bin, for the names of percentiles
 _TAIL = 0.995  # what lies beyond this share is put into the last bin
 _FAR = 1.5
 
@@ -162,7 +162,7 @@ def distribution(title: str, values: Durations, color: str = "device") -> Chart:
         title,
         summary,
         span(words, float(edges[0]), float(edges[-1]), duration),
-        _whole(float(counts.max())),
+        counted("count", float(counts.max())),
         (
             area(edges.tolist(), heights, color),
             upright(p50, f"p50 {duration(p50)}", "ink"),
@@ -174,13 +174,6 @@ def distribution(title: str, values: Durations, color: str = "device") -> Chart:
 def _bins(number: int) -> int:
     """Return twice as many bins as Rice's rule, 2 n^(1/3), for so many values."""
     return min(_MOST_BINS, max(_FEWEST_BINS, round(4 * number ** (1 / 3))))
-
-
-def _whole(highest: float) -> Axis:
-    """Return an axis of counts: there is no half of one."""
-    axis = linear("count", 0, highest, count)
-    marks = tuple(mark for mark in axis.marks if mark == round(mark))
-    return Axis(axis.title, 0, highest * _AIR_DISTRIBUTION, marks, count)
 
 
 def _edges(values: Durations, bins: int) -> Durations:

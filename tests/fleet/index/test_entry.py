@@ -22,28 +22,28 @@ def run(name: str, created: str, rate: float | None, provenance: Provenance = PA
 
 def test_the_newest_run_stands_first() -> None:
     runs = [run("b", "2026-11-02", 2.0), run("a", "2026-11-03", 3.0), run("c", "2026-11-01", 1.0)]
-    assert [one.run.folder for one in entries_of(runs)] == ["a", "b", "c"]
+    assert [one["folder"] for one in entries_of(runs)] == ["a", "b", "c"]
 
 
 def test_a_run_is_the_last_of_its_series() -> None:
     runs = [run(f"{day:02}", f"2026-11-{day:02}", float(day)) for day in range(1, 4)]
-    assert [one.series for one in entries_of(runs)] == [(1.0, 2.0, 3.0), (1.0, 2.0), (1.0,)]
+    assert [one["series"] for one in entries_of(runs)] == [[1.0, 2.0, 3.0], [1.0, 2.0], [1.0]]
 
 
 def test_a_series_holds_the_latest_values_only() -> None:
     runs = [run(f"{at:03}", f"{at:03}", float(at)) for at in range(MOST_POINTS + 5)]
-    assert len(entries_of(runs)[0].series) == MOST_POINTS
-    assert entries_of(runs)[0].series[-1] == MOST_POINTS + 4
+    assert len(entries_of(runs)[0]["series"]) == MOST_POINTS
+    assert entries_of(runs)[0]["series"][-1] == MOST_POINTS + 4
 
 
 def test_unlike_runs_are_series_of_their_own() -> None:
     other = replace(PAGED, parameters={"batch": 4})
     runs = [run("a", "1", 1.0), run("b", "2", 9.0, other), run("c", "3", None)]
-    by_name = {one.run.folder: one for one in entries_of(runs)}
-    assert by_name["a"].series == (1.0,)
-    assert by_name["b"].series == (9.0,)
-    assert by_name["c"].followed == Measurement("step_p50", 1e6, "ns", Better.LOWER)
-    assert by_name["c"].series == (1e6,)
+    by_name = {one["folder"]: one for one in entries_of(runs)}
+    assert by_name["a"]["series"] == [1.0]
+    assert by_name["b"]["series"] == [9.0]
+    assert by_name["c"]["followed"] == Measurement("step_p50", 1e6, "ns", Better.LOWER)
+    assert by_name["c"]["series"] == [1e6]
 
 
 def test_what_makes_runs_unlike() -> None:
@@ -64,11 +64,11 @@ def test_the_verdict_is_that_of_the_runs_own_page() -> None:
     assert found.result is not None
     found = replace(found, result=replace(found.result, findings=(bad,)))
     [entry] = entries_of([found])
-    assert (entry.verdict.tone, entry.verdict.message) == ("warning", "Idle for 20 %.")
+    assert (entry["verdict"].tone, entry["verdict"].message) == ("warning", "Idle for 20 %.")
 
 
 def test_a_run_without_a_result_says_why() -> None:
-    [entry] = entries_of([RunFolder("a", None, None, "recording.json cannot be read.", {})])
-    assert entry.verdict.tone == "unclear"
-    assert entry.verdict.lead == "recording.json cannot be read."
-    assert (entry.followed, entry.series) == (None, ())
+    [entry] = entries_of([RunFolder("a", Provenance(), None, "recording.json cannot be read.", {})])
+    assert entry["verdict"].tone == "unclear"
+    assert entry["verdict"].lead == "recording.json cannot be read."
+    assert (entry["followed"], entry["series"]) == (None, [])

@@ -48,7 +48,9 @@ def test_a_folder_without_runs_says_how_to_make_one() -> None:
 
 
 def test_what_cannot_be_read_stands_there_with_the_reason() -> None:
-    text = page(RunFolder("bad", None, None, "recording.json cannot be read: it is no JSON.", {}))
+    text = page(
+        RunFolder("bad", Provenance(), None, "recording.json cannot be read: it is no JSON.", {})
+    )
     assert "recording.json cannot be read: it is no JSON." in text
     assert "<b>bad</b>" in text
 

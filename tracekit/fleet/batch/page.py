@@ -3,9 +3,10 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,11 +19,12 @@ from tracekit.report import (
     Chart,
     Redact,
     area,
+    counted,
     document,
     environment_of,
     heading,
-    linear,
     span,
+    together,
     upright,
 )
 
@@ -58,7 +60,6 @@ def _rank(row: BatchRow) -> tuple[int, float, str]:
 MOST_CHARTS = 12
 _FEWEST = 2  # recordings that make a spread
 _BINS = 24
-_AIR = 1.25  # room for the median's words
 _FIRST = (
     *("tokens_per_second", "step_p50", "step_p99", "gpu_busy", "idle_ratio", "gpu_idle_ratio"),
     *("bandwidth_share", "gpu_time_per_token", "start_latency_p50", "ttft_p50", "memory_peak"),
@@ -111,7 +112,7 @@ def _spread(name: str, values: Sequence[float]) -> Chart:
         heading(name),
         summary,
         _across(low, high, unit),
-        _recordings(float(counts.max())),
+        counted("recordings", float(counts.max())),
         (
             area(edges.tolist(), counts.astype(float).tolist(), "device"),
             upright(middle, f"p50 {quantity(middle, unit)}", "ink"),
@@ -128,59 +129,14 @@ def _across(low: float, high: float, unit: str) -> Axis:
     return Axis("", low, high, some, lambda value: quantity(value, unit))
 
 
-def _recordings(highest: float) -> Axis:
-    axis = linear("recordings", 0, highest, count)
-    whole = tuple(mark for mark in axis.marks if mark == round(mark) and mark <= highest * _AIR)
-    return Axis(axis.title, 0, highest * _AIR, whole, count)
-
-
 MOST_LINES = 2_000
 """How many recordings are listed; the data set has all of them."""
 _MOST_REASONS = 25
-_MOST_EXAMPLES = 3
 _MOST_FINDINGS = 3
 _SHOWN = ("tokens_per_second", "step_p50", "gpu_busy", "idle_ratio", "gpu_idle_ratio", "host_busy")
 _MOST_NUMBERS = 2
 _NS_PER_MS = 1e6
 _NS_PER_S = 1e9
-
-
-@dataclass(frozen=True)
-class Line:
-    """A recording as the template shows it.
-
-    `kind` is failed, found or clean; `numbers` are names and values.
-    """
-
-    row: BatchRow
-    tone: str
-    kind: str
-    details: str
-    lasted: str
-    numbers: tuple[tuple[str, str], ...]
-    said: tuple[str, ...]
-    rules: str
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What one rule found over all recordings; savings are in words."""
-
-    name: str
-    recordings: int
-    share: float
-    usual: str
-    total: str
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Why recordings failed, how many, and the names of some."""
-
-    error: str
-    hint: str
-    recordings: int
-    names: tuple[str, ...]
 
 
 def render_batch(rows: Sequence[BatchRow], name: str, *, redact: Redact) -> str:
@@ -208,44 +164,46 @@ def render_batch(rows: Sequence[BatchRow], name: str, *, redact: Redact) -> str:
         lines=[_line(row) for row in ranked[:MOST_LINES]],
         left=max(0, len(ranked) - MOST_LINES),
         rules=list(_rules(good)),
-        reasons=list(_reasons(ranked)),
+        reasons=_reasons(ranked),
         charts=list(spreads(good)),
         alike=alike(good),
     )
 
 
-def _line(row: BatchRow) -> Line:
+def _line(row: BatchRow) -> dict[str, Any]:
+    """Return what the template shows of a recording in addition to its row."""
     about = (row.workload, row.target, row.device, row.template, row.instruments)
     known = [name for name in _SHOWN if name in row.metrics][:_MOST_NUMBERS]
-    return Line(
-        row,
-        _tone(row),
-        kind="failed" if _failed(row) else "found" if row.findings else "clean",
-        details=" · ".join(dict.fromkeys(text for text in about if text)),
-        lasted="" if row.duration is None else duration(row.duration * _NS_PER_S),
-        numbers=tuple((name, quantity(row.metrics[name], METRICS[name].unit)) for name in known),
-        said=tuple(finding.message for finding in row.findings[:1]),
-        rules=", ".join(dict.fromkeys(finding.rule for finding in row.findings[:_MOST_FINDINGS])),
+    return {
+        "row": row,
+        "tone": _tone(row),
+        "kind": "failed" if _failed(row) else "found" if row.findings else "clean",
+        "details": " · ".join(dict.fromkeys(text for text in about if text)),
+        "lasted": "" if row.duration is None else duration(row.duration * _NS_PER_S),
+        "numbers": [(name, quantity(row.metrics[name], METRICS[name].unit)) for name in known],
+        "rules": ", ".join(dict.fromkeys(each.rule for each in row.findings[:_MOST_FINDINGS])),
+    }
+
+
+def _rules(rows: Sequence[BatchRow]) -> Iterator[dict[str, Any]]:
+    """Yield what each rule found over all recordings, the most common first; savings are in ns."""
+    rules = (dict.fromkeys(finding.rule for finding in row.findings) for row in rows)
+    tally = Counter(chain.from_iterable(rules))
+    savings = together(
+        (finding.rule, finding.saving_ms * _NS_PER_MS)
+        for row in rows
+        for finding in row.findings
+        if finding.saving_ms is not None
     )
-
-
-def _rules(rows: Sequence[BatchRow]) -> Iterator[Rule]:
-    savings: dict[str, list[float]] = {}
-    tally: Counter[str] = Counter()
-    for row in rows:
-        tally.update({finding.rule for finding in row.findings})
-        for finding in row.findings:
-            if finding.saving_ms is not None:
-                savings.setdefault(finding.rule, []).append(finding.saving_ms)
     for name, number in tally.most_common():
-        known = savings.get(name, [])
-        yield Rule(
-            name,
-            number,
-            number / len(rows),
-            usual=duration(median(known) * _NS_PER_MS) if known else "",
-            total=duration(sum(known) * _NS_PER_MS) if known else "",
-        )
+        known = savings.get(name)
+        yield {
+            "name": name,
+            "recordings": number,
+            "share": number / len(rows),
+            "usual": median(known) if known else None,
+            "total": sum(known or ()),
+        }
 
 
 def _nameless(error: str, recording: str) -> str:
@@ -257,16 +215,14 @@ def _nameless(error: str, recording: str) -> str:
     return error.removeprefix("…: ")
 
 
-def _reasons(rows: Sequence[BatchRow]) -> Iterator[Reason]:
-    """Yield why recordings failed, most often first; their own names make no difference."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        if _failed(row):
-            error = _nameless(row.error, row.recording)
-            groups.setdefault((error, row.hint), []).append(row.recording)
-    often = sorted(groups.items(), key=lambda group: -len(group[1]))
-    for (error, hint), names in often[:_MOST_REASONS]:
-        yield Reason(error, hint, len(names), tuple(names[:_MOST_EXAMPLES]))
+def _reasons(rows: Sequence[BatchRow]) -> list[tuple[tuple[str, str], list[str]]]:
+    """Return error and hint, most often first, and who failed; their names make no difference."""
+    names = together(
+        ((_nameless(row.error, row.recording), row.hint), row.recording)
+        for row in rows
+        if _failed(row)
+    )
+    return sorted(names.items(), key=lambda reason: -len(reason[1]))[:_MOST_REASONS]
 
 
 PAGE = "index.html"
