@@ -123,10 +123,10 @@ def _list(sources: list[Path], run_number: int | None) -> None:
     from tracekit.fleet import listing
 
     with console.progress("list") as progress:
-        found = listing(sources, progress, run_number)
-    listed = [(view.name, f"{view.runs:,}", ", ".join(view.columns)) for view in found.views]
+        views, warnings = listing(sources, progress, run_number)
+    listed = [(name, f"{runs:,}", ", ".join(columns)) for name, runs, columns in views]
     console.table(("table", "runs", "columns"), listed)
-    console.show_warnings(found.warnings)
+    console.show_warnings(warnings)
 
 
 def _show(answer: "Answer", rows: int) -> None:

@@ -128,11 +128,11 @@ def test_what_can_be_asked_is_listed_with_the_number_of_runs(
     folder = analyzed("a", 1.0)
     broken = run("b", [(0, 10, 7, "python3")])
     (broken / "recording.json").write_text("{")
-    found = listing([folder, broken, out])
-    counts = {one.name: one.runs for one in found.views}
+    views, warnings = listing([folder, broken, out])
+    counts = {name: runs for name, runs, _ in views}
     assert counts["runs"] == 5
     assert (counts["metrics"], counts["gpu_intervals"], counts["batch_results"]) == (3, 2, 3)
     assert "hangs" not in counts
-    columns = {one.name: one.columns for one in found.views}
-    assert columns["gpu_intervals"][:4] == ("run", "run_path", "start", "duration")
-    assert found.warnings[0].startswith("every table of b is left out: ")
+    columns = {name: columns for name, _, columns in views}
+    assert columns["gpu_intervals"][:4] == ["run", "run_path", "start", "duration"]
+    assert warnings[0].startswith("every table of b is left out: ")

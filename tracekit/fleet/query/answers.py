@@ -1,9 +1,9 @@
 """An answer into a file, piece by piece, or its first rows for a terminal."""
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, BinaryIO, Literal
 
 import msgspec
 import pyarrow as pa
@@ -51,14 +51,16 @@ def write(answer: Answer, file: BinaryIO, form: Form) -> int:
     times are in CSV and JSON. CSV has lists, maps and structs as JSON; a text stands in quotes,
     a null is empty. JSON is an array with an object for each row, a line each.
     """
-    rows, writer = 0, None
-    for batch in answer.batches() if form == "parquet" else answer.worded():
-        if writer is None:
-            writer = _WRITERS[form](file, batch.schema)
-        writer.write(batch)
-        rows += batch.num_rows
-    assert writer is not None, "the first piece has no rows, but is there"
-    writer.close()
+    batches, rows = answer.batches() if form == "parquet" else answer.worded(), 0
+    schema = next(batches).schema  # of the first piece, which has no rows
+
+    def counted() -> Iterator[pa.RecordBatch]:
+        nonlocal rows
+        for batch in batches:
+            rows += batch.num_rows
+            yield batch
+
+    _WRITERS[form](file, schema, counted())
     return rows
 
 
@@ -68,55 +70,32 @@ def plain(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     return (dict(zip(batch.schema.names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
-class _Writer(Protocol):
-    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None: ...
-
-    def write(self, batch: pa.RecordBatch) -> None: ...
-
-    def close(self) -> None: ...
+def _write_parquet(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for batch in batches:
+            writer.write_batch(batch)
 
 
-class _Parquet:
-    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
-        self._writer = pq.ParquetWriter(file, schema, compression="zstd")
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        self._writer.write_batch(batch)
-
-    def close(self) -> None:
-        self._writer.close()
-
-
-class _Csv:
-    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
-        self._schema = pa.schema([(column.name, _flat(column.type)) for column in schema])
-        self._writer = pyarrow.csv.CSVWriter(file, self._schema)
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        columns = [
-            column.cast(kind)
-            if _castable(column.type)
-            else pa.array(map(_json, _column(column)), kind)
-            for column, kind in zip(batch.columns, self._schema.types, strict=True)
-        ]
-        self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
-
-    def close(self) -> None:
-        self._writer.close()
+def _write_csv(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+    flat = pa.schema([(column.name, _flat(column.type)) for column in schema])
+    with pyarrow.csv.CSVWriter(file, flat) as writer:
+        for batch in batches:
+            columns = [
+                column.cast(kind)
+                if _castable(column.type)
+                else pa.array(map(_json, _column(column)), kind)
+                for column, kind in zip(batch.columns, flat.types, strict=True)
+            ]
+            writer.write_batch(pa.record_batch(columns, schema=flat))
 
 
-class _Json:
-    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:  # noqa: ARG002  rows tell it
-        self._file = file
-        self._before = b"[\n"
-
-    def write(self, batch: pa.RecordBatch) -> None:
+def _write_json(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:  # noqa: ARG001  rows tell it
+    before = b"[\n"
+    for batch in batches:
         for row in plain(batch):
-            self._file.write(self._before + _ENCODER.encode(row))
-            self._before = b",\n"
-
-    def close(self) -> None:
-        self._file.write(b"\n]\n" if self._before == b",\n" else b"[]\n")
+            file.write(before + _ENCODER.encode(row))
+            before = b",\n"
+    file.write(b"\n]\n" if before == b",\n" else b"[]\n")
 
 
 def _other(value: object) -> object:
@@ -125,7 +104,11 @@ def _other(value: object) -> object:
     return str(value)
 
 
-_WRITERS: Mapping[Form, type[_Writer]] = {"parquet": _Parquet, "csv": _Csv, "json": _Json}
+_WRITERS: Mapping[Form, Callable[[BinaryIO, pa.Schema, Iterator[pa.RecordBatch]], None]] = {
+    "parquet": _write_parquet,
+    "csv": _write_csv,
+    "json": _write_json,
+}
 _ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=_other)
 
 

@@ -1,13 +1,13 @@
 """What is known of each run or batch, as rows: where it comes from, metrics, findings."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from tracekit.analysis import METRICS, load
-from tracekit.base import Provenance, Recording, RecordingError, TracekitError
+from tracekit.analysis import METRICS, Finding, Measurement, load
+from tracekit.base import Provenance, Recording, RecordingError
 from tracekit.fleet.query.database import text, texts
 from tracekit.fleet.query.sources import AskedBatch, AskedRun
 
@@ -130,35 +130,40 @@ SCHEMAS: Mapping[str, pa.Schema] = {
 
 
 def rows_of(name: str, run: AskedRun, recording: Recording) -> Iterator[Cells]:
-    """Yield a run's rows of an overview, without the columns `run` and `run_path`.
+    """Yield a run's rows of an overview.
 
     Raises:
         TracekitError: It has none, with the reason; a row of `runs` there always is.
     """
-    named = {"run": run.name, "run_path": run.place}
-    return (named | row for row in _ROWS[name](recording))
-
-
-def unread(run: AskedRun, error: TracekitError) -> Cells:
-    """Return the row of `runs` of a run that cannot be read."""
-    return {
-        "run": run.name,
-        "run_path": run.place,
-        "state": "unreadable",
-        "error": error.message,
-    }
-
-
-def _run_rows(recording: Recording) -> Iterator[Cells]:
     provenance = recording.provenance()
-    state, error = _state(recording, provenance)
+    if name != "runs" and not recording.result_file.exists():
+        raise RecordingError("it is not analyzed", hint="`tracekit analyze RUN` does it.")
+    if name == "runs":
+        found = [_run(recording, provenance)]
+    elif name == "metrics":
+        found = [_metric(metric) for metric in load(recording.result_file).metrics]
+    else:
+        found = [_finding(finding) for finding in load(recording.result_file).findings]
+    return (named(run) | row for row in found)
+
+
+def named(run: AskedRun) -> Cells:
+    """Return the columns of a run that every view has."""
+    return {"run": run.name, "run_path": run.place}
+
+
+def _run(recording: Recording, provenance: Provenance) -> Cells:
+    done = "analyzed" if recording.result_file.exists() else "not analyzed"
+    broken = ((f"{at} {stage.state}", stage.message) for at, stage in provenance.unfinished.items())
+    state, error = next(broken, (done, ""))
+    kinds = {column.name: column.type for column in RUNS}
     machine = {
-        name: provenance.machine.get(name)
+        name: _typed(kinds[name], provenance.machine.get(name))
         for name in ("chip", "model", "gpu_cores", "system", "os", "memory", "mlx")
     }
     target = provenance.targets[0] if provenance.targets else None
     texts = ("created", "started", "recorder", "recorder_version", "method", "workload")
-    yield {
+    return {
         "state": state,
         "error": error or None,
         **{name: getattr(provenance, name) or None for name in texts},
@@ -166,7 +171,7 @@ def _run_rows(recording: Recording) -> Iterator[Cells]:
         "template": ", ".join(provenance.templates) or None,
         "parameters": [(name, str(value)) for name, value in provenance.parameters.items()],
         "device": _device(provenance.machine),
-        **{name: _typed(RUNS.field(name).type, value) for name, value in machine.items()},
+        **machine,
         "git_commit": provenance.git_commit or None,
         "tracekit": provenance.tracekit or None,
         "target_name": target.name if target else None,
@@ -188,45 +193,16 @@ def _typed(kind: pa.DataType, value: Any) -> Any:
     return value if isinstance(value, int) else None
 
 
-def _state(recording: Recording, provenance: Provenance) -> tuple[str, str]:
-    for name, stage in provenance.unfinished.items():
-        return f"{name} {stage.state}", stage.message
-    return ("analyzed" if recording.result_file.exists() else "not analyzed"), ""
+def _metric(metric: Measurement) -> Cells:
+    return {
+        "metric": metric.name,
+        "value": None if metric.value is None else float(metric.value),
+        "unit": metric.unit,
+        "better": str(metric.better),
+        "reason": metric.reason or None,
+    }
 
 
-def _metric_rows(recording: Recording) -> Iterator[Cells]:
-    for metric in load(_analyzed(recording)).metrics:
-        yield {
-            "metric": metric.name,
-            "value": None if metric.value is None else float(metric.value),
-            "unit": metric.unit,
-            "better": str(metric.better),
-            "reason": metric.reason or None,
-        }
-
-
-def _finding_rows(recording: Recording) -> Iterator[Cells]:
-    for finding in load(_analyzed(recording)).findings:
-        yield {
-            "rule": finding.rule,
-            "severity": str(finding.severity),
-            "message": finding.message,
-            "advice": finding.advice,
-            "saving": finding.saving,
-            "saving_per_token": finding.saving_per_token,
-            "within": finding.within or None,
-        }
-
-
-def _analyzed(recording: Recording) -> Any:
-    _ = recording.provenance()
-    if not recording.result_file.exists():
-        raise RecordingError("it is not analyzed", hint="`tracekit analyze RUN` does it.")
-    return recording.result_file
-
-
-_ROWS: Mapping[str, Callable[[Recording], Iterator[Cells]]] = {
-    "runs": _run_rows,
-    "metrics": _metric_rows,
-    "findings": _finding_rows,
-}
+def _finding(finding: Finding) -> Cells:
+    names = ("rule", "severity", "message", "advice", "saving", "saving_per_token")
+    return {name: getattr(finding, name) for name in names} | {"within": finding.within or None}

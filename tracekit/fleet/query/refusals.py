@@ -2,8 +2,8 @@
 
 import difflib
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 
 import duckdb
 
@@ -65,30 +65,26 @@ def _sentence(message: str) -> str:
 _NAMED = 12  # runs of one sentence, and sentences of one kind
 
 
-@dataclass(frozen=True)
 class LeftOut:
     """Runs that lack a table or cannot be read, and what readers said of the others."""
 
-    _lacking: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    _reasons: dict[tuple[str, str], list[str]] = field(
-        default_factory=dict[tuple[str, str], list[str]]
-    )
-    _remarks: dict[tuple[str, str], list[str]] = field(
-        default_factory=dict[tuple[str, str], list[str]]
-    )
+    def __init__(self) -> None:
+        self._lacking: defaultdict[str, list[str]] = defaultdict(list)
+        self._reasons: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        self._remarks: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
 
     def lacks(self, table: str, run: str) -> None:
         """Note that a run does not have a table."""
-        self._lacking.setdefault(table, []).append(run)
+        self._lacking[table].append(run)
 
     def unreadable(self, table: str, run: str, reason: str) -> None:
         """Note that a run's table cannot be read."""
-        self._reasons.setdefault((table, reason), []).append(run)
+        self._reasons[table, reason].append(run)
 
     def said(self, table: str, run: str, words: Sequence[str]) -> None:
         """Note what the reader of a run's table had to say."""
         for remark in words:
-            self._remarks.setdefault((table, remark), []).append(run)
+            self._remarks[table, remark].append(run)
 
     def reason(self, table: str) -> str:
         """Name the first runs whose table cannot be read, and why; empty where there are none."""
@@ -98,29 +94,22 @@ class LeftOut:
     @property
     def warnings(self) -> tuple[str, ...]:
         """All of it in sentences."""
-        return (*self._absent(), *self._broken(), *self._remarked())
-
-    def _absent(self) -> Iterator[str]:
-        for table, runs in self._lacking.items():
-            verb = "has" if len(runs) == 1 else "have"
-            yield f"{_count(runs)} {verb} no table {table}, left out: {_named(runs)}."
-
-    def _broken(self) -> Iterator[str]:
-        yield from _few(
-            [
-                f"{table} of {_named(runs)} is left out: {reason}"
-                for (table, reason), runs in self._reasons.items()
-            ],
-            "runs that are left out for other reasons",
-        )
-
-    def _remarked(self) -> Iterator[str]:
-        yield from _few(
-            [
-                f"{table} of {_named(runs)}: {words}"
-                for (table, words), runs in self._remarks.items()
-            ],
-            "remarks of readers",
+        absent = [
+            f"{len(runs):,} {'run has' if len(runs) == 1 else 'runs have'} no table {table}, "
+            f"left out: {_named(runs)}."
+            for table, runs in self._lacking.items()
+        ]
+        broken = [
+            f"{table} of {_named(runs)} is left out: {reason}"
+            for (table, reason), runs in self._reasons.items()
+        ]
+        remarks = [
+            f"{table} of {_named(runs)}: {words}" for (table, words), runs in self._remarks.items()
+        ]
+        return (
+            *absent,
+            *_few(broken, "runs that are left out for other reasons"),
+            *_few(remarks, "remarks of readers"),
         )
 
 
@@ -128,10 +117,6 @@ def _few(sentences: list[str], kind: str) -> Iterator[str]:
     yield from sentences[:_NAMED]
     if len(sentences) > _NAMED:
         yield f"There are {len(sentences) - _NAMED:,} more {kind}; ask fewer runs to see them."
-
-
-def _count(runs: list[str]) -> str:
-    return "1 run" if len(runs) == 1 else f"{len(runs):,} runs"
 
 
 def _named(runs: list[str]) -> str:

@@ -23,6 +23,7 @@ from tracekit.base import (
     legible,
 )
 from tracekit.pipeline import import_
+from tracekit.record import Progress
 from tracekit.tables import index, is_bundle, meant
 
 DEFAULT = Path("bench/traces")
@@ -106,6 +107,12 @@ class Sources:
 
     runs: tuple[AskedRun, ...]
     batches: tuple[AskedBatch, ...]
+
+    def each_run(self, progress: Progress, about: str = "") -> Iterator[AskedRun]:
+        """Yield every run, and say how far it is."""
+        for number, run in enumerate(self.runs, start=1):
+            progress(f"{about}run {number:,} of {len(self.runs):,}")
+            yield run
 
 
 def sources(paths: Sequence[Path]) -> Sources:

@@ -9,6 +9,7 @@ or not at all; what its reader had to say stands in it.
 
 import logging
 import os
+import shutil
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -86,8 +87,7 @@ def _keep(recording: Recording, name: str, digest: str, workshop: Path) -> Part:
     try:
         file = recording.normalized / f"{name}.{digest}-{_checksum(made.file)}.parquet"
         with replacing(file) as kept, made.file.open("rb") as content:
-            while block := content.read(_BLOCK):
-                kept.write(block)
+            shutil.copyfileobj(content, kept, _BLOCK)
         for other in file.parent.glob(f"{name}.*.parquet"):
             if other != file:
                 other.unlink(missing_ok=True)
@@ -166,6 +166,7 @@ def _inputs(recording: Recording) -> Iterator[Path]:
 
 NAMES = (*overviews.SCHEMAS, overviews.RESULTS, *SCHEMAS)
 _GLOB = frozenset("*?[]{}")
+View = tuple[str, int, list[str]]  # its name, how many runs have it, its columns
 
 
 @dataclass(frozen=True)
@@ -227,8 +228,7 @@ class Views:
         )
 
     def _parts(self, name: str) -> Iterator[tuple[AskedRun, Part]]:
-        for number, run in enumerate(self.sources.runs, start=1):
-            self.progress(f"{name}: run {number:,} of {len(self.sources.runs):,}")
+        for run in self.sources.each_run(self.progress, f"{name}: "):
             try:
                 part = normalized(self.opener.opened(run), name, self.workshop)
             except MissingTableError:
@@ -242,13 +242,13 @@ class Views:
     def _overview(self, name: str) -> None:
         schema = overviews.SCHEMAS[name]
         done = [schema.empty_table()]
-        for number, run in enumerate(self.sources.runs, start=1):
-            self.progress(f"{name}: run {number:,} of {len(self.sources.runs):,}")
+        for run in self.sources.each_run(self.progress, f"{name}: "):
             try:
                 rows = list(overviews.rows_of(name, run, self.opener.opened(run)))
             except TracekitError as error:
-                rows = [overviews.unread(run, error)] if name == "runs" else []
+                rows = [overviews.named(run) | {"state": "unreadable", "error": error.message}]
                 if name != "runs":
+                    rows = []
                     self.left_out.unreadable(name, run.name, error.message)
             done.append(pa.Table.from_pylist(rows, schema))
         self.database.table(f"kept_{name}", pa.concat_tables(done).combine_chunks())
@@ -303,29 +303,13 @@ def folders(sources: Sources) -> Iterator[Path]:
         yield from (batch.path / "tables", batch.path / "results")
 
 
-@dataclass(frozen=True)
-class View:
-    """A view: how many runs have it, and its columns."""
-
-    name: str
-    runs: int
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Listing:
-    """The views that some run has, and what kept runs from being looked at."""
-
-    views: tuple[View, ...]
-    warnings: tuple[str, ...]
-
-
 def listing(
     paths: Sequence[Path], progress: Progress = quiet, number: int | None = None
-) -> Listing:
+) -> tuple[list[View], tuple[str, ...]]:
     """List what can be asked of all runs, bundles and batches below paths; nothing is made.
 
-    Of a bundle with several runs `number` says which; None for the last.
+    Of a bundle with several runs `number` says which; None for the last. The second part says
+    what kept runs from being looked at.
 
     Raises:
         UsageError: As `tracekit.fleet.query.sources`.
@@ -336,13 +320,12 @@ def listing(
     with TemporaryDirectory(prefix="tracekit-query-") as workshop:
         opener = Opener(Path(workshop), number)
         counts = _counts(found, opener, left_out, progress)
-    return Listing(tuple(_views(found, counts)), (*opener.notes, *left_out.warnings))
+    return list(_views(found, counts)), (*opener.notes, *left_out.warnings)
 
 
 def _counts(found: Sources, opener: Opener, left_out: LeftOut, progress: Progress) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for number, run in enumerate(found.runs, start=1):
-        progress(f"run {number:,} of {len(found.runs):,}")
+    for run in found.each_run(progress):
         try:
             recording = opener.opened(run)
             counts.update(list(tables_of(recording)))
@@ -360,12 +343,12 @@ def _counts(found: Sources, opener: Opener, left_out: LeftOut, progress: Progres
 
 def _views(found: Sources, counts: Counter[str]) -> Iterator[View]:
     for name, schema in overviews.SCHEMAS.items():
-        yield View(name, counts[name], tuple(schema.names))
+        yield name, counts[name], schema.names
     if found.batches:
         recorded = sum(len(batch.recordings) for batch in found.batches)
-        yield View(overviews.RESULTS, recorded, ("run", "run_path", *found.batches[0].columns))
+        yield overviews.RESULTS, recorded, ["run", "run_path", *found.batches[0].columns]
     for name, schema in SCHEMAS.items():
         if counts[name]:
             own = [column.name for column in schema.columns]
             more = [f"({schema.more})"] if schema.more else []
-            yield View(name, counts[name], ("run", "run_path", *own, *more))
+            yield name, counts[name], ["run", "run_path", *own, *more]
