@@ -12,7 +12,6 @@ from tracekit.base.errors import RecordingError
 from tracekit.fleet.batch.results import (
     ROW_SCHEMA,
     BatchRow,
-    Earlier,
     Results,
     RowFinding,
     as_table,
@@ -60,8 +59,8 @@ def test_what_is_written_again_is_there_once(results: Results) -> None:
     results.write((replace(ROW, source="other", key="other"),))
     assert [row["stamp"] for row in results.rows(["stamp"])] == ["s2", "s1"]
     assert results.known() == {
-        "k": Earlier("s2", failed=True),
-        "other": Earlier("s1", failed=False),
+        "k": ("s2", True),
+        "other": ("s1", False),
     }
 
 

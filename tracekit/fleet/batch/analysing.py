@@ -147,10 +147,14 @@ class Task:
 
 def analysed(task: Task) -> tuple[BatchRow, ...]:
     """Return the rows of a source, one for each recording in it, or one that says why not."""
-    _announce()
+    worker = _worker()
+    scratch = None  # of a worker: its folder is emptied even after one that was killed
+    if worker is not None:
+        worker.log_event(BEGUN, {"key": worker.get_current_task()})
+        scratch = worker.local_directory
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="tracekit-", dir=_scratch()) as scratch:
-        folder = Path(scratch)
+    with tempfile.TemporaryDirectory(prefix="tracekit-", dir=scratch) as private:
+        folder = Path(private)
         try:
             rows = tuple(_rows(task, folder))
         except TracekitError as error:
@@ -230,19 +234,6 @@ def _result(task: Task, recording: Recording) -> Result:
             if same and result.provenance.redacted == task.choices.redacted:
                 return result
     return pipeline.analyze(recording, redacted=task.choices.redacted)
-
-
-def _announce() -> None:
-    """Say to whoever waits for it that the worker begins a task now."""
-    worker = _worker()
-    if worker is not None:
-        worker.log_event(BEGUN, {"key": worker.get_current_task()})
-
-
-def _scratch() -> str | None:
-    """Return the folder of the worker, which is emptied even after one that was killed."""
-    worker = _worker()
-    return None if worker is None else str(worker.local_directory)
 
 
 def _worker() -> "Worker | None":

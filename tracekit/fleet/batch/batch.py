@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tracekit.base import (
     HeldError,
@@ -25,13 +24,11 @@ from tracekit.base import (
 )
 from tracekit.fleet.batch.analysing import Choices, Task
 from tracekit.fleet.batch.page import write_page
-from tracekit.fleet.batch.results import RESULTS, BatchRow, Earlier, Results, forget_tables, worded
+from tracekit.fleet.batch.results import RESULTS, BatchRow, Results, forget_tables, worded
 from tracekit.fleet.batch.sources import RecordingSource, sources_of
-from tracekit.fleet.batch.tasks import Tally
+from tracekit.fleet.batch.tasks import Course, Tally
+from tracekit.fleet.batch.workers import Workers, fitting, local_workers, workers_of
 from tracekit.record import Progress, quiet
-
-if TYPE_CHECKING:
-    from tracekit.fleet.batch.workers import Workers
 
 _LOCK = ".lock"
 _SCRATCH = ".work-"
@@ -109,8 +106,6 @@ def _analyse(
     first = next(tasks, None)
     if first is None:
         return ()
-    from tracekit.fleet.batch.tasks import Course  # noqa: PLC0415  nothing to do needs no cluster
-
     with _workers(plan, len(sources)) as workers:
         warnings = () if workers.local else _unseen(workers, sources, plan)
         for rows in Course(workers, plan.seconds).ended(chain([first], tasks)):
@@ -158,18 +153,17 @@ class _Writer:
     def _folder(self) -> str:
         return str(self._plan.output.resolve()) if self._plan.choices.tables else ""
 
-    def _is_done(self, known: Earlier | None, stamp: str) -> bool:
-        if known is None or known.stamp != stamp or (known.failed and self._plan.retry):
+    def _is_done(self, known: tuple[str, bool] | None, stamp: str) -> bool:
+        done, failed = known or ("", False)
+        if done != stamp or (failed and self._plan.retry):
             return False
-        self._tally.kept += not known.failed
-        self._tally.failed_before += known.failed
+        self._tally.kept += not failed
+        self._tally.failed_before += failed
         return True
 
 
 @contextmanager
-def _workers(plan: BatchPlan, number: int) -> Generator["Workers"]:
-    from tracekit.fleet.batch.workers import fitting, local_workers, workers_of  # noqa: PLC0415
-
+def _workers(plan: BatchPlan, number: int) -> Generator[Workers]:
     if plan.scheduler:
         with workers_of(plan.scheduler) as workers:
             yield workers
@@ -194,7 +188,7 @@ def _workers(plan: BatchPlan, number: int) -> Generator["Workers"]:
 
 
 def _unseen(
-    workers: "Workers", sources: Sequence[RecordingSource], plan: BatchPlan
+    workers: Workers, sources: Sequence[RecordingSource], plan: BatchPlan
 ) -> tuple[str, ...]:
     """Find out what workers elsewhere do not see of this machine.
 

@@ -124,21 +124,28 @@ def worded(row: BatchRow, say: Callable[[str], str]) -> BatchRow:
 
 def judged(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
     """Return the row with what the result says of the recording."""
-    provenance = result.provenance
-    target = ", ".join(f"{target.name} ({target.pid})".strip() for target in provenance.targets)
-    said: dict[str, Any] = {
-        "template": ", ".join(provenance.templates),
-        "instruments": _instruments(recording) or _recorder(result),
-        "device": _device(provenance.machine),
-        "workload": provenance.workload,
-        "target": target,
-        "duration": provenance.duration,
-        "metrics": _known(result.metrics),
-        "results": _known(result.results),
-        "findings": tuple(_found(finding) for finding in result.findings),
-        "warnings": (*provenance.warnings, *_silence(result)),
-    }
-    return replace(row, **said)
+    provenance, machine = result.provenance, result.provenance.machine
+    run = own(recording) if recording.toc_file.exists() else None
+    version = run.instruments_version if run else ""
+    model = machine.get("chip") or machine.get("model") or machine.get("processor")
+    system = " ".join(str(machine[name]) for name in ("system", "release") if machine.get(name))
+    targets = (f"{target.name} ({target.pid})".strip() for target in provenance.targets)
+    metrics, busy = _known(result.metrics), result.metric("gpu_busy")
+    # Where there is no number at all, why the device's time is not known says why.
+    silence = [f"No metric is available: {busy.reason}"] if busy and not metrics else []
+    return replace(
+        row,
+        template=", ".join(provenance.templates),
+        instruments=version or provenance.recorder_version.removeprefix("Instruments").strip(),
+        device=", ".join(str(fact) for fact in (model, system) if fact),
+        workload=provenance.workload,
+        target=", ".join(targets),
+        duration=provenance.duration,
+        metrics=metrics,
+        results=_known(result.results),
+        findings=tuple(map(_found, result.findings)),
+        warnings=(*provenance.warnings, *silence),
+    )
 
 
 def as_table(rows: tuple[BatchRow, ...]) -> pa.Table:
@@ -157,36 +164,11 @@ def _known(measured: tuple[Measurement, ...]) -> dict[str, float]:
     }
 
 
-def _silence(result: Result) -> tuple[str, ...]:
-    """Say why there is no number at all, where that is so: why the device's time is not known."""
-    busy = result.metric("gpu_busy")
-    if busy is None or any(metric.value is not None for metric in result.metrics):
-        return ()
-    return (f"No metric is available: {busy.reason}",)
-
-
 def _found(finding: Finding) -> RowFinding:
     saving = None if finding.saving is None else finding.saving / _NS_PER_MS
     return RowFinding(
         finding.rule, str(finding.severity), finding.message, finding.advice, saving, finding.within
     )
-
-
-def _instruments(recording: Recording) -> str:
-    if not recording.toc_file.exists():
-        return ""
-    run = own(recording)
-    return "" if run is None else run.instruments_version
-
-
-def _recorder(result: Result) -> str:
-    return result.provenance.recorder_version.removeprefix("Instruments").strip()
-
-
-def _device(machine: dict[str, Any]) -> str:
-    model = machine.get("chip") or machine.get("model") or machine.get("processor")
-    system = " ".join(str(machine[name]) for name in ("system", "release") if machine.get(name))
-    return ", ".join(str(fact) for fact in (model, system) if fact)
 
 
 ALL, NONE = "all", "none"
@@ -257,14 +239,6 @@ _OF_FEW_ROWS: dict[str, Any] = {"use_dictionary": False, "write_statistics": Fal
 
 
 @dataclass(frozen=True)
-class Earlier:
-    """What an earlier batch found: the stamp of the source then, and whether it failed."""
-
-    stamp: str
-    failed: bool
-
-
-@dataclass(frozen=True)
 class Results:
     """The folder `results` of a batch.
 
@@ -280,17 +254,20 @@ class Results:
         Raises:
             RecordingError: They cannot be written.
         """
-        with replacing(self._file(rows[0].source)) as file:
+        with replacing(self.folder / f"{rows[0].source}.parquet") as file:
             pq.write_table(as_table(rows), file, **_OF_FEW_ROWS)
 
-    def known(self) -> dict[str, Earlier]:
-        """Return what is known of each source, by its key; a file that is damaged is not."""
-        found: dict[str, Earlier] = {}
+    def known(self) -> dict[str, tuple[str, bool]]:
+        """Return what an earlier batch found of each source, by its key; damaged files are none.
+
+        It is the stamp that the source had, and whether it failed.
+        """
+        found: dict[str, tuple[str, bool]] = {}
         for table in self._tables(["source", "stamp", "state"]):
             states = table["state"].to_pylist()
             if states:
-                known = Earlier(table["stamp"][0].as_py(), "ok" not in states)
-                found[table["source"][0].as_py()] = known
+                stamp = table["stamp"][0].as_py()
+                found[table["source"][0].as_py()] = stamp, "ok" not in states
         return found
 
     def rows(self, columns: list[str]) -> Iterator[dict[str, Any]]:
@@ -302,6 +279,3 @@ class Results:
         for path in sorted(self.folder.glob("*.parquet")):
             with suppress(pa.ArrowInvalid, OSError, KeyError):
                 yield pq.ParquetFile(path).read(columns=columns, use_threads=False)
-
-    def _file(self, source: str) -> Path:
-        return self.folder / f"{source}.parquet"
