@@ -12,7 +12,7 @@ from tracekit.analysis.intervals import busy, clip
 from tracekit.base.files import shipped
 from tracekit.base.units import count, duration, moment, percent, quantity
 from tracekit.report.timeline.packing import pack
-from tracekit.report.timeline.track import Detail, Heading, Kind, Levels, Timeline, Track, track
+from tracekit.report.timeline.track import Detail, Kind, Levels, Timeline, Track, track
 
 pytestmark = pytest.mark.browser
 
@@ -125,7 +125,7 @@ def test_sums_of_a_window_are_those_of_the_analysis(script: Any, frame: Any) -> 
         for start, length in zip(starts, durations, strict=True)
     ]
     table = frame("gpu_intervals", rows)
-    made = track(Heading("GPU", Kind.DEVICE), table, table["label"], most=12)
+    made = track("GPU", Kind.DEVICE, "", table, table["label"], most=12)
     windows = np.sort(chance.integers(-(10**5), 12 * 10**5, (60, 2))).tolist()
     found = script(
         "words.js unpack.js",

@@ -3,16 +3,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.report.timeline.readings import level_track
-from tracekit.report.timeline.track import Heading, Kind, Track
-
-HEAT = Heading("Heat", Kind.LEVELS, "read by a monitor")
+from tracekit.report.timeline.track import Track
 
 
 def made(
     starts: list[int], ends: list[int], values: list[float], most: int = 4_096, unit: str = "W"
 ) -> Track:
     times = (np.array(starts, np.int64), np.array(ends, np.int64))
-    return level_track(HEAT, times, np.array(values, np.float64), unit, most)
+    heights = np.array(values, np.float64)
+    return level_track("Heat", "read by a monitor", times, heights, unit, most)
 
 
 def test_a_reading_lasts_until_its_end_or_until_the_next_one() -> None:

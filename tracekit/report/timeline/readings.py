@@ -9,16 +9,18 @@ from numpy.typing import NDArray
 from tracekit.analysis import Times, spans
 from tracekit.base import count
 from tracekit.report.panel import Tables, of_target, rows
-from tracekit.report.timeline.track import Heading, Kind, Levels, Track
+from tracekit.report.timeline.track import Kind, Levels, Track
 
 MOST_READINGS = 4_096
 
 
 def level_track(
-    heading: Heading,
+    name: str,
+    note: str,
     times: tuple[Times, Times],
     values: NDArray[np.float64],
     unit: str,
+    *,
     most: int = MOST_READINGS,
 ) -> Track:
     """Make a track of readings in the order of their time.
@@ -27,7 +29,6 @@ def level_track(
     the run keep their lowest and their highest, and the note says so.
     """
     starts, ends = times
-    note = heading.note
     kept = _extremes(values, most)
     if kept.size < values.size:
         note = f"{note}; the lowest and highest of each {count(_part(values.size, most))} readings"
@@ -35,12 +36,12 @@ def level_track(
     starts, values = starts[kept], values[kept]
     ends = np.minimum(ends, np.append(starts[1:], ends[-1:]))
     return Track(
-        name=heading.name,
-        kind=heading.kind,
+        name=name,
+        kind=Kind.LEVELS,
         starts=starts,
         durations=np.maximum(ends - starts, 0),
         codes=np.zeros(starts.size, np.int64),
-        texts=(heading.name,),
+        texts=(name,),
         lanes=(int(starts.size),),
         note=note,
         levels=Levels(values, unit),
@@ -87,7 +88,7 @@ def _in_flight(tables: Tables) -> Iterator[Track]:
     order = np.lexsort((changes, moments))
     depth = np.cumsum(changes[order]).astype(np.float64)
     note = "command buffers of the target, committed and not completed"
-    yield level_track(_level("In flight", note), _until_next(moments[order]), depth, "count")
+    yield level_track("In flight", note, _until_next(moments[order]), depth, "count")
 
 
 def _counters(tables: Tables) -> Iterator[Track | str]:
@@ -97,11 +98,12 @@ def _counters(tables: Tables) -> Iterator[Track | str]:
     means = read.groupby("counter")["value"].mean()
     ranked = sorted(means.index, key=lambda name: (_FIRST not in name.lower(), -means[name], name))
     for name in ranked[:COUNTERS_SHOWN]:
-        own = read[read["counter"] == name].sort_values("start", kind="stable")
-        percentage = bool(own["percentage"].fillna(value=False).all())
-        values = own["value"].to_numpy(np.float64) / (100 if percentage else 1)
-        unit = "ratio" if percentage else ""
-        yield level_track(_level(name, "counter of the whole GPU"), _lasting(own), values, unit)
+        own = read[read["counter"] == name]
+        if own["percentage"].fillna(value=False).all():
+            own, unit = own.assign(value=own["value"] / 100), "ratio"
+        else:
+            unit = ""
+        yield _track(own, "value", name, "counter of the whole GPU", unit)
     if left := len(ranked[COUNTERS_SHOWN:]):
         yield f"{left:,} more counters are read and not drawn: those with lower values."
 
@@ -109,40 +111,31 @@ def _counters(tables: Tables) -> Iterator[Track | str]:
 def _memory(tables: Tables) -> Iterator[Track]:
     sizes = of_target(tables, "allocated_sizes").frame.dropna(subset=["size"])
     for pid, own in sizes.groupby("pid", sort=True, dropna=False):
-        ordered = own.sort_values("start", kind="stable")
-        values = ordered["size"].to_numpy(np.float64)
         whose = "" if pd.isna(pid) else f" of the process {pid}"
-        note = f"memory of Metal's resources{whose}"
-        yield level_track(_level("Allocated", note), spans(ordered), values, "bytes")
+        yield _track(own, "size", "Allocated", f"memory of Metal's resources{whose}", "bytes")
     samples = of_target(tables, "process_samples").frame.dropna(subset=["memory"])
     for pid, own in samples.groupby("pid", sort=True):
-        ordered = own.sort_values("time", kind="stable")
-        moments = ordered["time"].to_numpy(np.int64)
-        values = ordered["memory"].to_numpy(np.float64)
         note = f"of the process {pid}, by the operating system"
-        yield level_track(_level("Resident memory", note), _until_next(moments), values, "bytes")
+        yield _track(own, "memory", "Resident memory", note, "bytes")
 
 
 def _gauges(tables: Tables) -> Iterator[Track]:
     read = rows(tables, "gauges").frame.dropna(subset=["value"])
     if read.empty:
         return
-    inside = read[read["time"] >= 0]
+    inside = read[read["time"] >= 0].sort_values("time", kind="stable")
     for name, own in list(inside.groupby("name", sort=True))[:GAUGES_SHOWN]:
-        ordered = own.sort_values("time", kind="stable")
-        unit = ordered["unit"].iloc[0]
-        moments, values = _columns(ordered)
-        note = f"read by {ordered['source'].iloc[0]}"
+        unit, source = own["unit"].iloc[0], own["source"].iloc[0]
         shown = "" if pd.isna(unit) else str(unit)
-        yield level_track(_level(str(name), note), _until_next(moments), values, shown)
+        yield _track(own, "value", str(name), f"read by {source}", shown)
 
 
-def _level(name: str, note: str) -> Heading:
-    return Heading(name, Kind.LEVELS, note)
-
-
-def _columns(ordered: pd.DataFrame) -> tuple[Times, NDArray[np.float64]]:
-    return ordered["time"].to_numpy(np.int64), ordered["value"].to_numpy(np.float64)
+def _track(own: pd.DataFrame, column: str, name: str, note: str, unit: str) -> Track:
+    """Make a track of rows that last, or of moments of which each lasts until the next."""
+    at = "time" if "time" in own else "start"
+    own = own.sort_values(at, kind="stable")
+    times = _until_next(own[at].to_numpy(np.int64)) if at == "time" else _lasting(own)
+    return level_track(name, note, times, own[column].to_numpy(np.float64), unit)
 
 
 def _lasting(own: pd.DataFrame) -> tuple[Times, Times]:

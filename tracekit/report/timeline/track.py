@@ -114,19 +114,13 @@ UNKNOWN = -1
 MERGED = "several, merged"
 
 
-@dataclass(frozen=True)
-class Heading:
-    """What stands beside a track."""
-
-    name: str
-    kind: Kind
-    note: str = ""
-
-
 def track(
-    heading: Heading,
+    name: str,
+    kind: Kind,
+    note: str,
     frame: pd.DataFrame,
     labels: pd.Series,
+    *,
     details: tuple[Detail, ...] = (),
     most: int = MOST,
 ) -> Track:
@@ -140,27 +134,20 @@ def track(
     lanes = lanes_of(starts[order], ends[order], most)
     order, lanes = order[np.argsort(lanes, kind="stable")], np.sort(lanes, kind="stable")
     left_out, kept, lanes = order[lanes < 0], order[lanes >= 0], lanes[lanes >= 0]
-    sizes = tuple(int(size) for size in np.bincount(lanes))
+    unknown = int(frame["duration"].isna().sum())
+    points = f"{unknown:,} without a duration, drawn as points" if unknown else ""
     whole = Track(
-        name=heading.name,
-        kind=heading.kind,
+        name=name,
+        kind=kind,
         starts=starts[kept],
         durations=(ends - starts)[kept],
         codes=codes.to_numpy(dtype=np.int64)[kept],
         texts=texts,
-        lanes=sizes,
-        note=_note(heading.note, frame),
-        details=tuple(_taken(detail, kept) for detail in details),
+        lanes=tuple(int(size) for size in np.bincount(lanes)),
+        note="; ".join(filter(None, (note, points))),
+        details=tuple(replace(detail, numbers=detail.numbers[kept]) for detail in details),
     )
     return _with_merged(whole, starts[left_out], ends[left_out]) if left_out.size else whole
-
-
-def windows(
-    heading: Heading, starts: Times, ends: Times, texts: tuple[str, ...], most: int = MOST
-) -> Track:
-    """Make a track of windows, each with its text."""
-    frame = pd.DataFrame({"start": starts, "duration": ends - starts})
-    return track(heading, frame, pd.Series(texts, dtype=object), most=most)
 
 
 def times(name: str, values: pd.Series) -> Detail:
@@ -186,36 +173,24 @@ def numbers(name: str, ids: pd.Series, known: Times) -> Detail:
     return Detail(name, "number", np.where(ids.notna().to_numpy(bool), places, 0))
 
 
-def _note(note: str, frame: pd.DataFrame) -> str:
-    unknown = int(frame["duration"].isna().sum())
-    extra = f"{unknown:,} without a duration, drawn as points" if unknown else ""
-    return "; ".join(part for part in (note, extra) if part)
-
-
-def _taken(detail: Detail, kept: Times) -> Detail:
-    return Detail(detail.name, detail.unit, detail.numbers[kept], detail.texts)
-
-
 def _with_merged(whole: Track, starts: Times, ends: Times) -> Track:
-    count = starts.size
+    note = f"{starts.size:,} more that overlap are merged in the lowest lane"
     starts, ends = union(starts, ends)
-    note = f"{count:,} more that overlap are merged in the lowest lane"
-    return Track(
-        name=whole.name,
-        kind=whole.kind,
+    size = starts.size
+
+    def extended(values: Times, value: int) -> Times:
+        return np.concatenate((values, np.full(size, value, np.int64)))
+
+    return replace(
+        whole,
         starts=np.concatenate((whole.starts, starts)),
         durations=np.concatenate((whole.durations, ends - starts)),
-        codes=np.concatenate((whole.codes, np.full(starts.size, len(whole.texts), np.int64))),
+        codes=extended(whole.codes, len(whole.texts)),
         texts=(*whole.texts, MERGED),
-        lanes=(*whole.lanes, int(starts.size)),
-        note="; ".join(part for part in (whole.note, note) if part),
+        lanes=(*whole.lanes, size),
+        note="; ".join(filter(None, (whole.note, note))),
         details=tuple(
-            Detail(
-                detail.name,
-                detail.unit,
-                np.concatenate((detail.numbers, np.full(starts.size, unknown(detail), np.int64))),
-                detail.texts,
-            )
+            replace(detail, numbers=extended(detail.numbers, unknown(detail)))
             for detail in whole.details
         ),
     )
@@ -229,24 +204,18 @@ def unknown(detail: Detail) -> int:
 _BEGUN = "begun before the trace"
 
 
-@dataclass(frozen=True)
-class Marks:
-    """Rows with `start` and `duration`, their labels, and what was left out, in words."""
+def in_trace(frame: pd.DataFrame, labels: pd.Series) -> tuple[pd.DataFrame, pd.Series, str]:
+    """Leave out what ended before time 0, and draw from there what went on through it.
 
-    frame: pd.DataFrame
-    labels: pd.Series
-    note: str = ""
-
-
-def in_trace(frame: pd.DataFrame, labels: pd.Series) -> Marks:
-    """Leave out what ended before time 0, and draw from there what went on through it."""
+    The third part says in words what was left out.
+    """
     starts, ends = spans(frame)
     outside = (starts < 0) & (ends <= 0)
     through = (starts < 0) & (ends > 0)
     if not (outside | through).any():
-        return Marks(frame, labels)
+        return frame, labels, ""
     shown = frame.assign(start=np.maximum(starts, 0), duration=ends - np.maximum(starts, 0))
     texts = labels.astype(object).mask(through, labels.astype(str) + f", {_BEGUN}")
     count = int(outside.sum())
     note = f"{count:,} from before the trace left out" if count else ""
-    return Marks(shown[~outside], texts[~outside], note)
+    return shown[~outside], texts[~outside], note

@@ -1,7 +1,6 @@
 """Which tracks a run has, from top to bottom: device, idle time, states, workload."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -24,9 +23,7 @@ from tracekit.report.timeline.readings import readings
 from tracekit.report.timeline.thinning import thinned
 from tracekit.report.timeline.track import (
     Detail,
-    Heading,
     Kind,
-    Marks,
     Timeline,
     Track,
     in_trace,
@@ -34,7 +31,6 @@ from tracekit.report.timeline.track import (
     numbers,
     times,
     track,
-    windows,
     words,
 )
 from tracekit.workload import REFERENCE
@@ -54,7 +50,7 @@ def idle(tables: Tables, steady: Window | None) -> Track | str:
         words("meanwhile", found.frame["during"].replace("", pd.NA)),
     )
     note = f"of {duration(SHORTEST)} and more, by cause; nothing of the target runs"
-    return track(Heading("Idle gaps", Kind.IDLE, note), found.frame, labels, details)
+    return track("Idle gaps", Kind.IDLE, note, found.frame, labels, details)
 
 
 def _without_causes(tables: Tables, steady: Window | None) -> Track | str:
@@ -70,12 +66,13 @@ def _without_causes(tables: Tables, steady: Window | None) -> Track | str:
             f"but for gaps shorter than {duration(SHORTEST)}."
         )
     note = f"of {duration(SHORTEST)} and more: nothing of the target runs; within {steady.name}"
-    texts = ("idle",) * int(np.count_nonzero(long))
-    return windows(Heading("Idle gaps", Kind.IDLE, note), starts, ends, texts)
+    frame = pd.DataFrame({"start": starts, "duration": ends - starts, "label": "idle"})
+    return track("Idle gaps", Kind.IDLE, note, frame, frame["label"])
 
 
 _IDLE = "Idle"
 _UNKNOWN = "state not stated"
+_MARKED = "marked by the workload"
 
 
 def states(tables: Tables) -> Iterator[Track]:
@@ -84,16 +81,14 @@ def states(tables: Tables) -> Iterator[Track]:
     labels = awake["state"].fillna(_UNKNOWN)
     awake, labels = awake[labels != _IDLE], labels[labels != _IDLE]
     if len(awake):
-        heading = Heading("GPU states", Kind.STATES, f"all processes; {_IDLE} is left out")
-        yield track(heading, awake, labels)
-    clock = _clock(tables)
-    if len(clock):
-        heading = Heading("GPU performance", Kind.STATES, "while the GPU is awake")
-        yield track(heading, clock, clock["state"].fillna(_UNKNOWN))
-    heat = rows(tables, "thermal_states").frame
-    if len(heat):
-        heading = Heading("Thermal state", Kind.STATES, "of the machine")
-        yield track(heading, heat, heat["state"].fillna(_UNKNOWN))
+        note = f"all processes; {_IDLE} is left out"
+        yield track("GPU states", Kind.STATES, note, awake, labels)
+    for name, note, frame in (
+        ("GPU performance", "while the GPU is awake", _clock(tables)),
+        ("Thermal state", "of the machine", rows(tables, "thermal_states").frame),
+    ):
+        if len(frame):
+            yield track(name, Kind.STATES, note, frame, frame["state"].fillna(_UNKNOWN))
 
 
 def _clock(tables: Tables) -> pd.DataFrame:
@@ -110,8 +105,7 @@ def phases(tables: Tables) -> Track | str:
     found = rows(tables, "phases")
     if found.absence:
         return f"No phases: {found.absence}."
-    heading = Heading("Phases", Kind.PHASES, "marked by the workload")
-    return marked(heading, in_trace(found.frame, found.frame["name"]))
+    return _marks("Phases", Kind.PHASES, _MARKED, found.frame, found.frame["name"])
 
 
 def steps(tables: Tables) -> Track | str:
@@ -119,9 +113,8 @@ def steps(tables: Tables) -> Track | str:
     found = rows(tables, "steps")
     if found.absence:
         return f"No steps: {found.absence}."
-    marks = in_trace(found.frame, found.frame["phase"].fillna("step"))
-    handed = times("until handed over", marks.frame["submitted"])
-    return marked(Heading("Steps", Kind.STEPS, "marked by the workload"), marks, (handed,))
+    labels = found.frame["phase"].fillna("step")
+    return _marks("Steps", Kind.STEPS, _MARKED, found.frame, labels)
 
 
 def annotations(tables: Tables) -> Track | str:
@@ -133,16 +126,18 @@ def annotations(tables: Tables) -> Track | str:
     frame = frame[frame["name"] != REFERENCE]
     if frame.empty:
         return ""
-    marks = in_trace(frame, frame["name"].fillna("span"))
-    return marked(Heading("Spans", Kind.STEPS, "within steps, marked by the workload"), marks)
+    note = f"within steps, {_MARKED}"
+    return _marks("Spans", Kind.STEPS, note, frame, frame["name"].fillna("span"))
 
 
-def marked(heading: Heading, marks: Marks, details: tuple[Detail, ...] = ()) -> Track | str:
+def _marks(name: str, kind: Kind, note: str, frame: pd.DataFrame, labels: pd.Series) -> Track | str:
     """Make a track of marks, or say that all of them lie before the trace."""
-    if marks.frame.empty:
-        return f"No {heading.name.lower()}: {marks.note}."
-    note = "; ".join(filter(None, (heading.note, marks.note)))
-    return track(replace(heading, note=note), marks.frame, marks.labels, details)
+    frame, labels, left_out = in_trace(frame, labels)
+    if frame.empty:
+        return f"No {name.lower()}: {left_out}."
+    handed = [times("until handed over", frame["submitted"])] if "submitted" in frame else []
+    note = "; ".join(filter(None, (note, left_out)))
+    return track(name, kind, note, frame, labels, tuple(handed))
 
 
 OTHERS_SHOWN = 5
@@ -159,8 +154,11 @@ def device(tables: Tables) -> Iterator[Track | str]:
     else:
         frame = sent.frame
         labels = frame["label"].where(frame["label"].fillna("") != "", frame["event"])
-        heading = Heading("Submissions", Kind.SUBMISSIONS, "on the CPU, from creation to commit")
-        yield track(heading, frame, labels, _belonging(frame, (sent, ran), _IDS[:1]))
+        details, note = (
+            _belonging(frame, (sent, ran), _IDS[:1]),
+            "on the CPU, from creation to commit",
+        )
+        yield track("Submissions", Kind.SUBMISSIONS, note, frame, labels, details)
     if ran.absence:
         yield f"No work of the target on the device: {ran.absence}."
         return
@@ -171,7 +169,7 @@ def device(tables: Tables) -> Iterator[Track | str]:
         latency = lead("from submission to start", part["start_latency"])
         if (latency.numbers >= 0).any():
             details = (latency, *details)
-        yield track(Heading(name, Kind.DEVICE, note), part, part["label"], details)
+        yield track(name, Kind.DEVICE, note, part, part["label"], details)
 
 
 def compiles(tables: Tables) -> Iterator[Track | str]:
@@ -181,12 +179,12 @@ def compiles(tables: Tables) -> Iterator[Track | str]:
         yield f"No compiler activity: {found.absence}."
     else:
         labels = found.frame["program"].fillna(found.frame["compiler"])
-        yield track(Heading("Compiler", Kind.COMPILER, "for the target"), found.frame, labels)
+        yield track("Compiler", Kind.COMPILER, "for the target", found.frame, labels)
     made = rows(tables, "specializations")
     if not made.absence:
         frame = made.frame.assign(start=made.frame["time"], duration=0)
-        heading = Heading("New pipelines", Kind.COMPILER, "first use, by the workload's marks")
-        yield marked(heading, in_trace(frame, frame["name"]))
+        note = "first use, by the workload's marks"
+        yield _marks("New pipelines", Kind.COMPILER, note, frame, frame["name"])
 
 
 def drivers(tables: Tables) -> Iterator[Track | str]:
@@ -198,7 +196,7 @@ def drivers(tables: Tables) -> Iterator[Track | str]:
     own = of_target(tables, "driver_intervals")
     frame, note = (found.frame, "all processes") if own.absence else (own.frame, "for the target")
     labels = frame["event"].fillna(frame["label"])
-    yield track(Heading("Driver", Kind.DRIVER, note), frame, labels)
+    yield track("Driver", Kind.DRIVER, note, frame, labels)
 
 
 def others(tables: Tables) -> Iterator[Track]:
@@ -217,7 +215,7 @@ def others(tables: Tables) -> Iterator[Track]:
 
 def _other(name: str, frame: pd.DataFrame) -> Track:
     details = (words("process", frame["process"]), words("channel", frame["channel"]))
-    return track(Heading(name, Kind.OTHERS, "another process"), frame, frame["label"], details)
+    return track(name, Kind.OTHERS, "another process", frame, frame["label"], details)
 
 
 def _channels(frame: pd.DataFrame) -> pd.Series:
@@ -236,13 +234,8 @@ def _belonging(
 
 
 def _all_ids(tables: tuple[Rows, ...], column: str) -> Times:
-    known = [
-        table.frame[column].dropna().to_numpy(np.uint64)
-        for table in tables
-        if column in table.frame
-    ]
-    ids = np.sort(np.concatenate(known))
-    return ids[np.append(np.array([True]), ids[1:] != ids[:-1])[: ids.size]]
+    known = [table.frame[column].dropna() for table in tables if column in table.frame]
+    return np.unique(np.concatenate([ids.to_numpy(np.uint64) for ids in known]))
 
 
 def timeline(result: Result, tables: Tables) -> Timeline:
@@ -281,14 +274,12 @@ def _evidence(findings: tuple[Finding, ...]) -> Track | None:
         return None
     frame = pd.DataFrame(
         {
-            "start": pd.Series([window.start for _, window in shown], dtype="int64"),
-            "duration": pd.Series(
-                [window.end - window.start for _, window in shown], dtype="int64"
-            ),
+            "start": [window.start for _, window in shown],
+            "duration": [window.end - window.start for _, window in shown],
         }
     )
     labels = pd.Series([_label(finding, window) for finding, window in shown])
-    return track(Heading("Evidence", Kind.EVIDENCE, "windows of the findings"), frame, labels)
+    return track("Evidence", Kind.EVIDENCE, "windows of the findings", frame, labels)
 
 
 def _label(finding: Finding, window: Evidence) -> str:
