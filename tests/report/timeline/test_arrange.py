@@ -33,7 +33,7 @@ def test_overlapping_rows_stand_in_lanes_and_keep_their_details() -> None:
     labels = pd.Series(["long", "short", "short", "late"])
     latency = times("latency", pd.Series([7, None, 9, 11], dtype="Int64"))
     process = words("process", pd.Series(["p", "q", None, "p"], dtype="string"))
-    made = track(*STEPS, frame, labels, (latency, process))
+    made = track(*STEPS, frame, labels, details=(latency, process))
     assert made.lanes == (2, 2)
     assert shown(made) == [(0, 10, "long"), (12, 1, "late"), (2, 3, "short"), (6, 2, "short")]
     assert made.details[0].numbers.tolist() == [7, 11, -1, 9]
@@ -44,7 +44,7 @@ def test_overlapping_rows_stand_in_lanes_and_keep_their_details() -> None:
 def test_rows_that_find_no_lane_are_merged_and_counted() -> None:
     frame = spans((0, 10), (1, 4), (2, 4), (8, 4))
     latency = times("latency", pd.Series([1, 2, 3, 4], dtype="Int64"))
-    made = track(*STEPS, frame, pd.Series(["a"] * 4), (latency,), most=1)
+    made = track(*STEPS, frame, pd.Series(["a"] * 4), details=(latency,), most=1)
     assert made.lanes == (1, 2)
     assert shown(made) == [(0, 10, "a"), (1, 5, "several, merged"), (8, 4, "several, merged")]
     assert made.note.endswith("3 more that overlap are merged in the lowest lane")

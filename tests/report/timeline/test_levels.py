@@ -11,7 +11,7 @@ def made(
 ) -> Track:
     times = (np.array(starts, np.int64), np.array(ends, np.int64))
     heights = np.array(values, np.float64)
-    return level_track("Heat", "read by a monitor", times, heights, unit, most)
+    return level_track("Heat", "read by a monitor", times, heights, unit, most=most)
 
 
 def test_a_reading_lasts_until_its_end_or_until_the_next_one() -> None:

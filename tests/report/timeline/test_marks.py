@@ -33,12 +33,12 @@ def test_marks_from_before_the_trace_are_left_out_and_counted() -> None:
 
 
 def test_moments_before_the_trace_are_left_out_and_one_at_its_start_is_not() -> None:
-    frame, names, note = in_trace(rows((-1, 0), (0, 0)), labels("early", "first"))
+    _, names, note = in_trace(rows((-1, 0), (0, 0)), labels("early", "first"))
     assert list(names) == ["first"]
     assert note == "1 from before the trace left out"
 
 
 def test_all_may_be_left_out() -> None:
-    frame, names, note = in_trace(rows((-9, 1)), labels("early"))
+    frame, _, note = in_trace(rows((-9, 1)), labels("early"))
     assert frame.empty
     assert note == "1 from before the trace left out"

@@ -50,7 +50,7 @@ def idle(tables: Tables, steady: Window | None) -> Track | str:
         words("meanwhile", found.frame["during"].replace("", pd.NA)),
     )
     note = f"of {duration(SHORTEST)} and more, by cause; nothing of the target runs"
-    return track("Idle gaps", Kind.IDLE, note, found.frame, labels, details)
+    return track("Idle gaps", Kind.IDLE, note, found.frame, labels, details=details)
 
 
 def _without_causes(tables: Tables, steady: Window | None) -> Track | str:
@@ -137,7 +137,7 @@ def _marks(name: str, kind: Kind, note: str, frame: pd.DataFrame, labels: pd.Ser
         return f"No {name.lower()}: {left_out}."
     handed = [times("until handed over", frame["submitted"])] if "submitted" in frame else []
     note = "; ".join(filter(None, (note, left_out)))
-    return track(name, kind, note, frame, labels, tuple(handed))
+    return track(name, kind, note, frame, labels, details=tuple(handed))
 
 
 OTHERS_SHOWN = 5
@@ -154,11 +154,9 @@ def device(tables: Tables) -> Iterator[Track | str]:
     else:
         frame = sent.frame
         labels = frame["label"].where(frame["label"].fillna("") != "", frame["event"])
-        details, note = (
-            _belonging(frame, (sent, ran), _IDS[:1]),
-            "on the CPU, from creation to commit",
-        )
-        yield track("Submissions", Kind.SUBMISSIONS, note, frame, labels, details)
+        note = "on the CPU, from creation to commit"
+        details = _belonging(frame, (sent, ran), _IDS[:1])
+        yield track("Submissions", Kind.SUBMISSIONS, note, frame, labels, details=details)
     if ran.absence:
         yield f"No work of the target on the device: {ran.absence}."
         return
@@ -169,7 +167,7 @@ def device(tables: Tables) -> Iterator[Track | str]:
         latency = lead("from submission to start", part["start_latency"])
         if (latency.numbers >= 0).any():
             details = (latency, *details)
-        yield track(name, Kind.DEVICE, note, part, part["label"], details)
+        yield track(name, Kind.DEVICE, note, part, part["label"], details=details)
 
 
 def compiles(tables: Tables) -> Iterator[Track | str]:
@@ -215,7 +213,7 @@ def others(tables: Tables) -> Iterator[Track]:
 
 def _other(name: str, frame: pd.DataFrame) -> Track:
     details = (words("process", frame["process"]), words("channel", frame["channel"]))
-    return track(name, Kind.OTHERS, "another process", frame, frame["label"], details)
+    return track(name, Kind.OTHERS, "another process", frame, frame["label"], details=details)
 
 
 def _channels(frame: pd.DataFrame) -> pd.Series:
