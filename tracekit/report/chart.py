@@ -226,12 +226,13 @@ def upright(at: float, label: str, name: str, row: int = 0) -> Shape:
     return draw
 
 
-def words(point: tuple[float, float], label: str) -> Shape:
-    """Write a label beside a point, on the side where there is room."""
+def words(point: tuple[float, float], label: str, *, under: bool = False) -> Shape:
+    """Write a label beside a point, on the side where there is room, or under it."""
 
     def draw(plane: Plane) -> Iterator[ET.Element]:
         x, y = plane.at(point)
-        yield _word(plane, x, min(plane.height - 2, max(FONT_SIZE, y - _APART)), label)
+        up = y + FONT_SIZE if under else max(FONT_SIZE, y - _APART)
+        yield _word(plane, x, min(plane.height - 2, up), label)
 
     return draw
 
@@ -248,16 +249,6 @@ def above(point: tuple[float, float], label: str) -> Shape:
             yield _written(x - _SIDE, max(FONT_SIZE, y - _APART), label, left=True)
         else:
             yield _written(x + _SIDE, y + FONT_SIZE + _APART, label, left=False)
-
-    return draw
-
-
-def below(point: tuple[float, float], label: str) -> Shape:
-    """Write a label under a point, away from a line that rises above it."""
-
-    def draw(plane: Plane) -> Iterator[ET.Element]:
-        x, y = plane.at(point)
-        yield _word(plane, x, min(plane.height - 2, y + FONT_SIZE), label)
 
     return draw
 

@@ -137,32 +137,27 @@ def steady_or_busy_window(tables: Tables) -> Window | None:
 
 REPORTED = "measured by the workload itself"
 _MARKS = "the workload's own marks, host clock"
-_LEVELS = "read now and then by a monitor or the workload, host clock"
-_NOTES = "noted by the workload's process itself between its phases"
-_MODEL = "what the workload says a step does, no measurement"
-_SIGNPOSTS = "the program's own signposts, on the trace's clock"
-_SAMPLES = "samples by the operating system, host clock"
 _GPU = "GPU times, from the trace"
-_COUNTERS = "counters of the GPU, samples in the target's work"
-_TRACE = "CPU times, on the trace's clock"
-_CPU = "work on the CPU, host clock; no GPU was measured"
-
-_OF_TABLE = {
-    "steps": _MARKS,
-    "phases": _MARKS,
-    "specializations": _MARKS,
-    "spans": _MARKS,
-    "gauges": _LEVELS,
-    "requests": _MARKS,
-    "request_tokens": _MARKS,
-    "results": _MARKS,
-    "memory_profile": _NOTES,
-    "process_samples": _SAMPLES,
-    "step_models": _MODEL,
+# By table and clock, else by table, else by clock.
+_SOURCES = {
+    ("gpu_counters", "gpu"): "counters of the GPU, samples in the target's work",
+    ("gpu_intervals", "gpu"): _GPU,
+    ("gpu_states", "gpu"): _GPU,
+    ("phases", "gpu"): "the program's own signposts, on the trace's clock",
+    ("steps", ""): _MARKS,
+    ("phases", ""): _MARKS,
+    ("specializations", ""): _MARKS,
+    ("spans", ""): _MARKS,
+    ("gauges", ""): "read now and then by a monitor or the workload, host clock",
+    ("requests", ""): _MARKS,
+    ("request_tokens", ""): _MARKS,
+    ("results", ""): _MARKS,
+    ("memory_profile", ""): "noted by the workload's process itself between its phases",
+    ("process_samples", ""): "samples by the operating system, host clock",
+    ("step_models", ""): "what the workload says a step does, no measurement",
+    ("", "gpu"): "CPU times, on the trace's clock",
+    ("", "host"): "work on the CPU, host clock; no GPU was measured",
 }
-_OF_CLOCK = {"gpu": _TRACE, "host": _CPU}
-_ON_DEVICE = {"gpu_intervals", "gpu_states"}
-_COUNTED = {"gpu_counters"}
 
 
 def of_table(tables: Tables, name: str) -> str:
@@ -175,13 +170,8 @@ def of_table(tables: Tables, name: str) -> str:
     found = rows(tables, name)
     if found.absence:
         return found.absence
-    if found.clock == "gpu" and name in _COUNTED:
-        return _COUNTERS
-    if found.clock == "gpu" and name in _ON_DEVICE:
-        return _GPU
-    if found.clock == "gpu" and name == "phases":
-        return _SIGNPOSTS
-    return _OF_TABLE.get(name) or _OF_CLOCK.get(found.clock, "clock not stated")
+    keys = ((name, found.clock), (name, ""), ("", found.clock))
+    return next((_SOURCES[key] for key in keys if key in _SOURCES), "clock not stated")
 
 
 def of_metric(tables: Tables, name: str) -> str:

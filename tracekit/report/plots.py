@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from tracekit.report.chart import (
     Words,
     above,
     area,
-    below,
     counted,
     dots,
     line,
@@ -116,7 +115,7 @@ def _axes(
     highest = max(max(one.heights) for one in shown)
     time = span("time of the trace", float(begin), float(end), duration)
     up = upward(unit, 0, max(highest, top or 0), counted)
-    return time, Axis(up.title, up.low, up.high * _AIR, up.marks, up.words)
+    return time, replace(up, high=up.high * _AIR)
 
 
 def _divided(begins: Sequence[Moment], time: Axis) -> list[Shape]:
@@ -226,8 +225,9 @@ def roof(
         shapes.append(words((x.high, rate), f"arithmetic {quantity(rate, 'FLOP/s')}"))
     for point in points:
         place = (point.intensity, point.speed)
-        beside = above if point.speed > point.intensity * bandwidth else below
-        shapes += [dots([place], "steps", 5.0), beside(place, point.name)]
+        over = point.speed > point.intensity * bandwidth
+        label = above(place, point.name) if over else words(place, point.name, under=True)
+        shapes += [dots([place], "steps", 5.0), label]
     return Chart(title, summary, x, y, tuple(shapes))
 
 

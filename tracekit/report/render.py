@@ -103,66 +103,47 @@ def environment_of(redact: Redact) -> jinja2.Environment:
 
     It keeps the templates that it has compiled: that takes as long as filling them.
     """
+
+    def said(words: str) -> str:
+        return text.visible(redact(words))
+
+    def line(words: str) -> str:
+        return text.line(redact(words))
+
+    def shown(value: object) -> object:
+        return said(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    def prose(words: str) -> Markup:
+        """Write a text with its `commands` as such."""
+        escaped = str(escape(said(words)))
+        return Markup(_COMMAND.sub(r"<code>\1</code>", escaped))  # noqa: S704  it is escaped
+
+    def drawn(chart: Chart) -> Markup:
+        return Markup(svg(chart, said))  # noqa: S704  escaped
+
+    def packed(timeline: Timeline) -> Markup:
+        return Markup(pack(timeline, line))  # noqa: S704  base64
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(shipped("templates") / "report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_finalizer(redact),
+        finalize=shown,
+    )
+    plain: tuple[Callable[..., str], ...] = (
+        *(units.duration, units.moment, units.size, units.percent, units.count, units.quantity),
+        *(units.unavailable, units.stamp, line, prose, drawn, packed),
     )
     filters: dict[str, Callable[..., str]] = {
-        "duration": units.duration,
-        "moment": units.moment,
-        "size": units.size,
-        "percent": units.percent,
-        "count": units.count,
-        "quantity": units.quantity,
-        "unavailable": units.unavailable,
-        "stamp": units.stamp,
+        **{each.__name__: each for each in plain},
         "heading": lambda name: text.heading(redact(name)),
         "sentence": lambda words: text.sentence(redact(words)),
         "continued": lambda words: text.continued(redact(words)),
-        "line": lambda label: text.line(redact(label)),
-        "prose": _writer(redact),
-        "packed": _packer(redact),
-        "drawn": _drawer(redact),
     }
     environment.filters.update(filters)
     return environment
-
-
-def _finalizer(redact: Redact) -> Callable[[object], object]:
-    def finalize(value: object) -> object:
-        if isinstance(value, Markup) or not isinstance(value, str):
-            return value
-        return text.visible(redact(value))
-
-    return finalize
-
-
-def _writer(redact: Redact) -> Callable[[str], Markup]:
-    """Return what writes a text with its `commands` as such."""
-
-    def written(words: str) -> Markup:
-        escaped = str(escape(text.visible(redact(words))))
-        return Markup(_COMMAND.sub(r"<code>\1</code>", escaped))  # noqa: S704  it is escaped
-
-    return written
-
-
-def _packer(redact: Redact) -> Callable[[Timeline], Markup]:
-    def packed(timeline: Timeline) -> Markup:
-        return Markup(pack(timeline, lambda label: text.line(redact(label))))  # noqa: S704  base64
-
-    return packed
-
-
-def _drawer(redact: Redact) -> Callable[[Chart], Markup]:
-    def drawn(chart: Chart) -> Markup:
-        return Markup(svg(chart, lambda words: text.visible(redact(words))))  # noqa: S704  escaped
-
-    return drawn
 
 
 def _read(path: Path) -> str:

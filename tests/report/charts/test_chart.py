@@ -13,7 +13,6 @@ from tracekit.report.chart import (
     Chart,
     above,
     area,
-    below,
     binary,
     dots,
     line,
@@ -121,7 +120,7 @@ def test_the_name_of_a_rising_line_stands_right_below_it_at_the_edge() -> None:
 
 @pytest.mark.parametrize("up", [0, 50, 100])
 def test_a_label_below_a_point_stays_on_the_chart(up: float) -> None:
-    label = drawn(below((5, up), "paged")).xpath("//text")[-1]
+    label = drawn(words((5, up), "paged", under=True)).xpath("//text")[-1]
     high = drawn(words((5, up), "paged")).xpath("//text")[-1]
     ground = drawn(dots([(5, 0)], "ink")).xpath("//circle")[-1]
     assert float(high.get("y")) <= float(label.get("y")) < float(ground.get("cy"))

@@ -6,7 +6,7 @@ from tracekit.report.timeline.still import WIDTH
 
 def test_the_timeline_is_there_for_the_script_and_for_those_without(trace_run: Any) -> None:
     context = timeline.context(trace_run.result, trace_run.tables)
-    assert [strip.name for strip in context["strips"]] == [
+    assert [strip["name"] for strip in context["strips"]] == [
         one.name for one in context["line"].tracks
     ]
     assert context["ticks"][0] == "0 ns"

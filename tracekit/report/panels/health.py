@@ -11,7 +11,6 @@ from tracekit.base import Provenance, count, duration
 from tracekit.report.panel import (
     Context,
     Panel,
-    Rows,
     Tables,
     marked_window,
     of_table,
@@ -89,7 +88,7 @@ def _within(frame: pd.DataFrame, window: Window) -> int:
 
 
 _SET = "Counter Set: "
-_NO_SET = "(null)"
+_NO_SET = ("", "(null)")
 _MARKS = ("phases", "steps")
 
 
@@ -125,7 +124,9 @@ def _remarks(tables: Tables, warnings: tuple[str, ...]) -> Iterator[str]:
 
 
 def _facts(provenance: Provenance, tables: Tables) -> Iterator[tuple[str, str]]:
-    yield "Ended", _end(provenance)
+    end = provenance.end_reason or "the recording does not say why"
+    lasted = provenance.duration
+    yield "Ended", end if lasted is None else f"{end}, after {duration(lasted * 1e9)}"
     if provenance.templates:
         yield "Template", ", ".join(provenance.templates)
     yield "Counter Set", counter_set(provenance, tables)
@@ -133,33 +134,18 @@ def _facts(provenance: Provenance, tables: Tables) -> Iterator[tuple[str, str]]:
     yield "Clock of the marks", clock_words(provenance, marked=marked)
 
 
-def _end(provenance: Provenance) -> str:
-    why = provenance.end_reason or "the recording does not say why"
-    if provenance.duration is None:
-        return why
-    return f"{why}, after {duration(provenance.duration * 1e9)}"
-
-
 def counter_set(provenance: Provenance, tables: Tables) -> str:
     """Say which set of GPU counters was recorded, and how many samples there are of it."""
     if provenance.recorder == "host":
         return "none: the host recorder sees no GPU"
-    return f"{_named_set(rows(tables, 'settings'))}; {_samples(rows(tables, 'gpu_counters'))}"
-
-
-def _named_set(settings: Rows) -> str:
-    if settings.absence:
-        return "not known, because no table of contents of the recording names it"
-    lines = settings.frame["setting"].dropna().astype(str)
-    sets = [line.removeprefix(_SET) for line in lines if line.startswith(_SET)]
-    named = [fromkey for fromkey in dict.fromkeys(sets) if fromkey and fromkey != _NO_SET]
-    return ", ".join(named) or "none is switched on"
-
-
-def _samples(counters: Rows) -> str:
-    if counters.absence:
-        return "no samples of counters"
-    return f"{count(len(counters.frame))} samples of counters"
+    settings, counters = rows(tables, "settings"), rows(tables, "gpu_counters")
+    number = "no" if counters.absence else count(len(counters.frame))
+    named = "not known, because no table of contents of the recording names it"
+    if not settings.absence:
+        lines = settings.frame["setting"].dropna().astype(str)
+        sets = dict.fromkeys(line.removeprefix(_SET) for line in lines if line.startswith(_SET))
+        named = ", ".join(name for name in sets if name not in _NO_SET) or "none is switched on"
+    return f"{named}; {number} samples of counters"
 
 
 def clock_words(provenance: Provenance, *, marked: bool) -> str:

@@ -1,14 +1,14 @@
 """The timeline for readers without script and for paper: few marks, each with its words."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from tracekit.analysis import IntervalSet
 from tracekit.base import count, duration, moment, percent, quantity
-from tracekit.report.timeline.track import Kind, Levels, Timeline, Track
+from tracekit.report.timeline.track import Levels, Timeline, Track
 
 WIDTH = 1000
 HEIGHT = 20
@@ -18,32 +18,18 @@ SHADES = 4
 TICKS = 5
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A rectangle: place and width of 0 … WIDTH, a shade of 1 … SHADES, and what it says."""
-
-    x: float
-    width: float
-    shade: int
-    title: str
+Mark = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Strip:
-    """One track, drawn: as marks, or levels as the path `course`."""
+def strips(timeline: Timeline) -> list[dict[str, Any]]:
+    """Draw each track as at most MOST_BINS marks, all together at most MOST_MARKS.
 
-    name: str
-    kind: Kind
-    note: str
-    marks: tuple[Mark, ...] = ()
-    course: str = ""
-
-
-def strips(timeline: Timeline) -> tuple[Strip, ...]:
-    """Draw each track as at most MOST_BINS marks, all together at most MOST_MARKS."""
+    A mark is a rectangle: place and width of 0 … WIDTH, a shade of 1 … SHADES, and what it says.
+    Levels are a path instead, `course`.
+    """
     marked = sum(track.levels is None for track in timeline.tracks)
     bins = max(1, min(MOST_BINS, MOST_MARKS // max(1, marked)))
-    return tuple(_strip(track, timeline, bins) for track in timeline.tracks)
+    return [_strip(track, timeline, bins) for track in timeline.tracks]
 
 
 def ticks(begin: int, end: int) -> tuple[str, ...]:
@@ -51,14 +37,15 @@ def ticks(begin: int, end: int) -> tuple[str, ...]:
     return tuple(duration(at) for at in np.linspace(begin, end, TICKS))
 
 
-def _strip(track: Track, timeline: Timeline, bins: int) -> Strip:
+def _strip(track: Track, timeline: Timeline, bins: int) -> dict[str, Any]:
+    strip = {"name": track.name, "kind": track.kind, "note": track.note, "marks": [], "course": ""}
     if (levels := track.levels) is not None:
         ends = (quantity(one, levels.unit) for one in (levels.low, levels.high))
         note = f"{track.note}: {' to '.join(ends)}"
-        return Strip(track.name, track.kind, note, course=_course(track, levels, timeline))
+        return strip | {"note": note, "course": _course(track, levels, timeline)}
     few = track.starts.size <= bins
     marks = _each(track, timeline) if few else _binned(track, timeline, bins)
-    return Strip(track.name, track.kind, track.note, tuple(marks))
+    return strip | {"marks": list(marks)}
 
 
 def _each(track: Track, timeline: Timeline) -> Iterator[Mark]:
@@ -66,12 +53,8 @@ def _each(track: Track, timeline: Timeline) -> Iterator[Mark]:
     columns = (track.starts.tolist(), track.durations.tolist(), track.codes.tolist())
     for start, length, code in zip(*columns, strict=True):
         title = f"{track.texts[code]}: {duration(length)} from {moment(start)}"
-        yield Mark(
-            round((start - timeline.begin) * scale, 1),
-            round(max(1, length * scale), 1),
-            SHADES,
-            title,
-        )
+        x, width = (start - timeline.begin) * scale, max(1, length * scale)
+        yield _mark(x, width, SHADES, title)
 
 
 def _binned(track: Track, timeline: Timeline, bins: int) -> Iterator[Mark]:
@@ -92,7 +75,11 @@ def _binned(track: Track, timeline: Timeline, bins: int) -> Iterator[Mark]:
             f"{count(int(inside[first:last].sum()))} begin"
         )
         x, width = first * WIDTH / bins, (last - first) * WIDTH / bins
-        yield Mark(round(x, 1), round(width, 1), int(shades[first]), title)
+        yield _mark(x, width, int(shades[first]), title)
+
+
+def _mark(x: float, width: float, shade: int, title: str) -> Mark:
+    return {"x": round(x, 1), "width": round(width, 1), "shade": shade, "title": title}
 
 
 def _course(track: Track, levels: Levels, timeline: Timeline) -> str:

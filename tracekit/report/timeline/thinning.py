@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis import Times, union
 from tracekit.base import count, duration
-from tracekit.report.timeline.track import MERGED, Detail, Kind, Timeline, Track, unknown
+from tracekit.report.timeline.track import MERGED, Kind, Timeline, Track, unknown
 
 MOST = 1_800_000
 KEPT = 1_200_000
@@ -103,13 +103,11 @@ def _merged(track: Track, detailed: list[_Span], begin: int, width: int) -> Trac
         texts=(*track.texts, MERGED),
         lanes=tuple(int(one) for one in np.bincount(lanes[firsts])),
         note="; ".join(filter(None, (track.note, said))),
-        details=tuple(_of_one(detail, firsts, several) for detail in track.details),
+        details=tuple(
+            replace(each, numbers=np.where(several, unknown(each), each.numbers[firsts]))
+            for each in track.details
+        ),
     )
-
-
-def _of_one(detail: Detail, firsts: Times, several: NDArray[np.bool_]) -> Detail:
-    numbers = np.where(several, unknown(detail), detail.numbers[firsts])
-    return replace(detail, numbers=numbers)
 
 
 def _within(starts: Times, spans: list[_Span]) -> NDArray[np.bool_]:
