@@ -96,7 +96,7 @@ def convert_run(
         if form.write is None:
             write_speedscope(tables, name, redact, file)
         else:
-            form.write([track.redacted(redact) for track in tracks(tables, findings)], file)
+            form.write(list(tracks(tables, findings, redact)), file)
     return Written((path,), {})
 
 

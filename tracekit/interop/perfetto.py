@@ -5,7 +5,7 @@ unsigned: where a workload's marks lie before the trace, all times are shifted, 
 is 0.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import BinaryIO
 
@@ -123,10 +123,11 @@ class _Writer:
         numbers = [self._names[name] for name in lane.names]
         arguments = rows_of(lane.arguments) or [{}] * lane.starts.size
         columns = (lane.starts.tolist(), lane.ends.tolist(), lane.codes.tolist())
-        for start, end, code, known, flows in zip(*columns, arguments, _flows(lane), strict=True):
+        flows = zip(*(flow.tolist() for flow in lane.flows), strict=True)
+        for start, end, code, known in zip(*columns, arguments, strict=True):
             begin = self._event(uuid, _BEGIN, start)
             begin.track_event.name_iid = numbers[code]
-            begin.track_event.flow_ids.extend(flows)
+            begin.track_event.flow_ids.extend(filter(None, next(flows, ())))
             self._annotate(begin.track_event, known)
             self._builder.write_packet(begin)
             self._builder.write_packet(self._event(uuid, _END, end))
@@ -145,11 +146,3 @@ class _Writer:
 def _first(track: Track) -> int:
     times = track.times if isinstance(track, Levels) else track.starts
     return int(times.min(initial=0))
-
-
-def _flows(lane: Slices) -> Iterator[list[int]]:
-    if not lane.flows:
-        yield from ([] for _ in range(lane.starts.size))
-        return
-    for links in zip(*(flow.tolist() for flow in lane.flows), strict=True):
-        yield [link for link in links if link]

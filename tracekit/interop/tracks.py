@@ -49,21 +49,6 @@ class Slices:
     arguments: dict[str, pd.Series] = field(default_factory=dict[str, pd.Series])
     flows: tuple[Ids, ...] = ()
 
-    def redacted(self, redact: Redact) -> "Slices":
-        """Return the slices with every text redacted."""
-        return replace(
-            self,
-            group=replace(self.group, name=redact(self.group.name)),
-            name=redact(self.name),
-            names=tuple(redact(name) for name in self.names),
-            arguments={
-                key: values.map(redact, na_action="ignore")
-                if pd.api.types.is_string_dtype(values)
-                else values
-                for key, values in self.arguments.items()
-            },
-        )
-
     def taken(self, places: NDArray[np.intp]) -> "Slices":
         """Return the slices at these places, in their order."""
         return replace(
@@ -85,11 +70,6 @@ class Levels:
     unit: str
     times: Times
     values: NDArray[np.float64]
-
-    def redacted(self, redact: Redact) -> "Levels":
-        """Return the levels with every text redacted."""
-        group = replace(self.group, name=redact(self.group.name))
-        return replace(self, group=group, name=redact(self.name))
 
 
 def rows_of(columns: dict[str, pd.Series]) -> list[dict[str, object]]:
@@ -136,12 +116,29 @@ _STATES = (
 )
 
 
-def tracks(tables: Tables, findings: tuple[Finding, ...] = ()) -> Iterator[Track]:
+def tracks(
+    tables: Tables, findings: tuple[Finding, ...] = (), redact: Redact = str
+) -> Iterator[Track]:
     """Yield all there is to draw of a run; tables that are missing or unreadable are left out.
 
-    The chain of a command buffer runs from its submission over its encoders to their intervals
-    on the device.
+    Every text passes through `redact`. The chain of a command buffer runs from its submission over
+    its encoders to their intervals on the device.
     """
+    for track in _tracks(tables, findings):
+        group = replace(track.group, name=redact(track.group.name))
+        shown = replace(track, group=group, name=redact(track.name))
+        if isinstance(shown, Slices):
+            arguments = {
+                key: values.map(redact, na_action="ignore")
+                if pd.api.types.is_string_dtype(values)
+                else values
+                for key, values in shown.arguments.items()
+            }
+            shown = replace(shown, names=tuple(map(redact, shown.names)), arguments=arguments)
+        yield shown
+
+
+def _tracks(tables: Tables, findings: tuple[Finding, ...]) -> Iterator[Track]:
     yield from _evidence(findings)
     for name, title, column, columns in _MARKS:
         frame = _rows(tables, name)
