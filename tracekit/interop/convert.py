@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tracekit.analysis import Finding, load
-from tracekit.base import Recording, TracekitError, UsageError, replacing, writing
+from tracekit.base import Recording, TracekitError, UsageError, replacing, require, writing
 from tracekit.interop.chrome import write_chrome
 from tracekit.interop.perfetto import write_perfetto
 from tracekit.interop.speedscope import write_speedscope
@@ -75,8 +75,7 @@ def convert_run(
         InputError: The run has nothing that the format could hold.
         RecordingError: The file cannot be written.
     """
-    if to not in FORMATS:
-        raise UsageError(f"There is no format {to!r}.", hint=f"There are: {', '.join(FORMATS)}.")
+    require(to, FORMATS, "format")
     form = FORMATS[to]
     name = recording.folder.resolve().name
     if form.write is None and to != _STACKS:

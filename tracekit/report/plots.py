@@ -15,6 +15,7 @@ from tracekit.report.chart import (
     Words,
     above,
     area,
+    binary,
     counted,
     dots,
     line,
@@ -25,8 +26,6 @@ from tracekit.report.chart import (
     upright,
     words,
 )
-
-Upward = Callable[[str, float, float, Words], Axis]
 
 _AIR = 1.3  # room above the highest level, for the names of phases
 
@@ -55,29 +54,19 @@ def course(
     level: Level,
     counted: Words,
     *,
-    unit: str = "",
     begins: Sequence[Moment] = (),
     marked: Sequence[float] = (),
-    top: float | None = None,
+    top: float = 0,
 ) -> Chart:
     """Chart one level over time as an area.
 
-    Args:
-        title: What it is of.
-        summary: What can be seen, in a sentence.
-        level: What is drawn.
-        counted: Puts a level into words.
-        unit: What stands along the levels, where their words do not say it.
-        begins: Moments that divide the run, with their names.
-        marked: Times that stand out, marked with triangles on top.
-        top: Where the axis ends at least.
+    `counted` puts a level into words; `begins` divide the run, with their names; at the times of
+    `marked` triangles stand on top; the axis of the levels ends at `top` at least.
     """
-    time, up = _axes([level], counted, unit, top)
-    highest = up.high / _AIR
-    shapes: list[Shape] = [area(level.edges, level.heights, level.color)]
-    shapes += _divided(begins, time)
+    time, up = _axes([level], linear, counted, top)
+    shapes: list[Shape] = [area(level.edges, level.heights, level.color), *_divided(begins, time)]
     if marked:
-        shapes.append(spikes([(at, highest) for at in marked], "warning"))
+        shapes.append(spikes([(at, up.high / _AIR) for at in marked], "warning"))
     return Chart(title, summary, time, up, tuple(shapes))
 
 
@@ -88,33 +77,28 @@ def levels(
     counted: Words,
     *,
     begins: Sequence[Moment] = (),
-    upward: Upward = linear,
 ) -> Chart:
-    """Chart several levels over time as lines, each with its name at its end.
-
-    `upward` makes the axis of the levels, such as `binary` for bytes.
-    """
-    time, up = _axes(lines, counted, "", None, upward)
+    """Chart several levels of bytes over time as lines, each with its name at its end."""
+    time, up = _axes(lines, binary, counted)
     shapes = _divided(begins, time)
-    for place, one in enumerate(lines):
-        steps = _stepped(one)
-        shapes.append(line(steps, one.color, dashed=place % 2 == 1))
-        shapes.append(words(steps[-1], one.name))
+    for place, level in enumerate(lines):
+        steps = _stepped(level)
+        shapes.append(line(steps, level.color, dashed=place % 2 == 1))
+        shapes.append(words(steps[-1], level.name))
     return Chart(title, summary, time, up, tuple(shapes))
 
 
 def _axes(
     shown: Sequence[Level],
+    upward: Callable[[str, float, float, Words], Axis],
     counted: Words,
-    unit: str,
-    top: float | None,
-    upward: Upward = linear,
+    top: float = 0,
 ) -> tuple[Axis, Axis]:
     begin = min(level.edges[0] for level in shown)
-    end = max(one.edges[-1] for one in shown)
-    highest = max(max(one.heights) for one in shown)
+    end = max(level.edges[-1] for level in shown)
+    highest = max(top, *(max(level.heights) for level in shown))
+    up = upward("", 0, highest, counted)
     time = span("time of the trace", float(begin), float(end), duration)
-    up = upward(unit, 0, max(highest, top or 0), counted)
     return time, replace(up, high=up.high * _AIR)
 
 
@@ -140,12 +124,9 @@ _FAR = 1.5
 
 
 def distribution(title: str, values: Durations, color: str = "device") -> Chart:
-    """Chart how often each duration came, with the median and the 99th percentile marked.
+    """Chart how often each duration (ns, at least one) came, with p50 and p99 marked.
 
-    Args:
-        title: What the durations are of.
-        values: One or more, in ns. Few that are far beyond the others share the last bin.
-        color: A colour of the page's style.
+    Few that are far beyond the others share the last bin.
     """
     edges = _edges(values, _bins(values.size))
     counts, _ = np.histogram(np.minimum(values, edges[-1]), edges)
@@ -205,14 +186,9 @@ def roof(
     bandwidth: float,
     rate: float | None = None,
 ) -> Chart:
-    """Chart points under the roofs of memory and, where it is known, of arithmetic.
+    """Chart points, one or more, under the roofs of memory and, where known, of arithmetic.
 
-    Args:
-        title: What it is of.
-        summary: What can be seen, in a sentence.
-        points: One or more.
-        bandwidth: Bytes per second that memory delivers.
-        rate: Operations per second.
+    `bandwidth` is what memory delivers in bytes per second, `rate` operations per second.
     """
     ways = [one.intensity for one in points] + ([rate / bandwidth] if rate else [])
     left, right = min(ways) / _ROOM, max(ways) * _ROOM

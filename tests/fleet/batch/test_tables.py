@@ -22,7 +22,7 @@ def test_a_list_of_tables_is_understood(words: str, wanted: tuple[str, ...]) -> 
 
 
 def test_a_table_that_there_cannot_be_is_refused_with_what_is_near() -> None:
-    with pytest.raises(UsageError, match="There is no table 'gpu_interval' to keep") as raised:
+    with pytest.raises(UsageError, match="There is no table 'gpu_interval'") as raised:
         wanted_tables("steps,gpu_interval")
     assert "gpu_intervals" in raised.value.hint
     with pytest.raises(UsageError) as raised:

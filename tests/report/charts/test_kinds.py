@@ -7,7 +7,7 @@ import pytest
 from lxml import etree
 
 from tracekit.base.units import size
-from tracekit.report.chart import binary, svg
+from tracekit.report.chart import svg
 from tracekit.report.plots import Level, Moment, Placed, course, distribution, levels, roof
 
 MS = 1e6
@@ -114,7 +114,7 @@ def test_the_roof_of_memory_is_named_away_from_points_and_from_that_of_arithmeti
 
 def test_levels_of_memory_have_an_axis_of_bytes() -> None:
     one = Level("resident", [0, 50 * MS, 100 * MS], [30 << 20, 95 << 20])
-    chart = levels("Memory", "It rises.", [one], size, upward=binary)
+    chart = levels("Memory", "It rises.", [one], size)
     assert "100 MiB" in texts(chart)
     assert not [word for word in texts(chart) if word and "." in word and word.endswith("iB")]
 

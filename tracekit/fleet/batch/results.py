@@ -1,6 +1,5 @@
 """The data set of a batch: one row a recording, one Parquet file a source, tables beside."""
 
-import difflib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ import pyarrow.parquet as pq
 
 from tracekit import pipeline
 from tracekit.analysis import Finding, Measurement, Result
-from tracekit.base import Recording, TracekitError, UsageError, now, replacing
+from tracekit.base import Recording, TracekitError, now, replacing, require
 from tracekit.tables import SCHEMAS, own
 
 _NS_PER_MS = 1e6
@@ -183,14 +182,8 @@ def wanted_tables(words: str) -> tuple[str, ...]:
     """
     names = [name.strip() for name in words.split(",") if name.strip()]
     for name in names:
-        if name not in {ALL, NONE, *SCHEMAS}:
-            near = difflib.get_close_matches(name, [ALL, NONE, *SCHEMAS])
-            raise UsageError(
-                f"There is no table {name!r} to keep.",
-                hint=f"Near are {', '.join(near)}."
-                if near
-                else "Use all, none or names of tables.",
-            )
+        there = (ALL, NONE, *SCHEMAS)
+        require(name, there, "table", otherwise="Use all, none or names of tables.")
     return tuple(sorted(set(names) - {NONE}))
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tracekit.analysis import Result
 from tracekit.base import size
-from tracekit.report.chart import Chart, binary
+from tracekit.report.chart import Chart
 from tracekit.report.panel import (
     Context,
     Panel,
@@ -80,9 +80,7 @@ def _chart(lines: list[Level], tables: Tables) -> Chart:
         f"{size(max(line.heights))}"
         for line in lines
     )
-    return levels(
-        "Memory over the run", sentence(summary), lines, size, begins=begins, upward=binary
-    )
+    return levels("Memory over the run", sentence(summary), lines, size, begins=begins)
 
 
 def _sort(what: str, notes: pd.DataFrame, phases: list[str]) -> Context:

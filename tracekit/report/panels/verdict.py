@@ -36,33 +36,34 @@ def headlines(result: Result, tables: Tables) -> list[Context]:
     A comparison has its speed-up first, known or not, and then what a step of each takes; a
     server has its latencies, a program the tokens/s that it printed.
     """
-    by_name = {metric.name: metric for metric in (*result.metrics, *result.results)}
-    names = dict.fromkeys((*_subject(result, by_name), *_usual(result, by_name)))
-    return [_headline(by_name[name], result, tables) for name in list(names)[:MOST_NUMBERS]]
+    every = {metric.name: metric for metric in (*result.metrics, *result.results)}
+    known = {name for name, metric in every.items() if metric.value is not None}
+    names = dict.fromkeys((*_subject(result, known), *_usual(result, known)))
+    return [_headline(every[name], result, tables) for name in list(names)[:MOST_NUMBERS]]
 
 
-def _subject(result: Result, by_name: dict[str, Measurement]) -> Iterator[str]:
+def _subject(result: Result, known: set[str]) -> Iterator[str]:
     """Yield what the run is about, by the names of what was measured."""
-    if "speedup" in by_name:
+    measured = [one.name for one in (*result.metrics, *result.results)]
+    if "speedup" in measured:
         yield "speedup"
-        yield from (one.name for one in result.results if one.name.startswith(_STEP_TIME))
-    if _is_known(by_name.get("ttft_p50")):
-        yield from (name for name in _SERVED if _is_known(by_name.get(name)))
-    for one in result.results:
-        if one.name.endswith("_tokens_per_second") and _is_known(one):
-            yield one.name
+        yield from (name for name in measured if name.startswith(_STEP_TIME))
+    if "ttft_p50" in known:
+        yield from (name for name in _SERVED if name in known)
+    yield from (
+        one.name
+        for one in result.results
+        if one.name.endswith("_tokens_per_second") and one.name in known
+    )
 
 
-def _usual(result: Result, by_name: dict[str, Measurement]) -> Iterator[str]:
-    """Yield what is known in the order in which it matters; all names where nothing is."""
-    less_telling = _OF_THE_SPAN if _is_known(by_name.get("idle_ratio")) else set[str]()
-    order = [name for name in _FIRST if name in by_name and name not in less_telling]
+def _usual(result: Result, known: set[str]) -> list[str]:
+    """Return what is known in the order in which it matters; all names where nothing is."""
+    measured = dict.fromkeys(one.name for one in (*result.metrics, *result.results))
+    less_telling = _OF_THE_SPAN if "idle_ratio" in known else set[str]()
+    order = [name for name in _FIRST if name in measured and name not in less_telling]
     order += [metric.name for metric in result.metrics if metric.name not in _FIRST]
-    yield from [name for name in order if _is_known(by_name[name])] or order
-
-
-def _is_known(measurement: Measurement | None) -> bool:
-    return measurement is not None and measurement.value is not None
+    return [name for name in order if name in known] or order
 
 
 def _headline(measurement: Measurement, result: Result, tables: Tables) -> Context:

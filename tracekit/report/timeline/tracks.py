@@ -100,34 +100,24 @@ def _clock(tables: Tables) -> pd.DataFrame:
     return numbered.assign(state="state " + numbered["state"].astype("string"))
 
 
-def phases(tables: Tables) -> Track | str:
-    """Make the track of phases."""
-    found = rows(tables, "phases")
-    if found.absence:
-        return f"No phases: {found.absence}."
-    return _marks("Phases", Kind.PHASES, _MARKED, found.frame, found.frame["name"])
-
-
-def steps(tables: Tables) -> Track | str:
-    """Make the track of steps."""
-    found = rows(tables, "steps")
-    if found.absence:
-        return f"No steps: {found.absence}."
-    labels = found.frame["phase"].fillna("step")
-    return _marks("Steps", Kind.STEPS, _MARKED, found.frame, labels)
-
-
-def annotations(tables: Tables) -> Track | str:
-    """Make the track of spans; a workload need not report any.
+def marks(tables: Tables) -> Iterator[Track | str]:
+    """Make the tracks of phases, of steps and of spans, which a workload need not report.
 
     Reference work of the worker's own is left out: the levels show how long it took.
     """
+    for table, kind, column in (("phases", Kind.PHASES, "name"), ("steps", Kind.STEPS, "phase")):
+        found = rows(tables, table)
+        labels = found.frame[column].fillna("step")
+        yield (
+            f"No {table}: {found.absence}."
+            if found.absence
+            else _marks(table.title(), kind, _MARKED, found.frame, labels)
+        )
     frame = rows(tables, "spans").frame
     frame = frame[frame["name"] != REFERENCE]
-    if frame.empty:
-        return ""
-    note = f"within steps, {_MARKED}"
-    return _marks("Spans", Kind.STEPS, note, frame, frame["name"].fillna("span"))
+    if len(frame):
+        labels = frame["name"].fillna("span")
+        yield _marks("Spans", Kind.STEPS, f"within steps, {_MARKED}", frame, labels)
 
 
 def _marks(name: str, kind: Kind, note: str, frame: pd.DataFrame, labels: pd.Series) -> Track | str:
@@ -240,9 +230,7 @@ def timeline(result: Result, tables: Tables) -> Timeline:
     """Lay all that the tables tell of a run on one axis."""
     steady = steady_or_busy_window(tables)
     found = (
-        phases(tables),
-        steps(tables),
-        annotations(tables),
+        *marks(tables),
         *device(tables),
         idle(tables, steady),
         *compiles(tables),
