@@ -36,12 +36,8 @@ Point = tuple[float, float]
 class RunFolder:
     """A run's folder as it stands on the disk, before it is judged.
 
-    Attributes:
-        folder: Its name, as links need it.
-        provenance: Where it comes from, as far as that can be read.
-        result: What the analysis says; None where there is none.
-        trouble: Why there is no result, in words.
-        files: The links that lead somewhere: file name to words.
+    `folder` is its name, as links need it; `trouble` says why there is no result; `files` are the
+    links that lead somewhere, file name to words.
     """
 
     folder: str
@@ -137,13 +133,7 @@ def words(series: Sequence[float], unit: str) -> str:
 
 
 def render_index(entries: Sequence[dict[str, Any]], folder: str, *, redact: Redact) -> str:
-    """Return the page over all runs of a folder; its links lead into the folders beside it.
-
-    Args:
-        entries: The runs, in the order in which they are shown.
-        folder: What the folder is called.
-        redact: Takes out of a string what must not be shown.
-    """
+    """Return the page over all runs of a folder; its links lead into the folders beside it."""
     return document(
         environment_of(redact),
         "index/page.html",

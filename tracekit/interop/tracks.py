@@ -27,17 +27,11 @@ class Group:
 
 @dataclass(frozen=True)
 class Slices:
-    """Intervals of one track, in order of their starts; they may overlap.
+    """Intervals of one track, in order of their starts (ns); they may overlap.
 
-    Attributes:
-        group: Where the track belongs.
-        name: Its name.
-        starts: When each begins; ns.
-        ends: When each ends; ns.
-        codes: Which of `names` each has.
-        names: The distinct names.
-        arguments: What else is known of each, by name; columns with nulls.
-        flows: The chains that each is a link of, one array for each kind of chain; 0 is none.
+    `codes` say which of the distinct `names` each has; `arguments` what else is known of each, by
+    name, with nulls. `flows` are the chains that each is a link of, an array for each kind of
+    chain; 0 is none.
     """
 
     group: Group

@@ -22,15 +22,10 @@ _AIR = 1.25
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a chart.
+    """One axis of a chart, from `low` to a greater `high`.
 
-    Attributes:
-        title: What is counted along it, with its unit where ticks do not say it.
-        low: The number at its beginning.
-        high: The number at its end, greater than `low`.
-        marks: The numbers that are written beside it.
-        words: Puts a number into words.
-        logarithmic: Whether equal ways stand for equal ratios.
+    `title` says what is counted, with its unit where ticks do not say it; `marks` are the numbers
+    that are written beside it, by `words`. On a logarithmic one equal ways are equal ratios.
     """
 
     title: str
@@ -275,12 +270,8 @@ _MIDDLE = {"text-anchor": "middle"}
 class Chart:
     """What a chart shows: in a few words, in a sentence for who cannot see it, and drawn.
 
-    Attributes:
-        title: What it is of.
-        summary: What can be seen on it, in a sentence.
-        x: The axis along the bottom.
-        y: The axis along the left side.
-        shapes: What stands between them, from the back to the front.
+    `shapes` stand between the axis along the bottom and that along the left side, from the back to
+    the front.
     """
 
     title: str

@@ -29,14 +29,11 @@ _V = TypeVar("_V")
 
 @dataclass(frozen=True)
 class Panel:
-    """One section of the page.
+    """One section of the page; its `name` is its id there, and the stem of its template.
 
-    Attributes:
-        name: Its id on the page, and the stem of its template.
-        title: Its heading.
-        context: Makes what the template shows; a pure function of a result and its tables. None
-            leaves the section out: it is for panels that make sense of some runs only.
-        reads: The tables that it shows rows of, in addition to those of metrics and rules.
+    `context` makes what the template shows, and is a pure function of a result and its tables;
+    None leaves the section out, for panels that make sense of some runs only. `reads` are the
+    tables that it shows rows of, in addition to those of metrics and rules.
     """
 
     name: str

@@ -106,11 +106,10 @@ _LINKED = ("workload.json", "workload.jsonl", "gauges.jsonl", "exports", "record
 class Choices:
     """What is asked of every recording of a batch.
 
-    Attributes:
-        target: The process whose rows count, by pid or name, where a recording is imported.
-        tables: The tables to keep; `all` among them stands for every one there is.
-        redacted: Whether names of people and machines are left out.
-        run: The run of each trace that is analysed; None for the last, and for what it is about.
+    `target` is the process, by pid or name, whose rows count where a recording is imported; of
+    `tables` to keep, `all` stands for every one; `redacted` leaves names of people and machines
+    out; `run` is the run of each trace that is analysed, by default the last, or the one that a
+    run is about.
     """
 
     target: str | None = None

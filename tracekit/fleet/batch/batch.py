@@ -40,14 +40,10 @@ _ROOM = 1 << 16  # bytes that workers write at least
 class BatchPlan:
     """What to analyse, and how.
 
-    Attributes:
-        words: Paths, patterns and URLs.
-        output: The folder for results, tables and the page.
-        scheduler: The address of a cluster; empty for processes of this machine.
-        workers: How many processes; None for as many as fit.
-        choices: What is asked of every recording.
-        retry: Whether those that failed before are tried again.
-        seconds: The time that one recording may take.
+    `words` are paths, patterns and URLs, `output` the folder for results, tables and the page.
+    `scheduler` is the address of a cluster; without one, so many processes of this machine work,
+    or as many as fit. `retry` tries those again that failed before; `seconds` is the time that one
+    recording may take.
     """
 
     words: tuple[str, ...]

@@ -140,15 +140,10 @@ _NS_PER_S = 1e9
 
 
 def render_batch(rows: Sequence[BatchRow], name: str, *, redact: Redact) -> str:
-    """Return the page over all recordings of a batch.
+    """Return the page over all recordings, in any order, of a batch that is called `name`.
 
     Its size is bounded: of many recordings those that failed and those with findings are listed
     first, and the page says how many are left out.
-
-    Args:
-        rows: The recordings, in any order.
-        name: What the batch's folder is called.
-        redact: Takes out of a string what must not be shown.
     """
     ranked = sorted(rows, key=_rank)
     good = [row for row in ranked if not _failed(row)]

@@ -40,31 +40,11 @@ def _ours() -> str:
 
 @dataclass(frozen=True)
 class BatchRow:
-    """One recording of a batch.
+    """One recording of a batch; docs/how-to/analyse-a-thousand-traces.md says what columns hold.
 
-    Attributes:
-        recording: What it is called: the path as it was given, or the URL.
-        key: The digest of where it lies; the names of its files in the batch hold it.
-        source: The same, without what tells recordings of one folder apart.
-        stamp: The digest of what its files and the settings of the batch were.
-        form: run, bundle, zipped bundle or exports.
-        state: ok, or failed.
-        error: Why it failed.
-        hint: What to do about it.
-        seconds: How long it took.
-        finished: When it was done, ISO 8601.
-        template: The templates of Instruments, with commas.
-        instruments: The version of Instruments, or of the recorder.
-        device: Model and system, without names of people.
-        workload: What was recorded, where that is known.
-        target: Name and process id of whose rows count.
-        duration: The length of the recording in seconds.
-        metrics: Every metric that is known, in the unit of docs/reference/metrics.md.
-        results: What the workload says that it measured itself.
-        findings: What rules found.
-        warnings: What is to be known of the recording and its tables.
-        tables: The tables that were kept of it.
-        tracekit: The version that analysed it.
+    `key` is the digest of where it lies, which the names of its files in the batch hold; `source`
+    is the same without what tells recordings of one folder apart; `stamp` is the digest of what
+    its files and the settings of the batch were.
     """
 
     recording: str

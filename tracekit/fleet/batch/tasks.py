@@ -93,16 +93,10 @@ _LEAST = 3  # recordings from which a pace is known
 
 @dataclass
 class Tally:
-    """What became of the sources of a batch.
+    """What became of the sources of a batch: done and failed now, and before.
 
-    Attributes:
-        total: How many there are.
-        kept: How many were done before.
-        failed_before: How many failed before, and are not tried again.
-        done: How many were analysed now.
-        failed: How many failed now.
-        recordings: How many recordings those hold that were analysed now.
-        failures: The first of them: name, error and hint.
+    `recordings` were analysed now, which may be several of one source. `failures` are the first of
+    them: name, error and hint.
     """
 
     total: int
@@ -158,12 +152,7 @@ class Course:
     """The way of tasks through the workers."""
 
     def __init__(self, workers: Workers, seconds: float) -> None:
-        """Begin.
-
-        Args:
-            workers: Who analyses.
-            seconds: The time that one recording may take.
-        """
+        """Let the workers take tasks, each of which may last so many seconds."""
         self._workers, self._seconds = workers, seconds
         self._limit = TimeLimit(workers.client, seconds)
         self._batch = uuid4().hex[:8]

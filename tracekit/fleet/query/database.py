@@ -12,7 +12,7 @@ runs on a thread of its own, so that an interrupt reaches it.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TypeVar
 
@@ -40,8 +40,8 @@ def named(columns: Sequence[str]) -> list[str]:
     """Return the names of columns, those that repeat one before with a number."""
     names: list[str] = []
     for name in columns:
-        free = (numbered for numbered in _numbered(name) if numbered not in names)
-        names.append(next(free))
+        numbered = chain([name], (f"{name}_{number}" for number in count(1)))
+        names.append(next(each for each in numbered if each not in names))
     return names
 
 
@@ -89,7 +89,8 @@ def _held(kind: DuckDBPyType, *, words: bool) -> bool:
 def _target(kind: DuckDBPyType, *, words: bool) -> str:
     """Return the type, in SQL, that a value leaves as."""
     if kind.id in {"list", "array", "map", "struct", "tuple"} and kind.children:
-        parts = [_target(_part(kind, part), words=words) for part in range(_parts(kind))]
+        number = 1 if kind.id in {"list", "array"} else len(kind.children)
+        parts = [_target(_part(kind, part), words=words) for part in range(number)]
         return _made_of(kind, parts, words=words)
     if kind.id == "hugeint" and not words:
         return "DECIMAL(38,0)"  # as Arrow takes it for; of more digits, DuckDB refuses the column
@@ -112,19 +113,10 @@ def _made_of(kind: DuckDBPyType, parts: Sequence[str], *, words: bool) -> str:
             return f"STRUCT({', '.join(f'{_quoted(field[0])} {part}' for field, part in fields)})"
 
 
-def _parts(kind: DuckDBPyType) -> int:
-    return 1 if kind.id in {"list", "array"} else len(kind.children)
-
-
 def _part(kind: DuckDBPyType, place: int) -> DuckDBPyType:
     part = kind.children[place][1]
     assert isinstance(part, DuckDBPyType), "only an array's size is no type"
     return part
-
-
-def _numbered(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name}_{number}" for number in count(1))
 
 
 def _quoted(name: str) -> str:
@@ -178,14 +170,9 @@ class Database:
     """A database in memory, whose views read Parquet files of some folders."""
 
     def __init__(self, readable: Iterable[Path], workshop: Path) -> None:
-        """Open it.
-
-        Args:
-            readable: The folders below which files may be read.
-            workshop: A private folder, for what does not fit into memory.
-        """
+        """Let files below some folders be read; `workshop` is for what memory does not hold."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="duckdb")
-        self._connection = duckdb.connect(
+        self.connection = duckdb.connect(
             ":memory:",
             config={
                 "memory_limit": _MEMORY,
@@ -199,15 +186,10 @@ class Database:
             },
         )
         folders = list(dict.fromkeys(f"{folder.resolve()}/" for folder in (*readable, workshop)))
-        self._run(f"SET allowed_directories = {texts(folders)}")
-        self._run(f"CREATE MACRO family(label) AS {_FAMILY}")
-        self._run("SET enable_external_access = false")
-        self._run("SET lock_configuration = true")
-
-    @property
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        """The connection, for what takes no time."""
-        return self._connection
+        self.connection.execute(f"SET allowed_directories = {texts(folders)}")
+        self.connection.execute(f"CREATE MACRO family(label) AS {_FAMILY}")
+        self.connection.execute("SET enable_external_access = false")
+        self.connection.execute("SET lock_configuration = true")
 
     def view(self, name: str, select: str) -> None:
         """Make a view.
@@ -215,13 +197,13 @@ class Database:
         Raises:
             duckdb.Error: Its files cannot be read.
         """
-        self.waiting(lambda: self._run(f"CREATE VIEW {name} AS {select}"))
+        self.waiting(lambda: self.connection.execute(f"CREATE VIEW {name} AS {select}"))
 
     def table(self, name: str, content: pa.Table) -> None:
         """Make a small table."""
-        self._connection.register(f"{name}_given", content)
-        self._run(f"CREATE TABLE {name} AS FROM {name}_given")
-        self._connection.unregister(f"{name}_given")
+        self.connection.register(f"{name}_given", content)
+        self.connection.execute(f"CREATE TABLE {name} AS FROM {name}_given")
+        self.connection.unregister(f"{name}_given")
 
     def answer(self, sql: str) -> Answer:
         """Ask; the rows are computed as they are read.
@@ -230,7 +212,7 @@ class Database:
             duckdb.Error: It cannot be asked.
             InterruptedRunError: Someone asked to stop.
         """
-        relation = self.waiting(lambda: self._connection.sql(sql))
+        relation = self.waiting(lambda: self.connection.sql(sql))
         assert relation is not None, "what returns nothing is no question"
         types = dict(zip(named(relation.columns), map(str, relation.types), strict=True))
         return Answer(
@@ -257,17 +239,14 @@ class Database:
         try:
             return doing.result()
         except KeyboardInterrupt:
-            self._connection.interrupt()
+            self.connection.interrupt()
             raise InterruptedRunError("The query was stopped.") from None
 
     def close(self) -> None:
         """End it, and wait for what is under way."""
-        self._connection.interrupt()
+        self.connection.interrupt()
         self._thread.shutdown()
-        self._connection.close()
-
-    def _run(self, sql: str) -> None:
-        self._connection.execute(sql)
+        self.connection.close()
 
 
 def _next(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:

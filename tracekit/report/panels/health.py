@@ -23,15 +23,11 @@ from tracekit.tables import SCHEMAS
 
 @dataclass(frozen=True)
 class Gate:
-    """How many rows a table has.
+    """How many rows a table has, of whatever process; None where there is no table.
 
-    Attributes:
-        table: Its name.
-        rows: How many there are, of whatever process; None where there is no table.
-        own: How many are the target's; None for tables whose rows name no process.
-        steady: How many of those began or lasted within the steady window; None without one.
-        source: Where its times come from.
-        absence: Why there are no rows; empty where there are some.
+    `own` of them are the target's, None for tables whose rows name no process; of those, `steady`
+    began or lasted within the steady window, None without one. `source` says where its times come
+    from, `absence` why there are no rows.
     """
 
     table: str
