@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.nightly.history.steps import Point, Series
-from tracekit.nightly.history.store.asking import TurnValue
 
 FlatFormat = Literal["csv", "json", "parquet"]
 Redact = Callable[[str], str]
 
 _BATCH = 50_000  # rows that are in memory at once
 _TEXT, _NUMBER, _WHOLE, _FLAG = pa.string(), pa.float64(), pa.int64(), pa.bool_()
-# `Series` and `Point` say what these are; the environment is a text of JSON.
+# `Series` and `Point` say what these are; the environment is a text of JSON. Of values, `turn` is
+# that of this side in the pair, from 0; `counted` whether the pair counts, `reason` why not.
 _POINTS = pa.schema(
     [
         *((name, _TEXT) for name in ("machine", "plan", "capture", "work", "metric", "unit")),
@@ -49,10 +49,10 @@ def write_points(
 
 
 def write_values(
-    file: BinaryIO, values: Iterable[TurnValue], kind: FlatFormat, redact: Redact
+    file: BinaryIO, values: Iterable[dict[str, Any]], kind: FlatFormat, redact: Redact
 ) -> None:
     """Write a row for each value of each turn, without names of persons."""
-    rows = (vars(value) | {"reason": redact(value.reason)} for value in values)
+    rows = (value | {"reason": redact(value["reason"])} for value in values)
     _write(file, _VALUES, rows, kind)
 
 

@@ -14,7 +14,6 @@ from tracekit.base.redaction import nothing, own_redaction
 from tracekit.nightly.history.exports import write_points, write_values
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.steps import Point, Series
-from tracekit.nightly.history.store.asking import TurnValue
 
 
 def point_of(day: int, value: float | None = 100.0, **more: Any) -> Point:
@@ -36,6 +35,23 @@ def written(series: list[Series], kind: Any, redact: Any = nothing) -> bytes:
     return file.getvalue()
 
 
+VALUE: dict[str, Any] = {
+    "night": "n1",
+    "at": "2026-03-01",
+    "machine": "mini",
+    "plan": "nightly",
+    "capture": "decode",
+    "work": "w1",
+    "metric": "step_p50",
+    "side": "candidate",
+    "sitting": 1,
+    "pair": 1,
+    "traced": False,
+    "turn": 0,
+    "value": 3.5,
+    "counted": True,
+    "reason": "",
+}
 HOSTILE = 'a,"b"\n; =cmd()</script>'
 ROWS = [series_of(point_of(1, reason=HOSTILE), point_of(2, None, change=None, outcome=None))]
 
@@ -86,25 +102,16 @@ def test_no_person_is_named(kind: Any) -> None:
     )
     content = written([series_of(point)], kind, own_redaction())
     assert b"ada" not in content
-    value = TurnValue(
-        *("n1", "2026-03-01", "mini", "nightly", "decode", "w1", "step_p50", "candidate"),
-        *(1, 1, False, 0, 3.5, False, "see /Users/ada/log"),
-    )
+    value = VALUE | {"counted": False, "reason": "see /Users/ada/log"}
     file = io.BytesIO()
     write_values(file, [value], kind, own_redaction())
     assert b"ada" not in file.getvalue()
 
 
 def test_values_are_written_raw_in_batches(tmp_path: Path) -> None:
-    many = [
-        TurnValue(
-            *("n1", "2026-03-01", "mini", "nightly", "decode", "w1", "step_p50", "candidate"),
-            *(1, number, False, 0, number / 3, True, ""),
-        )
-        for number in range(60_000)
-    ]
+    many = [VALUE | {"pair": number, "value": number / 3} for number in range(60_000)]
     with (tmp_path / "values.parquet").open("wb") as file:
         write_values(file, iter(many), "parquet", nothing)
     table = pq.read_table(tmp_path / "values.parquet")
-    assert table["value"].to_pylist() == [one.value for one in many]
+    assert table["value"].to_pylist() == [one["value"] for one in many]
     assert table["counted"].to_pylist()[0] is True

@@ -110,7 +110,7 @@ def test_readers_see_whole_nights_while_others_write(
 def test_values_that_are_left_unread_hold_nobody_up(store: Store) -> None:
     store.append(night_of(1, [entry_of(pairs=[pair_of(number) for number in range(1, 400)])]))
     values = store.samples()
-    assert next(values).value == 109.0
+    assert next(values)["value"] == 109.0
     values.close()
     assert store.append(night_of(2))
 

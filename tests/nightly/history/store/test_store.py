@@ -84,7 +84,7 @@ def test_every_value_is_kept_raw_with_what_it_is_of(store: Store) -> None:
     dirty = pair_of(2, 300.0, contaminated=("the load was 3.1", "on battery"))
     store.append(night_of(1, [entry_of(pairs=[pair_of(1), dirty])]))
     found = list(store.samples(capture="decode", metric="step_p50"))
-    assert [(one.pair, one.side, one.turn, one.value) for one in found] == [
+    assert [tuple(one[name] for name in ("pair", "side", "turn", "value")) for one in found] == [
         (1, "candidate", 0, 109.0),
         (1, "candidate", 1, 111.0),
         (1, "reference", 0, 99.0),
@@ -94,9 +94,9 @@ def test_every_value_is_kept_raw_with_what_it_is_of(store: Store) -> None:
         (2, "reference", 0, 99.0),
         (2, "reference", 1, 101.0),
     ]
-    assert [one.counted for one in found] == [True] * 4 + [False] * 4
-    assert {one.reason for one in found} == {"", "the load was 3.1; on battery"}
-    assert {(one.machine, one.plan, one.capture, one.work) for one in found} == {
+    assert [one["counted"] for one in found] == [True] * 4 + [False] * 4
+    assert {one["reason"] for one in found} == {"", "the load was 3.1; on battery"}
+    assert {(one["machine"], one["plan"], one["capture"], one["work"]) for one in found} == {
         ("mini", "nightly", "decode", "w1")
     }
     assert list(store.samples(metric="other")) == []

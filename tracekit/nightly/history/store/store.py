@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self, Unpack
+from typing import Any, Self, Unpack
 
 from sqlalchemy import Connection, insert, select
 
@@ -12,7 +12,6 @@ from tracekit.base import UsageError, now
 from tracekit.nightly.history.night import Accepted, Night
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.asking import (
-    TurnValue,
     Wanted,
     WantedNights,
     documents,
@@ -120,8 +119,8 @@ class Store:
         with self.database.reading() as connection:
             return series_of(ended_nights(connection, wanted), judgements(connection, wanted))
 
-    def samples(self, **wanted: Unpack[Wanted]) -> Iterator[TurnValue]:
-        """Yield every value of every turn, those of pairs that do not count included."""
+    def samples(self, **wanted: Unpack[Wanted]) -> Iterator[dict[str, Any]]:
+        """Yield a row for every value of every turn, as `write_values` writes them."""
         with self.database.reading() as connection:
             yield from values(connection, wanted)
 
