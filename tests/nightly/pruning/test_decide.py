@@ -23,8 +23,8 @@ def run(name: str, age: float, *, busy: str = "", only: str = "", root: Path = R
     )
 
 
-def told(removals: tuple[Removal, ...]) -> list[str]:
-    return [f"{one.run.folder.name} {one.part.kind}" for one in removals]
+def told(removals: list[Removal], why: str) -> list[str]:
+    return [f"{one.run.folder.name} {one.part.kind}" for one in removals if one.why == why]
 
 
 def free(_: RunSeen) -> str:
@@ -33,25 +33,24 @@ def free(_: RunSeen) -> str:
 
 def test_what_is_old_goes_bundles_before_exports_oldest_first() -> None:
     runs = [run("b", 50), run("a", 60), run("c", 10)]
-    found = decide(runs, Limits(timedelta(days=30), newest=0), NOW, free)
-    assert told(found.old) == ["a bundle", "b bundle", "a exports", "b exports"]
-    assert found.spare == ()
-    assert {one.why for one in found.old} == {"old"}
+    found, _ = decide(runs, Limits(timedelta(days=30), newest=0), NOW, free)
+    assert told(found, "old") == ["a bundle", "b bundle", "a exports", "b exports"]
+    assert {one.why for one in found} == {"old"}
 
 
 def test_for_room_the_oldest_goes_next_even_if_it_is_young() -> None:
     runs = [run("b", 50), run("c", 10), run("a", 60)]
-    found = decide(runs, Limits(timedelta(days=55), most=5, newest=0), NOW, free)
-    assert told(found.old) == ["a bundle", "a exports"]
-    assert told(found.spare) == ["b bundle", "c bundle", "b exports", "c exports"]
+    found, _ = decide(runs, Limits(timedelta(days=55), most=5, newest=0), NOW, free)
+    assert told(found, "old") == ["a bundle", "a exports"]
+    assert told(found, "room") == ["b bundle", "c bundle", "b exports", "c exports"]
 
 
 def test_the_newest_of_each_folder_stay() -> None:
     other = Path("/nights")
     runs = [run("a", 90), run("b", 80), run("c", 70), run("d", 99, root=other)]
-    found = decide(runs, Limits(timedelta(days=1), newest=1), NOW, free)
-    assert told(found.old) == ["a bundle", "b bundle", "a exports", "b exports"]
-    assert found.kept == {
+    found, kept = decide(runs, Limits(timedelta(days=1), newest=1), NOW, free)
+    assert told(found, "old") == ["a bundle", "b bundle", "a exports", "b exports"]
+    assert kept == {
         ROOT / "c": "it is one of the newest",
         other / "d": "it is one of the newest",
     }
@@ -59,19 +58,19 @@ def test_the_newest_of_each_folder_stay() -> None:
 
 def test_what_must_stay_does_and_says_why() -> None:
     runs = [run("a", 90, busy="being recorded"), run("b", 80), run("c", 70, only="all there is")]
-    found = decide(
+    found, kept = decide(
         runs,
         Limits(timedelta(days=1), most=0, newest=0),
         NOW,
         lambda one: "pinned" if one.folder.name == "b" else "",
     )
-    assert found.old == found.spare == ()
-    assert [*found.kept.values()] == ["being recorded", "pinned", "all there is"]
+    assert found == []
+    assert [*kept.values()] == ["being recorded", "pinned", "all there is"]
 
 
 def test_a_run_of_just_that_age_is_not_old() -> None:
-    found = decide([run("a", 30)], Limits(timedelta(days=30), newest=0), NOW, free)
-    assert found.old == ()
+    found, _ = decide([run("a", 30)], Limits(timedelta(days=30), newest=0), NOW, free)
+    assert found == []
 
 
 RUNS = st.lists(
@@ -87,14 +86,14 @@ RUNS = st.lists(
 @given(RUNS, st.integers(0, 100), st.integers(0, 5), st.booleans())
 def test_whatever_is_asked_for(runs: list[RunSeen], keep: int, newest: int, room: bool) -> None:
     limits = Limits(timedelta(days=keep), 0 if room else None, newest)
-    found = decide(runs, limits, NOW, lambda one: "pinned" if "pinned" in one.folder.name else "")
-    gone = [*found.old, *found.spare]
-    assert not any(one.run.busy or "pinned" in one.run.folder.name for one in gone)
-    assert len({(one.run.folder, one.part.kind) for one in gone}) == len(gone)
-    assert not {one.run.folder for one in gone} & {*found.kept}
-    for removals in (found.old, found.spare):
-        order = [(one.part.kind == "exports", one.run.begun) for one in removals]
-        assert order == sorted(order)
-    assert all(NOW - one.run.begun > timedelta(days=keep) for one in found.old)
+    found, kept = decide(
+        runs, limits, NOW, lambda one: "pinned" if "pinned" in one.folder.name else ""
+    )
+    assert not any(one.run.busy or "pinned" in one.run.folder.name for one in found)
+    assert len({(one.run.folder, one.part.kind) for one in found}) == len(found)
+    assert not {one.run.folder for one in found} & {*kept}
+    order = [(one.why == "room", one.part.kind == "exports", one.run.begun) for one in found]
+    assert order == sorted(order)
+    assert all(NOW - one.run.begun > timedelta(days=keep) for one in found if one.why == "old")
     youngest = sorted(runs, key=lambda one: (one.begun, one.folder), reverse=True)[:newest]
-    assert not {one.folder for one in youngest} & {one.run.folder for one in gone}
+    assert not {one.folder for one in youngest} & {one.run.folder for one in found}

@@ -14,7 +14,7 @@ BEGUN = datetime(2026, 8, 1, tzinfo=UTC)
 
 def of_night(name: str, *, ended: bool = True) -> RunSeen:
     folder = Path("/nights") / name
-    return RunSeen(folder / "run", Path("/nights"), BEGUN, night=NightSeen(folder, name, ended))
+    return RunSeen(folder / "run", Path("/nights"), BEGUN, night=NightSeen(name, ended))
 
 
 def series(nights: int) -> Series:
@@ -67,7 +67,7 @@ def test_nights_around_a_change_stay(step: Step, stay: set[int]) -> None:
 def test_a_night_that_has_not_ended_or_cannot_be_read_stays() -> None:
     found = Protection()
     assert found.reason(of_night("n1", ended=False)) == "its night has not ended"
-    unread = RunSeen(Path("/n/r"), Path("/n"), BEGUN, night=NightSeen(Path("/n")))
+    unread = RunSeen(Path("/n/r"), Path("/n"), BEGUN, night=NightSeen())
     assert found.reason(unread) == "its night.json cannot be read"
 
 

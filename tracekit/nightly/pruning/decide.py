@@ -26,12 +26,11 @@ Kind = Literal["bundle", "exports"]
 
 @dataclass(frozen=True)
 class NightSeen:
-    """A night's folder; `id` is empty where its document cannot be read.
+    """A night; `id` is empty where its document cannot be read.
 
-    A night has `ended` where it says so, and where it began so long ago that it was cut off.
+    It has `ended` where it says so, and where it began so long ago that it was cut off.
     """
 
-    folder: Path
     id: str = ""
     ended: bool = False
 
@@ -141,9 +140,9 @@ def _busy(provenance: Provenance, now: datetime) -> str:
 def _night(folder: Path, now: datetime) -> NightSeen:
     found = course_in(folder)
     if found is None:
-        return NightSeen(folder)
+        return NightSeen()
     long_ago = found.began is not None and now - found.began > _LONGEST
-    return NightSeen(folder, found.id, ended=bool(found.ended) or long_ago)
+    return NightSeen(found.id, ended=bool(found.ended) or long_ago)
 
 
 def _moment(text: str) -> datetime | None:
@@ -232,59 +231,38 @@ class Limits:
 
 @dataclass(frozen=True)
 class Removal:
-    """A part of a run that is to go, and why."""
+    """A part of a run that is to go: it is "old", or there is to be "room"."""
 
     run: RunSeen
     part: Part
-    why: str
-
-
-@dataclass(frozen=True)
-class Removals:
-    """What goes because of its age, and next, in this order, while there is too much.
-
-    `kept` says by folder why runs stay whole that have something to remove.
-    """
-
-    old: tuple[Removal, ...]
-    spare: tuple[Removal, ...]
-    kept: dict[Path, str]
+    why: Literal["old", "room"]
 
 
 def decide(
     runs: Sequence[RunSeen], limits: Limits, now: datetime, reason: Callable[[RunSeen], str]
-) -> Removals:
-    """Decide what goes: bundles before exports, and of each the oldest first.
+) -> tuple[list[Removal], dict[Path, str]]:
+    """Decide what goes, and say by folder why runs stay whole that have something to remove.
 
-    Args:
-        runs: All runs.
-        limits: What may stay.
-        now: The time.
-        reason: Why a run must stay whole; empty where it may go.
+    First comes what is old, then what may go for room; of each bundles before exports, and of
+    these the oldest first. `reason` says why a run must stay; it is empty where it may go.
     """
-    oldest_first = sorted(runs, key=lambda run: (run.begun, run.folder))
+    newest_first = sorted(runs, key=lambda run: (run.begun, run.folder), reverse=True)
     seen: Counter[Path] = Counter()
-    newest: set[Path] = set()
-    for run in reversed(oldest_first):
+    stay: dict[Path, str] = {}
+    for run in newest_first:
         seen[run.root] += 1
-        if seen[run.root] <= limits.newest:
-            newest.add(run.folder)
-    stay = {run.folder: run.busy or reason(run) for run in runs}
-    stay |= {one: stay[one] or "it is one of the newest" for one in newest}
-    old: list[Removal] = []
-    spare: list[Removal] = []
+        new = "it is one of the newest" if seen[run.root] <= limits.newest else ""
+        stay[run.folder] = run.busy or reason(run) or new
+    removals: list[Removal] = []
     for kind in get_args(Kind):
-        for run in oldest_first:
-            for part in run.parts if not stay[run.folder] else ():
-                if part.kind != kind:
-                    continue
-                if limits.keep is not None and now - run.begun > limits.keep:
-                    old.append(Removal(run, part, "old"))
-                elif limits.most is not None:
-                    spare.append(Removal(run, part, "room"))
+        for run in reversed(newest_first):
+            old = limits.keep is not None and now - run.begun > limits.keep
+            if not stay[run.folder] and (old or limits.most is not None):
+                why = "old" if old else "room"
+                removals += [Removal(run, part, why) for part in run.parts if part.kind == kind]
     kept = {
         run.folder: stay[run.folder] or run.only
         for run in runs
         if run.only or (stay[run.folder] and (run.parts or run.busy))
     }
-    return Removals(tuple(old), tuple(spare), kept)
+    return sorted(removals, key=lambda removal: removal.why), kept

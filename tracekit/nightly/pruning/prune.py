@@ -33,37 +33,6 @@ from tracekit.tables import PutAway, direct, note_put_away, stored_to_put_away, 
 STAGE = "prune"
 
 
-def remove(removal: Removal) -> dict[Path, str]:
-    """Remove a part of a run; return why files of it had to stay, by path.
-
-    Raises:
-        RecordingError: It cannot be removed, or not be noted.
-        InputError: What is known of exports that were removed before cannot be read.
-    """
-    recording = Recording(removal.run.folder)
-    with _removing(removal.run):
-        if removal.part.kind == "bundle":
-            return _remove_bundles(recording, removal.part)
-        return _remove_exports(recording)
-
-
-@contextmanager
-def _removing(run: RunSeen) -> Generator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise RecordingError(
-            f"{error.filename or run.folder} cannot be removed: {error.strerror}.",
-            hint="What was not removed is as it was; prune again when that is fixed.",
-        ) from error
-
-
-def _left_over(run: RunSeen) -> dict[Path, str]:
-    """Return what an interrupted pruning left, and the names of the bundles that it was."""
-    found = {trash(bundle): bundle.name for bundle in bundles(Recording(run.folder))}
-    return {left: name for left, name in found.items() if left.is_dir() and not left.is_symlink()}
-
-
 def _remove_bundles(recording: Recording, part: Part) -> dict[Path, str]:
     if recording.bundle in part.paths and direct(recording.exports) is not None:
         away, why = stored_to_put_away(recording.exports, recording.tables, now())
@@ -92,7 +61,7 @@ def _note_and_delete(recording: Recording, name: str, left: Path) -> None:
     shutil.rmtree(left)
 
 
-def _remove_exports(recording: Recording) -> dict[Path, str]:
+def _remove_exports(recording: Recording, _part: Part) -> dict[Path, str]:
     away, stays = to_put_away(recording.exports, recording.tables, now())
     if away:
         _stand_for(recording, away)
@@ -214,16 +183,14 @@ def prune(
     where, moment = roots(folders), now or datetime.now(UTC)
     progress("looking at the runs")
     runs = [run for root in where for run in runs_below(root, moment)]
-    decision = decide(runs, limits, moment, (protection or Protection()).reason)
+    removals, kept = decide(runs, limits, moment, (protection or Protection()).reason)
     before = size(where)
     done = Pruned(before, before, dry=dry)
-    done.kept = [Stays(folder, why) for folder, why in decision.kept.items()]
+    done.kept = [Stays(folder, why) for folder, why in kept.items()]
     for run in runs:
         _finish(run, done)
-    for removal in decision.old:
-        _carry_out(removal, done, progress)
-    for removal in decision.spare:
-        if limits.most is None or done.after <= limits.most:
+    for removal in removals:
+        if removal.why == "room" and done.after <= (limits.most or 0):
             break
         _carry_out(removal, done, progress)
     if not dry:
@@ -234,15 +201,15 @@ def prune(
 
 def _finish(run: RunSeen, done: Pruned) -> None:
     """Remove what an interrupted pruning left."""
-    found = _left_over(run)
-    done.after -= size(found)
-    if not done.dry:
-        try:
-            with _removing(run):
-                for left, name in found.items():
-                    _note_and_delete(Recording(run.folder), name, left)
-        except TracekitError as error:
-            done.failed.append(error.message)
+    recording = Recording(run.folder)
+    for bundle in bundles(recording):
+        left = trash(bundle)
+        if not left.is_dir() or left.is_symlink():
+            continue
+        done.after -= size([left])
+        if not done.dry:
+            with _removing(run, done):
+                _note_and_delete(recording, bundle.name, left)
 
 
 def _carry_out(removal: Removal, done: Pruned, progress: Progress) -> None:
@@ -250,11 +217,23 @@ def _carry_out(removal: Removal, done: Pruned, progress: Progress) -> None:
     if not done.dry:
         progress(f"pruning {folder.name}")
         before = size([folder])
-        try:
-            done.stayed += [Stays(path, why) for path, why in remove(removal).items()]
-        except TracekitError as error:
-            done.failed.append(error.message)
+        with _removing(removal.run, done):
+            remove = _remove_bundles if removal.part.kind == "bundle" else _remove_exports
+            stayed = remove(Recording(folder), removal.part)
+            done.stayed += [Stays(path, why) for path, why in stayed.items()]
         freed = before - size([folder])
     done.after -= freed
     if freed:
         done.removed.append(Removed(folder, removal.part.kind, freed, removal.why))
+
+
+@contextmanager
+def _removing(run: RunSeen, done: Pruned) -> Generator[None]:
+    """Report what could not be removed; the other runs go on."""
+    try:
+        yield
+    except TracekitError as error:
+        done.failed.append(error.message)
+    except OSError as error:
+        place = error.filename or run.folder
+        done.failed.append(f"{place} cannot be removed: {error.strerror}.")
