@@ -3,8 +3,8 @@
 More than that is not read, so that the night of a newer tracekit counts as well.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import shorten
@@ -14,7 +14,7 @@ import msgspec
 from tracekit.base import quantity, short_commit, stamp
 from tracekit.compare import Interval, Shown, middle
 from tracekit.nightly.gate.changes import plain_change
-from tracekit.nightly.history.night import DOCUMENT, Accepted, Judged, Night, Outcome
+from tracekit.nightly.history.night import DOCUMENT, LEADS, Accepted, Judged, Night, Outcome
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.decisions import Missed
 
@@ -64,34 +64,15 @@ _WHOLE = ("began", "night", "plan", "machine", "outcome", "change", "reason", "c
 _SHORT = ("night", "plan", "machine", "outcome", "change", "commit")
 _POINTS = ("began", "value", "reference", "change", "pairs", "outcome", "commit", "reason")
 _LONG = ("pairs", "reason")
-_SAYS_MOST = (
-    Outcome.REGRESSION,
-    Outcome.FAILED,
-    Outcome.INCONCLUSIVE,
-    Outcome.OK,
-    Outcome.UNJUDGED,
-)
 
 
 @dataclass(frozen=True)
 class Line:
-    """A night in short.
+    """A night in short; `commit` is that of the folder that holds the plan.
 
-    Attributes:
-        id: The night's id.
-        plan: The plan's name.
-        machine: What the history calls the machine.
-        started: When it began, ISO 8601 in UTC.
-        outcome: How it ended; None where it has not.
-        reason: Why.
-        commit: The git commit of the folder that holds the plan.
-        partial: Whether captures are missing.
-        capture: The capture whose metric says most of the night; empty where none was judged.
-        metric: That metric.
-        change: Its change, beyond what was expected, on its own scale.
-        low: Lower end of the change's 95 % interval.
-        high: Its upper end.
-        words: The change in words.
+    `capture` and `metric` say most of it; they are empty where none was judged. Their `change`, in
+    `words` too, is beyond what was expected, on its own scale; `low` and `high` are the ends of its
+    95 % interval.
     """
 
     id: str
@@ -121,22 +102,22 @@ class Held:
 
 def line(night: Night) -> Line:
     """Return a night in short."""
-    of_night = (
+    short = Line(
         *(night.id, night.plan, night.machine, night.started, night.outcome, night.reason),
         *(night.commit, night.partial),
     )
-    found = max(_deciding(night), key=_says, default=None)
-    if found is None:
-        return Line(*of_night)
-    capture, judged = found
-    words = f"{capture} {judged.metric} {change_words(judged)}"
-    of_metric = (capture, judged.metric, judged.change, judged.low, judged.high)
-    return Line(*of_night, *of_metric, words)
-
-
-def change_words(judged: Judged) -> str:
-    """Return a metric's change with its interval, in words; empty where there is none."""
-    return _in_words(Shown(judged.scale, judged.unit), judged)
+    deciding = [
+        (entry.capture, judged)
+        for entry in night.entries
+        for judged in entry.judged
+        if judged.gated and judged.outcome is not None and judged.change is not None
+    ]
+    if not deciding:
+        return short
+    capture, judged = max(deciding, key=lambda found: _says(found[1]))
+    words = f"{capture} {judged.metric} {_in_words(Shown(judged.scale, judged.unit), judged)}"
+    found = {name: getattr(judged, name) for name in ("metric", "change", "low", "high")}
+    return replace(short, capture=capture, words=words, **found)
 
 
 def _in_words(shown: Shown, found: Judged | Point) -> str:
@@ -147,21 +128,13 @@ def _in_words(shown: Shown, found: Judged | Point) -> str:
     return shown.whole(found.change, Interval(found.change, found.low, found.high))
 
 
-def _deciding(night: Night) -> Iterator[tuple[str, Judged]]:
-    for entry in night.entries:
-        for judged in entry.judged:
-            if judged.gated and judged.outcome is not None and judged.change is not None:
-                yield entry.capture, judged
-
-
-def _says(found: tuple[str, Judged]) -> tuple[int, float]:
+def _says(judged: Judged) -> tuple[int, float]:
     """Return how much a metric says: first by how it ended, then by how far it got worse."""
-    judged = found[1]
     assert judged.outcome is not None
     assert judged.change is not None
     sign = {"lower": 1, "higher": -1, "neither": 0}[judged.better]
     worse = sign * judged.change if sign else abs(judged.change)
-    return -_SAYS_MOST.index(judged.outcome), worse / (judged.threshold or 1)
+    return -[*LEADS].index(judged.outcome), worse / (judged.threshold or 1)
 
 
 def missed_among(
@@ -198,30 +171,29 @@ def table_of(
     Not `whole` is for a terminal: the id says when a night began, plan and machine are shown where
     there are several, and the reason only where there is no change.
     """
-    every = (*lines, *missed)
-    rows: list[tuple[str, dict[str, str]]] = []
-    for one in lines:
-        row = {
-            "began": stamp(one.started),
-            "night": one.id + (" (pinned)" if one.id in pinned else ""),
-            "outcome": f"{one.outcome or 'not ended'}{' (partial)' if one.partial else ''}",
-            "change": one.words,
-            "reason": one.reason,
-            "commit": short_commit(one.commit, _DIGITS),
-        }
-        rows.append((one.started, row | {"plan": one.plan, "machine": one.machine}))
-    for one in missed:
-        row = {"began": stamp(one.due), "outcome": "missed", "reason": one.reason}
-        rows.append((one.due, row | {"plan": one.plan, "machine": one.machine}))
-    found = [row for _, row in sorted(rows, key=lambda row: row[0])]
-    left_out = {
-        "plan": not whole and len({one.plan for one in every}) < _SEVERAL,
-        "machine": len({one.machine for one in every}) < _SEVERAL,
-    }
-    columns = [one for one in (_WHOLE if whole else _SHORT) if not left_out.get(one)]
+    rows: list[dict[str, str]] = []
+    for one in (*lines, *missed):
+        at = one.due if isinstance(one, Missed) else one.started
+        row = {"at": at, "began": stamp(at), "plan": one.plan, "machine": one.machine}
+        row |= {"reason": one.reason, "outcome": "missed"}
+        if not isinstance(one, Missed):
+            row |= {
+                "night": one.id + (" (pinned)" if one.id in pinned else ""),
+                "outcome": f"{one.outcome or 'not ended'}{' (partial)' if one.partial else ''}",
+                "change": one.words,
+                "commit": short_commit(one.commit, _DIGITS),
+            }
+        rows.append(row)
+    rows.sort(key=lambda row: row["at"])
+    columns = [
+        name
+        for name in (_WHOLE if whole else _SHORT)
+        if (name != "machine" and (whole or name != "plan"))
+        or len({row[name] for row in rows}) >= _SEVERAL
+    ]
     if not whole:
-        found = [_shortened(row) for row in found]
-    return columns, [[row.get(column, "") for column in columns] for row in found]
+        rows = [_shortened(row) for row in rows]
+    return columns, [[row.get(column, "") for column in columns] for row in rows]
 
 
 def _shortened(row: dict[str, str]) -> dict[str, str]:

@@ -56,13 +56,13 @@ class Outcome(StrEnum):
 
 
 LEADS = {
-    Outcome.OK: "OK",
     Outcome.REGRESSION: "Regression",
     Outcome.FAILED: "Failed",
     Outcome.INCONCLUSIVE: "Inconclusive",
+    Outcome.OK: "OK",
     Outcome.UNJUDGED: "Nothing judged",
 }
-"""How a sentence about an outcome begins."""
+"""How a sentence about an outcome begins; what says most of a night stands first."""
 
 
 @dataclass(frozen=True)

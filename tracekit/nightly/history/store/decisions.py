@@ -1,8 +1,7 @@
 """What people decide: whether a night can be what is expected from now on, pins, missed nights."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, insert, select
@@ -12,6 +11,8 @@ from tracekit.nightly.gate.changes import changes
 from tracekit.nightly.history.night import Accepted, Entry, Night, Outcome
 from tracekit.nightly.history.store.documents import plain
 from tracekit.nightly.history.store.schema import ACCEPTANCES, MISSED, PINS
+
+_ANOTHER = "Accept another night; `tracekit history` lists them."
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,11 @@ def acceptances_of(
     nights = tuple({one.id: one for one in nights}.values())
     night, *others = nights
     for one in nights:
-        _require_ended_well(one)
+        if one.outcome is Outcome.FAILED:
+            raise UsageError(
+                f"The night {one.id} failed, so nothing can be expected of it: {one.reason}",
+                hint=_ANOTHER,
+            )
     known = {entry.capture: entry for entry in night.entries}
     for name in captures:
         if name not in known:
@@ -63,7 +68,7 @@ def acceptances_of(
         reasons = "; ".join(f"{one.capture}: {one.reason}" for one in refused)
         raise UsageError(
             f"The night {night.id} cannot be accepted. {reasons}",
-            hint="Accept another night; `tracekit history` lists them.",
+            hint=_ANOTHER,
         )
     return accepted, refused
 
@@ -92,45 +97,27 @@ def revocations_of(
     return ended
 
 
-def _require_ended_well(night: Night) -> None:
-    if night.outcome is Outcome.FAILED:
-        raise UsageError(
-            f"The night {night.id} failed, so nothing can be expected of it: {night.reason}",
-            hint="Accept another night; `tracekit history` lists them.",
-        )
-
-
 def _together(nights: Sequence[Night], name: str, least: int) -> dict[str, tuple[float, ...]] | str:
     """Return the changes of a capture in all nights, or why it cannot be accepted."""
     found: dict[str, tuple[float, ...]] = {}
-    first = _work(nights[0], name)
+    first = next(entry for entry in nights[0].entries if entry.capture == name)
     for night in nights:
         entry = next((one for one in night.entries if one.capture == name), None)
-        if entry is None or _work(night, name) != first:
+        if entry is None or (night.machine, entry.work) != (nights[0].machine, first.work):
             return f"the night {night.id} did other work, or on another machine."
         own = _changes(entry)
         if isinstance(own, str):
             return own if night is nights[0] else f"in the night {night.id} {own}"
         kept = found or dict.fromkeys(own, ())
         found = {metric: (*kept[metric], *own[metric]) for metric in kept if metric in own}
-    return _short(nights[0], name, found, least) or found or "the nights have no metric in common."
-
-
-def _short(night: Night, name: str, found: Mapping[str, Sequence[float]], least: int) -> str:
-    """Say which metric that decides has fewer pairs than a judgement against it takes."""
-    entry = next(entry for entry in night.entries if entry.capture == name)
-    for judged in entry.judged:
+    for judged in first.judged:
         pairs = len(found.get(judged.metric, ()))
         if judged.gated and judged.scale == "ratio" and 0 < pairs < least:
             return (
                 f"only {pairs} pairs of {judged.metric} count, and a judgement takes {least}: "
                 "accept several nights together, or one with more pairs."
             )
-    return ""
-
-
-def _work(night: Night, name: str) -> tuple[str, str]:
-    return night.machine, next((entry.work for entry in night.entries if entry.capture == name), "")
+    return found or "the nights have no metric in common."
 
 
 def _changes(entry: Entry) -> dict[str, tuple[float, ...]] | str:
@@ -139,11 +126,8 @@ def _changes(entry: Entry) -> dict[str, tuple[float, ...]] | str:
         return "it has no reference that it could be expected to differ from."
     if entry.outcome is Outcome.FAILED:
         return f"it failed: {entry.reason}"
-    found = {
-        judged.metric: changes(entry.pairs, judged.metric, judged.scale) for judged in entry.judged
-    }
-    found = {metric: own for metric, own in found.items() if own}
-    return found or "it has no pair that counts."
+    found = {one.metric: changes(entry.pairs, one.metric, one.scale) for one in entry.judged}
+    return {name: own for name, own in found.items() if own} or "it has no pair that counts."
 
 
 _WORDS = ("night", "capture", "work", "at", "reason")
@@ -175,8 +159,14 @@ def add_accepted(connection: Connection, machine: str, accepted: Sequence[Accept
 def all_accepted(connection: Connection, **of: str) -> list[Accepted]:
     """Return what was accepted, oldest first; of a machine, capture or work where named."""
     query = select(ACCEPTANCES).where(*(ACCEPTANCES.c[name] == one for name, one in of.items()))
-    rows = connection.execute(query.order_by(ACCEPTANCES.c.number)).mappings()
-    return [_accepted(row) for row in rows]
+    kind = dict[str, tuple[float, ...]]
+    return [
+        Accepted(
+            **{name: row[name] for name in _WORDS},
+            changes=msgspec.json.decode(row["changes"], type=kind),
+        )
+        for row in connection.execute(query.order_by(ACCEPTANCES.c.number)).mappings()
+    ]
 
 
 def all_pinned(connection: Connection) -> frozenset[str]:
@@ -200,8 +190,3 @@ def all_missed(connection: Connection) -> list[Missed]:
     columns = (MISSED.c[name] for name in ("plan", "machine", "due", "reason"))
     query = select(*columns).order_by(MISSED.c.due, MISSED.c.number)
     return [Missed(**row) for row in connection.execute(query).mappings()]
-
-
-def _accepted(row: Any) -> Accepted:
-    changes = msgspec.json.decode(row["changes"], type=dict[str, tuple[float, ...]])
-    return Accepted(**{name: row[name] for name in _WORDS}, changes=changes)
