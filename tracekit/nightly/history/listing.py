@@ -34,11 +34,16 @@ class NightSummary:
     @property
     def began(self) -> datetime | None:
         """When it began; None where that is no time with a zone."""
-        try:
-            moment = datetime.fromisoformat(self.started)
-        except ValueError:
-            return None
-        return moment.astimezone(UTC) if moment.tzinfo is not None else None
+        return moment_in(self.started)
+
+
+def moment_in(text: str) -> datetime | None:
+    """Return the time that a text says, in UTC; None where it is no time with a zone."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.astimezone(UTC) if moment.tzinfo is not None else None
 
 
 def course_in(folder: Path) -> NightSummary | None:

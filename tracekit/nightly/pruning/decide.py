@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from tracekit.base import Provenance, Recording, TracekitError
-from tracekit.nightly.history.listing import course_in
+from tracekit.nightly.history.listing import course_in, moment_in
 from tracekit.nightly.history.night import DOCUMENT, Accepted
 from tracekit.nightly.history.steps import Series, Step
 from tracekit.record import size
@@ -105,7 +105,7 @@ def _run(place: Path, root: Path, night: NightSeen | None, now: datetime) -> Run
     return RunSeen(
         folder=place,
         root=root,
-        begun=_moment(provenance.started) or _moment(provenance.created) or changed,
+        begun=moment_in(provenance.started) or moment_in(provenance.created) or changed,
         parts=tuple(_parts(recording, worked_up=worked_up)),
         night=night,
         busy=_busy(provenance, now),
@@ -131,7 +131,7 @@ def _parts(recording: Recording, *, worked_up: bool) -> Iterator[Part]:
 
 def _busy(provenance: Provenance, now: datetime) -> str:
     for name, stage in provenance.stages.items():
-        at = _moment(stage.at)
+        at = moment_in(stage.at)
         if stage.state == "running" and (at is None or now - at < _WORKING):
             return f"its stage {name} is running"
     return ""
@@ -145,22 +145,11 @@ def _night(folder: Path, now: datetime) -> NightSeen:
     return NightSeen(found.id, ended=bool(found.ended) or long_ago)
 
 
-def _moment(text: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment.astimezone(UTC)
-
-
 @dataclass(frozen=True)
 class Protection:
-    """Why nights and folders must stay.
+    """Why nights must stay, by id, and folders with all that is in them, by real path.
 
-    Attributes:
-        nights: Reasons, by the night's id.
-        folders: Reasons, by the folder's real path; what is in it stays too.
-        known: Whether a history was asked; without one, nights stay.
+    It is not `known` where no history was asked; then nights stay.
     """
 
     nights: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -188,13 +177,10 @@ def protection(
     accepted: Iterable[Accepted],
     pinned: Iterable[str],
 ) -> Protection:
-    """Return what a history says must stay.
+    """Return what a history says must stay: what was ever accepted or is pinned, and changes.
 
-    Args:
-        stepped: All series with their change points. The nights right before and after one stay,
-            and all that it may have been.
-        accepted: All that was ever accepted.
-        pinned: Ids of nights, and whole paths of folders.
+    Of a change point the nights right before and after stay, and all that it may have been. What
+    is pinned are ids of nights, and whole paths of folders.
     """
     nights: dict[str, str] = {}
     for series, steps in stepped:
@@ -216,12 +202,9 @@ def protection(
 
 @dataclass(frozen=True)
 class Limits:
-    """What may stay.
+    """How old runs may be, and how many bytes all folders may hold; None for any.
 
-    Attributes:
-        keep: How old a run may be; None for any age.
-        most: How many bytes all folders may hold; None for any size.
-        newest: So many runs of each folder stay whatever the others say.
+    So many of the `newest` runs of each folder stay all the same.
     """
 
     keep: timedelta | None = None

@@ -118,17 +118,10 @@ class Stays:
 
 @dataclass
 class Pruned:
-    """What became of folders.
+    """What became of folders, which held `before` bytes and hold `after` now, or would if `dry`.
 
-    Attributes:
-        before: What they held, in bytes.
-        after: What they hold now, or would.
-        removed: What went.
-        kept: Runs that have something to remove and stayed.
-        stayed: Files that stayed, of runs that were pruned.
-        failed: What could not be done, in words.
-        missing: How many bytes more than allowed are left; 0 where nothing is.
-        dry: Whether nothing was touched.
+    Runs that have something to remove are `kept`, files of runs that were pruned have `stayed`;
+    `failed` says in words what could not be done. So many bytes more than allowed are `missing`.
     """
 
     before: int
@@ -160,14 +153,8 @@ def prune(
     Results, pages, kept tables, journals and nights' documents always stay. Of several folders
     the limits hold for all together. What cannot be removed is reported, and the others go on.
 
-    Args:
-        folders: Folders of runs and of nights.
-        limits: What may stay.
-        protection: What must stay; None for nothing.
-        progress: What hears what goes on.
-        dry: Whether to report only; how much the kept tables of exports will take is not known
-            then, and counts as nothing.
-        now: The time; None for this moment.
+    If `dry`, it is only reported; how much the kept tables of exports will take is not known then,
+    and counts as nothing.
 
     Raises:
         UsageError: There is no limit at all.

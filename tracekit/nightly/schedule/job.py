@@ -129,16 +129,9 @@ def unserved(
 ) -> list[datetime]:
     """Return the due times up to `until` that no night has begun after.
 
-    Args:
-        at: When nights are due, on the local clock.
-        last_started: When the last night began; None where there was none.
-        until: Up to when to count.
-        since: When the schedule was installed; before that nothing was due.
-        zone: Whose clock counts; None for this machine's.
-
-    Returns:
-        Moments in UTC, oldest first, of the last 400 days; nothing where neither a night nor the
-        installation says since when to count.
+    They are moments in UTC, oldest first, of the last 400 days. Before `since`, when the schedule
+    was installed, nothing was due; there are none where neither that nor a night is known. `zone`
+    is whose clock counts; None for this machine's.
     """
     known = [one for one in (last_started and last_started + _EARLY, since) if one is not None]
     if not known:
@@ -193,11 +186,7 @@ def job_of(plan: NightPlan, at: time) -> Job:
     """
     file, output = plan.file.absolute(), plan.output.absolute()
     argv = (os.path.abspath(sys.executable), "-P", "-m", "tracekit", "nightly", str(file))  # noqa: PTH100  a link to it is the environment
-    environment = {
-        **bare_environment(programs_of(plan)),
-        AT: f"{at:%H:%M}",
-        SINCE: now(),
-    }
+    environment = {**bare_environment(programs_of(plan)), AT: f"{at:%H:%M}", SINCE: now()}
     for text in (*argv, str(output), *environment.values()):
         if re.search(r"[\x00-\x1f\x7f]", text):
             raise UsageError(

@@ -9,7 +9,7 @@ from typing import Literal
 
 from tracekit.base import ToolError
 from tracekit.nightly.folder import make_output
-from tracekit.nightly.history.listing import NightSummary, last_course
+from tracekit.nightly.history.listing import NightSummary, last_course, moment_in
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.job import Job, job_of, next_due, passed, unserved
 from tracekit.nightly.schedule.launchd import Launchd
@@ -53,15 +53,9 @@ _PATIENCE = timedelta(minutes=15)  # after a due time, before a night counts as 
 
 @dataclass(frozen=True)
 class Installation:
-    """What was installed, or would be.
+    """What was installed, or would be; `next` is when a night is due, in UTC.
 
-    Attributes:
-        method: launchd, systemd or cron.
-        job: What it runs.
-        files: The files that make it do so.
-        line: The line for a crontab; empty with other schedulers.
-        next: When the next night is due, in UTC.
-        warnings: What is to be known.
+    The `files` make the scheduler, which is the `method`, run the job; for cron it is a `line`.
     """
 
     method: str
@@ -76,13 +70,8 @@ class Installation:
 class Scheduled:
     """What is known of a plan's schedule.
 
-    Attributes:
-        installed: What schedulers were given; empty where none was.
-        standing: What each of them says, in the same order.
-        next: When the next night is due, in UTC; None where nothing is installed.
-        last: The night that began last; None without one.
-        running: Whether a night runs now.
-        missed: Due times that passed without a night since the last one, in UTC.
+    `standing` is what the schedulers say of what is `installed`, in the same order. `next` is when
+    a night is due, and `missed` when one was and did not begin since the last one, in UTC.
     """
 
     installed: tuple[Installed, ...]
@@ -130,8 +119,7 @@ def install(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
 def uninstall(file: Path) -> tuple[tuple[Installed, ...], tuple[str, ...]]:
     """Take away whatever starts the nights of a plan's file, which need not exist any more.
 
-    Returns:
-        What was installed, and what is to be known.
+    Return what was installed, and warnings.
 
     Raises:
         ToolError: A night runs now, or the scheduler does not let go of it.
@@ -152,7 +140,7 @@ def status(plan: NightPlan, now: datetime | None = None) -> Scheduled:
     last, running = last_course(plan.output, plan.name), runs_in(plan.output)
     overdue: list[datetime] = []
     if installed:
-        at, since = installed[0].at, _since(installed[0])
+        at, since = installed[0].at, moment_in(installed[0].since)
         overdue = unserved(at, last and last.began, now - _PATIENCE, since=since)
     return Scheduled(
         installed=installed,
@@ -170,7 +158,7 @@ def missed(plan: NightPlan, last_started: datetime | None, now: datetime) -> lis
     Nothing where no schedule is installed, and nothing of before it was.
     """
     for _, installed in _found(plan.file):
-        return passed(installed.at, last_started, now, since=_since(installed))
+        return passed(installed.at, last_started, now, since=moment_in(installed.since))
     return []
 
 
@@ -207,11 +195,3 @@ def _require_quiet(output: Path) -> None:
             f"A night runs now, in {output}; its scheduler would stop it.",
             hint="Wait for its end. `tracekit nightly status` tells.",
         )
-
-
-def _since(installed: Installed) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(installed.since)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else None

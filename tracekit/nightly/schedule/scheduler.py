@@ -16,15 +16,10 @@ SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Installed:
-    """A job that a scheduler was given, as its own files say.
+    """A job that a scheduler, the `method`, was given, as its own files say.
 
-    Attributes:
-        method: launchd, systemd or cron.
-        label: What the scheduler calls it.
-        file: The file that says when; the user's crontab has none that is ours.
-        at: When nights are due.
-        since: When it was installed, ISO 8601; empty where it is not known.
-        log: What takes what nights print; None where it is not known.
+    Its `file` says when; the user's crontab has none that is ours. `since` is when it was
+    installed, ISO 8601, empty where that is not known; nights print into the `log`.
     """
 
     method: str
@@ -37,12 +32,9 @@ class Installed:
 
 @dataclass(frozen=True)
 class Standing:
-    """What a scheduler says of a job now.
+    """What a scheduler says of a job: whether it will start it, and how the last night exited.
 
-    Attributes:
-        loaded: Whether it will start it; None where that could not be found out.
-        last_exit: The exit code of the last night that it started; None where it is not known.
-        words: What else is to be said, such as why something is not known.
+    What could not be found out is None; `words` may say why.
     """
 
     loaded: bool | None
