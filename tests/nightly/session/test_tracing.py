@@ -72,9 +72,9 @@ def test_sides_take_turns_to_be_first(
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(pretended()))
     with ready(traced=2) as prepared:
-        pairs = list(trace(prepared, session=2, first=2))
-    assert [one.order for one in pairs] == ["ba", "ab"]
-    assert pairs[0].runs == ("short/candidate-2-2", "short/reference-2-2")
+        pairs = list(trace(prepared, session=2))
+    assert [one.order for one in pairs] == ["ab", "ba"]
+    assert pairs[1].runs == ("short/candidate-2-2", "short/reference-2-2")
 
 
 def test_without_a_reference_the_candidate_is_captured_alone(

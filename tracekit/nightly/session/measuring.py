@@ -72,7 +72,14 @@ def check(prepared: Prepared) -> str:
     """
     said = [_parity(prepared, grid)] if (grid := grid_of(prepared)) else []
     for number, argv in enumerate(prepared.capture.checks, start=1):
-        _plan_check(prepared, argv, number)
+        variant, log = prepared.candidate, prepared.log_of(f"check-{number}")
+        program = Program(argv, variant.env, variant.cwd, log)
+        status = run(program, prepared.bounds, _LIMIT)
+        if status != 0:
+            raise ParityError(
+                f"The check {program.line} ended with {exit_words(status)}.{last_words(log)}",
+                hint=f"All that it said is in {log}.",
+            )
         said.append(f"{argv[0]} succeeded")
     words = "; ".join(said)
     return f"{words[0].upper()}{words[1:]}." if words else ""
@@ -121,24 +128,11 @@ def _read(output: Path) -> _ParityDocument | None:
     return document if document.version <= VERSION else None
 
 
-def _plan_check(prepared: Prepared, argv: tuple[str, ...], number: int) -> None:
-    variant, log = prepared.candidate, prepared.log_of(f"check-{number}")
-    program = Program(argv, variant.env, variant.cwd, log)
-    status = run(program, prepared.bounds, _LIMIT)
-    if status != 0:
-        raise ParityError(
-            f"The check {program.line} ended with {exit_words(status)}.{last_words(log)}",
-            hint=f"All that it said is in {log}.",
-        )
-
-
 LEAST = 5
 """Steps of a turn, at least."""
 WAKE = 0.05
 """Seconds of unmeasured steps before a turn, at most; a sixth of the turn where that is less."""
 _BETWEEN = "between its pairs"
-
-Letter = str
 
 
 def measure(
@@ -170,10 +164,10 @@ def measure(
     """
     count = prepared.capture.pairs if pairs is None else pairs
     with ExitStack() as stack:
-        measuring = _Pairs(prepared, watch, stack, calibrate=calibrate)
+        looks = _Looks(prepared, watch, stack, calibrate=calibrate)
         for number in range(first, first + count):
             prepared.bounds.require_time(_BETWEEN)
-            yield measuring.pair(session, number)
+            yield _pair(prepared, session, number, looks)
 
 
 def order_of(prepared: Prepared, number: int) -> str:
@@ -186,11 +180,67 @@ def order_of(prepared: Prepared, number: int) -> str:
     return "ab" if odd else "ba"
 
 
-class _Pairs:
-    """The pairs of an iterator.
+def _pair(prepared: Prepared, session: int, number: int, looks: "_Looks") -> Pair:
+    """Measure a pair: both processes live at once, or one has one long run after the other."""
+    order, capture = order_of(prepared, number), prepared.capture
+    seconds = capture.turn if capture.together else 2 * capture.turn
+    values: dict[str, Values] = {}
+    before: list[State | None] = []
+    after: list[State | None] = []
+    for group in [order] if capture.together else [*order]:
+        with ExitStack() as stack:
+            children = {each: _ready(prepared, each, stack) for each in dict.fromkeys(group)}
+            runs: dict[str, list[StepTimes]] = {each: [] for each in children}
+            before.append(looks.before(list(children.values())))
+            for letter in group:
+                runs[letter].append(_run(prepared, children[letter], seconds))
+            after.append(looks.after(next(iter(children.values()))))
+            for letter, child in children.items():
+                finished = child.finish()
+                prepared.learned.results |= quantities_of(finished)
+                values[letter] = values_of(runs[letter], finished)
+    return Pair(
+        session,
+        number,
+        order,
+        candidate=values["a"],
+        reference=values.get("b", {}),
+        before=worst([*filter(None, before)]),
+        after=worst([*filter(None, after)]),
+    )
 
-    Where the machine's pace is looked at, a third process does the same fixed work before and
-    after the runs of a pair, on their device.
+
+def _ready(prepared: Prepared, letter: str, stack: ExitStack) -> RemoteWorkload:
+    variant = prepared.candidate if letter == "a" else prepared.reference
+    assert variant is not None
+    name = prepared.named(variant)
+    child = stack.enter_context(
+        started(name, variant, prepared.log_of(variant.role), prepared.bounds)
+    )
+    parameters, warmup = dict(variant.parameters), prepared.capture.warmup
+    ready = child.prepare(Prepare(variant.workload, variant.workloads, parameters, warmup))
+    if letter == "a":
+        prepared.learned.backend = ready.backend
+    for warning in ready.warnings:
+        prepared.learned.remark(f"{warning.rstrip('.')}, in {name}.")
+    return child
+
+
+def _run(prepared: Prepared, child: RemoteWorkload, seconds: float) -> StepTimes:
+    prepared.bounds.require_time(_BETWEEN)
+    asked = RunSteps(seconds, LEAST, min(WAKE, seconds / 6))
+    found = require_steps(child.name, child.run_steps(asked))
+    if found.specializations:
+        prepared.learned.remark(
+            f"Pipelines were made while {child.name} was measured, though it was warm."
+        )
+    return found
+
+
+class _Looks:
+    """Looks at the machine before and after each pair.
+
+    To see its pace, a third process does the same fixed work each time, on the device of the pair.
     """
 
     def __init__(
@@ -199,51 +249,9 @@ class _Pairs:
         self._prepared, self._watch, self._stack = prepared, watch, stack
         self._calibrate = calibrate
         self._calibration: RemoteWorkload | None = None
-        self._runs: dict[Letter, list[StepTimes]] = {}
-        self._values: dict[Letter, Values] = {}
 
-    def pair(self, session: int, number: int) -> Pair:
-        """Measure a pair."""
-        self._runs, self._values = {}, {}
-        order = order_of(self._prepared, number)
-        run = self._together if self._prepared.capture.together else self._apart
-        before, after = run(order)
-        return Pair(
-            session,
-            number,
-            order,
-            candidate=self._values["a"],
-            reference=self._values.get("b", {}),
-            before=before,
-            after=after,
-        )
-
-    def _together(self, order: str) -> tuple[State | None, State | None]:
-        """Let both processes live at once, with interleaved runs; return the machine's states."""
-        with ExitStack() as stack:
-            children = {letter: self._ready(letter, stack) for letter in dict.fromkeys(order)}
-            before = self._before(list(children.values()))
-            for letter in order:
-                self._run(letter, children[letter], 1)
-            after = self._after(next(iter(children.values())))
-            for letter, child in children.items():
-                self._finish(letter, child)
-        return before, after
-
-    def _apart(self, order: str) -> tuple[State | None, State | None]:
-        """Let one process live after the other; each has one run, twice as long."""
-        before: list[State | None] = []
-        after: list[State | None] = []
-        for letter in order:
-            with ExitStack() as stack:
-                child = self._ready(letter, stack)
-                before.append(self._before([child]))
-                self._run(letter, child, 2)
-                after.append(self._after(child))
-                self._finish(letter, child)
-        return worst([*filter(None, before)]), worst([*filter(None, after)])
-
-    def _before(self, children: Sequence[RemoteWorkload]) -> State | None:
+    def before(self, children: Sequence[RemoteWorkload]) -> State | None:
+        """Look before the runs of children."""
         if self._watch is None:
             return None
         pace = self._pace(children[0])
@@ -252,7 +260,8 @@ class _Pairs:
             ours.add(self._calibration.child.pid)
         return self._watch.before(ours, pace)
 
-    def _after(self, like: RemoteWorkload) -> State | None:
+    def after(self, like: RemoteWorkload) -> State | None:
+        """Look after the runs, by the device of a child."""
         return None if self._watch is None else self._watch.after(self._pace(like))
 
     def _pace(self, like: RemoteWorkload) -> int | None:
@@ -267,34 +276,3 @@ class _Pairs:
             )
         device = "cpu" if like.ready.backend == "cpu" else "gpu"
         return self._calibration.calibrate(Calibrate(device, mlx=bool(like.ready.mlx)))
-
-    def _ready(self, letter: Letter, stack: ExitStack) -> RemoteWorkload:
-        prepared = self._prepared
-        variant = prepared.candidate if letter == "a" else prepared.reference
-        assert variant is not None
-        name = prepared.named(variant)
-        child = stack.enter_context(
-            started(name, variant, prepared.log_of(variant.role), prepared.bounds)
-        )
-        parameters, warmup = dict(variant.parameters), prepared.capture.warmup
-        ready = child.prepare(Prepare(variant.workload, variant.workloads, parameters, warmup))
-        if letter == "a":
-            prepared.learned.backend, prepared.learned.device = ready.backend, dict(ready.device)
-        for warning in ready.warnings:
-            prepared.learned.remark(f"{warning.rstrip('.')}, in {name}.")
-        return child
-
-    def _run(self, letter: Letter, child: RemoteWorkload, times: int) -> None:
-        self._prepared.bounds.require_time(_BETWEEN)
-        seconds = times * self._prepared.capture.turn
-        found = child.run_steps(RunSteps(seconds, LEAST, min(WAKE, seconds / 6)))
-        self._runs.setdefault(letter, []).append(require_steps(child.name, found))
-        if found.specializations:
-            self._prepared.learned.remark(
-                f"Pipelines were made while {child.name} was measured, though it was warm."
-            )
-
-    def _finish(self, letter: Letter, child: RemoteWorkload) -> None:
-        finished = child.finish()
-        self._prepared.learned.results |= quantities_of(finished)
-        self._values[letter] = values_of(self._runs[letter], finished)

@@ -28,7 +28,6 @@ class Learned:
     """
 
     backend: str = ""
-    device: dict[str, object] = field(default_factory=dict[str, object])
     results: dict[str, Quantity] = field(default_factory=dict[str, Quantity])
     remarks: list[str] = field(default_factory=list[str])
 

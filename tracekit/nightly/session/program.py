@@ -25,15 +25,10 @@ class BudgetSpentError(InconclusiveError):
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Seconds to wait.
+    """Seconds to wait for what a child is asked for.
 
-    Attributes:
-        hello: For a child's first words.
-        ready: For a workload to be prepared and warm.
-        calibration: For the calibration work.
-        turn: For a turn, beyond ten times what it should take.
-        finish: For a workload's last words, and then for its end.
-        leave: For a child to end when nobody asks it any more, and again after SIGTERM.
+    `turn` is beyond ten times what a turn should take. `leave` is for the child's end when nobody
+    asks it any more, and again after SIGTERM.
     """
 
     hello: float = 60.0

@@ -21,15 +21,8 @@ from tracekit.nightly.session.variants import CodeVariant
 _LIMIT = 3600.0  # seconds that one capture may take: saving and exporting can take many minutes
 
 
-def trace(
-    prepared: Prepared,
-    *,
-    session: int = 1,
-    first: int = 1,
-    pairs: int | None = None,
-    watch: Watch | None = None,
-) -> Iterator[Pair]:
-    """Trace pairs; each one is whole when it comes.
+def trace(prepared: Prepared, *, session: int = 1, watch: Watch | None = None) -> Iterator[Pair]:
+    """Trace as many pairs as the plan says; each one is whole when it comes.
 
     A trace without rows of its target says nothing of it, so its pair does not count, and says
     why. The arguments are those of `session.measuring.measure`; odd pairs go ab, even ones ba.
@@ -39,8 +32,7 @@ def trace(
         UsageError: A variant refuses what the plan asks for.
         BudgetSpentError: The night's time is spent; what was begun is not counted.
     """
-    count = prepared.capture.traced if pairs is None else pairs
-    for number in range(first, first + count):
+    for number in range(1, prepared.capture.traced + 1):
         yield _pair(prepared, session, number, watch)
 
 

@@ -14,12 +14,10 @@ from tracekit.nightly.history.night import Described
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.session.program import Bounds
-from tracekit.nightly.session.worktree import Worktree, checked_out, repository
+from tracekit.nightly.session.worktree import OF_ANOTHER, Worktree, checked_out, repository
 from tracekit.record import own_environment
 from tracekit.workload import Hello, find
 
-# What points a Python to the modules, or the environment, of another one.
-_OF_ANOTHER = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
 _SHORT = 7  # letters of a commit, as git shows them
 
 
@@ -157,7 +155,7 @@ def _reference(
     work += [f"{key} {value}" for key, value in asked.parameters.items()]
     env = candidate.env
     if python != candidate.python:
-        env = {name: value for name, value in env.items() if name not in _OF_ANOTHER}
+        env = {name: value for name, value in env.items() if name not in OF_ANOTHER}
     return replace(
         candidate,
         role="reference",

@@ -95,7 +95,8 @@ KEPT = 4
 """Work trees of a repository that are kept when another one is made, the last used ones."""
 _SETUP = 3600.0
 _POLL = 0.1
-_OURS = {"VIRTUAL_ENV", "__PYVENV_LAUNCHER__", "PYTHONHOME", "PYTHONPATH"}
+# What points a Python to the modules, or the environment, of another one.
+OF_ANOTHER = frozenset({"VIRTUAL_ENV", "__PYVENV_LAUNCHER__", "PYTHONHOME", "PYTHONPATH"})
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ def _make(worktree: Worktree, bounds: Bounds) -> None:
 
 
 def _set_up(worktree: Worktree, bounds: Bounds) -> None:
-    left_out = REPOSITORY_VARIABLES | _OURS
+    left_out = REPOSITORY_VARIABLES | OF_ANOTHER
     env = {name: one for name, one in os.environ.items() if name not in left_out}
     worktree.log.unlink(missing_ok=True)
     program = Program(worktree.setup, env, worktree.folder, worktree.log)
