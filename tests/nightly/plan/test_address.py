@@ -15,8 +15,8 @@ OUTPUT, FOLDER = Path("/srv/nights"), Path("/srv/plan folder")
 
 def address_of(url: str | None) -> tuple[str, list[str]]:
     mistakes = Mistakes("tracekit.toml", Places(""))
-    given = None if url is None else Given(("nightly", "history"), url)
-    found = history_of(given, OUTPUT, FOLDER, mistakes)
+    given = None if url is None else Given(("nightly", "history"), url, mistakes)
+    found = history_of(given, OUTPUT, FOLDER)
     return found, [words for _, _, words in mistakes.found]
 
 

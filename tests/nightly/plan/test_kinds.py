@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from tracekit.nightly.plan.document import UnfitError
 from tracekit.nightly.plan.keys import (
     COMMAND,
     COMMANDS,
@@ -14,6 +13,7 @@ from tracekit.nightly.plan.keys import (
     PATH,
     TEXTS,
     Kind,
+    UnfitError,
     above_zero,
     choice,
     duration,

@@ -3,7 +3,9 @@
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.nightly.plan.document import Mistakes, Places, Route, UnfitError, dotted
+from tracekit.nightly.plan.document import Mistakes, Places, Route, dotted
+from tracekit.nightly.plan.keys import Given, Keys, Kind, UnfitError, read
+from tracekit.nightly.plan.plan import NightPlan
 
 TEXT = "[a]\nb = 1\n\n'c d' = [1, 2]\n"
 
@@ -57,6 +59,11 @@ def test_several_are_sorted_with_their_hints_and_none_is_told_twice() -> None:
 
 def test_what_a_reader_of_values_said_stands_where_the_element_stands() -> None:
     found = mistakes()
-    found.unfit(("a", "c d"), UnfitError("must be odd.", "Add one.", at=(1,)))
+
+    def odd(_: object) -> None:
+        raise UnfitError("must be odd.", "Add one.", at=(1,))
+
+    given = Given(("a", "c d"), [1, 2], found)
+    assert read({"name": given}, Keys(NightPlan, "[a]", {"name": Kind("odd", odd)})) == {}
     with pytest.raises(UsageError, match=r"plan\.toml:4:13: a\.'c d' must be odd\."):
         found.end()

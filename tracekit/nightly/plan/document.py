@@ -138,16 +138,6 @@ class Places:
         return match[0]
 
 
-class UnfitError(Exception):
-    """A value is not what its key takes; `at` is the route within it, as to an array's element."""
-
-    def __init__(self, words: str, hint: str = "", at: Route = ()) -> None:
-        super().__init__(words)
-        self.words = words
-        self.hint = hint
-        self.at = at
-
-
 class Mistakes:
     """The mistakes found so far in a file: line, column, what is wrong; and what to do."""
 
@@ -159,10 +149,6 @@ class Mistakes:
         """Add a mistake of what stands at `route`; `words` follow the key's name."""
         said = f"{dotted(route)} {words}" if route else words
         self.found.setdefault((*self._places.of(route), said), hint)
-
-    def unfit(self, route: Route, error: UnfitError) -> None:
-        """Add what a reader of values said."""
-        self.add((*route, *error.at), error.words, error.hint)
 
     def end(self) -> None:
         """Raise UsageError that names all mistakes, one a line, or do nothing without one."""

@@ -12,11 +12,21 @@ from typing import Any, get_args, get_type_hints
 
 from tracekit.base import UsageError, nearest, size_of
 from tracekit.machine import THERMAL_PRESSURES, StateLimits
-from tracekit.nightly.plan.document import Mistakes, Route, UnfitError
+from tracekit.nightly.plan.document import Mistakes, Route
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
 from tracekit.workload import plan
 
 log = logging.getLogger(__name__)
+
+
+class UnfitError(Exception):
+    """A value is not what its key takes; `at` is the route within it, as to an array's element."""
+
+    def __init__(self, words: str, hint: str = "", at: Route = ()) -> None:
+        super().__init__(words)
+        self.words = words
+        self.hint = hint
+        self.at = at
 
 
 @dataclass(frozen=True)
@@ -369,56 +379,58 @@ METRIC = Keys(
 
 @dataclass(frozen=True)
 class Given:
-    """A value as the file has it, and where it stands."""
+    """A value as the file has it, where it stands, and where its mistakes go."""
 
     route: Route
     value: Any
+    mistakes: Mistakes
 
-    def at(self, *more: str | int) -> Route:
-        """Return the route to something within it."""
-        return (*self.route, *more)
+    def within(self, key: str | int, value: Any = None) -> "Given":
+        """Return something within it."""
+        return Given((*self.route, key), value, self.mistakes)
+
+    def refuse(self, words: str, hint: str = "") -> None:
+        """Add a mistake; `words` follow the key's name."""
+        self.mistakes.add(self.route, words, hint)
+
+    def is_table(self) -> bool:
+        """Tell whether it is a table; if not, that is a mistake."""
+        if not isinstance(self.value, dict):
+            self.refuse(f"must be a table, not {shown(self.value)}.")
+        return isinstance(self.value, dict)
+
+    def entries(self) -> "Table":
+        """Return what a table gives by key; nothing where it is no table, which is a mistake."""
+        if not self.is_table():
+            return {}
+        return {key: self.within(key, value) for key, value in self.value.items()}
+
+    def fields(self, keys: Keys) -> "Table":
+        """Return what a table gives by field; keys that it does not have are mistakes."""
+        known = keys.fields
+        found: Table = {}
+        for name, one in self.entries().items():
+            key = keys.renamed.get(name, name)
+            if key != name:
+                log.warning("The key %s of %s is called %s now.", name, keys.title, key)
+            if key in known:
+                found[known[key]] = one
+            else:
+                one.refuse(f"is no key of {keys.title}.", nearest(key, list(known)))
+        return found
 
 
 Table = dict[str, Given]
 
 
-def is_table(given: Given, mistakes: Mistakes) -> bool:
-    """Tell whether it is a table; if not, that is a mistake."""
-    if not isinstance(given.value, dict):
-        mistakes.unfit(given.route, _refused("a table", given.value))
-        return False
-    return True
-
-
-def entries(given: Given, mistakes: Mistakes) -> Table:
-    """Return what a table gives by key; nothing where it is no table, which is a mistake."""
-    if not is_table(given, mistakes):
-        return {}
-    return {key: Given(given.at(key), value) for key, value in given.value.items()}
-
-
-def fields(given: Given, keys: Keys, mistakes: Mistakes) -> Table:
-    """Return what a table gives by field; keys that it does not have are mistakes."""
-    known = keys.fields
-    found: Table = {}
-    for name, one in entries(given, mistakes).items():
-        key = keys.renamed.get(name, name)
-        if key != name:
-            log.warning("The key %s of %s is called %s now.", name, keys.title, key)
-        if key in known:
-            found[known[key]] = one
-        else:
-            mistakes.add(one.route, f"is no key of {keys.title}.", nearest(key, list(known)))
-    return found
-
-
-def read(table: Table, keys: Keys, mistakes: Mistakes) -> dict[str, Any]:
+def read(table: Table, keys: Keys) -> dict[str, Any]:
     """Read the values that are no tables; what is not fit is a mistake, and left out."""
     found: dict[str, Any] = {}
     for name, kind in keys.kinds.items():
         if name in table:
+            given = table[name]
             try:
-                found[name] = kind.read(table[name].value)
+                found[name] = kind.read(given.value)
             except UnfitError as error:
-                mistakes.unfit(table[name].route, error)
+                given.mistakes.add((*given.route, *error.at), error.words, error.hint)
     return found

@@ -3,8 +3,9 @@
 import difflib
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,7 @@ from tracekit.analysis import METRICS, RULES, Better
 from tracekit.base import InputError, UsageError, least_pairs, nearest
 from tracekit.compare import Scale
 from tracekit.machine import StateLimits
-from tracekit.nightly.plan.document import (
-    MINIMAL,
-    SHARED,
-    Document,
-    Mistakes,
-    Route,
-    open_document,
-)
+from tracekit.nightly.plan.document import MINIMAL, SHARED, Document, Mistakes, open_document
 from tracekit.nightly.plan.keys import (
     CAPTURE,
     METRIC,
@@ -28,21 +22,18 @@ from tracekit.nightly.plan.keys import (
     STATE,
     Given,
     Table,
-    entries,
-    fields,
-    is_table,
     read,
     shown,
 )
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference, digested
-from tracekit.workload import ANY_PROGRAM, Workload, find
+from tracekit.workload import ANY_PROGRAM, find
 
 _SERVER = "postgresql"
 _FILE = "sqlite"
 _HINT = 'Write "sqlite:///nights.db" or "postgresql://user@host/database".'
 
 
-def history_of(given: Given | None, output: Path, folder: Path, mistakes: Mistakes) -> str:
+def history_of(given: Given | None, output: Path, folder: Path) -> str:
     """Return the URL of the history; without one that of `history.db` among the nights.
 
     Mistakes never show a URL, for it may hold a password.
@@ -58,7 +49,7 @@ def history_of(given: Given | None, output: Path, folder: Path, mistakes: Mistak
     try:
         url = make_url(given.value)
     except (ArgumentError, ValueError):
-        mistakes.add(given.route, "is no URL of a database.", _HINT)
+        given.refuse("is no URL of a database.", _HINT)
         return ""
     words, kind = "", url.get_backend_name()
     if kind not in {_FILE, _SERVER}:
@@ -68,7 +59,7 @@ def history_of(given: Given | None, output: Path, folder: Path, mistakes: Mistak
     elif kind == _FILE:
         url = url.set(database=str(folder / str(url.database)))
     if words:
-        mistakes.add(given.route, words, _HINT)
+        given.refuse(words, _HINT)
         return ""
     return url.render_as_string(hide_password=False)
 
@@ -142,195 +133,169 @@ def from_traces(metric: str) -> bool:
     return metric in METRICS and metric not in UNTRACED
 
 
-def check_work(
-    name: Given, parameters: Mapping[str, Given], folder: Path | None, mistakes: Mistakes
-) -> None:
+def check_work(name: Given, parameters: Mapping[str, Given], folder: Path | None) -> None:
     """Load a workload and bind its parameters; each that does not fit is a mistake.
 
     A file that cannot be loaded is none of the plan's: its capture fails, and the others run.
     """
     if name.value == ANY_PROGRAM:
-        words = "is any program, which cannot be measured in turns."
-        mistakes.add(name.route, words, "Write a workload that does the same work.")
+        hint = "Write a workload that does the same work."
+        name.refuse("is any program, which cannot be measured in turns.", hint)
         return
-    try:
+    workload = None
+    with suppress(InputError), _fit(name):
         workload = find(name.value, folder)
-    except InputError:
-        return
-    except UsageError as error:
-        mistakes.add(name.route, f"is not fit: {error.message}", error.hint)
+    if workload is None:
         return
     required = [key for key, one in workload.parameters.items() if one.default is one.empty]
     needed = {key: parameters[key].value for key in required if key in parameters}
-    first = parameters[next(iter(needed))] if needed else name
-    if not _fits(workload, needed, first, mistakes):
-        return
-    for key, one in parameters.items():
-        if key not in needed:
-            _fits(workload, {**needed, key: one.value}, one, mistakes)
+    with _fit(parameters[next(iter(needed))] if needed else name):
+        workload.bind(needed)
+        for key, one in parameters.items():
+            if key not in needed:
+                with _fit(one):
+                    workload.bind({**needed, key: one.value})
 
 
-def _fits(workload: Workload, values: dict[str, Any], said: Given, mistakes: Mistakes) -> bool:
-    """Bind parameters; if they do not fit, that is a mistake of what was said."""
+@contextmanager
+def _fit(given: Given) -> Generator[None]:
+    """Add a mistake of what was given where it does not fit."""
     try:
-        workload.bind(values)
+        yield
     except UsageError as error:
-        mistakes.add(said.route, f"is not fit: {error.message}", error.hint)
-        return False
-    return True
+        given.refuse(f"is not fit: {error.message}", error.hint)
 
 
 _LARGEST_RATIO = 10
 _NEAR = 0.8  # of difflib's: a workload's own results are no slips of ours
 
 
-def read_metrics(
-    named: Table, table: Table, route: Route, capture: Capture, mistakes: Mistakes
-) -> tuple[Gated, ...]:
-    """Return all metrics of a capture, those first that its plan names.
+def _metrics(named: Table, table: Table, given: Given, capture: Capture) -> tuple[Gated, ...]:
+    """Return all metrics of a capture, those first that its plan names, by what it says of each.
 
-    Args:
-        named: What the plan says of metrics, by name.
-        table: What it says of the capture.
-        route: Where the capture stands.
-        capture: The capture, without metrics.
-        mistakes: Where they go.
+    `table` is what it says of the capture, in all, and `given` what stands at the capture itself.
     """
     dropped = frozenset(name for name, one in named.items() if one.value is False)
-    own = {name: one for name, one in named.items() if name not in dropped}
-    gated = [_metric(name, one, capture, mistakes) for name, one in own.items()]
+    gated = [_metric(name, one, capture) for name, one in named.items() if name not in dropped]
     metrics, least = followed(gated, dropped, capture), least_pairs()
     if capture.pairs < least and any(one.gate and not from_traces(one.metric) for one in metrics):
-        mistakes.add(
-            table["pairs"].route if "pairs" in table else route,
+        table.get("pairs", given).refuse(
             f"must be at least {least} where a metric decides: fewer have no 95 % interval.",
             "Measure more pairs, or let gate be false.",
         )
     return tuple(metrics)
 
 
-def _metric(name: str, given: Given, capture: Capture, mistakes: Mistakes) -> Gated:
+def _metric(name: str, given: Given, capture: Capture) -> Gated:
     table: Table = {}
     if isinstance(given.value, dict):
-        table = fields(given, METRIC, mistakes)
+        table = given.fields(METRIC)
     elif given.value is not True:
         table = {"threshold": given}
-    told = read(table, METRIC, mistakes)
+    told = read(table, METRIC)
     scale, threshold = usual(name, told.get("scale"))
     gate = capture.reference is not None
     usual_ones: dict[str, Any] = {"scale": scale, "threshold": threshold, "gate": gate}
     gated = Gated(name, **usual_ones | told)
     if scale == "ratio" and gated.threshold >= _LARGEST_RATIO:
         words = f"must be below {_LARGEST_RATIO} for a ratio; it is {gated.threshold:g}."
-        mistakes.add(table["threshold"].route, words, "0.03 is 3 %.")
-    _check(given, gated, capture, mistakes)
+        table["threshold"].refuse(words, "0.03 is 3 %.")
+    _check(given, gated, capture)
     return gated
 
 
-def _check(given: Given, gated: Gated, capture: Capture, mistakes: Mistakes) -> None:
+def _check(given: Given, gated: Gated, capture: Capture) -> None:
     """Add what keeps a metric from being known, or from deciding."""
     name, least = gated.metric, least_pairs()
     near = difflib.get_close_matches(name, METRICS, n=1, cutoff=_NEAR)
     if name not in METRICS and near:
-        mistakes.add(given.route, "is no metric.", f"Did you mean {near[0]}?")
+        given.refuse("is no metric.", f"Did you mean {near[0]}?")
     if from_traces(name) and not capture.traced:
-        words = "comes from traces, and traced is 0."
-        mistakes.add(given.route, words, "Let traced be 1 or more.")
+        given.refuse("comes from traces, and traced is 0.", "Let traced be 1 or more.")
     if not gated.gate:
         return
     if capture.reference is None:
-        words = "cannot decide without a reference; it can be followed."
-        mistakes.add(given.route, words, "Add [nightly.capture.reference], or let gate be false.")
+        hint = "Add [nightly.capture.reference], or let gate be false."
+        given.refuse("cannot decide without a reference; it can be followed.", hint)
     known = METRICS.get(name)
     if not gated.better and known is not None and known.better is Better.NEITHER:
-        words = "cannot decide: neither direction is good news by itself."
-        mistakes.add(given.route, words, 'Say better = "lower" or "higher", or let gate be false.')
+        hint = 'Say better = "lower" or "higher", or let gate be false.'
+        given.refuse("cannot decide: neither direction is good news by itself.", hint)
     exact = gated.scale == "difference" and counted(name)
     if from_traces(name) and 0 < capture.traced < least and not exact:
         words = f"cannot decide by fewer than {least} traces: they have no 95 % interval."
-        mistakes.add(given.route, words, f"Let traced be {least}, or let gate be false.")
+        given.refuse(words, f"Let traced be {least}, or let gate be false.")
 
 
-@dataclass(frozen=True)
-class Reading:
-    """The plan's folder, where mistakes go, and whether workloads are loaded and bound."""
-
-    folder: Path
-    mistakes: Mistakes
-    work: bool = True
-
-
-def read_capture(given: Given, defaults: Table, reading: Reading) -> Capture | None:
+def _capture(given: Given, defaults: Table, folder: Path, *, work: bool) -> Capture | None:
     """Read one capture; None where it names no workload, which is a mistake."""
-    mistakes = reading.mistakes
-    own = fields(given, CAPTURE, mistakes)
+    own = given.fields(CAPTURE)
     table = {**defaults, **own}
-    usual, values = read(defaults, CAPTURE, mistakes), read(own, CAPTURE, mistakes)
+    usual, values = read(defaults, CAPTURE), read(own, CAPTURE)
     values["parameters"] = usual.pop("parameters", {}) | values.get("parameters", {})
     values = usual | values
     if "workload" not in table:
         hint = 'Write workload = "paged"; `tracekit workloads` lists them.'
-        mistakes.add(given.route, "has no workload.", hint)
+        given.refuse("has no workload.", hint)
     if "workload" not in values:
         return None
     if "workloads" in values:
-        values["workloads"] = reading.folder / values["workloads"]
+        values["workloads"] = folder / values["workloads"]
     values.setdefault("name", values["workload"])
-    if reading.work:
-        parameters = _both("parameters", defaults, own, mistakes)
+    if work:
+        parameters = _both("parameters", defaults, own)
         fit = {key: one for key, one in parameters.items() if key in values["parameters"]}
-        check_work(table["workload"], fit, values.get("workloads"), mistakes)
+        check_work(table["workload"], fit, values.get("workloads"))
     capture = Capture(**values)
     if "reference" in table and table["reference"].value is not False:
-        capture = replace(capture, reference=_reference(table["reference"], capture, reading))
-    named = _both("metrics", defaults, own, mistakes)
-    _check_rules(capture, table, mistakes)
-    return replace(capture, metrics=read_metrics(named, table, given.route, capture, mistakes))
+        reference = _reference(table["reference"], capture, folder, work=work)
+        capture = replace(capture, reference=reference)
+    _check_rules(capture, table)
+    metrics = _metrics(_both("metrics", defaults, own), table, given, capture)
+    return replace(capture, metrics=metrics)
 
 
-def _reference(given: Given, capture: Capture, reading: Reading) -> Reference | None:
-    mistakes = reading.mistakes
-    if not is_table(given, mistakes):
+def _reference(given: Given, capture: Capture, folder: Path, *, work: bool) -> Reference | None:
+    if not given.is_table():
         return None
-    table = fields(given, REFERENCE, mistakes)
-    values = read(table, REFERENCE, mistakes)
+    table = given.fields(REFERENCE)
+    values = read(table, REFERENCE)
     if not {"workload", "parameters", "python", "revision"} & table.keys():
         hint = "It differs by revision, python, workload or parameters."
-        mistakes.add(given.route, "does not say how it differs.", hint)
+        given.refuse("does not say how it differs.", hint)
     if "revision" not in table:
         for key in sorted({"setup", "pythonpath"} & table.keys()):
-            mistakes.add(table[key].route, "is for a revision's worktree, and none is named.")
+            table[key].refuse("is for a revision's worktree, and none is named.")
         if "python" in values:
-            values["python"] = reading.folder / values["python"]
+            values["python"] = folder / values["python"]
     revision = values.get("revision", "")
     if revision.startswith("-"):
-        mistakes.add(table["revision"].route, f"must be a revision; {revision!r} is an option.")
-    if reading.work and {"workload", "parameters"} & table.keys():
-        workload = table.get("workload") or Given(given.route, capture.workload)
-        parameters = entries(table["parameters"], mistakes) if "parameters" in table else {}
-        check_work(workload, parameters, capture.workloads, mistakes)
+        table["revision"].refuse(f"must be a revision; {revision!r} is an option.")
+    if work and {"workload", "parameters"} & table.keys():
+        workload = table.get("workload") or replace(given, value=capture.workload)
+        parameters = table["parameters"].entries() if "parameters" in table else {}
+        check_work(workload, parameters, capture.workloads)
     return Reference(**values)
 
 
-def _both(field: str, defaults: Table, own: Table, mistakes: Mistakes) -> Table:
+def _both(field: str, defaults: Table, own: Table) -> Table:
     """Return the entries of a table that defaults and the capture's own make together."""
     found: Table = {}
     for table in (defaults, own):
-        if field in table:
-            found |= entries(table[field], mistakes)
+        found |= table[field].entries() if field in table else {}
     return found
 
 
-def _check_rules(capture: Capture, table: Table, mistakes: Mistakes) -> None:
+def _check_rules(capture: Capture, table: Table) -> None:
     for place, name in enumerate(capture.fail_on):
         if name not in RULES:
-            several = isinstance(table["fail_on"].value, list)
-            route = table["fail_on"].at(place) if several else table["fail_on"].route
+            given = table["fail_on"]
+            given = given.within(place) if isinstance(given.value, list) else given
             hint = nearest(name, RULES, otherwise="`tracekit rules` lists them.")
-            mistakes.add(route, f"names no rule: {name!r}.", hint)
+            given.refuse(f"names no rule: {name!r}.", hint)
     if capture.fail_on and not capture.traced:
         words = "needs a trace, and traced is 0: findings are made of traces."
-        mistakes.add(table["fail_on"].route, words, "Let traced be 1 or more.")
+        table["fail_on"].refuse(words, "Let traced be 1 or more.")
 
 
 def read_plan(path: Path | None = None, *, work: bool = True) -> NightPlan:
@@ -347,15 +312,16 @@ def read_plan(path: Path | None = None, *, work: bool = True) -> NightPlan:
     """
     document = open_document(path)
     mistakes = Mistakes(document.shown, document.places)
-    table = fields(_night_of(document, mistakes), NIGHT, mistakes)
-    reading = Reading(document.file.parent, mistakes, work)
-    values = read(table, NIGHT, mistakes)
-    values["captures"] = _captures(table, reading, document)
-    state = fields(table["state"], STATE, mistakes) if "state" in table else {}
-    values["state"] = StateLimits(**read(state, STATE, mistakes))
-    values["output"] = output = reading.folder / values.get("output", Path("bench") / "nights")
-    values["history"] = history_of(table.get("history"), output, reading.folder, mistakes)
-    name = re.sub(r"[^\w.+-]+", "-", unicodedata.normalize("NFC", reading.folder.name))
+    folder = document.file.parent
+    table = _night_of(document, mistakes).fields(NIGHT)
+    values = read(table, NIGHT)
+    given = table.get("captures") or Given(document.root, [], mistakes)
+    values["captures"] = _captures(table, given, folder, work=work)
+    state = table["state"].fields(STATE) if "state" in table else {}
+    values["state"] = StateLimits(**read(state, STATE))
+    values["output"] = output = folder / values.get("output", Path("bench") / "nights")
+    values["history"] = history_of(table.get("history"), output, folder)
+    name = re.sub(r"[^\w.+-]+", "-", unicodedata.normalize("NFC", folder.name))
     values.setdefault("name", name.strip("-.+")[:64] or "nightly")
     mistakes.end()
     return digested(NightPlan(file=document.file, **values))
@@ -363,47 +329,45 @@ def read_plan(path: Path | None = None, *, work: bool = True) -> NightPlan:
 
 def _night_of(document: Document, mistakes: Mistakes) -> Given:
     """Return the table of the night; a file of our own holds nothing else."""
+    given = Given((), document.table, mistakes)
     if document.file.name != SHARED:
-        for key in document.table:
+        for key, other in given.entries().items():
             if key not in document.root:
                 hint = nearest(key, document.root, otherwise="A plan is below [nightly].")
-                mistakes.add((key,), "is no table of a plan.", hint)
-    given = Given((), document.table)
+                other.refuse("is no table of a plan.", hint)
     for key in document.root:
-        inner = entries(given, mistakes)
+        inner = given.entries()
         if key not in inner:
             words = f"there is no table [{'.'.join(document.root)}]."
-            mistakes.add(given.route, words, f"The least is:\n{MINIMAL}")
+            given.refuse(words, f"The least is:\n{MINIMAL}")
             mistakes.end()
         given = inner[key]
-    if not is_table(given, mistakes):
+    if not given.is_table():
         mistakes.end()
     return given
 
 
-def _captures(table: Table, reading: Reading, document: Document) -> tuple[Capture, ...]:
-    mistakes = reading.mistakes
-    defaults = fields(table["defaults"], CAPTURE, mistakes) if "defaults" in table else {}
+def _captures(table: Table, given: Given, folder: Path, *, work: bool) -> tuple[Capture, ...]:
+    defaults = table["defaults"].fields(CAPTURE) if "defaults" in table else {}
     if (name := defaults.pop("name", None)) is not None:
-        mistakes.add(name.route, "cannot be the same for all captures.", "Leave it out.")
-    given = table.get("captures", Given(document.root, []))
+        name.refuse("cannot be the same for all captures.", "Leave it out.")
     if not isinstance(given.value, list):
         words = f"must be an array of tables, not {shown(given.value)}."
-        mistakes.add(given.route, words, "Write [[nightly.capture]], with two brackets.")
+        given.refuse(words, "Write [[nightly.capture]], with two brackets.")
         return ()
     if not given.value:
-        mistakes.add(given.route, "has no capture.", f"The least is:\n{MINIMAL}")
+        given.refuse("has no capture.", f"The least is:\n{MINIMAL}")
     captures: list[Capture] = []
     seen: set[str] = set()  # folders of two must not be one on any disk
     for place, value in enumerate(given.value):
-        one = Given(given.at(place), value)
-        capture = read_capture(one, defaults, reading) if is_table(one, mistakes) else None
+        one = given.within(place, value)
+        capture = _capture(one, defaults, folder, work=work) if one.is_table() else None
         if capture is None:
             continue
         captures.append(capture)
         key = unicodedata.normalize("NFKC", capture.name).casefold()
         if key in seen:
             words = f"is a second capture named {capture.name!r}."
-            mistakes.add(one.at("name"), words, "Give each a name of its own.")
+            one.within("name").refuse(words, "Give each a name of its own.")
         seen.add(key)
     return tuple(captures)
