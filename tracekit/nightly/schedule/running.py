@@ -9,16 +9,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tracekit.base import HeldError, ToolError, locks, notes_folder, now
+from tracekit.base import HeldError, StopPolicy, ToolError, locks, notes_folder, now, start_child
 from tracekit.nightly.plan.plan import NightPlan
 
 log = logging.getLogger(__name__)
 
 _CAFFEINATE = Path("/usr/bin/caffeinate")
-_SECONDS = 5.0
+_STOP = StopPolicy(((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)))
 
 
 @contextmanager
@@ -28,31 +28,16 @@ def awake(program: Path = _CAFFEINATE, system: str = sys.platform) -> Generator[
     As caffeinate(8) says, `-i` keeps the system from idle sleep, `-s` from all sleep while on
     mains, and `-w` lets it end with this process, even if that is killed.
     """
-    if system != "darwin" or not program.exists():
+    with ExitStack() as stack:
+        if system == "darwin" and program.exists():
+            argv = (str(program), "-i", "-s", "-w", str(os.getpid()))
+            null = subprocess.DEVNULL
+            try:
+                child = start_child(argv, _STOP, env=os.environ, stdout=null, stderr=null)
+                stack.callback(child.stop)
+            except OSError as error:
+                log.warning("%s cannot be started, so this Mac may fall asleep: %s", program, error)
         yield
-        return
-    argv = (str(program), "-i", "-s", "-w", str(os.getpid()))
-    try:
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError as error:
-        log.warning("%s cannot be started, so this Mac may fall asleep: %s", program, error)
-        yield
-        return
-    try:
-        yield
-    finally:
-        process.terminate()
-        try:
-            process.wait(_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 @contextmanager
