@@ -17,17 +17,12 @@ from tracekit.machine import State
 
 @dataclass(frozen=True)
 class Accepted:
-    """What is expected of one capture on one machine.
+    """What is expected of one capture on one machine: what a night found, for this reason.
 
-    Attributes:
-        night: The id of the accepted night.
-        capture: The capture's name.
-        work: The digest of its work: what was accepted of other work says nothing.
-        at: When it was accepted, ISO 8601 in UTC.
-        reason: Why, in the words of who did.
-        changes: By metric, the change of the candidate from the reference in each pair that
-            counts: the logarithm of the ratio where the metric is compared by ratio, else the
-            difference. Empty where an acceptance was revoked: then nothing is expected.
+    What was accepted of other `work`, a digest, says nothing. `at` is ISO 8601 in UTC. `changes`
+    are by metric those of the candidate from the reference in each pair that counts: the logarithm
+    of the ratio where the metric is compared by ratio, else the difference. They are empty where
+    an acceptance was revoked: then nothing is expected.
     """
 
     night: str
@@ -76,8 +71,7 @@ class Pair:
         traced: Whether both were traced, so that metrics of traces are known, and times cost more.
         candidate: The value of each of the candidate's turns, by metric; of a traced pair one.
         reference: The same of the reference; empty where there is none.
-        before: What the machine was like before.
-        after: What it was like afterwards.
+        before: What the machine was like before; `after` what it was like afterwards.
         contaminated: Why the pair does not count; empty where it counts.
         runs: The folders of traced runs, relative to the night's, candidate first.
     """
@@ -99,27 +93,20 @@ class Judged:
     """What became of one metric in one night.
 
     Attributes:
-        metric: Its name.
-        unit: Its unit.
-        better: Which direction is good news: lower, higher or neither.
         scale: Whether the change is a ratio less one, or a difference in the metric's unit.
         threshold: The least change for the worse that matters.
         gated: Whether it decides; else it is followed only.
         outcome: How it ended; None where it is followed only.
-        candidate: The median of the candidate's pairs that count; None without one.
-        reference: The same of the reference.
+        candidate: The median of the candidate's pairs that count, and `reference` that of the
+            reference's; None without one.
         change: The candidate from the reference, beyond what was expected: the middle over pairs
             of all sessions, as of `tracekit.compare.shift`; None where there was nothing to
-            compare with.
-        low: Lower end of its 95 % interval; None where there are too few pairs.
-        high: Its upper end.
+            compare with. `low` and `high` end its 95 % interval; None for too few pairs.
         expected: The change from the reference that is expected: 0 for the same work, else that
             of the accepted baseline; None where there is neither.
         baseline: The night whose change is expected; empty where none was accepted.
-        pairs: How many pairs count.
         reproduced: Whether a second session found the same, False where one is needed still; None
             where none was needed.
-        reason: Why it ended so, in a sentence.
     """
 
     metric: str
@@ -143,18 +130,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class TracedFinding:
-    """A finding of the candidate's traces: in how many of them, and what it says it costs.
+    """A finding of the candidate's traces, as it stands in the first trace that has it.
 
-    Attributes:
-        rule: The rule's name.
-        message: What it says, in the first trace that has it.
-        severity: As the finding says.
-        traces: In how many of the candidate's traces it was found.
-        of: How many traces there were.
-        in_reference: In how many of the reference's traces it was found.
-        saving_per_token: What the finding says could be saved, in ns for each token; None where
-            it says nothing.
-        saving: The same, in ns for the steady window.
+    It was found in `traces` of so many, and in so many of the reference's. It says that `saving` ns
+    of the steady window could be saved, `saving_per_token` for each token; None where it does not.
     """
 
     rule: str
@@ -169,16 +148,10 @@ class TracedFinding:
 
 @dataclass(frozen=True)
 class Described:
-    """What a side of a capture is: its work, whose code it is, and what runs it.
+    """What a side of a capture is: its work, whose code it is, and which versions run it.
 
-    Attributes:
-        workload: The workload's name.
-        parameters: Values of its parameters.
-        python: The version of Python that ran it.
-        mlx: The version of MLX; empty without one.
-        tracekit: The version of tracekit.
-        commit: The git commit of its code; empty outside of a repository.
-        words: All this in short, as people say it: "revision 1a2b3c4", "paged, block_size 16".
+    `mlx` is empty without MLX, and `commit` outside of a repository. `words` are all this in short,
+    as people say it: "revision 1a2b3c4", "paged, block_size 16".
     """
 
     workload: str
@@ -198,13 +171,9 @@ class Entry:
         capture: Its name in the plan.
         work: A digest of workload, parameters, reference, recorder and templates: nights whose
             entries have the same name and digest are points of the same series.
-        candidate: What was measured.
-        reference: What it was measured against; None without one.
         pairs: All pairs, those that do not count included.
-        judged: What became of each metric.
         findings: What the candidate's traces have.
         outcome: How it ended; the worst of its metrics and findings, None while it runs.
-        reason: Why, in a sentence.
         overhead: What tracing cost: traced steps against untraced ones of this session.
         parity: What was checked first, and how that ended, in a sentence.
         backend: Where the work ran, as `Step.backend`.
@@ -230,17 +199,13 @@ class Night:
 
     Attributes:
         id: What names it everywhere: its start in UTC and a few random letters.
-        plan: The plan's name.
-        digest: The plan's digest.
         machine: What the history calls the machine; no host name unless a plan says so.
         environment: Facts of the machine: `tracekit.machine.describe`, and `os_build`,
             `xcode_build`, `recorder`, `tracekit`.
-        started: ISO 8601 in UTC.
-        ended: The same; empty while it runs.
+        started: ISO 8601 in UTC, as `ended`, which is empty while it runs.
         commit: The git commit of the folder that holds the plan.
         entries: One for each capture that was begun.
         outcome: The worst of its entries; None while it runs.
-        reason: Why, in a sentence.
         partial: Whether captures are missing, as where the budget was spent.
         folder: Where its files are; relative to the folder that holds the history, else whole.
         warnings: What a reader must know.

@@ -120,13 +120,7 @@ _CONNECT_TIMEOUT = 10  # s
 
 @dataclass(frozen=True)
 class Database:
-    """A history's database.
-
-    Attributes:
-        engine: SQLAlchemy's engine.
-        url: Where it is.
-        patience: Seconds that a writer waits for another.
-    """
+    """A history's database; a writer waits for another for `patience` seconds."""
 
     engine: Engine
     url: URL

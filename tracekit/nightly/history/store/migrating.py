@@ -11,7 +11,7 @@ from tracekit.base import InputError
 from tracekit.nightly.history.store.database import Database
 from tracekit.nightly.history.store.schema import METADATA, VERSION, VERSION_TABLE, create
 
-_MIGRATIONS = Path(__file__).parent / "migrations"
+_MIGRATIONS = str(Path(__file__).parent / "migrations")
 
 
 def require_tables(database: Database, *, make: bool) -> None:
@@ -38,42 +38,32 @@ def require_tables(database: Database, *, make: bool) -> None:
 
 def _is_current(connection: Connection, shown: str) -> bool:
     """Tell whether all is as it must be; raise InputError where nothing can make it so."""
-    there = set(inspect(connection).get_table_names())
-    wanted = set(METADATA.tables)
+    there, wanted = set(inspect(connection).get_table_names()), set(METADATA.tables)
     version = _version(connection)
-    if version == VERSION:
-        missing = sorted(wanted - there)
-        if missing:
+    if version is None:
+        if ours := there & wanted:
+            raise InputError(
+                f"{shown} is not whole: it has a table {min(ours)}, and no version of its tables.",
+                hint="Take it back from a copy, or name a new place for the history.",
+            )
+        if connection.dialect.name == "sqlite" and there - {VERSION_TABLE}:
+            raise InputError(
+                f"{shown} is a database of something else: it has a table {min(there)}.",
+                hint="Name another file; a history is made where there is none.",
+            )
+    elif version == VERSION:
+        if missing := sorted(wanted - there):
             raise InputError(
                 f"{shown} is not whole: it has no table {', '.join(missing)}.",
                 hint="Take it back from a copy; `tracekit nightly` makes one where there is none.",
             )
-        return True
-    if version is not None and version not in _known():
+    elif version not in {one.revision for one in ScriptDirectory(_MIGRATIONS).walk_revisions()}:
         raise InputError(
             f"{shown} was written by a newer tracekit: its tables have version {version}, "
             f"and this one knows up to {VERSION}.",
             hint="Update tracekit on this machine.",
         )
-    if version is None:
-        _require_nothing_else(connection, there, wanted, shown)
-    return False
-
-
-def _require_nothing_else(
-    connection: Connection, there: set[str], wanted: set[str], shown: str
-) -> None:
-    ours = sorted(there & wanted)
-    if ours:
-        raise InputError(
-            f"{shown} is not whole: it has a table {ours[0]}, and no version of its tables.",
-            hint="Take it back from a copy, or name a new place for the history.",
-        )
-    if connection.dialect.name == "sqlite" and there - {VERSION_TABLE}:
-        raise InputError(
-            f"{shown} is a database of something else: it has a table {min(there)}.",
-            hint="Name another file; a history is made where there is none.",
-        )
+    return version == VERSION
 
 
 def _version(connection: Connection) -> str | None:
@@ -83,13 +73,9 @@ def _version(connection: Connection) -> str | None:
     return connection.scalar(select(column("version_num")).select_from(table(VERSION_TABLE)))
 
 
-def _known() -> set[str]:
-    return {script.revision for script in ScriptDirectory(str(_MIGRATIONS)).walk_revisions()}
-
-
 def _make_or_change(connection: Connection) -> None:
     config = Config(attributes={"connection": connection})
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("script_location", _MIGRATIONS.replace("%", "%%"))
     if _version(connection) is None:
         create(connection, METADATA.sorted_tables)
         stamp(config, "head")

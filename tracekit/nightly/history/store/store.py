@@ -56,11 +56,8 @@ class Store:
     def open(cls, url: str, *, make: bool = True, patience: float = PATIENCE) -> Generator[Self]:
         """Open the history at a URL, or in a file of SQLite.
 
-        Args:
-            url: Its URL, or a path.
-            make: Whether to make it where there is none; tables of an older version are changed
-                in any case.
-            patience: Seconds that a writer waits for another.
+        It is made where there is none if `make` is true; tables of an older version are changed in
+        any case. A writer waits for another for `patience` seconds.
 
         Raises:
             UsageError: The URL names no database that can hold one.
@@ -134,14 +131,7 @@ class Store:
         others: Sequence[str] = (),
         least: int = 1,
     ) -> tuple[list[Accepted], list[Refused]]:
-        """Expect from now on what a night found, and others with it: see `acceptances_of`.
-
-        Returns:
-            What is expected now, and captures that could not be accepted.
-
-        Raises:
-            UsageError: There is no reason, or what is named cannot be accepted.
-        """
+        """Expect from now on what a night found, and others with it, as `acceptances_of` does."""
         at = moment(at or now())
         with self.database.writing() as connection:
             nights = [_night(connection, one) for one in (night, *others)]
