@@ -7,13 +7,10 @@ from hypothesis import strategies as st
 from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.base.errors import ToolError
 from tracekit.base.recording import Overhead, Provenance
-from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Pair
 from tracekit.nightly.session.values import (
     overhead,
-    quantities_of,
     require_steps,
-    traced_quantities,
     traced_values,
     values_of,
 )
@@ -66,7 +63,6 @@ def test_each_turn_has_a_value_of_its_own_and_a_result_one() -> None:
     assert values["step_p50"] == (5.0, 7.0)
     assert values["max_error"] == (0.5,)
     assert "hidden" not in values
-    assert quantities_of(Finished(results))["max_error"] == Quantity("ratio", "lower")
 
 
 def test_the_numbers_of_a_trace_are_those_of_its_result() -> None:
@@ -79,7 +75,6 @@ def test_the_numbers_of_a_trace_are_those_of_its_result() -> None:
         results=(Measurement("depth", 0.25, "ratio", Better.HIGHER),),
     )
     assert traced_values(result) == {"step_p50": (200.0,), "depth": (0.25,)}
-    assert traced_quantities(result) == {"depth": Quantity("ratio", "higher")}
 
 
 def test_a_turn_with_steps_passes() -> None:

@@ -188,19 +188,15 @@ _HINT = f"`tracekit nightly --init` writes one. The least is:\n{MINIMAL}"
 class Document:
     """A file with a plan: messages call it `shown`.
 
-    `root` is the route to the table of the night, `table` is all of the file.
+    `root` is the route to the table of the night, `table` is all of the file; `places` are where
+    its keys stand.
     """
 
     file: Path
     shown: str
-    text: str
     root: tuple[str, ...]
     table: dict[str, Any]
-
-    @property
-    def places(self) -> Places:
-        """Where its keys stand."""
-        return Places(self.text)
+    places: Places
 
 
 def open_document(path: Path | None) -> Document:
@@ -248,7 +244,7 @@ def _read(file: Path) -> Document:
     except ValueError as error:
         raise UsageError(_refusal(shown, text, str(error)), hint="TOML: toml.io.") from None
     root = ("tool", "tracekit", "nightly") if file.name == SHARED else ("nightly",)
-    return Document(file.resolve(), shown, text, root, table)
+    return Document(file.resolve(), shown, root, table, Places(text))
 
 
 def _text(file: Path, shown: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tracekit.base import Child, InputError, ToolError, UsageError, exit_words
-from tracekit.nightly.session.program import Bounds, Program, Timeouts, last_words, start
+from tracekit.nightly.session.program import Bounds, Program, last_words, start
 from tracekit.nightly.session.variants import CodeVariant
 from tracekit.workload import (
     PROTOCOL,
@@ -52,10 +52,6 @@ class RemoteWorkload:
     ready: Ready = field(default_factory=lambda: Ready(""))
     _rest: bytes = b""
 
-    @property
-    def _timeouts(self) -> Timeouts:
-        return self.bounds.timeouts
-
     def greet(self, python: Path) -> Hello:
         """Wait for its first words.
 
@@ -63,12 +59,10 @@ class RemoteWorkload:
             ToolError: It has no tracekit, one without turns, or one of another protocol.
         """
         try:
-            self.hello = _given(self._answer(self._timeouts.hello).hello)
+            self.hello = _given(self._answer(self.bounds.timeouts.hello).hello)
         except ToolError:
-            if self.child.exit_status is None:
-                raise
-            said = last_words(self.log, self.since)
-            if "No module named" in said and "tracekit" in said.rpartition("No module named")[2]:
+            _, missing, name = last_words(self.log, self.since).rpartition("No module named")
+            if self.child.exit_status is not None and missing and "tracekit" in name:
                 raise ToolError(
                     f"The interpreter {python} of {self.name} has no tracekit that can take turns.",
                     hint=f"Install this tracekit there too: {python} -m pip install tracekit, or "
@@ -86,25 +80,26 @@ class RemoteWorkload:
 
     def prepare(self, asked: Prepare) -> Ready:
         """Let it prepare its workload and warm it up."""
-        self.ready = _given(self.ask(ChildRequest(prepare=asked), self._timeouts.ready).ready)
+        self.ready = _given(self.ask(ChildRequest(prepare=asked), self.bounds.timeouts.ready).ready)
         return self.ready
 
     def run_steps(self, asked: RunSteps) -> StepTimes:
         """Let it step for a while."""
-        steps = 10 * (asked.least + 2) * self.ready.last / _SECOND
-        limit = self._timeouts.turn + 10 * (asked.seconds + asked.wake) + steps
+        expected = asked.seconds + asked.wake + (asked.least + 2) * self.ready.last / _SECOND
+        limit = self.bounds.timeouts.turn + 10 * expected
         return _given(self.ask(ChildRequest(steps=asked), limit).steps)
 
     def calibrate(self, asked: Calibrate) -> int:
         """Let it do the calibration work, and return how long that took, in ns."""
         request = ChildRequest(calibration=asked)
-        return _given(self.ask(request, self._timeouts.calibration).calibration).nanoseconds
+        return _given(self.ask(request, self.bounds.timeouts.calibration).calibration).nanoseconds
 
     def finish(self) -> Finished:
         """Let it end its work, and wait for its end."""
         self.child.note_descendants()
-        finished = _given(self.ask(ChildRequest(finish=Finish()), self._timeouts.finish).finished)
-        self.child.wait(self._timeouts.finish)
+        limit = self.bounds.timeouts.finish
+        finished = _given(self.ask(ChildRequest(finish=Finish()), limit).finished)
+        self.child.wait(limit)
         return finished
 
     def ask(self, request: ChildRequest, limit: float) -> Answer:
@@ -156,7 +151,7 @@ class RemoteWorkload:
                     return None
                 parts.append(os.read(handle, _CHUNK))
                 if not parts[-1] or len(parts) * _CHUNK > _LONGEST:
-                    self.child.wait(self._timeouts.leave)
+                    self.child.wait(self.bounds.timeouts.leave)
                     said = last_words(self.log, self.since)
                     raise ToolError(
                         f"{self._capital} ended in the middle of its work, with "
@@ -182,8 +177,8 @@ def started(
 ) -> Generator[RemoteWorkload]:
     """Start a child, wait for its first words, and stop it and all it started afterwards.
 
-    It is in a session of its own, so that Ctrl-C is ours to handle; it leaves by itself when we
-    are gone, for its standard input ends then. What it says on standard error is added to `log`.
+    Ctrl-C is ours to handle; if we are gone it leaves by itself, for its standard input ends. What
+    it says on standard error is added to `log`.
 
     Raises:
         ToolError: It cannot be started, or is none that can take turns.

@@ -15,11 +15,12 @@ import msgspec
 from tracekit.base import RecordingError, exit_words
 from tracekit.lab import VERSION
 from tracekit.machine import State, Watch
+from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Pair, Values
 from tracekit.nightly.session.child import RemoteWorkload, started
 from tracekit.nightly.session.prepared import Prepared
 from tracekit.nightly.session.program import ParityError, Program, last_words, run
-from tracekit.nightly.session.values import quantities_of, require_steps, values_of
+from tracekit.nightly.session.values import require_steps, values_of
 from tracekit.workload import Calibrate, Prepare, RunSteps, StepTimes
 
 MORE_IS_WORSE = frozenset({"calibration", "load", "gpu_others", "thermal_pressure", "low_power"})
@@ -197,7 +198,9 @@ def _pair(prepared: Prepared, session: int, number: int, looks: "_Looks") -> Pai
             after.append(looks.after(next(iter(children.values()))))
             for letter, child in children.items():
                 finished = child.finish()
-                prepared.learned.results |= quantities_of(finished)
+                own = finished.results.items()
+                results = {name: Quantity(one.unit, one.better) for name, one in own}
+                prepared.learned.results |= results
                 values[letter] = values_of(runs[letter], finished)
     return Pair(
         session,

@@ -12,10 +12,11 @@ from typing import Any
 from tracekit.analysis import Result, load
 from tracekit.base import InconclusiveError, Recording, ToolError, TracekitError, exit_words
 from tracekit.machine import Watch
+from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Pair, Values
 from tracekit.nightly.session.prepared import Prepared
 from tracekit.nightly.session.program import Program, last_words, run
-from tracekit.nightly.session.values import traced_quantities, traced_values
+from tracekit.nightly.session.values import traced_values
 from tracekit.nightly.session.variants import CodeVariant
 
 _LIMIT = 3600.0  # seconds that one capture may take: saving and exporting can take many minutes
@@ -73,7 +74,8 @@ def _pair(prepared: Prepared, session: int, number: int, watch: Watch | None) ->
         name = f"{variant.role}-{session}-{number}"
         recording = Recording(prepared.own_folder / name)
         result, known = _capture(prepared, variant, recording)
-        prepared.learned.results |= traced_quantities(result)
+        own = {one.name: Quantity(one.unit, one.better.value) for one in result.results}
+        prepared.learned.results |= own
         values[variant.role] = traced_values(result)
         runs[variant.role] = f"{prepared.capture.name}/{name}"
         if not known:

@@ -2,14 +2,13 @@
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from tracekit.analysis import METRICS, Result
 from tracekit.base import Overhead, ToolError
 from tracekit.compare import quantile
-from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Pair, Values
 from tracekit.workload import Finished, StepTimes
 
@@ -38,20 +37,10 @@ def values_of(turns: Sequence[StepTimes], finished: Finished) -> Values:
     return {name: tuple(values) for name, values in found.items()} | own
 
 
-def quantities_of(finished: Finished) -> Mapping[str, Quantity]:
-    """Return what the workload's own results are."""
-    return {name: Quantity(one.unit, one.better) for name, one in finished.results.items()}
-
-
 def traced_values(result: Result) -> Values:
     """Return the numbers of a traced run, one value each."""
     known = {one.name: one.value for one in (*result.results, *result.metrics)}
     return {name: (float(value),) for name, value in known.items() if value is not None}
-
-
-def traced_quantities(result: Result) -> Mapping[str, Quantity]:
-    """Return what the workload's own results in a traced run are."""
-    return {one.name: Quantity(one.unit, one.better.value) for one in result.results}
 
 
 def require_steps(name: str, turn: StepTimes) -> StepTimes:

@@ -1,7 +1,7 @@
 """What people decide: whether a night can be what is expected from now on, pins, missed nights."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import msgspec
 from sqlalchemy import Connection, insert, select
@@ -10,7 +10,7 @@ from tracekit.base import UsageError, nearest
 from tracekit.nightly.gate.changes import changes
 from tracekit.nightly.history.night import Accepted, Entry, Night, Outcome
 from tracekit.nightly.history.store.documents import plain
-from tracekit.nightly.history.store.schema import ACCEPTANCES, MISSED, PINS
+from tracekit.nightly.history.store.schema import ACCEPTANCES, PINS
 
 _ANOTHER = "Accept another night; `tracekit history` lists them."
 
@@ -174,19 +174,3 @@ def all_pinned(connection: Connection) -> frozenset[str]:
     query = select(PINS.c.name, PINS.c.pinned).order_by(PINS.c.number)
     last = {row.name: row.pinned for row in connection.execute(query)}
     return frozenset(name for name, held in last.items() if held)
-
-
-def add_missed(connection: Connection, night: Missed) -> bool:
-    """Add a night that did not run; return False where that is known already."""
-    same = [MISSED.c[name] == getattr(night, name) for name in ("plan", "machine", "due")]
-    if connection.scalar(select(MISSED.c.number).where(*same)) is not None:
-        return False
-    connection.execute(insert(MISSED), asdict(night))
-    return True
-
-
-def all_missed(connection: Connection) -> list[Missed]:
-    """Return the nights that did not run, oldest first."""
-    columns = (MISSED.c[name] for name in ("plan", "machine", "due", "reason"))
-    query = select(*columns).order_by(MISSED.c.due, MISSED.c.number)
-    return [Missed(**row) for row in connection.execute(query).mappings()]

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -26,9 +26,7 @@ from tracekit.nightly.history.store.decisions import (
     Refused,
     acceptances_of,
     add_accepted,
-    add_missed,
     all_accepted,
-    all_missed,
     all_pinned,
     revocations_of,
 )
@@ -42,7 +40,7 @@ from tracekit.nightly.history.store.documents import (
 )
 from tracekit.nightly.history.store.migrating import require_tables
 from tracekit.nightly.history.store.place import night_id
-from tracekit.nightly.history.store.schema import NIGHTS, PINS
+from tracekit.nightly.history.store.schema import MISSED, NIGHTS, PINS
 
 
 @dataclass(frozen=True)
@@ -192,14 +190,20 @@ class Store:
 
     def missed(self, plan: str, machine: str, due: str, reason: str) -> bool:
         """Record a night that was due and did not run; False where that is known already."""
-        night = Missed(plain(plan), plain(machine), moment(due), plain(reason))
+        night = {"plan": plain(plan), "machine": plain(machine), "due": moment(due)}
         with self.database.writing() as connection:
-            return add_missed(connection, night)
+            same = [MISSED.c[name] == value for name, value in night.items()]
+            if connection.scalar(select(MISSED.c.number).where(*same)) is not None:
+                return False
+            connection.execute(insert(MISSED), night | {"reason": plain(reason)})
+            return True
 
     def missed_nights(self) -> list[Missed]:
         """Return the nights that did not run, oldest first."""
+        columns = [MISSED.c[one.name] for one in fields(Missed)]
+        query = select(*columns).order_by(MISSED.c.due, MISSED.c.number)
         with self.database.reading() as connection:
-            return all_missed(connection)
+            return [Missed(**row) for row in connection.execute(query).mappings()]
 
     def _pin(self, name: str, reason: str, at: str | None, *, pinned: bool) -> str:
         if pinned and not reason.strip():
