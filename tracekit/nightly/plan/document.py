@@ -25,6 +25,7 @@ _TEXT = re.compile(
     r"|'[^']*'",
     re.DOTALL,
 )
+_BRACKETS = re.compile(r"\[{0,2}")
 _PLAIN = re.compile(r"[^,\]}#\n]+")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -57,54 +58,39 @@ class Places:
         table: Route = ()
         self._take(_BLANK)
         while self._at < len(self._text):
-            if self._text.startswith("[", self._at):
-                table = self._header()
+            begun = self._at
+            if brackets := len(self._take(_BRACKETS)):
+                table = self._key((), begun if brackets > 1 else None)
+                self._at += brackets
             else:
                 self._pair(table)
             self._take(_BLANK)
 
-    def _header(self) -> Route:
-        begun, several = self._at, self._text.startswith("[[", self._at)
-        self._at += 2 if several else 1
-        *parents, (last, offset) = self._key()
-        self._at += 2 if several else 1
-        path: Route = ()
-        for name, where in parents:
-            path = self._within(path, name, where)
-        if not several:
-            return self._within(path, last, offset)
-        path = (*path, last)
-        self.paths.setdefault(path, offset)
-        number = self._lengths.get(path, 0)
-        self._lengths[path] = number + 1
-        self.paths[*path, number] = begun
-        return (*path, number)
-
-    def _within(self, table: Route, name: str, offset: int) -> Route:
-        """Return the table `name` of a table; of an array of tables its last."""
-        path = (*table, name)
-        self.paths.setdefault(path, offset)
-        length = self._lengths.get(path)
-        return path if length is None else (*path, length - 1)
-
     def _pair(self, path: Route) -> None:
-        for name, offset in self._key():
-            path = (*path, name)
-            self.paths.setdefault(path, offset)
+        path = self._key(path)
         self._at += 1  # the equals sign
         self._value(path)
 
-    def _key(self) -> list[tuple[str, int]]:
-        """Read a key up to what follows it; each part with where it stands."""
-        parts: list[tuple[str, int]] = []
-        while not parts or self._text.startswith(".", self._at):
-            self._at += bool(parts)
+    def _key(self, path: Route, begun: int | None = None) -> Route:
+        """Read a key up to what follows it, and return the route to what it names.
+
+        Of an array of tables that is the last; `[[key]]`, which has `begun` there, adds one.
+        """
+        more = True
+        while more:
             self._take(_BLANK)
             written = self._take(_KEY)
-            name = next(iter(tomllib.loads(f"{written} = 0")))
-            parts.append((name, self._at - len(written)))
+            path = (*path, next(iter(tomllib.loads(f"{written} = 0"))))
+            self.paths.setdefault(path, self._at - len(written))
             self._take(_BLANK)
-        return parts
+            more = self._text.startswith(".", self._at)
+            self._at += more
+            length = self._lengths.get(path, 0)
+            if begun is not None and not more:
+                self._lengths[path] = length = length + 1
+                self.paths[*path, length - 1] = begun
+            path = (*path, length - 1) if length else path
+        return path
 
     def _value(self, path: Route) -> None:
         self._take(_BLANK)
