@@ -41,9 +41,7 @@ class Estimate:
 def estimate(plan: NightPlan, measured: Mapping[str, float] | None = None) -> Estimate:
     """Estimate how long a night takes.
 
-    Args:
-        plan: The night's plan.
-        measured: Seconds that captures took in earlier nights, by name, with one session.
+    `measured` are seconds that captures took in earlier nights, by name, with one session.
     """
     known = measured or {}
     captures = tuple(

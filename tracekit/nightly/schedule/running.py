@@ -44,9 +44,8 @@ def awake(program: Path = _CAFFEINATE, system: str = sys.platform) -> Generator[
 def enforced(budget: float, grace: float = 300.0) -> Generator[None]:
     """Stop this process as SIGTERM does, where it is still here `grace` seconds too late.
 
-    Whoever runs a night looks at its budget, in seconds, between pairs, and ends in good order.
-    This is for a night that hangs in between: SIGTERM is what launchd and systemd send too, so
-    what was measured is kept.
+    A night looks at its budget, in seconds, between pairs, and ends in good order. This is for one
+    that hangs in between; what was measured is kept, for schedulers stop it by SIGTERM too.
     """
     timer = threading.Timer(budget + grace, os.kill, (os.getpid(), signal.SIGTERM))
     timer.daemon = True
@@ -67,9 +66,8 @@ _WAIT = "Two nights at once would measure each other; wait for it."
 def only_one(plan: NightPlan) -> Generator[None]:
     """Hold the locks of a night: that of the machine, and that of the plan's output.
 
-    The machine has one because work on its GPU disturbs all other; it is this user's, for each
-    keeps notes of their own. The output has one because a night writes there, and pruning waits
-    for it. The system frees both when this process ends, however that happens.
+    The machine has one because work on its GPU disturbs all other; it is this user's. The output
+    has one because a night writes there. The system frees both when this process ends.
 
     Raises:
         ToolError: A night runs already; says whose, since when, in which process.

@@ -61,10 +61,7 @@ def check(prepared: Prepared) -> str:
     """Check what the capture asks for, with the candidate's interpreter and code.
 
     Parity runs once a night: captures after the first take its result, which lies in the night's
-    folder. Checks of the plan run for each capture. What they say is kept in its folder.
-
-    Returns:
-        What was checked, in a sentence; empty where nothing was.
+    folder. Return what was checked, in a sentence; empty where nothing was.
 
     Raises:
         ParityError: Something does not hold.
@@ -145,18 +142,13 @@ def measure(
     watch: Watch | None = None,
     calibrate: bool = True,
 ) -> Iterator[Pair]:
-    """Measure pairs; each one is whole when it comes.
+    """Measure pairs, by default as many as the plan says; each one is whole when it comes.
 
     Whoever asks decides how many: one that does not count is measured again by asking for more,
-    with another `first`. No process of a pair outlives it, nor the calibration's the iterator.
-
-    Args:
-        prepared: The capture.
-        session: 1 for the first, 2 for the one that is to reproduce it.
-        first: The number of the first pair; odd ones go abba, even ones baab.
-        pairs: How many; by default as many as the plan says.
-        watch: Looks at the machine before and after each pair; None to leave that out.
-        calibrate: Whether fixed work is done at each look, which shows the machine's pace.
+    with another `first`; odd ones go abba, even ones baab. No process of a pair outlives it, nor
+    the calibration's the iterator. The machine is looked at before and after each pair where there
+    is a `watch`; if `calibrate` is true, fixed work at each look shows its pace. `session` is 1, or
+    2 for the one that is to reproduce the first.
 
     Raises:
         ToolError: A process failed, ended or hung: the capture has failed.

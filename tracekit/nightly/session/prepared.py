@@ -92,14 +92,11 @@ def prepared(
     """Make both variants of a capture ready to be measured, and let them go afterwards.
 
     A revision is checked out and set up, unless an earlier night did; each interpreter is started
-    once, to hear what it is.
-
-    `deadline` is when the night's time is spent, in monotonic seconds.
+    once, to hear what it is. At `deadline`, in monotonic seconds, the night's time is spent.
 
     Raises:
         UsageError: The plan names something that is not there.
-        ToolError: A revision cannot be checked out or set up, or an interpreter has no tracekit
-            that can take turns.
+        ToolError: A revision cannot be made ready, or an interpreter has no fitting tracekit.
         BudgetSpentError: The night's time is spent.
     """
     with ExitStack() as stack:
