@@ -17,15 +17,13 @@ from tracekit.base import (
     ToolError,
     UsageError,
     now,
-    save,
     stage,
-    start_child,
 )
 from tracekit.machine import describe, git_commit
 from tracekit.record.recorder import Progress, quiet
 from tracekit.record.recorders import GPUTRACE
-from tracekit.record.xctrace.attached_worker import end_in_words
-from tracekit.record.xctrace.command import not_started, own_environment, run
+from tracekit.record.xctrace.attached_worker import report_of, start_worker
+from tracekit.record.xctrace.command import own_environment, run
 from tracekit.workload import (
     Plan,
     Spec,
@@ -36,7 +34,6 @@ from tracekit.workload import (
     fold,
     kept_unless_misused,
     require_place,
-    unclosed,
 )
 
 
@@ -76,20 +73,6 @@ _STATES = {
 }
 
 
-def start(argv: tuple[str, ...], recording: Recording, timeouts: Timeouts) -> Child:
-    """Start the worker with the switch that Metal reads at a process's start.
-
-    Its standard input is a pipe from us, which ends with us, and the worker with it.
-    """
-    policy = StopPolicy(((0, timeouts.leave), (signal.SIGKILL, 5.0)), lifeline=True)
-    env = own_environment({}) | {SWITCH: "1"}
-    try:
-        with recording.target_output_file.open("wb") as out, _errors(recording).open("wb") as err:
-            return start_child(argv, policy, env=env, stdout=out, stderr=err)
-    except OSError as error:
-        raise not_started(argv, error) from error
-
-
 def finished_in_time(child: Child, spec: Spec, progress: Progress, timeouts: Timeouts) -> bool:
     """Wait until the worker has ended; return False where it does not in time."""
     deadline = time.monotonic() + timeouts.whole
@@ -103,19 +86,6 @@ def finished_in_time(child: Child, spec: Spec, progress: Progress, timeouts: Tim
         before = state
         time.sleep(timeouts.poll)
     return True
-
-
-def report_of(child: Child, recording: Recording) -> WorkloadReport:
-    """Return what the worker said; where it did not close its account, how it ended."""
-    report = fold(recording.journal_file)
-    if not report.complete:
-        report = unclosed(report, end_in_words(child, _errors(recording)))
-        save(recording.workload_file, report)
-    return report
-
-
-def _errors(recording: Recording) -> Path:
-    return recording.folder / "target-errors.txt"
 
 
 STEPS = 3  # a capture grows by all that a step touches
@@ -171,23 +141,18 @@ def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Tim
     spec = Spec.of(plan, recording, repeats=repeats, seconds=None, lifeline=True, gputrace=gputrace)
     spec.save(recording.spec_file)
     argv = command(recording.spec_file.resolve())
-    provenance = recording.provenance()
-    line = (f"{SWITCH}=1", *argv)
-    recording.save_provenance(replace(provenance, command_lines=(line,), started=now()))
-    child = start(argv, recording, timeouts)
+    begun = replace(recording.provenance(), command_lines=((f"{SWITCH}=1", *argv),), started=now())
+    recording.save_provenance(begun)
+    # The worker's standard input is a pipe from us, which ends with us, and the worker with it.
+    policy = StopPolicy(((0, timeouts.leave), (signal.SIGKILL, 5.0)), lifeline=True)
+    env = own_environment({}) | {SWITCH: "1"}  # Metal reads it when a process starts
+    child = start_worker(argv, policy, env, recording)
     try:
         late = not finished_in_time(child, spec, progress, timeouts)
     finally:
         child.stop()
         child.clean_up()
-    report = report_of(child, recording)
-    _keep(recording, report)
-    if late:
-        raise ToolError(f"The capture was not done within {timeouts.whole:g} s and was ended.")
-    _judge(report, recording)
-
-
-def _keep(recording: Recording, report: WorkloadReport) -> None:
+    report = report_of(child, recording.journal_file, recording)
     provenance = recording.provenance()
     recording.save_provenance(
         replace(
@@ -197,6 +162,9 @@ def _keep(recording: Recording, report: WorkloadReport) -> None:
             warnings=tuple(dict.fromkeys((*provenance.warnings, *report.warnings))),
         )
     )
+    if late:
+        raise ToolError(f"The capture was not done within {timeouts.whole:g} s and was ended.")
+    _judge(report, recording)
 
 
 def _judge(report: WorkloadReport, recording: Recording) -> None:

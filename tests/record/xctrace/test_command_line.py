@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import UsageError
+from tracekit.base.recording import Recording
 from tracekit.record.recorder import Attach, Launch, Request
 from tracekit.record.xctrace.command_line import absolute, record_line, time_limit
 from tracekit.record.xctrace.selection import Selection
@@ -35,8 +36,7 @@ def line(answers: Any, say: Any, tool: Any) -> Callable[..., tuple[str, ...]]:
             Request(target, limit),
             target,
             selection or Selection("Metal System Trace"),
-            bundle=Path("/r/recording.trace"),
-            target_output=Path("/r/target-output.txt"),
+            Recording(Path("/r")),
             environment=ENVIRONMENT,
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.recording import Process
-from tracekit.record.xctrace.outcome import judge, nothing_came, target_end
+from tracekit.record.xctrace.outcome import judge, nothing_came, target_end, warnings
 from tracekit.record.xctrace.progress import Account, Issue, State, Stop
 from tracekit.record.xctrace.recording_process import Ended
 from tracekit.tables.toc.toc import TocRun
@@ -51,7 +51,7 @@ def failed(status: str, reason: str = "") -> TocRun:
 def test_these_are_whole(
     ended: Ended, run: TocRun, launched: bool, report: WorkloadReport | None
 ) -> None:
-    assert judge(ended, run, launched=launched, report=report).failure == ""
+    assert judge(ended, run, launched=launched, report=report) == ""
 
 
 @pytest.mark.parametrize(
@@ -114,12 +114,12 @@ def test_these_are_whole(
 def test_these_are_not_whole(
     ended: Ended, run: TocRun, *, launched: bool, report: WorkloadReport | None, failure: str
 ) -> None:
-    assert judge(ended, run, launched=launched, report=report).failure == failure
+    assert judge(ended, run, launched=launched, report=report) == failure
 
 
 def warned(**changes: Any) -> tuple[str, ...]:
     account = replace(SAVED, **changes)
-    return judge(Ended(account, 0), RUN, launched=False).warnings
+    return warnings(Ended(account, 0))
 
 
 def test_warnings_with_exit_code_0_are_told() -> None:
@@ -151,7 +151,7 @@ def test_signals_nobody_asked_for_are_told(
     signals: tuple[Any, ...], interrupted: bool, told: tuple[str, ...]
 ) -> None:
     ended = Ended(SAVED, 0, signals, interrupted)
-    assert judge(ended, RUN, launched=False).warnings == told
+    assert warnings(ended) == told
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -91,40 +92,25 @@ class AttachedWorker:
 
     def report(self) -> WorkloadReport:
         """Return what the worker said, and how it ended where it could not say so itself."""
-        report = fold(self._journal)
-        if report.complete or self._child is None:
-            return report
-        report = unclosed(report, end_in_words(self._child, self._errors))
-        save(self._recording.workload_file, report)
-        return report
+        return report_of(self._child, self._journal, self._recording)
 
     @property
     def _journal(self) -> Path:
         assert self._target.launch.journal is not None
         return self._target.launch.journal
 
-    @property
-    def _errors(self) -> Path:
-        return self._recording.folder / "target-errors.txt"
-
     def _set_aside(self) -> None:
         """Keep what a worker of an earlier try said, and be ready to start another."""
         self._end()
         for path in (self._journal, self._recording.workload_file):
-            if path.exists():
-                path.rename(path.with_name(f"{path.stem}-try-{self._tries}{path.suffix}"))
+            set_aside(path, self._tries)
         self._child, self._let_go, self._asked = None, False, False
 
     def _start(self) -> Child:
         self._tries += 1
-        argv = self._target.launch.argv
-        output = self._recording.target_output_file
-        try:
-            with output.open("ab") as out, self._errors.open("ab") as err:
-                env = own_environment(self._target.launch.env)
-                self._child = start_child(argv, _LIFELINE, env=env, stdout=out, stderr=err)
-        except OSError as error:
-            raise not_started(argv, error) from error
+        launch = self._target.launch
+        env = own_environment(launch.env)
+        self._child = start_worker(launch.argv, _LIFELINE, env, self._recording)
         return self._child
 
     def _await(self, child: Child) -> None:
@@ -148,7 +134,7 @@ class AttachedWorker:
         report = self.report()
         if report.exit_code == UsageError.exit_code:
             return UsageError(report.error, report.hint)
-        why = report.error or end_in_words(child, self._errors)
+        why = report.error or _end_in_words(child, self._recording)
         return ToolError(f"Nothing was recorded: {why}", report.hint)
 
     def _changed(self, account: Account) -> None:
@@ -187,13 +173,43 @@ class AttachedWorker:
         self.interrupted |= self._child.interrupted
 
 
-def end_in_words(child: Child, errors: Path) -> str:
-    """Say how a worker ended that did not close its account; its complaints are in `errors`."""
+def set_aside(path: Path, number: int) -> None:
+    """Keep what a failed try left, if it did, with its number in its name."""
+    if path.exists():
+        path.rename(path.with_name(f"{path.stem}-try-{number}{path.suffix}"))
+
+
+def start_worker(
+    argv: tuple[str, ...], policy: StopPolicy, env: Mapping[str, str], recording: Recording
+) -> Child:
+    """Start a worker, its output in files of the run; raise ToolError where that is impossible."""
+    output = recording.target_output_file
+    try:
+        with output.open("ab") as out, _errors(recording).open("ab") as err:
+            return start_child(argv, policy, env=env, stdout=out, stderr=err)
+    except OSError as error:
+        raise not_started(argv, error) from error
+
+
+def report_of(child: Child | None, journal: Path, recording: Recording) -> WorkloadReport:
+    """Return what a worker said, and how it ended where it could not say so itself."""
+    report = fold(journal)
+    if not report.complete and child is not None:
+        report = unclosed(report, _end_in_words(child, recording))
+        save(recording.workload_file, report)
+    return report
+
+
+def _errors(recording: Recording) -> Path:
+    return recording.folder / "target-errors.txt"
+
+
+def _end_in_words(child: Child, recording: Recording) -> str:
     if child.killed:
         return "The workload did not end when it was asked to, and was killed."
     code = child.exit_status
     how = f"ended with {exit_words(code)}" if code is not None else "was still running"
-    words = last_words(errors)
+    words = last_words(_errors(recording))
     return f"The workload {how} before it closed its account." + (
         f" Its last words: {words}" if words else ""
     )

@@ -13,7 +13,7 @@ from tracekit.base import Process, Recording
 from tracekit.record.recorder import Launch, Progress, Request
 from tracekit.record.supervisor.guardian import size
 from tracekit.record.xctrace import staging
-from tracekit.record.xctrace.attached_worker import WorkerTimeouts
+from tracekit.record.xctrace.attached_worker import WorkerTimeouts, set_aside
 from tracekit.record.xctrace.claim import Claim, Premises
 from tracekit.record.xctrace.command_line import Subject
 from tracekit.record.xctrace.outcome import problem_of
@@ -124,12 +124,16 @@ def attempts(
     What a failed try left is kept, with its number in its name. Before each try, `ready` says
     whom to record and `line` with which command line.
     """
+    target = job.request.target
+    journal = target.journal if isinstance(target, Launch) else None
     for number, pause in enumerate(job.manner.pauses, 1):
         attempt = _attempt(job, ready(), line)
         if not _may_pass(attempt.ended):
             return attempt
         job.progress(f"xctrace could not start; trying again in {pause:g} s")
-        _set_aside(job, number)
+        for path in (job.recording.bundle, journal):
+            if path is not None:
+                set_aside(path, number)
         time.sleep(pause)
     return _attempt(job, ready(), line)
 
@@ -172,11 +176,3 @@ def _may_pass(ended: Ended) -> bool:
     if problem is not None:
         return problem.passing
     return ended.returncode in _CRASHED and ended.account.state < State.STARTED
-
-
-def _set_aside(job: Job, number: int) -> None:
-    target = job.request.target
-    journal = target.journal if isinstance(target, Launch) else None
-    for path in (job.recording.bundle, journal):
-        if path is not None and path.exists():
-            path.rename(path.with_name(f"{path.stem}-try-{number}{path.suffix}"))

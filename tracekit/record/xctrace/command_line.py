@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from tracekit.base import UsageError, runs
+from tracekit.base import Recording, UsageError, runs
 from tracekit.record.recorder import Attach, Launch, Request, Target
 from tracekit.record.xctrace.command import target_environment
 from tracekit.record.xctrace.progress import Account
@@ -43,7 +43,14 @@ def subject_of(target: Launch | Attach) -> Subject:
     """
     if isinstance(target, Launch):
         return Subject(target)
-    return Subject(target, finished=_gone(target.pid))
+    missing = UsageError(f"There is no process {target.pid} to attach to.")
+    try:
+        process = psutil.Process(target.pid)
+    except psutil.NoSuchProcess:
+        raise missing from None
+    if not runs(process):
+        raise missing
+    return Subject(target, finished=lambda: not runs(process))
 
 
 def early_end(target: Target, ended: Ended) -> tuple[str, ...]:
@@ -74,39 +81,33 @@ def _owner(pid: int) -> str:
     return "" if owner == ours else owner
 
 
-def _gone(pid: int) -> Callable[[], bool]:
-    missing = UsageError(f"There is no process {pid} to attach to.")
-    try:
-        process = psutil.Process(pid)
-    except psutil.NoSuchProcess:
-        raise missing from None
-    if not runs(process):
-        raise missing
-    return lambda: not runs(process)
-
-
 def record_line(
     tool: Xctrace,
     request: Request,
     target: Launch | Attach,
     selection: Selection,
+    recording: Recording,
     *,
-    bundle: Path,
-    target_output: Path,
     environment: Mapping[str, str] = os.environ,
 ) -> tuple[str, ...]:
-    """Return the command line that records `target`, as `request` wants it, into `bundle`.
+    """Return the command line that records `target`, as `request` wants it, into the bundle.
 
-    A launched program's standard output goes to `target_output`; xctrace forwards neither it
+    A launched program's standard output goes to a file beside it; xctrace forwards neither it
     nor standard error, for which it has no option.
     """
+    limit, bundle = time_limit(request.time_limit), str(recording.bundle.absolute())
     words = [tool.path, "record", "--template", selection.template]
     for instrument in selection.instruments:
         words += ["--instrument", instrument]
-    words += ["--time-limit", time_limit(request.time_limit), "--output", str(bundle.absolute())]
+    words += ["--time-limit", limit, "--output", bundle]
     if tool.knows("record", "--no-prompt"):
         words.append("--no-prompt")
-    return (*words, *_target(target, target_output, environment))
+    if isinstance(target, Attach):
+        return (*words, "--attach", str(target.pid))
+    words += ["--target-stdout", str(recording.target_output_file.absolute())]
+    for name, value in target_environment(target.env, environment).items():
+        words += ["--env", f"{name}={value}"]
+    return (*words, "--launch", "--", *absolute(target.argv, environment))
 
 
 def time_limit(seconds: float) -> str:
@@ -118,20 +119,7 @@ def time_limit(seconds: float) -> str:
     milliseconds = round(seconds * 1000)
     if milliseconds < 1:
         raise UsageError(f"A time limit of {seconds:g} s is too short to record anything.")
-    if milliseconds % 1000 == 0:
-        return f"{milliseconds // 1000}s"
-    return f"{milliseconds}ms"
-
-
-def _target(
-    target: Launch | Attach, output: Path, environment: Mapping[str, str]
-) -> tuple[str, ...]:
-    if not isinstance(target, Launch):
-        return ("--attach", str(target.pid))
-    words = ["--target-stdout", str(output.absolute())]
-    for name, value in target_environment(target.env, environment).items():
-        words += ["--env", f"{name}={value}"]
-    return (*words, "--launch", "--", *absolute(target.argv, environment))
+    return f"{milliseconds}ms" if milliseconds % 1000 else f"{milliseconds // 1000}s"
 
 
 def absolute(argv: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ import logging
 import re
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.base import Recording, ToolError, TracekitError, exit_words
@@ -12,7 +11,7 @@ from tracekit.record.supervisor.guardian import size
 from tracekit.record.xctrace.command import Completed, failure
 from tracekit.record.xctrace.exporting import GPU_INTERVALS, NO_ROWS, has_rows, no_counters
 from tracekit.record.xctrace.problems import UNSUPPORTED_COUNTERS, Problem, recognize
-from tracekit.record.xctrace.progress import Account, State, Stop
+from tracekit.record.xctrace.progress import State, Stop
 from tracekit.record.xctrace.recording_process import Ended
 from tracekit.record.xctrace.tool import Xctrace
 from tracekit.tables import TocRun, wanted
@@ -97,37 +96,40 @@ _STATES = {
 }
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Why a recording is not whole (empty if it is), and warnings."""
-
-    failure: str = ""
-    warnings: tuple[str, ...] = ()
-
-
 def judge(
     ended: Ended, run: TocRun, *, launched: bool, report: WorkloadReport | None = None
-) -> Outcome:
-    """Judge a recording whose bundle could be opened.
+) -> str:
+    """Say why a recording whose bundle could be opened is not whole; empty if it is.
 
     The exit code alone decides nothing: 54 means that the launched program ended badly, which
     xctrace brings about itself at the time limit; 0 can come with an empty bundle; 2 leaves a
     bundle that may hold something.
     """
-    failures = (
-        _hung(ended),
-        _halted(ended),
-        _run_issues(ended.account),
-        _no_data(run),
-        _target_failed(ended, run, report) if launched else _attached_failed(ended, report),
-        _odd_code(ended, launched=launched),
-    )
-    return Outcome(next(filter(None, failures), ""), warnings(ended))
+    account, when = ended.account, _STATES.get(ended.account.state, "")
+    if ended.killed:
+        return f"xctrace hung {when} and had to be killed; the recording may lack its end."
+    if ended.halted:
+        return f"The recording was stopped before its time: {ended.halted}. What it saved is kept."
+    errors = [issue.text for issue in account.issues if issue.severity == "Error"]
+    if errors or account.failed:
+        said = " ".join(errors) or "it did not say which"
+        return f"xctrace recorded with errors: {said} What it saved is kept."
+    if not run.duration:
+        return "The bundle holds no data: its duration is 0."
+    if launched:
+        return _target_failed(ended, run, report) or _odd_code(ended, {0, TARGET_FAILED})
+    return _attached_failed(ended, report) or _odd_code(ended, {0})
 
 
 def warnings(ended: Ended) -> tuple[str, ...]:
     """Return what a user must know: warnings of xctrace, and what we had to do."""
-    found = [_warning(issue.text) for issue in ended.account.issues if issue.severity == "Warning"]
+    said = [issue.text for issue in ended.account.issues if issue.severity == "Warning"]
+    found = [
+        no_counters(f"xctrace says: {text}")
+        if UNSUPPORTED_COUNTERS.fits(0, text)
+        else f"xctrace warns: {text}"
+        for text in said
+    ]
     if ended.account.foreign:
         found.append(
             "xctrace did not speak English, so its progress was read by the order of its lines."
@@ -175,33 +177,6 @@ def target_end(run: TocRun) -> str:
     return run.termination_reason or f"exit status {run.exit_status}"
 
 
-def _hung(ended: Ended) -> str:
-    if not ended.killed:
-        return ""
-    when = _STATES.get(ended.account.state, "")
-    return f"xctrace hung {when} and had to be killed; the recording may lack its end."
-
-
-def _halted(ended: Ended) -> str:
-    if not ended.halted:
-        return ""
-    return f"The recording was stopped before its time: {ended.halted}. What it saved is kept."
-
-
-def _run_issues(account: Account) -> str:
-    errors = [issue.text for issue in account.issues if issue.severity == "Error"]
-    if not errors and not account.failed:
-        return ""
-    said = " ".join(errors) or "it did not say which"
-    return f"xctrace recorded with errors: {said} What it saved is kept."
-
-
-def _no_data(run: TocRun) -> str:
-    if run.duration:
-        return ""
-    return "The bundle holds no data: its duration is 0."
-
-
 def _target_failed(ended: Ended, run: TocRun, report: WorkloadReport | None) -> str:
     if _was_stopped(ended, run):
         return _workload_failed(report)
@@ -241,20 +216,10 @@ def _workload_failed(report: WorkloadReport | None) -> str:
     return f"The workload failed; the trace up to then is kept. {report.error}".rstrip()
 
 
-def _odd_code(ended: Ended, *, launched: bool) -> str:
-    expected = {0, TARGET_FAILED} if launched else {0}
-    if ended.returncode in expected:
+def _odd_code(ended: Ended, expected: set[int]) -> str:
+    code = ended.returncode
+    asked = ended.signals or ended.interrupted
+    if code in expected or (ended.account.state is State.SAVED and asked):
         return ""
-    saved = ended.account.state is State.SAVED
-    if saved and (ended.signals or ended.interrupted):
-        return ""
-    how = (
-        "in an unknown way" if ended.returncode is None else f"with {exit_words(ended.returncode)}"
-    )
+    how = "in an unknown way" if code is None else f"with {exit_words(code)}"
     return f"xctrace ended {how}; what it saved can be opened and is kept."
-
-
-def _warning(text: str) -> str:
-    if UNSUPPORTED_COUNTERS.fits(0, text):
-        return no_counters(f"xctrace says: {text}")
-    return f"xctrace warns: {text}"

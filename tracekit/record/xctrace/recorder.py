@@ -18,18 +18,18 @@ from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request
 from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.record.xctrace import exporting
 from tracekit.record.xctrace.attached_worker import AttachedWorker
-from tracekit.record.xctrace.attempts import (
-    Attempt,
-    Family,
-    Job,
-    Manner,
-    attempts,
-)
+from tracekit.record.xctrace.attempts import Attempt, Job, Manner, attempts
 from tracekit.record.xctrace.claim import claimed
 from tracekit.record.xctrace.clock import align
 from tracekit.record.xctrace.command_line import Subject, about, early_end, record_line, subject_of
 from tracekit.record.xctrace.exporting import counter_warnings
-from tracekit.record.xctrace.outcome import judge, look_for_rows, nothing_came, without_rows
+from tracekit.record.xctrace.outcome import (
+    judge,
+    look_for_rows,
+    nothing_came,
+    warnings,
+    without_rows,
+)
 from tracekit.record.xctrace.selection import Selection, select
 from tracekit.record.xctrace.staging import staging_warning
 from tracekit.record.xctrace.tool import Xctrace
@@ -116,20 +116,15 @@ class XctraceRecorder:
             return replace(recorded, interrupted=True)
         if found is not False:
             return replace(recorded, target_rows=found)
-        warnings = (*recorded.warnings, without_rows(job.recording, pids, named))
-        return replace(recorded, target_rows=False, warnings=warnings)
+        remarks = (*recorded.warnings, without_rows(job.recording, pids, named))
+        return replace(recorded, target_rows=False, warnings=remarks)
 
     def _attempt(self, job: Job, selection: Selection) -> tuple[Attempt, WorkloadReport | None]:
-        request, recording = job.request, job.recording
+        target, recording = job.request.target, job.recording
 
         def line(subject: Subject) -> tuple[str, ...]:
-            output = recording.target_output_file
-            return record_line(
-                self._tool, request, subject.target, selection,
-                bundle=recording.bundle, target_output=output,
-            )  # fmt: skip
+            return record_line(self._tool, job.request, subject.target, selection, recording)
 
-        target = request.target
         if not isinstance(target, Warmed):
             subject = subject_of(target)
             attempt = attempts(job, lambda: subject, line)
@@ -159,11 +154,11 @@ class XctraceRecorder:
             raise RecordingError(f"{recording.bundle} is not there, so it cannot be exported.")
         with Supervisor(recording.folder) as supervisor:
             tool = self._tool.guarded(supervisor)
-            warnings = exporting.export(
+            remarks = exporting.export(
                 tool, recording, choose or self._choose, progress, seen or exporting.Seen()
             )
         self._manner.premises.remove_staging()
-        return warnings
+        return remarks
 
     def _open(self, attempt: Attempt, job: Job) -> TocRun:
         recording = job.recording
@@ -195,24 +190,27 @@ def _recorded(
     *,
     began: str,
 ) -> Recorded:
-    launched = isinstance(request.target, Launch)
-    outcome = judge(attempt.ended, run, launched=launched, report=report)
+    ended, target = attempt.ended, request.target
+    failure = judge(ended, run, launched=isinstance(target, Launch), report=report)
+    said = warnings(ended)
+    by_us = ended.finished and ended.signals and not ended.interrupted
+    why = "The target had ended, so xctrace was asked to stop" if by_us else run.end_reason
     return Recorded(
-        targets=_targets(request, run, attempt.family, report),
+        targets=_targets(request, run, attempt, report),
         command_lines=_command_lines(request, attempt),
         started=run.start_date or began,
         ended=run.end_date or now(),
-        end_reason=_end_reason(attempt, run),
+        end_reason=why or ended.account.stop_line,
         clock=align(run.start_date, report.anchors if report else ()),
-        interrupted=attempt.ended.interrupted,
-        failure=outcome.failure,
-        hint=report.hint if report is not None and outcome.failure else "",
+        interrupted=ended.interrupted,
+        failure=failure,
+        hint=report.hint if report is not None and failure else "",
         warnings=(
             *selection.warnings,
-            *outcome.warnings,
-            *counter_warnings(selection, run, outcome.warnings),
+            *said,
+            *counter_warnings(selection, run, said),
             *staging_warning(attempt.left_staging),
-            *early_end(request.target, attempt.ended),
+            *early_end(target, ended),
         ),
     )
 
@@ -222,18 +220,12 @@ def _command_lines(request: Request, attempt: Attempt) -> tuple[tuple[str, ...],
     return (target.launch.argv, attempt.argv) if isinstance(target, Warmed) else (attempt.argv,)
 
 
-def _end_reason(attempt: Attempt, run: TocRun) -> str:
-    if attempt.ended.finished and attempt.ended.signals and not attempt.ended.interrupted:
-        return "The target had ended, so xctrace was asked to stop"
-    return run.end_reason or attempt.ended.account.stop_line
-
-
 def _unchecked(
     request: Request, attempt: Attempt, report: WorkloadReport | None, *, began: str
 ) -> Recorded:
     """Return what is known of a recording that was saved, but not looked into."""
     return Recorded(
-        targets=_targets(request, TocRun(1), attempt.family, report),
+        targets=_targets(request, TocRun(1), attempt, report),
         command_lines=_command_lines(request, attempt),
         started=began,
         ended=now(),
@@ -244,7 +236,7 @@ def _unchecked(
 
 
 def _targets(
-    request: Request, run: TocRun, family: Family, report: WorkloadReport | None
+    request: Request, run: TocRun, attempt: Attempt, report: WorkloadReport | None
 ) -> tuple[Process, ...]:
     if run.target is not None:
         first = run.target
@@ -254,4 +246,4 @@ def _targets(
         first = Process(report.pid, report.process)
     else:
         return ()
-    return (first, *family.descendants(first.pid))
+    return (first, *attempt.family.descendants(first.pid))
