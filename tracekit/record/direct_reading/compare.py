@@ -139,16 +139,8 @@ def _file(build: str, where: Path) -> Path:
 MOST_ROWS = 50_000
 
 
-@dataclass(frozen=True)
-class Compared:
-    """How many rows were compared, and the first difference in words; empty if there is none."""
-
-    rows: int
-    difference: str = ""
-
-
-def compare(export: Path, table: Path, toc: Toc, most: int = MOST_ROWS) -> Compared:
-    """Compare the first rows of a table.
+def compare(export: Path, table: Path, toc: Toc, most: int = MOST_ROWS) -> tuple[int, str]:
+    """Compare the first rows of a table; return how many, and the first difference in words.
 
     Args:
         export: What xctrace wrote of it.
@@ -163,17 +155,18 @@ def compare(export: Path, table: Path, toc: Toc, most: int = MOST_ROWS) -> Compa
     try:
         direct = _head(table, toc, most)
     except InputError as error:
-        return Compared(0, f"it cannot be read directly: {error.message.rstrip('.')}")
+        return 0, f"it cannot be read directly: {error.message.rstrip('.')}"
     theirs, ours = (_cells(head, most) for head in (exported, direct))
     if theirs.column_names != ours.column_names:
-        return Compared(0, f"its columns are {_listed(ours)}, exported {_listed(theirs)}")
+        left, right = (", ".join(table.column_names) for table in (ours, theirs))
+        return 0, f"its columns are {left}, exported {right}"
     rows = min(len(theirs), len(ours))
     for name in ours.column_names:
         if found := _difference(name, ours, theirs, rows):
-            return Compared(rows, found)
+            return rows, found
     if len(theirs) != len(ours):
-        return Compared(rows, f"it has {len(ours):,} rows, exported {len(theirs):,}")
-    return Compared(rows)
+        return rows, f"it has {len(ours):,} rows, exported {len(theirs):,}"
+    return rows, ""
 
 
 class _EnoughError(Exception):
@@ -255,10 +248,6 @@ def _word(value: object) -> str:
     return "nothing" if value is None else repr(value)[:80]
 
 
-def _listed(table: pa.Table) -> str:
-    return ", ".join(table.column_names)
-
-
 _REPORT = "`tracekit doctor` shows it again, to be reported with the build of Xcode."
 
 
@@ -281,12 +270,11 @@ def check(recording: Recording, run: BundleRun, memory: Memory, schemas: frozens
         if memory.standing(store) == "unchecked" and export.exists():
             table = Stored(recording.bundle, run.number, store.number).file
             try:
-                found = compare(export, table, toc)
+                rows, difference = compare(export, table, toc)
             except InputError as error:
                 log.info("%s is not compared: %s", export.name, error)
                 continue
-            checked = Checked(store.schema, found.rows, now(), found.difference)
-            memory = memory.learned(store, checked)
+            memory = memory.learned(store, Checked(store.schema, rows, now(), difference))
     if memory is not before:
         keep(memory, notes_folder())
     return memory
@@ -294,9 +282,8 @@ def check(recording: Recording, run: BundleRun, memory: Memory, schemas: frozens
 
 def _pairs(run: BundleRun, toc: Toc, schemas: frozenset[str]) -> Iterator[tuple[Store, str]]:
     """Yield tables of the bundle with the files of their exports, the smallest tables first."""
-    of_toc = next(
-        (listed for listed in toc.runs if listed.number == run.number), TocRun(run.number)
-    )
+    listed = (of_toc for of_toc in toc.runs if of_toc.number == run.number)
+    of_toc = next(listed, TocRun(run.number))
     files = {file.index: file.file for file in wanted(of_toc, schemas)}
     places = places_of(run, toc)
     # Of tables of one form, one is compared: a small one, but one with rows.
@@ -314,9 +301,7 @@ def notes_on(
     Those that were `exported` are named only where they differ.
     """
     stores = [store for store in run.stores if store.schema in asked]
-    differing = {
-        store.schema: memory.difference(store) for store in stores if memory.difference(store)
-    }
+    differing = {store.schema: why for store in stores if (why := memory.difference(store))}
     lines = [
         f"{schema} is read otherwise than xctrace exports it ({why}), so its export is used. "
         f"{_REPORT}"
@@ -325,16 +310,13 @@ def notes_on(
         "`tracekit export` writes its export."
         for schema, why in differing.items()
     ]
-    unchecked = sorted(
-        {
-            store.schema
-            for store in stores
-            if store.rows and store.schema not in exported and memory.standing(store) == "unchecked"
-        }
-    )
+    unchecked = {
+        store.schema
+        for store in stores
+        if store.rows and store.schema not in exported and memory.standing(store) == "unchecked"
+    }
     if unchecked:
         build = f" of build {memory.build}" if memory.build else ""
-        lines.append(
-            f"Read directly, and never compared with an export{build}: {', '.join(unchecked)}."
-        )
+        names = ", ".join(sorted(unchecked))
+        lines.append(f"Read directly, and never compared with an export{build}: {names}.")
     return tuple(lines)

@@ -12,14 +12,13 @@ from typing import Literal
 import pyarrow.compute as pc
 
 from tracekit.base import InputError, Recording, ToolError, notes_folder
-from tracekit.record.direct_reading.compare import build_of, check, notes_on, recall
+from tracekit.record.direct_reading.compare import Memory, build_of, check, notes_on, recall
 from tracekit.record.recorder import Progress
 from tracekit.record.xctrace.exporting import GPU_INTERVALS, TIME_INFO, Choose, Seen, lacking, only
 from tracekit.record.xctrace.outcome import target_has_rows, without_rows
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.tables import (
     DIRECT_NOTE,
-    Bundle,
     BundleReader,
     BundleRun,
     Direct,
@@ -114,7 +113,35 @@ def export(
     recording.exports.mkdir(parents=True, exist_ok=True)
     if not recording.toc_file.exists():
         write_toc(bundle, recording.toc_file)
-    return _Export(recorder, recording, bundle, choose, xml).done(progress)
+    toc_run = own(recording) or TocRun(bundle.runs[-1].number)
+    run = next((run for run in bundle.runs if run.number == toc_run.number), bundle.runs[-1])
+    memory = recall(build_of(toc_run.instruments_version), notes_folder())
+    here = frozenset(table.schema for table in run.tables)
+    # What the TOC lists, and what the bundle holds: a TOC may be xctrace's own.
+    there = frozenset(table.schema for table in toc_run.tables) | (here - {""})
+    filled = {table.schema for table in run.tables if not isinstance(table, Store) or table.rows}
+    empty = (there & here) - filled
+    asked = (choose(there) | choose(there - empty) | {TIME_INFO}) & there
+    exported = _exported(asked, run, memory, xml)
+    said: tuple[str, ...] = ()
+    if exported:
+        directly = there - exported
+        seen = Seen(directly - empty, directly & empty)
+        try:
+            said = recorder.export(recording, progress, choose=only(exported), seen=seen)
+        except ToolError as error:
+            if xml == "asked":
+                raise
+            said = (f"Nothing was exported; the bundle is read directly: {error.message}",)
+        progress("comparing exports with the bundle")
+        memory = check(recording, run, memory, exported)
+    _note(recording, there, {store.schema for store in run.stores if memory.difference(store)})
+    files = wanted(toc_run, exported)
+    written = {file.schema for file in files if (recording.exports / file.file).exists()}
+    absent = (f"The recording has no table {name}." for name in sorted(choose(there) - there))
+    # An export says itself of all tables what is lacking.
+    lack = () if exported else lacking(toc_run, set(there - empty), set(empty))
+    return (*said, *absent, *lack, *notes_on(run, memory, asked, written))
 
 
 def _unread(error: InputError) -> tuple[str, ...]:
@@ -124,98 +151,21 @@ def _unread(error: InputError) -> tuple[str, ...]:
     return (f"The bundle could not be read directly, so it was exported: {error.message}",)
 
 
-class _Export:
-    def __init__(
-        self,
-        recorder: XctraceRecorder,
-        recording: Recording,
-        bundle: Bundle,
-        choose: Choose,
-        xml: Xml,
-    ) -> None:
-        self._recorder = recorder
-        self._recording = recording
-        self._bundle = bundle
-        self._choose, self._xml = choose, xml
-        self._toc_run = own(recording) or TocRun(bundle.runs[-1].number)
-        same = (run for run in bundle.runs if run.number == self._toc_run.number)
-        self._run: BundleRun = next(same, bundle.runs[-1])
-        self._memory = recall(build_of(self._toc_run.instruments_version), notes_folder())
+def _exported(asked: frozenset[str], run: BundleRun, memory: Memory, xml: Xml) -> frozenset[str]:
+    """Return which of the tables that are asked for are exported."""
+    if xml != "unchecked":
+        return asked if xml == "asked" else frozenset()
+    unequal = {
+        table.schema
+        for table in run.tables
+        if not isinstance(table, Store) or memory.standing(table) != "equal"
+    }
+    return asked - ({table.schema for table in run.tables} - unequal)
 
-    def done(self, progress: Progress) -> tuple[str, ...]:
-        asked = self._wanted()
-        exported = self._exported(asked)
-        said: tuple[str, ...] = ()
-        if exported:
-            said = self._export(exported, progress)
-            progress("comparing exports with the bundle")
-            self._memory = check(self._recording, self._run, self._memory, exported)
-        differing = self._of_standing("differs", self._schemas())
-        self._note(differing)
-        files = wanted(self._toc_run, exported)
-        there = {file.schema for file in files if (self._recording.exports / file.file).exists()}
-        notes = notes_on(self._run, self._memory, asked, there)
-        return (*said, *self._absent(), *self._lacking(exported), *notes)
 
-    def _schemas(self) -> frozenset[str]:
-        """Return what the TOC lists, and what the bundle holds: a TOC may be xctrace's own."""
-        listed = (table.schema for table in self._toc_run.tables)
-        return frozenset((*listed, *(table.schema for table in self._run.tables if table.schema)))
-
-    def _wanted(self) -> frozenset[str]:
-        there = self._schemas()
-        filled = there - self._empty(there)
-        return (self._choose(there) | self._choose(filled) | {TIME_INFO}) & there
-
-    def _empty(self, schemas: frozenset[str]) -> frozenset[str]:
-        here = frozenset(table.schema for table in self._run.tables)
-        filled = {
-            table.schema for table in self._run.tables if not isinstance(table, Store) or table.rows
-        }
-        return (schemas & here) - filled
-
-    def _of_standing(self, standing: str, schemas: frozenset[str]) -> frozenset[str]:
-        return frozenset(
-            store.schema
-            for store in self._run.stores
-            if store.schema in schemas and self._memory.standing(store) == standing
-        )
-
-    def _exported(self, asked: frozenset[str]) -> frozenset[str]:
-        if self._xml == "none":
-            return frozenset()
-        if self._xml == "asked":
-            return asked
-        unreadable = {table.schema for table in self._run.tables if not isinstance(table, Store)}
-        unequal = self._of_standing("differs", asked) | self._of_standing("unchecked", asked)
-        equal = self._of_standing("equal", asked) - unequal - unreadable
-        return asked - equal
-
-    def _export(self, schemas: frozenset[str], progress: Progress) -> tuple[str, ...]:
-        directly = self._schemas() - schemas
-        empty = self._empty(directly)
-        seen = Seen(directly - empty, empty)
-        try:
-            return self._recorder.export(self._recording, progress, choose=only(schemas), seen=seen)
-        except ToolError as error:
-            if self._xml == "asked":
-                raise
-            return (f"Nothing was exported; the bundle is read directly: {error.message}",)
-
-    def _note(self, differing: frozenset[str]) -> None:
-        schemas = tuple(sorted(self._schemas() - differing)) if differing else None
-        bundle = self._recording.bundle
-        name = f"../{bundle.name}" if not bundle.is_symlink() else str(bundle.resolve())
-        note_direct(self._recording.exports, Direct(name, schemas))
-
-    def _absent(self) -> tuple[str, ...]:
-        there = self._schemas()
-        missing = sorted(self._choose(there) - there)
-        return tuple(f"The recording has no table {name}." for name in missing)
-
-    def _lacking(self, exported: frozenset[str]) -> tuple[str, ...]:
-        if exported:  # the export has said it of all tables
-            return ()
-        there = self._schemas()
-        empty = self._empty(there)
-        return tuple(lacking(self._toc_run, set(there - empty), set(empty)))
+def _note(recording: Recording, there: frozenset[str], differing: set[str]) -> None:
+    """Let the tables be read from the bundle, but for those that are read otherwise."""
+    schemas = tuple(sorted(there - differing)) if differing else None
+    bundle = recording.bundle
+    name = f"../{bundle.name}" if not bundle.is_symlink() else str(bundle.resolve())
+    note_direct(recording.exports, Direct(name, schemas))
