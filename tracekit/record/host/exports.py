@@ -219,11 +219,16 @@ def export_events(
     Raises:
         RecordingError: A file cannot be written.
     """
-    files: list[Path] = []
-    for index, table in enumerate(only, first):
-        files.append(exports / f"{table.schema}.xml")
-        write_export(files[-1], replace(table, index=index), _EVENT_ROWS[table](report, origin))
-    return tuple(files)
+    return _write(exports, [(table, _EVENT_ROWS[table](report, origin)) for table in only], first)
+
+
+def _write(
+    folder: Path, tables: Sequence[tuple[ExportTable, Rows]], first: int = 1
+) -> tuple[Path, ...]:
+    """Write tables with their rows, from a place of the TOC on; return the files."""
+    for index, (table, rows) in enumerate(tables, first):
+        write_export(folder / f"{table.schema}.xml", replace(table, index=index), rows)
+    return tuple(folder / f"{table.schema}.xml" for table, _ in tables)
 
 
 def export(recording: Recording, progress: Progress) -> tuple[str, ...]:
@@ -236,24 +241,24 @@ def export(recording: Recording, progress: Progress) -> tuple[str, ...]:
     bundle = Bundle(recording.host_bundle)
     session = load_session(bundle)
     samples = read_samples(bundle.samples)
-    warnings: list[str] = []
     report = account(recording)
     events = event_tables(recording, report)
-    tables = [*events, SAMPLES]
-    progress("host-steps")
-    export_events(report, session.origin, recording.exports, only=events)
+    tables = [(table, _EVENT_ROWS[table](report, session.origin)) for table in events]
     if recording.journal_file.exists():
-        tables = [*events, SUBMISSIONS, INTERVALS, SAMPLES]
-        _write(recording.exports, SUBMISSIONS, tables, submissions(report, session))
-        _write(recording.exports, INTERVALS, tables, intervals(report, session))
-    if len(samples) <= 1:
-        warnings.append("The target ended before two samples were taken: its load is not known.")
+        tables.append((SUBMISSIONS, submissions(report, session)))
+        tables.append((INTERVALS, intervals(report, session)))
+    progress("host-steps")
+    _write(recording.exports, tables)
     progress("host-process-samples")
-    _write(recording.exports, SAMPLES, tables, process_samples(samples, session))
-    write_toc(
-        recording.toc_file, session, [table.schema for table in tables], last=_last(samples, report)
-    )
-    return tuple(warnings)
+    tables.append((SAMPLES, process_samples(samples, session)))
+    _write(recording.exports, tables[-1:], len(tables))
+    moments = [sample.at for sample in samples[-1:]]
+    moments += [step.completed for step in report.steps[-1:]]
+    schemas = [table.schema for table, _ in tables]
+    write_toc(recording.toc_file, session, schemas, last=max(moments, default=0))
+    if len(samples) > 1:
+        return ()
+    return ("The target ended before two samples were taken: its load is not known.",)
 
 
 def submissions(report: WorkloadReport, session: Session) -> Rows:
@@ -308,16 +313,5 @@ def process_samples(samples: Sequence[Sample], session: Session) -> Rows:
         )
 
 
-def _last(samples: Sequence[Sample], report: WorkloadReport) -> int:
-    moments = [sample.at for sample in samples[-1:]]
-    moments += [step.completed for step in report.steps[-1:]]
-    return max(moments, default=0)
-
-
 def _owner(session: Session) -> Compound:
     return process(session.name, session.pid)
-
-
-def _write(folder: Path, table: ExportTable, tables: Sequence[ExportTable], rows: Rows) -> None:
-    index = [listed.schema for listed in tables].index(table.schema) + 1
-    write_export(folder / f"{table.schema}.xml", replace(table, index=index), rows)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -10,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.base import (
-    Child,
     Overhead,
     Process,
     Recording,
@@ -23,7 +23,7 @@ from tracekit.base import (
 from tracekit.machine import describe
 from tracekit.record.host.exports import export
 from tracekit.record.host.sampler import Sampler, process_name, runs
-from tracekit.record.host.session import Bundle, Session, close, fresh
+from tracekit.record.host.session import Session, close, fresh
 from tracekit.record.host.watch import End, Listener, Pace, Timeouts, start, watch
 from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
 from tracekit.record.supervisor.supervisor import Supervisor
@@ -42,7 +42,9 @@ def overhead(report: WorkloadReport) -> Overhead:
     """
     pairs = _pairs(report.blocks)
     if len(pairs) < FEWEST_PAIRS:
-        return Overhead(reason=_reason(report, len(pairs)))
+        few = f"only {len(pairs)} pairs of recorded and unrecorded steps were made"
+        none = report.overhead_reason or "no steps were made unrecorded"
+        return Overhead(reason=few if len(pairs) else none)
     draws = np.random.default_rng(0).integers(0, len(pairs), (_DRAWS, len(pairs)))
     medians = np.median(pairs[draws], axis=1)
     ratios = medians[:, 0] / medians[:, 1] - 1
@@ -56,26 +58,18 @@ def overhead(report: WorkloadReport) -> Overhead:
     )
 
 
-def _reason(report: WorkloadReport, pairs: int) -> str:
-    if pairs:
-        return f"only {pairs} pairs of recorded and unrecorded steps were made"
-    return report.overhead_reason or "no steps were made unrecorded"
-
-
 def _pairs(blocks: Sequence[Block]) -> NDArray[np.float64]:
     """Pair blocks 0 and 1, 2 and 3 …: `[pairs, 2]` ns a step, the recorded one first."""
     pairs: list[tuple[float, float]] = []
     for block, other in zip(blocks[::2], blocks[1::2], strict=False):
         first, second = sorted((block, other), key=lambda block: not block.recorded)
         if first.recorded != second.recorded:
-            pairs.append((_per_step(first), _per_step(second)))
+            per_step = [(block.end - block.start) / block.steps for block in (first, second)]
+            pairs.append((per_step[0], per_step[1]))
     return np.array(pairs, dtype=np.float64).reshape(-1, 2)
 
 
-def _per_step(block: Block) -> float:
-    return (block.end - block.start) / block.steps
-
-
+_NOT_OURS = "A program that is not tracekit's own cannot be run unrecorded."
 ONLY_SAMPLES = (
     "Only the process was sampled: the target tells nothing of its phases, steps and submissions."
 )
@@ -105,11 +99,8 @@ def record_attached(
         machine=describe(),
     )
     save(bundle.session, session)
-    sampler = Sampler(target.pid, bundle.samples)
-    try:
+    with closing(Sampler(target.pid, bundle.samples)) as sampler:
         end = watch(sampler, Listener(None), pace, progress, running=running)
-    finally:
-        sampler.close()
     session = close(bundle, session, end.value)
     return Recorded(
         targets=(Process(session.pid, session.name),),
@@ -164,18 +155,12 @@ def recorded(ending: Ending, target: Launch, report: WorkloadReport | None) -> R
         ended=session.ended,
         end_reason=session.end_reason,
         clock={"origin": session.origin, "clock": "monotonic"},
-        overhead=_overhead(report),
+        overhead=Overhead(reason=_NOT_OURS) if report is None else overhead(report),
         interrupted=_interrupted(ending, report),
         failure=_failure(ending, report),
         hint=report.hint if report is not None and report.error else "",
         warnings=_warnings(ending, report),
     )
-
-
-def _overhead(report: WorkloadReport | None) -> Overhead:
-    if report is None:
-        return Overhead(reason="A program that is not tracekit's own cannot be run unrecorded.")
-    return overhead(report)
 
 
 def _interrupted(ending: Ending, report: WorkloadReport | None) -> bool:
@@ -193,7 +178,7 @@ def _failure(ending: Ending, report: WorkloadReport | None) -> str:
             return ""
         case End.KILLED:
             words = f"{name} did not end when it was asked to, and was killed."
-        case End.LIMIT if report is not None and _unready(report):
+        case End.LIMIT if report and all(phase.name != "steady" for phase in report.phases):
             words = f"{name} did not come to its steady phase in time."
         case End.LIMIT if report is not None and not _done(report):
             words = f"{name} did not end by itself in time and was asked to stop."
@@ -212,10 +197,6 @@ def _failure(ending: Ending, report: WorkloadReport | None) -> str:
 
 def _done(report: WorkloadReport | None) -> bool:
     return report is not None and report.complete and report.state == "done"
-
-
-def _unready(report: WorkloadReport) -> bool:
-    return all(phase.name != "steady" for phase in report.phases)
 
 
 def _warnings(ending: Ending, report: WorkloadReport | None) -> tuple[str, ...]:
@@ -267,7 +248,11 @@ def _record(
             machine=machine,
         )
         save(bundle.session, session)
-        end = _watched(child, bundle, target, pace, progress)
+        listener = Listener(target.journal)
+        with closing(Sampler(pid, bundle.samples)) as sampler:
+            end = watch(
+                sampler, listener, pace, progress, running=lambda: child.exit_status is None
+            )
     finally:
         graceful = child.stop()
         child.clean_up()
@@ -276,15 +261,6 @@ def _record(
     session = close(bundle, session, end.value, child.exit_status)
     ending = Ending(session, end, child.exit_status, last_words(bundle.stderr), stopped=stopped)
     return recorded(ending, target, settled(ending, target, recording))
-
-
-def _watched(child: Child, bundle: Bundle, target: Launch, pace: Pace, progress: Progress) -> End:
-    sampler = Sampler(child.pid, bundle.samples)
-    listener = Listener(target.journal)
-    try:
-        return watch(sampler, listener, pace, progress, running=lambda: child.exit_status is None)
-    finally:
-        sampler.close()
 
 
 @dataclass(frozen=True)

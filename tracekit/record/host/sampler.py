@@ -5,12 +5,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import psutil
 
 from tracekit.base import RecordingError, ToolError, UsageError
+from tracekit.base import runs as still_runs
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,6 @@ class Sampler:
         except OSError as error:
             raise RecordingError(f"{path} cannot be written: {error.strerror}.") from error
 
-    @property
-    def pid(self) -> int:
-        """The process's number."""
-        return self._process.pid
-
     def take(self) -> bool:
         """Take one sample; return False once the process is gone.
 
@@ -66,7 +63,7 @@ class Sampler:
         except (psutil.NoSuchProcess, ProcessLookupError):
             return False
         except psutil.AccessDenied:
-            raise _refused(self.pid) from None
+            raise _refused(self._process.pid) from None
         line = msgspec.json.encode(sample) + b"\n"
         try:
             written = self._file.write(line)
@@ -104,25 +101,6 @@ def runs(pid: int) -> Callable[[], bool]:
         UsageError: There is no such process.
         ToolError: It may not be looked at.
     """
-    process = _found(pid)
-
-    def running() -> bool:
-        with suppress(psutil.Error):
-            return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-        return False
-
-    return running
-
-
-def process_name(pid: int) -> str:
-    """Return the name that the system has for a process, empty once it is gone."""
-    try:
-        return psutil.Process(pid).name()
-    except psutil.Error:
-        return ""
-
-
-def _found(pid: int) -> psutil.Process:
     try:
         process = psutil.Process(pid)
         process.memory_info()
@@ -132,7 +110,15 @@ def _found(pid: int) -> psutil.Process:
         raise UsageError(f"There is no process {pid} to attach to.") from None
     except psutil.AccessDenied:
         raise _refused(pid) from None
-    return process
+    return partial(still_runs, process)
+
+
+def process_name(pid: int) -> str:
+    """Return the name that the system has for a process, empty once it is gone."""
+    try:
+        return psutil.Process(pid).name()
+    except psutil.Error:
+        return ""
 
 
 def _refused(pid: int) -> ToolError:
