@@ -11,7 +11,7 @@ import pytest
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.cli.console import show_diagnosis
-from tracekit.record.doctor.examine import Diagnosis, Probed, examine
+from tracekit.record.doctor.examine import Diagnosis, examine
 from tracekit.record.doctor.known import keep, recall_probe
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.xctrace.command import Completed
@@ -134,7 +134,7 @@ def test_names_of_facts_are_unique(mac: Make, linux: Make, tmp_path: Path) -> No
 
 
 def test_what_was_probed_just_now_is_shown_and_kept(mac: Make, tmp_path: Path) -> None:
-    diagnosis = examine(mac(), tmp_path, fresh=Probed(MATRIX))
+    diagnosis = examine(mac(), tmp_path, fresh=MATRIX)
     assert diagnosis.capabilities == MATRIX
     assert recall_probe(M1, tmp_path) == MATRIX
 
@@ -143,7 +143,7 @@ def test_a_cache_that_cannot_be_written_does_not_hide_what_was_probed(
     mac: Make, tmp_path: Path
 ) -> None:
     (tmp_path / "cache").write_text("a file")
-    diagnosis = examine(mac(), tmp_path / "cache", fresh=Probed(MATRIX))
+    diagnosis = examine(mac(), tmp_path / "cache", fresh=MATRIX)
     assert diagnosis.capabilities == MATRIX
     assert "cannot be written" in diagnosis.facts[-1].words
     assert diagnosis.facts[-1].verdict == "warning"
@@ -155,7 +155,7 @@ def test_a_probe_without_any_trace_does_not_replace_an_older_one(mac: Make, tmp_
         Combination(one.mode, counters=one.counters, failure="Another recording runs.")
         for one in MATRIX.combinations
     )
-    diagnosis = examine(mac(), tmp_path, fresh=Probed(replace(MATRIX, combinations=held)))
+    diagnosis = examine(mac(), tmp_path, fresh=replace(MATRIX, combinations=held))
     assert diagnosis.exit_code == 3
     assert "not kept" in diagnosis.facts[-1].words
     assert recall_probe(M1, tmp_path) == MATRIX

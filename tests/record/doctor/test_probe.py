@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.base.capabilities import Combination, Identity, Mode
+from tracekit.base.capabilities import Capabilities, Combination, Identity, Mode
 from tracekit.base.errors import InterruptedRunError
 from tracekit.base.recording import Recording
 from tracekit.record.doctor.examine import probe_machine
@@ -35,8 +35,8 @@ def probed(*ways: tuple[Mode, bool]) -> list[Combination]:
 def test_each_way_is_recorded_and_counted(scenario: Scenario) -> None:
     scenario()
     reported: list[str] = []
-    matrix = probe_machine(Surroundings(), reported.append, LITTLE).capabilities
-    assert matrix is not None
+    matrix = probe_machine(Surroundings(), reported.append, LITTLE)
+    assert isinstance(matrix, Capabilities)
     assert matrix.identity.xcode_build == "17C529"
     assert [(one.mode, one.counters) for one in matrix.combinations] == [
         ("launch", False),

@@ -10,7 +10,6 @@ import pytest
 from tracekit.base.errors import ToolError
 from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.tool import (
-    Listing,
     Timeouts,
     Version,
     Xctrace,
@@ -70,24 +69,22 @@ Simon's µ counters
 
 def test_names_stand_under_headings() -> None:
     listing = parse_listing(f"a line before\n{LISTED}")
-    assert listing == Listing(
-        {
-            "Standard Templates": ("Metal System Trace", "Time Profiler"),
-            "User Templates": ("Simon's µ counters",),
-        }
-    )
-    assert listing.names == ("Metal System Trace", "Time Profiler", "Simon's µ counters")
+    assert listing == {
+        "Standard Templates": ["Metal System Trace", "Time Profiler"],
+        "User Templates": ["Simon's µ counters"],
+    }
 
 
 def test_lists_come_on_standard_output(answers: Any, say: Say, tool: Tool) -> None:
     run = answers(say(LISTED, "== Standard Templates ==\nNoise\n"))
-    assert "Noise" not in tool(run).list_templates().names
+    names = tool(run).names("templates")
+    assert names == ["Metal System Trace", "Time Profiler", "Simon's µ counters"]
     assert run.asked == [("/X/xctrace", "list", "templates")]
 
 
 def test_old_lists_come_on_standard_error(answers: Any, say: Say, tool: Tool) -> None:
     run = answers(say("", "== Standard Instruments ==\nGPU\n"))
-    assert tool(run).list_instruments().names == ("GPU",)
+    assert tool(run).names("instruments") == ["GPU"]
     assert run.asked == [("/X/xctrace", "list", "instruments")]
 
 

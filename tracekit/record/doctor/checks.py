@@ -19,11 +19,12 @@ from tracekit.machine import unknown as not_known
 from tracekit.record.doctor.facts import Fact, failed, not_applicable, ok, unknown, warning
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.host.sampler import Sampler, read_samples
+from tracekit.record.supervisor.guardian import size
 from tracekit.record.xctrace.claim import VARIABLE, floor, refuse_rivals
 from tracekit.record.xctrace.command import distorts
 from tracekit.record.xctrace.problems import LICENCE, SELECT_XCODE, WAYS_TO_COUNTERS
 from tracekit.record.xctrace.selection import GPU_COUNTERS, METAL_SYSTEM_TRACE
-from tracekit.record.xctrace.tool import Listing
+from tracekit.record.xctrace.tool import Listed
 
 Look = Callable[[Surroundings], Fact | Iterable[Fact]]
 
@@ -291,27 +292,25 @@ def _licence(at: Surroundings) -> Fact:
 
 
 def _template(at: Surroundings) -> Fact:
-    tool = at.toolchain.tool
     absent = failed(
         f"This Xcode has no template {METAL_SYSTEM_TRACE!r}.",
         "`xcrun xctrace list templates` names those it has; `--template` takes one of them, "
         "or a file that Instruments saved. A whole Xcode has it: install it again.",
     )
-    return _listed(tool and tool.list_templates, METAL_SYSTEM_TRACE, absent)
+    return _listed(at, "templates", METAL_SYSTEM_TRACE, absent)
 
 
 def _gpu_counters(at: Surroundings) -> Fact:
-    tool = at.toolchain.tool
     absent = warning(f"This Xcode has no instrument {GPU_COUNTERS!r}.", WAYS_TO_COUNTERS)
-    return _listed(tool and tool.list_instruments, GPU_COUNTERS, absent)
+    return _listed(at, "instruments", GPU_COUNTERS, absent)
 
 
-def _listed(ask: Callable[[], Listing] | None, wanted: str, absent: Fact) -> Fact:
-    if ask is None:
+def _listed(at: Surroundings, what: Listed, wanted: str, absent: Fact) -> Fact:
+    if at.toolchain.tool is None:
         return unknown(_SILENT)
-    names: tuple[str, ...] = ()
+    names: list[str] = []
     with suppress(TracekitError):
-        names = ask().names
+        names = at.toolchain.tool.names(what)
     if not names:
         return unknown("xctrace lists nothing.", "Run `xcrun xctrace list` by hand.")
     return ok(f"{wanted} is listed") if wanted in names else absent
@@ -359,14 +358,6 @@ def _other_recorders(at: Surroundings) -> Fact:
     return warning(" ".join(found), "Quit it before you record.") if found else ok("none runs")
 
 
-def _disk_for_runs(at: Surroundings) -> Fact:
-    return _disk(at, at.runs)
-
-
-def _disk_for_staging(at: Surroundings) -> Fact:
-    return _disk(at, at.temporary)
-
-
 def _disk(at: Surroundings, wanted: Path) -> Fact:
     folder, traced = _existing(wanted), _for_xctrace(at)
     try:
@@ -392,18 +383,12 @@ def _existing(folder: Path) -> Path:
 
 def _staging_files(at: Surroundings) -> Fact:
     left = list(at.temporary.glob("instruments*.ktrace"))
-    taken = sum(map(_size, left))
+    taken = size(left)
     words = f"{len(left)} left by recordings, {taken / _GIGABYTE:.1f} GB" if left else "none left"
     if taken < _MUCH_STAGING:
         return ok(words)
     fix = "Remove those that `lsof` shows as closed: nothing else ever does."
     return warning(f"{words}, in {at.temporary}.", fix)
-
-
-def _size(path: Path) -> int:
-    with suppress(OSError):
-        return path.stat().st_size
-    return 0
 
 
 def _place_for_runs(at: Surroundings) -> Fact:
@@ -471,8 +456,8 @@ CHECKS: tuple[Check, ...] = (
         _for_xctrace,
         "Only recordings of xctrace get in each other's way.",
     ),
-    Check("disk for runs", _disk_for_runs),
-    Check("disk for staging", _disk_for_staging),
+    Check("disk for runs", lambda at: _disk(at, at.runs)),
+    Check("disk for staging", lambda at: _disk(at, at.temporary)),
     Check(
         "staging files", _staging_files, _for_xctrace, "xctrace leaves them, and it is not here."
     ),

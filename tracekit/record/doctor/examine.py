@@ -48,19 +48,11 @@ class Diagnosis:
         }
 
 
-@dataclass(frozen=True)
-class Probed:
-    """What recordings of the probe showed: the matrix of xctrace, or a fact of the host's."""
-
-    capabilities: Capabilities | None = None
-    facts: tuple[Fact, ...] = ()
-
-
 def examine(
     surroundings: Surroundings,
     where: Path,
     progress: Progress = quiet,
-    fresh: Probed | None = None,
+    fresh: Capabilities | Fact | None = None,
 ) -> Diagnosis:
     """Look at everything, without recording.
 
@@ -74,31 +66,33 @@ def examine(
     has_xctrace = surroundings.has_xctrace
     identity = surroundings.identity
     progress("this machine")
-    probed = fresh or Probed()
-    capabilities = probed.capabilities or recall_probe(identity, where)
+    matrix = fresh if isinstance(fresh, Capabilities) else None
+    capabilities = matrix or recall_probe(identity, where)
     facts = [
         *checked(surroundings),
         *shown(capabilities, has_xctrace=has_xctrace),
-        *probed.facts,
+        *((fresh,) if isinstance(fresh, Fact) else ()),
         *direct_facts(recall(identity.xcode_build, where), has_xctrace=has_xctrace),
     ]
-    if probed.capabilities is not None:
-        facts += _kept(probed.capabilities, where)
+    if matrix is not None:
+        facts += _kept(matrix, where)
     return Diagnosis(identity, tuple(facts), capabilities)
 
 
 def probe_machine(
     surroundings: Surroundings, progress: Progress = quiet, dose: Dose = DOSE
-) -> Probed:
+) -> Capabilities | Fact:
     """Record the probe in each way that this machine offers; on the CPU if it has no xctrace.
+
+    What it showed is the matrix of xctrace, or a fact of the host recorder's.
 
     Raises:
         InterruptedRunError: Someone asked to stop.
     """
     progress("Xcode")
     if not surroundings.has_xctrace:
-        return Probed(facts=(probe_host(progress, dose),))
-    return Probed(probe(choose("xctrace"), surroundings.identity, progress, dose))
+        return probe_host(progress, dose)
+    return probe(choose("xctrace"), surroundings.identity, progress, dose)
 
 
 def _kept(fresh: Capabilities, where: Path) -> Iterator[Fact]:

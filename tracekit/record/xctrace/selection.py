@@ -111,7 +111,7 @@ def _checked_template(template: str, tool: Xctrace) -> str:
         if not path.exists():
             raise UsageError(f"There is no template file {path}.")
         return str(path)
-    names = tool.list_templates().names
+    names = tool.names("templates")
     if names and template not in names:
         raise UsageError(
             f"This Xcode has no template {template!r}.",
@@ -128,7 +128,7 @@ def _check_instruments(instruments: Sequence[str], tool: Xctrace) -> None:
             f"{tool.version.text} cannot add instruments to a template.",
             hint="Xcode 14 and later can.",
         )
-    names = tool.list_instruments().names
+    names = tool.names("instruments")
     for instrument in instruments:
         if names and instrument not in names:
             raise UsageError(

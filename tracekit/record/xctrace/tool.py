@@ -4,13 +4,15 @@ import logging
 import re
 import shutil
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
+from typing import Literal
 
 from tracekit.base import RecordingError, ToolError, TracekitError
 from tracekit.record.supervisor.supervisor import Supervisor
-from tracekit.record.xctrace.command import Completed, Run, check, failure, run
+from tracekit.record.xctrace.command import Completed, Run, check, run
 from tracekit.record.xctrace.problems import NO_DOCUMENT
 
 log = logging.getLogger(__name__)
@@ -42,16 +44,7 @@ class Version:
         return _BUILDS_OF_OTHER_XCODES.get(major, major)
 
 
-@dataclass(frozen=True)
-class Listing:
-    """What `xctrace list` prints: names under headings, in order."""
-
-    sections: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All names of all sections."""
-        return tuple(name for names in self.sections.values() for name in names)
+Listed = Literal["templates", "instruments"]
 
 
 @dataclass(frozen=True)
@@ -96,13 +89,15 @@ class Xctrace:
         """Tell whether the help of a subcommand names `flag`."""
         return re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", self.help(command)) is not None
 
-    def list_templates(self) -> Listing:
-        """Return the templates that this Xcode and its user have."""
-        return self._list("templates")
+    def sections(self, what: Listed) -> dict[str, list[str]]:
+        """Return what this Xcode and its user have: names under headings, in order."""
+        completed = self._ask("list", what)
+        listing = parse_listing(completed.stdout)
+        return listing if any(listing.values()) else parse_listing(completed.stderr)
 
-    def list_instruments(self) -> Listing:
-        """Return the instruments that this Xcode has."""
-        return self._list("instruments")
+    def names(self, what: Listed) -> list[str]:
+        """Return the names of all sections."""
+        return list(chain.from_iterable(self.sections(what).values()))
 
     def toc(self, bundle: Path, output: Path, *, patiently: bool = True) -> Path:
         """Write the table of contents of `bundle` to `output`; raise ToolError if it cannot.
@@ -132,11 +127,6 @@ class Xctrace:
     def _ask(self, *words: str) -> Completed:
         return check(self.run((self.path, *words), self._timeouts.answer))
 
-    def _list(self, what: str) -> Listing:
-        completed = self._ask("list", what)
-        listing = parse_listing(completed.stdout)
-        return listing if listing.names else parse_listing(completed.stderr)
-
     def _export(self, bundle: Path, output: Path, pauses: tuple[float, ...], *what: str) -> Path:
         partial = output.with_name(f"{output.name}.partial")
         try:
@@ -146,8 +136,7 @@ class Xctrace:
         paths = ("--input", str(bundle.absolute()), "--output", str(partial.absolute()))
         argv = (self.path, "export", *paths, *what)
         completed = self._export_patiently(argv, partial, pauses)
-        if completed.returncode != 0:
-            raise failure(completed)
+        check(completed)
         if not _starts_like_xml(partial):
             raise ToolError(
                 f"xctrace wrote no XML to {partial}, though it ended well.",
@@ -164,7 +153,8 @@ class Xctrace:
             partial.unlink(missing_ok=True)
             completed = self.run(argv, self._timeouts.export)
             pause = next(remaining, None)
-            if pause is None or not _may_pass(completed):
+            code = completed.returncode
+            if pause is None or not (code and NO_DOCUMENT.fits(code, completed.text)):
                 return completed
             log.info("the bundle cannot be exported yet; trying again in %g s", pause)
             time.sleep(pause)
@@ -204,7 +194,7 @@ def find_xctrace(run: Run = run) -> Xctrace | None:
     return tool
 
 
-def parse_listing(text: str) -> Listing:
+def parse_listing(text: str) -> dict[str, list[str]]:
     """Read names under `== Heading ==` lines; lines before the first heading are left out."""
     sections: dict[str, list[str]] = {}
     names: list[str] | None = None
@@ -214,11 +204,7 @@ def parse_listing(text: str) -> Listing:
             names = sections.setdefault(heading.group(1), [])
         elif line and names is not None:
             names.append(line)
-    return Listing({heading: tuple(names) for heading, names in sections.items()})
-
-
-def _may_pass(completed: Completed) -> bool:
-    return completed.returncode != 0 and NO_DOCUMENT.fits(completed.returncode, completed.text)
+    return sections
 
 
 def _starts_like_xml(path: Path) -> bool:

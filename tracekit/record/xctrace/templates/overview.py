@@ -47,7 +47,7 @@ class Overview:
     """
 
     xctrace: str
-    sections: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    sections: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     metal_system_trace: bool = False
     gpu_counters: str = ""
     instruments_app: str = ""
@@ -88,12 +88,12 @@ class Overview:
 
 def overview(tool: Xctrace, home: Path) -> Overview:
     """Ask xctrace what there is; raise ToolError where it cannot answer."""
-    listing = tool.list_templates()
+    sections = tool.sections("templates")
     app = instruments_app(tool.path)
     return Overview(
         xctrace=tool.version.text,
-        sections=listing.sections,
-        metal_system_trace=METAL_SYSTEM_TRACE in listing.names,
+        sections=sections,
+        metal_system_trace=any(METAL_SYSTEM_TRACE in names for names in sections.values()),
         gpu_counters=_counter_instrument(tool),
         instruments_app=str(app or ""),
         files=tuple(map(str, template_files(home, tool.path))),
@@ -103,4 +103,4 @@ def overview(tool: Xctrace, home: Path) -> Overview:
 def _counter_instrument(tool: Xctrace) -> str:
     if not tool.knows("record", "--instrument"):
         return ""
-    return GPU_COUNTERS if GPU_COUNTERS in tool.list_instruments().names else ""
+    return GPU_COUNTERS if GPU_COUNTERS in tool.names("instruments") else ""
