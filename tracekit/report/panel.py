@@ -47,6 +47,11 @@ class Panel:
         return f"{self.name}.html"
 
 
+def panel(title: str, *reads: str) -> Callable[[Callable[[Result, Tables], Context | None]], Panel]:
+    """Make a function the panel of its name; see `Panel` for the title and the tables it reads."""
+    return lambda context: Panel(context.__name__, title, context, reads)
+
+
 @dataclass(frozen=True)
 class Rows:
     """The rows of a table; `absence` says why there are none, and is empty if there are."""

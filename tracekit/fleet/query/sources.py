@@ -79,9 +79,9 @@ class AskedBatch:
         columns = ["recording", "key", "state", "error"]
         tables = (pq.ParquetFile(file).read(columns=columns) for file in self.results)
         return [
-            Analysed(f"{self.prefix}{name}", *rest)
+            Analysed(f"{self.prefix}{row['recording']}", row["key"], row["state"], row["error"])
             for table in tables
-            for name, *rest in zip(*(column.to_pylist() for column in table.columns), strict=True)
+            for row in table.to_pylist()
         ]
 
     @property

@@ -16,14 +16,15 @@ from tracekit.analysis import (
     unsure,
 )
 from tracekit.base import percent
-from tracekit.report.panel import Context, Panel, Tables, of_table, rows, steady_or_busy_window
+from tracekit.report.panel import Context, Tables, of_table, panel, rows, steady_or_busy_window
 
 _MOST_NAMED = 2
 _LEAST_NAMED = 0.05
 _UNTOLD = "not known"
 
 
-def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
+@panel("Idle time, by cause", "gpu_intervals", "phases")
+def bubbles(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """Sum the idle time up by cause: the shares come to all of it, what has no cause included."""
     loaded, found, known = (rows(tables, name) for name in ("loaded", "gaps", "causes"))
     window, gaps = steady_or_busy_window(tables), found.frame
@@ -84,5 +85,3 @@ _DRAINED = {
     Drained.NO: "came while work was still queued, or without such a wait",
     Drained.UNKNOWN: "is not known to have followed a wait or not",
 }
-
-bubbles = Panel("bubbles", "Idle time, by cause", context, reads=("gpu_intervals", "phases"))

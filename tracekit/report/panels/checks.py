@@ -1,16 +1,14 @@
 """What passed, what could not be checked and why, what failed to run."""
 
 from tracekit.analysis import Result, Status, reasons
-from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.panel import Context, Tables, panel
 
 
-def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
+@panel("What was checked")
+def checks(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """Sort the checks by how they ended; those that abstained for one reason stand together."""
     ended = {
         str(status): [check for check in result.checks if check.status is status]
         for status in Status
     }
     return {**ended, "reasons": reasons(result.checks, Status.ABSTAINED)}
-
-
-checks = Panel("checks", "What was checked", context)

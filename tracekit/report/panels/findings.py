@@ -3,14 +3,15 @@
 from collections.abc import Iterable
 
 from tracekit.analysis import Finding, Result, Severity
-from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.panel import Context, Tables, panel
 
 MOST_WINDOWS = 8
 _RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 _SIGNS = {Severity.ERROR: "✕", Severity.WARNING: "▲", Severity.NOTE: "●"}
 
 
-def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
+@panel("Findings")
+def findings(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """List the findings, ranked."""
     return {
         "findings": ranked(result.findings),
@@ -23,6 +24,3 @@ def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings by severity, then by what they could save; equal ones as they came."""
     return sorted(findings, key=lambda one: (_RANKS[one.severity], -(one.saving or 0)))
-
-
-findings = Panel("findings", "Findings", context)

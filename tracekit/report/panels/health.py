@@ -10,11 +10,11 @@ from tracekit.analysis import Result, Window, used_tables
 from tracekit.base import Provenance, count, duration
 from tracekit.report.panel import (
     Context,
-    Panel,
     Tables,
     marked_window,
     of_table,
     of_target,
+    panel,
     rows,
 )
 from tracekit.report.text import flat
@@ -88,7 +88,8 @@ _NO_SET = ("", "(null)")
 _MARKS = ("phases", "steps")
 
 
-def context(result: Result, tables: Tables) -> Context:
+@panel("Capture health", "gpu_counters")
+def health(result: Result, tables: Tables) -> Context:
     """Collect what tells whether the numbers can be trusted."""
     provenance = result.provenance
     found = gates(tables)  # which reads the tables that remarks are about
@@ -158,6 +159,3 @@ def clock_words(provenance: Provenance, *, marked: bool) -> str:
     by = f"laid on the trace's time by {clock.get('source', 'a clock that is not named')}"
     good = clock.get("uncertainty")
     return f"{by}, good to {duration(good)}" if isinstance(good, int) else by
-
-
-health = Panel("health", "Capture health", context, reads=("gpu_counters",))

@@ -11,12 +11,12 @@ from tracekit.analysis import Result, Unavailable, steady_steps
 from tracekit.report.chart import Chart
 from tracekit.report.panel import (
     Context,
-    Panel,
     Rows,
     Tables,
     marked_window,
     of_table,
     of_target,
+    panel,
     rows,
     together,
 )
@@ -45,7 +45,8 @@ class Latency:
     absence: str = ""
 
 
-def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
+@panel("Latencies and cadence", "steps", "phases", "gpu_intervals", "command_buffers")
+def latencies(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """List the latencies with percentiles, linear between ranks; chart what came often enough."""
     found = [*_of_steps(tables), *(_of_column(tables, *column) for column in _COLUMNS)]
     known = [one for one in found if one.times.size]
@@ -98,11 +99,3 @@ def _chart(latency: Latency) -> Chart:
     return distribution(
         latency.name, latency.times, "steps" if latency.name.startswith("Step") else "device"
     )
-
-
-latencies = Panel(
-    "latencies",
-    "Latencies and cadence",
-    context,
-    reads=("steps", "phases", "gpu_intervals", "command_buffers"),
-)

@@ -10,10 +10,10 @@ from tracekit.base import size
 from tracekit.report.chart import Chart
 from tracekit.report.panel import (
     Context,
-    Panel,
     Tables,
     of_table,
     of_target,
+    panel,
     phase_begins,
     rows,
     together,
@@ -39,7 +39,8 @@ _MEANT = {
 }
 
 
-def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
+@panel("Memory", "memory_profile", "process_samples", "allocated_sizes", "phases")
+def memory(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
     """Lay the notes out as a table; None where nobody took any."""
     found = rows(tables, "memory_profile")
     lines = list(_levels(tables))
@@ -118,11 +119,3 @@ def _reasons(notes: pd.DataFrame) -> list[tuple[str, str]]:
     return [
         (f"{', '.join(map(heading, what))} ({where})", why) for (why, where), what in sorts.items()
     ]
-
-
-memory = Panel(
-    "memory",
-    "Memory",
-    context,
-    reads=("memory_profile", "process_samples", "allocated_sizes", "phases"),
-)

@@ -2,12 +2,13 @@
 
 from tracekit.analysis import Better, Result
 from tracekit.base import unavailable
-from tracekit.report.panel import REPORTED, Context, Panel, Tables, meaning, of_metric, together
+from tracekit.report.panel import REPORTED, Context, Tables, meaning, of_metric, panel, together
 
 _DIRECTIONS = {Better.LOWER: "lower is better", Better.HIGHER: "higher is better"}
 
 
-def context(result: Result, tables: Tables) -> Context:
+@panel("Metrics")
+def metrics(result: Result, tables: Tables) -> Context:
     """List each known metric with its source and meaning, then what the workload measured.
 
     What is missing for one reason stands together: reasons are read, names looked up.
@@ -20,6 +21,3 @@ def context(result: Result, tables: Tables) -> Context:
         "unknown": together((unavailable(one.reason), one.name) for one in unknown),
         "directions": _DIRECTIONS,
     }
-
-
-metrics = Panel("metrics", "Metrics", context)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tracekit.analysis import Kind, Result
 from tracekit.base import percent
-from tracekit.report.panel import Context, Panel, Tables, rows
+from tracekit.report.panel import Context, Tables, panel, rows
 
 _SPREAD = (0.05, 0.95)
 _TITLES = {
@@ -20,7 +20,8 @@ _TITLES = {
 _GIGA = "GB/s"
 
 
-def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
+@panel("Occupancy and limiters", "gpu_counters", "gpu_intervals")
+def occupancy(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """List the counters whose meaning is known, by their kind; the highest first."""
     means, samples = rows(tables, "counter_means"), rows(tables, "counter_samples")
     known = means.frame
@@ -55,8 +56,3 @@ def _rows_of(means: pd.DataFrame, samples: pd.DataFrame) -> Iterator[Context]:
             "samples": int(number),
             "drawn": (share * 100, max(0.0, low), min(100.0, high)) if ratio else None,
         }
-
-
-occupancy = Panel(
-    "occupancy", "Occupancy and limiters", context, reads=("gpu_counters", "gpu_intervals")
-)

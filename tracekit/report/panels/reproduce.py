@@ -6,13 +6,14 @@ from typing import Any
 
 from tracekit.analysis import Result
 from tracekit.base import NOT_AVAILABLE, Provenance, size, stamp
-from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.panel import Context, Tables, panel
 from tracekit.report.text import flat
 
 _RECORDERS = {"host", "xctrace"}
 
 
-def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
+@panel("Environment and command lines")
+def reproduce(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """List the environment and the command lines."""
     provenance = result.provenance
     return {
@@ -86,6 +87,3 @@ def _facts(provenance: Provenance) -> Iterator[tuple[str, str]]:
     yield "time limit", ("none" if ours else "") if limit is None else f"{limit:g} s"
     yield "git commit", provenance.git_commit
     yield "tracekit", provenance.tracekit
-
-
-reproduce = Panel("reproduce", "Environment and command lines", context)

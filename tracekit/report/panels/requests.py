@@ -17,7 +17,7 @@ from tracekit.analysis import (
     steady_phase,
 )
 from tracekit.base import count
-from tracekit.report.panel import Context, Panel, Tables, rows
+from tracekit.report.panel import Context, Tables, panel, rows
 from tracekit.report.panels.work import by_time
 from tracekit.report.timeline.still import ticks
 from tracekit.workload import REFERENCE
@@ -43,7 +43,8 @@ _RATES = (
 )
 
 
-def context(result: Result, tables: Tables) -> Context | None:
+@panel("Requests", "requests", "request_tokens", "steps", "gauges", "spans")
+def requests(result: Result, tables: Tables) -> Context | None:
     """Sum up the requests; None where the run served none."""
     found = rows(tables, "requests")
     if found.absence:
@@ -136,11 +137,3 @@ def _area(gauges: pd.DataFrame, name: str, times: np.ndarray, run: Window, top: 
             commands.append(f"H{x:g}V{HEIGHT - height:.1f}")
             before = height
     return "".join([*commands, f"H{WIDTH}V{HEIGHT}Z"])
-
-
-requests = Panel(
-    "requests",
-    "Requests",
-    context,
-    reads=("requests", "request_tokens", "steps", "gauges", "spans"),
-)

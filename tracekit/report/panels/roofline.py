@@ -10,13 +10,14 @@ from tracekit.analysis import Result, Unavailable, bytes_moved, chip_of, machine
 from tracekit.base import percent
 from tracekit.machine import Chip, intensity, reached
 from tracekit.report.chart import Chart
-from tracekit.report.panel import Context, Panel, Tables, rows
+from tracekit.report.panel import Context, Tables, panel, rows
 from tracekit.report.plots import Placed, roof
 
 _SECOND = 1e9
 
 
-def context(result: Result, tables: Tables) -> Context | None:
+@panel("Roofline", "step_models", "steps")
+def roofline(result: Result, tables: Tables) -> Context | None:
     """Place the steps under the chip's roof; None where the workload does not say what they do."""
     models, steps = rows(tables, "step_models"), rows(tables, "steps")
     if models.absence or steps.absence:
@@ -100,6 +101,3 @@ def _words(point: Context) -> str:
     if point["reached"].cached:
         return f"{point['name']} is faster than memory could deliver its bytes"
     return f"{point['name']} reaches {percent(point['reached'].share)} of the bandwidth"
-
-
-roofline = Panel("roofline", "Roofline", context, reads=("step_models", "steps"))

@@ -5,7 +5,7 @@ import pandas as pd
 
 from tracekit.analysis import Result, Window, readings
 from tracekit.base import quantity
-from tracekit.report.panel import Context, Panel, Tables, marked_window, rows
+from tracekit.report.panel import Context, Tables, marked_window, panel, rows
 from tracekit.report.timeline.still import ticks
 
 WIDTH, HEIGHT = 1000, 60
@@ -14,7 +14,8 @@ _DRAWN = ("gpu_", "thermal_")
 _KINDS = {"Hz": "device", "W": "steps", "level": "idle"}
 
 
-def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
+@panel("Clock, power and heat", "gauges", "phases")
+def telemetry(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
     """Put what monitors read into words and lines; nothing where none was read."""
     found = rows(tables, "gauges").frame
     read = readings(found).dropna(subset=["source", "value"])
@@ -64,6 +65,3 @@ def _line(own: pd.DataFrame, run: Window) -> str:
         f"L{x:.1f} {HEIGHT - y:.1f}" for x, y in zip(places.tolist(), heights.tolist(), strict=True)
     )
     return f"M{places[0]:.1f} {HEIGHT}{points}L{places[-1]:.1f} {HEIGHT}Z"
-
-
-telemetry = Panel("telemetry", "Clock, power and heat", context, reads=("gauges", "phases"))

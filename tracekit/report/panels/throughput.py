@@ -24,7 +24,7 @@ from tracekit.analysis import (
 )
 from tracekit.base import NOT_AVAILABLE, count, percent, quantity
 from tracekit.report.chart import Chart
-from tracekit.report.panel import Context, Panel, Tables, of_table, of_target, phase_begins, rows
+from tracekit.report.panel import Context, Tables, of_table, of_target, panel, phase_begins, rows
 from tracekit.report.plots import Level, course
 from tracekit.workload import IDLE
 
@@ -41,7 +41,8 @@ Numbers = NDArray[np.float64]
 Spike = tuple[int, int, float]  # start, end and excess of a step that stands out, ns
 
 
-def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
+@panel("Throughput over the run", "steps", "phases", "spans", "gpu_intervals")
+def throughput(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
     """Chart the rate of steps or tokens, and the device; None where the run has neither."""
     found, device = rows(tables, "steps"), of_target(tables, "gpu_intervals")
     if found.absence and device.absence:
@@ -184,11 +185,3 @@ def _of_beats(one: Beats, asked: dict[str, float]) -> Iterator[Spike]:
         return
     columns = (one.starts[found.chosen], one.ends[found.chosen], found.excess[found.chosen])
     yield from zip(*(each.tolist() for each in columns), strict=True)
-
-
-throughput = Panel(
-    "throughput",
-    "Throughput over the run",
-    context,
-    reads=("steps", "phases", "spans", "gpu_intervals"),
-)

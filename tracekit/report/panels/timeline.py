@@ -1,13 +1,20 @@
 """The timeline: everything on one axis."""
 
 from tracekit.analysis import Result
-from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.panel import Context, Tables, panel
 from tracekit.report.timeline.still import SHADES, WIDTH, strips, ticks
 from tracekit.report.timeline.track import Timeline
 from tracekit.report.timeline.tracks import timeline as laid
 
 
-def context(result: Result, tables: Tables) -> Context:
+@panel(
+    "Timeline",
+    *("phases", "steps", "spans", "specializations", "process_samples", "gauges"),
+    *("submissions", "command_buffers", "gpu_intervals", "gpu_counters", "gpu_states"),
+    *("gpu_performance_states", "gpu_device_performance_states", "thermal_states"),
+    *("compiler_activity", "driver_intervals", "allocated_sizes"),
+)
+def timeline(result: Result, tables: Tables) -> Context:
     """Lay the run on one axis, for the script and for readers without it."""
     return drawn(laid(result, tables))
 
@@ -21,16 +28,3 @@ def drawn(line: Timeline) -> Context:
         "width": WIDTH,
         "shades": SHADES,
     }
-
-
-timeline = Panel(
-    "timeline",
-    "Timeline",
-    context,
-    reads=(
-        *("phases", "steps", "spans", "specializations", "process_samples", "gauges"),
-        *("submissions", "command_buffers", "gpu_intervals", "gpu_counters", "gpu_states"),
-        *("gpu_performance_states", "gpu_device_performance_states", "thermal_states"),
-        *("compiler_activity", "driver_intervals", "allocated_sizes"),
-    ),
-)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tracekit.analysis import Check, Measurement, Result, Severity, Status
 from tracekit.base import count, quantity, unavailable
-from tracekit.report.panel import REPORTED, Context, Panel, Tables, of_metric
+from tracekit.report.panel import REPORTED, Context, Tables, of_metric, panel
 from tracekit.report.panels.findings import ranked
 from tracekit.report.text import first_sentence
 
@@ -115,7 +115,8 @@ class Verdict:
     message: str = ""
 
 
-def context(result: Result, tables: Tables) -> Context:
+@panel("Verdict")
+def verdict(result: Result, tables: Tables) -> Context:
     """Say in one sentence how the run did, and show its headlines."""
     return {
         "verdict": verdict_of(result),
@@ -174,6 +175,3 @@ def _tally(result: Result) -> list[tuple[str, int, str]]:
         ("checks", states[Status.ABSTAINED], "could not be checked"),
         ("checks", states[Status.FAILED], "failed to run"),
     ]
-
-
-verdict = Panel("verdict", "Verdict", context)

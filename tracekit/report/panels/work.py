@@ -7,14 +7,15 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis import Result, busy, families, grouped, spans, variants
-from tracekit.report.panel import Context, Panel, Tables, of_table, of_target, rows
+from tracekit.report.panel import Context, Tables, of_table, of_target, panel, rows
 
 MOST_ROWS = 20
 STEADY = "steady"
 _PERCENTILES = (50, 95, 99)
 
 
-def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
+@panel("Kernels and pipelines", "gpu_intervals", "steps", "specializations", "shaders", "phases")
+def work(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """Group the target's work on the device, and the workload's steps."""
     device = of_target(tables, "gpu_intervals")
     marked = rows(tables, "steps")
@@ -97,11 +98,3 @@ def by_time(
     )
     ordered = groups.sort_values(["total", "channel", "label"], ascending=[False, True, True])
     return ordered.to_dict("records")
-
-
-work = Panel(
-    "work",
-    "Kernels and pipelines",
-    context,
-    reads=("gpu_intervals", "steps", "specializations", "shaders", "phases"),
-)
