@@ -96,7 +96,7 @@ class CaptureRunner:
 
     def judge(self) -> None:
         """Judge what there is: metrics, findings, what tracing cost."""
-        entry, capture, learned = self.entry, self.prepared.capture, self.prepared.learned
+        entry, prepared, capture = self.entry, self.prepared, self.prepared.capture
         own = [pair for pair in entry.pairs if pair.sitting == 1]
         traced, untraced = ([one for one in own if one.traced is kind] for kind in (True, False))
         self.terms.keeper.put(
@@ -105,17 +105,17 @@ class CaptureRunner:
                 judged=judge_entry(
                     capture,
                     entry.pairs,
-                    learned.results,
+                    prepared.results,
                     self.terms.accepted.get(capture.name),
-                    same_commit=self.prepared.same_commit,
+                    same_commit=prepared.same_commit,
                 ),
                 findings=findings_of(entry.pairs, self.terms.keeper.folder.folder),
                 overhead=overhead(traced, untraced) if traced else None,
-                backend=learned.backend,
+                backend=prepared.backend,
             )
         )
         unknown = unjudged([state for pair in self.entry.pairs for state in _states(pair)])
-        self.terms.keeper.warn(filter(None, (*learned.remarks, *self.watch.remarks, unknown)))
+        self.terms.keeper.warn(filter(None, (*prepared.remarks, *self.watch.remarks, unknown)))
 
     def _session(self, session: int) -> None:
         """Measure as many pairs as are to count, those that do not count once more; then trace."""

@@ -59,11 +59,11 @@ def test_every_pair_has_processes_of_its_own(ready: Callable[..., Any], tmp_path
 
 def test_what_was_learned_is_there_for_the_night(ready: Callable[..., Any]) -> None:
     with ready(pairs=1) as prepared:
-        assert prepared.learned.backend == ""
+        assert prepared.backend == ""
         list(measure(prepared))
-        assert prepared.learned.backend == "cpu"
-        assert prepared.learned.results["depth"].better == "neither"
-        assert prepared.learned.remarks == []
+        assert prepared.backend == "cpu"
+        assert prepared.results["depth"].better == "neither"
+        assert prepared.remarks == []
 
 
 def test_without_a_reference_there_are_only_turns_of_the_candidate(

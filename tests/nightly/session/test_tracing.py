@@ -51,7 +51,7 @@ def test_both_sides_are_captured_by_the_whole_pipeline(
     with ready(reference=Reference(python=pretended()), pairs=1, **values) as prepared:
         (traced,) = trace(prepared)
         untraced = list(measure(prepared, pairs=2))
-        assert prepared.learned.results["depth"].better == "neither"
+        assert prepared.results["depth"].better == "neither"
     assert (traced.traced, traced.order, traced.sitting, traced.number) == (True, "ab", 1, 1)
     assert traced.runs == ("short/candidate-1-1", "short/reference-1-1")
     assert (night / traced.runs[0] / "report.html").is_file()

@@ -192,7 +192,7 @@ def _pair(prepared: Prepared, session: int, number: int, looks: "_Looks") -> Pai
                 finished = child.finish()
                 own = finished.results.items()
                 results = {name: Quantity(one.unit, one.better) for name, one in own}
-                prepared.learned.results |= results
+                prepared.results |= results
                 values[letter] = values_of(runs[letter], finished)
     return Pair(
         session,
@@ -215,9 +215,9 @@ def _ready(prepared: Prepared, letter: str, stack: ExitStack) -> RemoteWorkload:
     parameters, warmup = dict(variant.parameters), prepared.capture.warmup
     ready = child.prepare(Prepare(variant.workload, variant.workloads, parameters, warmup))
     if letter == "a":
-        prepared.learned.backend = ready.backend
+        prepared.backend = ready.backend
     for warning in ready.warnings:
-        prepared.learned.remark(f"{warning.rstrip('.')}, in {name}.")
+        prepared.remark(f"{warning.rstrip('.')}, in {name}.")
     return child
 
 
@@ -226,9 +226,7 @@ def _run(prepared: Prepared, child: RemoteWorkload, seconds: float) -> StepTimes
     asked = RunSteps(seconds, LEAST, min(WAKE, seconds / 6))
     found = require_steps(child.name, child.run_steps(asked))
     if found.specializations:
-        prepared.learned.remark(
-            f"Pipelines were made while {child.name} was measured, though it was warm."
-        )
+        prepared.remark(f"Pipelines were made while {child.name} was measured, though it was warm.")
     return found
 
 

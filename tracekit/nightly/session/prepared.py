@@ -20,29 +20,12 @@ log = logging.getLogger(__name__)
 
 
 @dataclass
-class Learned:
-    """What shows only once the work runs.
-
-    `backend` is where the candidate's work ran, as `Step.backend`; empty before the first pair.
-    `results` are the workload's own, by name; `remarks` what a reader must know.
-    """
-
-    backend: str = ""
-    results: dict[str, Quantity] = field(default_factory=dict[str, Quantity])
-    remarks: list[str] = field(default_factory=list[str])
-
-    def remark(self, sentence: str) -> None:
-        """Keep a sentence, and tell it at once if it is new."""
-        if sentence not in self.remarks:
-            log.warning("%s", sentence)
-            self.remarks.append(sentence)
-
-
-@dataclass(frozen=True)
 class Prepared:
     """A capture that can be measured, with its variants and how long what is started may live.
 
-    The capture's files lie in a folder of its own in `folder`, the night's.
+    The capture's files lie in a folder of its own in `folder`, the night's. The last three show
+    once the work runs: `backend` is where the candidate's work ran, as `Step.backend`, `results`
+    are the workload's own, by name, and `remarks` what a reader must know.
     """
 
     capture: Capture
@@ -51,7 +34,9 @@ class Prepared:
     reference: CodeVariant | None
     described: Mapping[Role, Described]
     bounds: Bounds
-    learned: Learned = field(default_factory=Learned)
+    backend: str = ""
+    results: dict[str, Quantity] = field(default_factory=dict[str, Quantity])
+    remarks: list[str] = field(default_factory=list[str])
 
     @property
     def variants(self) -> tuple[CodeVariant, ...]:
@@ -70,6 +55,12 @@ class Prepared:
     def own_folder(self) -> Path:
         """The capture's folder in the night's."""
         return self.folder / self.capture.name
+
+    def remark(self, sentence: str) -> None:
+        """Keep a sentence, and tell it at once if it is new."""
+        if sentence not in self.remarks:
+            log.warning("%s", sentence)
+            self.remarks.append(sentence)
 
     def log_of(self, name: str) -> Path:
         """Return the file that takes what a process says."""

@@ -75,7 +75,7 @@ def _pair(prepared: Prepared, session: int, number: int, watch: Watch | None) ->
         recording = Recording(prepared.own_folder / name)
         result, known = _capture(prepared, variant, recording)
         own = {one.name: Quantity(one.unit, one.better.value) for one in result.results}
-        prepared.learned.results |= own
+        prepared.results |= own
         values[variant.role] = traced_values(result)
         runs[variant.role] = f"{prepared.capture.name}/{name}"
         if not known:
