@@ -21,8 +21,6 @@ from typing import Any
 from tracekit.base import Recording
 from tracekit.workload import Measured
 
-LLAMA_BENCH = "llama-bench"
-
 _NEEDED = ("n_prompt", "n_gen", "avg_ts")
 # What differs from test to test without saying what was tested.
 _OUTCOMES = {"test_time", "avg_ns", "stddev_ns", "avg_ts", "stddev_ts", "samples_ns", "samples_ts"}
@@ -91,8 +89,6 @@ def _name(test: Mapping[str, Any]) -> str:
     return "+".join(filter(None, parts)) + (f"@d{depth}" if depth else "")
 
 
-MLX_LM = "mlx_lm"
-
 _RATE = re.compile(
     r"^(Prompt|Generation): (?:(\d+) tokens, )?(\d+(?:\.\d+)?) tokens-per-sec\s*$", re.MULTILINE
 )
@@ -147,16 +143,6 @@ def _benchmarked(text: str) -> dict[str, Measured]:
 
 
 _MOST = 16 << 20  # bytes from the end: programs say their speed last
-_READERS = ((LLAMA_BENCH, read_llama_bench), (MLX_LM, read_mlx_lm))
-
-
-def recognised(text: str) -> tuple[str, dict[str, Measured]]:
-    """Return the program whose output it looks like, and what that says; nothing if nobody's."""
-    for name, read in _READERS:
-        results = read(text)
-        if results:
-            return name, results
-    return "", {}
 
 
 def keep_output(recording: Recording, *places: Path) -> None:
@@ -172,10 +158,11 @@ def keep_output(recording: Recording, *places: Path) -> None:
         return
 
 
-def read_output(file: Path) -> tuple[str, dict[str, Measured]]:
-    """Read the end of a file; one that is not there, or is no text, says nothing."""
+def read_output(file: Path) -> dict[str, Measured]:
+    """Return what the end of a file says of a known program's speed; nothing for any other."""
     with suppress(OSError), file.open("rb") as opened:
         size = opened.seek(0, os.SEEK_END)
         opened.seek(max(0, size - _MOST))
-        return recognised(opened.read().decode(errors="replace"))
-    return "", {}
+        text = opened.read().decode(errors="replace")
+        return read_llama_bench(text) or read_mlx_lm(text)
+    return {}

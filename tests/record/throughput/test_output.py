@@ -1,23 +1,25 @@
 from pathlib import Path
 
 from tracekit.base.recording import Recording
-from tracekit.record.throughput import keep_output, read_output, recognised
+from tracekit.record.throughput import keep_output, read_output
 
 LLAMA = '[{"n_prompt": 0, "n_gen": 128, "avg_ts": 61.5}]\n'
 MLX = "Generation: 128 tokens, 45.256 tokens-per-sec\n"
 
 
-def test_the_program_is_known_by_what_it_prints() -> None:
-    assert recognised(LLAMA)[0] == "llama-bench"
-    assert recognised(MLX)[0] == "mlx_lm"
-    assert recognised("hello\n") == ("", {})
+def test_the_program_is_known_by_what_it_prints(tmp_path: Path) -> None:
+    file = tmp_path / "output.txt"
+    for text, name in ((LLAMA, "tg128"), (MLX, "generation")):
+        file.write_text(text)
+        assert f"{name}_tokens_per_second" in read_output(file)
+    file.write_text("hello\n")
+    assert read_output(file) == {}
 
 
 def test_a_file_is_read_with_bytes_that_are_no_text(tmp_path: Path) -> None:
     file = tmp_path / "output.txt"
     file.write_bytes(b"\xff\xfe\n" + MLX.encode())
-    program, results = read_output(file)
-    assert program == "mlx_lm"
+    results = read_output(file)
     assert results["generation_tokens_per_second"].value == 45.256
 
 
@@ -27,14 +29,14 @@ def test_of_a_very_long_output_the_end_counts(tmp_path: Path) -> None:
         opened.write(MLX.replace("45.256", "11.111").encode())
         opened.seek(20 << 20)
         opened.write(b"\n" + MLX.encode())
-    _, results = read_output(file)
+    results = read_output(file)
     assert results["generation_tokens_per_second"].value == 45.256
     assert "generations_measured" not in results
 
 
 def test_no_file_says_nothing(tmp_path: Path) -> None:
-    assert read_output(tmp_path / "output.txt") == ("", {})
-    assert read_output(tmp_path) == ("", {})
+    assert read_output(tmp_path / "output.txt") == {}
+    assert read_output(tmp_path) == {}
 
 
 def test_an_output_is_kept_in_the_runs_folder(tmp_path: Path) -> None:

@@ -83,12 +83,11 @@ def account(recording: Recording) -> WorkloadReport:
     Where there is no worker, the account is empty but for those.
     """
     report, monitored = fold(recording.journal_file), fold(recording.gauges_file)
-    _, printed = read_output(recording.output_file)
     return replace(
         report,
         anchors=report.anchors or monitored.anchors,
         gauges=(*report.gauges, *monitored.gauges),
-        results={**printed, **report.results},
+        results={**read_output(recording.output_file), **report.results},
     )
 
 
