@@ -66,7 +66,6 @@ class Request:
     target: Target
     time_limit: float
     templates: tuple[str, ...] = ("Metal System Trace",)
-    instruments: tuple[str, ...] = ()
     counters: str = "auto"
 
 

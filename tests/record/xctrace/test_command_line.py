@@ -79,9 +79,7 @@ TO_THE_WORKER = (
     ("selection", "words"),
     [
         pytest.param(Selection("Metal System Trace"), PLAIN, id="no counters"),
-        pytest.param(
-            Selection("Metal System Trace", ("Metal GPU Counters",)), COUNTERS, id="counters"
-        ),
+        pytest.param(Selection("Metal System Trace", adds_counters=True), COUNTERS, id="counters"),
         pytest.param(Selection("/t/My Counters.tracetemplate"), CUSTOM, id="a template by path"),
     ],
 )
@@ -117,11 +115,10 @@ def test_half_seconds_are_written_as_milliseconds(line: Callable[..., tuple[str,
 def test_counters_are_an_instrument_beside_the_template(
     line: Callable[..., tuple[str, ...]],
 ) -> None:
-    selection = Selection("Metal System Trace", ("Metal GPU Counters", "Points of Interest"))
-    assert line(Attach(1), selection=selection)[2:8] == (
+    selection = Selection("Metal System Trace", adds_counters=True)
+    assert line(Attach(1), selection=selection)[2:6] == (
         "--template", "Metal System Trace",
         "--instrument", "Metal GPU Counters",
-        "--instrument", "Points of Interest",
     )  # fmt: skip
 
 

@@ -32,7 +32,6 @@ Scenario = Callable[..., None]
 UID = plistlib.UID
 LACKING = "GPU counters are not available on this chip and Xcode"
 REJECTED = "GPU Service reported error: Selected counter profile is not supported on target device"
-WITH = "Metal GPU Counters"
 SMALL = (
     "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 "
     "--max-blocks 4 --active-blocks 2 --dtype float32 --warmup 2 --repeats 50"
@@ -68,7 +67,7 @@ def test_the_counter_set_stands_in_the_toc(settings: tuple[str, ...], expected: 
 @pytest.mark.parametrize(
     ("selection", "said"),
     [
-        pytest.param(Selection("T", (WITH,)), LACKING, id="instrument"),
+        pytest.param(Selection("T", adds_counters=True), LACKING, id="instrument"),
         pytest.param(Selection("/t.tracetemplate", own_counters=True), LACKING, id="file"),
         pytest.param(
             Selection("/t.tracetemplate", own_counters=None),
@@ -91,7 +90,7 @@ def test_it_is_said_once_for_the_first_reason() -> None:
     first, second = no_counters("xctrace says so"), no_counters("the table has no rows")
     assert without_repeats((first, "other", second)) == (first, "other")
     assert without_repeats((second, "other"), given=(first,)) == ("other",)
-    assert counter_warnings(Selection("T", (WITH,)), run_with(), (first,)) == ()
+    assert counter_warnings(Selection("T", adds_counters=True), run_with(), (first,)) == ()
 
 
 def test_the_ways_out_are_named() -> None:
@@ -117,12 +116,12 @@ def test_a_template_file_with_a_set_of_its_own_gets_no_instrument(
     tmp_path: Path, counters: str
 ) -> None:
     got = chosen(template_of(tmp_path / "t.tracetemplate", 13), counters)
-    assert (got.instruments, got.warnings, got.counters) == ((), (), True)
+    assert (got.adds_counters, got.warnings, got.counters) == (False, (), True)
 
 
 def test_a_template_file_without_a_set_gets_the_instrument_if_asked(tmp_path: Path) -> None:
     path = template_of(tmp_path / "t.tracetemplate", 0)
-    assert chosen(path, "on").instruments == (WITH,)
+    assert chosen(path, "on").adds_counters
     asked_nothing = chosen(path, "auto")
     assert not asked_nothing.counters
     assert "`--counters on`" in asked_nothing.warnings[0]
@@ -134,7 +133,7 @@ def test_of_a_template_that_is_not_understood_nothing_is_claimed(tmp_path: Path)
     for template in (path, "mine"):
         got = chosen(template, "auto")
         assert (got.own_counters, got.warnings) == (None, ())
-        assert chosen(template, "on").instruments == (WITH,)
+        assert chosen(template, "on").adds_counters
 
 
 @pytest.mark.processes

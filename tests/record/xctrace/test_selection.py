@@ -40,7 +40,6 @@ def select_with(answers: Any, tool: Any) -> Callable[..., Selection]:
 
 Select = Callable[..., Selection]
 MST = "Metal System Trace"
-COUNTERS = "Metal GPU Counters"
 
 
 def test_a_template_by_its_exact_name(select_with: Select) -> None:
@@ -53,22 +52,22 @@ def test_no_template_is_metal_system_trace(select_with: Select) -> None:
 
 @pytest.mark.parametrize("name", ["GPU Counters", "Metal GPU Counters", "gpu counters"])
 def test_a_template_of_gpu_counters_means_the_instrument(select_with: Select, name: str) -> None:
-    assert select_with(name, counters="auto") == Selection(MST, (COUNTERS,))
-    assert select_with(MST, name, counters="auto") == Selection(MST, (COUNTERS,))
+    assert select_with(name, counters="auto") == Selection(MST, adds_counters=True)
+    assert select_with(MST, name, counters="auto") == Selection(MST, adds_counters=True)
 
 
 def test_counters_on_adds_the_instrument(select_with: Select) -> None:
-    assert select_with(MST, counters="on") == Selection(MST, (COUNTERS,))
+    assert select_with(MST, counters="on") == Selection(MST, adds_counters=True)
 
 
-def test_counters_that_were_asked_for_twice_are_added_once(select_with: Select) -> None:
-    got = select_with(MST, "GPU Counters", counters="on", instruments=(COUNTERS, "Hangs"))
-    assert got.instruments == (COUNTERS, "Hangs")
+def test_counters_may_be_asked_for_twice(select_with: Select) -> None:
+    got = select_with(MST, "GPU Counters", counters="on")
+    assert got == Selection(MST, adds_counters=True)
 
 
 def test_auto_leaves_counters_out_and_says_so(select_with: Select) -> None:
     got = select_with(MST, counters="auto")
-    assert got.instruments == ()
+    assert not got.adds_counters
     assert not got.counters
     assert "`--counters on`" in got.warnings[0]
 
@@ -123,9 +122,10 @@ def test_a_template_file_must_be_there(select_with: Select, tmp_path: Path) -> N
 
 
 def test_an_instrument_must_be_there(select_with: Select) -> None:
-    with pytest.raises(UsageError, match="no instrument 'Metal GPU Counter'") as caught:
-        select_with(MST, instruments=("Metal GPU Counter",))
-    assert caught.value.hint == "It has: Metal GPU Counters."
+    said = {"instruments": "== Standard Instruments ==\nMetal GPU Counter\nHangs\n"}
+    with pytest.raises(UsageError, match="no instrument 'Metal GPU Counters'") as caught:
+        select_with(MST, counters="on", said=said)
+    assert caught.value.hint == "It has: Metal GPU Counter."
 
 
 def test_an_old_xctrace_has_no_instruments(select_with: Select) -> None:

@@ -13,7 +13,7 @@ from tracekit.record.recorder import Attach, Launch, Request, Target
 from tracekit.record.xctrace.command import target_environment
 from tracekit.record.xctrace.progress import Account
 from tracekit.record.xctrace.recording_process import Ended
-from tracekit.record.xctrace.selection import Selection
+from tracekit.record.xctrace.selection import GPU_COUNTERS, Selection
 from tracekit.record.xctrace.tool import Xctrace
 
 
@@ -97,8 +97,8 @@ def record_line(
     """
     limit, bundle = time_limit(request.time_limit), str(recording.bundle.absolute())
     words = [tool.path, "record", "--template", selection.template]
-    for instrument in selection.instruments:
-        words += ["--instrument", instrument]
+    if selection.adds_counters:
+        words += ["--instrument", GPU_COUNTERS]
     words += ["--time-limit", limit, "--output", bundle]
     if tool.knows("record", "--no-prompt"):
         words.append("--no-prompt")

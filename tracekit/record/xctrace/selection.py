@@ -1,4 +1,4 @@
-"""Which template and which instruments a recording uses, and whether this Xcode has them."""
+"""Which template a recording uses, whether with GPU counters, and whether this Xcode has them."""
 
 import difflib
 from collections.abc import Sequence
@@ -23,21 +23,21 @@ _AUTO_LEAVES_OUT = (
 
 @dataclass(frozen=True)
 class Selection:
-    """One template, by name or by absolute path, and the instruments as well.
+    """One template, by name or by absolute path, and whether the counters' instrument is added.
 
     `own_counters` tells whether the template itself switches a counter set on; None where that
     is not known before something was recorded.
     """
 
     template: str
-    instruments: tuple[str, ...] = ()
+    adds_counters: bool = False
     warnings: tuple[str, ...] = ()
     own_counters: bool | None = False
 
     @property
     def counters(self) -> bool:
         """Tell whether GPU counters are to be recorded."""
-        return GPU_COUNTERS in self.instruments or self.own_counters is True
+        return self.adds_counters or self.own_counters is True
 
 
 def select(request: Request, tool: Xctrace) -> Selection:
@@ -56,20 +56,17 @@ def select(request: Request, tool: Xctrace) -> Selection:
         raise UsageError(f"Counters are auto, on or off, not {request.counters!r}.")
     wishes = [name for name in request.templates if name.casefold() in _COUNTER_REQUESTS]
     template = _only_template([name for name in request.templates if name not in wishes])
-    instruments = list(request.instruments)
-    warnings: list[str] = []
     own = _own_counters(template)
     if request.counters == "off":
-        own = bool(own)
-    wanted = bool(wishes) or request.counters == "on"
-    if wanted and not own and GPU_COUNTERS not in instruments:
-        instruments.append(GPU_COUNTERS)
-    if request.counters == "off" and (wishes or own or GPU_COUNTERS in instruments):
-        raise UsageError("GPU counters are both asked for and switched off.")
-    if request.counters == "auto" and own is False and GPU_COUNTERS not in instruments:
-        warnings.append(_AUTO_LEAVES_OUT)
-    _check_instruments(instruments, tool)
-    return Selection(_checked_template(template, tool), tuple(instruments), tuple(warnings), own)
+        if wishes or own:
+            raise UsageError("GPU counters are both asked for and switched off.")
+        own = False
+    adds = bool(wishes or request.counters == "on") and not own
+    if adds:
+        _check_counters(tool)
+    left_out = request.counters == "auto" and own is False and not adds
+    warnings = (_AUTO_LEAVES_OUT,) if left_out else ()
+    return Selection(_checked_template(template, tool), adds, warnings, own)
 
 
 def _only_template(templates: Sequence[str]) -> str:
@@ -115,29 +112,26 @@ def _checked_template(template: str, tool: Xctrace) -> str:
     if names and template not in names:
         raise UsageError(
             f"This Xcode has no template {template!r}.",
-            hint=f"It has: {closest(template, names)}. A template file is given by its path.",
+            hint=f"It has: {_closest(template, names)}. A template file is given by its path.",
         )
     return template
 
 
-def _check_instruments(instruments: Sequence[str], tool: Xctrace) -> None:
-    if not instruments:
-        return
+def _check_counters(tool: Xctrace) -> None:
     if not tool.knows("record", "--instrument"):
         raise ToolError(
             f"{tool.version.text} cannot add instruments to a template.",
             hint="Xcode 14 and later can.",
         )
     names = tool.names("instruments")
-    for instrument in instruments:
-        if names and instrument not in names:
-            raise UsageError(
-                f"This Xcode has no instrument {instrument!r}.",
-                hint=f"It has: {closest(instrument, names)}.",
-            )
+    if names and GPU_COUNTERS not in names:
+        raise UsageError(
+            f"This Xcode has no instrument {GPU_COUNTERS!r}.",
+            hint=f"It has: {_closest(GPU_COUNTERS, names)}.",
+        )
 
 
-def closest(name: str, names: Sequence[str]) -> str:
+def _closest(name: str, names: Sequence[str]) -> str:
     """Say which names there are: those that are near, else all."""
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     return ", ".join(near or names)
