@@ -5,7 +5,7 @@ from typing import Any
 
 from tracekit.base import Recording, TracekitError
 from tracekit.record.host.exports import RESULTS, account, event_tables, export_events
-from tracekit.record.xctrace.clock import TimeInfo, align, time_info
+from tracekit.record.xctrace.clock import align, time_info
 from tracekit.tables import Choice, Tables, TocRun, read_toc
 from tracekit.workload import WorkloadReport
 
@@ -49,7 +49,7 @@ def trace_clock(recording: Recording, run: TocRun) -> dict[str, Any]:
     return align(run.start_date, account(recording).anchors, _time_info(recording, run))
 
 
-def _time_info(recording: Recording, run: TocRun) -> TimeInfo | None:
+def _time_info(recording: Recording, run: TocRun) -> int | str | None:
     try:
         tables = Tables(recording.exports, frozenset(), only=Choice(run.number))
         rows = tables.get("time_infos")
@@ -59,7 +59,7 @@ def _time_info(recording: Recording, run: TocRun) -> TimeInfo | None:
     if rows is None or rows.empty:
         return None
     first = rows.iloc[0].fillna("")
-    return time_info({"mabs-epoch": first["absolute"], "timebase-info": first["timebase"]})
+    return time_info(first["absolute"], first["timebase"])
 
 
 def _without_clock(recording: Recording, report: WorkloadReport) -> tuple[str, ...]:

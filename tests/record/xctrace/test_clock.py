@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.record.xctrace.clock import START_DATE, TIME_INFO, TimeInfo, align, time_info
+from tracekit.record.xctrace.clock import START_DATE, TIME_INFO, align, time_info
 from tracekit.workload.journal import ClockAnchor
 
 SECOND = 1_000_000_000
@@ -29,27 +29,24 @@ BY_DATE = {
     ],
 )
 def test_ticks_and_their_length_give_the_origin(ticks: str, timebase: str, origin: int) -> None:
-    cells = {"mabs-epoch": ticks, "timebase-info": timebase}
-    assert time_info(cells) == TimeInfo(origin)
+    assert time_info(ticks, timebase) == origin
 
 
 @pytest.mark.parametrize(
-    ("cells", "unread"),
+    ("ticks", "timebase", "unread"),
     [
-        ({}, ("mabs-epoch ''", "timebase-info ''")),
-        ({"mabs-epoch": "12", "timebase-info": "125"}, ("timebase-info '125'",)),
-        ({"mabs-epoch": "12", "timebase-info": "125/0"}, ("timebase-info '125/0'",)),
-        ({"mabs-epoch": "12", "timebase-info": "0/3"}, ("timebase-info '0/3'",)),
-        ({"mabs-epoch": "12", "timebase-info": "9999999999/1"}, ("timebase-info '9999999999/1'",)),
-        ({"mabs-epoch": "0x1f", "timebase-info": "125/3"}, ("mabs-epoch '0x1f'",)),
-        ({"mabs-epoch": "-5", "timebase-info": "125/3"}, ("mabs-epoch '-5'",)),
-        ({"mabs-epoch": "1,000", "timebase-info": "125/3"}, ("mabs-epoch '1,000'",)),
+        ("", "", "mabs-epoch '', timebase-info ''"),
+        ("12", "125", "timebase-info '125'"),
+        ("12", "125/0", "timebase-info '125/0'"),
+        ("12", "0/3", "timebase-info '0/3'"),
+        ("12", "9999999999/1", "timebase-info '9999999999/1'"),
+        ("0x1f", "125/3", "mabs-epoch '0x1f'"),
+        ("-5", "125/3", "mabs-epoch '-5'"),
+        ("1,000", "125/3", "mabs-epoch '1,000'"),
     ],
 )
-def test_what_is_no_plain_number_is_not_read(
-    cells: dict[str, str], unread: tuple[str, ...]
-) -> None:
-    assert time_info(cells) == TimeInfo(unread=unread)
+def test_what_is_no_plain_number_is_not_read(ticks: str, timebase: str, unread: str) -> None:
+    assert time_info(ticks, timebase) == unread
 
 
 def test_without_time_info_the_date_serves() -> None:
@@ -58,7 +55,7 @@ def test_without_time_info_the_date_serves() -> None:
 
 def test_time_info_serves_where_it_agrees_with_the_date() -> None:
     for difference in (0, 400_000, -900_000, 20_000_000):
-        assert align(DATE, ANCHORS, TimeInfo(ORIGIN + difference)) == {
+        assert align(DATE, ANCHORS, ORIGIN + difference) == {
             **BY_DATE,
             "source": TIME_INFO,
             "origin": ORIGIN + difference,
@@ -68,7 +65,7 @@ def test_time_info_serves_where_it_agrees_with_the_date() -> None:
 
 
 def test_where_they_disagree_the_date_serves_and_is_that_uncertain() -> None:
-    known = align(DATE, ANCHORS, TimeInfo(ORIGIN + SECOND))
+    known = align(DATE, ANCHORS, ORIGIN + SECOND)
     assert known == {
         **BY_DATE,
         "uncertainty": SECOND,
@@ -78,17 +75,17 @@ def test_where_they_disagree_the_date_serves_and_is_that_uncertain() -> None:
 
 
 def test_what_fits_no_moment_of_the_run_is_left_aside() -> None:
-    known = align(DATE, ANCHORS, TimeInfo(ORIGIN * 1000))
+    known = align(DATE, ANCHORS, ORIGIN * 1000)
     assert {name: known[name] for name in BY_DATE} == BY_DATE
     assert known["time_info"] == "left aside: it fits no moment of the run"
 
 
 def test_what_could_not_be_read_is_quoted() -> None:
-    known = align(DATE, ANCHORS, TimeInfo(unread=("mabs-epoch 'x'",)))
+    known = align(DATE, ANCHORS, "mabs-epoch 'x'")
     assert known == {**BY_DATE, "time_info": "not read: mabs-epoch 'x'"}
 
 
 def test_without_marks_there_is_nothing_to_lay_on_the_trace() -> None:
-    known = align(DATE, [], TimeInfo(ORIGIN))
+    known = align(DATE, [], ORIGIN)
     assert known == {"source": START_DATE, "epoch": 100 * SECOND}
-    assert align("", ANCHORS, TimeInfo(ORIGIN)) == {}
+    assert align("", ANCHORS, ORIGIN) == {}

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -19,38 +18,22 @@ _RATIO = re.compile(r"([0-9]{1,10}) ?/ ?([0-9]{1,10})", re.ASCII)
 _FASTEST, _SLOWEST = 1e-3, 1e6  # ns of a tick: whatever is outside was read wrongly
 
 
-@dataclass(frozen=True)
-class TimeInfo:
-    """What a trace's `time-info` says, as far as it could be read; the rest is in `unread`.
+def time_info(epoch: str, timebase: str) -> int | str:
+    """Return the trace's time 0 as `time-info` states it, or what of that cannot be read.
 
-    `origin` is the trace's time 0 in nanoseconds of mach absolute time, which is what Python's
-    monotonic clock counts on macOS.
+    It is in nanoseconds of mach absolute time, which is what Python's monotonic clock counts on
+    macOS. The ticks of `epoch` are a plain integer and the timebase a ratio such as "125/3".
     """
-
-    origin: int | None = None
-    unread: tuple[str, ...] = ()
-
-
-def time_info(cells: Mapping[str, str]) -> TimeInfo:
-    """Read the texts of the one row of `time-info`, by mnemonic.
-
-    The ticks are a plain integer and the timebase a ratio such as "125/3".
-    """
-    ticks = _whole(cells.get("mabs-epoch", ""))
-    ratio = _timebase(cells.get("timebase-info", ""))
-    unread = tuple(
-        f"{name} {cells.get(name, '')!r}"
-        for name, value in (("mabs-epoch", ticks), ("timebase-info", ratio))
-        if value is None
-    )
-    if ticks is None or ratio is None:
-        return TimeInfo(unread=unread)
-    numerator, denominator = ratio
-    return TimeInfo(ticks * numerator // denominator)
+    whole, ratio = _WHOLE.fullmatch(epoch.strip()), _timebase(timebase)
+    if whole is not None and ratio is not None:
+        numerator, denominator = ratio
+        return int(whole[0]) * numerator // denominator
+    unread = [f"mabs-epoch {epoch!r}"] if whole is None else []
+    return ", ".join([*unread, f"timebase-info {timebase!r}"] if ratio is None else unread)
 
 
 def align(
-    start_date: str, anchors: Sequence[ClockAnchor], info: TimeInfo | None = None
+    start_date: str, anchors: Sequence[ClockAnchor], info: int | str | None = None
 ) -> dict[str, Any]:
     """Return what is known of the trace's time 0, all in nanoseconds.
 
@@ -79,14 +62,14 @@ def align(
     return known if info is None else known | _compared(known, info)
 
 
-def _compared(by_date: Mapping[str, Any], info: TimeInfo) -> dict[str, Any]:
-    if info.origin is None:
-        return {"time_info": f"not read: {', '.join(info.unread)}"}
-    difference = info.origin - int(by_date["origin"])
+def _compared(by_date: Mapping[str, Any], info: int | str) -> dict[str, Any]:
+    if isinstance(info, str):
+        return {"time_info": f"not read: {info}"}
+    difference = info - int(by_date["origin"])
     if abs(difference) <= _AGREED + int(by_date["uncertainty"]):
         return {
             "source": TIME_INFO,
-            "origin": info.origin,
+            "origin": info,
             "uncertainty": abs(difference),
             "difference": difference,
         }
@@ -97,10 +80,6 @@ def _compared(by_date: Mapping[str, Any], info: TimeInfo) -> dict[str, Any]:
             "time_info": "states another moment than the start-date",
         }
     return {"difference": difference, "time_info": "left aside: it fits no moment of the run"}
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if _WHOLE.fullmatch(text.strip()) else None
 
 
 def _timebase(text: str) -> tuple[int, int] | None:
