@@ -113,8 +113,8 @@ def stale(folder: Path) -> Holder | None:
 
     def free() -> bool:
         try:
-            with locked(folder) as lock:
-                held.append(lock.stale)
+            with locked(folder) as (_, stale):
+                held.append(stale)
         except ToolError:
             return False
         return True

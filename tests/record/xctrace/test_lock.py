@@ -42,9 +42,9 @@ def test_a_second_recording_is_told_who_holds_it(tmp_path: Path) -> None:
 
 def test_what_is_given_back_leaves_no_trace(tmp_path: Path) -> None:
     for _ in range(2):
-        with locked(Path("/runs/mine"), tmp_path) as lock:
-            assert lock.stale is None
-            assert lock.handle is not None
+        with locked(Path("/runs/mine"), tmp_path) as (handle, stale):
+            assert stale is None
+            assert handle is not None
             assert json.loads(lock_file(tmp_path).read_bytes())["what"] == "/runs/mine"
     assert lock_file(tmp_path).read_bytes() == b""
 
@@ -52,8 +52,8 @@ def test_what_is_given_back_leaves_no_trace(tmp_path: Path) -> None:
 def test_an_error_gives_it_back(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), locked(Path("/runs/mine"), tmp_path):
         raise ZeroDivisionError
-    with locked(Path("/runs/mine"), tmp_path) as lock:
-        assert lock.stale is None
+    with locked(Path("/runs/mine"), tmp_path) as (_, stale):
+        assert stale is None
 
 
 @pytest.mark.processes
@@ -65,9 +65,9 @@ def test_death_frees_it_and_the_next_one_hears_of_it(tmp_path: Path) -> None:
         with pytest.raises(ToolError, match=f"process {holder.pid}"), locked(tmp_path, tmp_path):
             pytest.fail("two hold it at once")
         holder.kill()
-    with locked(Path("/runs/mine"), tmp_path) as lock:
-        assert lock.stale is not None
-        assert (lock.stale.pid, lock.stale.what) == (holder.pid, "/runs/theirs")
+    with locked(Path("/runs/mine"), tmp_path) as (_, stale):
+        assert stale is not None
+        assert (stale.pid, stale.what) == (holder.pid, "/runs/theirs")
 
 
 @pytest.mark.processes

@@ -165,7 +165,7 @@ def _attempt(job: Job, subject: Subject, line: Callable[[Subject], tuple[str, ..
     watch = Watch(changed, lambda number: job.progress(_SENT[number]), survey, subject.finished)
     limit, deadlines = job.request.time_limit, job.manner.deadlines
     ended = record(argv, watch, deadlines, claim.supervisor, time_limit=limit, bundle=bundle)
-    left = claim.premises.remove_staging(staging.staging_files() - before)
+    left = job.manner.premises.remove_staging(staging.staging_files() - before)
     return Attempt(argv, subject, ended, family, left)
 
 

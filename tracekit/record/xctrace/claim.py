@@ -146,48 +146,34 @@ def _rival(process: psutil.Process) -> Rival:
     return Rival(process.pid, process.info["name"], user, created, arguments or None)
 
 
-_WHY = "It makes sure that only one recording runs; let it be written."
-
-
-@dataclass(frozen=True)
-class Lock:
-    """A lock that is held: its descriptor, and who held it before and did not give it back."""
-
-    handle: int | None
-    stale: Holder | None = None
-
-
 @contextmanager
-def locked(folder: Path, where: Path | None = None) -> Generator[Lock]:
+def locked(folder: Path, where: Path | None = None) -> Generator[tuple[int | None, Holder | None]]:
     """Hold the lock of this user on this machine while recording into `folder`.
 
-    The system frees it when the last process that has it open ends. A note of a holder that
-    did not give it back is returned as `stale`.
+    The system frees it when the last process that has it open ends. The block gets the lock's
+    descriptor, and who held it before and did not give it back.
 
     Raises:
         ToolError: Someone else holds it; says who, since when and for what.
         RecordingError: The file cannot be made.
     """
-    path = _file(where or notes_folder())
-    with locks.opened(path, _WHY) as handle:
+    machine = re.sub(r"[^\w.-]+", "-", platform.node()) or "machine"
+    path = (where or notes_folder()) / f"recording-on-{machine}.lock"
+    why = "It makes sure that only one recording runs; let it be written."
+    with locks.opened(path, why) as handle:
         try:
             taken = locks.taken(handle, path)
         except HeldError as error:
             raise _held(error.holder) from None
         if not taken:
-            yield Lock(None)
+            yield None, None
             return
         stale = locks.noted(handle)
         locks.note(handle, locks.ours(now(), str(folder)))
         try:
-            yield Lock(handle, stale)
+            yield handle, stale
         finally:
             locks.note(handle, None)
-
-
-def _file(where: Path) -> Path:
-    machine = re.sub(r"[^\w.-]+", "-", platform.node()) or "machine"
-    return where / f"recording-on-{machine}.lock"
 
 
 def _held(holder: Holder | None) -> ToolError:
@@ -217,9 +203,6 @@ def not_returned(stale: Holder) -> str:
     )
 
 
-_STAGING_AGE = 60.0
-
-
 @dataclass(frozen=True)
 class Premises:
     """Where a recorder keeps its notes, and what it leaves alone.
@@ -232,7 +215,7 @@ class Premises:
 
     notes: Path = field(default_factory=notes_folder)
     disk: Disk = field(default_factory=Disk)
-    staging_age: float = _STAGING_AGE
+    staging_age: float = 60.0
 
     @property
     def ledger(self) -> Path:
@@ -250,7 +233,6 @@ class Claim:
     """What a recording needs that has the machine to itself."""
 
     supervisor: Supervisor
-    premises: Premises
     places: tuple[Path, ...]
     warnings: tuple[str, ...] = ()
 
@@ -264,12 +246,11 @@ def claimed(recording: Recording, premises: Premises) -> Generator[Claim]:
         RecordingError: Too little of the disk is free, or the lock cannot be written.
     """
     places = (recording.folder, staging_folder())
-    with locked(recording.folder.absolute(), premises.notes) as lock:
+    with locked(recording.folder.absolute(), premises.notes) as (handle, stale):
         warnings = list(refuse_rivals(rivals()))
-        if lock.stale is not None:
-            warnings.append(not_returned(lock.stale))
+        if stale is not None:
+            warnings.append(not_returned(stale))
         premises.remove_staging()
         premises.disk.require(places)
-        held = () if lock.handle is None else (lock.handle,)
-        with Supervisor(recording.folder, held) as supervisor:
-            yield Claim(supervisor, premises, places, tuple(warnings))
+        with Supervisor(recording.folder, () if handle is None else (handle,)) as supervisor:
+            yield Claim(supervisor, places, tuple(warnings))

@@ -43,18 +43,6 @@ NO_DOCUMENT = Problem(
     pattern=r"Document Missing Template Error",
     passing=True,
 )
-NO_SUCH_PID = Problem(
-    "There is no process with that id to attach to.",
-    "Check that the program still runs.",
-    pattern=r"Cannot find process for provided pid",
-    passing=True,
-)
-PERFORMANCE_LOCK = Problem(
-    "Another recording holds this machine's performance counters.",
-    "Stop other recorders and Instruments: only one can record at a time.",
-    pattern=r"could not lock kperf",
-    passing=True,
-)
 UNSUPPORTED_COUNTERS = Problem(
     f"{NO_COUNTERS}.",
     WAYS_TO_COUNTERS,
@@ -82,8 +70,18 @@ PROBLEMS = (
     ),
     LICENCE,
     NO_DOCUMENT,
-    NO_SUCH_PID,
-    PERFORMANCE_LOCK,
+    Problem(
+        "There is no process with that id to attach to.",
+        "Check that the program still runs.",
+        pattern=r"Cannot find process for provided pid",
+        passing=True,
+    ),
+    Problem(
+        "Another recording holds this machine's performance counters.",
+        "Stop other recorders and Instruments: only one can record at a time.",
+        pattern=r"could not lock kperf",
+        passing=True,
+    ),
     UNSUPPORTED_COUNTERS,
     Problem(
         "There is no process of that name.",

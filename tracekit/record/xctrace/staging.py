@@ -4,6 +4,7 @@ import logging
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,11 +52,12 @@ def opened(path: Path, run: Run = run) -> bool | None:
 
 def remember(ledger: Path, paths: Iterable[Path]) -> None:
     """Note that a recording of ours made these files, so that they may be removed later."""
-    new = {file for path in paths for file in _identify(path)}
-    if not new:
-        return
-    known = {*_known(ledger), *new}
-    save(ledger, sorted(known, key=lambda one: one.path))
+    new: set[StagingFile] = set()
+    for path in paths:
+        with suppress(OSError):
+            new.add(StagingFile(str(path), path.lstat().st_ino))
+    if new:
+        save(ledger, sorted({*_known(ledger), *new}, key=lambda file: file.path))
 
 
 def sweep(ledger: Path, age: float, is_open: Open = opened) -> tuple[Path, ...]:
@@ -103,11 +105,4 @@ def _known(ledger: Path) -> list[StagingFile]:
     try:
         return msgspec.json.decode(ledger.read_bytes(), type=list[StagingFile])
     except (OSError, msgspec.MsgspecError):
-        return []
-
-
-def _identify(path: Path) -> list[StagingFile]:
-    try:
-        return [StagingFile(str(path), path.lstat().st_ino)]
-    except OSError:
         return []
