@@ -71,7 +71,8 @@ def found(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
         if _is_recording(path):
             bundles.append(path)
         elif path.is_dir():
-            bundles += sorted(filter(_is_recording, _called_so(path)))
+            called_so = (inside for inside in path.iterdir() if SUFFIX in inside.name.lower())
+            bundles += sorted(filter(_is_recording, called_so))
             files += sorted(path.glob("*.xml"))
         else:
             files.append(path)
@@ -84,10 +85,6 @@ def name_of(bundle: Path) -> str:
     for suffix in (PACKED, SUFFIX):
         name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
     return name
-
-
-def _called_so(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.iterdir() if SUFFIX in path.name.lower())
 
 
 def _is_recording(path: Path) -> bool:
@@ -153,23 +150,15 @@ def described(
     """
     found = index(recording.exports)
     run, several = meant(found, recording.exports, number, name)
+    provenance = replace(provenance, recorder="import", workload=name, run=run and run.number)
     if found.toc is None or run is None:
-        return replace(
-            provenance,
-            recorder="import",
-            workload=name,
-            run=None if run is None else run.number,
-            warnings=(
-                *several,
-                "The exports came without a TOC: machine, times and target are not known.",
-            ),
-        )
+        unknown = "The exports came without a TOC: machine, times and target are not known."
+        return replace(provenance, warnings=(*several, unknown))
+    note = direct(recording.exports)
+    said = () if note is None else said_of_run(note.path(recording.exports), run.number)
     return replace(
         provenance,
-        recorder="import",
-        run=run.number,
         recorder_version=f"Instruments {version}" if (version := run.instruments_version) else "",
-        workload=name,
         targets=(run.target,) if run.target else (),
         templates=(run.template,) if run.template else (),
         started=run.start_date,
@@ -177,7 +166,7 @@ def described(
         duration=run.duration,
         end_reason=run.end_reason,
         machine=_machine(run),
-        warnings=(*several, *found.toc.warnings, *_said_of_bundle(recording, run.number)),
+        warnings=(*several, *found.toc.warnings, *said),
     )
 
 
@@ -236,12 +225,6 @@ def _first_described(recording: Recording) -> int | None:
     return runs[0].number if len(runs) > 1 else None
 
 
-def _said_of_bundle(recording: Recording, run: int) -> tuple[str, ...]:
-    """Return what is to be known of the run of a bundle that is read directly; else nothing."""
-    note = direct(recording.exports)
-    return () if note is None else said_of_run(note.path(recording.exports), run)
-
-
 def _machine(run: TocRun) -> dict[str, str]:
     kept = {"model": "model", "platform": "system", "os-version": "release"}
     return {ours: run.device[theirs] for theirs, ours in kept.items() if run.device.get(theirs)}
@@ -284,12 +267,10 @@ def _chosen(target: str, seen: Sequence[Process]) -> Process:
     by_pid = [process for process in seen if str(process.pid) == target]
     found = by_pid or [process for process in seen if process.name == target]
     if len(found) != 1:
-        known = (
-            ", ".join(f"{process.name} ({process.pid})" for process in seen) or "no process at all"
-        )
+        known = ", ".join(f"{process.name} ({process.pid})" for process in seen)
         raise UsageError(
             f"--target {target} names {len(found) or 'none'} of the processes in the tables.",
-            hint=f"There are: {known}.",
+            hint=f"There are: {known or 'no process at all'}.",
         )
     return found[0]
 

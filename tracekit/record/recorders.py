@@ -14,7 +14,6 @@ from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Xctrace, find_xctrace, locate
 from tracekit.tables import PRUNED_NOTE, SCHEMAS, direct, needed_schemas
 
-RECORDERS = ("auto", "xctrace", "host")
 GPUTRACE = "gputrace"  # no recorder: what stands in a run that Metal captured instead
 
 
@@ -69,7 +68,11 @@ def recorder_for(recording: Recording, wanted: Choose) -> Recorder:
     if recording.host_bundle.is_dir():
         return HostRecorder()
     if recording.bundle.exists():
-        _require_exporter(recording)
+        if direct(recording.exports) is not None and find_xctrace() is None:
+            raise RecordingError(
+                f"{recording.folder} needs no export: its tables are read from its bundle.",
+                hint="Go on with `tracekit analyze`.",
+            )
         return choose("xctrace", wanted)
     if pruned := recording.provenance().pruned:
         raise RecordingError(
@@ -97,31 +100,18 @@ def require_timing(recording: Recording) -> None:
 
 def require_exports(recording: Recording) -> None:
     """Raise RecordingError if the run has no exports: of nothing, nothing could be said."""
-    there = any(recording.exports.glob("*.xml")) or (recording.exports / PRUNED_NOTE).exists()
-    if not there:
+    files = set(recording.exports.glob("*.xml"))
+    pruned = (recording.exports / PRUNED_NOTE).exists()
+    if not files and not pruned:
         raise RecordingError(
             f"{recording.folder} has no exports to analyze.",
             hint=f"Run `tracekit export {quoted(recording.folder)}` first.",
         )
     note = direct(recording.exports)
     bundle = note.path(recording.exports) if note is not None else None
-    if bundle is not None and not bundle.exists() and not _exported(recording):
+    exported = files - {recording.toc_file} or pruned
+    if bundle is not None and not bundle.exists() and not exported:
         raise RecordingError(
             f"The tables of {recording.folder} are read from {bundle}, which is not there.",
             hint="Put the bundle back, or import it again.",
-        )
-
-
-def _exported(recording: Recording) -> bool:
-    """Tell whether tables stand, or stood, beside the table of contents."""
-    tables = set(recording.exports.glob("*.xml")) - {recording.toc_file}
-    return bool(tables) or (recording.exports / PRUNED_NOTE).exists()
-
-
-def _require_exporter(recording: Recording) -> None:
-    """Raise RecordingError where nothing can export a run, and nothing has to."""
-    if direct(recording.exports) is not None and find_xctrace() is None:
-        raise RecordingError(
-            f"{recording.folder} needs no export: its tables are read from its bundle.",
-            hint="Go on with `tracekit analyze`.",
         )
