@@ -5,7 +5,6 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from pathlib import Path
 
 import jinja2
 from markupsafe import Markup, escape
@@ -65,8 +64,8 @@ def document(
 ) -> str:
     """Fill the template of a whole page, with its style, its script and the policy for both."""
     folder = shipped("templates") / "report"
-    style = "\n".join(_read(folder / name) for name in styles)
-    script = "\n".join(_terse(_read(folder / "script" / name)) for name in scripts)
+    style = "\n".join((folder / name).read_text("utf-8") for name in styles)
+    script = "\n".join(_terse((folder / "script" / name).read_text("utf-8")) for name in scripts)
     return environment.get_template(template).render(
         **context,
         policy=Markup(_policy(style, script)),  # noqa: S704  our own words, and hashes
@@ -146,10 +145,6 @@ def environment_of(redact: Redact) -> jinja2.Environment:
     return environment
 
 
-def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
-
-
 def _terse(script: str) -> str:
     """Return a script without its comments and its indentation, which readers of pages never see.
 
@@ -159,13 +154,10 @@ def _terse(script: str) -> str:
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
-def _policy(style: str, script: str) -> str:
+def _policy(*contents: str) -> str:
+    digests = (hashlib.sha256(content.encode()).digest() for content in contents)
+    style, script = (f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        f"default-src 'none'; style-src {style}; script-src {script}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-
-
-def _hash(content: str) -> str:
-    digest = hashlib.sha256(content.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode('ascii')}"

@@ -122,8 +122,9 @@ class _Writer:
         known = self._results.known()
         choices = self._plan.choices
         settings = choices.settings
+        folder = str(self._plan.output.resolve()) if choices.tables else ""
         for source in sources:
-            task = Task(source, self._worded(source.place.name), "", choices, self._folder)
+            task = Task(source, self._worded(source.place.name), "", choices, folder)
             try:
                 stamp = source.stamp(settings)
             except TracekitError as error:
@@ -144,10 +145,6 @@ class _Writer:
     def _worded(self, text: str) -> str:
         """Return a text as results have it."""
         return self._redact(legible(text))
-
-    @property
-    def _folder(self) -> str:
-        return str(self._plan.output.resolve()) if self._plan.choices.tables else ""
 
     def _is_done(self, known: tuple[str, bool] | None, stamp: str) -> bool:
         done, failed = known or ("", False)

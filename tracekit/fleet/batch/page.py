@@ -28,7 +28,7 @@ from tracekit.report import (
     upright,
 )
 
-_RANKS = ("error", "warning", "note")
+_RANKS = ("error", "warning", "note", "good")
 
 
 _NOT_SHOWN = {"results", "warnings", "tables"}
@@ -39,22 +39,16 @@ def _failed(row: BatchRow) -> bool:
     return row.state != "ok"
 
 
-def _severities(row: BatchRow) -> list[str]:
-    """Return the severities of what was found, the worst first."""
-    found = {finding.severity for finding in row.findings}
-    return [name for name in _RANKS if name in found]
-
-
 def _tone(row: BatchRow) -> str:
-    """Return what to think of a recording, as other pages say it in colour."""
-    return "error" if _failed(row) else next(iter(_severities(row)), "good")
+    """Return the worst of what was found, or what to think of a recording without findings."""
+    found = {finding.severity for finding in row.findings}
+    return "error" if _failed(row) else next((tone for tone in _RANKS if tone in found), "good")
 
 
 def _rank(row: BatchRow) -> tuple[int, float, str]:
     """Return where it stands: what failed, the worst findings, the largest savings, by name."""
-    worst = next((_RANKS.index(name) for name in _severities(row)), len(_RANKS))
     saving = sum(finding.saving_ms or 0.0 for finding in row.findings)
-    return -1 if _failed(row) else worst, -saving, row.recording
+    return -1 if _failed(row) else _RANKS.index(_tone(row)), -saving, row.recording
 
 
 MOST_CHARTS = 12

@@ -12,6 +12,7 @@ from fsspec.utils import glob_translate
 from tracekit.base import InputError, UsageError
 from tracekit.fleet.batch.places import Place, Said, fixed, is_pattern, place_of
 
+_EXPORT_NAME = re.compile(r"[^/]+\.xml", re.IGNORECASE | re.DOTALL)
 _KEY = 24  # letters of a digest: 96 bits
 _NOT_NEEDED = ("instrument_data/", "shared_data/", "UI_state_metadata.bin")
 _OF_A_RUN = {"recording.json", "workload.json", "workload.jsonl", "gauges.jsonl"}
@@ -55,7 +56,7 @@ class RecordingSource:
             direct = "exports/direct.json" in there
             return {name: said for name, said in there.items() if _of_a_run(name, direct=direct)}
         if self.form is SourceForm.EXPORTS:
-            return {name: said for name, said in there.items() if _is_export(name)}
+            return {name: said for name, said in there.items() if _EXPORT_NAME.fullmatch(name)}
         return {name: said for name, said in there.items() if _of_a_bundle(name)}
 
     def stamp(self, settings: str) -> str:
@@ -84,10 +85,6 @@ def _of_a_run(name: str, *, direct: bool) -> bool:
 
 def _of_a_bundle(name: str) -> bool:
     return not name.startswith(_NOT_NEEDED) and not name.rpartition("/")[2].startswith("spindex.")
-
-
-def _is_export(name: str) -> bool:
-    return "/" not in name and name.lower().endswith(".xml")
 
 
 def _mark(said: Said) -> Any:
@@ -143,8 +140,9 @@ def _matching(
     for place, said in folder.listed():
         if pattern.match(place.path):
             yield place, said
-        elif _to_look_through(place, said) and not _deep_enough(place, deepest):
-            yield from _matching(place, pattern, deepest)
+        elif _to_look_through(place, said) and place.path.count("/") <= deepest:
+            bundle = place.base.lower().endswith(_BUNDLE)
+            yield from () if bundle else _matching(place, pattern, deepest)
 
 
 def _named(place: Place, said: Said, *, strict: bool = True) -> Iterator[RecordingSource]:
@@ -181,10 +179,6 @@ def _in(folder: Place, deepest: int) -> Iterator[RecordingSource]:
     for place, said in there:
         if _to_look_through(place, said) and deepest:
             yield from _in(place, deepest - 1)
-
-
-def _deep_enough(place: Place, deepest: int) -> bool:
-    return place.base.lower().endswith(_BUNDLE) or place.path.count("/") > deepest
 
 
 def _to_look_through(place: Place, said: Said) -> bool:

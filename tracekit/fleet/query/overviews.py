@@ -43,11 +43,6 @@ def together(selects: Sequence[str]) -> str:
     return " UNION ALL BY NAME ".join(selects)
 
 
-def overview(batches: Sequence[AskedBatch], name: str) -> list[str]:
-    """Return, for each batch, what its results say of an overview: runs, metrics or findings."""
-    return [_OVERVIEWS[name](batch) for batch in batches]
-
-
 def tables(batches: Sequence[AskedBatch], name: str) -> list[str]:
     """Return, for each batch that has a normalized table, its rows."""
     kept = [(batch, batch.table(name)) for batch in batches]
@@ -82,7 +77,7 @@ def _findings(batch: AskedBatch) -> str:
     )
 
 
-_OVERVIEWS = {"runs": _runs, "metrics": _metrics, "findings": _findings}
+OF_BATCH = {"runs": _runs, "metrics": _metrics, "findings": _findings}
 
 
 def _named(batch: AskedBatch) -> str:

@@ -256,7 +256,7 @@ class Views:
             for recording in batch.recordings:
                 if recording.state != "ok":
                     self.left_out.unreadable(name, recording.name, recording.error)
-        selects = [f"FROM kept_{name}", *overviews.overview(self.sources.batches, name)]
+        selects = [f"FROM kept_{name}", *map(overviews.OF_BATCH[name], self.sources.batches)]
         self.database.view(name, overviews.together(selects))
 
     def _safe(self, file: Path) -> str:

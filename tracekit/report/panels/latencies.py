@@ -8,7 +8,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis import Result, Unavailable, steady_steps
-from tracekit.report.chart import Chart
 from tracekit.report.panel import (
     Context,
     Rows,
@@ -57,7 +56,11 @@ def latencies(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pan
             for one in known
         ],
         "unknown": together((one.absence, f"{one.name} ({one.meant})") for one in missing),
-        "charts": [_chart(one) for one in known if one.times.size >= FEWEST][:MOST_CHARTS],
+        "charts": [
+            distribution(one.name, one.times, "steps" if one.table == "steps" else "device")
+            for one in known
+            if one.times.size >= FEWEST
+        ][:MOST_CHARTS],
     }
 
 
@@ -93,9 +96,3 @@ def _steady(found: Rows, tables: Tables) -> pd.DataFrame:
     times = found.frame["start" if "start" in found.frame else "committed"]
     inside = (times >= window.start) & (times < window.end)
     return found.frame[inside.fillna(value=False).astype(bool)]
-
-
-def _chart(latency: Latency) -> Chart:
-    return distribution(
-        latency.name, latency.times, "steps" if latency.name.startswith("Step") else "device"
-    )

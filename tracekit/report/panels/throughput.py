@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from tracekit.analysis import (
     RULES,
-    Beats,
     IntervalSet,
     Result,
     Times,
@@ -176,12 +175,10 @@ def _spikes(tables: Tables) -> list[Spike]:
         found = beats(steps.frame, served, rows(tables, "spans").frame)
     except Unavailable:
         return []
-    return [beat for each in found for beat in _of_beats(each, asked)]
-
-
-def _of_beats(one: Beats, asked: dict[str, float]) -> Iterator[Spike]:
-    found = spikes(one, asked["least_z"], asked["least_excess"])
-    if found.share > asked["most"]:
-        return
-    columns = (one.starts[found.chosen], one.ends[found.chosen], found.excess[found.chosen])
-    yield from zip(*(each.tolist() for each in columns), strict=True)
+    seen: list[Spike] = []
+    for each in found:
+        out = spikes(each, asked["least_z"], asked["least_excess"])
+        if out.share <= asked["most"]:
+            columns = (each.starts[out.chosen], each.ends[out.chosen], out.excess[out.chosen])
+            seen += zip(*(column.tolist() for column in columns), strict=True)
+    return seen

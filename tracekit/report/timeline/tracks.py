@@ -11,7 +11,6 @@ from tracekit.analysis import (
     Evidence,
     Finding,
     Result,
-    Times,
     Window,
     busy,
     gaps,
@@ -150,7 +149,8 @@ def device(tables: Tables) -> Iterator[Track | str]:
     if ran.absence:
         yield f"No work of the target on the device: {ran.absence}."
         return
-    for channel, part in ran.frame.groupby(_channels(ran.frame), sort=True):
+    channels = ran.frame["channel"].fillna(_UNKNOWN_CHANNEL).astype(str)
+    for channel, part in ran.frame.groupby(channels, sort=True):
         name = f"{channel}" if ran.clock == "host" else f"GPU {channel}"
         note = f"the target's; {_OWNERS.get(ran.clock, 'clock not stated')}"
         details = _belonging(part, (sent, ran), _IDS)
@@ -206,24 +206,16 @@ def _other(name: str, frame: pd.DataFrame) -> Track:
     return track(name, Kind.OTHERS, "another process", frame, frame["label"], details=details)
 
 
-def _channels(frame: pd.DataFrame) -> pd.Series:
-    return frame["channel"].fillna(_UNKNOWN_CHANNEL).astype(str)
-
-
 def _belonging(
     frame: pd.DataFrame, tables: tuple[Rows, ...], columns: tuple[str, ...]
 ) -> tuple[Detail, ...]:
     """Number what rows belong to, alike on all tracks; what no row names is left out."""
-    details = [
-        numbers(column.replace("_", " "), frame[column], _all_ids(tables, column))
-        for column in columns
-    ]
+    details: list[Detail] = []
+    for column in columns:
+        having = [table.frame[column].dropna() for table in tables if column in table.frame]
+        known = np.unique(np.concatenate([ids.to_numpy(np.uint64) for ids in having]))
+        details.append(numbers(column.replace("_", " "), frame[column], known))
     return tuple(detail for detail in details if detail.numbers.any())
-
-
-def _all_ids(tables: tuple[Rows, ...], column: str) -> Times:
-    known = [table.frame[column].dropna() for table in tables if column in table.frame]
-    return np.unique(np.concatenate([ids.to_numpy(np.uint64) for ids in known]))
 
 
 def timeline(result: Result, tables: Tables) -> Timeline:
