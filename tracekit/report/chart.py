@@ -9,6 +9,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import wraps
+from typing import Concatenate, ParamSpec
 
 from tracekit.base import count
 
@@ -154,6 +156,7 @@ class Plane:
 
 
 Shape = Callable[[Plane], Iterator[ET.Element]]
+_P = ParamSpec("_P")
 
 
 def colour(name: str) -> str:
@@ -161,91 +164,86 @@ def colour(name: str) -> str:
     return f"var(--{name})"
 
 
-def line(points: Points, name: str, *, dashed: bool = False) -> Shape:
+def _shape(draw: Callable[Concatenate[Plane, _P], Iterator[ET.Element]]) -> Callable[_P, Shape]:
+    """Let a function that draws on a plane be called first with what it draws."""
+
+    @wraps(draw)
+    def made(*given: _P.args, **options: _P.kwargs) -> Shape:
+        return lambda plane: draw(plane, *given, **options)
+
+    return made
+
+
+@_shape
+def line(plane: Plane, points: Points, name: str, *, dashed: bool = False) -> Iterator[ET.Element]:
     """Draw a line from point to point."""
-
-    def draw(plane: Plane) -> Iterator[ET.Element]:
-        corners = "L".join(f"{x:.1f} {y:.1f}" for x, y in map(plane.at, points))
-        pen = {"stroke": colour(name), "stroke-width": "1.8", "fill": "none"}
-        dashes = {"stroke-dasharray": "5 4"} if dashed else {}
-        yield ET.Element("path", {"d": f"M{corners}", **pen, **dashes})
-
-    return draw
+    corners = "L".join(f"{x:.1f} {y:.1f}" for x, y in map(plane.at, points))
+    pen = {"stroke": colour(name), "stroke-width": "1.8", "fill": "none"}
+    dashes = {"stroke-dasharray": "5 4"} if dashed else {}
+    yield ET.Element("path", {"d": f"M{corners}", **pen, **dashes})
 
 
-def dots(points: Points, name: str, radius: float = 4.0) -> Shape:
+@_shape
+def dots(plane: Plane, points: Points, name: str, radius: float = 4.0) -> Iterator[ET.Element]:
     """Draw a dot at each point."""
-
-    def draw(plane: Plane) -> Iterator[ET.Element]:
-        for x, y in map(plane.at, points):
-            place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{radius:g}"}
-            yield ET.Element("circle", {**place, "fill": colour(name)})
-
-    return draw
+    for x, y in map(plane.at, points):
+        place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{radius:g}"}
+        yield ET.Element("circle", {**place, "fill": colour(name)})
 
 
-def spikes(points: Points, name: str) -> Shape:
+@_shape
+def spikes(plane: Plane, points: Points, name: str) -> Iterator[ET.Element]:
     """Draw a small triangle at each point: marks that differ from dots without their colour."""
-
-    def draw(plane: Plane) -> Iterator[ET.Element]:
-        places = [plane.at(point) for point in points]
-        marks = "".join(f"M{x - 4:.1f} {y - 4:.1f}h8l-4 7z" for x, y in places)
-        yield ET.Element("path", d=marks, fill=colour(name))
-
-    return draw
+    places = [plane.at(point) for point in points]
+    marks = "".join(f"M{x - 4:.1f} {y - 4:.1f}h8l-4 7z" for x, y in places)
+    yield ET.Element("path", d=marks, fill=colour(name))
 
 
-def area(edges: Sequence[float], heights: Sequence[float], name: str) -> Shape:
+@_shape
+def area(
+    plane: Plane, edges: Sequence[float], heights: Sequence[float], name: str
+) -> Iterator[ET.Element]:
     """Fill steps: from each edge to the next a height, of which there is one fewer."""
-
-    def draw(plane: Plane) -> Iterator[ET.Element]:
-        left, ground = plane.at((edges[0], plane.y.low))
-        path = [f"M{left:.1f} {ground:.1f}"]
-        for begin, end, height in zip(edges[:-1], edges[1:], heights, strict=True):
-            _, top = plane.at((begin, height))
-            path += [f"V{top:.1f}", f"H{plane.at((end, height))[0]:.1f}"]
-        yield ET.Element("path", {"d": f"{''.join(path)}V{ground:.1f}Z", "fill": colour(name)})
-
-    return draw
+    left, ground = plane.at((edges[0], plane.y.low))
+    path = [f"M{left:.1f} {ground:.1f}"]
+    for begin, end, height in zip(edges[:-1], edges[1:], heights, strict=True):
+        _, top = plane.at((begin, height))
+        path += [f"V{top:.1f}", f"H{plane.at((end, height))[0]:.1f}"]
+    yield ET.Element("path", {"d": f"{''.join(path)}V{ground:.1f}Z", "fill": colour(name)})
 
 
-def upright(at: float, label: str, name: str, row: int = 0) -> Shape:
+@_shape
+def upright(
+    plane: Plane, at: float, label: str, name: str, *, row: int = 0
+) -> Iterator[ET.Element]:
     """Draw a dashed line across the chart at a place of its first axis, with its name on top."""
-
-    def draw(plane: Plane) -> Iterator[ET.Element]:
-        x, top = plane.at((at, plane.y.high))
-        stroke = {"stroke": colour(name), "stroke-dasharray": "3 3", "fill": "none"}
-        yield ET.Element("path", {"d": f"M{x:.1f} {top:.1f}V{plane.height:.1f}", **stroke})
-        yield _word(plane, x, top + FONT_SIZE * (1 + 1.25 * row), label)
-
-    return draw
+    x, top = plane.at((at, plane.y.high))
+    stroke = {"stroke": colour(name), "stroke-dasharray": "3 3", "fill": "none"}
+    yield ET.Element("path", {"d": f"M{x:.1f} {top:.1f}V{plane.height:.1f}", **stroke})
+    yield _word(plane, x, top + FONT_SIZE * (1 + 1.25 * row), label)
 
 
-def words(point: tuple[float, float], label: str, *, under: bool = False) -> Shape:
+@_shape
+def words(
+    plane: Plane, point: tuple[float, float], label: str, *, under: bool = False
+) -> Iterator[ET.Element]:
     """Write a label beside a point, on the side where there is room, or under it."""
-
-    def draw(plane: Plane) -> Iterator[ET.Element]:
-        x, y = plane.at(point)
-        up = y + FONT_SIZE if under else max(FONT_SIZE, y - _APART)
-        yield _word(plane, x, min(plane.height - 2, up), label)
-
-    return draw
+    x, y = plane.at(point)
+    up = y + FONT_SIZE if under else max(FONT_SIZE, y - _APART)
+    yield _word(plane, x, min(plane.height - 2, up), label)
 
 
-def above(point: tuple[float, float], label: str) -> Shape:
+@_shape
+def above(plane: Plane, point: tuple[float, float], label: str) -> Iterator[ET.Element]:
     """Write the name of a rising line at a point of it: on its left above, else on its right below.
 
     So no part of the label lies on the line.
     """
-
-    def draw(plane: Plane) -> Iterator[ET.Element]:
-        x, y = plane.at(point)
-        if x - _SIDE - len(label) * _CHARACTER >= 0:
-            yield _written(x - _SIDE, max(FONT_SIZE, y - _APART), label, left=True)
-        else:
-            yield _written(x + _SIDE, y + FONT_SIZE + _APART, label, left=False)
-
-    return draw
+    x, y = plane.at(point)
+    if x - _SIDE - len(label) * _CHARACTER >= 0:
+        yield _written(x - _SIDE, max(FONT_SIZE, y - _APART), label, left=True)
+    else:
+        yield _written(x + _SIDE, y + FONT_SIZE + _APART, label, left=False)
 
 
 def _word(plane: Plane, x: float, y: float, label: str) -> ET.Element:

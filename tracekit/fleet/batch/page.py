@@ -74,10 +74,7 @@ def alike(rows: Sequence[BatchRow]) -> tuple[str, ...]:
 
 def _shared(rows: Sequence[BatchRow]) -> Iterator[tuple[str, list[float]]]:
     """Yield the numbers that several recordings have, those that matter most first."""
-    values: dict[str, list[float]] = {}
-    for row in rows:
-        for name, value in row.metrics.items():
-            values.setdefault(name, []).append(value)
+    values = together(metric for row in rows for metric in row.metrics.items())
     for name in dict.fromkeys((*_FIRST, *METRICS)):
         if len(values.get(name, ())) >= _FEWEST:
             yield name, values[name]
@@ -85,16 +82,12 @@ def _shared(rows: Sequence[BatchRow]) -> Iterator[tuple[str, list[float]]]:
 
 def _ends(name: str, values: Sequence[float]) -> tuple[str, ...]:
     """Return the least and the greatest in words; once, if these are the same."""
-    words = (quantity(value, _unit(name)) for value in (min(values), max(values)))
+    words = (quantity(value, METRICS[name].unit) for value in (min(values), max(values)))
     return tuple(dict.fromkeys(words))
 
 
-def _unit(name: str) -> str:
-    return METRICS[name].unit if name in METRICS else ""
-
-
 def _spread(name: str, values: Sequence[float]) -> Chart:
-    unit = _unit(name)
+    unit = METRICS[name].unit
     low, middle, high = (float(value) for value in np.quantile(values, (0.0, 0.5, 1.0)))
     counts, edges = np.histogram(values, _BINS, (low, high))
     said = f"half of them up to {quantity(middle, unit)}"

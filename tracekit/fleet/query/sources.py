@@ -126,7 +126,8 @@ def sources(paths: Sequence[Path]) -> Sources:
         InputError: A path is a file that is no bundle.
         RecordingError: There is nothing to ask.
     """
-    found = _each_once([place for path in paths or [DEFAULT] for place in _named(path)])
+    named = [place for path in paths or [DEFAULT] for place in _named(path)]
+    found = list({place.resolve(): place for place in reversed(named)}.values())[::-1]
     batches = [path for path in found if _is_batch(path)]
     runs = [path for path in found if path not in set(batches)]
     if not found:
@@ -136,10 +137,10 @@ def sources(paths: Sequence[Path]) -> Sources:
             hint="Name folders of runs, the folder of a batch, or bundles.",
         )
     names = iter(_names([*runs, *batches]))
-    named = tuple(AskedRun(next(names), path) for path in runs)
+    asked = tuple(AskedRun(next(names), path) for path in runs)
     alone = len(found) == 1
     return Sources(
-        named, tuple(AskedBatch("" if alone else f"{next(names)}:", path) for path in batches)
+        asked, tuple(AskedBatch("" if alone else f"{next(names)}:", path) for path in batches)
     )
 
 
@@ -183,10 +184,6 @@ def _is_batch(path: Path) -> bool:
         return False
     some = next((path / "results").glob("*.parquet"), None)
     return some is not None and is_text(some.resolve())
-
-
-def _each_once(paths: Sequence[Path]) -> list[Path]:
-    return list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
