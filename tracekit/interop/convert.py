@@ -58,17 +58,11 @@ def convert_run(
     *,
     force: bool = False,
 ) -> Written:
-    """Write a run in a format of `FORMATS`.
+    """Write a run in a format of `FORMATS` into a file, or a folder with a file for each table.
 
-    Args:
-        recording: The run.
-        tables: Its tables.
-        to: The format's name.
-        output: The file to write, or the folder for one file a table; by default
-            `convert/NAME` in the run's folder.
-        redact: Takes out of a text what must not be shared. Tables that become files
-            are written as they are.
-        force: Whether files are replaced that tracekit did not make.
+    By default it is `convert/NAME` in the run's folder. `redact` takes out of a text what must not
+    be shared; tables that become files are written as they are. Files that tracekit did not make
+    are replaced only by `force`.
 
     Raises:
         UsageError: There is no such format, or a file is there that is not to be replaced.

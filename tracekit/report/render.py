@@ -33,14 +33,9 @@ _ORIGINS = {
 def render(result: Result, tables: Tables, *, redact: Redact) -> str:
     """Return the page: one HTML document that loads nothing and reads without script.
 
-    Args:
-        result: What the analysis says.
-        tables: The normalized tables by name; a missing one raises KeyError.
-        redact: Takes out of a string what must not be shown; every string of the page but the
-            template's own passes through it.
-
-    Returns:
-        The document. The same input gives the same characters.
+    `tables` are the normalized tables by name; a missing one raises KeyError. `redact` takes out of
+    a string what must not be shown; every string but the template's own passes through it. The
+    same input gives the same characters.
     """
     given = Given(tables, result.provenance)
     environment = environment_of(redact)

@@ -75,6 +75,9 @@ def local_workers(number: int, scratch: Path) -> Generator[Workers]:
     """Start processes of this machine, reached on loopback alone; they end with the context.
 
     One that dies, or takes more than its share of the memory, is replaced.
+
+    Raises:
+        ToolError: None came up.
     """
     with ExitStack() as stack:
         stack.enter_context(config.set(_SETTINGS))
@@ -98,23 +101,14 @@ def local_workers(number: int, scratch: Path) -> Generator[Workers]:
             stack.enter_context(_ended_at_once(made))
         made.scale(number)
         stack.enter_context(_replaced(made, number))
-        _await_workers(client, number)
+        with suppress(TimeoutError):  # after a while those that are there must do
+            client.wait_for_workers(number, timeout=_START)
+        if not client.nthreads():
+            raise ToolError(
+                f"No worker process came up within {_START:g} s.",
+                hint="Try again when the machine has less to do, or with --workers 1.",
+            )
         yield Workers(client, local=True)
-
-
-def _await_workers(client: Client, number: int) -> None:
-    """Wait until all workers are there; after a while those that are must do.
-
-    Raises:
-        ToolError: There is none.
-    """
-    with suppress(TimeoutError):
-        client.wait_for_workers(number, timeout=_START)
-    if not client.nthreads():
-        raise ToolError(
-            f"No worker process came up within {_START:g} s.",
-            hint="Try again when the machine has less to do, or with --workers 1.",
-        )
 
 
 @contextmanager

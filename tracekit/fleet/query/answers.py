@@ -135,14 +135,10 @@ def _castable(kind: pa.DataType) -> bool:
 
 
 def first(answer: Answer, most: int, *, short: bool) -> tuple[list[tuple[str, ...]], int]:
-    """Return the first rows, and how many there are in all.
+    """Return the first rows, at most so many, and how many there are in all.
 
-    A null is empty. Control characters, which could direct a terminal, are written out.
-
-    Args:
-        answer: What was asked.
-        most: How many rows to return.
-        short: Whether six digits of a number that is not whole will do.
+    A null is empty. Control characters, which could direct a terminal, are written out. If `short`,
+    six digits of a number that is not whole will do.
     """
     drawn = list(answer.types) == ["explain_key", "explain_value"]
     shown: list[tuple[str, ...]] = []

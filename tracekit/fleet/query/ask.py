@@ -96,14 +96,9 @@ def asked(
 ) -> Generator[Reply]:
     """Ask all runs, batches and bundles below paths, by default those in `bench/traces`.
 
-    The answer's rows can be read for as long as the context lasts. Tables that the question
-    names are made where they are not kept yet.
-
-    Args:
-        sql: One statement that reads, in DuckDB's SQL.
-        paths: What is asked; see `tracekit.fleet.query.sources`.
-        progress: Is called with which table of which run is made.
-        number: Which run of a bundle that has several; None for the last.
+    The answer's rows can be read for as long as the context lasts. Tables that the question names
+    are made where they are not kept yet, and `progress` is called with which of which run. Of a
+    bundle that has several runs `number` is the one that is asked; None for the last.
 
     Raises:
         UsageError: It is no question, or names what there is not.

@@ -48,9 +48,7 @@ def named(columns: Sequence[str]) -> list[str]:
 def portable(relation: DuckDBPyRelation, *, words: bool) -> DuckDBPyRelation:
     """Return an answer with columns that can leave DuckDB, each under a name of its own.
 
-    Args:
-        relation: The answer.
-        words: Whether it becomes words, CSV or JSON; else Parquet.
+    They become words, CSV or JSON; else Parquet.
     """
     names = named(relation.columns)
     kinds: list[DuckDBPyType] = relation.types

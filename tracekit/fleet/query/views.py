@@ -62,11 +62,8 @@ class Part:
 def normalized(recording: Recording, name: str, workshop: Path) -> Part:
     """Return a normalized table of a run, made if it is not kept already.
 
-    Args:
-        recording: The run.
-        name: The table.
-        workshop: A folder for what cannot be kept: of a run that nothing can be written into,
-            or whose exports are so young that a change could leave no trace.
+    What cannot be kept is made in the workshop: that of a run that nothing can be written into, or
+    whose exports are so young that a change could leave no trace.
 
     Raises:
         MissingTableError: The run does not have the table.

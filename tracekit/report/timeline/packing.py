@@ -165,9 +165,7 @@ class _Texts:
 def pack(timeline: Timeline, shown: Callable[[str], str]) -> str:
     """Return the timeline as base64, for the page's script to unpack.
 
-    Args:
-        timeline: What to pack.
-        shown: Makes a text fit to be shown: redacted, harmless, on one line.
+    `shown` makes a text fit to be shown: redacted, harmless, on one line.
     """
     texts = _Texts(shown)
     columns: list[bytes] = []
