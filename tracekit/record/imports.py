@@ -139,11 +139,7 @@ def described(
 ) -> Provenance:
     """Say where a run comes from, as far as its table of contents does.
 
-    Args:
-        provenance: What else is known of the run.
-        recording: The recording, with its exports.
-        name: What the trace is called.
-        number: Which run of the trace it is about; None for the last one that has tables.
+    `number` is which run of the trace it is about; None for the last one that has tables.
 
     Raises:
         UsageError: The trace has no such run.
@@ -200,9 +196,7 @@ def run_and_targets(
 ) -> tuple[int | None, frozenset[int]]:
     """Return the run that tables are read of, and the pids of its targets.
 
-    Args:
-        recording: The recording.
-        number: Which run of its trace; None for the one that the recording is about.
+    `number` is which run of its trace; None for the one that the recording is about.
 
     Raises:
         UsageError: The trace has no such run.

@@ -140,13 +140,9 @@ MOST_ROWS = 50_000
 
 
 def compare(export: Path, table: Path, toc: Toc, most: int = MOST_ROWS) -> tuple[int, str]:
-    """Compare the first rows of a table; return how many, and the first difference in words.
+    """Compare the first rows of a table in a bundle with what xctrace wrote of it.
 
-    Args:
-        export: What xctrace wrote of it.
-        table: The file of its records, in the bundle.
-        toc: The table of contents of both.
-        most: How many rows.
+    Returns how many were compared, and the first difference in words; empty if there was none.
 
     Raises:
         InputError: The export cannot be read, so nothing can be compared with it.
@@ -252,16 +248,9 @@ _REPORT = "`tracekit doctor` shows it again, to be reported with the build of Xc
 
 
 def check(recording: Recording, run: BundleRun, memory: Memory, schemas: frozenset[str]) -> Memory:
-    """Compare the tables that were exported and not compared before; remember what came of it.
+    """Compare the tables that were exported and not compared before; return what is known now.
 
-    Args:
-        recording: The recording, with its exports.
-        run: The run of its bundle that was exported.
-        memory: What is known of its build.
-        schemas: What was exported.
-
-    Returns:
-        What is known now.
+    `memory` is what was known of the build of Xcode that recorded `run`, and is kept.
     """
     toc = read_toc(recording.toc_file)
     before = memory

@@ -34,12 +34,9 @@ from tracekit.tables import (
 
 
 def named_directly(bundle: Path, run: TocRun, *, unchecked: bool = False) -> frozenset[int] | None:
-    """Return the processes with GPU intervals; None where that is not surely known.
+    """Return the processes with GPU intervals in a run; None where that is not surely known.
 
-    Args:
-        bundle: The bundle.
-        run: The run to look at, as the table of contents has it; its build of Instruments counts.
-        unchecked: Whether a table may be read that was never compared with an export.
+    `unchecked` allows for a table that was never compared with an export.
     """
     memory = recall(build_of(run.instruments_version), notes_folder())
     trusted = {"equal", "unchecked"} if unchecked else {"equal"}

@@ -56,11 +56,7 @@ def examine(
 ) -> Diagnosis:
     """Look at everything, without recording.
 
-    Args:
-        surroundings: The machine.
-        where: The cache of what former probes showed.
-        progress: Is called with what goes on.
-        fresh: What a probe showed just now; its matrix is kept in the cache.
+    `fresh` is what a probe showed just now; its matrix is kept in `where`, with former ones.
     """
     progress("Xcode")
     has_xctrace = surroundings.has_xctrace

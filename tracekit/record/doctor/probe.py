@@ -63,20 +63,17 @@ def probe(
     combinations: list[Combination] = []
     for number, (mode, counters) in enumerate(ways, 1):
         way = Combination(mode, counters)
-        numbered = _begun(progress, f"{number}: {way.name}: ")
+        head = f"{number}: {way.name}: "
         try:
-            combinations.append(_tried(way, recorder, numbered, dose))
+            combinations.append(
+                _tried(way, recorder, lambda text, head=head: progress(head + text), dose)
+            )
         except (KeyboardInterrupt, InterruptedRunError) as stop:
             raise InterruptedRunError(
                 f"Interrupted after {len(combinations)} of {len(ways)} probes; none is kept.",
                 hint="`tracekit doctor --probe` begins again.",
             ) from stop
     return Capabilities(identity, now(), tuple(combinations))
-
-
-def _begun(progress: Progress, words: str) -> Progress:
-    """Return a progress whose texts begin with the words."""
-    return lambda text: progress(words + text)
 
 
 @contextmanager
@@ -109,35 +106,27 @@ def _tried(way: Combination, recorder: Recorder, progress: Progress, dose: Dose)
             saving = _seconds_since(recorded.ended)
             warnings = recorder.export(recording, progress)
             report = fold(recording.journal_file)
-            counted = _counted(way, recording, recorded)
+            tables = _tables(recording, recorded)
+            intervals, counters = tables.get("gpu_intervals"), tables.get("gpu_counters")
+            runs = read_toc(recording.toc_file).runs
+            own = None if intervals is None else int(intervals["target"].sum())
+            said = (*tables.warnings, *recorded.warnings, *warnings)
             return replace(
-                counted,
+                way,
+                rows=own,
+                others=None if intervals is None or own is None else len(intervals) - own,
+                counter_set=counter_set(runs[-1]) if runs else "",
+                counter_rows=None if counters is None or not way.counters else len(counters),
                 backend=report.backend,
                 dispatches=dispatches_within(report, way.mode, dose.dispatches),
                 saving=saving,
                 failure=recorded.failure,
-                warnings=tuple(dict.fromkeys((*counted.warnings, *recorded.warnings, *warnings))),
+                warnings=tuple(dict.fromkeys(said)),
             )
     except InterruptedRunError:
         raise
     except TracekitError as error:
         return replace(way, failure=f"{error.message} {error.hint}".strip())
-
-
-def _counted(way: Combination, recording: Recording, recorded: Recorded) -> Combination:
-    tables = _tables(recording, recorded)
-    intervals = tables.get("gpu_intervals")
-    counters = tables.get("gpu_counters")
-    runs = read_toc(recording.toc_file).runs
-    own = None if intervals is None else int(intervals["target"].sum())
-    return replace(
-        way,
-        rows=own,
-        others=None if intervals is None or own is None else len(intervals) - own,
-        counter_set=counter_set(runs[-1]) if runs else "",
-        counter_rows=None if counters is None or not way.counters else len(counters),
-        warnings=tables.warnings,
-    )
 
 
 def _tables(recording: Recording, recorded: Recorded) -> Tables:

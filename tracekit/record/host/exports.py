@@ -205,15 +205,9 @@ def export_events(
 ) -> tuple[Path, ...]:
     """Write a worker's events as tables beside those of a recorder; return the files.
 
-    Events from before the origin, such as the warm-up of a worker that a recorder attached to
-    later, keep their true, negative times: a clipped time would be a made-up one.
-
-    Args:
-        report: The worker's account.
-        origin: Time 0 of the trace, in monotonic ns.
-        exports: The folder to write into.
-        first: The place of the first table, one past those of the recorder's own TOC.
-        only: The tables to write.
+    `origin` is time 0 of the trace, in monotonic ns; `first` is one past the last place of the
+    recorder's own TOC. Events from before the origin, such as the warm-up of a worker that a
+    recorder attached to later, keep their true, negative times.
 
     Raises:
         RecordingError: A file cannot be written.

@@ -78,15 +78,7 @@ ONLY_SAMPLES = (
 def record_attached(
     target: Attach, recording: Recording, pace: Pace, progress: Progress
 ) -> Recorded:
-    """Sample the process until it ends, the time limit is reached or Ctrl-C is pressed.
-
-    The process is left as it was.
-
-    Raises:
-        UsageError: There is no such process.
-        ToolError: It may not be looked at.
-        RecordingError: The bundle cannot be written.
-    """
+    """Sample the process, and leave it as it was."""
     running = runs(target.pid)
     bundle = fresh(recording.host_bundle)
     session = Session(
@@ -217,13 +209,7 @@ def _warnings(ending: Ending, report: WorkloadReport | None) -> tuple[str, ...]:
 def record_launched(
     target: Launch, recording: Recording, pace: Pace, progress: Progress
 ) -> Recorded:
-    """Run the program and sample it; nothing that it started outlives the recording.
-
-    Raises:
-        ToolError: The program cannot be started.
-        UsageError: A worker says that its parameters are wrong.
-        RecordingError: The folder cannot be written.
-    """
+    """Run the program and sample it; nothing that it started outlives the recording."""
     with Supervisor(recording.folder) as supervisor:
         return _record(target, recording, pace, progress, supervisor)
 

@@ -44,7 +44,7 @@ class Sampler:
         """
         self._path = path
         self._process = psutil.Process(pid)
-        self._switches = _Switches(self._process)
+        self._threads: dict[str, tuple[int, int]] = {}  # context switches, of ended ones too
         self.count = 0
         try:
             self._file = path.open("ab", buffering=0)
@@ -59,7 +59,7 @@ class Sampler:
             RecordingError: The file cannot take the sample.
         """
         try:
-            sample = _sample(self._process, self._switches)
+            sample = self._sample()
         except (psutil.NoSuchProcess, ProcessLookupError):
             return False
         except psutil.AccessDenied:
@@ -77,6 +77,36 @@ class Sampler:
     def close(self) -> None:
         """Close the file; what was written is safe without it."""
         self._file.close()
+
+    def _sample(self) -> Sample:
+        process = self._process
+        with process.oneshot():
+            if process.status() == psutil.STATUS_ZOMBIE:
+                raise psutil.NoSuchProcess(process.pid)
+            voluntary, involuntary = self._switches()
+            return Sample(
+                at=time.monotonic_ns(),
+                cpu=_cpu_time(process),
+                memory=process.memory_info().rss,
+                threads=process.num_threads(),
+                voluntary=voluntary,
+                involuntary=involuntary,
+                machine=_machine_time(),
+            )
+
+    def _switches(self) -> tuple[int, int | None]:
+        """Return the voluntary and the involuntary switches so far; None: not known here."""
+        if sys.platform != "linux":
+            switches = self._process.num_ctx_switches()
+            # psutil says 0 involuntary ones on macOS, where the kernel does not tell
+            return switches.voluntary, None if sys.platform == "darwin" else switches.involuntary
+        # psutil counts those of the first thread alone, which mostly waits for the others
+        for status in Path(f"/proc/{self._process.pid}/task").glob("*/status"):
+            with suppress(OSError):
+                *_, one, other = status.read_bytes().split(b"ctxt_switches:")
+                self._threads[status.parent.name] = int(one.split()[0]), int(other.split()[0])
+        counts = self._threads.values()
+        return sum(count for count, _ in counts), sum(other for _, other in counts)
 
 
 def read_samples(path: Path) -> list[Sample]:
@@ -127,22 +157,6 @@ def _refused(pid: int) -> ToolError:
     )
 
 
-def _sample(process: psutil.Process, switches: "_Switches") -> Sample:
-    with process.oneshot():
-        if process.status() == psutil.STATUS_ZOMBIE:
-            raise psutil.NoSuchProcess(process.pid)
-        voluntary, involuntary = switches.count()
-        return Sample(
-            at=time.monotonic_ns(),
-            cpu=_cpu_time(process),
-            memory=process.memory_info().rss,
-            threads=process.num_threads(),
-            voluntary=voluntary,
-            involuntary=involuntary,
-            machine=_machine_time(),
-        )
-
-
 def _cpu_time(process: psutil.Process) -> int:
     if sys.platform == "linux":
         # psutil counts in ticks of 10 ms, too coarse between two samples; the kernel keeps
@@ -153,28 +167,6 @@ def _cpu_time(process: psutil.Process) -> int:
             raise psutil.NoSuchProcess(process.pid) from None
     times = process.cpu_times()
     return round((times.user + times.system) * 1e9)
-
-
-class _Switches:
-    """Counts a process's context switches, with those of threads that have ended meanwhile."""
-
-    def __init__(self, process: psutil.Process) -> None:
-        self._process = process
-        self._threads: dict[str, tuple[int, int]] = {}
-
-    def count(self) -> tuple[int, int | None]:
-        """Return the voluntary and the involuntary ones so far; None: not known here."""
-        if sys.platform != "linux":
-            switches = self._process.num_ctx_switches()
-            # psutil says 0 involuntary ones on macOS, where the kernel does not tell
-            return switches.voluntary, None if sys.platform == "darwin" else switches.involuntary
-        # psutil counts those of the first thread alone, which mostly waits for the others
-        for status in Path(f"/proc/{self._process.pid}/task").glob("*/status"):
-            with suppress(OSError):
-                *_, one, other = status.read_bytes().split(b"ctxt_switches:")
-                self._threads[status.parent.name] = int(one.split()[0]), int(other.split()[0])
-        counts = self._threads.values()
-        return sum(count for count, _ in counts), sum(other for _, other in counts)
 
 
 def _machine_time() -> int:

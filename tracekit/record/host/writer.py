@@ -142,13 +142,8 @@ def write_toc(path: Path, session: Session, schemas: Sequence[str], *, last: int
     """Write the TOC of a session and its tables, in order.
 
     It says that tracekit's host recorder made it, with no template's name, so that nobody
-    takes it for a trace of Instruments. Names of machine and user are left out.
-
-    Args:
-        path: The file.
-        session: What the recording knows of itself.
-        schemas: The tables; the first one is `table[1]` of the run.
-        last: The last moment known, in monotonic ns, for a session that was never closed.
+    takes it for a trace of Instruments. Names of machine and user are left out. `last` is the
+    last moment known, in monotonic ns, for a session that was never closed.
 
     Raises:
         RecordingError: The file cannot be written.

@@ -111,7 +111,8 @@ def run(argv: tuple[str, ...], timeout: float, supervisor: Supervisor | None = N
             hint="Run the same line by hand: it may wait for a password or an answer.",
         ) from error
     child.forget(child.pid)
-    return Completed(argv, child.process.returncode, _text(stdout), _text(stderr))
+    said = (output.decode("utf-8", "replace") for output in (stdout, stderr))
+    return Completed(argv, child.process.returncode, *said)
 
 
 def check(completed: Completed) -> Completed:
@@ -138,7 +139,3 @@ def not_started(argv: tuple[str, ...], error: OSError) -> ToolError:
         else ""
     )
     return ToolError(f"{argv[0]} cannot be started: {error.strerror}.", hint=hint)
-
-
-def _text(output: bytes) -> str:
-    return output.decode("utf-8", "replace")

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.base import Recording, ToolError
@@ -10,7 +10,7 @@ from tracekit.record.recorder import Progress
 from tracekit.record.xctrace.problems import NO_COUNTERS, WAYS_TO_COUNTERS
 from tracekit.record.xctrace.selection import Selection
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.tables import TocRun, Wanted, own, wanted
+from tracekit.tables import TocRun, own, wanted
 
 _KEY = "Counter Set: "
 _NONE = "(null)"
@@ -75,17 +75,6 @@ Choose = Callable[[frozenset[str]], frozenset[str]]
 _HEAD = 1 << 20  # a schema's header is a few kilobytes; its first row follows
 
 
-@dataclass
-class _Account:
-    """What has been exported so far: schemas with rows, without rows, and errors."""
-
-    filled: set[str] = field(default_factory=set[str])
-    empty: set[str] = field(default_factory=set[str])
-    asked: set[str] = field(default_factory=set[str])
-    errors: list[ToolError] = field(default_factory=list[ToolError])
-    tried: int = 0
-
-
 @dataclass(frozen=True)
 class Seen:
     """Tables that are read without an export: schemas with rows, and without."""
@@ -117,35 +106,31 @@ def export(
     """
     progress("table of contents")
     tool.toc(recording.bundle, recording.toc_file)
-    run, account = own(recording), _Account(set(seen.filled), set(seen.empty))
+    run = own(recording)
     if run is None:
         raise ToolError(f"{recording.bundle} holds no run.", hint="Record again.")
     there = frozenset(table.schema for table in run.tables)
     absent = tuple(f"The recording has no table {name}." for name in sorted(choose(there) - there))
-    while fresh := ({*choose(there - account.empty), TIME_INFO} & there) - account.asked:
-        account.asked |= fresh
+    filled, empty, asked = set(seen.filled), set(seen.empty), set[str]()
+    written: list[Path] = []
+    errors: list[ToolError] = []
+    while fresh := ({*choose(there - empty), TIME_INFO} & there) - asked:
+        asked |= fresh
         for number, table in enumerate(tables := wanted(run, fresh), 1):
             progress(f"{table.file} ({number} of {len(tables)})")
-            _export_one(tool, recording, run, table, account)
-    if account.tried and len(account.errors) == account.tried:
-        raise account.errors[0]
-    warnings = (*absent, *map(str, account.errors), *lacking(run, account.filled, account.empty))
-    return without_repeats(warnings)
-
-
-def _export_one(
-    tool: Xctrace, recording: Recording, run: TocRun, table: Wanted, account: _Account
-) -> None:
-    account.tried += 1
-    output = recording.exports / table.file
-    try:
-        tool.export_table(recording.bundle, run.number, table.schema, output, table.place)
-    except ToolError as error:
-        log.warning("%s", error)
-        account.errors.append(error)
-    else:
-        filled = has_rows(output) or table.schema in account.filled
-        (account.filled if filled else account.empty).add(table.schema)
+            output = recording.exports / table.file
+            try:
+                tool.export_table(recording.bundle, run.number, table.schema, output, table.place)
+            except ToolError as error:
+                log.warning("%s", error)
+                errors.append(error)
+            else:
+                written.append(output)
+                rows = has_rows(output) or table.schema in filled
+                (filled if rows else empty).add(table.schema)
+    if errors and not written:
+        raise errors[0]
+    return without_repeats((*absent, *map(str, errors), *lacking(run, filled, empty)))
 
 
 def lacking(run: TocRun, filled: set[str], empty: set[str]) -> Iterator[str]:

@@ -92,10 +92,30 @@ class XctraceRecorder:
         try:
             run = self._open(attempt, job)
         except KeyboardInterrupt:
-            return _unchecked(job.request, attempt, report, began=began)
+            return replace(
+                _recorded(job.request, attempt, TocRun(1), report, began=began),
+                end_reason=attempt.ended.account.stop_line,
+                interrupted=True,
+                warnings=("The bundle was saved, but not checked before someone asked to stop.",),
+            )
         if isinstance(job.request.target, Launch) and run.target is not None:
             end_leftovers(reported(run.target.pid))
-        recorded = _recorded(job.request, selection, attempt, run, report, began=began)
+        ended, target = attempt.ended, job.request.target
+        failure = judge(ended, run, launched=isinstance(target, Launch), report=report)
+        said = warnings(ended)
+        recorded = replace(
+            _recorded(job.request, attempt, run, report, began=began),
+            clock=align(run.start_date, report.anchors if report else ()),
+            failure=failure,
+            hint=report.hint if report is not None and failure else "",
+            warnings=(
+                *selection.warnings,
+                *said,
+                *counter_warnings(selection, run, said),
+                *staging_warning(attempt.left_staging),
+                *early_end(target, ended),
+            ),
+        )
         return self._with_rows(recorded, job, run)
 
     def _with_rows(self, recorded: Recorded, job: Job, run: TocRun) -> Recorded:
@@ -182,56 +202,20 @@ class XctraceRecorder:
 
 
 def _recorded(
-    request: Request,
-    selection: Selection,
-    attempt: Attempt,
-    run: TocRun,
-    report: WorkloadReport | None,
-    *,
-    began: str,
+    request: Request, attempt: Attempt, run: TocRun, report: WorkloadReport | None, *, began: str
 ) -> Recorded:
+    """Return what is known of a recording that was saved, whether or not it is whole."""
     ended, target = attempt.ended, request.target
-    failure = judge(ended, run, launched=isinstance(target, Launch), report=report)
-    said = warnings(ended)
     by_us = ended.finished and ended.signals and not ended.interrupted
     why = "The target had ended, so xctrace was asked to stop" if by_us else run.end_reason
+    launched = (target.launch.argv,) if isinstance(target, Warmed) else ()
     return Recorded(
         targets=_targets(request, run, attempt, report),
-        command_lines=_command_lines(request, attempt),
+        command_lines=(*launched, attempt.argv),
         started=run.start_date or began,
         ended=run.end_date or now(),
         end_reason=why or ended.account.stop_line,
-        clock=align(run.start_date, report.anchors if report else ()),
         interrupted=ended.interrupted,
-        failure=failure,
-        hint=report.hint if report is not None and failure else "",
-        warnings=(
-            *selection.warnings,
-            *said,
-            *counter_warnings(selection, run, said),
-            *staging_warning(attempt.left_staging),
-            *early_end(target, ended),
-        ),
-    )
-
-
-def _command_lines(request: Request, attempt: Attempt) -> tuple[tuple[str, ...], ...]:
-    target = request.target
-    return (target.launch.argv, attempt.argv) if isinstance(target, Warmed) else (attempt.argv,)
-
-
-def _unchecked(
-    request: Request, attempt: Attempt, report: WorkloadReport | None, *, began: str
-) -> Recorded:
-    """Return what is known of a recording that was saved, but not looked into."""
-    return Recorded(
-        targets=_targets(request, TocRun(1), attempt, report),
-        command_lines=_command_lines(request, attempt),
-        started=began,
-        ended=now(),
-        end_reason=attempt.ended.account.stop_line,
-        interrupted=True,
-        warnings=("The bundle was saved, but not checked before someone asked to stop.",),
     )
 
 
