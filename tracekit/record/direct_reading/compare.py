@@ -38,6 +38,7 @@ from tracekit.tables import (
 log = logging.getLogger(__name__)
 
 FORMAT = 1
+_NOTE = "direct-reading"
 _T = TypeVar("_T")
 Standing = Literal["equal", "differs", "unchecked"]
 
@@ -101,6 +102,12 @@ def build_of(instruments_version: str) -> str:
     return read_version(instruments_version).build
 
 
+def note_file(where: Path, name: str, *parts: str) -> Path:
+    """Return the file of a note on the given builds and chip."""
+    words = (re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.") or "unknown" for part in parts)
+    return where / f"{name}-{'_'.join(words)}.json"
+
+
 def read_note(file: Path, kind: type[_T], consequence: str) -> _T | None:
     """Return what was written down earlier; None where there is nothing that can be read.
 
@@ -117,7 +124,8 @@ def read_note(file: Path, kind: type[_T], consequence: str) -> _T | None:
 
 def recall(build: str, where: Path) -> Memory:
     """Return what is known of a build; what cannot be read, or is of a newer form, is forgotten."""
-    found = read_note(_file(build, where), Memory, "tables will be compared again")
+    file = note_file(where, _NOTE, build)
+    found = read_note(file, Memory, "tables will be compared again")
     if found is None or (found.format, found.build) != (FORMAT, build):
         return Memory(build)
     return found
@@ -126,14 +134,9 @@ def recall(build: str, where: Path) -> Memory:
 def keep(memory: Memory, where: Path) -> None:
     """Write down what is known; a cache that cannot be written is only a warning in the log."""
     try:
-        save(_file(memory.build, where), memory)
+        save(note_file(where, _NOTE, memory.build), memory)
     except TracekitError as error:
         log.warning("tables will be compared again: %s", error.message)
-
-
-def _file(build: str, where: Path) -> Path:
-    word = re.sub(r"[^A-Za-z0-9.]+", "-", build).strip("-.") or "unknown"
-    return where / f"direct-reading-{word}.json"
 
 
 MOST_ROWS = 50_000

@@ -15,7 +15,7 @@ import msgspec
 import psutil
 
 from tracekit.base import Child, StopPolicy, ToolError, start_of
-from tracekit.record.supervisor import gate
+from tracekit.record.supervisor import gate, guardian
 from tracekit.record.supervisor.guardian import Order, Watched
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Supervisor:
     def __enter__(self) -> Self:
         """Start the guardian; raise ToolError where that is impossible."""
         ours, theirs = socket.socketpair()
-        argv = (sys.executable, "-P", "-m", _GUARDIAN, str(theirs.fileno()))
+        argv = (sys.executable, "-P", "-m", guardian.__name__, str(theirs.fileno()))
         with theirs:
             try:
                 self._process = subprocess.Popen(
@@ -111,7 +111,10 @@ class Supervisor:
                 say.close()
                 pipes = (process.stdout, process.stderr)
                 handles = [pipe.fileno() for pipe in pipes if pipe is not None]
-                self._watch(process.pid, policy, handles)
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    watched = Watched(process.pid, start_of(process.pid), policy)
+                    self._watched.add(process.pid)
+                    self._order(Order(watch=watched, handles=len(handles)), handles)
                 go.write(b"!")
                 number = said.read(16)
             except BaseException:
@@ -122,12 +125,6 @@ class Supervisor:
             child.clean_up()
             raise OSError(int(number), os.strerror(int(number)), argv[0])
         return child
-
-    def _watch(self, pid: int, policy: StopPolicy, handles: Sequence[int]) -> None:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            order = Order(watch=Watched(pid, start_of(pid), policy), handles=len(handles))
-            self._watched.add(pid)
-            self._order(order, handles)
 
     def note(self, doing: str, timeout: float = 0) -> None:
         """Say what goes on, and how long to wait for its end before the first signal."""
@@ -157,7 +154,6 @@ class Supervisor:
             self._line = None
 
 
-_GUARDIAN = "tracekit.record.supervisor.guardian"
 _GATE = (sys.executable, "-I", "-S", str(Path(gate.__file__)))
 
 

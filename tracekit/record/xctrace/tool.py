@@ -135,7 +135,15 @@ class Xctrace:
             raise RecordingError(f"{output.parent} cannot be made: {error.strerror}.") from error
         paths = ("--input", str(bundle.absolute()), "--output", str(partial.absolute()))
         argv = (self.path, "export", *paths, *what)
-        completed = self._export_patiently(argv, partial, pauses)
+        remaining = iter(pauses)
+        while True:
+            partial.unlink(missing_ok=True)
+            completed = self.run(argv, self._timeouts.export)
+            code, pause = completed.returncode, next(remaining, None)
+            if pause is None or not (code and NO_DOCUMENT.fits(code, completed.text)):
+                break
+            log.info("the bundle cannot be exported yet; trying again in %g s", pause)
+            time.sleep(pause)
         check(completed)
         if not _starts_like_xml(partial):
             raise ToolError(
@@ -144,20 +152,6 @@ class Xctrace:
             )
         partial.replace(output)
         return output
-
-    def _export_patiently(
-        self, argv: tuple[str, ...], partial: Path, pauses: tuple[float, ...]
-    ) -> Completed:
-        remaining = iter(pauses)
-        while True:
-            partial.unlink(missing_ok=True)
-            completed = self.run(argv, self._timeouts.export)
-            pause = next(remaining, None)
-            code = completed.returncode
-            if pause is None or not (code and NO_DOCUMENT.fits(code, completed.text)):
-                return completed
-            log.info("the bundle cannot be exported yet; trying again in %g s", pause)
-            time.sleep(pause)
 
 
 def read_version(text: str) -> Version:

@@ -9,8 +9,9 @@ from tracekit.record.xctrace.templates.settings import (
     instruments_app,
     template_file,
     template_files,
-    user_folder,
 )
+
+OF_USER = Path("Library/Application Support/Instruments/Templates")
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def home(tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     (folder / "mine.tracetemplate").touch()
     (folder / "notes.txt").touch()
-    assert folder == user_folder(home)
+    assert folder == home / OF_USER
     return home
 
 
@@ -67,6 +68,6 @@ def test_a_template_is_found_by_its_exact_name(home: Path, xcode: Path) -> None:
 
 
 def test_two_of_one_name_are_not_chosen_between(home: Path, xcode: Path) -> None:
-    (user_folder(home) / "Blank.tracetemplate").touch()
+    (home / OF_USER / "Blank.tracetemplate").touch()
     with pytest.raises(UsageError, match="Several template files are called 'Blank'"):
         template_file("Blank", template_files(home, str(xcode)))

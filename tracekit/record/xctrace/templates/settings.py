@@ -25,11 +25,6 @@ _OF_USER = Path("Library") / "Application Support" / "Instruments" / "Templates"
 _OF_INSTRUMENTS = "Contents/Packages/*/Contents/Templates"
 
 
-def user_folder(home: Path) -> Path:
-    """Return the folder in which Instruments keeps a user's own templates."""
-    return home / _OF_USER
-
-
 def instruments_app(xctrace: str) -> Path | None:
     """Return the Instruments of the Xcode that an `xctrace` belongs to; None if it is not there.
 
@@ -44,7 +39,7 @@ def instruments_app(xctrace: str) -> Path | None:
 
 def template_files(home: Path, xctrace: str = "") -> tuple[Path, ...]:
     """Return the template files that can be found, the user's own first."""
-    folders = [user_folder(home)]
+    folders = [home / _OF_USER]
     app = instruments_app(xctrace)
     if app is not None:
         folders += sorted(app.glob(_OF_INSTRUMENTS))
