@@ -43,17 +43,6 @@ class Slices:
     arguments: dict[str, pd.Series] = field(default_factory=dict[str, pd.Series])
     flows: tuple[Ids, ...] = ()
 
-    def taken(self, places: NDArray[np.intp]) -> "Slices":
-        """Return the slices at these places, in their order."""
-        return replace(
-            self,
-            starts=self.starts[places],
-            ends=self.ends[places],
-            codes=self.codes[places],
-            arguments={name: values.iloc[places] for name, values in self.arguments.items()},
-            flows=tuple(flow[places] for flow in self.flows),
-        )
-
 
 @dataclass(frozen=True)
 class Levels:
@@ -78,9 +67,17 @@ def rows_of(columns: dict[str, pd.Series]) -> list[dict[str, object]]:
 
 def lanes(track: Slices) -> Iterator[Slices]:
     """Yield the track's slices, as few tracks as it takes to let none overlap."""
-    place = lanes_of(track.starts, track.ends)
-    for lane in range(int(place.max(initial=-1)) + 1):
-        yield track.taken(np.flatnonzero(place == lane))
+    lane_of = lanes_of(track.starts, track.ends)
+    for lane in range(int(lane_of.max(initial=-1)) + 1):
+        places = np.flatnonzero(lane_of == lane)
+        yield replace(
+            track,
+            starts=track.starts[places],
+            ends=track.ends[places],
+            codes=track.codes[places],
+            arguments={name: values.iloc[places] for name, values in track.arguments.items()},
+            flows=tuple(flow[places] for flow in track.flows),
+        )
 
 
 Tables = Mapping[str, pd.DataFrame]

@@ -32,7 +32,6 @@ def dask_setup(_worker: object) -> None:
     logging.getLogger("tracekit").setLevel(logging.CRITICAL)  # rows hold what readers warn of
 
 
-_AT_ONCE = 64
 _MOST_FILES = 100_000
 _LONGEST = 200  # letters of a file's name
 _SHARE = 0.5  # of the free disk that one recording may take
@@ -44,27 +43,15 @@ def fetched(source: RecordingSource, folder: Path) -> Path:
     Raises:
         InputError: There is too much of it, or it cannot be read.
     """
-    files = source.files()
+    files, place = source.files(), source.place
     _require_room(source, files, folder)
     into = folder / _plain(source)
-    single = source.place.base in files and source.form in {SourceForm.ZIPPED, SourceForm.EXPORTS}
-    alone = single and len(files) == 1
-    names = list(files)
-    for first in range(0, len(names), _AT_ONCE):
-        some = names[first : first + _AT_ONCE]
-        _copy(source, {name: into if alone else into / name for name in some}, files, alone=alone)
-    return into
-
-
-def _copy(
-    source: RecordingSource, copies: Mapping[str, Path], files: Mapping[str, Said], *, alone: bool
-) -> None:
-    """Copy some files at once, as a store likes best, and see that they are as large as listed."""
-    place = source.place
+    single = source.form in {SourceForm.ZIPPED, SourceForm.EXPORTS} and [*files] == [place.base]
+    copies = {name: into if single else into / name for name in files}
     for copy in copies.values():
         copy.parent.mkdir(parents=True, exist_ok=True)
     inside = f"{place.path.rstrip('/')}/" if place.path.rstrip("/") else ""
-    theirs = [place.path if alone else f"{inside}{name}" for name in copies]
+    theirs = [place.path if single else f"{inside}{name}" for name in files]
     try:
         place.filesystem.get(theirs, [str(copy) for copy in copies.values()])
     except Exception as error:
@@ -79,6 +66,7 @@ def _copy(
                 f"{name} of {place.name} is not what the listing says: {listed} bytes.",
                 hint="It changed while it was fetched; try again with --retry-failed.",
             )
+    return into
 
 
 def _require_room(source: RecordingSource, files: Mapping[str, Said], folder: Path) -> None:

@@ -82,21 +82,16 @@ def states(tables: Tables) -> Iterator[Track]:
     if len(awake):
         note = f"all processes; {_IDLE} is left out"
         yield track("GPU states", Kind.STATES, note, awake, labels)
+    clock = rows(tables, "gpu_performance_states").frame  # by name, if the trace names them
+    if clock.empty:
+        clock = rows(tables, "gpu_device_performance_states").frame
+        clock = clock.assign(state="state " + clock["state"].astype("string"))
     for name, note, frame in (
-        ("GPU performance", "while the GPU is awake", _clock(tables)),
+        ("GPU performance", "while the GPU is awake", clock),
         ("Thermal state", "of the machine", rows(tables, "thermal_states").frame),
     ):
         if len(frame):
             yield track(name, Kind.STATES, note, frame, frame["state"].fillna(_UNKNOWN))
-
-
-def _clock(tables: Tables) -> pd.DataFrame:
-    """Return the states of the GPU's clock, by name if the trace names them."""
-    named = rows(tables, "gpu_performance_states")
-    if not named.absence:
-        return named.frame
-    numbered = rows(tables, "gpu_device_performance_states").frame
-    return numbered.assign(state="state " + numbered["state"].astype("string"))
 
 
 def marks(tables: Tables) -> Iterator[Track | str]:
