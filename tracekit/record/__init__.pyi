@@ -49,10 +49,7 @@ from .xctrace.templates.settings import SUFFIX as SUFFIX
 from .xctrace.templates.settings import Changes as Changes
 from .xctrace.templates.settings import Wish as Wish
 from .xctrace.templates.settings import draft as draft
-from .xctrace.templates.settings import instruments_app as instruments_app
 from .xctrace.templates.settings import template_file as template_file
 from .xctrace.templates.settings import template_files as template_files
 from .xctrace.templates.settings import write as write
-from .xctrace.tool import Xctrace as Xctrace
 from .xctrace.tool import find_xctrace as find_xctrace
-from .xctrace.tool import read_version as read_version

@@ -12,13 +12,8 @@ from tracekit.workload import WorkloadReport
 log = logging.getLogger(__name__)
 
 _MILLISECOND = 1_000_000
-_NO_CLOCK = (
-    "The workload's marks could not be laid on the trace's time, so its phases and steps are left "
-    "out: the trace does not say when it began."
-)
-_NO_CLOCK_FOR_GAUGES = (
-    "What a monitor read could not be laid on the trace's time, so it is left out: the trace does "
-    "not say when it began."
+_UNLAID = (
+    "could not be laid on the trace's time, so {} left out: the trace does not say when it began."
 )
 
 
@@ -38,10 +33,12 @@ def export_workload_events(recording: Recording) -> tuple[str, ...]:
         return _without_clock(recording, report)
     origin = int(clock["origin"])
     export_events(report, origin, recording.exports, first=_place(recording), only=tables)
-    subject = _subject(recording, report)
+    if not recording.journal_file.exists() and not report.gauges:
+        return ()  # results have no times
+    subject = "Phases and steps" if recording.journal_file.exists() else "A monitor's readings"
     uncertainty = int(clock.get("uncertainty", 0)) / _MILLISECOND
     by = f"{clock.get('source', 'its clock')}, good to {uncertainty:.1f} ms"
-    return (f"{subject} are laid on the trace's time by {by}.",) if subject else ()
+    return (f"{subject} are laid on the trace's time by {by}.",)
 
 
 def trace_clock(recording: Recording, run: TocRun) -> dict[str, Any]:
@@ -65,20 +62,13 @@ def _time_info(recording: Recording, run: TocRun) -> int | str | None:
 def _without_clock(recording: Recording, report: WorkloadReport) -> tuple[str, ...]:
     """Write what needs no clock: a program's results; a worker's stand in `workload.json`."""
     if recording.journal_file.exists():
-        return (_NO_CLOCK,)
+        return (f"The workload's marks {_UNLAID.format('its phases and steps are')}",)
     if report.results:
         export_events(report, 0, recording.exports, first=_place(recording), only=(RESULTS,))
-    return (_NO_CLOCK_FOR_GAUGES,) if report.gauges else ()
+    return (f"What a monitor read {_UNLAID.format('it is')}",) if report.gauges else ()
 
 
 def _place(recording: Recording) -> int:
     """Return the first free place of the TOC."""
     places = [table.index for run in read_toc(recording.toc_file).runs for table in run.tables]
     return max(places, default=0) + 1
-
-
-def _subject(recording: Recording, report: WorkloadReport) -> str:
-    """Return what has times; empty for a program whose results are all that is known."""
-    if recording.journal_file.exists():
-        return "Phases and steps"
-    return "A monitor's readings" if report.gauges else ""

@@ -3,7 +3,6 @@
 A probe's matrix counts for the very build of the system, of Xcode, and the chip that it was of.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from tracekit.base import (
     save,
     stamp,
 )
-from tracekit.record.direct_reading.compare import Memory, read_note
+from tracekit.record.direct_reading.compare import Memory, note_file, read_note
 from tracekit.record.doctor.facts import Fact, failed, not_applicable, ok, unknown, warning
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.recorder import Recorder
@@ -54,8 +53,7 @@ def recall_probe(identity: Identity, where: Path) -> Capabilities | None:
 
 def _file(identity: Identity, where: Path) -> Path:
     parts = (identity.system_build, identity.xcode_build, identity.chip)
-    words = (re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-") or "unknown" for part in parts)
-    return where / f"capabilities-{'_'.join(words)}.json"
+    return note_file(where, "capabilities", *parts)
 
 
 def known_of(recorder: Recorder) -> Capabilities | None:
@@ -197,22 +195,19 @@ MATRIX_COLUMNS = (
 
 def matrix_rows(capabilities: Capabilities) -> list[tuple[str, ...]]:
     """Return the cells of each way that was tried."""
-    return [_row(way) for way in capabilities.combinations]
-
-
-def _row(way: Combination) -> tuple[str, ...]:
-    saving = NOT_AVAILABLE if way.saving is None else f"{way.saving:.1f} s"
-    remarks = (way.failure, *way.warnings)
-    return (
-        way.name,
-        count(way.rows),
-        count(way.dispatches),
-        count(way.others),
-        way.counter_set or "none",
-        count(way.counter_rows) if way.counters else "not asked for",
-        saving,
-        " ".join(" ".join(text.split()) for text in remarks if text),
-    )
+    return [
+        (
+            way.name,
+            count(way.rows),
+            count(way.dispatches),
+            count(way.others),
+            way.counter_set or "none",
+            count(way.counter_rows) if way.counters else "not asked for",
+            NOT_AVAILABLE if way.saving is None else f"{way.saving:.1f} s",
+            " ".join(" ".join((way.failure, *way.warnings)).split()),
+        )
+        for way in capabilities.combinations
+    ]
 
 
 _DIRECT = "direct reading"

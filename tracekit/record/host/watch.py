@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -96,11 +97,8 @@ class Listener:
         for line in self._news():
             if b'"mark":"step"' in line:
                 continue
-            try:
-                values = msgspec.json.decode(line, type=dict[str, Any])
-            except msgspec.MsgspecError:
-                continue
-            self._heed(values)
+            with suppress(msgspec.MsgspecError):
+                self._heed(msgspec.json.decode(line, type=dict[str, Any]))
         return self.phase != before
 
     def _heed(self, values: dict[str, Any]) -> None:
