@@ -32,14 +32,9 @@ def choose(name: str, wanted: Choose = judged, xml: Xml = "asked") -> Recorder:
         ToolError: xctrace was asked for by name, and cannot be used here; it says why.
     """
     if name == "xctrace":
-        return _with(xctrace_here(), wanted, xml)
-    tool = find_xctrace() if name == "auto" else None
-    if tool is None:
+        tool = xctrace_here()
+    elif name != "auto" or (tool := find_xctrace()) is None:
         return HostRecorder()
-    return _with(tool, wanted, xml)
-
-
-def _with(tool: Xctrace, wanted: Choose, xml: Xml) -> XctraceRecorder:
     if xml != "none":
         return XctraceRecorder(tool, wanted, named=named_directly)
     named = partial(named_directly, unchecked=True)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tracekit.record.xctrace.recording_process import StopRequests
+from tracekit.record.xctrace.recording_process import stop_requests
 
 
 def ask(number: int = signal.SIGINT) -> None:
@@ -14,41 +14,41 @@ def ask(number: int = signal.SIGINT) -> None:
 
 
 def test_nothing_was_asked() -> None:
-    with StopRequests() as requests:
-        assert not requests.take()
+    with stop_requests() as asked:
+        assert not asked()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_request_is_taken_once(number: int) -> None:
     before = signal.getsignal(number)
-    with StopRequests() as requests:
+    with stop_requests() as asked:
         ask(number)
-        assert requests.take()
-        assert not requests.take()
+        assert asked()
+        assert not asked()
     assert signal.getsignal(number) is before
 
 
 def test_signals_at_once_are_one_request() -> None:
-    with StopRequests(together=60) as requests:
+    with stop_requests(together=60) as asked:
         ask()
         ask()
         ask(signal.SIGTERM)
-        assert [requests.take() for _ in range(3)] == [True, False, False]
+        assert [asked() for _ in range(3)] == [True, False, False]
 
 
 def test_signals_apart_are_several() -> None:
-    with StopRequests(together=0) as requests:
+    with stop_requests(together=0) as asked:
         ask()
         ask()
-        assert [requests.take() for _ in range(3)] == [True, True, False]
+        assert [asked() for _ in range(3)] == [True, True, False]
 
 
 def test_what_is_ignored_stays_ignored() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with StopRequests() as requests:
+        with stop_requests() as asked:
             ask()
-            assert not requests.take()
+            assert not asked()
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
@@ -59,7 +59,7 @@ def test_another_thread_changes_no_handlers() -> None:
     seen: list[object] = []
 
     def enter() -> None:
-        with StopRequests():
+        with stop_requests():
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=enter)

@@ -45,28 +45,22 @@ class WorkerTimeouts:
     poll: float = 0.02
 
 
+@dataclass
 class AttachedWorker:
     """One worker at a time, from its launch until it may leave; a context manager.
 
     Its standard input is a pipe from us, which ends with us, and the worker with it.
     """
 
-    def __init__(
-        self,
-        target: Warmed,
-        recording: Recording,
-        progress: Progress,
-        timeouts: WorkerTimeouts,
-    ) -> None:
-        self._target = target
-        self._recording = recording
-        self._progress = progress
-        self._timeouts = timeouts
-        self._child: Child | None = None
-        self._tries = 0
-        self._let_go = False
-        self._asked = False
-        self.interrupted = False
+    target: Warmed
+    recording: Recording
+    progress: Progress
+    timeouts: WorkerTimeouts
+    interrupted: bool = False
+    _child: Child | None = None
+    _tries: int = 0
+    _let_go: bool = False
+    _asked: bool = False
 
     def __enter__(self) -> Self:
         """Start nothing yet."""
@@ -92,56 +86,56 @@ class AttachedWorker:
 
     def report(self) -> WorkloadReport:
         """Return what the worker said, and how it ended where it could not say so itself."""
-        return report_of(self._child, self._journal, self._recording)
+        return report_of(self._child, self._journal, self.recording)
 
     @property
     def _journal(self) -> Path:
-        assert self._target.launch.journal is not None
-        return self._target.launch.journal
+        assert self.target.launch.journal is not None
+        return self.target.launch.journal
 
     def _set_aside(self) -> None:
         """Keep what a worker of an earlier try said, and be ready to start another."""
         self._end()
-        for path in (self._journal, self._recording.workload_file):
+        for path in (self._journal, self.recording.workload_file):
             set_aside(path, self._tries)
         self._child, self._let_go, self._asked = None, False, False
 
     def _start(self) -> Child:
         self._tries += 1
-        launch = self._target.launch
+        launch = self.target.launch
         env = own_environment(launch.env)
-        self._child = start_worker(launch.argv, _LIFELINE, env, self._recording)
+        self._child = start_worker(launch.argv, _LIFELINE, env, self.recording)
         return self._child
 
     def _await(self, child: Child) -> None:
-        deadline = time.monotonic() + self._timeouts.ready
+        deadline = time.monotonic() + self.timeouts.ready
         before = ""
         while (state := self._state().state) != "waiting":
             if child.exit_status is not None:
                 raise self._not_ready(child)
             if time.monotonic() >= deadline:
                 raise ToolError(
-                    f"The workload was not ready within {self._timeouts.ready:g} s, so nothing "
+                    f"The workload was not ready within {self.timeouts.ready:g} s, so nothing "
                     f"was recorded; its last state was: {state}.",
                     hint="Give it smaller parameters, or a shorter --warmup.",
                 )
             if state != before and state in _STATES:
-                self._progress(_STATES[state])
+                self.progress(_STATES[state])
             before = state
-            time.sleep(self._timeouts.poll)
+            time.sleep(self.timeouts.poll)
 
     def _not_ready(self, child: Child) -> ToolError | UsageError:
         report = self.report()
         if report.exit_code == UsageError.exit_code:
             return UsageError(report.error, report.hint)
-        why = report.error or _end_in_words(child, self._recording)
+        why = report.error or _end_in_words(child, self.recording)
         return ToolError(f"Nothing was recorded: {why}", report.hint)
 
     def _changed(self, account: Account) -> None:
         """Let the worker go once xctrace records; ask it to stop when xctrace does."""
         if account.state is State.STARTED:
             self._let_go = True
-            self._target.go_file.touch()
+            self.target.go_file.touch()
         elif account.state in {State.STOPPING, State.SAVING}:
             self._ask_to_stop()
 
@@ -158,7 +152,7 @@ class AttachedWorker:
     def _state(self) -> WorkloadReport:
         """Return the worker's account as it last saved it: at each change of its state."""
         try:
-            text = self._recording.workload_file.read_bytes()
+            text = self.recording.workload_file.read_bytes()
         except FileNotFoundError:
             return WorkloadReport()
         return msgspec.json.decode(text, type=WorkloadReport)
@@ -166,9 +160,9 @@ class AttachedWorker:
     def _end(self) -> None:
         if self._child is None:
             return
-        self._target.go_file.unlink(missing_ok=True)
+        self.target.go_file.unlink(missing_ok=True)
         self._ask_to_stop()
-        self._child.stop(StopPolicy(((0, self._timeouts.leave), *_LIFELINE.signals)))
+        self._child.stop(StopPolicy(((0, self.timeouts.leave), *_LIFELINE.signals)))
         self._child.clean_up()
         self.interrupted |= self._child.interrupted
 

@@ -16,7 +16,7 @@ from tracekit.record.xctrace import staging
 from tracekit.record.xctrace.attached_worker import WorkerTimeouts, set_aside
 from tracekit.record.xctrace.claim import Claim, Premises
 from tracekit.record.xctrace.command_line import Subject
-from tracekit.record.xctrace.outcome import problem_of
+from tracekit.record.xctrace.problems import recognize
 from tracekit.record.xctrace.progress import Account, State
 from tracekit.record.xctrace.recording_process import Deadlines, Ended, Survey, Watch, record
 
@@ -172,7 +172,7 @@ def _attempt(job: Job, subject: Subject, line: Callable[[Subject], tuple[str, ..
 def _may_pass(ended: Ended) -> bool:
     if ended.interrupted or ended.signals or ended.returncode == 0:
         return False
-    problem = problem_of(ended)
+    problem = recognize(ended.returncode or 0, ended.account.text)
     if problem is not None:
         return problem.passing
     return ended.returncode in _CRASHED and ended.account.state < State.STARTED

@@ -10,7 +10,7 @@ from tracekit.base import Recording, ToolError, TracekitError, exit_words
 from tracekit.record.supervisor.guardian import size
 from tracekit.record.xctrace.command import Completed, failure
 from tracekit.record.xctrace.exporting import GPU_INTERVALS, NO_ROWS, has_rows, no_counters
-from tracekit.record.xctrace.problems import UNSUPPORTED_COUNTERS, Problem, recognize
+from tracekit.record.xctrace.problems import UNSUPPORTED_COUNTERS
 from tracekit.record.xctrace.progress import State, Stop
 from tracekit.record.xctrace.recording_process import Ended
 from tracekit.record.xctrace.tool import Xctrace
@@ -163,11 +163,6 @@ def nothing_came(ended: Ended, argv: tuple[str, ...], why: str, also: str = "") 
         f"Nothing was recorded: xctrace ended {when}. {quoted.message}",
         hint=" ".join(filter(None, (also, quoted.hint))),
     )
-
-
-def problem_of(ended: Ended) -> Problem | None:
-    """Return the known problem that ended a recording, if it is one."""
-    return recognize(ended.returncode or 0, ended.account.text)
 
 
 def target_end(run: TocRun) -> str:

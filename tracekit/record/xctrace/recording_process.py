@@ -6,11 +6,12 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
-from typing import IO, Self
+from typing import IO
 
 from tracekit.base import Child, StopPolicy
 from tracekit.record.supervisor.supervisor import Supervisor
@@ -26,45 +27,40 @@ from tracekit.record.xctrace.progress import (
 _ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class StopRequests:
-    """Counts requests to stop instead of letting them end us in the middle of something.
+@contextmanager
+def stop_requests(together: float = 1.0) -> Generator[Callable[[], bool]]:
+    """Count requests to stop instead of letting them end us in the middle of something.
 
-    Signals that are ignored stay ignored, as a job in the background wants it. Away from the
-    main thread, where Python delivers no signals, nothing is counted. Signals within `together`
-    seconds are one request: a terminal and a parent such as `uv run` both pass a Ctrl-C on.
+    The block gets a function that tells whether a request waits, and takes it. Signals that are
+    ignored stay ignored, as a job in the background wants it. Away from the main thread, where
+    Python delivers no signals, nothing is counted. Signals within `together` seconds are one
+    request: a terminal and a parent such as `uv run` both pass a Ctrl-C on.
     """
+    last, waiting = float("-inf"), 0
 
-    def __init__(self, together: float = 1.0) -> None:
-        self._together = together
-        self._last = float("-inf")
-        self._waiting = 0
-        self._before: list[tuple[signal.Signals, signal._HANDLER]] = []  # pyright: ignore[reportPrivateUsage] - typeshed's only name for it
+    def count(_number: int, _frame: FrameType | None) -> None:
+        nonlocal last, waiting
+        now = time.monotonic()
+        if now - last >= together:
+            last, waiting = now, waiting + 1
 
-    def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            for number in _ASKING:
-                before = signal.getsignal(number)
-                if before is not signal.SIG_IGN:
-                    self._before.append((number, before))
-                    signal.signal(number, self._count)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, before in self._before:
-            signal.signal(number, before)
-
-    def take(self) -> bool:
-        """Tell whether a request waits, and take it."""
-        if not self._waiting:
+    def take() -> bool:
+        nonlocal waiting
+        if not waiting:
             return False
-        self._waiting -= 1
+        waiting -= 1
         return True
 
-    def _count(self, _number: int, _frame: FrameType | None) -> None:
-        now = time.monotonic()
-        if now - self._last >= self._together:
-            self._last = now
-            self._waiting += 1
+    asking = _ASKING if threading.current_thread() is threading.main_thread() else ()
+    handlers = {number: signal.getsignal(number) for number in asking}
+    before = {number: old for number, old in handlers.items() if old is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, count)
+    try:
+        yield take
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 # SIGINT stops and saves. SIGTERM is ignored while recording, yet ends some hung recorders.
@@ -252,13 +248,14 @@ def record(
     """
     log.info("record: %s", shlex.join(argv))
     pipe, policy = subprocess.PIPE, deadlines.policy(bundle)
-    with StopRequests() as requests:
+    with stop_requests() as asked:
         try:
             child = supervisor.start(argv, policy, env=tool_environment(), stdout=pipe, stderr=pipe)
         except OSError as error:
             raise not_started(argv, error) from error
         try:
-            return _Vigil(child, time_limit, watch, deadlines, supervisor).keep(requests)
+            escalation = Escalation(deadlines, time_limit, time.monotonic())
+            return _Vigil(child, watch, deadlines, supervisor, escalation).keep(asked)
         finally:
             if child.exit_status is None:
                 child.kill()
@@ -266,93 +263,86 @@ def record(
             supervisor.note("xctrace: exited")
 
 
+@dataclass
 class _Vigil:
     """One process under watch."""
 
-    def __init__(
-        self,
-        child: Child,
-        time_limit: float,
-        watch: Watch,
-        deadlines: Deadlines,
-        supervisor: Supervisor,
-    ) -> None:
-        self._child = child
-        self._supervisor = supervisor
-        self._watch = watch
-        self._deadlines = deadlines
-        self._account = Account()
-        self._escalation = Escalation(deadlines, time_limit, time.monotonic())
-        self._interrupted = False
-        self._halted = ""
-        self._next_survey = 0.0
-        self._written = 0
+    child: Child
+    watch: Watch
+    deadlines: Deadlines
+    supervisor: Supervisor
+    escalation: Escalation
+    account: Account = field(default_factory=Account)
+    interrupted: bool = False
+    halted: str = ""
+    next_survey: float = 0.0
+    written: int = 0
 
-    def keep(self, requests: StopRequests) -> Ended:
-        with OutputLines(**_pipes(self._child)) as lines:
-            while not self._ended and not self._escalation.hopeless(time.monotonic()):
+    def keep(self, asked: Callable[[], bool]) -> Ended:
+        with OutputLines(**_pipes(self.child)) as lines:
+            while not self._ended and not self.escalation.hopeless(time.monotonic()):
                 self._look(lines)
-                if requests.take():
-                    self._interrupted = True
-                    self._send(self._escalation.next_signal(time.monotonic()))
+                if asked():
+                    self.interrupted = True
+                    self._send(self.escalation.next_signal(time.monotonic()))
             self._hear(list(lines.rest()))
-        self._watch.changed(replace(self._account, state=State.EXITED))
+        self.watch.changed(replace(self.account, state=State.EXITED))
         return Ended(
-            self._account,
-            self._child.exit_status,
-            self._escalation.sent,
-            self._interrupted,
-            self._escalation.finished,
-            self._halted,
+            self.account,
+            self.child.exit_status,
+            self.escalation.sent,
+            self.interrupted,
+            self.escalation.finished,
+            self.halted,
         )
 
     @property
     def _ended(self) -> bool:
-        return self._child.exit_status is not None
+        return self.child.exit_status is not None
 
     def _look(self, lines: OutputLines) -> None:
         if lines.open:
-            self._hear(list(lines.read(self._deadlines.poll)))
+            self._hear(list(lines.read(self.deadlines.poll)))
         else:
-            time.sleep(self._deadlines.poll)
+            time.sleep(self.deadlines.poll)
         now = time.monotonic()
-        if now >= self._next_survey:
-            self._next_survey = now + self._deadlines.survey
-            self._weigh(self._watch.survey(), now)
-        if self._account.state is State.STARTED and self._watch.finished():
-            self._escalation.finish(now)
-        self._send(self._escalation.due(now))
+        if now >= self.next_survey:
+            self.next_survey = now + self.deadlines.survey
+            self._weigh(self.watch.survey(), now)
+        if self.account.state is State.STARTED and self.watch.finished():
+            self.escalation.finish(now)
+        self._send(self.escalation.due(now))
 
     def _hear(self, lines: list[tuple[str, str]]) -> None:
         for pipe, line in lines:
             log.debug("%s: %s", pipe, line)
             hear = hear_output if pipe == "stdout" else hear_complaint
-            self._enter(hear(self._account, line))
+            self._enter(hear(self.account, line))
 
     def _enter(self, account: Account) -> None:
-        before, self._account = self._account, account
+        before, self.account = self.account, account
         if account.state is not before.state:
-            self._escalation.hear(account, time.monotonic())
+            self.escalation.hear(account, time.monotonic())
             ends_by_itself = account.state > State.STARTED
-            timeout = self._deadlines.saving if ends_by_itself else 0
-            self._supervisor.note(f"xctrace: {account.state.name.lower()}", timeout)
-            self._watch.changed(account)
+            timeout = self.deadlines.saving if ends_by_itself else 0
+            self.supervisor.note(f"xctrace: {account.state.name.lower()}", timeout)
+            self.watch.changed(account)
 
     def _weigh(self, survey: Survey, now: float) -> None:
-        if survey.written > self._written:
-            self._escalation.grow(now)
-        self._written = survey.written
-        saved = self._account.state is State.SAVED
-        if survey.halt and not saved and (survey.urgent or not self._halted):
-            self._halted = self._halted or survey.halt
-            self._send(self._escalation.next_signal(now))
+        if survey.written > self.written:
+            self.escalation.grow(now)
+        self.written = survey.written
+        saved = self.account.state is State.SAVED
+        if survey.halt and not saved and (survey.urgent or not self.halted):
+            self.halted = self.halted or survey.halt
+            self._send(self.escalation.next_signal(now))
 
     def _send(self, number: signal.Signals | None) -> None:
         if number is None or self._ended:
             return
-        log.info("xctrace is sent %s while it is %s", number.name, self._account.state.name)
-        self._watch.sent(number)
-        self._child.send(number)
+        log.info("xctrace is sent %s while it is %s", number.name, self.account.state.name)
+        self.watch.sent(number)
+        self.child.send(number)
 
 
 def _pipes(child: Child) -> dict[str, IO[bytes]]:
