@@ -43,6 +43,7 @@ SUBCOMMANDS = [
 
 def test_every_command_is_known() -> None:
     assert COMMANDS == [
+        "ab",
         "analyze",
         "baseline",
         "batch",

@@ -50,6 +50,7 @@ LINES = {
     "batch of exports": "batch EXPORTS --output OUT --workers 1",
     "batch of a bundle": "batch BUNDLE --output OUT --workers 1",
     "compare": "compare RUN TWIN --html OUT.html",
+    "ab": "ab nothing -- x=1",
     "compare, as a document": "compare RUN TWIN --json",
     "gate of runs": "gate RUN TWIN --junit OUT.xml",
     "gate of a night": "gate NIGHT --openmetrics OUT.prom",
@@ -88,6 +89,7 @@ LINES = {
     "baseline revoke": "baseline revoke 2026-03-02 --reason wrong --history HISTORY",
 }
 NO_TOOL = {
+    "ab",
     "templates",
     "doctor",
     "verify-kernel",

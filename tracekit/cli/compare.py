@@ -1,10 +1,12 @@
-"""`compare`: runs against runs, what became of each number, and how sure that is."""
+"""`compare` and `ab`: runs against runs, or work against work, and how sure the change is."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import typer.core
 
 from tracekit.cli import options
 
@@ -83,6 +85,96 @@ def compare(
             compared = compare_runs(before, after, limits, force=force)
         if html is not None:
             _write(html, compared, (before, after), redaction_of_runs([*first, *second]))
+    if json:
+        console.show_json(compared)
+    else:
+        _show(compared)
+    if html is not None and open_page:
+        typer.launch(html.resolve().as_uri())
+    if exit_code:
+        _end(compared)
+
+
+class Sides(typer.core.TyperCommand):
+    """Takes `A -- B`: click would drop the word between both sides."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words; options may stand on either side."""
+        return super().parse_args(ctx, [_BETWEEN if word == "--" else word for word in args])
+
+
+_BETWEEN = "vs"
+Variants = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="A -- B",
+        help="Each is WORKLOAD[@REVISION] [NAME=VALUE …]; B may leave the workload out.",
+    ),
+]
+Within = Annotated[
+    float,
+    typer.Option(min=0.0001, max=1, metavar="SHARE", help="Half width at which it is sure enough."),
+]
+AbTimeLimit = Annotated[
+    str, typer.Option("--time-limit", metavar="TIME", help="Begin no pair after that: 30s, 5m.")
+]
+Turn = Annotated[str, typer.Option(metavar="TIME", help="One turn; a pair of both has four.")]
+AnyState = Annotated[
+    bool, typer.Option("--any-state", help="Count pairs also while the machine is busy or hot.")
+]
+
+
+def ab(
+    variants: Variants,
+    *,
+    workloads: options.Workloads = None,
+    within: Within = 0.01,
+    time_limit: AbTimeLimit = "2m",
+    turn: Turn = "300ms",
+    any_state: AnyState = False,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page.")] = None,
+    json: Json = False,
+    exit_code: ExitCode = False,
+    metric: MetricName = None,
+    threshold: Threshold = 0.03,
+    resolution: Resolution = 0.10,
+    open_page: options.OpenPage = False,
+) -> None:
+    """Measure two variants in turns, now, until it is clear which one is faster.
+
+    Variants are workloads, values of their parameters, or revisions of the repository: each pair
+    runs both in fresh processes, in turns, after a warm-up. Pairs during which the machine was
+    busy, hot or throttled do not count. Nothing is kept but what --html and --json write.
+
+    tracekit ab paged -- block_size=8
+
+    tracekit ab paged@v1.4 -- paged
+
+    Exit code 0: measured; with --exit-code 1: B is worse, 4: unclear. 4: no pair counts.
+    """
+    from tracekit.base import UsageError, own_redaction, writing
+    from tracekit.cli import console
+    from tracekit.compare import Limits
+    from tracekit.nightly import Effort, measure_ab, parse_side
+    from tracekit.workload import seconds
+
+    if open_page and html is None:
+        raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
+    if variants.count(_BETWEEN) != 1:
+        raise UsageError("Two variants stand on both sides of a --.", hint="tracekit ab A -- B")
+    place = variants.index(_BETWEEN)
+    before = parse_side(variants[:place])
+    after = parse_side(variants[place + 1 :], before.workload)
+    effort = Effort(within, seconds(time_limit), seconds(turn))
+    effort = replace(effort, state=None) if any_state else effort
+    limits = Limits(threshold, resolution, metrics=tuple(metric or ()))
+    with writing([] if html is None else [html], []):
+        with console.progress("ab") as progress:
+            compared = measure_ab(
+                before, after, workloads=workloads, effort=effort, limits=limits, progress=progress
+            )
+        if html is not None:
+            _write(html, compared, ([], []), own_redaction())
     if json:
         console.show_json(compared)
     else:

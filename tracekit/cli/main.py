@@ -85,6 +85,7 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("query")(query.query)
     app.command("batch")(batch.batch)
     app.command("compare")(compare.compare)
+    app.command("ab", cls=compare.Sides)(compare.ab)
     app.command("gate")(gate.gate)
     app.command("index")(query.index)
     app.command("prune")(prune.prune)

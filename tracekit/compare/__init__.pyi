@@ -1,9 +1,13 @@
 from .compare import Comparison as Comparison
 from .compare import compare_runs as compare_runs
+from .compare import overall as overall
 from .compare import parse_sides as parse_sides
 from .compare import read_samples as read_samples
 from .compare import redaction_of_runs as redaction_of_runs
+from .compare import speed_of as speed_of
+from .differences import Difference as Difference
 from .differences import FindingChange as FindingChange
+from .differences import Weight as Weight
 from .page import change_words as change_words
 from .page import course as course
 from .page import heading as heading
@@ -16,6 +20,7 @@ from .paired import NORMAL_MAD as NORMAL_MAD
 from .paired import Interval as Interval
 from .paired import middle as middle
 from .paired import shift as shift
+from .samples import Order as Order
 from .samples import Sample as Sample
 from .spread import Limits as Limits
 from .spread import quantile as quantile
@@ -23,3 +28,4 @@ from .verdicts import Change as Change
 from .verdicts import Scale as Scale
 from .verdicts import Shown as Shown
 from .verdicts import Verdict as Verdict
+from .verdicts import verdict_of as verdict_of

@@ -81,7 +81,7 @@ class Comparison:
 
     `verdict` is over all metrics that decide; `reason` says in a sentence how it came about.
     `order` is the order in which the runs were recorded; `shared` are those after which are before,
-    too; `pace` is how much longer reference work
+    too; `notes` are sentences on how it was measured; `pace` is how much longer reference work
     took after than before, as a ratio less one, None where it is not known.
     """
 
@@ -97,6 +97,7 @@ class Comparison:
     order: Order = Order.UNKNOWN
     shared: tuple[str, ...] = ()
     pace: float | None = None
+    notes: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     format: int = field(default=FORMAT, kw_only=True)
 
@@ -155,7 +156,7 @@ def _changes(before: Runs, after: Runs, limits: Limits, pace: Pace) -> tuple[Cha
             f"No run has the metric {unknown[0]!r}.", hint=f"They have: {', '.join(names)}."
         )
     found = [judged(name, before, after, pace, limits) for name in names]
-    deciding = limits.metrics or _speed(found)
+    deciding = limits.metrics or speed_of(found)
     marked = [replace(one, deciding=one.metric in deciding) for one in found]
     return tuple(sorted(marked, key=lambda one: not one.deciding))
 
@@ -170,7 +171,7 @@ def _names(before: Runs, after: Runs) -> list[str]:
     return list(dict.fromkeys((*METRICS, *own)))
 
 
-def _speed(changes: Sequence[Change]) -> tuple[str, ...]:
+def speed_of(changes: Sequence[Change]) -> tuple[str, ...]:
     """Return the first group of metrics of speed of which a run has one."""
     known = {change.metric for change in changes}
     for group in _SPEED:

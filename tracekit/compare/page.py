@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 
 from tracekit.analysis import Better, Given
 from tracekit.base import count, duration, percent, quantity
@@ -99,6 +100,7 @@ def how_sure(compared: Comparison) -> str:
             "One run of a side shows only how it varied within. Equal runs are taken to differ by "
             f"{percent(between)} as well (--between); several of each side show it."
         )
+    sentences += compared.notes
     sentences += [f"({place}) {reason}" for reason, place in _shared(compared).items()]
     return " ".join(sentences)
 
@@ -370,7 +372,8 @@ def render_comparison(
 ) -> str:
     """Return the page: one HTML document that loads nothing and reads without script.
 
-    The timelines are those of each side's first run. The same input gives the same characters.
+    The timelines are those of each side's first run; what was not recorded has none. The same input
+    gives the same characters.
     """
     edge = reach(compared.changes)
     return document(
@@ -389,8 +392,9 @@ def render_comparison(
         kernels=[_kernel_row(kernel) for kernel in compared.kernels[:MOST_KERNELS]],
         more_kernels=max(0, len(compared.kernels) - MOST_KERNELS),
         how_sure=how_sure(compared).removeprefix("* decides. "),
-        version=after[0].result.provenance.tracekit,
-        **drawn(both(before[0], after[0])),
+        recorded=bool(before and after),
+        version=after[0].result.provenance.tracekit if after else version("tracekit"),
+        **(drawn(both(before[0], after[0])) if before and after else {}),
     )
 
 

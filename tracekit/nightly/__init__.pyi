@@ -1,5 +1,8 @@
 from . import rehearsal as rehearsal
 from . import run as run
+from .ab import Effort as Effort
+from .ab import measure_ab as measure_ab
+from .ab import parse_side as parse_side
 from .folder import NightFolder as NightFolder
 from .gate.found import aged as aged
 from .gate.found import find_night as find_night

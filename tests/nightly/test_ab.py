@@ -1,0 +1,147 @@
+"""Two variants in turns, now: what the words mean, and what comes of real pairs."""
+
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.base.errors import InconclusiveError, UsageError
+from tracekit.compare.spread import Limits
+from tracekit.compare.verdicts import Verdict
+from tracekit.machine.state import StateLimits
+from tracekit.nightly.ab import Effort, Side, measure_ab, parse_side
+
+Command = Callable[..., Any]
+SPIN = '''
+from tracekit.workload import Step, workload
+
+
+@workload
+def spin(cost: int = {cost}) -> Step:
+    """Add numbers."""
+    return Step(submit=lambda: None, wait=lambda _: sum(range(cost)), backend="cpu", tokens=1)
+'''
+
+
+@pytest.fixture
+def spins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a repository with a workload, which an earlier commit made three times as dear."""
+    folder = tmp_path / "repository" / "workloads"
+    folder.mkdir(parents=True)
+
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", *who, *words], cwd=folder.parent, check=True, capture_output=True)
+
+    git("init", "-q")
+    for cost in (30_000, 10_000):
+        (folder / "spin.py").write_text(SPIN.format(cost=cost))
+        git("add", "-A")
+        git("commit", "-q", "-m", f"cost {cost}")
+    monkeypatch.chdir(folder.parent)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "workload", "side"),
+    [
+        (["paged"], "", Side("paged")),
+        (["paged", "block_size=8"], "", Side("paged", {"block_size": 8})),
+        (["paged@v1.4", "hd-tile=2"], "", Side("paged", {"hd_tile": 2}, "v1.4")),
+        (
+            ["block_size=8", "kernel=split"],
+            "paged",
+            Side("paged", {"block_size": 8, "kernel": "split"}),
+        ),
+        (["@main"], "paged", Side("paged", {}, "main")),
+        (["ragged=true"], "paged", Side("paged", {"ragged": True})),
+        ([], "paged", Side("paged")),
+    ],
+)
+def test_a_variant_is_a_workload_a_revision_and_values(
+    words: Sequence[str], workload: str, side: Side
+) -> None:
+    assert parse_side(words, workload) == side
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["block_size=8"], "names a workload"),
+        ([], "names a workload"),
+        (["paged", "sdpa"], "'sdpa'"),
+    ],
+)
+def test_what_is_no_variant_is_refused(words: Sequence[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_side(words)
+
+
+@pytest.mark.parametrize("words", [["paged"], ["paged", "--", "x=1", "--", "x=2"]])
+def test_two_variants_are_asked_for(tracekit: Command, words: Sequence[str]) -> None:
+    shown = tracekit("ab", *words)
+    assert shown.code == 2
+    assert "both sides of a --" in shown.err
+
+
+@pytest.mark.processes
+def test_a_cheaper_value_is_better_and_the_session_ends_when_it_is_sure(
+    spins: Path, tracekit: Command, tmp_path: Path
+) -> None:
+    page = tmp_path / "ab.html"
+    words = ("cost=20000", "--", "cost=5000", "--any-state", "--turn", "20ms", "--within", "0.5")
+    shown = tracekit("ab", "spin", *words, "--workloads", spins, "--html", page, "--exit-code")
+    assert shown.code == 0, shown.err
+    assert shown.out.startswith("Better: step_p50 and tokens_per_second are better.")
+    assert "parameter cost\t20000\t5000" in shown.out
+    assert "6 of 6 pairs count; the intervals are narrower than ±50.0 %." in shown.err
+    assert "Better" in page.read_text()
+    assert "Timelines" not in page.read_text()
+
+
+@pytest.mark.processes
+def test_a_revision_is_measured_in_a_work_tree_of_its_own(spins: Path) -> None:
+    effort = Effort(within=0.5, turn=0.02, state=None)
+    compared = measure_ab(
+        Side("spin"),
+        Side("spin", revision="HEAD~1"),
+        workloads=spins,
+        effort=effort,
+        limits=Limits(metrics=("step_p50",)),
+    )
+    assert compared.verdict is Verdict.WORSE
+    (change,) = [one for one in compared.changes if one.deciding]
+    assert change.paired
+    assert change.change is not None
+    assert 1.0 < change.change < 4.0
+    assert [one.what for one in compared.environment] == ["commit"]
+    assert compared.after == ("spin at HEAD~1",)
+
+
+@pytest.mark.processes
+def test_where_no_pair_counts_nothing_is_decided(spins: Path, tracekit: Command) -> None:
+    words = ("ab", "spin", "--", "spin", "--workloads", spins, "--time-limit", "1ms")
+    shown = tracekit(*words, "--turn", "20ms", "--any-state")
+    assert shown.code == 0
+    assert "1 of 1 pairs count; stopped after 0.001 s" in shown.err
+    assert "1 pairs count, and an interval takes 6" in shown.out
+
+
+@pytest.mark.processes
+def test_a_machine_that_is_never_quiet_ends_it(spins: Path) -> None:
+    busy = StateLimits(memory_free=1 << 60)
+    effort = Effort(seconds=0.001, turn=0.02, state=busy)
+    with pytest.raises(InconclusiveError, match="None of 1 pairs counts") as error:
+        measure_ab(Side("spin"), Side("spin"), workloads=spins, effort=effort)
+    assert "--any-state" in error.value.hint
+
+
+@pytest.mark.processes
+def test_a_parameter_that_the_workload_does_not_have_is_refused(
+    spins: Path, tracekit: Command
+) -> None:
+    shown = tracekit("ab", "spin", "--", "price=3", "--workloads", spins)
+    assert shown.code == 2
+    assert "no parameter 'price'" in shown.err
