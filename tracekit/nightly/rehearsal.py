@@ -19,7 +19,7 @@ from tracekit.nightly.folder import nights_in
 from tracekit.nightly.gate.judge import same_code
 from tracekit.nightly.history.night import Entry
 from tracekit.nightly.plan.estimate import Estimate, estimate, remarks
-from tracekit.nightly.plan.plan import Capture, Gated, NightPlan
+from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, searched
 from tracekit.nightly.session.variants import work_words
 from tracekit.nightly.session.worktree import repository
 from tracekit.workload import find
@@ -79,12 +79,13 @@ def _unwritable(output: Path) -> Iterator[str]:
         yield f"Nights cannot be kept in {output}: {there} cannot be written to."
 
 
-def _unloadable(capture: Capture, _folder: Path) -> Iterator[str]:
+def _unloadable(capture: Capture, folder: Path) -> Iterator[str]:
     """Yield why the files of a capture's workloads cannot be loaded."""
     names = [capture.workload, capture.reference.workload if capture.reference else ""]
     for name in dict.fromkeys(one for one in names if one):
         try:
-            find(name, capture.workloads)
+            with searched(capture.reference, folder):
+                find(name, capture.workloads)
         except InputError as error:
             yield error.message
 

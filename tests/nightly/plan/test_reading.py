@@ -1,6 +1,8 @@
 """From a file to a plan: what each key becomes, and what stands where a key does not."""
 
 import dataclasses
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -224,3 +226,30 @@ def test_a_file_by_any_name_is_a_plan(tmp_path: Path) -> None:
     file = tmp_path / "große Nacht.toml"
     file.write_text("\ufeff" + SMALLEST, encoding="utf-8", newline="\r\n")
     assert read_plan(file).captures[0].workload == "paged"
+
+
+def test_a_workload_may_import_what_the_pythonpath_of_its_plan_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / "src" / "kernels_of_mine").mkdir(parents=True)
+    (tmp_path / "src" / "kernels_of_mine" / "__init__.py").write_text("COST = 3\n")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "spin.py").write_text(
+        "from kernels_of_mine import COST\n"
+        "from tracekit.workload import Step, workload\n\n\n"
+        "@workload\n"
+        "def spin(cost: int = COST) -> Step:\n"
+        '    """Spin."""\n'
+        '    return Step(submit=lambda: None, wait=lambda _: None, backend="cpu")\n'
+    )
+    plan = tmp_path / "tracekit.toml"
+    capture = '[nightly]\n[[nightly.capture]]\nworkload = "spin"\nworkloads = "work"\n'
+    reference = '[nightly.capture.reference]\nrevision = "HEAD"\n'
+    plan.write_text(f'{capture}parameters = {{ price = 1 }}\n{reference}pythonpath = ["src"]\n')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="no parameter 'price'"):
+        read_plan(plan)
+    assert "kernels_of_mine" in sys.modules, "the file was loaded"
+    assert str(tmp_path / "src") not in sys.path
+    monkeypatch.delitem(sys.modules, "kernels_of_mine")

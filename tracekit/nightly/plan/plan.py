@@ -4,6 +4,9 @@ The reference of the plan's file, docs/reference/night-plan.md, is made of the d
 """
 
 import hashlib
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -46,6 +49,27 @@ class Reference:
     def is_revision_alone(self) -> bool:
         """Whether nothing but the commit differs from the candidate."""
         return self.same_work and bool(self.revision) and self.python is None
+
+
+@contextmanager
+def searched(reference: Reference | None, folder: Path) -> Generator[None]:
+    """Let this process import what a capture's processes can, while its workload is loaded.
+
+    Of a reference that is a revision, the same folders of the plan's own work tree go before all
+    other modules; `folder` is the plan's.
+    """
+    folders: list[str] = []
+    if reference is not None and reference.revision:
+        whole = folder.resolve()
+        tops = [one for one in (whole, *whole.parents) if (one / ".git").exists()]
+        folders = [str((top / one).resolve()) for top in tops[:1] for one in reference.pythonpath]
+    sys.path[:0] = folders
+    try:
+        yield
+    finally:
+        for one in folders:
+            with suppress(ValueError):
+                sys.path.remove(one)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from tracekit.nightly.plan.keys import (
     read,
     shown,
 )
-from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference, digested
+from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference, digested, searched
 from tracekit.workload import ANY_PROGRAM, find
 
 _SERVER = "postgresql"
@@ -242,20 +242,21 @@ def _capture(given: Given, defaults: Table, folder: Path, *, work: bool) -> Capt
     if "workloads" in values:
         values["workloads"] = folder / values["workloads"]
     values.setdefault("name", values["workload"])
+    capture = Capture(**values)
+    if "reference" in table and table["reference"].value is not False:
+        capture = replace(capture, reference=_reference(table["reference"], folder))
     if work:
         parameters = _both("parameters", defaults, own)
         fit = {key: one for key, one in parameters.items() if key in values["parameters"]}
-        check_work(table["workload"], fit, values.get("workloads"))
-    capture = Capture(**values)
-    if "reference" in table and table["reference"].value is not False:
-        reference = _reference(table["reference"], capture, folder, work=work)
-        capture = replace(capture, reference=reference)
+        with searched(capture.reference, folder):
+            check_work(table["workload"], fit, capture.workloads)
+            _check_reference(table, capture)
     _check_rules(capture, table)
     metrics = _metrics(_both("metrics", defaults, own), table, given, capture)
     return replace(capture, metrics=metrics)
 
 
-def _reference(given: Given, capture: Capture, folder: Path, *, work: bool) -> Reference | None:
+def _reference(given: Given, folder: Path) -> Reference | None:
     if not given.is_table():
         return None
     table = given.fields(REFERENCE)
@@ -271,11 +272,17 @@ def _reference(given: Given, capture: Capture, folder: Path, *, work: bool) -> R
     revision = values.get("revision", "")
     if revision.startswith("-"):
         table["revision"].refuse(f"must be a revision; {revision!r} is an option.")
-    if work and {"workload", "parameters"} & table.keys():
-        workload = table.get("workload") or replace(given, value=capture.workload)
-        parameters = table["parameters"].entries() if "parameters" in table else {}
-        check_work(workload, parameters, capture.workloads)
     return Reference(**values)
+
+
+def _check_reference(table: Table, capture: Capture) -> None:
+    """Check the work of a reference that differs in its work."""
+    if capture.reference is None or capture.reference.same_work:
+        return
+    own = table["reference"].fields(REFERENCE)
+    workload = own.get("workload") or replace(table["reference"], value=capture.workload)
+    parameters = own["parameters"].entries() if "parameters" in own else {}
+    check_work(workload, parameters, capture.workloads)
 
 
 def _both(field: str, defaults: Table, own: Table) -> Table:

@@ -12,7 +12,7 @@ from tracekit.base import TracekitError, UsageError
 from tracekit.machine import git_commit
 from tracekit.nightly.history.night import Described
 from tracekit.nightly.history.night import Side as Role
-from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
+from tracekit.nightly.plan.plan import Capture, NightPlan, Reference, searched
 from tracekit.nightly.session.program import Bounds
 from tracekit.nightly.session.worktree import OF_ANOTHER, Worktree, checked_out, repository
 from tracekit.record import own_environment
@@ -66,8 +66,9 @@ def candidate_of(capture: Capture, plan: NightPlan) -> CodeVariant:
         UsageError: There is no such workload, or a parameter does not fit.
         InputError: The workload's file cannot be loaded.
     """
-    find(capture.workload, capture.workloads).bind(capture.parameters)
     home = plan.file.resolve().parent
+    with searched(capture.reference, home):
+        find(capture.workload, capture.workloads).bind(capture.parameters)
     env = own_environment({})
     reference = capture.reference
     if reference is not None and reference.revision:
