@@ -37,10 +37,6 @@ class Axis:
     words: Words
     logarithmic: bool = False
 
-    def contains(self, value: float) -> bool:
-        """Tell whether a number has a place on the axis."""
-        return self.low <= value <= self.high
-
     def project(self, value: float, begin: float, end: float) -> float:
         """Return the place of a number between those of the axis' ends; none lies outside."""
         low, high = self._way(self.low), self._way(self.high)

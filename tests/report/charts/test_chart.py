@@ -137,8 +137,8 @@ def test_a_linear_axis_has_round_ticks_that_hold_the_numbers() -> None:
     axis = linear("time", 0, 7.3e6, duration)
     assert axis.marks[0] == axis.low == 0
     assert axis.high == axis.marks[-1] >= 7.3e6
-    assert axis.contains(7.3e6)
-    assert not axis.contains(-1)
+    assert axis.low <= 7.3e6 <= axis.high
+    assert not axis.low <= -1 <= axis.high
     assert axis.project(axis.high / 2, 0, 100) == pytest.approx(50)
     assert axis.words(2e6) == "2 ms"
 
@@ -155,7 +155,7 @@ def test_a_linear_axis_has_round_ticks_that_hold_the_numbers() -> None:
 )
 def test_ticks_of_sizes_are_round_in_binary_units(high: int, ticks: str) -> None:
     axis = binary("", 0, high, size)
-    assert axis.contains(high)
+    assert axis.low <= high <= axis.high
     assert (axis.low, axis.high) == (axis.marks[0], axis.marks[-1])
     assert " | ".join(map(axis.words, axis.marks)) == ticks
 

@@ -109,28 +109,22 @@ class Place:
         """The last part of its path."""
         return self.path.rstrip("/").rpartition("/")[2]
 
-    def child(self, path: str) -> "Place":
-        """Return what a listing of this folder names.
-
-        Raises:
-            InputError: It lies elsewhere: a listing that lies leads nowhere.
-        """
-        below = self._below(path)
-        name, identity = joined(self.name, below), joined(self.identity, below)
-        return Place(self.filesystem, path.rstrip("/"), name, identity)
-
     def listed(self) -> list[tuple["Place", Said]]:
         """Return what lies in this folder, by name, with what the file system says of each.
 
         Raises:
-            InputError: The folder cannot be read, or its listing names what is not in it.
+            InputError: The folder cannot be read, or its listing names what is not in it: a
+                listing that lies leads nowhere.
         """
         said: Any = self._asked("ls", self.path, detail=True)
-        own = self.path.rstrip("/")
-        found = [entry for entry in said if entry["name"].rstrip("/") != own]
-        return [
-            (self.child(entry["name"]), entry) for entry in sorted(found, key=itemgetter("name"))
-        ]
+        found: list[tuple[Place, Said]] = []
+        for entry in sorted(said, key=itemgetter("name")):
+            path = entry["name"].rstrip("/")
+            if path != self.path.rstrip("/"):
+                below = self._below(path)
+                name, identity = joined(self.name, below), joined(self.identity, below)
+                found.append((Place(self.filesystem, path, name, identity), entry))
+        return found
 
     def info(self) -> Said:
         """Return what the file system says of it; raise UsageError where there is nothing."""
