@@ -25,10 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
-import numpy as np
 
 from tracekit.base import ToolError
-from tracekit.lab.msl.emulation import Generated, generated
+from tracekit.lab.msl.emulation import Array, Generated, generated, offered
 
 
 def unavailable(reason: str, hint: str = "") -> ToolError:
@@ -87,21 +86,19 @@ class Pipeline:
 
 
 @dataclass(frozen=True)
-class GpuTime:
-    """GPU nanoseconds of one dispatch, one sample for each command buffer."""
+class Dispatch:
+    """GPU time of one kernel, alone on a queue of ours, and what limits its occupancy.
 
-    samples: tuple[float, ...]
-    dispatches: int
+    Times are nanoseconds of one dispatch, one sample for each command buffer of many.
+    """
 
-    @property
-    def minimum(self) -> float:
-        """The least of the samples."""
-        return min(self.samples)
-
-    @property
-    def median(self) -> float:
-        """The median of the samples."""
-        return statistics.median(self.samples)
+    function: str
+    samples: Sequence[float]
+    minimum: float
+    median: float
+    execution_width: int
+    most_threads: int
+    threadgroup_memory: int
 
 
 class Queue:
@@ -162,7 +159,7 @@ class Queue:
         grid: Triple,
         threadgroup: Triple,
         protocol: Protocol = PROTOCOL,
-    ) -> GpuTime:
+    ) -> Dispatch:
         """Time a kernel.
 
         Args:
@@ -185,7 +182,15 @@ class Queue:
             seconds = self._run(pipeline, bindings, grid, threadgroup, protocol.dispatches)
             if number >= protocol.warmups:
                 samples.append(seconds * 1e9 / protocol.dispatches)
-        return GpuTime(tuple(samples), protocol.dispatches)
+        return Dispatch(
+            pipeline.function,
+            tuple(samples),
+            min(samples),
+            statistics.median(samples),
+            pipeline.execution_width,
+            pipeline.most_threads,
+            pipeline.threadgroup_memory,
+        )
 
     def _run(
         self,
@@ -273,12 +278,12 @@ class Launch:
 
     Attributes:
         source: Its text, name, grid and threadgroup, as MLX would compile and launch it.
-        inputs: Its arrays, by the names of their parameters.
+        inputs: Its arrays, their shapes, strides and dimensions, by the names of parameters.
         outputs: Bytes of what it writes, by the names of their parameters.
     """
 
     source: Generated
-    inputs: dict[str, mx.array]
+    inputs: dict[str, Array]
     outputs: dict[str, int]
 
     @property
@@ -301,10 +306,7 @@ class Launch:
         if name in self.outputs:
             return self.outputs[name]
         if name in self.inputs:
-            return _bytes(self.inputs[name])
-        owner, _, what = name.rpartition("_")
-        if owner in self.inputs and what in {"shape", "strides", "ndim"}:
-            return _layout(self.inputs[owner], what)
+            return self.inputs[name].tobytes()
         raise unavailable(
             f"it is not known what the parameter {name!r} of {self.source.function} holds"
         )
@@ -339,7 +341,7 @@ def recorded(function: Callable[[], Any]) -> tuple[Launch, ...]:
             outs = _zeros(launch["output_shapes"], launch["output_dtypes"])
             sizes = dict(zip(output_names, (out.nbytes for out in outs), strict=True))
             text = _text(kernel, arrays, launch)
-            found.append(Launch(text, dict(zip(input_names, arrays, strict=True)), sizes))
+            found.append(Launch(text, offered(input_names, map(mx.contiguous, arrays)), sizes))
             return outs
 
         return call
@@ -361,34 +363,9 @@ def _zeros(shapes: Sequence[Sequence[int]], dtypes: Sequence[mx.Dtype]) -> list[
     return [mx.zeros(tuple(one), kind) for one, kind in zip(shapes, dtypes, strict=True)]
 
 
-def _bytes(array: mx.array) -> bytes:
-    flat = mx.contiguous(array).reshape(-1)
-    if flat.dtype == mx.bfloat16:  # which numpy does not have
-        flat = flat.view(mx.uint16)
-    return np.array(flat).tobytes()
-
-
-def _layout(array: mx.array, what: str) -> bytes:
-    if what == "ndim":
-        return np.int32(array.ndim).tobytes()
-    if what == "shape":
-        return np.array(array.shape, np.int32).tobytes()
-    after = [int(np.prod(array.shape[axis + 1 :])) for axis in range(array.ndim)]
-    return np.array(after, np.int64).tobytes()
-
-
-@dataclass(frozen=True)
-class Timed:
-    """A kernel, its pipeline's limits and its GPU time."""
-
-    launch: Launch
-    pipeline: Pipeline
-    time: GpuTime
-
-
 def time_kernels(
     calls: Sequence[Callable[[], Any]], metal: Any, protocol: Protocol = PROTOCOL
-) -> tuple[Timed, ...]:
+) -> tuple[Dispatch, ...]:
     """Time each custom kernel that a call launches, on a queue of our own.
 
     Args:
@@ -407,7 +384,7 @@ def time_kernels(
     return tuple(_timed(queue, launches, protocol) for launches in zip(*sets, strict=True))
 
 
-def _timed(queue: Queue, launches: Sequence[Launch], protocol: Protocol) -> Timed:
+def _timed(queue: Queue, launches: Sequence[Launch], protocol: Protocol) -> Dispatch:
     first = launches[0]
     text = f"{prelude()}\n{first.source.text}"
     contents = [launch.buffers() for launch in launches]
@@ -416,10 +393,9 @@ def _timed(queue: Queue, launches: Sequence[Launch], protocol: Protocol) -> Time
         bindings = [
             {index: queue.buffer(held) for index, held in content.items()} for content in contents
         ]
-        time = queue.time(pipeline, bindings, first.source.grid, first.threadgroup, protocol)
+        return queue.time(pipeline, bindings, first.source.grid, first.threadgroup, protocol)
     except (AttributeError, TypeError, ValueError) as error:
         # What PyObjC raises for a method that is not there, or takes something else.
         raise unavailable(
             f"this PyObjC or macOS takes a call of Metal otherwise: {error}"
         ) from error
-    return Timed(first, pipeline, time)

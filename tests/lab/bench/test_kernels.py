@@ -76,9 +76,9 @@ def test_gpu_time_is_of_the_very_kernels_that_are_prepared() -> None:
     metal = FakeMetal(times=microseconds(25))
     with emulation():
         made = paged(inputs(), Choice(partitions=2), device="metal")
-    found = GpuClock(metal).measure(made)
-    assert [round(one.median) for one in found.dispatches] == [25_000, 25_000]
-    names = [one.function.split("__")[0] for one in found.dispatches]
+    found, _ = GpuClock(metal).measure(made)
+    assert [round(one.median) for one in found] == [25_000, 25_000]
+    names = [one.function.split("__")[0] for one in found]
     assert names == ["custom_kernel_paged_decode", "custom_kernel_paged_merge"]
     # Both sets of inputs take turns.
     queries = [one.bound[0].contents for one in metal.committed[0].dispatches[:4]]
@@ -92,5 +92,5 @@ def test_the_fused_norm_is_prepared_with_its_launch_and_is_right() -> None:
     assert made.error is not None
     assert made.error <= BOUNDS["float16"]
     assert made.launched == Launched("rmsnorm_linear")
-    (found,) = GpuClock(FakeMetal(times=microseconds(25))).measure(made).dispatches
+    ((found,), _) = GpuClock(FakeMetal(times=microseconds(25))).measure(made)
     assert found.function.startswith("custom_kernel_rmsnorm_linear__float16_t_")

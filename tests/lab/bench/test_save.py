@@ -11,7 +11,7 @@ import pytest
 from bench_subjects import Hand, literal_subject
 from fake_metal import FakeMetal, microseconds
 from tracekit.base.errors import RecordingError, UsageError
-from tracekit.lab.bench.document import Bench, Dispatch, Row
+from tracekit.lab.bench.document import Bench, Row
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.measure import Effort
 from tracekit.lab.bench.run import Settings, run_bench
@@ -79,8 +79,7 @@ def test_heads_are_not_those_of_a_norm(done: Bench) -> None:
 def test_gpu_time_has_its_column_and_the_limits_of_its_pipeline(done: Bench) -> None:
     queue = Queue(FakeMetal(times=microseconds(50)))
     pipeline = queue.compile("void decode(", "decode")
-    time = queue.time(pipeline, [{}], (1, 1, 1), (1, 1, 1))
-    dispatch = Dispatch("decode", time.samples, time.minimum, time.median, 32, 1024, 2176)
+    dispatch = queue.time(pipeline, [{}], (1, 1, 1), (1, 1, 1))
     row = Row("paged", "decode", "measured", threadgroup=256, dispatches=(dispatch, dispatch))
     line = line_of(row, done)
     assert line["gpu_ms"] == pytest.approx(0.1)

@@ -2,9 +2,10 @@
 
 import pytest
 
-from tracekit.lab.bench.document import Bench, Comparison, Dispatch, Row, Timing, summarize
+from tracekit.lab.bench.document import Bench, Comparison, Row, Timing, summarize
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.words import families, remarks, times_words, warnings
+from tracekit.lab.metal_queue import Dispatch
 
 SHAPE = Shape()
 HOST_ONLY = "GPU time is not available, because MLX runs on the CPU here."

@@ -9,6 +9,7 @@ import numpy as np
 
 from tracekit.base import InputError, least_pairs
 from tracekit.lab.bench.inputs import Shape
+from tracekit.lab.metal_queue import Dispatch
 
 T = TypeVar("T")
 
@@ -155,22 +156,6 @@ class Comparison:
     high: float | None = None
     pairs: int = 0
     reason: str = ""
-
-
-@dataclass(frozen=True)
-class Dispatch:
-    """GPU time of one kernel, alone on a queue of ours, and what limits its occupancy.
-
-    Times are nanoseconds of one dispatch, divided out of a command buffer of many.
-    """
-
-    function: str
-    samples: Sequence[float]
-    minimum: float
-    median: float
-    execution_width: int
-    most_threads: int
-    threadgroup_memory: int
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Measuring subjects in turns on the host's clock and the GPU's, and what their samples come to."""
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -9,7 +8,6 @@ from typing import Any, Literal
 from tracekit.base import ToolError, paired_ratio
 from tracekit.lab.bench.document import (
     Comparison,
-    Dispatch,
     Row,
     Timing,
     calls_of,
@@ -19,17 +17,9 @@ from tracekit.lab.bench.document import (
 )
 from tracekit.lab.bench.inputs import Inputs
 from tracekit.lab.bench.subject import Prepared, Subject
-from tracekit.lab.metal_queue import PROTOCOL, Protocol, load_metal, time_kernels
-from tracekit.record import Progress, quiet
+from tracekit.lab.metal_queue import PROTOCOL, Dispatch, Protocol, load_metal, time_kernels
+from tracekit.record import Progress
 from tracekit.workload import backend
-
-
-@dataclass(frozen=True)
-class Found:
-    """GPU times, or the reason why there is none."""
-
-    dispatches: tuple[Dispatch, ...] = ()
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,31 +29,16 @@ class GpuClock:
     metal: Any = None
     protocol: Protocol = PROTOCOL
 
-    def measure(self, prepared: Prepared) -> Found:
-        """Time each kernel of a call alone, the inputs in turns."""
+    def measure(self, prepared: Prepared) -> tuple[tuple[Dispatch, ...], str]:
+        """Time each kernel of a call alone, the inputs in turns; return also why there is none."""
         launch = prepared.launch
         if launch is None:
-            return Found(reason=_no_launch())
+            return (), _no_launch()
         calls = [partial(launch, number) for number in range(prepared.sets)]
         try:
-            timed = time_kernels(calls, self.metal or load_metal(), self.protocol)
+            return time_kernels(calls, self.metal or load_metal(), self.protocol), ""
         except ToolError as error:
-            hint = f" ({error.hint})" if error.hint else ""
-            return Found(reason=f"{error.message}{hint}")
-        return Found(
-            tuple(
-                Dispatch(
-                    function=one.pipeline.function,
-                    samples=one.time.samples,
-                    minimum=one.time.minimum,
-                    median=one.time.median,
-                    execution_width=one.pipeline.execution_width,
-                    most_threads=one.pipeline.most_threads,
-                    threadgroup_memory=one.pipeline.threadgroup_memory,
-                )
-                for one in timed
-            )
-        )
+            return (), f"{error.message} ({error.hint})" if error.hint else error.message
 
 
 def _no_launch() -> str:
@@ -99,6 +74,7 @@ class Runner:
     """A subject while it is measured: its samples grow."""
 
     subject: Subject
+    inputs: Inputs
     prepared: Prepared
     calls: int = 1
     cost: float = 0.0
@@ -121,16 +97,51 @@ class Runner:
         return float(clock() - begun)
 
 
-def measure(
-    runners: Sequence[Runner],
+def measure_in_turns(
+    subjects: Iterable[tuple[Subject, Inputs]],
     effort: Effort,
-    clock: Clock = time.perf_counter_ns,
-    progress: Progress = quiet,
-) -> None:
-    """Warm all up, then sample them in turns; what fails is left out from then on.
+    refused: Callable[[Subject, Exception], Row],
+    *,
+    clock: Clock,
+    progress: Progress,
+    title: str = "",
+) -> tuple[dict[str, Row], list[Runner] | None]:
+    """Prepare subjects, measure them in turns, and time their kernels on the GPU.
 
-    Samples are in the runners, also when somebody interrupts.
+    Args:
+        subjects: What to measure, each with its inputs.
+        effort: How much.
+        refused: Makes the row of a subject that cannot be prepared, or raises.
+        clock: Nanoseconds.
+        progress: Called with what goes on.
+        title: What stands before the number of a round.
+
+    Returns:
+        Rows by the names of subjects; and what is not finished, None if nobody stopped it.
     """
+    rows: dict[str, Row] = {}
+    runners: list[Runner] = []
+    gpu = GpuClock()
+    try:
+        for subject, inputs in subjects:
+            progress(f"prepare {subject.name}")
+            try:
+                runners.append(Runner(subject, inputs, subject.prepare(inputs)))
+            except Exception as error:  # noqa: BLE001  one that fails must not end the others
+                rows[subject.name] = refused(subject, error)
+        _sample_all(runners, effort, clock, lambda text: progress(f"{title}{text}"))
+        for runner in runners:
+            progress(f"finish {runner.subject.name}")
+            rows[runner.subject.name] = finished(runner, gpu)
+    except KeyboardInterrupt:
+        return rows, [runner for runner in runners if runner.subject.name not in rows]
+    return rows, None
+
+
+def _sample_all(
+    runners: Sequence[Runner], effort: Effort, clock: Clock, progress: Progress
+) -> None:
+    """Warm all up, then sample them in turns; what fails is left out from then on."""
     for runner in runners:
         _guarded(runner, lambda one=runner: _warm(one, effort, clock))
     there = [one for one in runners if not one.failure]
@@ -210,18 +221,31 @@ def quicker(ours: Sequence[float], theirs: Sequence[float], other: str) -> Compa
     return Comparison(other, found.median, found.low, found.high, found.pairs)
 
 
-def finished(runner: Runner, inputs: Inputs, gpu: GpuClock | None, stopped: str = "") -> Row:
+_RESIDENCES: Mapping[bool | None, Literal["memory", "cache", "unknown"]] = {
+    None: "unknown",
+    True: "cache",
+    False: "memory",
+}
+
+
+def failed(subject: Subject, error: Exception) -> Row:
+    """Return the row of a subject that cannot be prepared."""
+    return Row(subject.name, subject.family, "failed", describe(error))
+
+
+def finished(runner: Runner, gpu: GpuClock | None, stopped: str = "") -> Row:
     """Make a row of what a subject left.
 
     Args:
         runner: The subject with its samples.
-        inputs: What it ran on.
         gpu: What measures GPU time; None if it should not.
         stopped: Why it was stopped before its time; empty if it was not.
     """
     prepared, step, how = runner.prepared, runner.prepared.step, runner.prepared.launched
     reason = runner.failure or stopped
-    found = Found(reason=reason) if gpu is None or reason else gpu.measure(prepared)
+    dispatches, no_gpu = (), reason
+    if gpu is not None and not reason:
+        dispatches, no_gpu = gpu.measure(prepared)
     return Row(
         name=runner.subject.name,
         family=runner.subject.family,
@@ -231,12 +255,12 @@ def finished(runner: Runner, inputs: Inputs, gpu: GpuClock | None, stopped: str 
         threadgroup=how.threadgroup,
         hd_tile=how.hd_tile,
         partitions=how.partitions,
-        block_size=inputs.shape.block_size if runner.subject.paged else None,
+        block_size=runner.inputs.shape.block_size if runner.subject.paged else None,
         chained=prepared.chained,
-        micro=timing(runner.micro, runner.calls),
-        macro=timing(runner.macro, 1),
-        dispatches=found.dispatches,
-        no_gpu=found.reason,
+        micro=_timing(runner.micro, runner.calls),
+        macro=_timing(runner.macro, 1),
+        dispatches=dispatches,
+        no_gpu=no_gpu,
         tokens=step.tokens,
         sequence=prepared.sequence,
         bytes_read=step.bytes_read,
@@ -246,12 +270,11 @@ def finished(runner: Runner, inputs: Inputs, gpu: GpuClock | None, stopped: str 
         error=prepared.error,
         sets=prepared.sets,
         working_set=prepared.working_set,
-        residence=_residence(inputs, prepared.working_set),
+        residence=_RESIDENCES[runner.inputs.cache.holds(prepared.working_set)],
     )
 
 
-def timing(samples: Sequence[float], calls: int) -> Timing | None:
-    """Return samples with what they say; None if there are none."""
+def _timing(samples: Sequence[float], calls: int) -> Timing | None:
     return Timing(tuple(samples), calls, summarize(samples)) if samples else None
 
 
@@ -259,10 +282,3 @@ def _state(runner: Runner, reason: str) -> Literal["measured", "partial", "faile
     if not reason:
         return "measured"
     return "partial" if runner.micro else "failed"
-
-
-def _residence(inputs: Inputs, working_set: int) -> Literal["memory", "cache", "unknown"]:
-    fits = inputs.cache.holds(working_set)
-    if fits is None:
-        return "unknown"
-    return "cache" if fits else "memory"

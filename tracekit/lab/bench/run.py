@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -14,12 +14,11 @@ from tracekit.lab.bench.inputs import Inputs, Shape, cache_here
 from tracekit.lab.bench.measure import (
     Clock,
     Effort,
-    GpuClock,
     Runner,
     compared,
-    describe,
+    failed,
     finished,
-    measure,
+    measure_in_turns,
 )
 from tracekit.lab.bench.subject import Subject, Unavailable
 from tracekit.lab.bench.subjects.attention import DECODE, PREFILL
@@ -89,16 +88,20 @@ def run_bench(
     if settings.against is not None:
         require(settings.against, [one.name for one in asked], "subject")
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    inputs, gpu = Inputs(shape, cache_here()), GpuClock()
+    inputs = Inputs(shape, cache_here())
     rows: dict[str, Row] = {}
-    interrupted = False
-    try:
-        for family in _families(asked):
-            for row in _measured(family, inputs, settings, (clock, gpu), progress):
-                rows[row.name] = row
-    except _Interrupted as stop:
-        interrupted = True
-        rows |= {row.name: row for row in stop.rows}
+    left: list[Runner] | None = None
+    for family in dict.fromkeys(subject.family for subject in asked):
+        pairs = [(one, inputs) for one in asked if one.family == family]
+        found, left = measure_in_turns(
+            pairs, settings.effort, _refused, clock=clock, progress=progress, title=f"{family} · "
+        )
+        rows |= found
+        if left is not None:
+            rows |= {
+                one.subject.name: finished(one, None, INTERRUPTED) for one in left if one.micro
+            }
+            break
     compared_rows = [rows[one.name] for one in asked if one.name in rows]
     return Bench(
         environment=_environment(inputs, compared_rows),
@@ -106,16 +109,8 @@ def run_bench(
         settings=_plain(settings),
         rows=compared(compared_rows, asked, settings.against),
         started=started,
-        interrupted=interrupted,
+        interrupted=left is not None,
     )
-
-
-class _Interrupted(Exception):  # noqa: N818  somebody asked to stop
-    """The measuring was stopped; `rows` is what there is of the family."""
-
-    def __init__(self, rows: Sequence[Row]) -> None:
-        super().__init__()
-        self.rows = rows
 
 
 def _subjects(settings: Settings) -> tuple[Subject, ...]:
@@ -125,47 +120,12 @@ def _subjects(settings: Settings) -> tuple[Subject, ...]:
     return chosen(settings.suite, (*settings.subjects, *against))
 
 
-def _families(subjects: Sequence[Subject]) -> Iterator[list[Subject]]:
-    for family in dict.fromkeys(subject.family for subject in subjects):
-        yield [one for one in subjects if one.family == family]
-
-
-def _measured(
-    family: Sequence[Subject],
-    inputs: Inputs,
-    settings: Settings,
-    clocks: tuple[Clock, GpuClock],
-    progress: Progress,
-) -> list[Row]:
-    """Measure the subjects of one family in turns."""
-    rows: list[Row] = []
-    runners: list[Runner] = []
-    name, (clock, gpu) = family[0].family, clocks
-    try:
-        for subject in family:
-            progress(f"prepare {subject.name}")
-            _prepare(subject, inputs, runners, rows)
-        measure(runners, settings.effort, clock, lambda text: progress(f"{name} · {text}"))
-        for runner in runners:
-            progress(f"finish {runner.subject.name}")
-            rows.append(finished(runner, inputs, gpu))
-    except KeyboardInterrupt:
-        done = {row.name for row in rows}
-        left = [one for one in runners if one.subject.name not in done and one.micro]
-        rows += [finished(one, inputs, None, INTERRUPTED) for one in left]
-        raise _Interrupted(rows) from None
-    return rows
-
-
-def _prepare(subject: Subject, inputs: Inputs, runners: list[Runner], rows: list[Row]) -> None:
-    try:
-        runners.append(Runner(subject, subject.prepare(inputs)))
-    except Unavailable as why:
-        rows.append(Row(subject.name, subject.family, "unavailable", str(why)))
-    except UsageError:
-        raise
-    except Exception as error:  # noqa: BLE001  one that fails must not end the others
-        rows.append(Row(subject.name, subject.family, "failed", describe(error)))
+def _refused(subject: Subject, error: Exception) -> Row:
+    if isinstance(error, UsageError):
+        raise error
+    if isinstance(error, Unavailable):
+        return Row(subject.name, subject.family, "unavailable", str(error))
+    return failed(subject, error)
 
 
 def _environment(inputs: Inputs, rows: Sequence[Row]) -> dict[str, Any]:
@@ -173,18 +133,15 @@ def _environment(inputs: Inputs, rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "tracekit": version("tracekit"),
         "machine": describe_machine(),
-        "variables": {name: os.environ[name] for name in sorted(os.environ) if _changes(name)},
+        "variables": {
+            name: os.environ[name] for name in sorted(os.environ) if name.startswith("MLX_")
+        },
         "backend": backend(),
         "clock": HOST,
         "kernel_clock": GPU if on_gpu else HOST,
         "cache": inputs.cache.bytes,
         "cache_known_from": inputs.cache.known,
     }
-
-
-def _changes(name: str) -> bool:
-    """Say whether a variable of the environment changes how MLX works."""
-    return name.startswith("MLX_")
 
 
 def _plain(settings: Settings) -> dict[str, Any]:

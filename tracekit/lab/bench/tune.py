@@ -12,14 +12,12 @@ from tracekit.lab.bench.inputs import Inputs, Shape, cache_here
 from tracekit.lab.bench.measure import (
     Clock,
     Effort,
-    GpuClock,
-    Runner,
-    describe,
+    failed,
     finished,
-    measure,
+    measure_in_turns,
     quicker,
 )
-from tracekit.lab.bench.subject import Subject
+from tracekit.lab.bench.subject import Prepared, Subject
 from tracekit.lab.bench.subjects.attention import Choice, paged
 from tracekit.ops import HD_TILES, LEAST_BUFFER, Plan, Problem, check_head_dim, plan
 from tracekit.record import Progress, quiet
@@ -114,43 +112,20 @@ def tune(
     """Measure every launch of the paged kernel on one shape, and rank them."""
     sweep = list(asked) if asked is not None else candidates(shape, backend())
     by_name = {one.name: one for one in sweep}
-    rows, interrupted = _measured(by_name, shape, effort, clock, progress)
+    pools = {size: _inputs(shape, size) for size in {one.block_size for one in sweep}}
+    subjects = [(_subject(one), pools[one.block_size]) for one in by_name.values()]
+    rows, left = measure_in_turns(subjects, effort, failed, clock=clock, progress=progress)
+    for one in left or ():
+        if one.micro or one.failure:
+            rows[one.subject.name] = finished(one, None, INTERRUPTED)
     return Tuning(
         shape=shape,
         ranked=ranked([rows[name] for name in by_name if name in rows], by_name),
         failed=tuple(row for row in rows.values() if row.micro is None),
         planned=planned(shape) if backend() == "metal" else None,
         without_meaning="" if backend() == "metal" else MEANINGLESS,
-        interrupted=interrupted,
+        interrupted=left is not None,
     )
-
-
-def _measured(
-    by_name: Mapping[str, Candidate], shape: Shape, effort: Effort, clock: Clock, progress: Progress
-) -> tuple[dict[str, Row], bool]:
-    """Measure in turns, then on the GPU; return also whether somebody stopped it."""
-    pools = {size: _inputs(shape, size) for size in {one.block_size for one in by_name.values()}}
-    runners: list[Runner] = []
-    rows: dict[str, Row] = {}
-
-    def finish(runner: Runner, gpu: GpuClock | None = None, stopped: str = "") -> None:
-        name = runner.subject.name
-        rows[name] = finished(runner, pools[by_name[name].block_size], gpu, stopped)
-
-    try:
-        for name, one in by_name.items():
-            progress(f"prepare {name}")
-            _prepare(one, pools[one.block_size], runners, rows)
-        measure(runners, effort, clock, progress)
-        for runner in runners:
-            progress(f"finish {runner.subject.name}")
-            finish(runner, GpuClock())
-    except KeyboardInterrupt:
-        for runner in runners:
-            if runner.subject.name not in rows and (runner.micro or runner.failure):
-                finish(runner, stopped=INTERRUPTED)
-        return rows, True
-    return rows, False
 
 
 def _inputs(shape: Shape, block_size: int) -> Inputs:
@@ -159,21 +134,11 @@ def _inputs(shape: Shape, block_size: int) -> Inputs:
     return Inputs(sized, cache_here())
 
 
-def _prepare(
-    candidate: Candidate, inputs: Inputs, runners: list[Runner], rows: dict[str, Row]
-) -> None:
-    subject = Subject(
-        candidate.name,
-        "attention",
-        "decode",
-        "",
-        lambda _: paged(inputs, candidate.choice),
-        paged=True,
-    )
-    try:
-        runners.append(Runner(subject, subject.prepare(inputs)))
-    except Exception as error:  # noqa: BLE001  one that fails must not end the others
-        rows[candidate.name] = Row(candidate.name, "decode", "failed", describe(error))
+def _subject(candidate: Candidate) -> Subject:
+    def prepare(inputs: Inputs) -> Prepared:
+        return paged(inputs, candidate.choice)
+
+    return Subject(candidate.name, "attention", "decode", "", prepare, paged=True)
 
 
 def ranked(rows: Iterable[Row], by_name: Mapping[str, Candidate]) -> tuple[Ranked, ...]:

@@ -5,7 +5,7 @@ holds the text that MLX would compile, the grid and the threadgroup.
 """
 
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -254,10 +254,10 @@ def _run(
         for shape, dtype in zip(call["output_shapes"], call["output_dtypes"], strict=True)
     ]
     program = _program(source.text, source.function, source.template, source.name, emulator.checked)
-    offered = _offered(given["input_names"], inputs)
-    offered |= dict(zip(given["output_names"], outputs, strict=True))
+    there = offered(given["input_names"], inputs)
+    there |= dict(zip(given["output_names"], outputs, strict=True))
     taken = {
-        parameter.name: offered[parameter.name]
+        parameter.name: there[parameter.name]
         for parameter in program.parameters
         if parameter.kind == "buffer"
     }
@@ -315,13 +315,13 @@ def _filled(shape: Sequence[int], dtype: mx.Dtype, value: float | None) -> Array
     return array
 
 
-def _offered(names: Sequence[str], inputs: Sequence[mx.array]) -> dict[str, Array]:
+def offered(names: Iterable[str], inputs: Iterable[mx.array]) -> dict[str, Array]:
     """Return all that a kernel can ask of its inputs: contents, shape, strides, dimensions."""
-    offered: dict[str, Array] = {}
+    found: dict[str, Array] = {}
     for name, array in zip(names, inputs, strict=True):
         memory, strides = memory_of(array)
-        offered[name] = memory
-        offered[f"{name}_shape"] = np.array(array.shape, np.int32)
-        offered[f"{name}_strides"] = np.array(strides, np.int64)
-        offered[f"{name}_ndim"] = np.array(array.ndim, np.int32)
-    return offered
+        found[name] = memory
+        found[f"{name}_shape"] = np.array(array.shape, np.int32)
+        found[f"{name}_strides"] = np.array(strides, np.int64)
+        found[f"{name}_ndim"] = np.array(array.ndim, np.int32)
+    return found
