@@ -38,9 +38,9 @@ def test_a_function_of_two_kernels_runs_unmodified() -> None:
     with emulation() as log:
         out = chained(mx.arange(10, dtype=mx.float32))
     assert out.tolist() == [4, 8, 12, 16, 20, 24, 28, 32, 36, 20]
-    assert [launch.name for launch in log.launches] == ["small", "small"]
-    assert "out[i] = 2 * a[i];" in log.launches[0].text
-    assert log.launches[0].grid == (10, 1, 1)
+    assert [launch.source.name for launch in log.launches] == ["small", "small"]
+    assert "out[i] = 2 * a[i];" in log.launches[0].source.text
+    assert log.launches[0].source.grid == (10, 1, 1)
     assert log.launches[0].statistics.switches == 10
 
 
@@ -57,7 +57,7 @@ def test_scalars_and_short_arrays_are_constants() -> None:
     with emulation(checked=True) as log:
         out = apply("out[i] = a[i % 3] + b + c;", mx.array([1.0, 2, 3]), 10, mx.array(0.5), size=9)
     assert out.tolist() == [11.5, 12.5, 13.5] * 3
-    assert "const constant float* a" in log.launches[0].text
+    assert "const constant float* a" in log.launches[0].source.text
     assert log.launches[0].statistics.traffic["a"].touched == 12
 
 

@@ -83,7 +83,7 @@ def test_one_kernel_runs_by_the_name_that_is_told() -> None:
     problem = draw_norm_problem(3, 517, 13, dtype=mx.float16)
     with emulation() as log:
         fused_kernel(problem)
-    assert [one.function for one in log.launches] == [specialization_name(problem)]
+    assert [one.source.function for one in log.launches] == [specialization_name(problem)]
     # One barrier for each of 3 turns, one for the sums of squares.
     assert log.launches[0].statistics.barriers == 4
     assert log.launches[0].statistics.threadgroup_bytes <= 32768

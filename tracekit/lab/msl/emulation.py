@@ -55,8 +55,6 @@ def as_mlx(array: Array, dtype: mx.Dtype) -> mx.array:
     return made.view(mx.bfloat16) if dtype == mx.bfloat16 else made
 
 
-Dimensions = tuple[int, int, int]
-
 _PREFIX = "custom_kernel_"
 _TYPE = r"_(?:u?int(?:8|16|32|64)_t|b?float16_t|float|bool|complex64_t)[sc]?"
 
@@ -79,8 +77,13 @@ class Generated:
     function: str
     template: str
     text: str
-    grid: Dimensions
-    threadgroup: Dimensions
+    grid: Triple
+    threadgroup: Triple
+
+    @property
+    def kernel(self) -> Kernel:
+        """What is to be compiled."""
+        return Kernel(self.text, self.function, self.template, f"{self.name}.metal")
 
 
 def generated(function: Callable[..., Any], *arrays: mx.array) -> tuple[Generated, ...]:
@@ -136,24 +139,9 @@ MakeKernel = Callable[..., Callable[..., list[mx.array]]]
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel that ran.
+    """One kernel that ran, and what it did."""
 
-    Attributes:
-        name: What `mx.fast.metal_kernel` was given as `name`.
-        text: The source as MLX would compile it.
-        function: Name of the kernel in the text.
-        template: Its template arguments as text; "" for none.
-        grid: Threads along x, y and z.
-        threadgroup: Threads of a threadgroup along x, y and z.
-        statistics: What it did.
-    """
-
-    name: str
-    text: str
-    function: str
-    template: str
-    grid: Triple
-    threadgroup: Triple
+    source: Generated
     statistics: Statistics
 
 
@@ -270,17 +258,7 @@ def _run(
         lenient=emulator.lenient,
         patience=emulator.patience,
     )
-    emulator.log.launches.append(
-        Launch(
-            source.name,
-            source.text,
-            source.function,
-            source.template,
-            source.grid,
-            source.threadgroup,
-            statistics,
-        )
-    )
+    emulator.log.launches.append(Launch(source, statistics))
     return [
         as_mlx(array, dtype) for array, dtype in zip(outputs, call["output_dtypes"], strict=True)
     ]

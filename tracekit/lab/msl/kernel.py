@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tracekit.base import UsageError
@@ -25,12 +25,6 @@ class Origin:
     first: int
     file: str
     line: int
-
-
-def where(origins: Sequence[Origin], line: int) -> tuple[str, int] | None:
-    """Return the file and its line that a line of a text comes from; None where it is its own."""
-    at = bisect_right([origin.first for origin in origins], line) - 1
-    return (origins[at].file, origins[at].line + line - origins[at].first) if at >= 0 else None
 
 
 @dataclass(frozen=True)
@@ -72,7 +66,11 @@ class Kernel:
 
     def where(self, line: int) -> tuple[str, int]:
         """Return the file, and its line, that a line of the text comes from."""
-        return where(self.origins, line) or (self.file, line)
+        at = bisect_right([origin.first for origin in self.origins], line) - 1
+        if at < 0:
+            return self.file, line
+        origin = self.origins[at]
+        return origin.file, origin.line + line - origin.first
 
     @property
     def file(self) -> str:

@@ -23,10 +23,11 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base import InputError, TracekitError, UsageError, moved, open_input
-from tracekit.lab.msl.emulation import Log, emulation, generated
+from tracekit.lab.msl.emulation import emulation, generated
+from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.program import Order
 from tracekit.lab.verification.verdict import arrays
-from tracekit.lab.verification.verify import PATIENCE, Answer, Launched, Source, Subject
+from tracekit.lab.verification.verify import PATIENCE, Answer, Launched, Subject
 
 _MARK = "__tracekit_check__"
 _SHIPPED = Path(__file__).parent / "checks"
@@ -236,23 +237,14 @@ def check_subject(
                 f"The check {declared.name} launches no kernel.",
                 hint="Call a kernel of mx.fast.metal_kernel in `run`.",
             )
-        return Answer(got, tuple(_launched(log)))
+        launches = (Launched(one.source.kernel, one.statistics) for one in log.launches)
+        return Answer(got, tuple(launches))
 
-    def sources() -> tuple[Source, ...]:
+    def sources() -> list[Kernel]:
         with _blaming(declared):
-            kernels = generated(check.run)
-        return tuple(
-            Source(f"{kernel.name}.metal", kernel.function, kernel.template, kernel.text)
-            for kernel in kernels
-        )
+            return [one.kernel for one in generated(check.run)]
 
     return Subject(declared.name, case, launch, sources, expected, check.bound, check.loaded)
-
-
-def _launched(log: Log) -> Iterator[Launched]:
-    for launch in log.launches:
-        source = Source(f"{launch.name}.metal", launch.function, launch.template, launch.text)
-        yield Launched(source, launch.statistics)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.program import Order, Program
 from tracekit.lab.msl.signature import kernels_of
 from tracekit.lab.verification.verdict import arrays
-from tracekit.lab.verification.verify import PATIENCE, Answer, Launched, Source, Subject
+from tracekit.lab.verification.verify import PATIENCE, Answer, Launched, Subject
 
 _AXES = 3
 
@@ -270,7 +270,7 @@ def metal_subject(file: Path, launch: Launch, seed: int) -> Subject:
         name=f"{file.name} {kernel.function}",
         parameters={},
         launch=runs.run,
-        sources=lambda: (runs.source,),
+        sources=lambda: (kernel,),
         expected=arrays([load_array(Path(one)) for one in expected.values()]),
         bound=_bound(launch, [bound[name] for name in expected]),
     )
@@ -303,15 +303,7 @@ class _Runs:
             threadgroup_bytes={whole(one): whole(size) for one, size in memory.items()},
         )
         results = [self.buffers[name].readable(contents[name]) for name in self.compared or written]
-        return Answer(arrays(results), (Launched(self.source, statistics),))
-
-    @property
-    def source(self) -> Source:
-        kernel = self.kernel
-        return Source(
-            kernel.file, kernel.function, kernel.template, kernel.text, kernel.origins,
-            tuple(kernel.defines.items()),
-        )  # fmt: skip
+        return Answer(arrays(results), (Launched(self.kernel, statistics),))
 
     def _written(self, program: Program) -> list[str]:
         """Return the buffers that the kernel may write to; refuse those that are missing."""

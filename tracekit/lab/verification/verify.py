@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracekit.base import InputError, KernelError, ToolError
-from tracekit.lab.msl.kernel import Origin, where
+from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.lint import excerpt, find_clang, lint
 from tracekit.lab.msl.program import Order, Statistics
 from tracekit.lab.verification.verdict import (
@@ -35,31 +35,10 @@ PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
-class Source:
-    """A kernel as text.
-
-    Attributes:
-        file: What messages call the text.
-        function: Name of the kernel in its text.
-        template: Its template arguments as text; "" for none.
-        text: The text that is compiled.
-        origins: In order, files that the text was put together from; none where it is one file.
-        defines: Macros that the text expects, with what they stand for.
-    """
-
-    file: str
-    function: str
-    template: str
-    text: str
-    origins: tuple[Origin, ...] = ()
-    defines: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
 class Launched:
     """One launch of a kernel, and what was counted."""
 
-    source: Source
+    kernel: Kernel
     statistics: Statistics
 
 
@@ -72,7 +51,7 @@ class Answer:
 
 
 Launch = Callable[[Order, bool], Answer]
-Sources = Callable[[], tuple[Source, ...]]
+Sources = Callable[[], Sequence[Kernel]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +144,7 @@ def _judged(
     """Compare what came out of a subject that ran to its end in every order."""
     verdicts = [
         passed(Question.COMPILES, _count(watched.launches, "kernel")),
-        address_spaces([launch.source for launch in watched.launches]),
+        address_spaces([launch.kernel for launch in watched.launches]),
         passed(Question.SYNCHRONISATION, _met(watched.launches)),
         passed(Question.BOUNDS, "every access to a buffer was watched"),
         passed(Question.ENDS),
@@ -182,17 +161,12 @@ def _judged(
         why = "there is nothing to compare with"
         verdicts += [all_written(answers), unknown(Question.ERROR, why)]
     moved = traffic_of(watched.launches)
-    return _told(subject, watched, (*verdicts, loaded_as_modelled(moved, subject.loaded)), moved)
-
-
-def _told(
-    subject: Subject, watched: Answer, verdicts: Sequence[Verdict], moved: tuple[Moved, ...]
-) -> Verification:
-    kernels = tuple(launch.source.function for launch in watched.launches)
+    verdicts.append(loaded_as_modelled(moved, subject.loaded))
+    kernels = tuple(launch.kernel.function for launch in watched.launches)
     return Verification(subject.name, subject.parameters, kernels, tuple(verdicts), moved)
 
 
-def address_spaces(sources: Sequence[Source]) -> Verdict:
+def address_spaces(kernels: Sequence[Kernel]) -> Verdict:
     """Let clang judge each text, if there is a clang that can."""
     question = Question.ADDRESS_SPACES
     try:
@@ -200,14 +174,12 @@ def address_spaces(sources: Sequence[Source]) -> Verdict:
     except ToolError as error:
         return unknown(question, error.message)
     doubts: list[str] = []
-    for fromkey in dict.fromkeys(sources):
-        found = lint(
-            fromkey.text, fromkey.function, fromkey.template, defines=dict(fromkey.defines)
-        )
+    for kernel in {(one.text, one.function, one.template): one for one in kernels}.values():
+        found = lint(kernel.text, kernel.function, kernel.template, defines=kernel.defines)
         if found.defects:
-            first, *lines = excerpt(fromkey.text, found.defects)
+            first, *lines = excerpt(kernel.text, found.defects)
             line, _, rest = first.partition(":")
-            file, own = where(fromkey.origins, int(line)) or (fromkey.file, int(line))
+            file, own = kernel.where(int(line))
             return defect(question, f"{file}:{own}:{rest}", lines)
         doubts += [f"{doubt.message} (line {doubt.line})" for doubt in found.unknown]
     return (
@@ -220,7 +192,7 @@ def address_spaces(sources: Sequence[Source]) -> Verdict:
 def traffic_of(launches: Sequence[Launched]) -> tuple[Moved, ...]:
     """Return the bytes that each launch moved of each buffer, in the order of launches."""
     return tuple(
-        Moved(launch.source.function, name, moved.loaded, moved.stored, moved.touched)
+        Moved(launch.kernel.function, name, moved.loaded, moved.stored, moved.touched)
         for launch in launches
         for name, moved in launch.statistics.traffic.items()
     )
@@ -251,7 +223,7 @@ def _met(launches: Sequence[Launched]) -> str:
 
 
 def _count(launches: Sequence[Launched], noun: str) -> str:
-    number = len({launch.source.function for launch in launches})
+    number = len({launch.kernel.function for launch in launches})
     return f"{number} {noun}{'s' if number != 1 else ''}"
 
 
