@@ -37,16 +37,13 @@ def align(
 ) -> dict[str, Any]:
     """Return what is known of the trace's time 0, all in nanoseconds.
 
-    The TOC states when the recording began, to the millisecond; in the one bundle whose
-    `time-info` could be compared, that is the trace's time 0. The worker wrote down the same
-    wall clock and its own monotonic clock together, so the difference of the two gives
-    `origin`: monotonic time at trace time 0, good to `uncertainty`. Without an anchor, or
-    without a date, there is no origin.
+    The TOC states when the recording began, to the millisecond, and an anchor holds the worker's
+    wall clock and monotonic clock of one moment. Together they give `origin`, monotonic time at
+    trace time 0, good to `uncertainty`; without a date or an anchor there is none.
 
     `time-info` states the same moment in ticks. Where it agrees with the date it serves in its
-    place, without the date's rounding; the two differ by `difference`. Where they differ by
-    more, one was understood wrongly: the date serves, and is as uncertain as they differ.
-    Where they cannot mean the same moment, `time-info` is left aside. `time_info` says so.
+    place, without the date's rounding; the two differ by `difference`. Where they differ by more,
+    the date serves, and is as uncertain as they differ; by far more, `time-info` is left aside.
     """
     epoch = _epoch(start_date)
     if epoch is None:
