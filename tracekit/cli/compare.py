@@ -135,6 +135,7 @@ def ab(
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page.")] = None,
     json: Json = False,
     exit_code: ExitCode = False,
+    bisect: options.Bisect = False,
     metric: MetricName = None,
     threshold: Threshold = 0.03,
     resolution: Resolution = 0.10,
@@ -181,7 +182,7 @@ def ab(
         _show(compared)
     if html is not None and open_page:
         typer.launch(html.resolve().as_uri())
-    if exit_code:
+    if exit_code or bisect:
         _end(compared)
 
 

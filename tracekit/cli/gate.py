@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tracekit.cli import options
+
 if TYPE_CHECKING:
     from tracekit.base import TracekitError
     from tracekit.nightly import Destinations, GateReport
@@ -70,10 +72,6 @@ OnRegression = Annotated[
         show_default=False,
     ),
 ]
-Bisect = Annotated[
-    bool,
-    typer.Option("--bisect", help="Exit codes for git bisect run: 3 and 4 become 125, skip."),
-]
 Json = Annotated[bool, typer.Option("--json", help="Print the gate's report as JSON.")]
 MetricName = Annotated[
     list[str] | None,
@@ -118,7 +116,7 @@ def gate(
     annotations: Annotations = None,
     on_regression: OnRegression = "",
     json: Json = False,
-    bisect: Bisect = False,
+    bisect: options.Bisect = False,
     metric: MetricName = None,
     threshold: Threshold = None,
     force: Force = False,

@@ -39,7 +39,7 @@ from tracekit.cli import (
 from tracekit.cli.options import named_workload, planned
 
 _OUR_BUG = 70
-_JUDGES = {"gate", "nightly"}  # commands that `git bisect run` may ask
+_JUDGES = {"ab", "gate", "nightly"}  # commands that `git bisect run` may ask
 _PLACES = {
     *(errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.EIO),
     *(errno.ENAMETOOLONG, errno.ELOOP, errno.EFBIG),

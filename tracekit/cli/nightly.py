@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tracekit.base import UsageError
+from tracekit.cli import options
 
 if TYPE_CHECKING:
     from tracekit.nightly import (
@@ -228,12 +229,6 @@ DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print what would run, and for how long; change nothing.")
 ]
 Init = Annotated[bool, typer.Option("--init", help="Write a tracekit.toml to begin with.")]
-Bisect = Annotated[
-    bool,
-    typer.Option(
-        "--bisect", help="Exit codes for `git bisect run`: 125 for failed or inconclusive."
-    ),
-]
 NoHistory = Annotated[bool, typer.Option("--no-history", help="Keep the night out of the history.")]
 Json = Annotated[bool, typer.Option("--json", help="Print night.json instead of words.")]
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the trend page when it is done.")]
@@ -246,7 +241,7 @@ def run(
     dry_run: DryRun = False,
     init: Init = False,
     capture: Named = None,
-    bisect: Bisect = False,
+    bisect: options.Bisect = False,
     no_history: NoHistory = False,
     json: Json = False,
     open_page: OpenPage = False,

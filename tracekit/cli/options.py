@@ -142,6 +142,10 @@ NoRedact = Annotated[
     bool,
     typer.Option("--no-redact", help="Keep names of people and machines in result and page."),
 ]
+Bisect = Annotated[
+    bool,
+    typer.Option("--bisect", help="Exit codes for git bisect run: 3 and 4 become 125, skip."),
+]
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the page when it is done.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that tracekit did not write.")]
 TablePlace = Annotated[

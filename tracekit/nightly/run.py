@@ -163,7 +163,8 @@ def run_night(
             carrier.carry_out()
         finally:
             for entry in keeper.night.entries:
-                keeper.put(with_drift(entry, earlier, accepted.get(entry.capture)))
+                own = next(one.workloads for one in chosen if one.name == entry.capture)
+                keeper.put(with_drift(entry, earlier, accepted.get(entry.capture), own))
             outcome, reason = night_outcome(keeper.night.entries, partial=carrier.partial)
             ended, partly = _stamp(now()), carrier.partial
             night = replace(

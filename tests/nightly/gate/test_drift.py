@@ -99,7 +99,9 @@ def test_a_night_that_ends_a_drift_is_a_regression() -> None:
     assert judged.change == 0.02, "tonight's own change stays"
     assert judged.reason == (
         "So. Over the last 4 nights, since 2026-11-01, the changes add up to +8.2 % "
-        "[+7.0 % … +9.5 %] in c0..c4: worse, beyond the threshold of 3.0 %."
+        "[+7.0 % … +9.5 %] in c0..c4: worse, beyond the threshold of 3.0 %. "
+        "To find the commit: `git bisect start c4 c0 && git bisect run tracekit ab paged@c0 -- "
+        "--metric step_p50 --threshold 0.041 --bisect`."
     )
     assert ended.reason == f"step_p50: {judged.reason}"
 

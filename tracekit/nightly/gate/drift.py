@@ -8,10 +8,13 @@ explains is a regression. `bench/drift_simulation.py` counts false alarms.
 """
 
 import math
+import shlex
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from tracekit.base import short_commit
@@ -122,17 +125,23 @@ def _link(started: str, entry: Entry, metric: str) -> Link | None:
     return Link(started, *commits, ends[0], (ends[2] - ends[1]) / _BETWEEN_ENDS)
 
 
-def with_drift(entry: Entry, earlier: Sequence[Night], accepted: Accepted | None = None) -> Entry:
+def with_drift(
+    entry: Entry,
+    earlier: Sequence[Night],
+    accepted: Accepted | None = None,
+    workloads: Path | None = None,
+) -> Entry:
     """Return an entry with metrics that a chain of nights shows to be worse as regressions.
 
     Args:
         entry: A capture of tonight that has ended.
+        workloads: The folder of the plan's own workloads.
         earlier: Nights of the same plan on the same machine, oldest first.
         accepted: What was accepted last: a chain begins behind that night.
     """
     ids = [night.id for night in earlier]
     begin = ids.index(accepted.night) + 1 if accepted and accepted.night in ids else 0
-    judged = tuple(_judged(one, entry, earlier[begin:]) for one in entry.judged)
+    judged = tuple(_judged(one, entry, earlier[begin:], workloads) for one in entry.judged)
     changed = [new for new, old in zip(judged, entry.judged, strict=True) if new is not old]
     if not changed:
         return entry
@@ -142,13 +151,16 @@ def with_drift(entry: Entry, earlier: Sequence[Night], accepted: Accepted | None
     return replace(entry, judged=judged, outcome=Outcome.REGRESSION, reason=reason)
 
 
-def _judged(judged: Judged, entry: Entry, earlier: Sequence[Night]) -> Judged:
+def _judged(
+    judged: Judged, entry: Entry, earlier: Sequence[Night], workloads: Path | None
+) -> Judged:
     if not judged.gated or judged.outcome not in {Outcome.OK, Outcome.INCONCLUSIVE}:
         return judged
     found = drift_of(links_of(earlier, entry, judged.metric), judged)
     if found is None or found.last != entry.candidate.commit:
         return judged
-    why = f"{judged.reason} {sentence(found, judged)}".strip()
+    search = f"To find the commit: `{bisect_command(found, judged, entry, workloads)}`."
+    why = f"{judged.reason} {sentence(found, judged)} {search}".strip()
     return replace(judged, outcome=Outcome.REGRESSION, reason=why)
 
 
@@ -161,3 +173,19 @@ def sentence(drift: Drift, judged: Judged) -> str:
         f"Over the last {drift.nights} nights, since {drift.since[:10]}, the changes add up to "
         f"{whole} in {commits}: worse, beyond the threshold of {shown.amount(judged.threshold)}."
     )
+
+
+def bisect_command(drift: Drift, judged: Judged, entry: Entry, workloads: Path | None) -> str:
+    """Return the command line that finds the commit with most of the change."""
+    work = entry.candidate
+    values = [f"{name}={_text(value)}" for name, value in work.parameters.items()]
+    first, last = short_commit(drift.first), short_commit(drift.last)
+    words = ["tracekit", "ab", f"{work.workload}@{first}", *values, "--", *values]
+    words += ["--metric", judged.metric, "--threshold", f"{abs(drift.change) / 2:.3f}", "--bisect"]
+    if workloads is not None:
+        words += ["--workloads", str(workloads)]
+    return f"git bisect start {last} {first} && git bisect run {shlex.join(words)}"
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
