@@ -140,9 +140,12 @@ def _matching(
     for place, said in folder.listed():
         if pattern.match(place.path):
             yield place, said
-        elif _to_look_through(place, said) and place.path.count("/") <= deepest:
-            bundle = place.base.lower().endswith(_BUNDLE)
-            yield from () if bundle else _matching(place, pattern, deepest)
+        elif (
+            _to_look_through(place, said)
+            and place.path.count("/") <= deepest
+            and not place.base.lower().endswith(_BUNDLE)
+        ):
+            yield from _matching(place, pattern, deepest)
 
 
 def _named(place: Place, said: Said, *, strict: bool = True) -> Iterator[RecordingSource]:
