@@ -1,8 +1,9 @@
 """Decode calls for kernels that run on a CPU: arrays of numpy's, poisoned where nothing is read."""
 
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import mlx.core as mx
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from tracekit.base import tolerances
 from tracekit.base.tolerances import as_float64
-from tracekit.lab.msl.compile import compile_kernels
+from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.emulation import Generated, generated
 from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.program import Order, Program, Statistics
@@ -81,11 +82,7 @@ def traced(case: Case, how: Plan) -> tuple[Generated, ...]:
 
 
 def compiled(kernels: Iterable[Generated]) -> dict[str, Program]:
-    """Compile kernels together, by name.
-
-    In MLX's text the function's name holds the template's values. Under one name, kernels that
-    differ in nothing else share what the compiler does only once.
-    """
+    """Compile kernels, by name, several at a time."""
     unique = {one.function: one for one in kernels}
     texts = [
         Kernel(
@@ -95,7 +92,9 @@ def compiled(kernels: Iterable[Generated]) -> dict[str, Program]:
         )
         for one in unique.values()
     ]
-    return dict(zip(unique, compile_kernels(texts, checked=True), strict=True))
+    with ThreadPoolExecutor() as pool:
+        programs = pool.map(partial(compile_kernel, checked=True), texts)
+        return dict(zip(unique, programs, strict=True))
 
 
 def numpy_of(array: mx.array) -> Array:

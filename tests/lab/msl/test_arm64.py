@@ -62,7 +62,7 @@ int main() {
 
 
 def printed(folder: Path, compiler: str, *flags: str, checked: bool, size: str) -> list[str]:
-    text = unit([kernel(BODY, "const device float* a, device float* out")], checked=checked).text
+    text = unit(kernel(BODY, "const device float* a, device float* out"), checked=checked).text
     (folder / "main.cpp").write_text(f"#define SIZE {size}\n{text}{MAIN}")
     program = folder / f"program-{len(flags)}"
     files = ["main.cpp", str(SHIM / "engine.cpp")]

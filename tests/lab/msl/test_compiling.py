@@ -12,7 +12,7 @@ import pytest
 
 from small_kernels import kernel, needs_compiler
 from tracekit.base.errors import KernelError, ToolError
-from tracekit.lab.msl.compile import cache_folder, compile_kernel, compile_kernels
+from tracekit.lab.msl.compile import cache_folder, compile_kernel
 from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.program import Program
 
@@ -161,21 +161,10 @@ def test_the_cache_lies_where_the_user_wants_it(
 @pytest.mark.emulator
 @needs_compiler
 @pytest.mark.usefixtures("compiled_kernels")
-def test_many_kernels_are_compiled_together_in_the_order_given() -> None:
-    text = "template <int N> [[kernel]] void k(device float* out) { out[0] = N; }"
-    given = [Kernel(text, "k", str(number)) for number in range(20)]
-    given.insert(7, simple("out[i] = 100;"))
-    answers = [answer(program)[0] for program in compile_kernels(given)]
-    assert answers == [*range(7), 100, *range(7, 20)]
-
-
-@pytest.mark.emulator
-@needs_compiler
-@pytest.mark.usefixtures("compiled_kernels")
-def test_one_wrong_kernel_among_many_is_named() -> None:
+def test_a_wrong_kernel_is_named() -> None:
     wrong = kernel("out[i] = what;", "device float* out", name="wrong.metal")
     with pytest.raises(KernelError, match=r"wrong\.metal:7:10: "):
-        compile_kernels([simple(), wrong])
+        compile_kernel(wrong)
 
 
 CLANG = next((name for name in ("clang++", "clang++-19") if shutil.which(name)), "")

@@ -5,7 +5,7 @@ import pytest
 
 from small_kernels import compiled, needs_compiler, one_output, run
 from tracekit.base.errors import UsageError
-from tracekit.lab.msl.compile import compile_kernel, compile_kernels
+from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.kernel import Kernel
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
@@ -177,7 +177,8 @@ def test_macros_of_a_text_stay_in_it() -> None:
         "#define HERE {}\n#define max(a, b) {}\nkernel void k(device int* out) {{ out[0] = HERE; }}"
     )
     one, other = (Kernel(text.format(n, n), "k", defines={"G": "1"}) for n in (1, 2))
-    for expected, program in enumerate(compile_kernels([one, other]), start=1):
+    for expected, given in enumerate((one, other), start=1):
+        program = compile_kernel(given)
         out = np.zeros(1, np.int32)
         program.run({"out": out}, grid=(1, 1, 1), threadgroup=(1, 1, 1))
         assert out[0] == expected

@@ -5,8 +5,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -17,8 +16,8 @@ from tracekit.lab.msl.compiler import SHIM, Compiler, compiler_words, find_compi
 from tracekit.lab.msl.edits import blank, without_comments
 from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.library import Library
-from tracekit.lab.msl.program import Program, processors
-from tracekit.lab.msl.unit import ENTRY, Unit, extends_metal, unit
+from tracekit.lab.msl.program import Program
+from tracekit.lab.msl.unit import ENTRY, unit
 
 _DIRECTIVE = re.compile(r"[ \t]*#")
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*if", re.MULTILINE)
@@ -188,9 +187,6 @@ def _place_of_this_process() -> Path:
     return Path(tempfile.mkdtemp(prefix="tracekit-kernels-"))
 
 
-_IN_ONE_UNIT = 16  # beyond, a second processor gains more than the header files cost
-
-
 def compile_kernel(
     kernel: Kernel, *, checked: bool = False, compiler: str | None = None
 ) -> Program:
@@ -207,70 +203,30 @@ def compile_kernel(
         ToolError: There is no compiler, or it cannot be run.
         UsageError: The text uses what this engine does not know, or has no such function.
     """
-    return compile_kernels([kernel], checked=checked, compiler=compiler)[0]
-
-
-def compile_kernels(
-    kernels: Sequence[Kernel], *, checked: bool = False, compiler: str | None = None
-) -> list[Program]:
-    """Compile many kernels at once: several to a library, libraries on all processors.
-
-    Kernels of one text that differ in template arguments alone cost least. Arguments and errors
-    are those of `compile_kernel`.
-    """
     found = find_compiler(compiler)
-    live = [with_live_lines(kernel, found) for kernel in kernels]
-    groups = _shared_out(live)
-    units = [
-        unit(
-            [live[at] for at in group], checked=checked,
-            expand=lambda kernel: expanded(kernel, found),
-        )
-        for group in groups
-    ]  # fmt: skip
+    made = unit(
+        with_live_lines(kernel, found), checked=checked, expand=lambda one: expanded(one, found)
+    )
     engine = _engine(found)
 
-    def compiled(made: Unit, group: Sequence[int]) -> list[Program]:
-        return _compiled(made, [kernels[at] for at in group], found, engine)
+    def make(path: Path) -> None:
+        source = path.with_suffix(".cpp")
+        source.write_text(made.text)
+        optimized = "-O2" if checked else "-O1"  # checks are small functions to be inlined
+        files = [source.name, str(engine), "-o", path.name]
+        try:
+            found.run(optimized, "-shared", *files, folder=path.parent)
+        except ToolError as error:
+            words = compiler_words(error.message, kernel, made.code)
+            raise KernelError(
+                f"{found.path} cannot compile {kernel.file}:\n{words}",
+                hint="A CPU's compiler reads the text as C++; Metal's own may say it otherwise.",
+            ) from error
 
-    with ThreadPoolExecutor(max_workers=processors()) as pool:
-        made = pool.map(compiled, units, groups)
-        programs = {
-            at: program
-            for group, some in zip(groups, made, strict=True)
-            for at, program in zip(group, some, strict=True)
-        }
-    return [programs[at] for at in range(len(kernels))]
-
-
-def _shared_out(kernels: Sequence[Kernel]) -> list[list[int]]:
-    """Share kernels out to units, those of one text side by side."""
-    alone = [[at] for at, kernel in enumerate(kernels) if extends_metal(kernel.text)]
-    order = [at for at in range(len(kernels)) if [at] not in alone]
-    order.sort(key=lambda at: (kernels[at].text, at))
-    units = max(1, -(-len(order) // _IN_ONE_UNIT))
-    if len(order) > 3:  # noqa: PLR2004 - fewer are made faster by one
-        units = max(units, min(processors(), len(order) // 2))
-    size = max(1, -(-len(order) // units))
-    return [*alone, *(order[start : start + size] for start in range(0, len(order), size))]
-
-
-def _compiled(
-    made: Unit, kernels: Sequence[Kernel], compiler: Compiler, engine: Path
-) -> list[Program]:
-    path = kept(
-        "so", made.text, compiler, lambda path: _compile(made, kernels, compiler, engine, path)
+    library = load(kept("so", made.text, found, make))
+    return Program(
+        kernel, made.parameters, library, library.entry(ENTRY), made.code, checked=checked
     )
-    library = load(path)
-    return [
-        Program(
-            kernel, parameters, library, library.entry(ENTRY.format(at)), made.files[text][1],
-            number=text, checked=made.checked,
-        )
-        for at, (kernel, parameters, text) in enumerate(
-            zip(kernels, made.parameters, made.texts, strict=True)
-        )
-    ]  # fmt: skip
 
 
 def _engine(compiler: Compiler) -> Path:
@@ -280,25 +236,3 @@ def _engine(compiler: Compiler) -> Path:
         compiler.run("-O2", "-c", str(SHIM / "engine.cpp"), "-o", str(path), folder=path.parent)
 
     return kept("o", "engine", compiler, make)
-
-
-def _compile(
-    made: Unit, kernels: Sequence[Kernel], compiler: Compiler, engine: Path, path: Path
-) -> None:
-    source = path.with_suffix(".cpp")
-    source.write_text(made.text)
-    optimized = "-O2" if made.checked else "-O1"  # checks are small functions to be inlined
-    files = [source.name, str(engine), "-o", path.name]
-    try:
-        compiler.run(optimized, "-shared", *files, folder=path.parent)
-    except ToolError as error:
-        texts = {
-            text: (kernel, made.files[text][1])
-            for kernel, text in zip(kernels, made.texts, strict=True)
-        }
-        names = ", ".join(dict.fromkeys(name for name, _ in made.files))
-        words = compiler_words(error.message, texts)
-        raise KernelError(
-            f"{compiler.path} cannot compile {names}:\n{words}",
-            hint="A CPU's compiler reads the text as C++; Metal's own may say it otherwise.",
-        ) from error

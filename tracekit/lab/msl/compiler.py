@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,11 +15,11 @@ from tracekit.base import ToolError
 from tracekit.lab.msl.edits import Edited
 from tracekit.lab.msl.kernel import Kernel
 
-_PLACE = re.compile(r"\b(\d+)\.(metal|call|end):(\d+)(?::(\d+))?")
+_PLACE = re.compile(r"\b0\.(metal|call|end):(\d+)(?::(\d+))?")
 _MOST_LINES = 12
 
 
-def compiler_words(words: str, texts: Mapping[int, tuple[Kernel, Edited]]) -> str:
+def compiler_words(words: str, kernel: Kernel, text: Edited) -> str:
     """Tell what a compiler said: its errors, each with the kernel's line, and the first notes."""
     lines = [
         line.replace("error: ", "").replace("fatal ", "")
@@ -28,25 +28,24 @@ def compiler_words(words: str, texts: Mapping[int, tuple[Kernel, Edited]]) -> st
     ]
     head = "\n".join(lines[:_MOST_LINES]) or "\n".join(words.splitlines()[:_MOST_LINES])
     more = len(lines) - _MOST_LINES
-    return located(head, texts) + (f"\n({more} more)" if more > 0 else "")
+    return located(head, kernel, text) + (f"\n({more} more)" if more > 0 else "")
 
 
-def located(words: str, texts: Mapping[int, tuple[Kernel, Edited]]) -> str:
+def located(words: str, kernel: Kernel, text: Edited) -> str:
     """Put the names of files and the kernel's own columns in, and show the first such line."""
     shown = ""
 
     def place(found: re.Match[str]) -> str:
         nonlocal shown
-        kernel, text = texts[int(found[1])]
-        if found[2] == "call":
+        if found[1] == "call":
             return f"{kernel.file}, where the kernel is called"
-        if found[2] == "end":
+        if found[1] == "end":
             return f"{kernel.file}, its end"
-        line = int(found[3])
-        column = text.column(line, int(found[4] or 1))
+        line = int(found[2])
+        column = text.column(line, int(found[3] or 1))
         file, own = kernel.where(line)
         shown = shown or _excerpt(kernel.text, line, column, own)
-        return f"{file}:{own}:{column}" if found[4] else f"{file}:{own}"
+        return f"{file}:{own}:{column}" if found[3] else f"{file}:{own}"
 
     return _PLACE.sub(place, words) + shown
 

@@ -249,14 +249,13 @@ class Program:
         entry: Entry,
         text: Edited,
         *,
-        number: int,
         checked: bool,
     ) -> None:
         self.kernel = kernel
         self.parameters = parameters
         self.checked = checked
         self._library, self._entry = library, entry
-        self._texts = {number: (kernel, text)}
+        self._text = text
 
     def run(
         self,
@@ -323,7 +322,9 @@ class Program:
                 f"{self.kernel.file} did not end within {patience:g} s and was stopped.",
                 hint="Threads that wait for each other without a barrier never meet here.",
             )
-        words = located(named(message, lambda at: f"buffer {names.get(at, at)!r}"), self._texts)
+        words = located(
+            named(message, lambda at: f"buffer {names.get(at, at)!r}"), self.kernel, self._text
+        )
         unchecked = "access of memory" in message and not self.checked
         hint = _WHERE if unchecked else ""
         return KernelError(f"{self.kernel.file}: {words}", hint=hint)
