@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import psutil
 import pytest
 
+from children import running
 from chromium import chromium
 from command_line import run
 
@@ -34,6 +36,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-goldens", action="store_true", help="write golden files instead of comparing"
     )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def recorders_of_others_are_not_seen() -> Iterator[None]:
+    """Let a recording find the recorders that this process started, and not those beside it.
+
+    Only one xctrace may record on a Mac, so a recording looks for others; here, other workers of
+    pytest and other suites run fakes of it at the same time.
+    """
+    everything = psutil.process_iter
+
+    def own(attrs: Any = None, ad_value: Any = None) -> Iterator[psutil.Process]:
+        mine = {os.getpid(), *(one.pid for one in running())} if attrs == ["name"] else None
+        return (one for one in everything(attrs, ad_value) if mine is None or one.pid in mine)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(psutil, "process_iter", own)
+        yield
 
 
 class _Raising(logging.Handler):
