@@ -29,9 +29,10 @@ def test_a_capture_is_a_table_of_its_metrics(night: Night) -> None:
             "1,000 tokens/s",
             "940 tokens/s",
             "-6.0 %",
+            "-6.0 %",
             "-7.1 % … -5.2 %",
         ),
-        ("gpu_idle_ratio", "30.0 %", "31.0 %", "+1.0 points", "—"),
+        ("gpu_idle_ratio", "30.0 %", "31.0 %", "+1.0 points", "+1.0 points", "—"),
     ]
     assert list(findings[2]) == [("bubbles", "in 2 of 2", "in 0", "The GPU waited.")]
 

@@ -55,8 +55,8 @@ def _named(what: str, pid: int, tid: int, name: str) -> Event:
 def _counters(levels: Levels, pid: int) -> Iterator[Event]:
     series = levels.unit or "value"
     for at, value in zip(levels.times.tolist(), levels.values.tolist(), strict=True):
-        told = {series: value}
-        yield {"ph": "C", "name": levels.name, "pid": pid, "ts": at / 1000, "args": told}
+        values = {series: value}
+        yield {"ph": "C", "name": levels.name, "pid": pid, "ts": at / 1000, "args": values}
 
 
 def _slices(lane: Slices, pid: int, tid: int) -> Iterator[Event]:

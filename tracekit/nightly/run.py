@@ -23,7 +23,7 @@ from tracekit.record import Progress, choose, quiet
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 NOTHING = "—"
-_COLUMNS = ("metric", "reference", "candidate", "change", "95 % interval")
+_COLUMNS = ("metric", "reference", "candidate", "measured", "at equal pace", "95 % interval")
 _LINE = 100  # characters
 _SHOWN = 3  # names of metrics that are not known
 
@@ -100,11 +100,15 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _row(judged: Judged) -> Sequence[str]:
-    values = (judged.reference, judged.candidate)
-    told = (NOTHING if one is None else quantity(one, judged.unit) for one in values)
     scale, unit = judged.scale, judged.unit
-    change = NOTHING if judged.change is None else shift(judged.change, scale, unit)
-    return (judged.metric, *told, change, bounds(judged.low, judged.high, scale, unit) or NOTHING)
+    medians = (judged.reference, judged.candidate)
+    values = (NOTHING if one is None else quantity(one, unit) for one in medians)
+    changes = (
+        NOTHING if one is None else shift(one, scale, unit)
+        for one in (judged.measured, judged.change)
+    )
+    interval = bounds(judged.low, judged.high, scale, unit) or NOTHING
+    return (judged.metric, *values, *changes, interval)
 
 
 def _measured(judged: Judged) -> bool:

@@ -127,6 +127,16 @@ class Judged:
     reproduced: bool | None = None
     reason: str = ""
 
+    @property
+    def measured(self) -> float | None:
+        """The plain change of the medians, on the scale of `change`; None where there is none."""
+        new, old = self.candidate, self.reference
+        if new is None or old is None:
+            return None
+        if self.scale == "difference":
+            return new - old
+        return new / old - 1 if old > 0 else None
+
 
 @dataclass(frozen=True)
 class TracedFinding:

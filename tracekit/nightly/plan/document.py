@@ -138,16 +138,16 @@ class Mistakes:
 
     def end(self) -> None:
         """Raise UsageError that names all mistakes, one a line, or do nothing without one."""
-        told = [
+        mistakes = [
             (f"{self._file}:{line}:{column}: {words}", hint)
             for (line, column, words), hint in sorted(self.found.items())
         ]
-        if len(told) == 1:
-            raise UsageError(told[0][0], hint=told[0][1])
-        if told:
-            lines = [f"  {words} {hint}".rstrip() for words, hint in told]
+        if len(mistakes) == 1:
+            raise UsageError(mistakes[0][0], hint=mistakes[0][1])
+        if mistakes:
+            lines = [f"  {words} {hint}".rstrip() for words, hint in mistakes]
             raise UsageError(
-                "\n".join([f"{self._file} has {len(told)} mistakes:", *lines]),
+                "\n".join([f"{self._file} has {len(mistakes)} mistakes:", *lines]),
                 hint="`tracekit nightly --init` shows a plan with all that is usual.",
             )
 

@@ -192,11 +192,11 @@ def _metric(name: str, given: Given, capture: Capture) -> Gated:
         table = given.fields(METRIC)
     elif given.value is not True:
         table = {"threshold": given}
-    told = read(table, METRIC)
-    scale, threshold = usual(name, told.get("scale"))
+    named = read(table, METRIC)
+    scale, threshold = usual(name, named.get("scale"))
     gate = capture.reference is not None
     usual_ones: dict[str, Any] = {"scale": scale, "threshold": threshold, "gate": gate}
-    gated = Gated(name, **usual_ones | told)
+    gated = Gated(name, **usual_ones | named)
     if scale == "ratio" and gated.threshold >= _LARGEST_RATIO:
         words = f"must be below {_LARGEST_RATIO} for a ratio; it is {gated.threshold:g}."
         table["threshold"].refuse(words, "0.03 is 3 %.")

@@ -33,8 +33,8 @@ def test_metrics_and_findings_stand_in_tables(report: GateReport) -> None:
         "micro: this tree against revision main",
     ]
     _, columns, rows = next(tables(report))
-    assert columns == COLUMNS[:5]
-    assert rows[1] == ("memory_peak", "—", "2.79 GiB", "—", "—")
+    assert columns == COLUMNS[:6]
+    assert rows[1] == ("memory_peak", "—", "2.79 GiB", "—", "—", "—")
 
 
 def test_a_terminal_gets_the_verdict_and_a_row_for_each_case_that_decides(
@@ -66,7 +66,7 @@ def test_a_change_is_on_its_scale(scale: Any, unit: str, value: float, words: st
 
 def test_a_threshold_has_no_sign() -> None:
     case = Case("a", "m", "metric", Outcome.OK, unit="count", scale="difference", threshold=1.0)
-    assert row(case)[5] == "1"
+    assert row(case)[6] == "1"
 
 
 def test_a_case_is_told_in_a_sentence_that_stands_alone() -> None:

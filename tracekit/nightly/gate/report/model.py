@@ -44,6 +44,8 @@ class Case:
         reproduced: Whether a second session found the same; None where none was needed.
         severity: Of a finding: as the rule says.
         windows: Where a trace shows it, in ns of that trace.
+        measured: The plain change of the medians, on the scale of `change`, which is that at equal
+            machine pace: within pairs, or by reference work.
     """
 
     suite: str
@@ -66,6 +68,7 @@ class Case:
     reproduced: bool | None = None
     severity: str = ""
     windows: tuple[Evidence, ...] = ()
+    measured: float | None = None
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,11 @@ from tracekit.report import line, sentence, visible
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 NOTHING = "—"
-COLUMNS = ("metric", "reference", "candidate", "change", "95 % interval", "threshold", "outcome")
-_SHOWN = COLUMNS[:5]
+COLUMNS = (
+    *("metric", "reference", "candidate", "measured", "at equal pace", "95 % interval"),
+    *("threshold", "outcome"),
+)
+_SHOWN = COLUMNS[:6]
 _LINE = 100  # characters
 _FINDINGS = ("finding", "severity", "outcome", "what it says")
 
@@ -70,6 +73,7 @@ def row(case: Case) -> Sequence[str]:
         said(case.name),
         _value(case.reference, case),
         _value(case.candidate, case),
+        shift(case.measured, case),
         shift(case.change, case),
         bounds(case),
         _allowed(case),
