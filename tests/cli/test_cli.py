@@ -49,6 +49,7 @@ def test_help_names_every_command_in_a_line(tracekit: Run) -> None:
         "query",
         "batch",
         "compare",
+        "ab",
         "gate",
         "index",
         "prune",

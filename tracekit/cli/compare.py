@@ -141,11 +141,12 @@ def ab(
     resolution: Resolution = 0.10,
     open_page: options.OpenPage = False,
 ) -> None:
-    """Measure two variants in turns, now, until it is clear which one is faster.
+    """Measure which of two variants is faster.
 
     Variants are workloads, values of their parameters, or revisions of the repository: each pair
-    runs both in fresh processes, in turns, after a warm-up. Pairs during which the machine was
-    busy, hot or throttled do not count. Nothing is kept but what --html and --json write.
+    runs both in fresh processes, in turns, after a warm-up, until the change is known well enough.
+    Pairs during which the machine was busy, hot or throttled do not count. Nothing is kept but what
+    --html and --json write.
 
     tracekit ab paged -- block_size=8
 
