@@ -294,3 +294,20 @@ def test_no_process_outlives_a_night(tmp_path: Path, capture: Capture) -> None:
         one for one in psutil.Process(os.getpid()).children() if "turns" in " ".join(one.cmdline())
     ]
     assert left == []
+
+
+def test_a_machine_that_is_not_ready_is_waited_for_and_then_left_alone(
+    tmp_path: Path, capture: Capture
+) -> None:
+    heard: list[str] = []
+    never = replace(ANY, memory_free=1 << 60)
+    plan = replace(plan_of(tmp_path, capture), wait=0.5, state=never)
+    night = run_night(plan, progress=heard.append)
+    (entry,) = night.entries
+    assert night.outcome is entry.outcome is Outcome.INCONCLUSIVE
+    assert not night.partial
+    assert entry.pairs == ()
+    assert entry.reason.startswith("Nothing was measured, for the machine was not ready within")
+    assert any(words.startswith("nap: waiting for the machine: ") for words in heard)
+    ready = run_night(replace(plan, state=ANY), progress=heard.append)
+    assert ready.outcome is Outcome.OK

@@ -1,5 +1,7 @@
 """The captures of a night: made ready, checked, measured, measured again where needed."""
 
+import os
+import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +17,7 @@ from tracekit.nightly.history.night import Accepted, Described, Entry, Outcome, 
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.session.measuring import check, measure
 from tracekit.nightly.session.prepared import Prepared, prepared
-from tracekit.nightly.session.program import BudgetSpentError, ParityError
+from tracekit.nightly.session.program import BudgetSpentError, BusyError, ParityError
 from tracekit.nightly.session.tracing import trace
 from tracekit.nightly.session.values import overhead
 from tracekit.record import Progress
@@ -172,6 +174,7 @@ def _states(pair: Pair) -> Iterator[State]:
     yield from (one for one in (pair.before, pair.after) if one is not None)
 
 
+_EVERY = 15.0  # seconds between two looks at a machine that is not ready
 _STOPPED_BEFORE = "It was not measured, for the night was stopped before."
 _STOPPED = "It was interrupted."
 _NOT_BEGUN = "It was not measured, for what was checked first does not hold."
@@ -249,12 +252,31 @@ class Carrier:
 
     def _measure(self, one: Prepared) -> None:
         with self._ending(one.capture.name), Watch(one.capture.telemetry) as watch:
+            self._wait(one.capture.name, watch)
             runner = CaptureRunner(one, self, watch)
             try:
                 runner.measure()
             except (BudgetSpentError, KeyboardInterrupt):
                 runner.judge()
                 raise
+
+    def _wait(self, name: str, watch: Watch) -> None:
+        """Wait until a pair could count; raise BusyError where that takes longer than planned."""
+        until = min(time.monotonic() + self.plan.wait, self.deadline)
+        while self.plan.wait:
+            state = watch.before({os.getpid()})
+            reasons = contaminated(state, None, [state], self.plan.state)
+            if not reasons:
+                return
+            left = until - time.monotonic()
+            if left <= 0:
+                raise BusyError(
+                    f"Nothing was measured, for the machine was not ready within "
+                    f"{self.plan.wait / 60:g} min: {reasons[0]}",
+                    hint="`wait` in the plan says how long a night waits for it.",
+                )
+            self.progress(f"{name}: waiting for the machine: {reasons[0]}")
+            time.sleep(min(_EVERY, left))
 
     @contextmanager
     def _ending(self, capture: str) -> Generator[None]:
@@ -263,6 +285,8 @@ class Carrier:
             yield
         except BudgetSpentError as error:
             self.partial = True
+            self._end(capture, Outcome.INCONCLUSIVE, _told(error))
+        except BusyError as error:
             self._end(capture, Outcome.INCONCLUSIVE, _told(error))
         except (KeyboardInterrupt, InterruptedRunError):
             self.partial = self.interrupted = True

@@ -307,6 +307,7 @@ NIGHT = Keys(
         "output": PATH,
         "history": TEXT,
         "budget": duration(1, _WEEK),
+        "wait": duration(0, _WEEK),
         "machine": NAME,
         "retries": whole(0, 1000),
     },

@@ -154,6 +154,8 @@ class NightPlan:
         history: The URL of the history's database, as SQLAlchemy takes it: of SQLite or of
             PostgreSQL.
         budget: Seconds after which the night is stopped, and kept as partial.
+        wait: Seconds to wait before a capture, at most, until the machine's state lets a pair
+            count; where it never does, nothing is measured. 0 measures at once.
         machine: What the history calls this machine; without one a name made of what it is.
         state: What a machine must be like for a pair to count.
         retries: How many rejected pairs of a session are measured again, at most.
@@ -167,6 +169,7 @@ class NightPlan:
     output: Path
     history: str
     budget: float = 7200.0
+    wait: float = 0.0
     machine: str = ""
     state: StateLimits = field(default_factory=StateLimits)
     retries: int = 5

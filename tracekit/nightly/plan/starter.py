@@ -12,6 +12,7 @@ STARTER = """\
 
 [nightly]
 budget = "2h"              # a night that takes longer is stopped, and kept as partial
+wait = "5m"                # for the machine to be idle and cool, before each capture
 # output = "bench/nights"  # a folder for each night
 # history = "sqlite:///bench/nights/history.db"
 
