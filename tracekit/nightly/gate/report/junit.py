@@ -19,6 +19,7 @@ _TAGS = {
     Outcome.REGRESSION: "failure",
     Outcome.FAILED: "error",
     Outcome.INCONCLUSIVE: "skipped",
+    Outcome.UNJUDGED: "skipped",
 }
 
 
@@ -40,7 +41,7 @@ def _suite(suite: Suite, report: GateReport) -> Any:
         _attributes(
             name=suite.name,
             **_counts((suite,)),
-            skipped=str(sum(one.outcome is Outcome.INCONCLUSIVE for one in deciding)),
+            skipped=str(sum(_TAGS.get(one.outcome) == "skipped" for one in deciding)),
             time=f"{suite.seconds:.3f}",
             timestamp=report.started,
             hostname=report.machine or _UNKNOWN_HOST,

@@ -18,7 +18,11 @@ from tracekit.nightly.history.night import Outcome
 from tracekit.report import visible
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVELS = {Outcome.FAILED: "error", Outcome.INCONCLUSIVE: "warning"}
+_LEVELS = {
+    Outcome.FAILED: "error",
+    Outcome.INCONCLUSIVE: "warning",
+    Outcome.UNJUDGED: "warning",
+}
 
 
 def sarif(report: GateReport, version: str) -> bytes:

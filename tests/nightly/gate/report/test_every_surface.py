@@ -1,0 +1,133 @@
+"""Random captures on every surface: all say the same, and no more than the numbers do."""
+
+import math
+import re
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as some
+from lxml import etree
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from gate_pairs import made
+from tracekit.nightly.gate.judge import judge_entry
+from tracekit.nightly.gate.outcomes import night_outcome, outcome_of
+from tracekit.nightly.gate.report.junit import junit
+from tracekit.nightly.gate.report.model import GateReport
+from tracekit.nightly.gate.report.openmetrics import openmetrics
+from tracekit.nightly.gate.report.sarif import sarif
+from tracekit.nightly.gate.report.sources import of_night
+from tracekit.nightly.gate.report.text import annotations, heading, markdown, verdicts
+from tracekit.nightly.history.night import LEADS, Described, Entry, Judged, Night, Outcome, Pair
+from tracekit.nightly.plan.plan import Capture, Gated, Reference
+
+TAGS = {"failure": Outcome.REGRESSION, "error": Outcome.FAILED}
+
+
+@some.composite
+def nights(draw: some.DrawFn) -> Night:
+    """Draw a night of one or two captures, by pairs around a change, of one or two sessions."""
+    entries: list[Entry] = []
+    for name in draw(some.sampled_from([("decode",), ("decode", "prefill")])):
+        threshold, gate = draw(some.sampled_from([0.01, 0.03, 0.1])), draw(some.booleans())
+        gated = Gated("step_p50", threshold, gate=gate)
+        reference = Reference(revision="v1") if draw(some.booleans()) else None
+        capture = Capture(name, "paged", reference=reference, metrics=(gated,))
+        middle, spread = draw(some.floats(-0.2, 0.2)), draw(some.floats(0, 0.05))
+        pairs: list[Pair] = []
+        for session in range(1, draw(some.integers(1, 2)) + 1):
+            noise = draw(some.lists(some.floats(-1, 1), min_size=1, max_size=10))
+            rejected = draw(some.lists(some.booleans(), min_size=len(noise), max_size=len(noise)))
+            whys = ["It was hot." if one and draw(some.booleans()) else "" for one in rejected]
+            changes = [middle + spread * one for one in noise]
+            pairs += made(changes, sitting=session, contaminated=whys)
+        judged = judge_entry(capture, pairs, {}, None)
+        other = Described("paged", commit="c1") if reference else None
+        entry = Entry(
+            name, "d1", Described("paged", commit="c2"), other, pairs=tuple(pairs), judged=judged
+        )
+        outcome, reason = outcome_of(entry)
+        entries.append(replace(entry, outcome=outcome, reason=reason))
+    partial = draw(some.booleans())
+    outcome, reason = night_outcome(entries, partial=partial)
+    return Night(
+        "2026-11-20T02-30-00-abcd",
+        "attention",
+        "mini",
+        "2026-11-20T02:30:00+00:00",
+        ended="2026-11-20T03:30:00+00:00",
+        entries=tuple(entries),
+        outcome=outcome,
+        reason=reason,
+        partial=partial,
+    )
+
+
+@given(nights())
+def test_every_surface_says_how_a_night_ended(night: Night) -> None:
+    report = of_night(night)
+    outcome = str(report.outcome)
+    assert heading(report).startswith(LEADS[report.outcome])
+    assert LEADS[report.outcome] in markdown(report).splitlines()[0]
+    assert msgspec.json.decode(msgspec.json.encode(report))["outcome"] == outcome
+    assert _of_junit(report) == {one.outcome for one in report.cases if one.outcome}
+    document: Any = msgspec.json.decode(sarif(report, "1"))
+    (run,) = document["runs"]
+    worse = [one for one in report.cases if one.outcome is Outcome.REGRESSION]
+    assert len(run["results"]) == len(worse)
+    assert run["properties"]["outcome"] == outcome
+    assert _of_openmetrics(report) == outcome
+    errors = [one for one in annotations(report) if one.startswith("::error title=Regression")]
+    assert len(errors) == len(worse)
+    shown = {row[0] for row in verdicts(report)}
+    assert outcome in shown or report.outcome is Outcome.INCONCLUSIVE
+
+
+def _of_junit(report: GateReport) -> set[Outcome]:
+    """Return the outcomes that a reader of JUnit can tell apart, skipped ones by their type."""
+    found: set[Outcome] = set()
+    for case in etree.fromstring(junit(report)).iter("testcase"):
+        tags = [one for one in case if one.tag in {"failure", "error", "skipped"}]
+        found.add(Outcome(tags[0].get("type")) if tags else Outcome.OK)
+        assert not tags or TAGS.get(tags[0].tag, Outcome(tags[0].get("type"))) in found
+    return found
+
+
+def _of_openmetrics(report: GateReport) -> str:
+    families = text_string_to_metric_families(openmetrics(report).decode())
+    own = next(one for one in families if one.name == "tracekit_gate_outcome")
+    return next(one.labels["outcome"] for one in own.samples if one.value == 1)
+
+
+@given(nights())
+def test_no_sentence_claims_more_than_the_numbers(night: Night) -> None:
+    for entry in night.entries:
+        for judged in entry.judged:
+            _require_true(judged)
+
+
+def _require_true(judged: Judged) -> None:
+    words, threshold = judged.reason, math.log1p(judged.threshold)
+    ends = (judged.low, judged.high)
+    low, high = (None if one is None else math.log1p(one) for one in ends)
+    if ": not worse by" in words:
+        assert high is not None
+        assert high < threshold + 1e-12
+    if ": better, beyond" in words:
+        assert high is not None
+        assert high < 0
+    if "worse, beyond the threshold" in words:
+        assert judged.outcome is Outcome.REGRESSION
+        assert low is not None
+        assert low > 0
+        assert judged.change is not None
+        assert math.log1p(judged.change) >= threshold - 1e-12
+    if judged.outcome is Outcome.REGRESSION:
+        assert judged.reproduced
+        assert re.search("worse, beyond the threshold", words)
+    if judged.outcome is Outcome.OK:
+        assert judged.gated
+        assert low is not None
+    assert (judged.outcome is None) == (not judged.gated)
