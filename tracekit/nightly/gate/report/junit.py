@@ -41,7 +41,7 @@ def _suite(suite: Suite, report: GateReport) -> Any:
         _attributes(
             name=suite.name,
             **_counts((suite,)),
-            skipped=str(sum(_TAGS.get(one.outcome) == "skipped" for one in deciding)),
+            skipped=str(sum(_tag(one) == "skipped" for one in deciding)),
             time=f"{suite.seconds:.3f}",
             timestamp=report.started,
             hostname=report.machine or _UNKNOWN_HOST,
@@ -60,13 +60,17 @@ def _suite(suite: Suite, report: GateReport) -> Any:
 def _case(case: Case) -> Any:
     element = etree.Element("testcase", _attributes(classname=case.suite, name=case.name, time="0"))
     assert case.outcome is not None
-    tag = _TAGS.get(case.outcome)
+    tag = _tag(case)
     if tag is not None:
         attributes = _attributes(type=str(case.outcome), message=sentences(case))
         etree.SubElement(element, tag, attributes).text = _text(sentences(case))
     if numbers := _numbers(case):
         etree.SubElement(element, "system-out").text = _text(numbers)
     return element
+
+
+def _tag(case: Case) -> str | None:
+    return _TAGS.get(case.outcome) if case.outcome else None
 
 
 def _numbers(case: Case) -> str:
