@@ -14,7 +14,7 @@ from tracekit.nightly.gate.drift import with_drift
 from tracekit.nightly.gate.outcomes import night_outcome
 from tracekit.nightly.history.night import LEADS, Entry, Judged, Night
 from tracekit.nightly.history_session import Memory
-from tracekit.nightly.plan.plan import Capture, NightPlan
+from tracekit.nightly.plan.plan import Capture, NightPlan, relative
 from tracekit.nightly.rehearsal import moves_along, only
 from tracekit.nightly.schedule.job import bound_log
 from tracekit.nightly.schedule.running import awake, enforced, only_one
@@ -168,6 +168,7 @@ def run_night(
         finally:
             for entry in keeper.night.entries:
                 own = next(one.workloads for one in chosen if one.name == entry.capture)
+                own = relative(own, plan.file.parent)  # what others read names no one's folders
                 keeper.put(with_drift(entry, earlier, accepted.get(entry.capture), own))
             outcome, reason = night_outcome(keeper.night.entries, partial=carrier.partial)
             ended, partly = _stamp(now()), carrier.partial
