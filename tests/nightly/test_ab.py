@@ -1,17 +1,20 @@
 """Two variants in turns, now: what the words mean, and what comes of real pairs."""
 
+import math
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tracekit.analysis.result import Better
 from tracekit.base.errors import InconclusiveError, UsageError
 from tracekit.compare.spread import Limits
-from tracekit.compare.verdicts import Verdict
+from tracekit.compare.verdicts import Change, Verdict
 from tracekit.machine.state import StateLimits
-from tracekit.nightly.ab import Effort, Side, measure_ab, parse_side
+from tracekit.nightly.ab import Effort, Side, half_width, measure_ab, parse_side
 
 Command = Callable[..., Any]
 SPIN = '''
@@ -145,3 +148,18 @@ def test_a_parameter_that_the_workload_does_not_have_is_refused(
     shown = tracekit("ab", "spin", "--", "price=3", "--workloads", spins)
     assert shown.code == 2
     assert "no parameter 'price'" in shown.err
+
+
+@pytest.mark.processes
+def test_a_metric_that_no_variant_has_is_refused_at_once(spins: Path, tracekit: Command) -> None:
+    words = ("--metric", "step_p5", "--turn", "20ms", "--any-state", "--workloads", spins)
+    shown = tracekit("ab", "spin", "--", "spin", *words)
+    assert shown.code == 2
+    assert "No variant has the metric 'step_p5'" in shown.err
+    assert "step_p50" in shown.err
+
+
+def test_a_difference_below_nothing_has_a_width() -> None:
+    change = Change("idle", "count", Better.LOWER, 5.0, 1.0, relative=False, low=-4.0, high=-2.0)
+    assert half_width(change) == 1.0
+    assert half_width(replace(change, low=None)) == math.inf

@@ -185,7 +185,7 @@ def _measured(
         number = f"{counting} of {len(pairs)} pairs count"
         progress(number)
         found = _changes(pairs, prepared, limits)
-        widest = max((_half(one) for one in found if one.deciding), default=math.inf)
+        widest = max((half_width(one) for one in found if one.deciding), default=math.inf)
         if widest <= effort.within:
             return pairs, f"{number}; the intervals are narrower than ±{percent(effort.within)}."
         if time.monotonic() >= until:
@@ -212,10 +212,12 @@ def _weighed(pairs: Sequence[Pair], state: StateLimits | None) -> list[Pair]:
     ]
 
 
-def _half(change: Change) -> float:
-    """Return the half width of a change's interval on the scale of ratios; infinite without one."""
+def half_width(change: Change) -> float:
+    """Return the half width of a change's interval, of ratios as logarithms; infinite without."""
     if change.low is None or change.high is None:
         return math.inf
+    if not change.relative:
+        return (change.high - change.low) / 2
     return (math.log1p(change.high) - math.log1p(change.low)) / 2
 
 
@@ -224,6 +226,10 @@ def _changes(pairs: Sequence[Pair], prepared: Prepared, limits: Limits) -> tuple
     names = dict.fromkeys(name for pair in pairs for name in pair.candidate)
     found = [_change(name, pairs, prepared, limits) for name in names]
     known = [one for one in found if one.before is not None and one.after is not None]
+    if unknown := [name for name in limits.metrics if name not in names]:
+        raise UsageError(
+            f"No variant has the metric {unknown[0]!r}.", hint=f"They have: {', '.join(names)}."
+        )
     deciding = limits.metrics or speed_of(known)
     marked = [replace(one, deciding=one.metric in deciding) for one in known]
     return tuple(sorted(marked, key=lambda one: not one.deciding))
