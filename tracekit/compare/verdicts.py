@@ -238,7 +238,7 @@ def _settled(
     verdict = None if change.better is Better.NEITHER else verdict_of(found, change, limits)
     reason = "the interval is too wide" if verdict is Verdict.UNCLEAR else ""
     if _turned(change, found):
-        reason = reason or "the machine's pace changed more than the metric did"
+        reason = "the medians changed the other way, for the machine's pace changed more"
         if change.corrected and verdict in {Verdict.WORSE, Verdict.BETTER}:
             verdict, reason = Verdict.UNCLEAR, "only taking the machine's pace out makes it seem so"
     return replace(
@@ -252,9 +252,13 @@ def _settled(
 
 
 def _turned(change: Change, found: Interval) -> bool:
-    """Tell whether the change at equal pace is the opposite of the measured one."""
-    plain = change.measured or 0.0
-    return (change.corrected or change.paired) and plain * found.middle <= 0 != found.middle
+    """Tell whether the change at equal pace is certain and the measured one is not like it."""
+    certain = not found.low <= 0 <= found.high
+    return (
+        certain
+        and (change.corrected or change.paired)
+        and found.middle * (change.measured or 0) <= 0
+    )
 
 
 def verdict_of(found: Interval, change: Change, limits: Limits) -> Verdict:
