@@ -23,17 +23,17 @@ _FIRST = {"tune": 0, "score": 10_000_000}
 # Faults that hide others, or that share a part of the setup with too many.
 _ALONE = {
     *("capture-empty", "capture-truncated", "schema-drift", "serial-prefill"),
-    *("tiny-encoders", "frequent-command-buffers", "metadata-per-layer"),
+    *("tiny-encoders", "frequent-command-buffers", "metadata-per-layer", "host-bound"),
 }
 # Faults of programs whose steps are all alike.
 _OF_STEPS = {
-    *("roofline-distance", "cache-resident", "below-ceiling", "irregular-cadence"),
+    *("roofline-distance", "cache-resident", "irregular-cadence"),
     *("serial-prefill", "metadata-per-layer", "tiny-encoders", "frequent-command-buffers"),
 }
 _EXCLUSIVE = (
     {"low-occupancy", "memory-bound", "compute-bound", "other-limiter", "gpu-contended"},
     {"roofline-distance", "cache-resident"},
-    {"bubbles", "late-start", "shallow-queue", "frequent-readback", "below-ceiling"},
+    {"bubbles", "late-start", "shallow-queue", "frequent-readback", "host-bound"},
     {"scatter-encoder", "gather-share"},
 )
 
@@ -44,6 +44,7 @@ class Trace:
 
     seed: int
     faults: tuple[str, ...] = ()
+    stock: bool = False
 
     @property
     def kind(self) -> str:
@@ -51,13 +52,14 @@ class Trace:
         return ("clean", *self.faults)[-1] if len(self.faults) < 2 else "mixed"
 
     def setup(self) -> Setup:
-        """Return what the trace is made of."""
+        """Return what the trace is made of; a `stock` one is of a program without marks."""
         setup = clean(self.seed)
         if len(self.faults) == 1:
-            return _sized(setup, self.faults[0])
-        for place, fault in enumerate(self.faults):
-            setup = FAULTS[fault].put(setup, np.random.default_rng([self.seed, 2, place]))
-        return setup
+            setup = _sized(setup, self.faults[0])
+        else:
+            for place, fault in enumerate(self.faults):
+                setup = FAULTS[fault].put(setup, np.random.default_rng([self.seed, 2, place]))
+        return replace(setup, marks=False, tells=False) if self.stock else setup
 
 
 def _sized(setup: Setup, fault: str) -> Setup:

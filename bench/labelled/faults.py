@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from labelled import chores, submission
-from labelled.setup import MICROSECOND, MILLISECOND, Counters, Hold, Server, Setup
+from labelled.setup import MILLISECOND, Counters, Hold, Server, Setup
 from labelled.submission import amount, step_work
 
 Random = np.random.Generator
@@ -134,11 +134,6 @@ def _cache_resident(setup: Setup, random: Random) -> Setup:
     return _moved(setup, float(random.uniform(0.6, 2.5)))
 
 
-def _below_ceiling(setup: Setup, random: Random) -> Setup:
-    late = amount(setup, random, 0.02, 1.2)
-    return replace(setup, ahead=0, late=late, late_every=1, marks=True)
-
-
 def _serial_prefill(setup: Setup, random: Random) -> Setup:
     time = round(step_work(setup) * random.uniform(0.3, 12))
     every = int(random.integers(6, 20))
@@ -167,9 +162,7 @@ def _trace_overhead(setup: Setup, random: Random) -> Setup:
 
 FAULTS: Mapping[str, Fault] = {
     "bubbles": Fault(submission.bubbles, submission.without_host),
-    "late-start": Fault(
-        submission.late_start, lambda setup: replace(setup, latency=60 * MICROSECOND)
-    ),
+    "late-start": Fault(submission.late_start, lambda setup: replace(setup, hold=None)),
     "shallow-queue": Fault(submission.shallow_queue, lambda setup: replace(setup, ahead=1)),
     "frequent-readback": Fault(
         submission.frequent_readback, lambda setup: replace(setup, readbacks=0)
@@ -181,6 +174,7 @@ FAULTS: Mapping[str, Fault] = {
     "frequent-command-buffers": Fault(
         submission.frequent_command_buffers, submission.fewer_buffers
     ),
+    "host-bound": Fault(submission.host_bound, submission.without_encoding),
     "irregular-cadence": Fault(_irregular_cadence),
     "step-spikes": Fault(_step_spikes, lambda setup: replace(setup, spikes=())),
     "gpu-downclocked": Fault(_gpu_downclocked, lambda setup: replace(setup, clock=(1.0, 0.0))),
@@ -195,7 +189,6 @@ FAULTS: Mapping[str, Fault] = {
     "other-limiter": Fault(_other_limiter),
     "roofline-distance": Fault(_roofline_distance, _at_the_roof),
     "cache-resident": Fault(_cache_resident),
-    "below-ceiling": Fault(_below_ceiling),
     "metadata-per-layer": Fault(chores.metadata_per_layer, chores.without("Arange", keep=1)),
     "scatter-encoder": Fault(chores.scatter_encoder, chores.without("Scatter")),
     "gather-share": Fault(chores.gather_share, chores.without("Gather")),

@@ -4,19 +4,12 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from labelled.setup import MICROSECOND
 from labelled.world import Busy, Interval, World
 
-SHORTEST = 10_000
-"""Shorter gaps, in ns, are launches and not idle time."""
-
-_OF_HOST = {
-    "build": "host-late",
-    "encode": "host-late",
-    "wire": "driver",
-    "compile": "compile",
-    "wait": "readback",
-    "read": "host-late",  # what the host does with a result once it has it
-}
+_LATE = 100 * MICROSECOND
+_LONG = 200 * MICROSECOND
+_OF_HOST = {"wire": "wiring", "compile": "compile"}
 
 
 class Idle(NamedTuple):
@@ -27,70 +20,87 @@ class Idle(NamedTuple):
     cause: str
 
 
-def idle_pieces(world: World, shortest: int = SHORTEST) -> list[Idle]:
+def idle_pieces(world: World, shortest: int = 1) -> list[Idle]:
     """Cut the gaps of the steady phase, lead-in and tail included, into pieces of one cause."""
     begin, end = world.steady
-    host = _Host(world.host, tells=world.setup.tells)
-    others = [one for one in world.others if one.channel == "Compute"]
+    life = _Life(world)
     found: list[Idle] = []
     free, buffer = begin, 0
     for one in world.intervals:
         if one.start - free >= shortest and one.start > begin and free < end:
-            # A command buffer that does not begin is late; one that pauses, nothing explains.
-            why = "unattributed" if one.buffer == buffer else "start-latency"
-            found += _cut(free, min(one.start, end), one, host, others, why)
+            gap = free, min(one.start, end)
+            if one.buffer == buffer:
+                found += _running(*gap, life.others, "between-encoders")
+            elif one.committed <= free:
+                found += _queued(*gap, one, life, "between-buffers")
+            else:
+                found += _empty(*gap, one, life)
         free, buffer = max(free, one.end), one.buffer
     if end - free >= shortest:
-        found += host.during(free, end)
+        found += life.host(free, end, "host-late")
     return [one for one in found if one.end > one.start]
 
 
-def _cut(  # noqa: PLR0917  a gap, and all that may explain it
-    start: int, end: int, nexts: Interval, host: "_Host", others: list[Interval], held_by: str
-) -> Iterator[Idle]:
-    """Follow the next interval's way to the GPU: the host, the driver, the start."""
-    committed = _between(nexts.committed, start, end)
-    processed = _between(nexts.processed, committed, end)
-    ready = _between(nexts.ready, processed, end)
-    yield from host.during(start, committed)
-    yield Idle(committed, processed, "driver")
-    yield Idle(processed, ready, "start-latency")
-    at = ready
-    for other in others[_first(others, ready) :]:
+def _empty(start: int, end: int, nexts: Interval, life: "_Life") -> Iterator[Idle]:
+    """Follow the next interval's way to the GPU, on which the host was what it waited for."""
+    rest = "after-wait" if life.begun[nexts.buffer] >= life.reported_before(nexts) else "encoding"
+    committed = min(max(nexts.committed, start), end)
+    yield from life.host(start, committed, rest)
+    way = end - committed
+    if way > _LONG and 2 * way > end - start:
+        yield from _queued(committed, end, nexts, life, "late-start")
+    else:
+        yield from _running(committed, end, life.others, rest)
+
+
+def _queued(start: int, end: int, nexts: Interval, life: "_Life", rest: str) -> Iterator[Idle]:
+    """Follow the next interval from its commit on: the driver, other processes, the start."""
+    processed = min(max(nexts.processed, start), end)
+    pieces = list(_running(processed, end, life.others, rest))
+    if sum(one.end - one.start for one in pieces if one.cause == rest) > _LATE:
+        pieces = [one._replace(cause="late-start") if one.cause == rest else one for one in pieces]
+    yield Idle(start, processed, "driver")
+    yield from pieces
+
+
+def _running(start: int, end: int, others: list[Interval], rest: str) -> Iterator[Idle]:
+    """Give time of other processes to them, and all else to the rest."""
+    at = start
+    for other in others[max(0, bisect_right(others, start, key=lambda one: one.start) - 1) :]:
         if other.start >= end:
             break
         if other.end > at:
-            yield Idle(at, _between(other.start, at, end), "start-latency")
-            yield Idle(_between(other.start, at, end), min(other.end, end), "other-process")
-            at = min(other.end, end)
-    held = min(nexts.held, end - at)
-    yield Idle(at, end - held, "start-latency")
-    yield Idle(end - held, end, held_by)
+            since, until = max(other.start, at), min(other.end, end)
+            yield Idle(at, since, rest)
+            yield Idle(since, until, "other-process")
+            at = until
+    yield Idle(at, end, rest)
 
 
-class _Host:
-    """What the host's thread did, by time."""
+class _Life:
+    """When the host did what, and what ran beside the target."""
 
-    def __init__(self, busy: list[Busy], *, tells: bool) -> None:
-        self._busy = busy
-        self._causes = _OF_HOST | ({"read": "readback"} if tells else {})
-        self._starts = [one.start for one in busy]
+    def __init__(self, world: World) -> None:
+        self.others = [one for one in world.others if one.channel == "Compute"]
+        self.begun: dict[int, int] = {}
+        for one in world.encoders:
+            self.begun.setdefault(one.buffer, one.start)
+        self._order = sorted(world.buffers, key=lambda one: one.gpu_start)
+        self._starts = [one.gpu_start for one in self._order]
+        self._busy = world.host
+        self._begins = [one.start for one in world.host]
 
-    def during(self, start: int, end: int) -> Iterator[Idle]:
-        """Yield what kept the host from submitting, piece by piece."""
-        at = max(0, bisect_right(self._starts, start) - 1)
+    def reported_before(self, nexts: Interval) -> int:
+        """Return when all command buffers before this interval's had been reported complete."""
+        place = bisect_right(self._starts, nexts.start) - 2
+        return self._order[place].completed if place >= 0 else 0
+
+    def host(self, start: int, end: int, rest: str) -> Iterator[Idle]:
+        """Yield what kept the host from committing, piece by piece."""
+        at = max(0, bisect_right(self._begins, start) - 1)
         while start < end:
             one = self._busy[at] if at < len(self._busy) else Busy(start, end, "build")
-            after = self._starts[at + 1] if at + 1 < len(self._busy) else end
+            after = self._begins[at + 1] if at + 1 < len(self._busy) else end
             stop = min(end, max(after, one.end))
-            yield Idle(start, stop, self._causes[one.kind])
+            yield Idle(start, stop, _OF_HOST.get(one.kind, rest))
             start, at = stop, at + 1
-
-
-def _between(value: int, low: int, high: int) -> int:
-    return min(max(value, low), high)
-
-
-def _first(others: list[Interval], time: int) -> int:
-    """Return the place of the first that may still run at that time."""
-    return max(0, bisect_right(others, time, key=lambda one: one.start) - 1)

@@ -100,7 +100,7 @@ def judge(trace: Trace, folder: Path | None = None) -> Judged:
         targets = frozenset(one.pid for one in provenance.targets)
         known = Given(Tables(recording.exports, targets), provenance)
         verdicts = tuple(_verdict(rule, known, facts, trace) for rule in RULES if rule in SIZES)
-        idle, right = _causes(known, facts)
+        idle, right = _causes(known, facts, trace)
     return Judged(trace, verdicts, idle, right)
 
 
@@ -156,14 +156,14 @@ def _cost(rule: str, facts: Facts, trace: Trace) -> int | None:
     return facts.length - Facts(simulate(heal(setup))).length
 
 
-def _causes(known: Given, facts: Facts) -> tuple[dict[str, int], dict[str, int]]:
+def _causes(known: Given, facts: Facts, trace: Trace) -> tuple[dict[str, int], dict[str, int]]:
     """Return the idle time by its true cause, and how much of it the analysis gives that cause."""
     setup = facts.world.setup
     if (
         setup.empty
         or setup.broken
         or setup.drifted
-        or not setup.marks
+        or (not setup.marks and not trace.stock)
         or setup.missing & _FOR_CAUSES
     ):
         return {}, {}

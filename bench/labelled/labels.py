@@ -5,7 +5,6 @@ Sizes within MARGIN of it are neither here nor there, and a size of None means t
 cannot show the fault either way.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
@@ -17,7 +16,6 @@ from labelled.chore_shares import metadata, share_of_label
 from labelled.facts import Facts, Size
 from labelled.program import simulate
 from labelled.required import NEED_MARKS, NEEDED
-from labelled.setup import MICROSECOND
 
 MARGIN = 0.2
 """How far from its limit a fault has to be to count: 20 % above it, or below it."""
@@ -58,22 +56,13 @@ def _bubbles(facts: Facts) -> float:
     return facts.idle_share() / 0.05
 
 
-def _late_start(facts: Facts) -> float | None:
-    late: dict[int, int] = {}
-    for one in facts.idle:
-        if one.cause in {"driver", "start-latency", "other-process", "unattributed"}:
-            late[one.end] = late.get(one.start, 0) + one.end - one.start
-    ends = [one.start for one in facts.own]
-    waits = [late[end] for end in ends if end in late]
-    rival = facts.idle_share("other-process")
-    if rival > 0.02:
-        return None
-    return sum(one for one in waits if one > 100 * MICROSECOND) / facts.length / 0.05
+def _late_start(facts: Facts) -> float:
+    return facts.idle_share("late-start") / 0.05
 
 
 def _shallow_queue(facts: Facts) -> float | None:
-    if facts.depth_at_most_one < 0.8:
-        return min(0.5, facts.depth_at_most_one)
+    if facts.world.setup.ahead:
+        return 0.0
     if facts.world.setup.readbacks:
         return None  # which of its waits are at fault is for another rule to say
     return _cost(facts, ahead=1) / 0.05
@@ -92,22 +81,15 @@ def _cost(facts: Facts, **other: int) -> float:
 
 
 def _tiny_encoders(facts: Facts) -> float:
-    setup = facts.world.setup
-    short = float(np.mean([one.work < 50 * MICROSECOND for one in setup.pieces]))
-    if short < 0.5:
-        return min(0.5, short)
-    launches = len(setup.pieces) - math.ceil(len(setup.pieces) / setup.per_buffer)
-    return short * launches * setup.launch * setup.steps / facts.length / 0.05
+    return facts.idle_share("between-encoders") / 0.05
 
 
-def _frequent_command_buffers(facts: Facts) -> float | None:
-    buffers = len({one.buffer for one in facts.own})
-    each = facts.busy / buffers / (200 * MICROSECOND)
-    if buffers <= 4 * facts.world.setup.steps or each > 1 + MARGIN:
-        return 0.5
-    gaps = [gap for _, gap in facts.gaps_before(first=True) if gap <= 100 * MICROSECOND]
-    share = sum(gaps) / facts.length / 0.05
-    return None if each > 1 - MARGIN and share > 1 - MARGIN else share
+def _frequent_command_buffers(facts: Facts) -> float:
+    return facts.idle_share("between-buffers") / 0.03
+
+
+def _host_bound(facts: Facts) -> float:
+    return facts.idle_share("encoding") / 0.05
 
 
 def _irregular_cadence(facts: Facts) -> float | None:
@@ -176,12 +158,6 @@ def _hot_allocations(facts: Facts) -> float:
     return max(setup.allocations / 2, wired / 0.01)
 
 
-def _below_ceiling(facts: Facts) -> float | None:
-    if facts.world.setup.variants:
-        return None  # steps that are compared have no ceiling in common
-    return (facts.length - facts.busy) / facts.length / 0.2
-
-
 def _serial_prefill(facts: Facts) -> float | None:
     server = facts.world.setup.server
     if server is None or not server.alone:
@@ -213,6 +189,7 @@ SIZES: Mapping[str, Size] = {
     "shader-spills": _spills,
     "gpu-contended": lambda facts: facts.others / 0.05,
     "tiny-encoders": _tiny_encoders,
+    "host-bound": _host_bound,
     "frequent-command-buffers": _frequent_command_buffers,
     "irregular-cadence": _irregular_cadence,
     "step-spikes": _step_spikes,
@@ -223,7 +200,6 @@ SIZES: Mapping[str, Size] = {
     **{name: counted(name) for name in COUNTED},
     "roofline-distance": roofline_distance,
     "cache-resident": cache_resident,
-    "below-ceiling": _below_ceiling,
     "metadata-per-layer": metadata,
     "scatter-encoder": share_of_label("Scatter", 0.02),
     "gather-share": share_of_label("Gather", 0.10, of_busy=True),

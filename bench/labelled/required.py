@@ -2,18 +2,13 @@
 
 from collections.abc import Mapping
 
-NEED_MARKS = {
-    *("frequent-readback", "frequent-command-buffers", "irregular-cadence", "step-spikes"),
-    *("roofline-distance", "cache-resident", "below-ceiling", "metadata-per-layer"),
-    *("serial-prefill", "hot-allocations"),
-}
+NEED_MARKS = {"roofline-distance", "cache-resident", "serial-prefill"}
 """Rules that can see nothing where the program does not mark its steps."""
 _SUBMITTED = "metal-application-command-buffer-submissions"
 _COMPLETED = "metal-command-buffer-completed"
 NEEDED: Mapping[str, frozenset[str]] = {
     "shallow-queue": frozenset({_SUBMITTED, _COMPLETED}),
     "frequent-readback": frozenset({_SUBMITTED, _COMPLETED}),
-    "frequent-command-buffers": frozenset({_SUBMITTED, _COMPLETED}),
     "pipeline-churn": frozenset({"graphics-compiler-activity-intervals"}),
     "gpu-downclocked": frozenset({"gpu-performance-state-intervals"}),
     "thermal-pressure": frozenset({"device-thermal-state-intervals"}),

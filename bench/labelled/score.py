@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -56,6 +57,7 @@ def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--part", choices=("tune", "score"), default="tune")
     parser.add_argument("--rule", choices=sorted(FAULTS), help="its traces and the clean ones only")
+    parser.add_argument("--stock", action="store_true", help="of programs that mark nothing")
     parser.add_argument("--traces", type=int, default=EACH, help="traces for each fault")
     parser.add_argument("--clean", type=int, default=CLEAN, help="traces with nothing wrong")
     jobs = min(4, os.cpu_count() or 1)
@@ -70,7 +72,7 @@ def _options() -> argparse.ArgumentParser:
 def _chosen(options: argparse.Namespace) -> Iterator[Trace]:
     for one in corpus(options.part, options.traces, options.clean):
         if options.rule is None or not one.faults or options.rule in one.faults:
-            yield one
+            yield replace(one, stock=options.stock)
 
 
 def _judged(traces: Sequence[Trace], keep: Path | None, jobs: int) -> list[Judged]:

@@ -1,6 +1,5 @@
 """Faults of submission: what keeps the GPU waiting between steps, and how work is cut up."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -39,7 +38,7 @@ def _completion_slow(setup: Setup, random: Random) -> Setup:
 
 def bubbles(setup: Setup, random: Random) -> Setup:
     """Let the GPU wait for one of several reasons."""
-    kinds = (_host_late, _driver_slow, _completion_slow, late_start, _held)
+    kinds = (_host_late, _driver_slow, _completion_slow, _slow_to_wake, _held)
     return kinds[int(random.integers(len(kinds)))](setup, random)
 
 
@@ -53,9 +52,27 @@ def without_host(setup: Setup) -> Setup:
     return replace(made, pieces=tuple(replace(one, encode=0) for one in setup.pieces))
 
 
-def late_start(setup: Setup, random: Random) -> Setup:
-    """Let a GPU that slept take long to begin."""
+def _slow_to_wake(setup: Setup, random: Random) -> Setup:
     return replace(setup, ahead=0, latency=amount(setup, random))
+
+
+def late_start(setup: Setup, random: Random) -> Setup:
+    """Let something unknown hold up the second of two command buffers of a step."""
+    half = max(1, len(setup.pieces) // 2)
+    held = replace(setup, per_buffer=half, buffer_work=0, merged=0.0, ahead=1)
+    return _held(held, random)
+
+
+def host_bound(setup: Setup, random: Random) -> Setup:
+    """Let the host take about as long to encode a step as the GPU takes to run it."""
+    share = float(random.uniform(0.6, 1.5))
+    slow = tuple(replace(one, encode=round(one.work * share)) for one in setup.pieces)
+    return replace(setup, pieces=slow, ahead=1)
+
+
+def without_encoding(setup: Setup) -> Setup:
+    """Let the host encode in no time."""
+    return replace(setup, pieces=tuple(replace(one, encode=0) for one in setup.pieces))
 
 
 def shallow_queue(setup: Setup, random: Random) -> Setup:
@@ -82,14 +99,8 @@ def tiny_encoders(setup: Setup, random: Random) -> Setup:
 
 
 def fewer_encoders(setup: Setup) -> Setup:
-    """Join pieces until each takes 50 µs or more."""
-    one = setup.pieces[0]
-    joined = math.ceil(50 * MICROSECOND / one.work)
-    made = tuple(
-        Piece(setup.pieces[k].label, sum(part.work for part in setup.pieces[k : k + joined]))
-        for k in range(0, len(setup.pieces), joined)
-    )
-    return replace(setup, pieces=made, per_buffer=max(1, setup.per_buffer // joined))
+    """Let the work of a command buffer be in one encoder."""
+    return replace(setup, launch=0)
 
 
 def frequent_command_buffers(setup: Setup, random: Random) -> Setup:
@@ -104,5 +115,5 @@ def frequent_command_buffers(setup: Setup, random: Random) -> Setup:
 
 
 def fewer_buffers(setup: Setup) -> Setup:
-    """Put 200 µs of work into each command buffer."""
-    return replace(setup, buffer_work=200 * MICROSECOND)
+    """Let boundaries between command buffers cost nothing."""
+    return replace(setup, switch=0)

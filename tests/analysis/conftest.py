@@ -7,7 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tracekit.analysis.given import Given
+from tracekit.analysis.inject import inject
 from tracekit.analysis.rhythm import happenings
+from tracekit.analysis.rule import Finding
+from tracekit.analysis.rules import RULES
+from tracekit.base.recording import Process, Provenance
 
 Rows = list[dict[str, Any]]
 Make = Callable[..., pd.DataFrame]
@@ -121,7 +126,7 @@ def handed_over() -> Callable[..., tuple[pd.DataFrame, ...]]:
             np.array(column, dtype=np.int64) * 1_000 for column in zip(*buffers, strict=True)
         )
         numbers = pd.array(np.arange(len(buffers)) + 100, dtype="UInt64")
-        own = {"target": True, "command_buffer": numbers, "clock": "gpu"}
+        own = {"target": True, "command_buffer": numbers, "clock": "gpu", "channel": "Compute"}
         intervals = pd.DataFrame({"start": start, "duration": end - start, **own})
         intervals["start_latency"] = pd.array(start - commit, dtype="Int64")
         submissions = pd.DataFrame(
@@ -139,3 +144,23 @@ def handed_over() -> Callable[..., tuple[pd.DataFrame, ...]]:
         return intervals, submissions, completions
 
     return make
+
+
+@pytest.fixture
+def judged() -> Callable[..., list[Finding]]:
+    """Let a rule judge tables by name, those that the analysis makes of them included."""
+
+    def judge(
+        rule: str, limits: dict[str, float] | None = None, *, known: bool = True, **tables: Any
+    ) -> list[Finding]:
+        targets = (Process(4711, "python3"),) if known else ()
+        there = {name: frame for name, frame in tables.items() if frame is not None}
+        if "steps" in there and "phases" not in there:
+            steps = there["steps"]
+            length = int(steps["duration"].sum())
+            there["phases"] = pd.DataFrame(
+                {"name": ["steady"], "start": [int(steps["start"].min())], "duration": [length]}
+            ).assign(clock="host")
+        return list(inject(RULES[rule].judge, Given(there, Provenance(targets=targets)), limits))
+
+    return judge

@@ -25,10 +25,11 @@ from whole_recordings import KINDS, Judged, Whole, faulty, whole
 
 # Tables of events: that one has no row says that nothing of the kind happened. These numbers are
 # then those of a recording in which it did not.
+_EMPTY = {"idle_host_late", "idle_after_wait", "idle_encoding"}
 NONE_HAPPENED = {
-    "driver_events": {"idle_host_late", "idle_driver", "wire_time"},
+    "driver_events": {*_EMPTY, "idle_wiring", "wire_time"},
     "resource_allocations": {"allocations_per_step"},
-    "spans": {"idle_host_late", "idle_readback"},
+    "spans": _EMPTY,
 }
 COUNTED_AS_NONE = {"wire_time", "allocations_per_step"}
 # The same for rules, which then find nothing.
@@ -43,7 +44,13 @@ NONE_FOUND = {
 CHANGED = {"step-spikes", "irregular-cadence", "pipeline-churn"}
 # Idle time that has another name where nothing of that kind happened.
 RENAMED = {("bubbles", "spans"), ("bubbles", "driver_events"), ("bubbles", "compiler_activity")}
-MARKED = "These shares are not sure, as time of one cause may count for another"
+# Without marks the loop is found by its structure, and a sentence says "iteration" for "step".
+_OF_LOOPS = (
+    *("bubbles", "shallow-queue", "frequent-readback", "hot-allocations", "host-bound"),
+    *("frequent-command-buffers", "tiny-encoders"),
+)
+RENAMED |= {(name, "steps") for name in _OF_LOOPS}
+MARKED = re.compile("These shares are not sure, as time|Time of other causes may count")
 IDLE_SHARES = [one for one in METRICS if one.startswith("idle_") and one != "idle_ratio"]
 # Each fault with a seed by which it is large enough to be found.
 FOUND = {
@@ -109,7 +116,7 @@ def check_rule(before: Judged, after: Judged, table: str, how: str) -> None:
     if how == "empty" and place in NONE_FOUND:
         return
     assert new.status is old.status, place
-    marked = any(MARKED in one.message for one in said)
+    marked = any(MARKED.search(one.message) for one in said)
     if not marked and old.rule not in CHANGED and place not in RENAMED:
         assert sentences(said) <= sentences(was), place
         assert {one.saving for one in said} <= {None, *(one.saving for one in was)}, place
@@ -140,6 +147,8 @@ def test_no_rule_passes_what_it_found_because_a_table_is_missing(name: str, tmp_
     assert before[0].status is Status.FOUND
     for table in recorded_tables(rule.judge) & tables.keys():
         for how in ("absent", "empty"):
+            if (name, table) == ("frequent-readback", "steps"):
+                continue  # groups of command buffers alike may each be a part of an iteration
             left = Given(without(tables, table, how), provenance)
             check_rule(before, judge(rule, left, {}), table, how)
 
@@ -173,7 +182,8 @@ def test_nothing_is_made_of_half_an_export(good: Whole) -> None:
             left = Given(tables_of(good.recording), provenance, used_tables())
             for name, metric in METRICS.items():
                 new = measure(metric, left)
-                if made_of(export.stem) & recorded_tables(metric.measure):
+                known = new.value == good.metrics[name].value  # the workload marks its loop
+                if made_of(export.stem) & recorded_tables(metric.measure) and not known:
                     assert (new.value, bool(new.reason)) == (None, True), (name, export.stem)
                 elif new.value is not None:
                     assert new.value == good.metrics[name].value, (name, export.stem)
@@ -181,10 +191,13 @@ def test_nothing_is_made_of_half_an_export(good: Whole) -> None:
                 check, found = judge(rule, left, {})
                 if name == "capture-truncated":
                     assert "missing" in found[0].message, export.stem
+                elif (check, found) == good.judged[name]:
+                    continue  # the workload marks its loop: the table was not needed
                 elif made_of(export.stem) & recorded_tables(rule.judge):
                     assert check.status in {Status.ABSTAINED, Status.FOUND}, (name, export.stem)
                     # What it found may be whole; what it would save was read off the damaged table.
-                    assert check.reason or not any(one.saving for one in found)
+                    whole = {one.saving for one in good.judged[name][1]} | {None}
+                    assert check.reason or {one.saving for one in found} <= whole
                 elif check.status is not Status.ABSTAINED and name != "schema-drift":
                     assert check.status is good.judged[name][0].status, (name, export.stem)
     assert len(cut) > 10

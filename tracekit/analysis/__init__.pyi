@@ -4,14 +4,13 @@ from .counters import Kind as Kind
 from .given import DERIVED as DERIVED
 from .given import Given as Given
 from .given import recorded_tables as recorded_tables
-from .idle.gaps import SHORTEST as SHORTEST
 from .idle.gaps import by_cause as by_cause
 from .idle.gaps import idle_time as idle_time
 from .idle.gaps import loaded_time as loaded_time
 from .idle.gaps import unsure as unsure
 from .idle.pieces import CAUSES as CAUSES
 from .idle.pieces import Cause as Cause
-from .idle.pieces import Drained as Drained
+from .idle.pieces import State as State
 from .inject import Metric as Metric
 from .inject import Unavailable as Unavailable
 from .inject import asked_tables as asked_tables

@@ -166,7 +166,7 @@ def counter_samples(
     gpu_counters: pd.DataFrame | None,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
 ) -> pd.DataFrame:
     """Return the samples in the steady window that lie in the target's work.
 
@@ -177,7 +177,7 @@ def counter_samples(
         Unavailable: The work ran on a CPU, there are no samples, or they are others' as well.
     """
     own = of_target(on_gpu(gpu_intervals), targets)
-    window = window_of_target(gpu_intervals, targets, phases)
+    window = window_of_target(gpu_intervals, targets, loop)
     samples = _recorded(gpu_counters)
     inside = (samples["start"] >= window.start) & (samples["start"] < window.end)
     samples = samples[inside & np.isfinite(samples["value"])]

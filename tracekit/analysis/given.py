@@ -18,7 +18,9 @@ import pandas as pd
 
 from tracekit.analysis.counters import counter_means, counter_samples
 from tracekit.analysis.idle.gaps import causes_table, gaps_table, loaded_table
+from tracekit.analysis.idle.work import timeline_table
 from tracekit.analysis.inject import REMARKS, Unavailable, asked_tables, inject
+from tracekit.analysis.iterations import iterations_table, loop_table
 from tracekit.analysis.machine import machine_table
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.scope import Recorded, targets_table
@@ -227,6 +229,9 @@ OF_PROVENANCE: Mapping[str, Callable[[Provenance], pd.DataFrame]] = {
     "capture": capture_table,
 }
 DERIVED: Mapping[str, Callable[..., pd.DataFrame]] = {
+    "timeline": timeline_table,
+    "iterations": iterations_table,
+    "loop": loop_table,
     "loaded": loaded_table,
     "gaps": gaps_table,
     "causes": causes_table,

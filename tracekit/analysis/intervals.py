@@ -133,10 +133,12 @@ def overlap(starts: Times, ends: Times, other_starts: Times, other_ends: Times) 
 
 
 def marked_window(phases: pd.DataFrame | None) -> Window | None:
-    """Return the workload's own phase `steady`; None where it has none."""
+    """Return the phase `steady` of the tables `phases` or `loop`; None where there is none."""
     if phases is None:
         return None
-    return _window_of(phases[phases["name"] == "steady"], "the steady window")
+    steady = phases[phases["name"] == "steady"]
+    name = steady["words"].iloc[0] if "words" in steady and len(steady) else "the steady window"
+    return _window_of(steady, str(name))
 
 
 def steady_window(phases: pd.DataFrame | None, frame: pd.DataFrame) -> Window | None:

@@ -14,6 +14,7 @@ from .cache import READER_VERSION as READER_VERSION
 from .convert import convert as convert
 from .convert import files_of as files_of
 from .convert import unbundle as unbundle
+from .derived import PHASES as PHASES
 from .direct import DIRECT_NOTE as DIRECT_NOTE
 from .direct import PACKED as PACKED
 from .direct import SUFFIX as SUFFIX

@@ -123,7 +123,7 @@ def analyzed(intervals: pd.DataFrame, counters: pd.DataFrame, moved: int) -> Res
             {"Kernel Occupancy": 60.0, "ALU Utilization": 88.0, "LLC Limiter": 20.0},
             320_000_000,
             MS // 2,
-            {"compute-bound", "cache-resident", "below-ceiling"},
+            {"compute-bound", "cache-resident"},
             id="a-cache-and-waiting",
         ),
     ],
@@ -133,7 +133,7 @@ def test_a_result_with_such_findings_can_be_written(
 ) -> None:
     work = intervals([(number * MS, ran) for number in range(20)])
     result = analyzed(work, samples(values), moved)
-    ours = {*ALL, "roofline-distance", "cache-resident", "below-ceiling"}
+    ours = {*ALL, "roofline-distance", "cache-resident"}
     assert {one.rule for one in result.findings} & ours == expected
     again: Any = msgspec.json.decode(msgspec.json.encode(result), type=Result)
     assert again.findings == result.findings
@@ -148,7 +148,6 @@ def test_without_counters_only_the_rules_on_counters_are_silent(intervals: Make)
     assert {status[rule] for rule in ALL} == {Status.ABSTAINED}
     assert status["roofline-distance"] is Status.FOUND
     assert status["cache-resident"] is Status.PASSED
-    assert status["below-ceiling"] is Status.PASSED
 
 
 @pytest.mark.parametrize("rule", ALL)

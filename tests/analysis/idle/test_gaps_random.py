@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tracekit.analysis.idle.gaps import by_cause, gaps_table, idle_time, loaded_table, loaded_time
 
-UNIT = 10_000  # the shortest gap: no gap of whole units is left out
+UNIT = 10_000  # 100 µs, from which a start is late, are ten of them
 END = 60
 
 Row = tuple[int, int]
@@ -57,19 +57,34 @@ def cause_at(at: int, own: list[tuple[int, int, int | None]], around: dict[str, 
     until = next((t for t in range(at, END) if busy(t) or absent(t)), END)
     since = next((t + 1 for t in range(at, -1, -1) if busy(t) or absent(t)), 0)
     after = min((one for one in enumerate(own) if one[1][0] >= until), key=first, default=None)
-    if any(late is not None and start - late <= at < start for start, _, late in own):
-        if inside(around["driver"])(at) and at < through(after, around["driver"]):
-            return "driver"
-        if inside(around["others"])(at):
-            return "other-process"
-        mates = [] if after is None else own[after[0] // 2 * 2 :][:2]
-        return "unattributed" if any(one[0] < since for one in mates) else "start-latency"
-    if inside(around["compiler"])(at):
-        return "compile"
-    if inside(around["driver"])(at):
-        return "driver"
     known = [late for *_, late in own] if after is None else [after[1][2]]
-    return "unattributed" if all(one is None for one in known) else "host-late"
+    committed = END * 9
+    if after is not None and after[1][2] is not None:
+        committed = after[1][0] - after[1][2]
+    mates = [] if after is None else own[after[0] // 2 * 2 :][:2]
+    if any(one[0] < since for one in mates):
+        return "other-process" if inside(around["others"])(at) else "between-encoders"
+    rest = "unattributed" if all(one is None for one in known) else "host-late"
+    long = until - committed > 20 and 2 * (until - committed) > until - since
+    if at < committed:
+        if inside(around["compiler"])(at):
+            return "compile"
+        return "driver" if inside(around["driver"])(at) else rest
+    queued = [held_up(moment, around, after) for moment in range(max(since, committed), until)]
+    held = queued[at - max(since, committed)]
+    if committed > since and not long:
+        return "other-process" if inside(around["others"])(at) else rest
+    late = committed > since or queued.count("") > 10
+    return held or ("late-start" if late else "between-buffers")
+
+
+def held_up(
+    at: int, around: dict[str, Rows], after: tuple[int, tuple[int, int, int | None]] | None
+) -> str:
+    """Say what held committed work up at a moment."""
+    if inside(around["driver"])(at) and at < through(after, around["driver"]):
+        return "driver"
+    return "other-process" if inside(around["others"])(at) else ""
 
 
 def through(after: tuple[int, tuple[int, int, int | None]] | None, driver: Rows) -> int:

@@ -3,39 +3,45 @@
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import (
-    advice,
     by_cause,
-    drained_time,
+    gaps_in,
+    gaps_of,
     idle_time,
     loaded_time,
     longest_gaps,
     most_annotated,
 )
-from tracekit.analysis.idle.pieces import CAUSES, Cause
+from tracekit.analysis.idle.levers import Loop, advice, lever
+from tracekit.analysis.idle.pieces import CAUSES, Cause, State
 from tracekit.analysis.rule import Evidence
 
 GAPS = pd.DataFrame(
     [
-        (0, 60, 0, "host-late", "yes", "admit"),
-        (60, 40, 0, "driver", "yes", "driver"),
-        (200, 500, 1, "start-latency", "no", ""),
-        (700, 50, 1, "other-process", "no", "admit"),
-        (900, 30, 2, "unattributed", "unknown", "retire"),
+        (0, 60, 0, "after-wait", "after-wait", "admit"),
+        (60, 40, 0, "after-wait", "driver", "driver"),
+        (200, 500, 1, "queued", "late-start", ""),
+        (700, 50, 1, "queued", "other-process", "admit"),
+        (900, 30, 2, "unknown", "unattributed", "retire"),
     ],
-    columns=["start", "duration", "gap", "cause", "drained", "during"],
+    columns=["start", "duration", "gap", "state", "cause", "during"],
 )
 
 
 def test_every_cause_has_a_sum_and_all_sums_are_the_idle_time() -> None:
     sums = by_cause(GAPS)
     assert list(sums) == list(Cause) == list(CAUSES)
-    assert sums[Cause.START_LATENCY] == 500
+    assert sums[Cause.LATE_START] == 500
     assert sums[Cause.COMPILE] == 0
     assert sum(sums.values()) == idle_time(GAPS) == 680
 
 
-def test_time_after_a_wait_is_that_of_drained_gaps() -> None:
-    assert drained_time(GAPS) == 100
+def test_gaps_are_chosen_by_cause_or_by_the_way_they_came_about() -> None:
+    late = gaps_of(GAPS, Cause.LATE_START)
+    assert (late.starts.tolist(), late.ends.tolist(), late.lost.tolist()) == ([200], [750], [500])
+    waited = gaps_in(GAPS, State.AFTER_WAIT)
+    assert (waited.starts.tolist(), waited.ends.tolist(), waited.time) == ([0], [100], 100)
+    none = gaps_of(GAPS, Cause.WIRING)
+    assert (none.count, none.time, none.median) == (0, 0, 0.0)
     assert loaded_time(pd.DataFrame({"start": [0, 9], "duration": [5, 6]})) == 11
 
 
@@ -46,17 +52,38 @@ def test_the_span_that_covers_most_is_named_what_was_seen_is_not() -> None:
 
 def test_the_longest_gaps_are_shown_whole_with_their_causes() -> None:
     assert longest_gaps(GAPS) == (
-        Evidence("gpu_intervals", 200, 750, "start latency"),
-        Evidence("gpu_intervals", 0, 100, "host late 60.0 %, driver 40.0 %"),
+        Evidence("gpu_intervals", 200, 750, "late start"),
+        Evidence("gpu_intervals", 0, 100, "after a wait 60.0 %, driver 40.0 %"),
         Evidence("gpu_intervals", 900, 930, "unattributed"),
     )
 
 
 def test_advice_begins_with_what_took_most_and_leaves_out_what_took_little() -> None:
-    words = advice({Cause.DRIVER: 50, Cause.READBACK: 900, Cause.HOST_LATE: 200})
-    assert words.index("read results back less") < words.index("The host hands work over too late")
+    shares = {Cause.DRIVER: 50, Cause.BETWEEN_BUFFERS: 900, Cause.HOST_LATE: 200}
+    words = advice(shares, Loop())
+    assert words.index("MLX_MAX_OPS_PER_BUFFER") < words.index("does not say what the host did")
     assert "driver" not in words
 
 
 def test_every_cause_has_advice() -> None:
-    assert all(advice({cause: 1}) for cause in Cause)
+    assert all(advice({cause: 1}, Loop()) for cause in Cause)
+
+
+def test_how_often_the_loop_waits_decides_what_to_do_about_waits() -> None:
+    once, often, unknown = (lever(Cause.AFTER_WAIT, Loop(waits)) for waits in (1.0, 3.0, None))
+    assert "async_eval" in once
+    assert ".item()" not in once
+    assert "Wait once an iteration" in often
+    assert unknown == f"{once} {often}"
+
+
+def test_how_much_is_committed_for_a_wait_decides_what_to_do_about_encoding() -> None:
+    assert "commit a part of the work earlier" in lever(Cause.ENCODING, Loop(buffers=1.0))
+    for loop in (Loop(buffers=20.0), Loop()):
+        assert "fewer operations" in lever(Cause.ENCODING, loop)
+
+
+def test_more_in_flight_is_advised_only_where_the_queue_ran_empty() -> None:
+    for cause in Cause:
+        said = lever(cause, Loop(1.0, 1.0))
+        assert ("command buffer in flight" in said) == (cause is Cause.AFTER_WAIT)

@@ -56,11 +56,12 @@ def test_the_bounds_are_those_of_all_of_it(rows: Make, named: Make) -> None:
     assert sorted(set(seen.bounds.tolist())) == at(*range(1, 15)).tolist()
 
 
-def test_the_driver_works_while_it_wires_memory(rows: Make) -> None:
+def test_wiring_memory_is_told_from_the_drivers_other_work(rows: Make) -> None:
     wired = rows((1, 3, 0)).assign(event="Wire Memory")
     none = rows((0, 1, 0), target=False).iloc[:0]
     seen = surroundings(IntervalSet.empty(), none, rows((2, 4, 0)), None, None, None, wired)
-    assert seen.driver.contains(at(0, 1, 3, 5, 6)).tolist() == [False, True, True, True, False]
+    assert seen.driver.bounds.tolist() == at(2, 6).tolist()
+    assert seen.wiring.bounds.tolist() == at(1, 4).tolist()
 
 
 def test_others_are_counted_though_they_are_not_the_target(rows: Make) -> None:

@@ -104,17 +104,43 @@ def test_work_of_no_known_buffer_opens_with_itself(work: Make) -> None:
     assert ms(life_of(intervals).opened) == [10, 14]
 
 
-def test_queued_is_from_handing_over_to_beginning(work: Make) -> None:
-    queued = life_of(work([(5, 1, 3, 1), (6, 1, 2, 2), (20, 1, None, 3)])).queued
-    assert (ms(queued.starts), ms(queued.ends)) == ([2], [6])
+def test_encoding_ends_with_the_commit_and_may_begin_long_after_the_buffer_was_made(
+    work: Make, rows: Make
+) -> None:
+    submissions = rows((2, 8, 1)).assign(encoder_time=pd.array([3 * MS], dtype="Int64"))
+    assert ms(life_of(work([(11, 1, 1, 1)]), submissions=submissions).begun) == [7]
+    shown = written(None, submissions)
+    assert (ms(shown.starts), ms(shown.ends)) == ([7], [10])
 
 
-def test_unreported_is_from_the_end_to_the_report(work: Make, completed: Make) -> None:
+def test_ids_that_are_all_alike_are_replaced_by_the_order_of_the_commits(
+    work: Make, rows: Make, completed: Make
+) -> None:
+    same = 2**64 - 1
     life = life_of(
-        work([(5, 1, 0, 1), (10, 2, 0, 2), (20, 1, 0, 3)]), completions=completed((8, 1), (13, 2))
+        work([(10, 1, None, same), (14, 1, None, same), (20, 1, None, same)]),
+        submissions=rows((1, 1, same), (12, 1, same)).assign(encoders=[2, 1]),
+        encoders=rows((1, 1, same), (2, 1, same), (12, 1, same)),
+        completions=completed((16, same), (22, same)),
     )
-    assert ms(life.unreported.starts) == [6, 12]
-    assert ms(life.unreported.ends) == [8, 13]
+    assert life.buffer.tolist() == [0, 0, 1]
+    assert ms(life.submitted) == [2, 2, 13]
+    assert ms(life.begun) == [1, 1, 12]
+    assert ms(life.completed) == [16, 16, 22]
+    assert ms(life.opened) == [10, 10, 20]
+
+
+def test_rows_that_do_not_add_up_are_of_no_known_buffer(
+    work: Make, rows: Make, completed: Make
+) -> None:
+    """Completions have no process: with those of others among them, none can be told apart."""
+    life = life_of(
+        work([(10, 1, 2, 7), (20, 1, 3, 7)]),
+        submissions=rows((1, 1, 7), (12, 1, 7)),
+        completions=completed((16, 7), (17, 7), (22, 7)),
+    )
+    assert ms(life.submitted) == [8, 17]
+    assert ms(life.completed) == [None, None]
 
 
 def test_on_a_cpu_work_begins_when_it_is_handed_over_and_its_end_is_known(

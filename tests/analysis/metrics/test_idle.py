@@ -31,11 +31,11 @@ def named(*names: str) -> pd.DataFrame:
 
 @pytest.fixture
 def tables(intervals: Make, phases: Make) -> dict[str, pd.DataFrame]:
-    """A window of 100 ms: 20 ms of work, 40 ms late, 15 ms latency, 5 ms of others; no more."""
+    """A window of 80 ms: 20 ms of work, and 60 ms after a wait, 5 of them of others."""
     own = [(0, 10 * MS), (70 * MS, 10 * MS)]
     frame = intervals(own, [(60 * MS, 5 * MS)], latencies=[0, 20 * MS]).assign(channel="Compute")
     frame["command_buffer"] = pd.array([1, 2, None], dtype="UInt64")
-    driver = named("driver").assign(start=52 * MS, duration=2 * MS, target=True, depth=0)
+    driver = named("driver").assign(start=32 * MS, duration=2 * MS, target=True, depth=0)
     return {
         "gpu_intervals": frame,
         "phases": phases(0, 80 * MS),
@@ -45,6 +45,9 @@ def tables(intervals: Make, phases: Make) -> dict[str, pd.DataFrame]:
         "driver_intervals": driver,
         "driver_events": driver.iloc[:0].assign(event=""),
         "compiler_activity": driver.iloc[:0],
+        "encoders": driver.assign(start=40 * MS, duration=8 * MS, command_buffer=2).astype(
+            {"command_buffer": "UInt64"}
+        ),
         "gpu_performance_states": named("state").assign(start=0, duration=200 * MS),
     }
 
@@ -55,13 +58,17 @@ def test_the_shares_sum_to_the_idle_ratio(tables: dict[str, pd.DataFrame]) -> No
     shares = {name: value(name, tables) for name in names}
     assert sum(shares.values()) == pytest.approx(value("idle_ratio", tables))
     assert shares == {
-        "idle_host_late": 20 / 80,
-        "idle_start_latency": 13 / 80,
-        "idle_driver": 2 / 80,
+        "idle_between_encoders": 0.0,
+        "idle_between_buffers": 0.0,
+        "idle_late_start": 0.0,
+        "idle_encoding": 0.0,
+        "idle_after_wait": 43 / 80,
+        "idle_host_late": 0.0,
         "idle_compile": 10 / 80,
-        "idle_readback": 10 / 80,
+        "idle_wiring": 0.0,
+        "idle_driver": 2 / 80,
         "idle_other_process": 5 / 80,
-        "idle_down_clocked": 0.0,
+        "idle_powering_up": 0.0,
         "idle_unattributed": 0.0,
     }
 
@@ -71,18 +78,20 @@ def test_time_without_load_is_no_part_of_the_window(tables: dict[str, pd.DataFra
     assert value("idle_ratio", tables) == 50 / 70
 
 
-_READBACKS = ("idle_host_late", "idle_readback")
-_QUEUED = ("idle_start_latency", "idle_down_clocked")
-_DRIVEN = (*_READBACKS, *_QUEUED, "idle_driver", "idle_other_process")
+_EMPTY = ("idle_encoding", "idle_after_wait", "idle_host_late")
+_QUEUED = ("idle_between_buffers", "idle_late_start", "idle_powering_up")
+_DRIVEN = (*_EMPTY, *_QUEUED, "idle_driver", "idle_other_process")
+_COMPILED = (*_EMPTY, "idle_wiring", "idle_driver", "idle_compile")
 
 
 @pytest.mark.parametrize(
     ("table", "names", "reason"),
     [
-        ("completions", _READBACKS, "no completion of a command buffer of the target"),
+        ("completions", _EMPTY, "no completion of a command buffer of the target"),
+        ("encoders", _EMPTY, "which show when the host encoded"),
         ("driver_intervals", _DRIVEN, "no driver interval of the target"),
-        ("driver_events", _DRIVEN, "driver events"),
-        ("compiler_activity", (*_READBACKS, "idle_driver", "idle_compile"), "neither compiler"),
+        ("driver_events", (*_DRIVEN, "idle_wiring"), "driver events"),
+        ("compiler_activity", _COMPILED, "neither compiler"),
         ("gpu_performance_states", _QUEUED, "no performance state of the GPU"),
     ],
 )
@@ -110,7 +119,7 @@ def test_what_a_table_without_rows_does_not_show_is_not_zero(
 ) -> None:
     tables[table] = tables[table].iloc[:0]
     with pytest.raises(Unavailable, match=r"of the (target|GPU)"):
-        value("idle_readback" if table == "completions" else "idle_start_latency", tables)
+        value("idle_after_wait" if table == "completions" else "idle_late_start", tables)
 
 
 def test_completions_of_others_are_none_of_the_targets(tables: dict[str, pd.DataFrame]) -> None:
@@ -119,22 +128,25 @@ def test_completions_of_others_are_none_of_the_targets(tables: dict[str, pd.Data
         value("idle_host_late", tables)
 
 
-@pytest.mark.parametrize("name", ["idle_host_late", "idle_start_latency", "idle_other_process"])
+@pytest.mark.parametrize("name", ["idle_host_late", "idle_late_start", "idle_other_process"])
 def test_where_submissions_are_unknown_only_the_rest_is_known(
     intervals: Make, phases: Make, name: str
 ) -> None:
     frame = intervals([(0, MS), (9 * MS, MS)], latencies=[None, None])
     tables = {"gpu_intervals": frame, "phases": phases(0, 10 * MS)}
-    with pytest.raises(Unavailable, match="when work was handed over"):
+    with pytest.raises(Unavailable, match="when work was committed"):
         value(name, tables)
     assert value("idle_unattributed", tables) == 0.8
 
 
 def test_on_a_cpu_only_the_hosts_causes_are_known(intervals: Make, phases: Make) -> None:
     frame = intervals([(0, MS), (9 * MS, MS)], clock="host")
-    tables = {"gpu_intervals": frame, "phases": phases(0, 10 * MS)}
-    assert value("idle_host_late", tables) == 0.8
-    for name in ("idle_start_latency", "idle_other_process"):
+    calls = pd.DataFrame(
+        {"start": [0, 2 * MS], "duration": pd.array([0, 7 * MS], dtype="Int64"), "target": True}
+    )
+    tables = {"gpu_intervals": frame, "phases": phases(0, 10 * MS), "submissions": calls}
+    assert value("idle_after_wait", tables) == 0.8
+    for name in ("idle_late_start", "idle_other_process"):
         with pytest.raises(Unavailable, match="the work ran on the CPU"):
             value(name, tables)
 

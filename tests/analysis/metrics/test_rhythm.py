@@ -5,8 +5,10 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.given import Given
+from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.metrics import METRICS
+from tracekit.base.recording import Process, Provenance
 
 Handed = Callable[..., tuple[pd.DataFrame, ...]]
 Make = Callable[..., pd.DataFrame]
@@ -30,34 +32,35 @@ def test_variants_are_not_mixed(name: str, row_of_steps: Make) -> None:
         METRICS[name].measure(row_of_steps([10 * MS, 20 * MS] * 20, ("paged", "sdpa")), None, None)
 
 
-def test_counts_per_step_and_token(
-    intervals: Make, targets: pd.DataFrame, row_of_steps: Make
-) -> None:
+def measured(name: str, **tables: pd.DataFrame) -> float:
+    steps = tables["steps"]
+    length = int(steps["duration"].sum())
+    phases = pd.DataFrame({"name": ["steady"], "start": [0], "duration": [length]})
+    known = tables | {"phases": phases.assign(clock="host")}
+    given = Given(known, Provenance(targets=(Process(4711, "python3"),)))
+    return inject(METRICS[name].measure, given)
+
+
+def test_counts_per_step_and_token(intervals: Make, row_of_steps: Make) -> None:
     frame = intervals([(at * US, 5 * US) for at in range(0, 120, 10)])
     frame = frame.assign(command_buffer=pd.array([at // 2 for at in range(12)], dtype="UInt64"))
     steps = row_of_steps([40 * US] * 3).assign(tokens=2)
-    known = frame, targets, None, steps
-    assert METRICS["command_buffers_per_step"].measure(*known) == 2
-    assert METRICS["command_buffers_per_token"].measure(*known) == 1
-    assert METRICS["intervals_per_token"].measure(*known) == 2
+    assert measured("command_buffers_per_step", gpu_intervals=frame, steps=steps) == 2
+    assert measured("command_buffers_per_token", gpu_intervals=frame, steps=steps) == 1
+    assert measured("intervals_per_token", gpu_intervals=frame, steps=steps) == 2
     unnamed = frame.assign(command_buffer=pd.array([None] * 12, dtype="UInt64"))
     with pytest.raises(Unavailable, match="to which command buffers"):
-        METRICS["command_buffers_per_step"].measure(unnamed, *known[1:])
+        measured("command_buffers_per_step", gpu_intervals=unnamed, steps=steps)
 
 
-def test_depth_and_readbacks(
-    handed_over: Handed, targets: pd.DataFrame, row_of_steps: Make
-) -> None:
-    frame, submissions, completions = handed_over(
+def test_depth_and_readbacks(handed_over: Handed, row_of_steps: Make) -> None:
+    names = ("gpu_intervals", "submissions", "completions")
+    made = handed_over(
         [(at, at + 100, at + 100, at + 900, at + 900) for at in range(0, 4_000, 1_000)]
     )
-    depth = METRICS["queue_depth_mean"].measure(frame, targets, None, submissions, completions)
-    assert depth == pytest.approx(3_200 / 3_800)
-    steps = row_of_steps([2_000 * US] * 2)
-    often = METRICS["readbacks_per_step"].measure(
-        frame, targets, None, steps, submissions, completions, None
-    )
-    assert often == 1.5
+    tables = dict(zip(names, made, strict=True)) | {"steps": row_of_steps([2_000 * US] * 2)}
+    assert measured("queue_depth_mean", **tables) == pytest.approx(3_200 / 4_000)
+    assert measured("readbacks_per_step", **tables) == 1.5
 
 
 def test_a_cpu_has_none(intervals: Make, targets: pd.DataFrame, row_of_steps: Make) -> None:

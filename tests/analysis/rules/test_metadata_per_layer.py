@@ -72,7 +72,7 @@ def test_without_names_or_steps_nothing_is_claimed(intervals: Make, targets: pd.
     rule = RULES["metadata-per-layer"].judge
     with pytest.raises(Unavailable, match="do not name kernels"):
         list(rule(frame, targets, None, steps(1), None))
-    with pytest.raises(Unavailable, match="no step in its steady phase"):
+    with pytest.raises(Unavailable, match="no repeating structure"):
         list(rule(frame, targets, None, steps(0), None))
     with pytest.raises(Unavailable, match="ran on the CPU"):
         list(rule(intervals([(0, 9)], clock="host"), targets, None, steps(1), None))

@@ -1,4 +1,4 @@
-"""`tiny-encoders`: time between many short pieces of work."""
+"""`tiny-encoders`: pauses between the encoders of a command buffer."""
 
 from collections.abc import Callable
 
@@ -7,72 +7,66 @@ import pytest
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Finding, Severity
-from tracekit.analysis.rules import RULES
 
+Handed = Callable[..., tuple[pd.DataFrame, ...]]
 Make = Callable[..., pd.DataFrame]
+Judge = Callable[..., list[Finding]]
 US = 1_000
 
 
-def judge(
-    frame: pd.DataFrame, targets: pd.DataFrame, steps: pd.DataFrame | None = None, **limits: float
-) -> list[Finding]:
-    return list(RULES["tiny-encoders"].judge(frame, targets, None, steps, **limits))
-
-
-def pieces(
-    intervals: Make, work: int, gap: int, per_buffer: int = 1_000, number: int = 200
+def buffers(  # noqa: PLR0917  in the order of time
+    intervals: Make, work: int, gap: int, per_buffer: int = 1, number: int = 200, ahead: int = 5_000
 ) -> pd.DataFrame:
-    frame = intervals([(at * (work + gap) * US, work * US) for at in range(number)])
-    buffers = [at // per_buffer for at in range(number)]
-    return frame.assign(command_buffer=pd.array(buffers, dtype="UInt64"))
+    """Make pieces of `work` µs, `gap` µs apart, committed `ahead` µs before they start."""
+    rows = [(at * (work + gap) * US, work * US) for at in range(number)]
+    frame = intervals(rows, latencies=[ahead * US] * number)
+    numbers = [at // per_buffer for at in range(number)]
+    return frame.assign(command_buffer=pd.array(numbers, dtype="UInt64"))
 
 
-def test_gaps_between_short_pieces_are_found(
-    intervals: Make, targets: pd.DataFrame, row_of_steps: Make
+def test_boundaries_between_encoders_are_found(
+    intervals: Make, row_of_steps: Make, judged: Judge
 ) -> None:
-    [finding] = judge(pieces(intervals, 10, 5), targets, row_of_steps([100] * 20))
+    frame = buffers(intervals, 20, 4, per_buffer=20)
+    steps = row_of_steps([480 * US] * 10)
+    [finding] = judged("tiny-encoders", gpu_intervals=frame, steps=steps)
     assert finding.severity is Severity.WARNING
-    assert "100.0 % of the target's 200 device intervals" in finding.message
-    assert "shorter than 50 µs, 10 per step and 10 per token" in finding.message
-    # 2 ms of work would do with 40 pieces of 50 µs instead of 200.
-    assert finding.saving == round(199 * 5 * US * 0.8)
-    assert len(finding.evidence) == 20
+    assert "200 pieces, 20 per step and 20 per token, 20 µs each" in finding.message
+    assert "At 190 boundaries between encoders" in finding.message
+    assert "idle for 4 µs (median), 760 µs in all" in finding.message
+    assert finding.saving == 190 * 4 * US
+    assert finding.within == "bubbles"
+    assert "one encoder" in finding.advice
 
 
-def test_without_steps_it_counts_all(intervals: Make, targets: pd.DataFrame) -> None:
-    [finding] = judge(pieces(intervals, 10, 5), targets)
-    assert "shorter than 50 µs. They take" in finding.message
+def test_it_asks_not_how_long_the_encoders_are(intervals: Make, judged: Judge) -> None:
+    assert judged("tiny-encoders", gpu_intervals=buffers(intervals, 500, 60, per_buffer=20))
 
 
 @pytest.mark.parametrize(
-    ("work", "gap", "per_buffer"),
+    ("work", "gap", "per_buffer", "number"),
     [
-        pytest.param(60, 10, 1_000, id="long pieces"),
-        pytest.param(40, 1, 1_000, id="short gaps"),
-        pytest.param(10, 200, 1_000, id="gaps that are no launches"),
-        pytest.param(10, 5, 1, id="gaps between command buffers"),
+        pytest.param(20, 1, 20, 200, id="short gaps"),
+        pytest.param(20, 4, 1, 200, id="gaps between command buffers"),
+        pytest.param(20, 4, 8, 8, id="seven boundaries"),
     ],
 )
 def test_it_is_silent_on(
-    work: int, gap: int, per_buffer: int, intervals: Make, targets: pd.DataFrame
+    work: int, gap: int, per_buffer: int, number: int, *, intervals: Make, judged: Judge
 ) -> None:
-    assert not judge(pieces(intervals, work, gap, per_buffer), targets)
+    frame = buffers(intervals, work, gap, per_buffer, number)
+    assert not judged("tiny-encoders", gpu_intervals=frame)
 
 
-def test_few_short_pieces_are_silent(intervals: Make, targets: pd.DataFrame) -> None:
-    frame = pieces(intervals, 60, 10)
-    frame.loc[:90, "duration"] = 40 * US
-    assert not judge(frame, targets)
-    frame.loc[:120, "duration"] = 40 * US
-    assert judge(frame, targets)
+def test_the_limit_can_be_set(intervals: Make, judged: Judge) -> None:
+    frame = buffers(intervals, 20, 4, per_buffer=20)
+    assert not judged("tiny-encoders", {"limit": 0.2}, gpu_intervals=frame)
 
 
-def test_thresholds_can_be_set(intervals: Make, targets: pd.DataFrame) -> None:
-    assert judge(pieces(intervals, 60, 10), targets, short=100 * US)
-    assert not judge(pieces(intervals, 10, 5), targets, limit=0.5)
-
-
-def test_it_abstains_on_a_cpu(intervals: Make, targets: pd.DataFrame) -> None:
-    frame = pieces(intervals, 10, 5).assign(clock="host")
+def test_it_abstains_where_it_cannot_know(intervals: Make, judged: Judge) -> None:
+    frame = buffers(intervals, 20, 4)
+    unnamed = frame.assign(command_buffer=pd.array([None] * 200, dtype="UInt64"))
+    with pytest.raises(Unavailable, match="to which command buffers"):
+        judged("tiny-encoders", gpu_intervals=unnamed)
     with pytest.raises(Unavailable, match="ran on the CPU"):
-        judge(frame, targets)
+        judged("tiny-encoders", gpu_intervals=frame.assign(clock="host"))

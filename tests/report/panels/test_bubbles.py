@@ -10,12 +10,12 @@ from tracekit.report.panels.bubbles import bubbles
 from tracekit.report.render import environment_of, render
 
 US = 1_000
-COLUMNS = ["start", "duration", "gap", "cause", "drained", "during"]
+COLUMNS = ["start", "duration", "gap", "state", "cause", "during"]
 GAPS = [
-    (100, 60, 0, "host-late", "yes", "encoding"),
-    (160, 20, 0, "host-late", "yes", ""),
-    (300, 100, 1, "start-latency", "no", "driver"),
-    (500, 20, 2, "unattributed", "unknown", ""),
+    (100, 60, 0, "empty", "host-late", "encoding"),
+    (160, 20, 0, "empty", "host-late", ""),
+    (300, 100, 1, "queued", "late-start", "driver"),
+    (500, 20, 2, "unknown", "unattributed", ""),
 ]
 
 
@@ -31,7 +31,7 @@ def test_causes_stand_by_their_time_and_come_to_all_of_it(bare: Any, tables: Any
     assert [
         (one["cause"], one["count"], one["total"], one["share"]) for one in context["causes"]
     ] == [
-        ("start latency", 1, 100 * US, 0.5),
+        ("late start", 1, 100 * US, 0.5),
         ("host late", 2, 80 * US, 0.4),
         ("unattributed", 1, 20 * US, 0.1),
     ]
@@ -48,10 +48,12 @@ def test_each_says_what_the_host_did_and_where_the_longest_piece_lies(
     assert unknown["during"] == "not known 100.0 %"
 
 
-def test_the_second_axis_is_whether_the_queue_was_drained(bare: Any, tables: Any) -> None:
-    drained = bubbles.context(bare.result, tables)["drained"]
-    assert [share for _, share in drained] == [0.4, 0.5, 0.1]
-    assert [words.split()[0] for words, _ in drained] == ["followed", "came", "is"]
+def test_it_says_how_the_gaps_came_about(bare: Any, tables: Any) -> None:
+    assert bubbles.context(bare.result, tables)["states"] == [
+        ("with the next command buffer committed", 0.5),
+        ("with nothing committed, for reasons not known", 0.4),
+        ("where nothing tells when work was committed", 0.1),
+    ]
 
 
 def test_shares_that_a_missing_table_could_change_are_marked(bare: Any, tables: Any) -> None:

@@ -4,12 +4,12 @@ Each moment of idle time goes to one cause, by an order of precedence. Where the
 that would show one of them, its time goes to those behind it; so they are not known either.
 """
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.pieces import CAUSES, DOING, Cause, Drained, attributed
+from tracekit.analysis.idle.pieces import CAUSES, DOING, Cause, State, attributed
 from tracekit.analysis.idle.work import (
     covered,
     surroundings,
@@ -18,35 +18,45 @@ from tracekit.analysis.idle.work import (
     written,
 )
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import IntervalSet
+from tracekit.analysis.intervals import IntervalSet, Times
 from tracekit.analysis.intervals import gaps as between
 from tracekit.analysis.rule import Evidence
 from tracekit.analysis.scope import ON_THE_CPU, of_target, window_of_target
 from tracekit.base import percent
-from tracekit.workload import COMPILE, READBACK
+from tracekit.workload import COMPILE
 
 _DRIVEN = ("driver intervals", "driver events")
+_EMPTY = ("compiles", *_DRIVEN, "begun", "completions")
 # What must have been recorded for a cause's share: its own table and those of what goes first.
 _NEEDS: dict[Cause, tuple[str, ...]] = {
-    Cause.HOST_LATE: ("compiles", *_DRIVEN, "completions"),
-    Cause.START_LATENCY: (*_DRIVEN, "states"),
-    Cause.DRIVER: ("compiles", *_DRIVEN),
+    Cause.BETWEEN_ENCODERS: (),
+    Cause.BETWEEN_BUFFERS: (*_DRIVEN, "states"),
+    Cause.LATE_START: (*_DRIVEN, "states"),
+    Cause.ENCODING: _EMPTY,
+    Cause.AFTER_WAIT: _EMPTY,
+    Cause.HOST_LATE: _EMPTY,
     Cause.COMPILE: ("compiles",),
-    Cause.READBACK: ("compiles", *_DRIVEN, "completions"),
+    Cause.WIRING: ("compiles", "driver events"),
+    Cause.DRIVER: ("compiles", *_DRIVEN),
     Cause.OTHER_PROCESS: _DRIVEN,
-    Cause.DOWN_CLOCKED: (*_DRIVEN, "states"),
+    Cause.POWERING_UP: (*_DRIVEN, "states"),
     Cause.UNATTRIBUTED: (),
 }
 _ON_A_GPU: tuple[Cause, ...] = (
-    Cause.START_LATENCY,
+    Cause.BETWEEN_ENCODERS,
+    Cause.BETWEEN_BUFFERS,
+    Cause.LATE_START,
+    Cause.WIRING,
     Cause.DRIVER,
     Cause.OTHER_PROCESS,
-    Cause.DOWN_CLOCKED,
+    Cause.POWERING_UP,
 )
 _NO_COMPILES = (
     "neither compiler activity (graphics-compiler-activity-intervals) was exported nor did the "
     f"workload report spans “{COMPILE}”"
 )
+
+_NO_CALLS = "the calls of the workload, which show when it built its work, were not recorded."
 
 
 def causes_table(  # noqa: PLR0917  a derived table's sources are its parameters
@@ -55,6 +65,8 @@ def causes_table(  # noqa: PLR0917  a derived table's sources are its parameters
     targets: pd.DataFrame,
     spans: pd.DataFrame | None,
     completions: pd.DataFrame | None,
+    encoders: pd.DataFrame | None,
+    submissions: pd.DataFrame | None,
     driver_intervals: pd.DataFrame | None,
     driver_events: pd.DataFrame | None,
     compiler_activity: pd.DataFrame | None,
@@ -69,7 +81,7 @@ def causes_table(  # noqa: PLR0917  a derived table's sources are its parameters
     """
     own = of_target(gpu_intervals, targets)
     if (own["clock"] == "host").any():
-        return _table(_on_a_cpu(spans))
+        return _table(_on_a_cpu(spans, submissions))
     if gaps.empty:
         return _table({})
     missing: dict[str, str] = {}
@@ -89,6 +101,12 @@ def causes_table(  # noqa: PLR0917  a derived table's sources are its parameters
             "no completion of a command buffer of the target (metal-command-buffer-completed) was "
             "recorded"
         )
+    if written(encoders, submissions).starts.size == 0:
+        missing["begun"] = (
+            "neither encoders (metal-application-encoders-list) nor submissions of command buffers "
+            "(metal-application-command-buffer-submissions), which show when the host encoded, "
+            "were recorded"
+        )
     if gpu_performance_states is None or gpu_performance_states.empty:
         missing["states"] = (
             "no performance state of the GPU (gpu-performance-state-intervals) was recorded"
@@ -100,13 +118,13 @@ def causes_table(  # noqa: PLR0917  a derived table's sources are its parameters
     return _table(reasons)
 
 
-def _on_a_cpu(spans: pd.DataFrame | None) -> dict[Cause, str]:
+def _on_a_cpu(spans: pd.DataFrame | None, submissions: pd.DataFrame | None) -> dict[Cause, str]:
     """Return the reasons where a CPU did the work: only the workload knows what else it did."""
     reasons = dict.fromkeys(_ON_A_GPU, ON_THE_CPU)
     if not _annotated(spans, COMPILE):
         reasons[Cause.COMPILE] = f"{_NO_COMPILES}."
-    if not _annotated(spans, READBACK):
-        reasons[Cause.READBACK] = f"the workload did not report spans “{READBACK}”."
+    if submissions is None or submissions.empty:
+        reasons |= dict.fromkeys((Cause.ENCODING, Cause.AFTER_WAIT, Cause.HOST_LATE), _NO_CALLS)
     return reasons
 
 
@@ -125,13 +143,21 @@ def why_unknown(causes: pd.DataFrame, cause: Cause) -> str:
     return "" if pd.isna(reason) else str(reason)
 
 
+def doubt(causes: pd.DataFrame, cause: Cause) -> str:
+    """Say, with a blank before it, that time of other causes may count for this one; or nothing."""
+    reason = why_unknown(causes, cause)
+    return f" Time of other causes may count for it: {reason}" if reason else ""
+
+
 def unsure(causes: pd.DataFrame) -> str:
     """Say what was not recorded, so that its time counts for other causes; "" where all was.
 
-    Of work on a CPU nothing is said: its causes are those that the workload reports.
+    Of work on a CPU only the workload's calls are missed: other causes are those that it reports.
     """
     reasons = dict.fromkeys(causes["reason"].dropna())
-    if not reasons or ON_THE_CPU in reasons:
+    if ON_THE_CPU in reasons:
+        reasons = dict.fromkeys(one for one in reasons if one == _NO_CALLS)
+    if not reasons:
         return ""
     listed = "; ".join(reason.rstrip(".") for reason in reasons)
     return f"These shares are not sure, as time of one cause may count for another: {listed}."
@@ -146,17 +172,13 @@ def _of(completions: pd.DataFrame, own: pd.DataFrame) -> pd.Series:
     return completions["command_buffer"].isin(buffers)
 
 
-SHORTEST = 10_000
-"""Gaps shorter than this, in ns, are no gaps: a device needs some time between two pieces."""
-
-
 def loaded_table(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     spans: pd.DataFrame | None,
 ) -> pd.DataFrame:
-    """Return the table `loaded`: the stretches of the steady window in which there was load.
+    """Return the table `loaded`: the stretches of the window in which there was load.
 
     Time in which a server says, by spans `idle`, that it had no request to serve is left out, and
     so is time in which the worker timed its reference work.
@@ -165,7 +187,7 @@ def loaded_table(
         Unavailable: The target is not known or has no rows, the window has no length, or there
             was no load in all of it.
     """
-    window = window_of_target(gpu_intervals, targets, phases)
+    window = window_of_target(gpu_intervals, targets, loop)
     waits = without_load(spans)
     starts, ends = between(waits.starts, waits.ends, window.start, window.end)
     if not starts.size:
@@ -189,12 +211,11 @@ def gaps_table(  # noqa: PLR0917  a derived table's sources are its parameters
 ) -> pd.DataFrame:
     """Return the table `gaps`: pieces of the loaded time in which no work of the target ran.
 
-    Gaps below `SHORTEST` are left out. A gap is cut into pieces so that each has one cause; the
-    pieces of a gap are disjoint and cover it. Columns: `start`, `duration` (ns), `gap` (the
-    number of the gap), `cause` (see `Cause`), `drained` (whether the queue ran empty because
-    the host waited for all its work: yes, no, unknown), `during` (what the host did meanwhile:
-    encoding, driver, compiler, waiting, or the name of a span of the workload; "" where
-    nothing is known).
+    A gap, however short, is cut into pieces so that each has one cause; the pieces of a gap are
+    disjoint and cover it. Columns: `start`, `duration` (ns), `gap` (the number of the gap),
+    `state` (how the gap came about, see `State`), `cause` (see `Cause`), `during` (what the host
+    did meanwhile: encoding, driver, wiring memory, compiler, or the name of a span of the
+    workload; "" where nothing is known).
 
     Raises:
         Unavailable: As for `loaded`.
@@ -210,7 +231,7 @@ def gaps_table(  # noqa: PLR0917  a derived table's sources are its parameters
         spans,
         driver_events,
     )
-    return attributed(_long_gaps(own, loaded), work, around)
+    return attributed(_gaps(own, loaded), work, around)
 
 
 def _rivals(gpu_intervals: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
@@ -222,16 +243,14 @@ def _rivals(gpu_intervals: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
     return others[others["channel"].isin(own["channel"].unique())]
 
 
-def _long_gaps(own: pd.DataFrame, loaded: pd.DataFrame) -> IntervalSet:
-    """Return the parts of the loaded time that no interval covers, without the shortest."""
+def _gaps(own: pd.DataFrame, loaded: pd.DataFrame) -> IntervalSet:
+    """Return the parts of the loaded time that no interval covers."""
     load, ran = covered(loaded), covered(own)
     first, last = int(load.starts[0]), int(load.ends[-1])
     absent = between(load.starts, load.ends, first, last)
     starts = np.concatenate((ran.starts, absent[0]))
     ends = np.concatenate((ran.ends, absent[1]))
-    starts, ends = between(starts, ends, first, last)
-    long = ends - starts >= SHORTEST
-    return IntervalSet(starts[long], ends[long])
+    return IntervalSet(*between(starts, ends, first, last))
 
 
 _SHOWN = 20
@@ -254,9 +273,49 @@ def by_cause(gaps: pd.DataFrame) -> dict[Cause, int]:
     return {cause: int(sums.get(str(cause), 0)) for cause in Cause}
 
 
-def drained_time(gaps: pd.DataFrame) -> int:
-    """Return the time of the gaps before which the host had waited for all of its work, in ns."""
-    return idle_time(gaps[gaps["drained"] == Drained.YES])
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Some of the gaps, in order; ns.
+
+    `lost` is the time in each that has the cause for which they were chosen.
+    """
+
+    starts: Times
+    ends: Times
+    lost: Times
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.starts.size
+
+    @property
+    def time(self) -> int:
+        """What is lost in all of them."""
+        return int(self.lost.sum())
+
+    @property
+    def median(self) -> float:
+        """What is lost in a typical one; 0 without any."""
+        return float(np.median(self.lost)) if self.lost.size else 0.0
+
+
+def gaps_of(gaps: pd.DataFrame, *causes: Cause) -> Gaps:
+    """Return the gaps in which time was lost by one of the causes."""
+    chosen = gaps["cause"].isin([str(cause) for cause in causes])
+    lost = gaps[chosen].groupby("gap", sort=True)["duration"].sum()
+    whole = gaps[gaps["gap"].isin(lost.index)].groupby("gap", sort=True)
+    starts = whole["start"].min().to_numpy(dtype=np.int64)
+    lengths = whole["duration"].sum().to_numpy(dtype=np.int64)
+    return Gaps(starts, starts + lengths, lost.to_numpy(dtype=np.int64))
+
+
+def gaps_in(gaps: pd.DataFrame, state: State) -> Gaps:
+    """Return the gaps that came about in one way; all of each is lost."""
+    whole = gaps[gaps["state"] == str(state)].groupby("gap", sort=True)
+    starts = whole["start"].min().to_numpy(dtype=np.int64)
+    lengths = whole["duration"].sum().to_numpy(dtype=np.int64)
+    return Gaps(starts, starts + lengths, lengths)
 
 
 def most_annotated(gaps: pd.DataFrame) -> tuple[str, int]:
@@ -288,53 +347,3 @@ def _words(shares: dict[Cause, int], length: int) -> str:
     return ", ".join(
         f"{CAUSES[cause]} {percent(shares[cause] / length)}" for cause in (first, second)
     )
-
-
-_MATTERS = 0.1  # share of the idle time from which a cause is spoken of
-_MOST = 2  # causes: who updates these records again
-
-_ADVICE = {
-    Cause.HOST_LATE: (
-        "The host hands work over too late: queue the next step before this one is done (in MLX "
-        "by mx.async_eval), make arguments, block tables and masks outside the loop or once for "
-        "all layers, and put several small steps into one."
-    ),
-    Cause.READBACK: (
-        "The host waits until work is reported complete: evaluate and read results back less "
-        "often, keep what decides the next step on the device, and look at the last step's "
-        "result while the next one runs."
-    ),
-    Cause.START_LATENCY: (
-        "Work was queued and did not begin: keep more than one command buffer in flight, so "
-        "that this time passes while earlier work runs, and put more work into each."
-    ),
-    Cause.DRIVER: (
-        "The driver prepared work while the device waited: fewer and larger command buffers and "
-        "encoders, fewer buffers bound to each, and memory that is allocated once and kept."
-    ),
-    Cause.COMPILE: (
-        "A pipeline was compiled: see pipeline-churn, and make every pipeline before the loop."
-    ),
-    Cause.OTHER_PROCESS: (
-        "Another process had the GPU: close what else draws or computes, and record again."
-    ),
-    Cause.DOWN_CLOCKED: (
-        "The GPU had been powered down and had to wake: shorter pauses keep it awake; in a "
-        "benchmark let steps follow each other without one."
-    ),
-    Cause.UNATTRIBUTED: (
-        "The recording does not tell why: export when work was handed over (`tracekit tables` "
-        "lists what is there), or tell by spans what the host does, and look at the longest gaps."
-    ),
-}
-
-
-def advice(shares: Mapping[Cause, int]) -> str:
-    """Return what to do about the one or two causes that matter, the one that took most first.
-
-    Args:
-        shares: The idle time of each cause, in ns; not all of them zero.
-    """
-    least = _MATTERS * sum(shares.values())
-    ranked = sorted(shares, key=lambda cause: -shares[cause])
-    return " ".join(_ADVICE[cause] for cause in ranked[:_MOST] if shares[cause] >= least)

@@ -1,18 +1,28 @@
-"""Gaps, cut wherever something around them begins or ends, each piece with one cause.
+"""Every gap of the target, cut into pieces with one cause each.
 
-At every moment of a gap the target's work is in one of three states, and each has causes of its
-own:
+How a gap came about is its *state*, decided by the work that ends it:
 
-- *Queued*: work was handed over and has not begun. The first that holds: the driver is still
-  preparing it (then the device could not run it, whoever else uses it), another process runs on
-  the same channel, the device was powered down, or nothing that the recording knows: start latency;
-  but if the device had begun the command buffer already, that is no latency of a start, and the
-  time is unattributed.
-- *Empty*: all that was handed over has run. The first that holds: a pipeline is compiled, the
-  driver works for the target, the host reads back or waits for work that has run to be reported,
-  or the host does something else: it is late.
-- *Dark*: the recording does not say when the next work was handed over. Compiler and driver
-  count as above; all else is unattributed.
+- *inside*: the device had begun that work's command buffer already. The pause lies between two
+  encoders of one command buffer.
+- *queued*: its command buffer was committed before the gap began. The device did not run what it
+  had: a boundary between command buffers.
+- *encoding*: nothing was queued, and the host had begun to encode that work before all earlier work
+  was reported complete: it was encoding all along.
+- *after-wait*: the host began to encode only when everything had been reported complete: it had
+  waited.
+- *empty*: nothing was queued, and nothing more is known; or no work follows.
+- *unknown*: the recording says neither when that work was committed nor when it was encoded.
+
+Within a gap, time goes to what is seen to hold work up, and the rest to the state:
+
+- While work was queued: the driver was still preparing it or wired memory, another process ran on
+  the target's channel, or the device was powered up. If none of these, a *late start* where that
+  rest is longer than `LATE` in its gap, else a *boundary between command buffers*.
+- While nothing was queued: a pipeline was compiled, memory was wired, the driver worked, or the
+  workload says that it read back.
+- Where the queue had been empty, the time from the commit to the start belongs to whatever kept it
+  empty: with work in the queue it would have passed unseen. Only if it is over 200 µs and over half
+  of the gap, it is taken for time while work was queued.
 """
 
 from dataclasses import dataclass
@@ -25,44 +35,68 @@ from numpy.typing import NDArray
 from tracekit.analysis.idle.work import Flags, Surroundings, Work
 from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times
 
+LATE = 100_000
+"""Queued work that waits longer than this on a device that nobody uses starts late; ns."""
+_LONG = 200_000
+
+
+class State(StrEnum):
+    """How a gap came about; see the module."""
+
+    INSIDE = "inside"
+    QUEUED = "queued"
+    ENCODING = "encoding"
+    AFTER_WAIT = "after-wait"
+    EMPTY = "empty"
+    UNKNOWN = "unknown"
+
 
 class Cause(StrEnum):
     """Why the device had nothing of the target to do for a while."""
 
+    BETWEEN_ENCODERS = "between-encoders"
+    BETWEEN_BUFFERS = "between-buffers"
+    LATE_START = "late-start"
+    ENCODING = "encoding"
+    AFTER_WAIT = "after-wait"
     HOST_LATE = "host-late"
-    START_LATENCY = "start-latency"
-    DRIVER = "driver"
     COMPILE = "compile"
-    READBACK = "readback"
+    WIRING = "wiring"
+    DRIVER = "driver"
     OTHER_PROCESS = "other-process"
-    DOWN_CLOCKED = "down-clocked"
+    POWERING_UP = "powering-up"
     UNATTRIBUTED = "unattributed"
 
 
-class Drained(StrEnum):
-    """Whether the queue ran empty because the host waited for all of its work."""
-
-    YES = "yes"
-    NO = "no"
-    UNKNOWN = "unknown"
-
-
 CAUSES: dict[Cause, str] = {
+    Cause.BETWEEN_ENCODERS: "between encoders",
+    Cause.BETWEEN_BUFFERS: "between command buffers",
+    Cause.LATE_START: "late start",
+    Cause.ENCODING: "host encoding",
+    Cause.AFTER_WAIT: "after a wait",
     Cause.HOST_LATE: "host late",
-    Cause.START_LATENCY: "start latency",
-    Cause.DRIVER: "driver",
     Cause.COMPILE: "compile",
-    Cause.READBACK: "waiting for completion",
+    Cause.WIRING: "wiring memory",
+    Cause.DRIVER: "driver",
     Cause.OTHER_PROCESS: "other process",
-    Cause.DOWN_CLOCKED: "powered down",
+    Cause.POWERING_UP: "powering up",
     Cause.UNATTRIBUTED: "unattributed",
 }
 """Each cause as a sentence names it, in the order in which they are listed."""
 
+_REST: dict[State, Cause] = {
+    State.INSIDE: Cause.BETWEEN_ENCODERS,
+    State.QUEUED: Cause.BETWEEN_BUFFERS,
+    State.ENCODING: Cause.ENCODING,
+    State.AFTER_WAIT: Cause.AFTER_WAIT,
+    State.EMPTY: Cause.HOST_LATE,
+    State.UNKNOWN: Cause.UNATTRIBUTED,
+}
+"""The cause of what nothing seen explains, by the gap's state."""
 
 Codes = NDArray[np.int16]
 
-DOING = ("encoding", "driver", "compiler", "waiting")
+DOING = ("compiler", "encoding", "wiring memory", "driver")
 """What the host is seen doing in a gap, beside the names of the workload's spans."""
 
 
@@ -80,17 +114,12 @@ class Way:
     """How each gap came about.
 
     Attributes:
-        submitted: When the work that ends it was handed over; NEVER: not known; FOREVER: no work
-            follows.
-        drained: Whether the host had waited for all of its work: a member of Drained.
-        dark: Whether the recording does not say when the work that ends it was handed over.
-        broken: Whether it lies inside a command buffer, between two pieces of its work.
+        state: A member of State, by its code.
+        committed: When the work that ends it was handed over; FOREVER: not known, or none follows.
     """
 
-    submitted: Times
-    drained: Codes
-    dark: Flags
-    broken: Flags
+    state: Codes
+    committed: Times
 
 
 def cut(gaps: IntervalSet, bounds: Times) -> Cut:
@@ -103,98 +132,97 @@ def cut(gaps: IntervalSet, bounds: Times) -> Cut:
 
 def attributed(gaps: IntervalSet, work: Work, around: Surroundings) -> pd.DataFrame:
     """Return the pieces of the gaps, each with its cause and with what is known of it."""
-    queued, unreported = work.queued, work.unreported
-    pieces = cut(gaps, np.concatenate((queued.bounds, unreported.bounds, around.bounds)))
     way = ways(gaps, work)
-    drained = way.drained[pieces.gap]
-    waits = unreported.contains(pieces.start) & (drained == _code(Drained.YES))
-    until = gaps.ends[pieces.gap]
-    driving = around.driving(pieces.start, way.submitted[pieces.gap])
-    cause = np.where(
-        queued.contains(pieces.start),
-        _causes_queued(pieces.start, until, around, driving, way.broken[pieces.gap]),
-        _causes_empty(pieces.start, around, way.dark[pieces.gap], waits),
+    pieces = cut(gaps, np.concatenate((way.committed, around.bounds)))
+    state, committed = way.state[pieces.gap], way.committed[pieces.gap]
+    ends = gaps.ends[pieces.gap]
+    inside, after = state == _code(State.INSIDE), pieces.start >= committed
+    # The way from the commit to the start counts for what had kept the queue empty, as a rule.
+    way_to_start = ends - committed
+    long = (way_to_start > _LONG) & (2 * way_to_start > ends - gaps.starts[pieces.gap])
+    long |= state == _code(State.QUEUED)
+    queued, empty = after & long & ~inside, ~after & ~inside
+    cause = np.select(
+        [
+            around.compiling(pieces.start) & empty,
+            around.wiring.contains(pieces.start) & (queued | empty),
+            around.driver.contains(pieces.start) & empty,
+            around.driving(pieces.start, committed) & queued,
+            around.others.contains(pieces.start) & (after | inside),
+            around.asleep(pieces.start, ends) & queued,
+            around.reading_back(pieces.start) & empty,
+            queued,
+        ],
+        [
+            _of(Cause.COMPILE),
+            _of(Cause.WIRING),
+            _of(Cause.DRIVER),
+            _of(Cause.DRIVER),
+            _of(Cause.OTHER_PROCESS),
+            _of(Cause.POWERING_UP),
+            _of(Cause.AFTER_WAIT),
+            _of(Cause.BETWEEN_BUFFERS),
+        ],
+        _REST_CODES[state],
     )
-    during, names = _during(pieces.start, around, waits)
+    cause = _late(pieces, cause, queued & (cause == _of(Cause.BETWEEN_BUFFERS)), state)
+    during, names = _during(pieces.start, around)
     return _joined(
-        pieces, {"cause": cause, "drained": drained, "during": during}, _NAMES | {"during": names}
+        pieces, {"state": state, "cause": cause, "during": during}, _NAMES | {"during": names}
     )
+
+
+def _late(pieces: Cut, cause: Codes, unexplained: Flags, state: Codes) -> Codes:
+    """Say of queued time that nothing explains whether it is a late start, by its sum in a gap."""
+    lengths = np.where(unexplained, pieces.end - pieces.start, 0)
+    late = np.bincount(pieces.gap, weights=lengths)[pieces.gap] > LATE
+    late |= state != _code(State.QUEUED)
+    return np.where(unexplained & late, _of(Cause.LATE_START), cause)
 
 
 def ways(gaps: IntervalSet, work: Work) -> Way:
-    """Say of each gap how it came about.
-
-    The queue was drained by a wait if the host began to write the work that ends the gap only
-    when all work before it had been reported complete; it was not if that had been begun, or
-    even handed over, before.
-    """
+    """Say of each gap how it came about; see the module."""
     behind = np.searchsorted(work.start, gaps.starts, side="left")
     ended = _so_far(work.end)[behind]
     reported = _so_far(work.completed)[behind]
     ahead = np.searchsorted(work.start, gaps.ends, side="left")
+    none_follows = ahead == work.start.size
     begun = np.append(work.begun, NEVER)[ahead]
-    submitted = np.append(work.submitted, FOREVER)[ahead]
+    committed = np.append(work.submitted, FOREVER)[ahead]
     known = begun != NEVER
-    early = known & (begun < np.maximum(ended, reported))
-    handed_over = (submitted != NEVER) & (submitted <= gaps.starts)
-    waited = known & (reported != NEVER) & (begun >= reported)
-    drained = np.select(
-        [early | handed_over, waited],
-        [_code(Drained.NO), _code(Drained.YES)],
-        _code(Drained.UNKNOWN),
-    )
     never_said = bool((work.submitted == NEVER).all())
-    last = ahead == work.start.size
-    opened = np.append(work.opened, FOREVER)[ahead]
-    dark = np.where(last, never_said, submitted == NEVER)
-    return Way(submitted, drained, dark, opened < gaps.starts)
-
-
-def _causes_queued(
-    at: Times, until: Times, around: Surroundings, driving: Flags, broken: Flags
-) -> Codes:
-    """Return why work that was handed over did not run."""
-    return np.select(
-        [driving, around.others.contains(at), around.asleep(at, until), broken],
+    state = np.select(
         [
-            _of(Cause.DRIVER),
-            _of(Cause.OTHER_PROCESS),
-            _of(Cause.DOWN_CLOCKED),
-            _of(Cause.UNATTRIBUTED),
+            np.append(work.opened, FOREVER)[ahead] < gaps.starts,
+            (committed != NEVER) & (committed <= gaps.starts),
+            (committed == NEVER) & (begun < gaps.starts) & ~none_follows,
+            known & (begun < np.maximum(ended, reported)),
+            known & (reported != NEVER),
+            none_follows & never_said,
         ],
-        _of(Cause.START_LATENCY),
+        [
+            _code(State.INSIDE),
+            _code(State.QUEUED),
+            _code(State.UNKNOWN),
+            _code(State.ENCODING),
+            _code(State.AFTER_WAIT),
+            _code(State.UNKNOWN),
+        ],
+        _code(State.EMPTY),
     )
+    return Way(state, np.where(committed == NEVER, FOREVER, committed))
 
 
-def _causes_empty(at: Times, around: Surroundings, dark: Flags, waits: Flags) -> Codes:
-    """Return why nothing was handed over."""
-    return np.select(
-        [
-            around.compiling(at),
-            around.driver.contains(at),
-            dark,
-            waits | around.reading_back(at),
-        ],
-        [
-            _of(Cause.COMPILE),
-            _of(Cause.DRIVER),
-            _of(Cause.UNATTRIBUTED),
-            _of(Cause.READBACK),
-        ],
-        _of(Cause.HOST_LATE),
-    )
-
-
-def _during(at: Times, around: Surroundings, waits: Flags) -> tuple[Codes, list[str]]:
+def _during(at: Times, around: Surroundings) -> tuple[Codes, list[str]]:
     """Return what the host did at each moment: the workload's word first, the innermost span."""
     names = ["", *DOING, *around.annotated]
     seen = [
         around.compiler.contains(at),
         around.written.contains(at),
+        around.wiring.contains(at),
         around.driver.contains(at),
-        waits,
     ]
-    kinds = ["compiler", "encoding", "driver", "waiting"]
+    kinds = ["compiler", "encoding", "wiring memory", "driver"]
     doing = np.select(seen, [np.int16(names.index(kind)) for kind in kinds], np.int16(0))
     latest = np.full(at.size, NEVER)
     for place, own in enumerate(around.annotated.values(), start=1 + len(DOING)):
@@ -237,15 +265,18 @@ def _so_far(times: Times) -> Times:
     return np.concatenate((np.array([NEVER]), np.maximum.accumulate(times)))
 
 
+_NAMES = {
+    "state": [str(member) for member in State],
+    "cause": [str(member) for member in Cause],
+}
+
+
 def _of(cause: Cause) -> np.int16:
     return np.int16(_NAMES["cause"].index(cause))
 
 
-def _code(drained: Drained) -> np.int16:
-    return np.int16(_NAMES["drained"].index(drained))
+def _code(state: State) -> np.int16:
+    return np.int16(_NAMES["state"].index(state))
 
 
-_NAMES = {
-    "cause": [str(member) for member in Cause],
-    "drained": [str(member) for member in Drained],
-}
+_REST_CODES = np.array([_of(_REST[state]) for state in State], np.int16)

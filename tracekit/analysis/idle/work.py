@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, spans
+from tracekit.analysis.scope import of_target
 from tracekit.analysis.upkeep import WIRE
 from tracekit.workload import COMPILE, IDLE, READBACK, REFERENCE
 
@@ -58,6 +59,7 @@ class Work:
         end: When the device had done it.
         completed: When that was reported to the host.
         opened: When the device began the command buffer that it belongs to.
+        buffer: The number of that command buffer, from 0; -1 where it is not known.
     """
 
     begun: Times
@@ -66,18 +68,7 @@ class Work:
     end: Times
     completed: Times
     opened: Times
-
-    @property
-    def queued(self) -> IntervalSet:
-        """When something was handed over and had not begun."""
-        known = self.submitted != NEVER
-        return IntervalSet.of(self.submitted[known], self.start[known])
-
-    @property
-    def unreported(self) -> IntervalSet:
-        """When something had been done and the host could not know."""
-        known = self.completed != NEVER
-        return IntervalSet.of(self.end[known], self.completed[known])
+    buffer: Times
 
 
 def work_of(
@@ -91,22 +82,141 @@ def work_of(
     own = own.sort_values("start", kind="stable")
     start, end = spans(own)
     if (own["clock"] == "host").any():
-        return Work(_host_begun(start, submissions), start, start, end, end, start)
+        unknown = np.full(start.size, -1)
+        return Work(_host_begun(start, submissions), start, start, end, end, start, unknown)
+    if _same_ids(own, submissions):
+        commits = None
+        own, submissions, encoders, completions = _in_commit_order(
+            own, _commits_of(submissions), encoders, completions
+        )
     submitted = _submitted(own, start, commits, submissions)
     begun = _first_written(own, encoders, submissions)
     completed = np.full(start.size, NEVER)
     if completions is not None:
         completed = of_buffer(own, completions, moments(completions["time"]), "max")
     opened = _filled(of_buffer(own, own, start, "min"), start)
-    return Work(begun, submitted, start, end, completed, opened)
+    buffer = pd.factorize(own["command_buffer"])[0].astype(np.int64)
+    return Work(begun, submitted, start, end, completed, opened, buffer)
+
+
+_COMMIT = "CommandBufferSubmission"
+
+
+def _commits_of(submissions: pd.DataFrame | None) -> pd.DataFrame:
+    """Return the target's submissions that are commits, in their order; none without a table."""
+    if submissions is None:
+        return pd.DataFrame({"start": [], "duration": [], "command_buffer": []})
+    own = submissions[submissions["target"]]
+    if "event" in own:
+        own = own[own["event"].fillna("") == _COMMIT]
+    return own.iloc[np.argsort(spans(own)[1], kind="stable")]
+
+
+def _same_ids(own: pd.DataFrame, submissions: pd.DataFrame | None) -> bool:
+    """Tell whether ids of command buffers tell nothing apart: all alike, or all missing."""
+    return own["command_buffer"].nunique() <= 1 < min(len(own), len(_commits_of(submissions)))
+
+
+def _in_commit_order(
+    own: pd.DataFrame,
+    submissions: pd.DataFrame,
+    encoders: pd.DataFrame | None,
+    completions: pd.DataFrame | None,
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame | None, pd.DataFrame | None]:
+    """Number the command buffers by the order of their commits, in all tables.
+
+    A queue runs command buffers in the order of their commits, and an encoder is one interval or
+    none. So rows match where they are as many as command buffers, or as the encoders in them; a
+    table of other rows beside is left out, and its times are not known.
+    """
+    number = np.arange(len(submissions))
+    held = pd.Series(1, submissions.index)
+    if "encoders" in submissions:
+        held = submissions["encoders"].fillna(1)
+    by_encoder = np.repeat(number, held.to_numpy(dtype=np.int64))
+
+    def numbered(frame: pd.DataFrame) -> pd.DataFrame:
+        ids = next((ids for ids in (number, by_encoder) if ids.size == len(frame)), None)
+        values = pd.array([None] * len(frame) if ids is None else ids, dtype="UInt64")
+        return frame.assign(command_buffer=values)
+
+    def ordered(frame: pd.DataFrame | None, at: str) -> pd.DataFrame | None:
+        if frame is None:
+            return None
+        own = frame[frame["target"]] if "target" in frame else frame
+        return numbered(own.sort_values(at, kind="stable"))
+
+    return (
+        numbered(own),
+        numbered(submissions),
+        ordered(encoders, "start"),
+        ordered(completions, "time"),
+    )
+
+
+def timeline_table(  # noqa: PLR0917  a derived table's sources are its parameters
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    commits: pd.DataFrame | None,
+    submissions: pd.DataFrame | None,
+    encoders: pd.DataFrame | None,
+    completions: pd.DataFrame | None,
+) -> pd.DataFrame:
+    """Return the table `timeline`: the target's command buffers with work, by their first start.
+
+    Columns: `begun` (the host began to encode it), `committed`, `started` and `ended` on the
+    device, `completed` (reported to the host), all in ns and null where not known; `busy`, the ns
+    of its intervals, and their number, `intervals`. An interval of no known command buffer is
+    a row of its own, and `known` is False.
+
+    Raises:
+        Unavailable: The target is not known or has no rows.
+    """
+    own = of_target(gpu_intervals, targets)
+    work = work_of(own, commits, submissions, encoders, completions)
+    alone = work.buffer < 0
+    keys = np.where(
+        alone, work.buffer.max(initial=-1) + 1 + np.arange(work.start.size), work.buffer
+    )
+    pieces = pd.DataFrame(
+        {
+            "begun": work.begun,
+            "committed": work.submitted,
+            "started": work.start,
+            "ended": work.end,
+            "completed": work.completed,
+            "busy": work.end - work.start,
+            "known": ~alone,
+        }
+    )
+    ways = {"begun": "min", "committed": "min", "started": "min", "known": "min", "busy": "sum"}
+    groups = pieces.groupby(keys, sort=False)
+    table = groups.agg({**ways, "ended": "max", "completed": "max"})
+    table["intervals"] = groups.size()
+    for name in ("begun", "committed", "completed"):
+        table[name] = table[name].astype("Int64").mask(table[name] == NEVER)
+    return table.sort_values("started", kind="stable", ignore_index=True)
 
 
 def written(encoders: pd.DataFrame | None, submissions: pd.DataFrame | None) -> IntervalSet:
     """Return when the target wrote work: its encoders, else its command buffers."""
-    for frame in (encoders, submissions):
-        if frame is not None and frame["target"].any():
-            return IntervalSet.of(*spans(frame[frame["target"]]))
+    if encoders is not None and encoders["target"].any():
+        return IntervalSet.of(*spans(encoders[encoders["target"]]))
+    if submissions is not None and submissions["target"].any():
+        return IntervalSet.of(*_writing(submissions[submissions["target"]]))
     return IntervalSet.empty()
+
+
+def _writing(submissions: pd.DataFrame) -> tuple[Times, Times]:
+    """Return when each command buffer was encoded, at the latest, and committed.
+
+    It may be made long before it is used; what was spent on its encoders ends with its commit.
+    """
+    starts, ends = spans(submissions)
+    if "encoder_time" not in submissions:
+        return starts, ends
+    spent = submissions["encoder_time"].to_numpy(dtype=np.int64, na_value=0)
+    return np.where(spent > 0, ends - spent, starts), ends
 
 
 def _submitted(
@@ -133,9 +243,10 @@ def _first_written(
     own: pd.DataFrame, encoders: pd.DataFrame | None, submissions: pd.DataFrame | None
 ) -> Times:
     begun = np.full(len(own), NEVER)
-    for frame in (encoders, submissions):
-        if frame is not None:
-            begun = _filled(begun, of_buffer(own, frame, spans(frame)[0], "min"))
+    if encoders is not None:
+        begun = of_buffer(own, encoders, spans(encoders)[0], "min")
+    if submissions is not None:
+        begun = _filled(begun, of_buffer(own, submissions, _writing(submissions)[0], "min"))
     return begun
 
 
@@ -162,6 +273,7 @@ class Surroundings:
 
     written: IntervalSet
     driver: IntervalSet
+    wiring: IntervalSet
     prepared: tuple[Times, Times]
     compiler: IntervalSet
     others: IntervalSet
@@ -171,7 +283,7 @@ class Surroundings:
     @property
     def bounds(self) -> Times:
         """All moments at which any of it begins or ends."""
-        seen = (self.written, self.driver, self.compiler, self.others, self.awake)
+        seen = (self.written, self.driver, self.wiring, self.compiler, self.others, self.awake)
         ends = self.prepared[1]
         return np.concatenate(
             (ends, *(intervals.bounds for intervals in (*seen, *self.annotated.values())))
@@ -215,7 +327,8 @@ def surroundings(  # noqa: PLR0917  one table for each of them
     """Gather them from their tables; what has no table was nowhere seen."""
     return Surroundings(
         written=written,
-        driver=_either(covered(driver_intervals), covered(_wiring(driver_events))),
+        driver=covered(driver_intervals),
+        wiring=covered(_wiring(driver_events)),
         prepared=_prepared(driver_intervals),
         compiler=covered(compiler_activity),
         others=IntervalSet.of(*spans(others)),
@@ -229,12 +342,6 @@ def _wiring(driver_events: pd.DataFrame | None) -> pd.DataFrame | None:
     if driver_events is None:
         return None
     return driver_events[driver_events["event"].fillna("") == WIRE]
-
-
-def _either(first: IntervalSet, other: IntervalSet) -> IntervalSet:
-    """Return what at least one of them covers."""
-    starts = np.concatenate((first.starts, other.starts))
-    return IntervalSet.of(starts, np.concatenate((first.ends, other.ends)))
 
 
 def _prepared(driver_intervals: pd.DataFrame | None) -> tuple[Times, Times]:

@@ -137,7 +137,7 @@ COUNTER_METRICS = (
 def steady_compiles(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     compiler_activity: pd.DataFrame | None,
     specializations: pd.DataFrame | None,
 ) -> int:
@@ -152,7 +152,7 @@ def steady_compiles(
             "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
             "did the workload count its pipelines."
         )
-    window = window_of_target(gpu_intervals, targets, phases)
+    window = window_of_target(gpu_intervals, targets, loop)
     used = 0 if known is None else len(window.rows(known, "time"))
     if compiler_activity is None:
         return used
@@ -168,13 +168,13 @@ def steady_compiles(
 
 @metric("ratio", Better.LOWER)
 def other_process_share(
-    gpu_intervals: pd.DataFrame, targets: pd.DataFrame, phases: pd.DataFrame | None
+    gpu_intervals: pd.DataFrame, targets: pd.DataFrame, loop: pd.DataFrame
 ) -> float:
     """Share of the GPU's busy time in the steady window in which other processes' work ran.
 
     Where their work and the target's ran side by side, it counts as theirs.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
+    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
     own = clip(*spans(of_target(gpu_intervals, targets)), window.start, window.end)
     theirs = gpu_intervals[~gpu_intervals["target"].astype(bool)]
     others = clip(*spans(theirs), window.start, window.end)
@@ -188,14 +188,14 @@ def other_process_share(
 def gpu_time_per_token(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     steps: pd.DataFrame,
 ) -> float:
     """Time in which work of the target ran on the GPU in the steady window, over its tokens.
 
     The union of its intervals, not their sum: work side by side counts once.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
+    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
     tokens, own = steady_tokens(steps), of_target(gpu_intervals, targets)
     require_seen(steady_steps(steps), own)
     return busy(*clip(*spans(own), window.start, window.end)) / tokens
@@ -206,14 +206,14 @@ def encoders_per_token(
     encoders: pd.DataFrame,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     steps: pd.DataFrame,
 ) -> float:
     """Encoders of the target that it began to write in the steady window, over its tokens.
 
     An encoder may hold many dispatches; `intervals_per_token` counts what the device ran.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
+    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
     own = of_target(encoders, targets)
     require_seen(steady_steps(steps), own)
     inside = len(window.rows(own))

@@ -12,33 +12,35 @@ from tracekit.analysis.scope import of_target, require_seen, steady_steps, stead
 
 @metric("ratio", Better.LOWER)
 def idle_ratio(gaps: pd.DataFrame, loaded: pd.DataFrame) -> float:
-    """Share of the loaded steady window that lies in gaps of the target, of 10 µs and more.
+    """Share of the loaded window that lies in gaps of the target, however short.
 
-    The steady window less the time in which a server had nobody to serve. The shares of the
-    causes, `idle_host_late` … `idle_unattributed`, sum to this.
+    The window less the time in which a server had nobody to serve. The shares of the causes,
+    `idle_between_encoders` … `idle_unattributed`, sum to this.
     """
     return idle_time(gaps) / loaded_time(loaded)
 
 
 _MEANINGS = {
-    Cause.HOST_LATE: "nothing was handed over, and the host was at other things",
-    Cause.START_LATENCY: "work was queued, and nothing is known that held it up",
+    Cause.BETWEEN_ENCODERS: "the device paused between two encoders of one command buffer",
+    Cause.BETWEEN_BUFFERS: "it paused between command buffers, the next of which was committed",
+    Cause.LATE_START: "committed work waited over 100 µs, and nothing is known that held it up",
+    Cause.ENCODING: "nothing was committed, as the host was still encoding",
+    Cause.AFTER_WAIT: "nothing was committed, as the host had waited for all of its work",
+    Cause.HOST_LATE: "nothing was committed, and what the host did is not known",
+    Cause.COMPILE: "nothing was committed, as a pipeline was compiled",
+    Cause.WIRING: "the driver wired memory",
     Cause.DRIVER: "the device waited for the driver of the target",
-    Cause.COMPILE: "nothing was handed over, as a pipeline was compiled",
-    Cause.READBACK: "the host waited for work that had run, or read it back",
-    Cause.OTHER_PROCESS: "work was queued while another process ran on the GPU",
-    Cause.DOWN_CLOCKED: "work was queued and the GPU had yet to be powered up",
+    Cause.OTHER_PROCESS: "committed work waited while another process ran on the GPU",
+    Cause.POWERING_UP: "committed work waited and the GPU had yet to be powered up",
 }
-_SEEN_ANYWAY = (Cause.DRIVER, Cause.COMPILE)  # even where nothing tells when work was handed over
+_SEEN_ANYWAY = (Cause.DRIVER, Cause.COMPILE, Cause.WIRING)  # without times of commits, too
 
 
 def _idle_by(cause: Cause) -> Metric:
     def measure(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
         idle, shares = idle_time(gaps), by_cause(gaps)
         if cause not in _SEEN_ANYWAY and idle and shares[Cause.UNATTRIBUTED] == idle:
-            raise Unavailable(
-                "the recording does not tell when work was handed over to the device."
-            )
+            raise Unavailable("the recording does not tell when work was committed.")
         if reason := why_unknown(causes, cause):
             raise Unavailable(reason)
         return shares[cause] / loaded_time(loaded)

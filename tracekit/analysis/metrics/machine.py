@@ -22,7 +22,7 @@ def host_busy(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> int:
 def host_idle_ratio(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     spans: pd.DataFrame | None,
 ) -> float:
     """Share of the steady window in which no work was in flight, by the host's clock.
@@ -30,7 +30,7 @@ def host_idle_ratio(
     Time in which the worker timed its reference work is left out.
     """
     own = of_target(on_host(gpu_intervals), targets)
-    window = window_of_target(gpu_intervals, targets, phases)
+    window = window_of_target(gpu_intervals, targets, loop)
     length = window.length - reference_time(spans, window)
     return 1 - busy(*clip(*bounds(own), window.start, window.end)) / length
 
@@ -39,7 +39,7 @@ def host_idle_ratio(
 def reference_share(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     spans: pd.DataFrame | None,
 ) -> float:
     """Share of the steady window in which reference work was timed, between steps.
@@ -47,7 +47,7 @@ def reference_share(
     It shows the machine's pace, by which `tracekit compare` corrects times. No step, rate or idle
     share contains it.
     """
-    window = window_of_target(on_host(gpu_intervals), targets, phases)
+    window = window_of_target(on_host(gpu_intervals), targets, loop)
     spent = reference_time(spans, window)
     if spent == 0:
         raise Unavailable("the worker did no reference work of its own.")
@@ -163,10 +163,10 @@ def gpu_downclocked_ratio(
     gpu_performance_states: pd.DataFrame,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
 ) -> float:
     """Share of the steady time awake in which the GPU was below its best performance state."""
-    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
+    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
     return below_best(gpu_performance_states, window).share
 
 
@@ -175,13 +175,13 @@ def gpu_memory_slope(
     allocated_sizes: pd.DataFrame,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
 ) -> float:
     """GPU memory that the target kept per second, by the lowest levels of the steady window.
 
     The median slope, by Theil and Sen, of the lowest levels of eight equal parts of it.
     """
-    window = window_of_target(gpu_intervals, targets, phases)
+    window = window_of_target(gpu_intervals, targets, loop)
     return trend(levels(allocated_sizes, None, targets), window).rate * 1e9
 
 
@@ -190,10 +190,10 @@ def memory_slope(
     process_samples: pd.DataFrame,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
 ) -> float:
     """Resident memory that the target kept per second, by the same lowest levels."""
-    window = window_of_target(gpu_intervals, targets, phases)
+    window = window_of_target(gpu_intervals, targets, loop)
     return trend(levels(None, process_samples, targets), window).rate * 1e9
 
 
@@ -203,10 +203,10 @@ def allocations_per_step(
     steps: pd.DataFrame,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
 ) -> float:
     """Resources of Metal that the target allocated in the steady window, for each step."""
-    window = window_of_target(gpu_intervals, targets, phases)
+    window = window_of_target(gpu_intervals, targets, loop)
     return len(allocations(resource_allocations, window)) / len(steady_steps(steps))
 
 
@@ -215,7 +215,7 @@ def wire_time(
     driver_events: pd.DataFrame,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
 ) -> int:
     """Steady time in which the driver wired memory for the target."""
-    return busy(*wiring(driver_events, window_of_target(gpu_intervals, targets, phases)))
+    return busy(*wiring(driver_events, window_of_target(gpu_intervals, targets, loop)))

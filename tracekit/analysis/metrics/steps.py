@@ -5,9 +5,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.idle.gaps import gaps_in
+from tracekit.analysis.idle.pieces import State
 from tracekit.analysis.inject import Unavailable, metric
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.intervals import spans as bounds
+from tracekit.analysis.iterations import steady_iterations
 from tracekit.analysis.result import Better
 from tracekit.analysis.rhythm import Beats, beats, spikes
 from tracekit.analysis.scope import (
@@ -20,7 +23,7 @@ from tracekit.analysis.scope import (
     variants,
     window_of_target,
 )
-from tracekit.analysis.submission import Launches, flights, launches, per_step
+from tracekit.analysis.submission import depths, per_iteration, require_buffers
 
 
 @metric("steps/s", Better.HIGHER)
@@ -129,67 +132,63 @@ def step_spike_share(
 def command_buffers_per_step(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
+    timeline: pd.DataFrame,
     steps: pd.DataFrame,
 ) -> float:
     """Command buffers of the target with work in the steady window, over its steps."""
-    return _buffers(gpu_intervals, targets, phases, steps) / len(steady_steps(steps))
+    found = _buffers(gpu_intervals, targets, loop, timeline, steps)
+    return found / len(steady_steps(steps))
 
 
 @metric("count", Better.LOWER)
 def command_buffers_per_token(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
+    timeline: pd.DataFrame,
     steps: pd.DataFrame,
 ) -> float:
     """Command buffers of the target with work in the steady window, over its tokens."""
-    return _buffers(gpu_intervals, targets, phases, steps) / steady_tokens(steps)
+    return _buffers(gpu_intervals, targets, loop, timeline, steps) / steady_tokens(steps)
 
 
 @metric("count", Better.LOWER)
 def intervals_per_token(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
-    steps: pd.DataFrame,
+    gpu_intervals: pd.DataFrame, targets: pd.DataFrame, loop: pd.DataFrame, steps: pd.DataFrame
 ) -> float:
     """Device intervals of the target that start in the steady window, over its tokens."""
     tokens = steady_tokens(steps)
-    return _launches(gpu_intervals, targets, phases, steps).starts.size / tokens
+    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
+    own = of_target(gpu_intervals, targets)
+    require_seen(steady_steps(steps), own)
+    return _some(len(window.rows(own)), window) / tokens
 
 
 @metric("count")
 def queue_depth_mean(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
-    submissions: pd.DataFrame,
-    completions: pd.DataFrame,
+    gpu_intervals: pd.DataFrame, targets: pd.DataFrame, loop: pd.DataFrame, timeline: pd.DataFrame
 ) -> float:
     """Command buffers of the target that are committed and not complete, the mean over the time."""
-    window = _window(gpu_intervals, targets, phases)
-    return flights(submissions, completions, None, targets).depths(window).mean
+    return depths(timeline, window_of_target(on_gpu(gpu_intervals), targets, loop)).mean
 
 
 @metric("count", Better.LOWER)
 def readbacks_per_step(  # noqa: PLR0917  it asks for these tables
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
-    steps: pd.DataFrame,
-    submissions: pd.DataFrame,
-    completions: pd.DataFrame,
-    encoders: pd.DataFrame | None,
+    loop: pd.DataFrame,
+    timeline: pd.DataFrame,
+    gaps: pd.DataFrame,
+    iterations: pd.DataFrame,
 ) -> float:
-    """Waits for the device in a steady step, the mean; of several variants the one with most.
+    """Waits for the device in a steady iteration, the mean; of several variants the most.
 
-    A wait is a moment at which all command buffers of the target were complete before it began
-    to encode the next.
+    A wait is a moment at which all command buffers of the target were reported complete before it
+    began to encode the next.
     """
-    window = _window(gpu_intervals, targets, phases)
-    waits = flights(submissions, completions, encoders, targets).waits(window)
-    return per_step(waits, steady_steps(steps))
+    depths(timeline, window_of_target(on_gpu(gpu_intervals), targets, loop))
+    return per_iteration(gaps_in(gaps, State.AFTER_WAIT), steady_iterations(iterations))
 
 
 RHYTHM_METRICS = (
@@ -212,31 +211,20 @@ def _alike(
     return beats(steps, requests, annotations)[0]
 
 
-def _window(
-    gpu_intervals: pd.DataFrame, targets: pd.DataFrame, phases: pd.DataFrame | None
-) -> Window:
-    return window_of_target(on_gpu(gpu_intervals), targets, phases)
-
-
-def _launches(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
-    steps: pd.DataFrame,
-) -> Launches:
-    window = _window(gpu_intervals, targets, phases)
-    own = of_target(gpu_intervals, targets)
-    require_seen(steady_steps(steps), own)
-    return launches(own, window)
-
-
 def _buffers(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
+    timeline: pd.DataFrame,
     steps: pd.DataFrame,
 ) -> int:
-    found = _launches(gpu_intervals, targets, phases, steps).buffers
-    if found == 0:
-        raise Unavailable("the trace does not say to which command buffers the work belongs.")
-    return found
+    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
+    require_seen(steady_steps(steps), of_target(gpu_intervals, targets))
+    require_buffers(timeline)
+    return _some(len(window.rows(timeline, "started")), window)
+
+
+def _some(number: int, window: Window) -> int:
+    if number == 0:
+        raise Unavailable(f"no work of the target starts in {window.name}.")
+    return number

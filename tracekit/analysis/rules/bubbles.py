@@ -5,20 +5,19 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import (
-    SHORTEST,
-    advice,
     by_cause,
-    drained_time,
     idle_time,
     loaded_time,
     longest_gaps,
     most_annotated,
     unsure,
 )
+from tracekit.analysis.idle.levers import advice
 from tracekit.analysis.idle.pieces import CAUSES, Cause
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.rule import Finding, finding
 from tracekit.analysis.scope import of_target, window_of_target
+from tracekit.analysis.submission import loop_of
 from tracekit.base import duration, percent
 
 _MOST = 0.5  # of the idle time, for what the host did to be named
@@ -31,56 +30,54 @@ def bubbles(  # noqa: PLR0917  a rule's tables are its parameters
     loaded: pd.DataFrame,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     causes: pd.DataFrame,
+    timeline: pd.DataFrame,
+    iterations: pd.DataFrame | None,
     *,
     limit: float = 0.05,
-    shortest: int = SHORTEST,
 ) -> Iterator[Finding]:
     """The device had nothing of the target to do.
 
     What it looks for:
-        Gaps between the target's device intervals in the whole steady window, its lead-in and
-        tail included. Gaps shorter than `shortest` (10 µs, which is the least) are not counted,
-        nor is the time in which a server says by spans `idle` that it had no request to serve.
-        It fires when the rest covers more than `limit` of the window without that time (default
-        5 %). Each gap is cut into pieces by cause: work was queued and the driver prepared it,
-        another process ran, the device was powered down, or none of these (start latency); nothing
-        was queued because a pipeline was compiled, the driver worked, the host waited until work
-        that had run was reported complete, or did something else (host late). What the recording
-        cannot tell is unattributed; where a table is missing that would show one of these causes,
-        it says so. Time of compilations counts as a saving of pipeline-churn, time of other
-        processes as one of gpu-contended.
+        Gaps between the target's device intervals in the window, however short, its lead-in and
+        tail included, but for the time in which a server says by spans `idle` that it had no
+        request to serve. It fires when they cover more than `limit` of the window without that
+        time (default 5 %). A gap between encoders of one command buffer, a boundary between command
+        buffers that had been committed in time, a late start, a host that was still encoding, and
+        a host that had waited for all of its work are told apart; within a gap, compilations,
+        wiring of memory, the driver, other processes and a device that powers up are. What the
+        recording cannot tell is unattributed; where a table is missing that would show one of
+        these causes, it says so. Time of compilations counts as a saving of pipeline-churn, time
+        of other processes as one of gpu-contended. A finding about one of these causes is a part
+        of this one.
 
     Why it matters:
         In a steady decode loop the device should never wait for the host. Idle time is the
         distance between the tokens per second that you get and those the kernel allows.
 
     What to do:
-        Begin with the cause that took most. Host late: move set-up out of the loop, submit
-        ahead. Waiting for completion, start latency and driver: wait less often, so that they
-        pass while earlier work runs, and put more work into a command buffer.
+        Begin with the cause that took most; each has a lever of its own.
 
     When it abstains:
         When the target is not known or has no device intervals, or when there was no load in the
         whole window.
     """
-    long = gaps[gaps.groupby("gap")["duration"].transform("sum") >= shortest]
-    idle, load = idle_time(long), loaded_time(loaded)
+    idle, load = idle_time(gaps), loaded_time(loaded)
     if idle <= limit * load:
         return
     own = of_target(gpu_intervals, targets)
-    window = window_of_target(gpu_intervals, targets, phases)
-    shares, doubt = by_cause(long), unsure(causes)
+    window = window_of_target(gpu_intervals, targets, loop)
+    shares, doubt = by_cause(gaps), unsure(causes)
     yield finding(
         message=(
             f"The {_device(own)} had nothing of the target to do for {percent(idle / load)} of "
             f"{_name(window, load)} ({duration(idle)} of {duration(load)}), in "
-            f"{_counted(long)}. By cause: {_listed(shares, idle)}."
-            f"{doubt and f' {doubt}'}{_meanwhile(long, idle)}"
+            f"{_counted(gaps)}. By cause: {_listed(shares, idle)}."
+            f"{doubt and f' {doubt}'}{_meanwhile(gaps, idle)}"
         ),
-        advice=advice(shares),
-        evidence=longest_gaps(long),
+        advice=advice(shares, loop_of(gaps, timeline, iterations, window)),
+        evidence=longest_gaps(gaps),
         saving=idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE),
     )
 
@@ -116,19 +113,9 @@ def _listed(shares: dict[Cause, int], idle: int) -> str:
 
 
 def _meanwhile(gaps: pd.DataFrame, idle: int) -> str:
-    """Say what holds of most of the idle time: a wait drained the queue, a span covers it."""
-    waited = drained_time(gaps)
-    said = (
-        f" The host had waited for all of its work before {_part(waited / idle)} of that time."
-        if waited >= _MOST * idle
-        else ""
-    )
+    """Say which spans of the workload cover most of the idle time."""
     name, covered = most_annotated(gaps)
     if covered < _MOST * idle:
-        return said
-    lies = f"{_part(covered / idle).capitalize()} of that time lies within spans named “{name}”."
-    return f"{said} {lies}"
-
-
-def _part(share: float) -> str:
-    return "all" if share > 1 - _LEAST else percent(share)
+        return ""
+    part = "All" if covered > (1 - _LEAST) * idle else percent(covered / idle)
+    return f" {part} of that time lies within spans named “{name}”."

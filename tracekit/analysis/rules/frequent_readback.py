@@ -1,101 +1,94 @@
-"""`frequent-readback`: the program waits for the device several times in a step."""
+"""`frequent-readback`: the program waits for the device several times in an iteration."""
 
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.idle.gaps import Gaps, gaps_in, gaps_of
+from tracekit.analysis.idle.levers import MANY_WAITS, SEVERAL_WAITS
+from tracekit.analysis.idle.pieces import Cause, State
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Times, Window
+from tracekit.analysis.iterations import steady_iterations
 from tracekit.analysis.rule import Finding, finding, longest
-from tracekit.analysis.scope import steady_steps, window_of_target
+from tracekit.analysis.scope import window_of_target
 from tracekit.analysis.submission import (
-    IdleGaps,
-    Waits,
     annotated_readbacks,
-    between_steps,
-    flights,
-    per_step,
+    between_iterations,
+    depths,
+    per_iteration,
+    unit,
 )
 from tracekit.base import duration, percent
-
-_ADVICE = (
-    "Read results back once a step, at its end: keep what the next operation needs on the device "
-    "(sampling, arg-max, masks, lengths), do not call item(), tolist() or numpy on "
-    "intermediate arrays, and evaluate all outputs in one call, asynchronously where the host "
-    "can do without them until the next step."
-)
 
 
 def frequent_readback(  # noqa: PLR0917  it asks for these tables
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
-    steps: pd.DataFrame,
-    submissions: pd.DataFrame | None,
-    completions: pd.DataFrame | None,
-    encoders: pd.DataFrame | None,
+    loop: pd.DataFrame,
+    gaps: pd.DataFrame,
+    timeline: pd.DataFrame,
+    iterations: pd.DataFrame,
     spans: pd.DataFrame | None,
     *,
-    most: float = 1.5,
+    most: float = MANY_WAITS,
     limit: float = 0.03,
 ) -> Iterator[Finding]:
-    """The program waits for the device several times in a step.
+    """The program waits for the device several times in an iteration.
 
     What it looks for:
-        Waits: moments at which all command buffers of the target were complete before it began
-        to encode the next. Where a trace does not show them, spans of the workload named
-        `readback`. It fires when there are more than `most` (1.5) in a steady step on average
-        and the device is idle for more than `limit` (3 %) of the window after those that do
-        not lie between two steps. Late starts (over 100 µs) within that time count for
-        late-start; bubbles counts the same idle time.
+        Waits: gaps after which the host began to encode only when everything that it had committed
+        had been reported complete. Where a CPU did the work, spans of the workload named
+        `readback`. It fires when there are more than `most` (1.5) in an iteration on average and
+        the device is idle for more than `limit` (3 %) of the window after those that do not lie
+        between two iterations. Bubbles counts the same idle time.
 
     Why it matters:
         Each wait drains the queue: the device idles while the host is woken, decides, encodes
         and commits.
 
     What to do:
-        Keep intermediate results on the device and read once a step.
+        Keep intermediate results on the device and read once an iteration.
 
     When it abstains:
-        When the workload marks no steps, and when neither submissions and completions nor spans
-        of readbacks are there, as in recordings of the host.
+        When the program marks no steps and no loop is found, when no command buffer has both a
+        commit and a completion, and on a CPU when the workload has no spans of readbacks.
     """
-    window = window_of_target(gpu_intervals, targets, phases)
-    steady = steady_steps(steps)
-    if submissions is not None and completions is not None:
-        waits = flights(submissions, completions, encoders, targets).waits(window)
+    window = window_of_target(gpu_intervals, targets, loop)
+    rows = steady_iterations(iterations)
+    if (gpu_intervals["clock"] == "host").any():
+        held = annotated_readbacks(spans, window)
+        if held is None:
+            raise Unavailable(
+                "which waits the program made is not known: the work ran on the CPU, and the "
+                "workload has no spans `readback`."
+            )
+        found = _around(gaps, held)
     else:
-        waits = _annotated(spans, window)
-    often = per_step(waits, steady)
-    if often <= most:
+        depths(timeline, window)
+        held = found = gaps_in(gaps, State.AFTER_WAIT)
+    often = per_iteration(held, rows)
+    inside = ~between_iterations(found, rows)
+    lost = int(found.lost[inside].sum())
+    if often <= most or lost <= limit * window.length:
         return
-    idle = IdleGaps.of(gpu_intervals, window)
-    held = idle.holding(waits.only(~between_steps(waits, steady)))
-    lost = int(idle.before[held].sum())
-    if lost > limit * window.length:
-        yield _finding(often, lost, window, (idle.starts[held], idle.ends[held]))
-
-
-def _annotated(spans: pd.DataFrame | None, window: Window) -> Waits:
-    waits = annotated_readbacks(spans, window)
-    if waits is None:
-        raise Unavailable(
-            "which waits the program made is not known: the recording has no submissions and "
-            "completions of command buffers, and the workload has no spans `readback`."
-        )
-    return waits
-
-
-def _finding(often: float, lost: int, window: Window, held: tuple[Times, Times]) -> Finding:
-    return finding(
+    yield finding(
         message=(
-            f"The program waits for the device {np.round(often, 1):g} times in a steady step on "
-            f"average. After waits inside of steps the device was idle for {duration(lost)}, "
-            f"{percent(lost / window.length)} of {window.name}, in {held[0].size:,} gaps."
+            f"The program waits for the device {np.round(often, 1):g} times in a steady "
+            f"{unit(rows)} on average. After waits inside of them the device was idle for "
+            f"{duration(lost)}, {percent(lost / window.length)} of {window.name}, in "
+            f"{int(inside.sum()):,} gaps."
         ),
-        advice=_ADVICE,
-        evidence=longest("gpu_intervals", *held),
+        advice=SEVERAL_WAITS,
+        evidence=longest("gpu_intervals", found.starts[inside], found.ends[inside]),
         saving=lost,
         within="bubbles",
     )
+
+
+def _around(gaps: pd.DataFrame, held: Gaps) -> Gaps:
+    """Return the gaps that hold one of the waits."""
+    whole = gaps_of(gaps, *Cause)
+    at = np.searchsorted(whole.starts, held.starts, side="right") - 1
+    at = np.unique(at[(at >= 0) & (whole.ends[at] > held.starts)]) if whole.count else at[:0]
+    return Gaps(whole.starts[at], whole.ends[at], whole.lost[at])

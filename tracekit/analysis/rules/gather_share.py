@@ -22,7 +22,7 @@ _ADVICE = (
 def gather_share(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     shader_runs: pd.DataFrame | None,
     *,
     limit: float = 0.10,
@@ -46,7 +46,7 @@ def gather_share(
         When labels do not name kernels, as with stock builds of MLX, and where a CPU did the
         work.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
+    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
     work = named_work(gpu_intervals, shader_runs, targets, window)
     gathers = work.are(Chore.GATHER)
     whole = busy(work.starts, work.ends)

@@ -28,7 +28,7 @@ _ADVICE = (
 def gpu_contended(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     gaps: pd.DataFrame | None,
     causes: pd.DataFrame | None,
     *,
@@ -52,7 +52,7 @@ def gpu_contended(
         When the target is not known or has no rows, and where a CPU did the work.
     """
     own = of_target(on_gpu(gpu_intervals), targets)
-    window = window_of_target(gpu_intervals, targets, phases)
+    window = window_of_target(gpu_intervals, targets, loop)
     others = gpu_intervals[~gpu_intervals["target"]]
     starts, ends = clip(*spans(others), window.start, window.end)
     taken = busy(starts, ends)

@@ -23,7 +23,7 @@ _FALLS = 0.95  # of the clock at the beginning, from which a clock is said to fa
 def gpu_downclocked(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     gpu_performance_states: pd.DataFrame | None,
     gauges: pd.DataFrame | None,
     *,
@@ -55,7 +55,7 @@ def gpu_downclocked(
         `gpu_device_performance_states` are not used: which of them is fast is not established.
     """
     own = of_target(on_gpu(gpu_intervals), targets)
-    window = window_of_target(gpu_intervals, targets, phases)
+    window = window_of_target(gpu_intervals, targets, loop)
     states, read = _known(gpu_performance_states, gauges, window, active)
     slow_states = states is not None and states.share > limit
     slow_clock = read is not None and read.share_below(near) > limit and read.count_below(near) > 1

@@ -6,9 +6,9 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy
-from tracekit.analysis.metrics.steps import steady_steps
 from tracekit.analysis.rule import Evidence, Finding, finding, longest
 from tracekit.analysis.scope import on_gpu, window_of_target
+from tracekit.analysis.submission import unit
 from tracekit.analysis.upkeep import allocations, wiring
 from tracekit.base import duration, percent, quantity, size
 
@@ -32,10 +32,10 @@ _SHOWN = 20
 def hot_allocations(  # noqa: PLR0917  a rule's tables are its parameters
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     resource_allocations: pd.DataFrame | None,
     driver_events: pd.DataFrame | None,
-    steps: pd.DataFrame | None,
+    iterations: pd.DataFrame | None,
     *,
     per_step: float = 2.0,
     per_second: float = 50.0,
@@ -62,7 +62,7 @@ def hot_allocations(  # noqa: PLR0917  a rule's tables are its parameters
         driver events was not recorded and the other shows nothing, or when the names of the
         events are not known.
     """
-    window = window_of_target(gpu_intervals, targets, phases)
+    window = window_of_target(gpu_intervals, targets, loop)
     if resource_allocations is None and driver_events is None:
         on_gpu(gpu_intervals)
         raise Unavailable(
@@ -73,7 +73,7 @@ def hot_allocations(  # noqa: PLR0917  a rule's tables are its parameters
     if driver_events is not None:
         found += _wired(driver_events, window, wired)
     if resource_allocations is not None:
-        found += _allocated(resource_allocations, window, steps, (per_step, per_second))
+        found += _allocated(resource_allocations, window, iterations, (per_step, per_second))
     if not found and (driver_events is None or resource_allocations is None):
         raise Unavailable(_NO_EVENTS if driver_events is None else _NO_ALLOCATIONS)
     yield from found
@@ -82,11 +82,11 @@ def hot_allocations(  # noqa: PLR0917  a rule's tables are its parameters
 def _allocated(
     resources: pd.DataFrame,
     window: Window,
-    steps: pd.DataFrame | None,
+    iterations: pd.DataFrame | None,
     limits: tuple[float, float],
 ) -> Iterator[Finding]:
     own = allocations(resources, window)
-    count, each = _per(window, steps)
+    count, each = _per(window, iterations)
     rate = len(own) / count
     if own.empty or rate < limits[each == "second"]:
         return
@@ -106,13 +106,10 @@ def _allocated(
     )
 
 
-def _per(window: Window, steps: pd.DataFrame | None) -> tuple[float, str]:
+def _per(window: Window, iterations: pd.DataFrame | None) -> tuple[float, str]:
     """Return by what a number of allocations is divided, and what that is."""
-    if steps is not None:
-        try:
-            return len(steady_steps(steps)), "step"
-        except Unavailable:
-            pass
+    if iterations is not None and not iterations.empty:
+        return len(iterations), unit(iterations)
     return window.length / 1e9, "second"
 
 

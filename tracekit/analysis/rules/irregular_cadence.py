@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.iterations import steady_iterations
 from tracekit.analysis.rhythm import Beats, Modes, beats, explain, modes
 from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.base import duration, percent
@@ -18,7 +19,7 @@ _ADVICE = (
 
 
 def irregular_cadence(
-    steps: pd.DataFrame,
+    iterations: pd.DataFrame,
     requests: pd.DataFrame | None,
     happenings: pd.DataFrame,
     spans: pd.DataFrame | None,
@@ -52,7 +53,7 @@ def irregular_cadence(
         When the workload marks no steady steps or fewer than 16 of a kind, and for a server,
         whose steps differ with the requests.
     """
-    for row in beats(steps, requests, spans):
+    for row in beats(steady_iterations(iterations), requests, spans):
         two = modes(row.times)
         swings = (
             two.excess >= least_excess

@@ -37,7 +37,7 @@ def low_occupancy(  # noqa: PLR0917  a rule's tables are its parameters
     machine: pd.DataFrame,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     shader_runs: pd.DataFrame | None,
     *,
     limit: float = 0.30,
@@ -72,7 +72,7 @@ def low_occupancy(  # noqa: PLR0917  a rule's tables are its parameters
         return
     name = str(occupancy["counter"])
     samples = counter_samples[counter_samples["counter"] == name]
-    kernels = _kernels(samples, gpu_intervals, shader_runs, targets, phases)
+    kernels = _kernels(samples, gpu_intervals, shader_runs, targets, loop)
     yield finding(
         message=(
             f"{name} was {percent(occupancy['share'])} on average over "
@@ -100,10 +100,10 @@ def _kernels(
     gpu_intervals: pd.DataFrame,
     shader_runs: pd.DataFrame | None,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
 ) -> str:
     """Say what the samples are by kernel, lowest first, where one kernel ran and has a name."""
-    window = window_of_target(gpu_intervals, targets, phases)
+    window = window_of_target(gpu_intervals, targets, loop)
     try:
         work = named_work(gpu_intervals, shader_runs, targets, window)
     except Unavailable:

@@ -25,7 +25,7 @@ _MEANT = 1.25  # times what the workload says that it keeps
 def memory_growth(  # noqa: PLR0917  a rule's tables are its parameters
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     allocated_sizes: pd.DataFrame | None,
     process_samples: pd.DataFrame | None,
     steps: pd.DataFrame | None,
@@ -56,7 +56,7 @@ def memory_growth(  # noqa: PLR0917  a rule's tables are its parameters
         When neither allocated sizes nor samples of the process are there, or there are too few
         for the window.
     """
-    window = window_of_target(gpu_intervals, targets, phases)
+    window = window_of_target(gpu_intervals, targets, loop)
     found = trend(levels(allocated_sizes, process_samples, targets), window)
     enough = found.grown > max(least, share * found.floors[0])
     kept = _kept(gauges, window)

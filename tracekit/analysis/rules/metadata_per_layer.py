@@ -7,8 +7,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import Times, Window, spans
+from tracekit.analysis.iterations import steady_iterations
 from tracekit.analysis.rule import Finding, finding, longest
-from tracekit.analysis.scope import on_gpu, steady_steps, window_of_target
+from tracekit.analysis.scope import on_gpu, window_of_target
 from tracekit.analysis.work_names import Chore, NamedWork, named_work
 from tracekit.base import duration, percent
 
@@ -22,8 +23,8 @@ _ADVICE = (
 def metadata_per_layer(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
-    steps: pd.DataFrame,
+    loop: pd.DataFrame,
+    iterations: pd.DataFrame,
     shader_runs: pd.DataFrame | None,
     *,
     repeats: int = 4,
@@ -50,8 +51,8 @@ def metadata_per_layer(
         When labels do not name kernels, as with stock builds of MLX, when the workload does not
         mark its steps, and where a CPU did the work.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
-    begins = np.sort(spans(steady_steps(steps))[0])
+    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
+    begins = np.sort(spans(steady_iterations(iterations))[0])
     work = named_work(gpu_intervals, shader_runs, targets, window)
     tiny = work.are(Chore.METADATA) & (work.ends - work.starts <= longest_copy)
     counts = _per_step(work, tiny, begins)

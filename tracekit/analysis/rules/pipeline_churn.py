@@ -31,13 +31,14 @@ _SHOWN = 20
 def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     compiler_activity: pd.DataFrame | None,
     specializations: pd.DataFrame | None,
     spans: pd.DataFrame | None,
     shaders: pd.DataFrame | None,
     gaps: pd.DataFrame | None,
     causes: pd.DataFrame | None,
+    phases: pd.DataFrame | None,
     *,
     limit: int = 0,
 ) -> Iterator[Finding]:
@@ -71,7 +72,7 @@ def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
             "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
             "did the workload count its pipelines."
         )
-    window = window_of_target(gpu_intervals, targets, phases)
+    window = window_of_target(gpu_intervals, targets, loop)
     named = [*_first_used(made, spans, window, limit)] or [*_first_seen(new, limit)]
     found = [*_compiled(compiler_activity, window, limit), *named]
     warnings = [part for part in found if part.severity is Severity.WARNING]

@@ -19,7 +19,7 @@ _ADVICE = (
 def scatter_encoder(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     shader_runs: pd.DataFrame | None,
     *,
     limit: float = 0.02,
@@ -43,7 +43,7 @@ def scatter_encoder(
         When labels do not name kernels, as with stock builds of MLX, and where a CPU did the
         work.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
+    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
     work = named_work(gpu_intervals, shader_runs, targets, window)
     scatters = work.are(Chore.SCATTER)
     cost = int(work.costs(scatters).sum())

@@ -27,7 +27,7 @@ def shader_spills(
     shader_spills: pd.DataFrame | None,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     encoders: pd.DataFrame | None,
     *,
     limit: int = 0,
@@ -52,7 +52,7 @@ def shader_spills(
         When the recording has no table of spills, as those of Instruments 26 have none; when
         the target is not known or has no rows; and where a CPU did the work.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
+    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
     if shader_spills is None:
         raise Unavailable(_NOT_RECORDED)
     spills = shader_spills[shader_spills["target"].fillna(value=False)]

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tracekit.analysis.iterations import steady_iterations
 from tracekit.analysis.rhythm import (
     LEAST_EXCESS,
     LEAST_Z,
@@ -28,7 +29,7 @@ _ADVICE = (
 
 
 def step_spikes(
-    steps: pd.DataFrame,
+    iterations: pd.DataFrame,
     requests: pd.DataFrame | None,
     happenings: pd.DataFrame,
     spans: pd.DataFrame | None,
@@ -61,7 +62,7 @@ def step_spikes(
         When the workload marks no steady steps or fewer than 16 of a kind, and for a server,
         whose steps differ with the requests.
     """
-    for row in beats(steps, requests, spans):
+    for row in beats(steady_iterations(iterations), requests, spans):
         found = spikes(row, least_z, least_excess)
         lost = float(found.excess[found.chosen].sum())
         if 0 < found.share <= most and lost > limit * row.times.sum():

@@ -25,7 +25,7 @@ _HEAVY = THERMAL_PRESSURES.index("Heavy")
 def thermal_pressure(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
+    loop: pd.DataFrame,
     thermal_states: pd.DataFrame | None,
     gauges: pd.DataFrame | None,
     *,
@@ -50,7 +50,7 @@ def thermal_pressure(
         When neither thermal states nor a monitor's thermal pressure are there, or a state has a
         name that is not known.
     """
-    window = window_of_target(gpu_intervals, targets, phases)
+    window = window_of_target(gpu_intervals, targets, loop)
     if thermal_states is not None and not thermal_states.empty:
         yield from _by_states(thermal_states, window, limit)
         return

@@ -1,77 +1,66 @@
-"""`tiny-encoders`: much time passes between many short pieces of work."""
+"""`tiny-encoders`: much time passes between the encoders of a command buffer."""
 
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from tracekit.analysis.idle.gaps import gaps_of
+from tracekit.analysis.idle.levers import BETWEEN_ENCODERS
+from tracekit.analysis.idle.pieces import Cause
+from tracekit.analysis.intervals import spans
 from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import of_target, on_gpu, window_of_target
-from tracekit.analysis.submission import LONGEST, Launches, each, launches, spared
+from tracekit.analysis.submission import each, require_buffers
 from tracekit.base import duration, percent
 
-_ADVICE = (
-    "Give each encoder more work: one encoder for many dispatches, a fused kernel instead of "
-    "several element-wise ones (mx.compile in MLX), larger batches, one call for all layers or "
-    "heads instead of a loop over them. What kernels are short by nature cannot win more than "
-    "the time between them."
-)
 
-
-def tiny_encoders(
+def tiny_encoders(  # noqa: PLR0917  it asks for these tables
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
-    steps: pd.DataFrame | None,
+    loop: pd.DataFrame,
+    gaps: pd.DataFrame,
+    timeline: pd.DataFrame,
+    iterations: pd.DataFrame | None,
     *,
-    short: int = 50_000,
-    most: float = 0.5,
+    fewest: int = 8,
     limit: float = 0.05,
 ) -> Iterator[Finding]:
-    """Work is cut into many short encoders.
+    """Boundaries between encoders leave the device idle.
 
     What it looks for:
-        Device intervals of the target in the steady window that take less than `short` (50 µs).
-        It fires when they are more than `most` (50 %) of all and the gaps right before them take
-        more than `limit` (5 %) of the window. Only gaps of at most 50 µs within a command buffer
-        count: longer ones are no launches, and those before the first work of a command buffer
-        are for frequent-command-buffers. What could be saved are the gaps that pieces of `short`
-        would not need.
+        Gaps of the target's device work inside of one command buffer, between two of its encoders,
+        however long the encoders are. It fires when there are at least `fewest` (8) and they take
+        more than `limit` (5 %) of the window. What could be saved is their number times the
+        median gap. Bubbles counts the same time.
 
     Why it matters:
-        Each encoder costs its launch, whatever it does. With little in it the device spends its
+        Each encoder costs its start, whatever it does. With many of them the device spends its
         time between pieces of work instead of in them.
 
     What to do:
-        Put more dispatches into an encoder, fuse kernels, make batches larger.
+        Put many dispatches into one encoder, fuse kernels, make batches larger.
 
     When it abstains:
-        When the target is not known or has no work in the window, and where a CPU did the work.
+        When the trace does not tell command buffers apart, when the target is not known, and where
+        a CPU did the work.
     """
-    own = of_target(on_gpu(gpu_intervals), targets)
-    window = window_of_target(gpu_intervals, targets, phases)
-    work = launches(own, window)
-    tiny = work.ends - work.starts < short
-    chosen = tiny & ~work.opens & (work.idle > 0) & (work.idle <= LONGEST)
-    between = int(work.idle[chosen].sum())
-    if tiny.mean() <= most or between <= limit * window.length:
+    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
+    require_buffers(timeline)
+    found = gaps_of(gaps, Cause.BETWEEN_ENCODERS)
+    if found.count < fewest or found.time <= limit * window.length:
         return
-    taken = int((work.ends - work.starts)[tiny].sum())
+    starts, ends = spans(window.rows(of_target(gpu_intervals, targets)))
     yield finding(
         message=(
-            f"{percent(tiny.mean())} of the target's {tiny.size:,} device intervals in "
-            f"{window.name} are shorter than {duration(short)}{each(int(tiny.sum()), steps)}. "
-            f"They take {duration(taken)}, and the gaps before them {duration(between)} more, "
-            f"{percent(between / window.length)} of the window, "
-            f"{duration(_typical(work, chosen))} each."
+            f"The target's device work in {window.name} is in {starts.size:,} pieces"
+            f"{each(starts.size, iterations)}, {duration(float(np.median(ends - starts)))} each "
+            f"(median). At {found.count:,} boundaries between encoders of one command buffer the "
+            f"device was idle for {duration(found.median)} (median), {duration(found.time)} in "
+            f"all, {percent(found.time / window.length)} of the window."
         ),
-        advice=_ADVICE,
-        evidence=longest("gpu_intervals", *work.gaps(chosen)),
-        saving=round(between * spared(int(tiny.sum()), taken, short)),
-        within=work.counted(chosen),
+        advice=BETWEEN_ENCODERS,
+        evidence=longest("gpu_intervals", found.starts, found.ends),
+        saving=min(found.time, round(found.count * found.median)),
+        within="bubbles",
     )
-
-
-def _typical(work: Launches, chosen: NDArray[np.bool_]) -> float:
-    return float(np.median(work.idle[chosen]))

@@ -6,10 +6,9 @@ import pandas as pd
 
 from tracekit.analysis import (
     CAUSES,
-    SHORTEST,
     Cause,
-    Drained,
     Result,
+    State,
     by_cause,
     idle_time,
     loaded_time,
@@ -36,8 +35,7 @@ def bubbles(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
         "gaps": gaps["gap"].nunique() if idle else 0,
         "causes": list(_causes(gaps, idle)) if idle else [],
         "unsure": unsure(known.frame) if idle and not known.absence else "",
-        "drained": _drained(gaps, idle) if idle else [],
-        "shortest": SHORTEST,
+        "states": _states(gaps, idle) if idle else [],
         "window": window.name if window else "the steady window",
         "source": of_table(tables, "gpu_intervals"),
     }
@@ -73,15 +71,18 @@ def _during(pieces: pd.DataFrame, total: int) -> str:
     return ", ".join(f"{name} {percent(of)}" for name, of in shares.items() if of >= _LEAST_NAMED)
 
 
-def _drained(gaps: pd.DataFrame, idle: int) -> list[tuple[str, float]]:
-    """Return how much of the idle time followed a wait for all work, and how much did not."""
-    sums = gaps.groupby("drained", observed=True)["duration"].sum()
-    shares = [(words, int(sums.get(str(one), 0)) / idle) for one, words in _DRAINED.items()]
+def _states(gaps: pd.DataFrame, idle: int) -> list[tuple[str, float]]:
+    """Return how the gaps came about, each state with its share of the idle time."""
+    sums = gaps.groupby("state", observed=True)["duration"].sum()
+    shares = [(words, int(sums.get(str(state), 0)) / idle) for state, words in _STATES.items()]
     return [(words, share) for words, share in shares if share]
 
 
-_DRAINED = {
-    Drained.YES: "followed a wait of the host for all of its work",
-    Drained.NO: "came while work was still queued, or without such a wait",
-    Drained.UNKNOWN: "is not known to have followed a wait or not",
+_STATES = {
+    State.INSIDE: "inside of a command buffer",
+    State.QUEUED: "with the next command buffer committed",
+    State.ENCODING: "while the host was still encoding",
+    State.AFTER_WAIT: "after the host had waited for all of its work",
+    State.EMPTY: "with nothing committed, for reasons not known",
+    State.UNKNOWN: "where nothing tells when work was committed",
 }

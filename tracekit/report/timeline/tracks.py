@@ -7,16 +7,12 @@ import pandas as pd
 
 from tracekit.analysis import (
     CAUSES,
-    SHORTEST,
     Evidence,
     Finding,
     Result,
-    Window,
     busy,
-    gaps,
     spans,
 )
-from tracekit.base import duration
 from tracekit.report.panel import Rows, Tables, of_others, of_target, rows, steady_or_busy_window
 from tracekit.report.timeline.readings import readings
 from tracekit.report.timeline.thinning import thinned
@@ -34,39 +30,31 @@ from tracekit.report.timeline.track import (
 )
 from tracekit.workload import REFERENCE
 
-_DRAINED = {"yes": "ran empty by a wait", "no": "did not wait", "unknown": "not known"}
+_STATES = {
+    "inside": "inside of a command buffer",
+    "queued": "the next command buffer was committed",
+    "encoding": "empty; the host was still encoding",
+    "after-wait": "empty; the host had waited for all of its work",
+    "empty": "empty",
+    "unknown": "not known",
+}
 
 
-def idle(tables: Tables, steady: Window | None) -> Track | str:
-    """Make the track of idle gaps, each piece with its cause where the analysis knows causes."""
+def idle(tables: Tables) -> Track | str:
+    """Make the track of idle gaps, each piece with its cause."""
     found = rows(tables, "gaps")
     if found.absence:
-        return _without_causes(tables, steady)
+        covered = not rows(tables, "loaded").absence
+        why = "the target's work covers all of the window" if covered else found.absence
+        return f"No idle gaps: {why}."
     causes = {str(cause): text for cause, text in CAUSES.items()}
     labels = found.frame["cause"].map(causes).fillna(found.frame["cause"])
     details = (
-        words("the queue", found.frame["drained"].map(_DRAINED)),
+        words("the queue", found.frame["state"].map(_STATES)),
         words("meanwhile", found.frame["during"].replace("", pd.NA)),
     )
-    note = f"of {duration(SHORTEST)} and more, by cause; nothing of the target runs"
+    note = "by cause; nothing of the target runs"
     return track("Idle gaps", Kind.IDLE, note, found.frame, labels, details=details)
-
-
-def _without_causes(tables: Tables, steady: Window | None) -> Track | str:
-    found = of_target(tables, "gpu_intervals")
-    if found.absence or steady is None:
-        return ""
-    starts, ends = gaps(*spans(found.frame), steady.start, steady.end)
-    long = ends - starts >= SHORTEST
-    starts, ends = starts[long], ends[long]
-    if not starts.size:
-        return (
-            f"No idle gaps: the target's work covers all of {steady.name}, "
-            f"but for gaps shorter than {duration(SHORTEST)}."
-        )
-    note = f"of {duration(SHORTEST)} and more: nothing of the target runs; within {steady.name}"
-    frame = pd.DataFrame({"start": starts, "duration": ends - starts, "label": "idle"})
-    return track("Idle gaps", Kind.IDLE, note, frame, frame["label"])
 
 
 _IDLE = "Idle"
@@ -219,7 +207,7 @@ def timeline(result: Result, tables: Tables) -> Timeline:
     found = (
         *marks(tables),
         *device(tables),
-        idle(tables, steady),
+        idle(tables),
         *compiles(tables),
         *drivers(tables),
         *states(tables),

@@ -1,0 +1,61 @@
+"""`host-bound`: the device waits while the host encodes."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from tracekit.analysis.idle.gaps import gaps_in
+from tracekit.analysis.idle.levers import lever
+from tracekit.analysis.idle.pieces import Cause, State
+from tracekit.analysis.rule import Finding, finding, longest
+from tracekit.analysis.scope import on_gpu, window_of_target
+from tracekit.analysis.submission import each, loop_of, require_commits
+from tracekit.base import duration, percent
+
+
+def host_bound(  # noqa: PLR0917  it asks for these tables
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    loop: pd.DataFrame,
+    gaps: pd.DataFrame,
+    timeline: pd.DataFrame,
+    iterations: pd.DataFrame | None,
+    *,
+    limit: float = 0.05,
+) -> Iterator[Finding]:
+    """The device waits while the host encodes.
+
+    What it looks for:
+        Gaps of the target's device work in which nothing was committed, and the host had begun to
+        encode the next work before all earlier work was reported complete: it had not waited, it
+        was not done. It fires when they take more than `limit` of the window (5 %). Bubbles counts
+        the same time.
+
+    Why it matters:
+        A faster kernel wins nothing here: the loop goes as fast as the host builds and encodes it.
+
+    What to do:
+        Give the host less to do: mx.compile, fewer operations, larger command buffers. Where it
+        encodes one command buffer for each wait, commit a part of it earlier.
+
+    When it abstains:
+        When nothing tells when work was committed, when the target is not known, and where a CPU
+        did the work.
+    """
+    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
+    require_commits(timeline)
+    found = gaps_in(gaps, State.ENCODING)
+    if found.time <= limit * window.length:
+        return
+    pieces = int(window.rows(timeline, "started")["intervals"].sum())
+    yield finding(
+        message=(
+            f"The device was idle for {percent(found.time / window.length)} of {window.name} "
+            f"({duration(found.time)}, in {found.count:,} gaps) while the host encoded the next "
+            f"work. The target has {pieces:,} pieces of device work{each(pieces, iterations)}."
+        ),
+        advice=lever(Cause.ENCODING, loop_of(gaps, timeline, iterations, window)),
+        evidence=longest("gpu_intervals", found.starts, found.ends),
+        saving=found.time,
+        within="bubbles",
+    )
