@@ -153,11 +153,7 @@ class Cache:
     def table(
         self, export: Path, schema: str, choice: Choice = OPEN, toc: Toc | None = None
     ) -> Kept | Flat:
-        """Return a table as it was kept, or read it and keep it.
-
-        Raises:
-            InputError: As `read_flat`; of an export that was put away, nothing is left.
-        """
+        """Return a table as it was kept, or read it and keep it."""
         removed = None if export.exists() else _put_away(export).get(export)
         if self.folder is None:
             if removed is not None:

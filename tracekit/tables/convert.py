@@ -39,7 +39,6 @@ class Stream:
     def __init__(
         self, file: BinaryIO, suffix: str, folder: Path, aside: "Aside", part_rows: int = _PART_ROWS
     ) -> None:
-        """Take the file, its format, the folder for the spool, and who writes meanwhile."""
         self._part_rows = part_rows
         self._file = file
         self._suffix = suffix
@@ -156,7 +155,6 @@ class Aside:
     """One thread that writes while the next part is read; it holds one part at most."""
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
-        """Take the pool whose one thread it is."""
         self._pool = pool
         self._doing: Future[None] | None = None
 

@@ -60,11 +60,7 @@ class Stored:
         return self.bundle / store_folder(self.run, self.number) / RECORDS
 
     def open(self) -> tuple[BundleRun, Store]:
-        """Open its run, and read what the table is.
-
-        Raises:
-            InputError: The bundle, or what describes the table, is damaged or unknown.
-        """
+        """Open its run, and read what the table is."""
         bundle = opened(self.bundle)
         run = next((one for one in bundle.runs if one.number == self.run), None)
         if run is None:
@@ -83,11 +79,7 @@ class Stored:
         )
 
     def digest(self) -> str:
-        """Return what tells its content from any other; of symbols, names and sizes count.
-
-        Raises:
-            BundleError: A file cannot be read.
-        """
+        """Return what tells its content from any other; of symbols, names and sizes count."""
         files = Files(self.bundle)
         content = blake2b()
         for name in self._names():
@@ -275,9 +267,6 @@ def tables_in(
         bundle: The bundle.
         toc: The table of contents; without it, tables are counted as their folders are.
         schemas: Whose tables; None for those of all schemas.
-
-    Raises:
-        BundleError: A run has no folder of tables.
     """
     for run in bundle.runs:
         places = places_of(run, toc)

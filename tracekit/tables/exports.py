@@ -69,11 +69,7 @@ class Header:
 
 
 def headers(path: Path) -> list[Header]:
-    """Find the tables of an export; what their rows hold is not read.
-
-    Raises:
-        InputError: The file cannot be opened.
-    """
+    """Find the tables of an export; what their rows hold is not read."""
     scan = _Scan()
     try:
         with open_input(path) as file:
@@ -181,11 +177,7 @@ class _Note:
 
 
 def put_away(folder: Path) -> dict[Path, PutAway]:
-    """Return the exports of a folder that were removed and are not there again, by their paths.
-
-    Raises:
-        InputError: The note about them cannot be read, or a newer tracekit wrote it.
-    """
+    """Return the exports of a folder that were removed and are not there again, by their paths."""
     noted = {folder / export.name: export for export in _read(folder).exports}
     return {path: one for path, one in noted.items() if not path.exists()}
 

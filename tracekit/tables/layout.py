@@ -142,7 +142,6 @@ class Layout:
     """One flat table while its pieces come: its columns, and the types that they allow."""
 
     def __init__(self, first: Node) -> None:
-        """Take the columns from the table's first piece; `take` has still to be called with it."""
         self.table = first.schema
         names, taken = list[str](), dict[str, int]()
         self.columns: list[ColumnEvidence] = []
@@ -160,9 +159,6 @@ class Layout:
 
         Texts are numbered in a piece whose long ones are repeated often, even where they are not
         in the others.
-
-        Raises:
-            InputError: The texts of the table are too much to hold.
         """
         arrays: list[pa.ChunkedArray] = []
         together = zip(self.columns, self.raw.types, _cells(piece), strict=True)

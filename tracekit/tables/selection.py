@@ -219,10 +219,6 @@ def of_one_run(found: ExportIndex, folder: Path, only: Choice) -> OneRun:
         found: All exports.
         folder: Where they are; for a sentence.
         only: The run, and the place, that someone named; without a run, the last one with tables.
-
-    Raises:
-        UsageError: There is no such run.
-        InputError: There is no table at such a place.
     """
     run, said = meant(found, folder, only.run)
     number = None if run is None else run.number

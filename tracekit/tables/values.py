@@ -38,11 +38,7 @@ MOST_PLAIN = 1 << 30
 
 
 def texts_of(texts: Sequence[str | None]) -> pa.ChunkedArray:
-    """Return texts as a column, each once in a dictionary where long ones are repeated often.
-
-    Raises:
-        InputError: They are too much to hold even so.
-    """
+    """Return texts as a column, each once in a dictionary where long ones are repeated often."""
     longest = max(map(len, filter(None, texts)), default=0)
     if (
         longest <= LONG

@@ -15,11 +15,7 @@ SUFFIXES = (".parquet", ".csv", ".feather")
 
 
 def suffix_of(path: Path) -> str:
-    """Return the suffix that says the format.
-
-    Raises:
-        UsageError: It says none that can be written.
-    """
+    """Return the suffix that says the format."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise UsageError(
@@ -77,7 +73,6 @@ class ParquetParts:
     """A Parquet file; each part is a row group, and each page has a checksum."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
-        """Begin the file."""
         texts = [one.name for one in schema if dtype_of(one.type, nulls=False) == "string"]
         # The stored schema would hide the metadata that are known only at the end.
         self._writer = pq.ParquetWriter(

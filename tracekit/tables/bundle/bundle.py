@@ -33,7 +33,6 @@ class BundleRun:
     def __init__(
         self, files: Files, number: int, required: Requirements, document: Document
     ) -> None:
-        """Take the run of that number, without reading it."""
         self.files = files
         self.document = document
         self.number = number

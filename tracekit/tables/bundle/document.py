@@ -26,7 +26,6 @@ class RunDocument:
     """What the document says of one run: values by their names, and the archive to follow them."""
 
     def __init__(self, archive: Archive, values: Mapping[Any, Value]) -> None:
-        """Take the values of a run, as they stand in the archive."""
         self.archive = archive
         self._values = values
 
@@ -58,7 +57,6 @@ class Document:
     """The document of a bundle; nothing is read before it is asked for."""
 
     def __init__(self, files: Files) -> None:
-        """Take the bundle's files."""
         self._files = files
 
     @property

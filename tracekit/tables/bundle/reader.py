@@ -26,7 +26,6 @@ class BundleReader:
     """A reader of one table, in the order of an export."""
 
     def __init__(self, run: BundleRun, store: Store, xpath: str, number: int = 1) -> None:
-        """Take the table, and the place that its pieces name as theirs."""
         self._files = run.files
         self._store = store
         self._xpath = xpath
@@ -37,11 +36,7 @@ class BundleReader:
         self._stacks = Stacks(run.arrays, self._places)
 
     def pieces(self) -> Iterator[Node]:
-        """Yield the table in pieces of some 100,000 rows, in order.
-
-        Raises:
-            BundleError: The records, or what they name, are damaged.
-        """
+        """Yield the table in pieces of some 100,000 rows, in order."""
         store, kinds = self._store, self._kinds
         fields = [column.field for column in store.columns]
         wide = {place for place, kind in enumerate(kinds) if is_widened(kind)}

@@ -126,11 +126,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def without_document(run: BundleRun) -> TocRun:
-    """Return what is known of a run, without its tables; the rest is empty.
-
-    Raises:
-        BundleError: A file that says so is damaged.
-    """
+    """Return what is known of a run, without its tables; the rest is empty."""
     name = f"{run_folder(run.number)}/core-config/exposedTableInfo.plist"
     with run.files.reading(name):
         archive = Archive(run.files.read(name, _LARGEST_PARAMETERS))
@@ -396,20 +392,12 @@ def _listed(pid: int, names: ProcessNames | None) -> tuple[Process, str]:
 
 
 def listed(run: BundleRun) -> tuple[Store | Unreadable, ...]:
-    """Return the tables that the TOC names, the first being its `table[1]`.
-
-    Raises:
-        BundleError: The run has no folder of stores.
-    """
+    """Return the tables that the TOC names, the first being its `table[1]`."""
     return tuple(table for table in run.tables if table.schema)
 
 
 def toc_of(bundle: Bundle) -> Toc:
-    """Return what a bundle holds; what only its document knows is empty where that is missing.
-
-    Raises:
-        BundleError: A run has no folder of stores.
-    """
+    """Return what a bundle holds; what only its document knows is empty where that is missing."""
     return _toc_of(bundle)[0]
 
 
@@ -447,9 +435,6 @@ def remarks_of(bundle: Bundle, number: int | None = None) -> tuple[str, ...]:
     Args:
         bundle: The bundle.
         number: The run that they are about; None for all runs.
-
-    Raises:
-        BundleError: A run has no folder of stores.
     """
     runs = (run for run in bundle.runs if number in {None, run.number})
     said = [

@@ -21,7 +21,6 @@ class FrameMeanings:
     """The frames of one run, and their binaries, by numbers of their own."""
 
     def __init__(self, places: Places) -> None:
-        """Take what lies at the addresses of the run's processes."""
         self._places = places
         self._frames = Frames(places)
 
@@ -77,7 +76,6 @@ class Members:
     """The members of arrays by their numbers; neighbours are read together."""
 
     def __init__(self, arrays: Arrays) -> None:
-        """Take the arrays, without reading them."""
         self._arrays = arrays
         self._block = lru_cache(_KEPT)(self._read)
 
@@ -88,11 +86,7 @@ class Members:
         return self._block(number // _AT_ONCE)[number % _AT_ONCE]
 
     def of_length(self, number: int, count: int, *, longer: bool = False) -> tuple[int, ...]:
-        """Return the members of an array that has `count`, or more if it may be `longer`.
-
-        Raises:
-            DamagedCellError: It has another length, or `of` raises it.
-        """
+        """Return the members of an array that has `count`, or more if it may be `longer`."""
         members = self.of(number)
         if len(members) != count and not (longer and len(members) > count):
             raise DamagedCellError("names an array of another length than its type has")

@@ -59,7 +59,6 @@ class Meanings:
     """The meanings of one run's values."""
 
     def __init__(self, run: BundleRun) -> None:
-        """Take the run of the values; `moment` (ns) is when the row is that they stand in."""
         self._run = run
         self._names = names_of(run)
         self._frames = FrameMeanings(RunPlaces(run))
@@ -88,12 +87,7 @@ class Meanings:
         }
 
     def of(self, type_id: str, value: int) -> Meaning | Value | None:
-        """Return the meaning of a value of a type, None for no value.
-
-        Raises:
-            DamagedCellError: It names an array or a text that the bundle does not hold.
-            UnwritableError: It is, or it holds, a value of an unknown encoding.
-        """
+        """Return the meaning of a value of a type, None for no value."""
         if type_id in _NESTED:
             return self._nested(type_id, value)
         kind = self.type(type_id)

@@ -293,9 +293,6 @@ def required(runs: Sequence[TocRun], number: int | None, name: str) -> TocRun:
         runs: All runs of a trace, at least one.
         number: The number that someone named.
         name: What the trace is called, for a sentence.
-
-    Raises:
-        UsageError: There is no such run; the hint lists those there are.
     """
     found = runs[-1] if number is None else next((r for r in runs if r.number == number), None)
     if found is None:

@@ -173,11 +173,7 @@ def detail_name(xpath: str) -> str:
 
 
 def holds_details(path: Path) -> bool:
-    """Tell by its beginning whether an export holds a track's details.
-
-    Raises:
-        InputError: The file cannot be opened.
-    """
+    """Tell by its beginning whether an export holds a track's details."""
     beginning = _COMMENT.sub(b"", head(path))
     first = _FIRST.search(beginning)
     above = beginning[: first.start()] if first else beginning
@@ -188,17 +184,12 @@ class DetailReader:
     """A reader of track details; of damaged ones the rows before the damage."""
 
     def __init__(self, path: Path) -> None:
-        """Take the file, without opening it."""
         self._path = path
         self._definitions = Definitions()
         self._held: Node | None = None
 
     def pieces(self) -> Iterator[Node]:
-        """Yield the details of the file, each in pieces of some rows.
-
-        Raises:
-            InputError: The file cannot be opened, or is damaged before its first row.
-        """
+        """Yield the details of the file, each in pieces of some rows."""
         found, damage = details(self._path)
         if damage and not found:
             raise DamagedExportError(

@@ -125,7 +125,6 @@ class ExactReader:
     """A reader of any valid export, and of a damaged one up to the damage."""
 
     def __init__(self, path: Path, toc: Toc | None = None) -> None:
-        """Take the file, and the table of contents that names tables without a header."""
         self._definitions = Definitions()
         self._path = path
         runs = () if toc is None else toc.runs
@@ -254,10 +253,6 @@ def read_nodes(path: Path, toc: Toc | None = None) -> list[Node]:
     Args:
         path: What `xctrace export --xpath` wrote.
         toc: The table of contents of the same trace; it names the tables without a header.
-
-    Raises:
-        InputError: The file cannot be opened, is no export of tables, or is hostile. Damage
-            after the first header is no error: the last node's `damage` tells of it.
     """
     pieces = ExactReader(path, toc).pieces()
     return [joined(list(table)) for _, table in groupby(pieces, attrgetter("number"))]

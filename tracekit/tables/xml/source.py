@@ -93,10 +93,6 @@ def batches(
 
     They live until the next ones are asked for. The bytes of the file go `through` a repair,
     if there is one.
-
-    Raises:
-        InputError: The file cannot be opened, is not XML, or is hostile.
-        MalformedError: The XML is cut or damaged after its first element.
     """
     events = _Events(path)
     for block in through(_blocks(path)):

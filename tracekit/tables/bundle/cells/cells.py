@@ -65,9 +65,6 @@ def distinct(raw: Raw, size: int) -> Distinct:
     Args:
         raw: The column; it is overwritten.
         size: How many there are of what the numbers name.
-
-    Raises:
-        DamagedCellError: A number is not below `size`.
     """
     nulls = nulls_of(raw)
     used = np.zeros(size, np.bool_)

@@ -33,7 +33,6 @@ class Columns:
     """Turns raw columns of a run into cells."""
 
     def __init__(self, run: BundleRun) -> None:
-        """Take the run."""
         self._run = run
         self._values = Values(run)
         self.labels = Labels(run, self._values)
@@ -57,10 +56,6 @@ class Columns:
         Args:
             column: The column.
             raw: What is stored, which is void afterwards.
-
-        Raises:
-            BundleError: The texts or arrays of the bundle are damaged.
-            DamagedCellError: A cell names what the bundle does not hold.
         """
         kind = self.type_of(column)
         about = ExportColumn(column.mnemonic, column.title, kind.tag)

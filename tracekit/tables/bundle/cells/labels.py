@@ -65,17 +65,11 @@ class Identities:
     """The processes and threads of a run, by the numbers of their arrays."""
 
     def __init__(self, run: BundleRun) -> None:
-        """Take the run; names are looked up when the first is needed."""
         self._run = run
         self._unnamed: dict[str, set[int]] = {"processes": set(), "threads": set()}
 
     def processes(self, ids: Numbers) -> Processes:
-        """Return processes.
-
-        Raises:
-            BundleError: The arrays are damaged.
-            DamagedCellError: There is no such array, or it is that of no process.
-        """
+        """Return processes."""
         pids, known = _numbers(self._pairs(ids)[:, 0])
         pairs = zip(pids.tolist(), known.tolist(), strict=True)
         names = names_of(self._run) if ids.size else Names()
@@ -126,17 +120,11 @@ class Values:
     """Turns stored numbers into texts. None of them may be null."""
 
     def __init__(self, run: BundleRun) -> None:
-        """Take the run, without reading anything."""
         self._run = run
         self.identities = Identities(run)
 
     def worded(self, kind: EngineeringType, stored: Stored) -> pa.Array:
-        """Return texts for people; null where nothing is known of a value.
-
-        Raises:
-            BundleError: The arrays are damaged.
-            DamagedCellError: There is no such text or array, or it is not what it must be.
-        """
+        """Return texts for people; null where nothing is known of a value."""
         if kind.tag == "private":
             return pa.repeat(PRIVATE, stored.size)
         match kind.encoding:
@@ -219,19 +207,12 @@ class Labels:
     """The labels of a run, by the numbers of their typed arrays."""
 
     def __init__(self, run: BundleRun, values: Values) -> None:
-        """Take the run, and what turns the values of its parts into texts."""
         self._run = run
         self._values = values
         self._nested = 0
 
     def texts(self, ids: Numbers, depth: int = 0) -> pa.Array:
-        """Return labels as texts.
-
-        Raises:
-            BundleError: The arrays are damaged.
-            DamagedCellError: There is no such array, or a part is of no type, names what is not
-                there, or lies too deep.
-        """
+        """Return labels as texts."""
         self._nested = self._nested + 1 if depth else 0
         if depth == _DEEPEST or self._nested > _MOST_NESTED:
             raise DamagedCellError("holds labels that are nested too deeply")

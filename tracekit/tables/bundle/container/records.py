@@ -49,9 +49,6 @@ def read_records(
         store: The table.
         fields: Which fields.
         wide: The places of those that are to have 64 bits, whatever they have in the records.
-
-    Raises:
-        BundleError: The records are damaged, cut, or laid out otherwise than the store says.
     """
     _require_room(files, store)
     read = [*fields] if TIME in fields else [*fields, TIME]

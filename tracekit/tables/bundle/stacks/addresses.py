@@ -33,10 +33,6 @@ def backtraces(arrays: Arrays, ids: Numbers) -> tuple[Ragged, Numbers]:
     """Return the addresses of backtraces, and beside each its process, `NO_PROCESS` for none.
 
     A part that is all ones ends a list of chunks.
-
-    Raises:
-        BundleError: The arrays are damaged.
-        DamagedCellError: There is no such array, or it is no backtrace.
     """
     chunks = _chunks(arrays.take(ids))
     parts = arrays.take((chunks.values & _LOW).astype(np.int64))

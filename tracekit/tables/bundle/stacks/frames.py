@@ -55,7 +55,6 @@ class Frames:
     """Frames, each once, numbered in the order of their first occurrence."""
 
     def __init__(self, places: Places) -> None:
-        """Begin with none."""
         self._places = places
         self._numbers: dict[tuple[int, int, str], int] = {}
         self._bare: dict[int, int] = {}
@@ -161,7 +160,6 @@ class Members:
     """The frames of stacks, one stack after the other."""
 
     def __init__(self) -> None:
-        """Begin without stacks."""
         self._members: Growing[np.int64] = Growing(np.int64)
         self._ends: Growing[np.int64] = Growing(np.int64)
 
@@ -181,9 +179,6 @@ class Members:
             lengths: How many frames each value has.
             numbered: Which of the values are stacks at all.
             parts: The numbers of some values, and their frames; those below zero are bare.
-
-        Raises:
-            DamagedCellError: There are more frames than any recording has.
         """
         ends = np.cumsum(lengths)
         total = int(ends[-1]) if ends.size else 0

@@ -72,11 +72,7 @@ class Signature(NamedTuple):
 
 
 def read_signature(content: bytes) -> Signature:
-    """Return the binaries of a process.
-
-    Raises:
-        ArchiveError: The signature is cut, damaged, or of a version that is not known.
-    """
+    """Return the binaries of a process."""
     try:
         magic, version, _, _, _, count = _HEAD.unpack_from(content)
         if (magic, version) != (_HEAD_MAGIC, _HEAD_VERSION):
@@ -118,7 +114,6 @@ class ImageMap:
     """Which binary of a process lies at an address at a time."""
 
     def __init__(self, images: tuple[Image, ...]) -> None:
-        """Take the binaries of one process."""
         parts = [
             (segment.address, segment.size, image.begin, image.end, number)
             for number, image in enumerate(images)
@@ -166,7 +161,6 @@ class Loaded:
     """The binaries of the processes of a run."""
 
     def __init__(self, run: BundleRun) -> None:
-        """Take a run, without reading its document."""
         self._run = run
         self._left = _MOST_IMAGES_LOADED
         self._damage: dict[str, None] = {}
@@ -307,7 +301,6 @@ class RunPlaces:
     """The binaries of a run's processes by address, and their symbols."""
 
     def __init__(self, run: BundleRun) -> None:
-        """Take a run; nothing is read before it is asked for."""
         self._loaded = Loaded(run)
         self._files = run.files
         self._processes: dict[int, _Process] = {}

@@ -82,10 +82,6 @@ class Stacks:
         Args:
             columns: The columns; arrays of which all bits are set are null.
             times: When each row is, in ns of the run.
-
-        Raises:
-            BundleError: The arrays are damaged.
-            DamagedCellError: A cell names none, or one that is no stack, or too deep a one.
         """
         self._require(columns)
         for values in self._new(columns, times):

@@ -95,9 +95,6 @@ class SymbolsArchive:
         Args:
             content: The file.
             uuid: The binary that it must be of.
-
-        Raises:
-            ArchiveError: It is cut, damaged, of another binary or of an unknown version.
         """
         if len(content) < _HEAD:
             raise ArchiveError("is cut")

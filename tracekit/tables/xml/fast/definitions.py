@@ -57,7 +57,6 @@ class TextHeap:
     """Texts by number, in the order in which they came."""
 
     def __init__(self, most_bytes: int = 0, most_texts: int = 0) -> None:
-        """Begin without texts; the limits are those of `Growing`."""
         self._bytes = Growing(np.uint8, most_bytes)
         self._offsets = Growing(np.int64, most_texts + 1)
         self._offsets.extend(np.zeros(1, np.int64))
@@ -81,21 +80,13 @@ class TextHeap:
         self._longest = max(self._longest, int(np.diff(offsets).max(initial=0)))
 
     def take(self, numbers: pa.Array) -> pa.Array:
-        """Return the texts with these numbers, null where a number is.
-
-        Raises:
-            InputError: Long ones are repeated so often that they are too much to hold.
-        """
+        """Return the texts with these numbers, null where a number is."""
         if self._long(numbers) > MOST_PLAIN:
             raise refused("The export")
         return self._take(numbers)
 
     def cells(self, numbers: pa.Array) -> pa.Array:
-        """Return the texts with these numbers, each once in a dictionary where that is needed.
-
-        Raises:
-            InputError: They are too much to hold even so.
-        """
+        """Return the texts with these numbers, each once in a dictionary where that is needed."""
         if self._long(numbers) <= AT_ONCE:
             return self._take(numbers)
         coded = numbers.dictionary_encode()
@@ -169,9 +160,6 @@ class Definitions:
         """Add the definitions of a block; return how many quotes their tags have.
 
         Those of stacks, frames and binaries get their values elsewhere.
-
-        Raises:
-            IrregularError: A definition is not written as xctrace writes those of its type.
         """
         tokens, places = elements.tokens, elements.definitions
         codes = elements.codes.take(places)
@@ -221,7 +209,6 @@ class Identities:
     """Processes with their pids; threads with their tids and pids."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        """Begin with none."""
         self._process, self._thread = vocabulary.code("process"), vocabulary.code("thread")
         self._pid, self._tid = vocabulary.code("pid"), vocabulary.code("tid")
         self._processes, self._pids = Growing(np.int64), Growing(np.int64)
@@ -229,12 +216,7 @@ class Identities:
         self._owners = Growing(np.int64)
 
     def add(self, elements: Elements, definitions: Definitions) -> None:
-        """Add those that a block defines, after its other definitions.
-
-        Raises:
-            IrregularError: A process does not begin with its pid, or a thread with its tid and
-                its process.
-        """
+        """Add those that a block defines, after its other definitions."""
         codes, ids, tokens = elements.codes, elements.ids, elements.tokens
         defined = codes.take(elements.definitions)
         processes = elements.definitions[defined == self._process]

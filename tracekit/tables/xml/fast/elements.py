@@ -80,10 +80,6 @@ def prepare(block: Block, tokens: Tokens, vocabulary: Vocabulary, columns: Codes
         tokens: Their tags.
         vocabulary: The names that may occur.
         columns: The codes of the columns' types.
-
-    Raises:
-        IrregularError: Rows differ in their cells, or an element has another name or other
-            attributes than it should have.
     """
     named = Named(block, tokens, vocabulary, np.zeros(tokens.starts.size, np.int16))
     places = np.flatnonzero(~tokens.closing)
@@ -118,9 +114,6 @@ def count(prepared: Prepared, defined: int) -> Elements:
     Args:
         prepared: The elements.
         defined: How many definitions stood in the blocks before.
-
-    Raises:
-        IrregularError: An id is another, or a repeat names one that is yet to come.
     """
     named, definitions = prepared.named, prepared.definitions
     demand((prepared.repeated - defined <= prepared.before).all(), "a repeat of what comes later")

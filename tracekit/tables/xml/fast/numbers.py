@@ -37,11 +37,7 @@ _NONE = np.zeros(0, np.int64)
 
 
 def ids(block: Block, ends: Positions, digits: Counts) -> NDArray[np.int64]:
-    """Return the ids whose last digits stand before `ends`.
-
-    Raises:
-        IrregularError: There are no digits, too many, other characters, or a leading zero.
-    """
+    """Return the ids whose last digits stand before `ends`."""
     if not ends.size:
         return np.zeros(0, np.int64)
     demand(digits.min() >= 1 and digits.max() <= MOST_DIGITS, "an id of no length, or a long one")
@@ -91,11 +87,7 @@ Numbers = NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.float64]
 
 
 def numbers(spans: Spans, chosen: Positions, kind: pa.DataType) -> Numbers:
-    """Return the chosen pieces as numbers of a kind: int64, uint64 or float64.
-
-    Raises:
-        IrregularError: One is no such number, or written in a way that Arrow reads otherwise.
-    """
+    """Return the chosen pieces as numbers of a kind: int64, uint64 or float64."""
     if pa.types.is_floating(kind):
         return _checked(spans.texts(chosen), kind)
     starts, ends = spans.bounds(chosen)

@@ -127,7 +127,6 @@ class ColumnBuilder:
     """One column while its table is read."""
 
     def __init__(self, column: ExportColumn) -> None:
-        """Begin without cells."""
         self._column = column
         self._type = NUMERIC.get(FORMS.get(column.engineering_type, Form.TEXT))
         self._ids: list[Ids] = []
@@ -190,11 +189,7 @@ class Opening:
 
 
 def read_opening(file: BinaryIO) -> Opening:
-    """Read up to the first row.
-
-    Raises:
-        IrregularError: The file does not begin as xctrace begins a table with a header.
-    """
+    """Read up to the first row."""
     beginning = b""
     while (end := beginning.find(_HEADER_END)) < 0:
         chunk = file.read(_CHUNK)
@@ -235,17 +230,11 @@ class FastReader:
     """A reader of one file; what it yielded before an IrregularError is void."""
 
     def __init__(self, path: Path) -> None:
-        """Take the file, without opening it."""
         self._path = path
         self._table: _Table | None = None
 
     def pieces(self) -> Iterator[Node]:
-        """Yield the file's one table, piece by piece.
-
-        Raises:
-            IrregularError: The file is not plain, which may show only at its end.
-            InputError: The file cannot be opened.
-        """
+        """Yield the file's one table, piece by piece."""
         with open_input(self._path) as file:
             try:
                 yield from self._pieces(file)

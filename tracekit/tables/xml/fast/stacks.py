@@ -46,7 +46,6 @@ class Frames:
     """The frames of an export, and their binaries; numbered from 0."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        """Begin with none."""
         self._frame, self._binary = vocabulary.code("frame"), vocabulary.code("binary")
         self._source, self._path = vocabulary.code(SOURCE), vocabulary.code("path")
         self.names, self._addresses = Growing(np.int64), Growing(np.uint64)
@@ -67,9 +66,6 @@ class Frames:
 
         Returns:
             How many quotes the tags of the parts have, beside those of their ids.
-
-        Raises:
-            IrregularError: A frame has other attributes or parts than in an export of today.
         """
         kinds = elements.codes.take(parts)
         owned, sources = parts[kinds == self._binary], parts[kinds == self._source]
@@ -251,7 +247,6 @@ class Stacks:
     """The stacks and frames of an export."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        """Begin with none."""
         self.frames = Frames(vocabulary)
         self._frame = vocabulary.code("frame")
         self._stacks = vocabulary.codes(STACK_TYPES - {"kperf-bt"})
@@ -266,11 +261,7 @@ class Stacks:
         self._offsets.extend(np.zeros(1, np.int64))
 
     def add(self, block: Block, elements: Elements, definitions: Definitions) -> int:
-        """Add those that a block defines; return how many quotes their tags have beside ids.
-
-        Raises:
-            IrregularError: A stack or a frame is not built as in an export of today.
-        """
+        """Add those that a block defines; return how many quotes their tags have beside ids."""
         codes, tokens, places = elements.codes, elements.tokens, elements.places
         is_stack = self._stacks.take(codes.take(elements.definitions))
         stacks = elements.definitions[is_stack]
