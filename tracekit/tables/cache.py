@@ -34,7 +34,7 @@ from tracekit.tables.convert import Converted, convert, symbol_files
 from tracekit.tables.direct import stored
 from tracekit.tables.exports import PutAway, gone, put_away
 from tracekit.tables.flat import Flat, read_flat
-from tracekit.tables.layout import LONG_TEXTS, frame_of
+from tracekit.tables.layout import frame_of
 from tracekit.tables.place import OPEN, Choice, Stamp, lasting, stamp
 from tracekit.tables.reading import ReaderName
 from tracekit.tables.toc.toc import Toc
@@ -102,18 +102,11 @@ class Kept:
 
     def _part(self, columns: Collection[str] | None) -> pd.DataFrame:
         wanted = [name for name in self._names() if columns is None or name in columns]
-        with pq.ParquetFile(
-            self.path, page_checksum_verification=True, read_dictionary=self._long()
-        ) as file:
+        with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
             # One after the other, so that no more than one is held twice. A name also selects
             # what has it for a prefix before a dot.
             loaded = ((name, file.read([name]).column(name)) for name in wanted)
             return frame_of(loaded, file.metadata.num_rows)
-
-    def _long(self) -> list[str]:
-        """Name the columns whose texts are long and repeated often, as the file says."""
-        said = (pq.read_metadata(self.path).metadata or {}).get(LONG_TEXTS, b"[]")
-        return msgspec.json.decode(said, type=list[str])
 
     def _symbols(self) -> Symbols:
         if not self.note.symbols:

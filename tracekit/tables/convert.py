@@ -25,7 +25,6 @@ from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.reading import ReaderName, read_pieces
 from tracekit.tables.selection import Selection, of_one_run
 from tracekit.tables.toc.toc import Toc
-from tracekit.tables.values import portions
 from tracekit.tables.write import TableWriter, suffix_of, table_writer
 from tracekit.tables.xml.node import Node, Symbols
 
@@ -66,11 +65,8 @@ class Stream:
         if self._layout is None:
             self._layout = Layout(piece)
         raw = self._layout.take(piece)
-        for number, part in enumerate(portions(raw)):
-            if number:
-                self._pass_on(self._layout)
-            self._held.append(part.cast(self._layout.raw))
-            self._bytes += self._held[-1].nbytes
+        self._held.append(raw)
+        self._bytes += raw.nbytes
         self._rows += raw.num_rows
         if self._bytes >= _PART_BYTES or self._rows >= self._part_rows:
             self._pass_on(self._layout)

@@ -141,4 +141,4 @@ class _Gathered:
 
     def frame(self) -> pd.DataFrame:
         assert self._layout is not None
-        return self._layout.frame(self._layout.joined(self._pieces))
+        return self._layout.frame(pa.concat_tables(self._pieces))

@@ -9,8 +9,6 @@ import gc
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,7 +26,6 @@ from tracekit.tables.xml.node import (
     Header,
     Node,
     Symbols,
-    joined,
 )
 from tracekit.tables.xml.source import MalformedError, batches
 
@@ -143,7 +140,7 @@ class ExactReader:
         return self._definitions.stacks.symbols()
 
     def pieces(self) -> Iterator[Node]:
-        """Yield the tables of the file in pieces of some rows; raise InputError as `read_nodes`.
+        """Yield the tables of the file in pieces of some rows; raise InputError if it is none.
 
         A piece comes when the next one is there: damage may still belong to it.
         """
@@ -245,17 +242,6 @@ class ExactReader:
             raise MalformedError(f"there are more than {_MOST_TABLES} tables")
         self._tables += 1
         return _Table(header, self._xpath, self._tables, self._definitions)
-
-
-def read_nodes(path: Path, toc: Toc | None = None) -> list[Node]:
-    """Read every table of an export, in the order in which they stand in the file.
-
-    Args:
-        path: What `xctrace export --xpath` wrote.
-        toc: The table of contents of the same trace; it names the tables without a header.
-    """
-    pieces = ExactReader(path, toc).pieces()
-    return [joined(list(table)) for _, table in groupby(pieces, attrgetter("number"))]
 
 
 def _header(schema: Element) -> Header:

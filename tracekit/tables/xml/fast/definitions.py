@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tracekit.tables.values import AT_ONCE, FORMS, LONG, MOST_PLAIN, Form, refused
+from tracekit.tables.values import FORMS, LONG, Form, require_room
 from tracekit.tables.xml.fast.elements import Elements
 from tracekit.tables.xml.fast.numbers import numbers
 from tracekit.tables.xml.fast.tokens import Block, Positions, Spans, Vocabulary, demand
@@ -71,28 +71,19 @@ class TextHeap:
         offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
         first, last = int(offsets[0]), int(offsets[-1])
         content = texts.buffers()[2]
+        beginning = self._bytes.size
         if content is not None and last > first:
-            beginning = self._bytes.size
             self._bytes.extend(np.frombuffer(content, np.uint8)[first:last])
-        else:
-            beginning = self._bytes.size
         self._offsets.extend(offsets[1:].astype(np.int64) + (beginning - first))
         self._longest = max(self._longest, int(np.diff(offsets).max(initial=0)))
 
     def take(self, numbers: pa.Array) -> pa.Array:
-        """Return the texts with these numbers, null where a number is."""
-        if self._long(numbers) > MOST_PLAIN:
-            raise refused("The export")
-        return self._take(numbers)
+        """Return the texts with these numbers, null where a number is.
 
-    def cells(self, numbers: pa.Array) -> pa.Array:
-        """Return the texts with these numbers, each once in a dictionary where that is needed."""
-        if self._long(numbers) <= AT_ONCE:
-            return self._take(numbers)
-        coded = numbers.dictionary_encode()
-        return pa.DictionaryArray.from_arrays(coded.indices, self.take(coded.dictionary))
-
-    def _take(self, numbers: pa.Array) -> pa.Array:
+        Raises:
+            InputError: Long ones are repeated so often that they are too much to hold.
+        """
+        require_room("The export", self._long(numbers))
         heap = pa.LargeStringArray.from_buffers(
             len(self), pa.py_buffer(self._offsets.array), pa.py_buffer(self._bytes.array)
         )

@@ -151,7 +151,7 @@ class ColumnBuilder:
         if self._type is not None:
             numbers = pa.array(values.view(_DTYPES[self._type]), mask=nulls)
             return ColumnCells(self._column, _chunk(numbers))
-        texts = definitions.texts.cells(pa.array(values, mask=nulls))
+        texts = definitions.texts.take(pa.array(values, mask=nulls))
         if kind == "process":
             pids = pa.array(identities.pids(ids), mask=nulls)
             return ColumnCells(self._column, _chunk(texts), pids=_chunk(pids))
