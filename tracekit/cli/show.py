@@ -78,7 +78,7 @@ def _entries(there: "Tables") -> Iterator["tuple[str, pd.DataFrame | str]"]:
     for name in there:
         for one in there.repeated(name) or (None,):
             label = name if one is None else f"{name} ({one})"
-            place = Choice() if one is None else Choice(one.place.run, one.place.index)
+            place = Choice() if one is None else one.choice
             try:
                 yield label, there.chosen(name, table=place.table, run=place.run)
             except TracekitError as error:

@@ -28,15 +28,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import RecordingError, open_input, save
+from tracekit.base import InputError, RecordingError, open_input, save
 from tracekit.tables.bundle.cells.encodings import Said, of_sentence
-from tracekit.tables.convert import Converted, convert, symbol_files
-from tracekit.tables.direct import stored
-from tracekit.tables.exports import PutAway, gone, put_away
+from tracekit.tables.convert import convert, file_name, symbol_files
+from tracekit.tables.direct import Stored, TableRef
+from tracekit.tables.drift import Told
+from tracekit.tables.exports import PutAway, put_away
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.layout import frame_of
 from tracekit.tables.place import OPEN, Choice, Stamp, lasting, stamp
-from tracekit.tables.reading import ReaderName
 from tracekit.tables.toc.toc import Toc
 from tracekit.tables.xml.node import Symbols, no_symbols
 
@@ -56,8 +56,6 @@ class Note:
     damage: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
     remarks: tuple[Said, ...] = ()
-    reader: ReaderName = "exact"
-    irregularity: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,19 +67,9 @@ class Kept:
     again: Callable[[], Flat]
 
     @property
-    def said(self) -> tuple[Said, ...]:
+    def told(self) -> Told:
         """What the reader had to say."""
-        return (*self.note.damage, *self.note.drift, *self.note.remarks)
-
-    @property
-    def damage(self) -> tuple[str, ...]:
-        """Where rows are missing."""
-        return self.note.damage
-
-    @property
-    def drift(self) -> tuple[str, ...]:
-        """Where columns break their declared types."""
-        return self.note.drift
+        return Told(self.note.damage, self.note.drift, self.note.remarks)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -137,31 +125,43 @@ def digest(file: Path) -> str:
 READER_VERSION = 2
 
 
-@dataclass(frozen=True)
-class Cache:
-    """A folder of Parquet files; with None for a folder nothing is kept."""
+def kept_or_read(
+    folder: Path | None,
+    ref: TableRef,
+    schema: str,
+    choice: Choice = OPEN,
+    toc: Toc | None = None,
+) -> Kept | Flat:
+    """Return a table as it was kept in the folder, or read it and keep it; without one, read it.
 
-    folder: Path | None
-
-    def table(
-        self, export: Path, schema: str, choice: Choice = OPEN, toc: Toc | None = None
-    ) -> Kept | Flat:
-        """Return a table as it was kept, or read it and keep it."""
-        removed = None if export.exists() else _put_away(export).get(export)
-        if self.folder is None:
-            if removed is not None:
-                raise gone(export, removed, "no folder of kept tables was named")
-            return read_flat(export, schema, toc, choice)
-        place = _Place(self.folder, export, schema, choice, toc)
+    Raises:
+        InputError: As `read_flat`; of an export that was put away, nothing is left.
+    """
+    removed = None
+    if not isinstance(ref, Stored) and not ref.exists():
+        removed = put_away(ref.parent).get(ref)
+    if folder is None:
         if removed is not None:
-            return place.remaining(removed)
-        try:
-            stamped = place.stamp()
-            file = place.file(stamped)
-            return place.kept(file, stamped) or place.keep(file, stamped)
-        except (OSError, RecordingError) as error:
-            _log.warning("The table %s is not kept: %s", schema, error)
-        return read_flat(export, schema, toc, choice)
+            raise _gone(ref, removed, "no folder of kept tables was named")
+        return read_flat(ref, schema, toc, choice)
+    place = _Place(folder, ref, schema, choice, toc)
+    if removed is not None:
+        return place.remaining(removed)
+    try:
+        stamped = place.stamp()
+        file = place.file(stamped)
+        return place.kept(file, stamped) or place.keep(file, stamped)
+    except (OSError, RecordingError) as error:
+        _log.warning("The table %s is not kept: %s", schema, error)
+    return place.read()
+
+
+def _gone(ref: TableRef, away: PutAway, why: str) -> InputError:
+    day, _, _ = away.at.partition("T")
+    return InputError(
+        f"{ref} was pruned on {day}, and {why}.",
+        hint="Nothing of this table is left but what result.json and the page say.",
+    )
 
 
 @dataclass(frozen=True)
@@ -169,46 +169,46 @@ class _Place:
     """Where one table of one export is kept."""
 
     folder: Path
-    export: Path
+    ref: TableRef
     schema: str
     choice: Choice
     toc: Toc | None
 
+    def read(self) -> Flat:
+        return read_flat(self.ref, self.schema, self.toc, self.choice)
+
     def stamp(self) -> Stamp:
         """Return the stamp of the export; raise InputError if it is no file to be read."""
-        of_bundle = stored(self.export)
-        if of_bundle is not None:
-            return of_bundle.stamp()
-        with open_input(self.export):
-            return stamp(self.export)
+        if isinstance(self.ref, Stored):
+            return self.ref.stamp()
+        with open_input(self.ref):
+            return stamp(self.ref)
 
     def file(self, stamped: Stamp) -> Path:
         """Return the file of the export's content, which is hashed only if its stamp is new."""
-        of_bundle = stored(self.export)
-        found = self._known_digest(stamped)
-        if found is None:
-            found = digest(self.export) if of_bundle is None else of_bundle.digest()
-        return self._named(found, READER_VERSION)
+        for file, version in self._all():
+            note = _note(file) if version == READER_VERSION else None
+            if note is not None and note.export == stamped:
+                return file
+        ref = self.ref
+        return self._named(ref.digest() if isinstance(ref, Stored) else digest(ref), READER_VERSION)
 
     def kept(self, file: Path, stamped: Stamp) -> Kept | None:
         """Return the table that is there, if it is whole."""
-        note = _note(file)
+        note = _whole(file)
         if note is None:
-            return None
-        if note.file != stamp(file) and note.digest != digest(file):
-            _log.warning("%s is damaged; the export is read again.", file)
             return None
         known = replace(note, export=lasting(stamped), file=lasting(stamp(file)))
         if known != note:
-            _save_note(file, known)
+            save(_beside(file), known)
         return self._reading(file, note)
 
     def remaining(self, removed: PutAway) -> Kept:
         """Return the table that was kept of an export that is no more."""
         file = self._named(removed.digest, removed.reader)
-        error = gone(self.export, removed, f"{file} is not what was kept of it")
-        note = _note(file)
-        if note is None or (note.file != stamp(file) and note.digest != digest(file)):
+        error = _gone(self.ref, removed, f"{file} is not what was kept of it")
+        note = _whole(file)
+        if note is None:
             raise error
 
         def again() -> Flat:
@@ -218,85 +218,75 @@ class _Place:
 
     def keep(self, file: Path, stamped: Stamp) -> Kept | Flat:
         """Read the table into the folder."""
-        written = convert(self.export, file, self.schema, self.choice, toc=self.toc)
+        written = convert(self.ref, file, self.schema, self.choice, toc=self.toc)
         if self.stamp() != stamped:
             file.unlink(missing_ok=True)
-            _log.warning("%s changed while it was read; it is read again.", self.export)
-            return read_flat(self.export, self.schema, self.toc, self.choice)
-        note = _note_of(written, lasting(stamped))
-        _save_note(file, note)
+            _log.warning("%s changed while it was read; it is read again.", self.ref)
+            return self.read()
+        table, *symbols = written.files
+        note = Note(
+            export=lasting(stamped),
+            file=lasting(stamp(table)),
+            digest=digest(table),
+            symbols=tuple(map(digest, symbols)),
+            rows=written.rows,
+            damage=written.told.damage,
+            drift=written.told.drift,
+            remarks=written.told.remarks,
+        )
+        save(_beside(file), note)
         self._drop_others(file)
         return self._reading(file, note)
 
     def _reading(self, file: Path, note: Note) -> Kept:
         def again() -> Flat:
             file.unlink(missing_ok=True)
-            return read_flat(self.export, self.schema, self.toc, self.choice)
+            return self.read()
 
         return Kept(file, note, again)
 
-    def _known_digest(self, stamped: Stamp) -> str | None:
-        for file, found, version in self._all():
-            note = _note(file) if version == READER_VERSION else None
-            if note is not None and note.export == stamped:
-                return found
-        return None
-
     @property
     def _stem(self) -> str:
-        name = f"{self.schema} {self.choice}".strip()
-        return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)
+        return file_name(f"{self.schema} {self.choice}".strip())
 
     def _named(self, content: str, reader: int) -> Path:
         return self.folder / f"{self._stem}.{content}.{reader}.parquet"
 
-    def _all(self) -> Iterator[tuple[Path, str, int]]:
-        name = re.compile(re.escape(self._stem) + r"\.([0-9a-f]{32})\.(\d+)\.parquet")
+    def _all(self) -> Iterator[tuple[Path, int]]:
+        name = re.compile(re.escape(self._stem) + r"\.[0-9a-f]{32}\.(\d+)\.parquet")
         for file in sorted(self.folder.glob("*.parquet")):
-            found = name.fullmatch(file.name)
-            if found:
-                yield file, found[1], int(found[2])
+            if found := name.fullmatch(file.name):
+                yield file, int(found[1])
 
     def _drop_others(self, file: Path) -> None:
-        only = {one.digest for one in _put_away(self.export).values()}
-        for other, found, _ in self._all():
-            if other != file and found not in only:
-                for one in (other.with_suffix(".json"), other, *symbol_files(other)):
+        away = {} if isinstance(self.ref, Stored) else put_away(self.ref.parent)
+        only = {one.digest for one in away.values()}
+        for other, _ in self._all():
+            if other != file and other.name.split(".")[-3] not in only:
+                for one in (_beside(other), other, *symbol_files(other)):
                     one.unlink(missing_ok=True)
 
 
-def _put_away(export: Path) -> dict[Path, PutAway]:
-    """Return what was put away beside an export; nothing of a bundle ever is."""
-    return put_away(export.parent) if stored(export) is None else {}
+def _beside(file: Path) -> Path:
+    return file.with_suffix(".json")
 
 
-def _note_of(written: Converted, export: Stamp | None) -> Note:
-    table, *symbols = written.files
-    return Note(
-        export=export,
-        file=lasting(stamp(table)),
-        digest=digest(table),
-        symbols=tuple(map(digest, symbols)),
-        rows=written.rows,
-        damage=written.damage,
-        drift=written.drift,
-        remarks=written.remarks,
-        reader=written.reader,
-        irregularity=written.irregularity,
-    )
-
-
-def _note(file: Path) -> Note | None:
-    note = file.with_suffix(".json")
-    if not (file.exists() and note.exists()):
-        return None
-    try:
-        known = msgspec.json.decode(note.read_bytes(), type=Note)
-        return replace(known, remarks=tuple(map(of_sentence, known.remarks)))
-    except (OSError, msgspec.MsgspecError) as error:
-        _log.info("%s: %s", note, error)
+def _whole(file: Path) -> Note | None:
+    """Return the note on a kept table; None where there is none, or the table is damaged."""
+    note = _note(file)
+    if note is None or note.file == stamp(file) or note.digest == digest(file):
+        return note
+    _log.warning("%s is damaged.", file)
     return None
 
 
-def _save_note(file: Path, note: Note) -> None:
-    save(file.with_suffix(".json"), note)
+def _note(file: Path) -> Note | None:
+    try:
+        known = msgspec.json.decode(_beside(file).read_bytes(), type=Note)
+        file.stat()
+        return replace(known, remarks=tuple(map(of_sentence, known.remarks)))
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError) as error:
+        _log.info("%s: %s", file, error)
+    return None

@@ -5,11 +5,11 @@ cells wait as they are in a spool, a file without a name, until all of them were
 """
 
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 
 from tracekit.base import InputError, RecordingError, replacing, writing
 from tracekit.tables.bundle.cells.encodings import Said, sentences
-from tracekit.tables.direct import Listed, shown
+from tracekit.tables.direct import Listed, TableRef, shown
+from tracekit.tables.drift import Told
 from tracekit.tables.exports import ExportIndex, contents_beside, index
 from tracekit.tables.layout import Layout
 from tracekit.tables.place import OPEN, Choice
@@ -26,7 +27,7 @@ from tracekit.tables.reading import ReaderName, read_pieces
 from tracekit.tables.selection import Selection, of_one_run
 from tracekit.tables.toc.toc import Toc
 from tracekit.tables.write import TableWriter, suffix_of, table_writer
-from tracekit.tables.xml.node import Node, Symbols
+from tracekit.tables.xml.node import Node
 
 _PART_BYTES = 1 << 25
 _PART_ROWS = 1 << 19
@@ -185,19 +186,15 @@ def streaming(
 
 @dataclass(frozen=True)
 class Converted:
-    """What was written, and what the reader has to say, as in `Flat`."""
+    """What was written, and what the reader had to say."""
 
     files: tuple[Path, ...]
     rows: int
-    damage: tuple[str, ...]
-    drift: tuple[str, ...]
-    remarks: tuple[Said, ...]
-    reader: ReaderName
-    irregularity: str
+    told: Told
 
 
 def convert(
-    export: Path,
+    ref: TableRef,
     output: Path,
     schema: str | None = None,
     choice: Choice = OPEN,
@@ -212,7 +209,7 @@ def convert(
     the rows of the first. All are written whole or not at all.
 
     Args:
-        export: What `xctrace export --xpath` wrote, or the host recorder.
+        ref: What `xctrace export --xpath` wrote, or the host recorder; or a table of a bundle.
         output: The file to write; its suffix says the format.
         schema: Which table; needed only where the file has several.
         choice: Which of several tables of the schema.
@@ -225,24 +222,23 @@ def convert(
         RecordingError: A file cannot be written.
     """
     suffix = suffix_of(output)
-    toc = toc or contents_beside(export)
+    toc = toc or contents_beside(ref)
     with ExitStack() as files:
         file = files.enter_context(replacing(output))
         stream = files.enter_context(streaming(file, suffix, output.parent))
-        selection = Selection(export, stream, schema, choice, toc)
-        reading = read_pieces(export, selection, toc, only)
+        selection = Selection(ref, stream, schema, choice, toc)
+        symbols = read_pieces(ref, selection, toc, only).symbols
         selection.finish()
         stream.finish()
-        beside = write_symbols(reading.symbols, output, files)
-    return Converted(
-        files=(output, *beside),
-        rows=selection.rows,
-        damage=selection.damage,
-        drift=tuple(f"{shown(export)}: {message}" for message in stream.drift),
-        remarks=selection.remarks,
-        reader=reading.reader,
-        irregularity=reading.irregularity,
-    )
+        beside: list[Path] = []
+        if symbols.stacks.num_rows:
+            beside += symbol_files(output)
+            for path, part in zip(beside, (symbols.frames, symbols.stacks), strict=True):
+                written = files.enter_context(replacing(path))
+                pq.write_table(part, written, compression="zstd", compression_level=1)
+    drift = tuple(f"{shown(ref)}: {message}" for message in stream.drift)
+    told = Told(selection.damage, drift, selection.remarks)
+    return Converted((output, *beside), selection.rows, told)
 
 
 def files_of(table: Path) -> tuple[Path, Path, Path]:
@@ -253,18 +249,6 @@ def files_of(table: Path) -> tuple[Path, Path, Path]:
     """
     suffix_of(table)
     return table, *symbol_files(table)
-
-
-def write_symbols(symbols: Symbols, table: Path, files: ExitStack) -> tuple[Path, ...]:
-    """Write stacks and frames beside a table, if there are any; they appear as `files` ends."""
-    if not symbols.stacks.num_rows:
-        return ()
-    written: list[Path] = []
-    for path, part in zip(symbol_files(table), (symbols.frames, symbols.stacks), strict=True):
-        file = files.enter_context(replacing(path))
-        pq.write_table(part, file, compression="zstd", compression_level=1)
-        written.append(path)
-    return tuple(written)
 
 
 def symbol_files(table: Path) -> tuple[Path, Path]:
@@ -317,10 +301,9 @@ def unbundle(
     """
     found = index(bundle)
     if run is not None:
-        found = of_one_run(found, bundle, Choice(run)).index
-    tables = [one for listed in found.tables.values() for one in listed]
+        found, _, _ = of_one_run(found, bundle, Choice(run))
     outputs = [
-        (one, folder / f"{name}{suffix}") for one, name in _named(tables) if not one.unreadable
+        (one, folder / f"{name}{suffix}") for one, name in _named(found.every) if not one.unreadable
     ]
     every = [file for _, output in outputs for file in files_of(output)]
     with writing(every, [bundle], force=force):
@@ -330,45 +313,38 @@ def unbundle(
 def _written(
     found: ExportIndex, outputs: Iterable[tuple[Listed, Path]], progress: Callable[[str], None]
 ) -> Unbundled:
-    files, said = list[Path](), dict[Said, None](dict.fromkeys(found.said))
-    lost = dict.fromkeys(found.lost)
+    files, said = list[Path](), dict[Said, None](dict.fromkeys(one.text for one in found.said))
+    lost = dict.fromkeys(one.text for one in found.lost)
     for one, output in outputs:
         progress(f"writing {one.schema}")
-        _make(output.parent)
-        choice = Choice(one.place.run, one.place.index)
         try:
-            converted = convert(one.file, output, one.schema, choice, toc=found.toc)
+            output.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RecordingError(
+                f"{output.parent} cannot be made: {error.strerror}.", hint="Name another folder."
+            ) from error
+        try:
+            converted = convert(one.ref, output, one.schema, one.choice, toc=found.toc)
         except InputError as error:
             lost[f"{one.schema}, {one}, is left out: {error.message}"] = None
             continue
         files += converted.files
-        said |= dict.fromkeys((*converted.damage, *converted.drift, *converted.remarks))
+        said |= dict.fromkeys(converted.told.said)
     return Unbundled(tuple(files), sentences(said), tuple(lost))
 
 
-def _named(tables: list[Listed]) -> Iterator[tuple[Listed, str]]:
+def _named(tables: Sequence[Listed]) -> Iterator[tuple[Listed, str]]:
     """Yield tables with the names of their files, none of which leads elsewhere."""
     several = len({table.place.run for table in tables}) > 1
     taken = set[str]()
     for one in sorted(tables, key=lambda one: (one.place.run or 0, one.place.index or 0)):
-        plain = "".join(
-            letter if letter.isalnum() or letter in "-_" else "_" for letter in one.schema
-        )
-        name = f"run{one.place.run}/{plain}" if several else plain
-        free = next(one for one in _numbered(name) if one not in taken)
+        name = f"{f'run{one.place.run}/' if several else ''}{file_name(one.schema)}"
+        numbered = chain((name,), (f"{name}-{number}" for number in count(2)))
+        free = next(other for other in numbered if other not in taken)
         taken.add(free)
         yield one, free
 
 
-def _numbered(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name}-{number}" for number in count(2))
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RecordingError(
-            f"{folder} cannot be made: {error.strerror}.", hint="Name another folder."
-        ) from error
+def file_name(text: str) -> str:
+    """Return a text as it can be a file's name, with nothing that leads elsewhere."""
+    return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in text)

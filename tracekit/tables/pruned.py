@@ -1,14 +1,13 @@
 """Which exports, and which bundles, can be removed because all of their tables are kept, whole."""
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 from tracekit.base import InputError
-from tracekit.tables.cache import READER_VERSION, Cache, Kept, digest
-from tracekit.tables.direct import stored
-from tracekit.tables.exports import ExportIndex, Header, Listed, PutAway, index
-from tracekit.tables.place import Choice, xpath_of
+from tracekit.tables.cache import READER_VERSION, Kept, digest, kept_or_read
+from tracekit.tables.direct import Listed, Stored
+from tracekit.tables.exports import ExportIndex, Header, PutAway, index
+from tracekit.tables.place import xpath_of
 from tracekit.tables.raw import kept_as
 
 
@@ -28,17 +27,19 @@ def to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], dic
         InputError: The folder cannot be read.
     """
     found = index(exports, cache)
-    stems = Counter(_stem(found, listed) for listed in _all(found) if listed.file.exists())
+    there = [one for one in found.every if isinstance(one.ref, Path) and one.ref.exists()]
+    stems = Counter(_stem(found, listed) for listed in there)
     away: list[PutAway] = []
     stays = dict.fromkeys(found.strange, "it is no export")
-    for path in dict.fromkeys(one.file for one in _all(found) if one.file.exists()):
-        tables = [one for one in _all(found) if one.file == path]
+    for path in dict.fromkeys(one.ref for one in there if isinstance(one.ref, Path)):
+        tables = [one for one in there if one.ref == path]
         reason = _reason(found, tables, stems, cache)
+        if path.is_symlink():
+            reason = "it is a link"
         if reason:
             stays[path] = reason
         else:
-            headers = found.headers[path]
-            size = path.stat().st_size
+            headers, size = found.headers[path], path.stat().st_size
             away.append(PutAway(path.name, digest(path), READER_VERSION, size, headers, at))
     return away, stays
 
@@ -58,51 +59,39 @@ def stored_to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAwa
         InputError: The folder cannot be read.
     """
     found = index(exports, cache)
-    if lost := (*found.unread, *found.lost):
+    if lost := (*found.unread, *(one.text for one in found.lost)):
         return [], lost[0]
-    every = [one for listed in found.tables.values() for one in listed]
-    stems = Counter(_stem(found, one) for one in every)
+    stems = Counter(_stem(found, one) for one in found.every)
     away: list[PutAway] = []
-    for one in every:
-        place = stored(one.file)
-        if place is None:
+    for one in found.every:
+        ref = one.ref
+        if not isinstance(ref, Stored):
             continue
         if why := _reason(found, [one], stems, cache):
             return [], f"{one.schema}, which is read from it: {why}"
-        name = f"{place.bundle.name}.run{place.run}.store{place.number}"
+        name = f"{ref.bundle.name}.run{ref.run}.store{ref.number}"
         header = Header(one.schema, xpath_of(one.place), 1, rows=one.rows)
-        size = one.file.stat().st_size
-        away.append(PutAway(name, place.digest(), READER_VERSION, size, (header,), at))
+        size = ref.file.stat().st_size
+        away.append(PutAway(name, ref.digest(), READER_VERSION, size, (header,), at))
     return away, ""
 
 
 def _reason(found: ExportIndex, tables: list[Listed], stems: Counter[str], cache: Path) -> str:
     """Say why an export with these tables must stay; empty where it may go."""
-    if tables[0].file.is_symlink():
-        return "it is a link"
     if any(stems[_stem(found, one)] > 1 for one in tables):
         return "another file holds a table that cannot be distinguished from one of its own"
     for table in tables:
+        choice = kept_as(table, found.tables[table.schema])
         try:
-            kept = Cache(cache).table(table.file, table.schema, _choice(found, table), found.toc)
+            kept = kept_or_read(cache, table.ref, table.schema, choice, found.toc)
         except InputError as error:
             return f"it cannot be read: {error.message}"
         if not isinstance(kept, Kept):
             return "its tables could not be kept"
-        if kept.damage:
+        if kept.told.damage:
             return "it is damaged, and rows are missing"
     return ""
 
 
-def _all(found: ExportIndex) -> Iterator[Listed]:
-    """Yield the tables of files; what is read from a bundle is not put away."""
-    for listed in found.tables.values():
-        yield from (one for one in listed if stored(one.file) is None)
-
-
-def _choice(found: ExportIndex, listed: Listed) -> Choice:
-    return kept_as(listed, found.tables[listed.schema])
-
-
 def _stem(found: ExportIndex, listed: Listed) -> str:
-    return f"{listed.schema} {_choice(found, listed)}"
+    return f"{listed.schema} {kept_as(listed, found.tables[listed.schema])}"

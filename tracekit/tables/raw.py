@@ -6,10 +6,10 @@ from pathlib import Path
 
 from tracekit.base import InputError, TracekitError
 from tracekit.tables.bundle.cells.encodings import Said
-from tracekit.tables.cache import Cache, Kept
-from tracekit.tables.direct import is_bundle
+from tracekit.tables.cache import Kept, kept_or_read
+from tracekit.tables.direct import Listed, TableRef, is_bundle
 from tracekit.tables.drift import Flaw, Remark
-from tracekit.tables.exports import ExportIndex, Listed, index, refusal
+from tracekit.tables.exports import index, refusal
 from tracekit.tables.flat import Flat
 from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
 from tracekit.tables.selection import of_one_run
@@ -43,16 +43,16 @@ class RawTables:
             InputError: There is no table at such a place, or the exports cannot be listed.
         """
         self.folder = folder
-        self._cache = Cache(cache)
+        self._cache = cache
         self._every = index(folder, cache)
-        one = of_one_run(self._every, folder, only)
-        self.run, self.of_runs = one.run, one.said
-        self._index: ExportIndex = one.index
-        self._read: dict[tuple[Path, str, int | None, int | None], Kept | Flat] = {}
-        left_out = [_left_out(path) for path in self._index.strange]
+        self._index, self.run, self.of_runs = of_one_run(self._every, folder, only)
+        self._read: dict[tuple[TableRef, str, int | None, int | None], Kept | Flat] = {}
         found = self._index
-        said = [*self.of_runs, *left_out, *found.unread, *found.lost, *found.said]
-        self.warnings = dict[Said, None](dict.fromkeys(said))
+        left_out = (f"{one.name} is left out: {refusal(one).message}" for one in found.strange)
+        of_bundle = (one.text for one in (*found.lost, *found.said))
+        self.warnings = dict[Said, None](
+            dict.fromkeys((*self.of_runs, *left_out, *found.unread, *of_bundle))
+        )
 
     @property
     def schemas(self) -> tuple[str, ...]:
@@ -80,13 +80,13 @@ class RawTables:
     def remarks(self) -> tuple[Remark, ...]:
         """What is wrong with the exports that were read so far, and with files that hold none."""
         empty = [path for path in self._index.strange if not path.stat().st_size]
-        found = [Remark(Flaw.DAMAGED, "", "", (), f"{path.name} is empty.") for path in empty]
-        found += [Remark(Flaw.DAMAGED, "", "", (), text) for text in self._index.lost]
-        found += [Remark(Flaw.UNREADABLE, "", "", (), text) for text in self._index.unread]
+        said = [(Flaw.DAMAGED, "", f"{path.name} is empty.") for path in empty]
+        said += [(Flaw.DAMAGED, "", one.text) for one in self._index.lost]
+        said += [(Flaw.UNREADABLE, "", text) for text in self._index.unread]
         for (_, schema, _, _), table in self._read.items():
-            for flaw, said in ((Flaw.DAMAGED, table.damage), (Flaw.CHANGED, table.drift)):
-                found += [Remark(flaw, "", schema, (), text) for text in said]
-        return tuple(found)
+            said += [(Flaw.DAMAGED, schema, text) for text in table.told.damage]
+            said += [(Flaw.CHANGED, schema, text) for text in table.told.drift]
+        return tuple(Remark(flaw, "", schema, (), text) for flaw, schema, text in said)
 
     def listed(self, schema: str, choice: Choice = OPEN) -> tuple[Listed, ...]:
         """Return the tables of a schema that may be meant, if there are several.
@@ -111,10 +111,11 @@ class RawTables:
         """
         one = self.chosen(schema, choice)
         place = kept_as(one, self._every.tables[schema])
-        key = (one.file, schema, place.run, place.table)
+        key = (one.ref, schema, place.run, place.table)
         if key not in self._read:
-            self._read[key] = self._cache.table(one.file, schema, place, self._index.toc)
-            self.warnings |= dict.fromkeys((*self._read[key].said, *self._others(one, choice)))
+            self._read[key] = kept_or_read(self._cache, one.ref, schema, place, self._index.toc)
+            said = self._read[key].told.said
+            self.warnings |= dict.fromkeys((*said, *self._others(one, choice)))
         return self._read[key]
 
     def chosen(self, schema: str, choice: Choice = OPEN) -> Listed:
@@ -160,17 +161,13 @@ def kept_as(listed: Listed, tables: Sequence[Listed]) -> Choice:
     Where there are several it is the table's place, even if each has a file of its own, so that
     what is kept of one never takes the place of what is kept of another.
     """
-    in_file = sum(other.file == listed.file for other in tables)
+    in_file = sum(other.ref == listed.ref for other in tables)
     if len(tables) == 1 or (in_file == 1 and listed.place.index is None):
         return OPEN
-    return Choice(listed.place.run, listed.place.index)
+    return listed.choice
 
 
 def _named(tables: Sequence[Listed]) -> str:
     more = len(tables) - _LISTED
     others = [f"and {more:,} more, which `tracekit tables` lists"] if more > 0 else []
     return "; ".join([*map(str, tables[:_LISTED]), *others])
-
-
-def _left_out(path: Path) -> str:
-    return f"{path.name} is left out: {refusal(path).message}"

@@ -5,14 +5,13 @@ reader begins.
 """
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
 from tracekit.base import InputError, open_input, unreadable
 from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.direct import places_of, stored
+from tracekit.tables.direct import Stored, TableRef, places_of
 from tracekit.tables.place import xpath_of
 from tracekit.tables.toc.toc import Toc
 from tracekit.tables.xml.details import DetailReader, holds_details
@@ -42,10 +41,7 @@ class Taker(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How an export was read: by which reader, why not by the fast one, its stacks.
-
-    Where a table was read directly from a bundle, that was no irregularity.
-    """
+    """How an export was read: by which reader, why not by the fast one, its stacks."""
 
     reader: ReaderName
     irregularity: str
@@ -53,12 +49,12 @@ class Reading:
 
 
 def read_pieces(
-    path: Path, taker: Taker, toc: Toc | None = None, only: ReaderName | None = None
+    ref: TableRef, taker: Taker, toc: Toc | None = None, only: ReaderName | None = None
 ) -> Reading:
-    """Read all tables of an export into a taker.
+    """Read all tables of an export, or one of a bundle, into a taker.
 
     Args:
-        path: The export, or what stands for a table of a bundle.
+        ref: Where the tables are.
         taker: Who takes the pieces.
         toc: The table of contents; the exact reader needs it for tables without a header, a
             bundle for the places of its tables.
@@ -68,42 +64,37 @@ def read_pieces(
         InputError: The file cannot be opened, is no export, or is hostile.
         IrregularError: `only` is the fast reader, and the export is none that it reads.
     """
-    of_bundle = stored(path)
-    if of_bundle is not None:
-        run, store = of_bundle.open()
-        place = places_of(run, toc)[store.number]
-        reader = BundleReader(run, store, xpath_of(place))
-        return _read("bundle", reader, of_bundle.file, taker)
+    if isinstance(ref, Stored):
+        run, store = ref.open()
+        reader = BundleReader(run, store, xpath_of(places_of(run, toc)[store.number]))
+        return _read("bundle", reader, ref.file, taker)
     irregularity = "the exact reader was asked for"
     if only != "exact":
         try:
-            _check_end(path)
-            return _read("fast", FastReader(path), path, taker)
+            _check_end(ref)
+            return _read("fast", FastReader(ref), ref, taker)
         except IrregularError as error:
             if only == "fast":
                 raise
             irregularity = str(error)
-    exact = DetailReader(path) if holds_details(path) else ExactReader(path, toc)
-    return _read("exact", exact, path, taker, irregularity)
+    exact = DetailReader(ref) if holds_details(ref) else ExactReader(ref, toc)
+    return _read("exact", exact, ref, taker, irregularity)
 
 
 def _read(
     name: ReaderName, reader: Reader, path: Path, taker: Taker, irregularity: str = ""
 ) -> Reading:
-    why = irregularity and f": {irregularity}"
-    _log.debug("%s: read by the %s reader%s", path, name, why)
+    _log.debug("%s: read by the %s reader: %s", path, name, irregularity or "as it should be")
     taker.begin()
-    for piece in _pieces(path, reader):
+    pieces = reader.pieces()
+    while True:
+        try:
+            piece = next(pieces, None)
+        except OSError as error:  # of the export: what takes a piece does so outside
+            raise unreadable(path, error) from error
+        if piece is None:
+            return Reading(name, irregularity, reader.symbols())
         taker.take(piece)
-    return Reading(name, irregularity, reader.symbols())
-
-
-def _pieces(path: Path, reader: Reader) -> Iterator[Node]:
-    """Yield the pieces; an OSError in here is of the export, never of whoever takes them."""
-    try:
-        yield from reader.pieces()
-    except OSError as error:
-        raise unreadable(path, error) from error
 
 
 def _check_end(path: Path) -> None:

@@ -196,8 +196,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         listed = self._raw.listed(source.schema) if schema.together else ()
         if len(listed) < 2:  # noqa: PLR2004  several
             return self._normalized(schema, source)
-        choices = [Choice(one.place.run, one.place.index) for one in listed]
-        parts = [self._normalized(schema, source, choice) for choice in choices]
+        parts = [self._normalized(schema, source, one.choice) for one in listed]
         warnings = [warning for _, said in parts for warning in said]
         return pd.concat([table for table, _ in parts], ignore_index=True), warnings
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from tracekit.tables.bundle.cells.encodings import ALL_32
 from tracekit.tables.bundle.container.records import read_records
@@ -82,23 +81,13 @@ class Names:
         return f"CPU {number} ({kind})" if kind else f"CPU {number}"
 
 
-_names: WeakKeyDictionary["BundleRun", Names] = WeakKeyDictionary()
-
-
-def names_of(run: "BundleRun") -> Names:
-    """Return the names of a run; they are gathered once and kept as long as the run is."""
-    known = _names.get(run)
-    if known is None:
-        known = _names[run] = _gather(run)
-    return known
-
-
 def short_name(execname: str) -> str:
     """Return the name of a process that cells show: of a path the last part, else 16 letters."""
     return execname.rpartition("/")[2][:_LONGEST] if "/" in execname else execname[:_SHORT]
 
 
-def _gather(run: "BundleRun") -> Names:
+def gather_names(run: "BundleRun") -> Names:
+    """Return the names of a run."""
     (processes, threads), damage = _tabled(run)
     document = run.document.run(run.number)
     if document is None:

@@ -33,7 +33,6 @@ from tracekit.tables.bundle.names import (
     UNKNOWN,
     ProcessNames,
     documented_processes,
-    names_of,
     short_name,
 )
 from tracekit.tables.toc.text import toc_text
@@ -133,7 +132,7 @@ def without_document(run: BundleRun) -> TocRun:
         found = archive.mapping(archive.root)
         system = archive.integer(archive.part(found.get("bindingParameters"), "osx-version"))
         pid = archive.integer(archive.part(found.get("modelingParameters"), "target-pid"))
-    name = UNKNOWN if pid is None else names_of(run).process(pid)
+    name = UNKNOWN if pid is None else run.names.process(pid)
     return TocRun(
         number=run.number,
         device={"os-version": _version(system)} if system is not None else {},
@@ -448,7 +447,7 @@ def remarks_of(bundle: Bundle, number: int | None = None) -> tuple[str, ...]:
     for run in runs:
         info = run_info(run)
         said += _build(run, info.run.instruments_version)
-        said += info.remarks + names_of(run).remarks + run.unchecked
+        said += info.remarks + run.names.remarks + run.unchecked
         said += [table.left_out for table in run.tables if isinstance(table, Unreadable)]
     return tuple(dict.fromkeys(said))
 

@@ -22,7 +22,6 @@ from tracekit.tables.bundle.cells.encodings import (
 from tracekit.tables.bundle.cells.wording import FMT, NOTHING, decimal, uuid_words
 from tracekit.tables.bundle.container.requirements import Requirements
 from tracekit.tables.bundle.errors import DamagedCellError
-from tracekit.tables.bundle.names import names_of
 from tracekit.tables.bundle.stacks.addresses import NO_PROCESS, callstack_words
 from tracekit.tables.bundle.stacks.images import RunPlaces
 from tracekit.tables.bundle_xml.elements import Meaning, Value
@@ -60,7 +59,7 @@ class Meanings:
 
     def __init__(self, run: BundleRun) -> None:
         self._run = run
-        self._names = names_of(run)
+        self._names = run.names
         self._frames = FrameMeanings(RunPlaces(run))
         self.moment = 0
         self._arrays = Members(run.arrays)

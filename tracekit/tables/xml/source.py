@@ -5,7 +5,7 @@ libxml2's own limits, and memory is freed row by row.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import cast
 
@@ -77,6 +77,21 @@ def not_an_export(path: Path) -> InputError:
         return InputError(f"{path} is XML with the root <{name}>, not an export of xctrace.")
     first = beginning.decode("utf-8", "replace").strip().partition("\n")[0][:120]
     return InputError(f"{path} is not XML; it begins with {first!r}.")
+
+
+_LONGEST_TAG = 1 << 20
+
+
+def whole_tags(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield a file in parts that end before a `<`, so that none cuts a tag of some length."""
+    rest = b""
+    for block in blocks:
+        text = rest + block
+        cut = max(0, text.rfind(b"<"))
+        cut = cut if len(text) - cut <= _LONGEST_TAG else len(text)
+        yield text[:cut]
+        rest = text[cut:]
+    yield rest
 
 
 _BLOCK = 1 << 16

@@ -34,7 +34,7 @@ from tracekit.tables.bundle.cells.wording import (
 )
 from tracekit.tables.bundle.container.uniquer import Numbers, Ragged
 from tracekit.tables.bundle.errors import DamagedCellError
-from tracekit.tables.bundle.names import UNKNOWN, Names, names_of
+from tracekit.tables.bundle.names import UNKNOWN, Names
 
 Stored = NDArray[np.uint64]
 
@@ -72,7 +72,7 @@ class Identities:
         """Return processes."""
         pids, known = _numbers(self._pairs(ids)[:, 0])
         pairs = zip(pids.tolist(), known.tolist(), strict=True)
-        names = names_of(self._run) if ids.size else Names()
+        names = self._run.names if ids.size else Names()
         texts = [names.process_with_pid(pid) if there else None for pid, there in pairs]
         self._unnamed["processes"] |= set(pids[known].tolist()) - names.processes.keys()
         return Processes(pa.array(texts, pa.string()), pids, known)
@@ -86,7 +86,7 @@ class Identities:
         pids[owned], alive = _numbers(self._pairs(owners[owned])[:, 0])
         owned[owned] = alive
         found = zip(tids.tolist(), pids.tolist(), (known & owned).tolist(), strict=True)
-        names = names_of(self._run) if ids.size else Names()
+        names = self._run.names if ids.size else Names()
         texts = [names.thread_with_tid(tid, pid) if there else None for tid, pid, there in found]
         self._unnamed["threads"] |= set(tids[known].tolist()) - names.threads.keys()
         self._unnamed["processes"] |= set(pids[owned].tolist()) - names.processes.keys()
@@ -129,7 +129,7 @@ class Values:
             return pa.repeat(PRIVATE, stored.size)
         match kind.encoding:
             case Encoding.INTEGER if kind.tag == "core":
-                return pa.array(map(names_of(self._run).core, stored.tolist()), pa.string())
+                return pa.array(map(self._run.names.core, stored.tolist()), pa.string())
             case Encoding.INTEGER:
                 return worded(kind.tag, stored)
             case Encoding.RATIO:
