@@ -8,13 +8,12 @@ import pytest
 from bundle_writer import write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.errors import InputError
+from tracekit.tables.cache import to_put_away
 from tracekit.tables.direct import DIRECT_NOTE, Direct, direct, note_direct
 from tracekit.tables.drift import Flaw
 from tracekit.tables.exports import index
 from tracekit.tables.place import Choice
-from tracekit.tables.pruned import to_put_away
-from tracekit.tables.raw import RawTables
-from tracekit.tables.tables import MissingTableError, Tables
+from tracekit.tables.tables import MissingTableError, RawTables, Tables
 
 Xml = Callable[..., str]
 TABLES = [

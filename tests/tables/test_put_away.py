@@ -7,11 +7,10 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.cache import READER_VERSION, Cache
+from tracekit.tables.cache import READER_VERSION, Cache, to_put_away
 from tracekit.tables.exports import PRUNED_NOTE, Header, PutAway, index, note_put_away, put_away
 from tracekit.tables.place import Choice
-from tracekit.tables.pruned import to_put_away
-from tracekit.tables.raw import MissingTableError, RawTables
+from tracekit.tables.tables import MissingTableError, RawTables
 
 AT = "2026-11-22T02:30:00+00:00"
 COLUMNS = "start:start-time name:string"

@@ -17,7 +17,8 @@ compressed, and a mapped file that someone cuts ends the process.
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -31,12 +32,12 @@ import pyarrow.parquet as pq
 from tracekit.base import InputError, RecordingError, open_input, save
 from tracekit.tables.bundle.cells.encodings import Said, of_sentence
 from tracekit.tables.convert import convert, file_name, symbol_files
-from tracekit.tables.direct import Stored, TableRef
+from tracekit.tables.direct import Listed, Stored, TableRef
 from tracekit.tables.drift import Told
-from tracekit.tables.exports import PutAway, put_away
+from tracekit.tables.exports import ExportIndex, Header, PutAway, index, put_away
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.layout import frame_of
-from tracekit.tables.place import OPEN, Choice, Stamp, lasting, stamp
+from tracekit.tables.place import OPEN, Choice, Stamp, lasting, stamp, xpath_of
 from tracekit.tables.toc.toc import Toc
 from tracekit.tables.xml.node import Symbols, no_symbols
 
@@ -290,3 +291,101 @@ def _note(file: Path) -> Note | None:
     except (OSError, msgspec.MsgspecError) as error:
         _log.info("%s: %s", file, error)
     return None
+
+
+def kept_as(listed: Listed, tables: Sequence[Listed]) -> Choice:
+    """Return by which choice a table of a schema is read and kept, among all of that schema.
+
+    Where there are several it is the table's place, even if each has a file of its own, so that
+    what is kept of one never takes the place of what is kept of another.
+    """
+    in_file = sum(other.ref == listed.ref for other in tables)
+    if len(tables) == 1 or (in_file == 1 and listed.place.index is None):
+        return OPEN
+    return listed.choice
+
+
+def to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], dict[Path, str]]:
+    """Keep every table of every export that is there, and return what may be removed then.
+
+    Args:
+        exports: The folder of exports; its table of contents is none of them.
+        cache: The folder of kept tables.
+        at: When they are removed, ISO 8601.
+
+    Returns:
+        What may be removed, and why others must stay, by path: files that are no exports or are
+        links, damaged ones, and those whose tables could not be kept.
+
+    Raises:
+        InputError: The folder cannot be read.
+    """
+    found = index(exports, cache)
+    there = [one for one in found.every if isinstance(one.ref, Path) and one.ref.exists()]
+    stems = Counter(_stem(found, listed) for listed in there)
+    away: list[PutAway] = []
+    stays = dict.fromkeys(found.strange, "it is no export")
+    for path in dict.fromkeys(one.ref for one in there if isinstance(one.ref, Path)):
+        tables = [one for one in there if one.ref == path]
+        reason = _reason(found, tables, stems, cache)
+        if path.is_symlink():
+            reason = "it is a link"
+        if reason:
+            stays[path] = reason
+        else:
+            headers, size = found.headers[path], path.stat().st_size
+            away.append(PutAway(path.name, digest(path), READER_VERSION, size, headers, at))
+    return away, stays
+
+
+def stored_to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], str]:
+    """Keep every table that is read from a bundle, and return what stands for them without it.
+
+    Args:
+        exports: The folder with the note about the bundle.
+        cache: The folder of kept tables.
+        at: When the bundle is removed, ISO 8601.
+
+    Returns:
+        What stands for its tables, and why it must stay; the one or the other is empty.
+
+    Raises:
+        InputError: The folder cannot be read.
+    """
+    found = index(exports, cache)
+    if lost := (*found.unread, *(one.text for one in found.lost)):
+        return [], lost[0]
+    stems = Counter(_stem(found, one) for one in found.every)
+    away: list[PutAway] = []
+    for one in found.every:
+        ref = one.ref
+        if not isinstance(ref, Stored):
+            continue
+        if why := _reason(found, [one], stems, cache):
+            return [], f"{one.schema}, which is read from it: {why}"
+        name = f"{ref.bundle.name}.run{ref.run}.store{ref.number}"
+        header = Header(one.schema, xpath_of(one.place), 1, rows=one.rows)
+        size = ref.file.stat().st_size
+        away.append(PutAway(name, ref.digest(), READER_VERSION, size, (header,), at))
+    return away, ""
+
+
+def _reason(found: ExportIndex, tables: list[Listed], stems: Counter[str], cache: Path) -> str:
+    """Say why an export with these tables must stay; empty where it may go."""
+    if any(stems[_stem(found, one)] > 1 for one in tables):
+        return "another file holds a table that cannot be distinguished from one of its own"
+    for table in tables:
+        choice = kept_as(table, found.tables[table.schema])
+        try:
+            kept = kept_or_read(cache, table.ref, table.schema, choice, found.toc)
+        except InputError as error:
+            return f"it cannot be read: {error.message}"
+        if not isinstance(kept, Kept):
+            return "its tables could not be kept"
+        if kept.told.damage:
+            return "it is damaged, and rows are missing"
+    return ""
+
+
+def _stem(found: ExportIndex, listed: Listed) -> str:
+    return f"{listed.schema} {kept_as(listed, found.tables[listed.schema])}"

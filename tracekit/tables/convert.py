@@ -11,104 +11,218 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import InputError, RecordingError, replacing, writing
+from tracekit.base import InputError, RecordingError, UsageError, replacing, writing
 from tracekit.tables.bundle.cells.encodings import Said, sentences
 from tracekit.tables.direct import Listed, TableRef, shown
 from tracekit.tables.drift import Told
 from tracekit.tables.exports import ExportIndex, contents_beside, index
-from tracekit.tables.layout import Layout
+from tracekit.tables.layout import Layout, frame_of
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.reading import ReaderName, read_pieces
 from tracekit.tables.selection import Selection, of_one_run
 from tracekit.tables.toc.toc import Toc
-from tracekit.tables.write import TableWriter, suffix_of, table_writer
+from tracekit.tables.values import dtype_of, is_coded
 from tracekit.tables.xml.node import Node
+
+SUFFIXES = (".parquet", ".csv", ".feather")
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix that says the format."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UsageError(
+            f"{path} has a suffix that says no format.", hint=f"Use {', '.join(SUFFIXES)}."
+        )
+    return suffix
+
+
+def write_table(frame: pd.DataFrame, path: Path | str) -> None:
+    """Write `frame`, without its index, as Parquet, CSV or Feather, by the suffix of `path`.
+
+    Parquet and Feather keep every value and dtype. CSV keeps the values; a null and an empty
+    text look alike there.
+
+    Raises:
+        UsageError: The suffix is none of these.
+        RecordingError: The file cannot be written; what was there before is left as it was.
+    """
+    path = Path(path)
+    suffix = suffix_of(path)
+    with replacing(path) as file:
+        match suffix:
+            case ".parquet":
+                frame.to_parquet(file, index=False)
+            case ".feather":
+                frame.reset_index(drop=True).to_feather(file)
+            case _:
+                frame.to_csv(file, index=False)
+
+
+class TableWriter(Protocol):
+    """A file that a table is written into, part by part."""
+
+    def write(self, part: pa.Table) -> None:
+        """Write some more rows."""
+        ...
+
+    def close(self, metadata: dict[bytes, bytes]) -> None:
+        """End the file; the metadata tell pandas the dtypes, which may follow from all parts."""
+        ...
+
+
+def table_writer(suffix: str, file: BinaryIO, schema: pa.Schema) -> TableWriter:
+    """Begin a table of that schema; only Feather needs the schema's metadata from the start."""
+    match suffix:
+        case ".parquet":
+            return ParquetParts(file, schema)
+        case ".feather":
+            return _FeatherParts(file, schema)
+        case _:
+            return _CsvParts(file)
+
+
+class ParquetParts:
+    """A Parquet file; each part is a row group, and each page has a checksum."""
+
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
+        texts = [one.name for one in schema if dtype_of(one.type, nulls=False) == "string"]
+        # The stored schema would hide the metadata that are known only at the end.
+        self._writer = pq.ParquetWriter(
+            file,
+            schema.remove_metadata(),
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=texts,  # pyright: ignore[reportArgumentType]  a list will do
+            store_schema=False,
+            write_page_checksum=True,
+        )
+
+    def write(self, part: pa.Table) -> None:
+        """Write a row group."""
+        self._writer.write_table(part, row_group_size=max(1, part.num_rows))
+
+    def close(self, metadata: dict[bytes, bytes]) -> None:
+        """End the file."""
+        self._writer.add_key_value_metadata(metadata)
+        self._writer.close()
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with texts as they are: parts of one file may number them differently."""
+    fields = [pa.field(one.name, pa.string()) if is_coded(one.type) else one for one in schema]
+    return pa.schema(fields, metadata=schema.metadata)
+
+
+class _FeatherParts:
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
+        self._schema = schema = _plain(schema)
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        self._writer = pa.ipc.new_file(file, schema, options=options)
+
+    def write(self, part: pa.Table) -> None:
+        self._writer.write_table(part.cast(self._schema))
+
+    def close(self, metadata: dict[bytes, bytes]) -> None:  # noqa: ARG002  it has them
+        self._writer.close()
+
+
+class _CsvParts:
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._begun = False
+
+    def write(self, part: pa.Table) -> None:
+        columns = zip(part.column_names, part.columns, strict=True)
+        frame = frame_of(columns, part.num_rows)
+        frame.to_csv(self._file, index=False, header=not self._begun)
+        self._begun = True
+
+    def close(self, metadata: dict[bytes, bytes]) -> None:  # noqa: ARG002  CSV holds no dtypes
+        assert self._begun
+
 
 _PART_BYTES = 1 << 25
 _PART_ROWS = 1 << 19
 
 
 class Stream:
-    """A sink that writes one table; `finish` has to be called at its end."""
+    """A sink that writes one table, in a thread while the next part is read.
 
-    def __init__(
-        self, file: BinaryIO, suffix: str, folder: Path, aside: "Aside", part_rows: int = _PART_ROWS
-    ) -> None:
-        self._part_rows = part_rows
+    `finish` has to be called at its end, and then `close`. One part waits to be written at most.
+    """
+
+    def __init__(self, file: BinaryIO, suffix: str, folder: Path, pool: ThreadPoolExecutor) -> None:
+        """Take the file, its format, the folder for the spool, and the thread that writes."""
         self._file = file
         self._suffix = suffix
         self._folder = folder
-        self._aside = aside
+        self._pool = pool
+        self._doing: Future[None] | None = None
         self._spool: BinaryIO | None = None
         self._writer: TableWriter | None = None
         self._spooling: pa.ipc.RecordBatchStreamWriter | None = None
-        self.begin()
 
     def begin(self) -> None:
         """Forget all that was taken."""
-        self._aside.wait()
+        self._wait()
         self._abandon()
         for file in (self._file, self._spool):
             if file is not None:
                 file.seek(0)
                 file.truncate()
-        self._layout: Layout | None = None
+        self.layout: Layout | None = None
         self._held: list[pa.Table] = []
         self._bytes = self._rows = 0
 
     def take(self, piece: Node) -> None:
         """Take the next piece; write when there is enough for a part."""
-        if self._layout is None:
-            self._layout = Layout(piece)
-        raw = self._layout.take(piece)
+        self.layout = self.layout or Layout(piece)
+        raw = self.layout.take(piece)
         self._held.append(raw)
         self._bytes += raw.nbytes
         self._rows += raw.num_rows
-        if self._bytes >= _PART_BYTES or self._rows >= self._part_rows:
-            self._pass_on(self._layout)
+        if self._bytes >= _PART_BYTES or self._rows >= _PART_ROWS:
+            self._pass_on(self.layout)
 
     def finish(self) -> None:
         """Write what is left, and end the file."""
-        layout = self._layout
+        layout = self.layout
         assert layout is not None
         if self._spooling is not None and self._held:
             self._pass_on(layout)
-        self._aside.wait()
+        self._wait()
         writer = self._writer or table_writer(self._suffix, self._file, layout.schema)
+        self._writer = writer
         if self._spooling is not None:
             self._spooling.close()
-            self._writer = writer
-            self._unspool(layout, writer)
+            assert self._spool is not None
+            self._spool.seek(0)
+            for batch in pa.ipc.open_stream(self._spool):
+                part = layout.converted(pa.Table.from_batches([batch]))
+                self._do(lambda part=part: writer.write(part))
+            self._wait()
         elif self._held:
             writer.write(layout.converted(self._part()))
         self._writer = None
         writer.close(layout.metadata)
-
-    @property
-    def drift(self) -> tuple[str, ...]:
-        """Say where columns break their declared types."""
-        return self._layout.drift if self._layout else ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return tuple(self._layout.raw.names) if self._layout else ()
 
     def _pass_on(self, layout: Layout) -> None:
         part = self._part()
         if layout.settled and self._suffix != ".feather":
             writer = self._writer or table_writer(self._suffix, self._file, layout.schema)
             self._writer = writer
-            self._aside.do(lambda: writer.write(layout.converted(part)))
+            self._do(lambda: writer.write(layout.converted(part)))
         else:
             spooling = self._spooling or self._begin_spool(layout)
             self._spooling = spooling
-            self._aside.do(lambda: spooling.write_table(part))
+            self._do(lambda: spooling.write_table(part))
 
     def _part(self) -> pa.Table:
         part = pa.concat_tables(self._held).combine_chunks()
@@ -122,19 +236,21 @@ class Stream:
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         return pa.ipc.new_stream(self._spool, layout.raw, options=options)
 
-    def _unspool(self, layout: Layout, writer: TableWriter) -> None:
-        assert self._spool is not None
-        self._spool.seek(0)
-        for batch in pa.ipc.open_stream(self._spool):
-            part = layout.converted(pa.Table.from_batches([batch]))
-            self._aside.do(lambda part=part: writer.write(part))
-        self._aside.wait()
-
     def close(self) -> None:
         """Give the spool back, and let go of a file that was not finished."""
         self._abandon()
         if self._spool is not None:
             self._spool.close()
+
+    def _do(self, work: Callable[[], None]) -> None:
+        """Begin the work once the one before is done; raise what that one raised."""
+        self._wait()
+        self._doing = self._pool.submit(work)
+
+    def _wait(self) -> None:
+        doing, self._doing = self._doing, None
+        if doing is not None:
+            doing.result()
 
     def _abandon(self) -> None:
         """End what was begun while its file is open: a writer that is forgotten writes an end."""
@@ -148,35 +264,14 @@ class Stream:
                 spooling.close()
 
 
-class Aside:
-    """One thread that writes while the next part is read; it holds one part at most."""
-
-    def __init__(self, pool: ThreadPoolExecutor) -> None:
-        self._pool = pool
-        self._doing: Future[None] | None = None
-
-    def do(self, work: Callable[[], None]) -> None:
-        """Begin the work once the one before is done; raise what that one raised."""
-        self.wait()
-        self._doing = self._pool.submit(work)
-
-    def wait(self) -> None:
-        """Wait until the work is done; raise what it raised."""
-        doing, self._doing = self._doing, None
-        if doing is not None:
-            doing.result()
-
-
 @contextmanager
-def streaming(
-    file: BinaryIO, suffix: str, folder: Path, part_rows: int = _PART_ROWS
-) -> Generator[Stream]:
+def streaming(file: BinaryIO, suffix: str, folder: Path) -> Generator[Stream]:
     """Give a stream into a file; end its thread and its spool, whatever happens.
 
-    A part is written when it has `part_rows` rows or some ten MB.
+    A part is written when it has half a million rows or some ten MB.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="writer") as pool:
-        stream = Stream(file, suffix, folder, Aside(pool), part_rows)
+        stream = Stream(file, suffix, folder, pool)
         try:
             yield stream
         finally:
@@ -230,13 +325,15 @@ def convert(
         symbols = read_pieces(ref, selection, toc, only).symbols
         selection.finish()
         stream.finish()
+        layout = stream.layout
+        assert layout is not None
         beside: list[Path] = []
         if symbols.stacks.num_rows:
             beside += symbol_files(output)
             for path, part in zip(beside, (symbols.frames, symbols.stacks), strict=True):
                 written = files.enter_context(replacing(path))
                 pq.write_table(part, written, compression="zstd", compression_level=1)
-    drift = tuple(f"{shown(ref)}: {message}" for message in stream.drift)
+    drift = tuple(f"{shown(ref)}: {message}" for message in layout.drift)
     told = Told(selection.damage, drift, selection.remarks)
     return Converted((output, *beside), selection.rows, told)
 

@@ -267,12 +267,9 @@ def note_direct(folder: Path, note: Direct) -> None:
 def tables_in(
     bundle: Bundle, toc: Toc | None = None, schemas: Sequence[str] | None = None
 ) -> Iterator[Listed]:
-    """Yield the tables of a bundle, with their places in the table of contents.
+    """Yield the tables of a bundle, of these schemas or all, with their places in the TOC.
 
-    Args:
-        bundle: The bundle.
-        toc: The table of contents; without it, tables are counted as their folders are.
-        schemas: Whose tables; None for those of all schemas.
+    Without a table of contents, they are counted as their folders are.
     """
     for run in bundle.runs:
         places = places_of(run, toc)

@@ -40,8 +40,7 @@ from tracekit.tables.direct import (
     tables_in,
 )
 from tracekit.tables.place import Stamp, attributes_of, lasting, place_of, stamp, tables_at
-from tracekit.tables.toc.read import read_toc
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.toc.toc import Toc, read_toc
 from tracekit.tables.xml.details import detail_name
 from tracekit.tables.xml.source import ROOT, TOC_ROOT, head, not_an_export, root, whole_tags
 

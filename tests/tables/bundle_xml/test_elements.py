@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from tracekit.tables.bundle_xml.elements import Elements, Meaning, Value, escaped, quoted
+from tracekit.tables.bundle_xml.write import Elements, Meaning, Value, escaped, quoted
 
 MEANINGS: dict[Value, Meaning | Value | None] = {
     ("pid", 7): Meaning("pid", "7", "7"),

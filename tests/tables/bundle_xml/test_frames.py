@@ -7,8 +7,8 @@ import numpy as np
 from stored_arrays import NoPlaces
 from tracekit.tables.bundle.container.uniquer import Numbers
 from tracekit.tables.bundle.stacks.frames import Addresses, Binary
-from tracekit.tables.bundle_xml.elements import Meaning
-from tracekit.tables.bundle_xml.frames import FrameMeanings
+from tracekit.tables.bundle_xml.meanings import FrameMeanings
+from tracekit.tables.bundle_xml.write import Meaning
 
 
 class OneBinary:

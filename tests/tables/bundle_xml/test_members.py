@@ -7,7 +7,7 @@ import pytest
 from bundle_writer import TIME, Col, Table, write_bundle
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.errors import DamagedCellError
-from tracekit.tables.bundle_xml.frames import Members
+from tracekit.tables.bundle_xml.meanings import Members
 
 
 def test_arrays_are_found_by_their_numbers_wherever_they_lie(tmp_path: Path) -> None:

@@ -8,9 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.base.recording import Process
-from tracekit.tables.toc.read import read_toc
 from tracekit.tables.toc.text import toc_text
-from tracekit.tables.toc.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable, setting_lines
+from tracekit.tables.toc.toc import (
+    ExternalFormat,
+    Toc,
+    TocDetail,
+    TocRun,
+    TocTable,
+    read_toc,
+    setting_lines,
+)
 
 LETTERS = st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"])
 TEXTS = st.text(LETTERS, max_size=12)

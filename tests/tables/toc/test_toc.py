@@ -8,8 +8,16 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Process
-from tracekit.tables.toc.read import Wanted, read_toc, wanted
-from tracekit.tables.toc.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable
+from tracekit.tables.toc.toc import (
+    ExternalFormat,
+    Toc,
+    TocDetail,
+    TocRun,
+    TocTable,
+    Wanted,
+    read_toc,
+    wanted,
+)
 
 LAUNCHED = """<?xml version="1.0"?>
 

@@ -20,9 +20,8 @@ from tracekit.tables.bundle.container.store import (
     table_list,
 )
 from tracekit.tables.bundle.container.uniquer import Arrays
-from tracekit.tables.bundle.document import Document
 from tracekit.tables.bundle.errors import WAY_OUT, ArchiveError, BundleError, called, unknown
-from tracekit.tables.bundle.names import Names, gather_names
+from tracekit.tables.bundle.names import Document, Names, gather_names
 
 _LARGEST = 1 << 30
 _MOST_STORES = 10_000

@@ -27,11 +27,13 @@ from tracekit.tables.bundle.container.keyed import Archive
 from tracekit.tables.bundle.container.records import read_records
 from tracekit.tables.bundle.container.requirements import NAME as REQUIREMENTS
 from tracekit.tables.bundle.container.store import Store, Unreadable, run_folder
-from tracekit.tables.bundle.document import NAME, Document, RunDocument
 from tracekit.tables.bundle.errors import ArchiveError, BundleError, called
 from tracekit.tables.bundle.names import (
+    NAME,
     UNKNOWN,
+    Document,
     ProcessNames,
+    RunDocument,
     documented_processes,
     short_name,
 )
@@ -261,7 +263,7 @@ def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
         template=info.text("_templateName"),
         recording_mode=info.text("_recordingMode"),
         time_limit=info.text("_timeLimit"),
-        settings={name: setting_lines(kept) for name, kept in settings.items()},
+        settings={name: tuple(setting_lines(kept)) for name, kept in settings.items()},
         processes=tuple(process for process, _ in processes),
         paths={process.pid: path for process, path in processes if path},
     )

@@ -10,22 +10,12 @@ from collections.abc import Mapping, Sequence
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.tables.toc.toc import NAMES, Dictionaries, Toc, TocDetail, TocRun
+from tracekit.tables.toc.toc import NAMES, TEXTS, Dictionaries, Toc, TocDetail, TocRun
 
 _DECLARATION = '<?xml version="1.0"?>\n\n'
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NOT_NAME = re.compile(r"^(?![A-Za-z_])|[^A-Za-z0-9_.-]", re.ASCII)
 _PLACE = re.compile(r"track\[([0-9]{1,6})\]/detail\[[0-9]+\]", re.ASCII)
-_SUMMARY = (
-    ("start-date", "start_date"),
-    ("end-date", "end_date"),
-    ("duration", ""),
-    ("end-reason", "end_reason"),
-    ("instruments-version", "instruments_version"),
-    ("template-name", "template"),
-    ("recording-mode", "recording_mode"),
-    ("time-limit", "time_limit"),
-)
 
 
 def toc_text(toc: Toc, settings: Mapping[int, Mapping[str, Dictionaries]] | None = None) -> str:
@@ -65,13 +55,11 @@ def _run(root: Element, run: TocRun, settings: Mapping[str, Dictionaries]) -> No
 def _target(target: Element, run: TocRun) -> None:
     if run.device:
         _below(target, "device", **run.device)
-    about = {
-        "type": run.target_type,
-        "arguments": run.arguments,
-        "return-exit-status": run.exit_status,
-        "termination-reason": run.termination_reason,
+    said = {
+        place.partition("/@")[2]: text
+        for name, place in TEXTS.items()
+        if "@" in place and (text := getattr(run, name))
     }
-    said = {name: value for name, value in about.items() if value}
     if run.target is not None:
         said |= {"name": run.target.name, "pid": str(run.target.pid)}
     if said:
@@ -85,10 +73,11 @@ def _target(target: Element, run: TocRun) -> None:
 
 
 def _summary(summary: Element, run: TocRun, settings: Mapping[str, Dictionaries]) -> None:
-    for name, attribute in _SUMMARY:
-        text = getattr(run, attribute) if attribute else _seconds(run.duration)
-        if text:
-            _below(summary, name).text = _plain(text)
+    for name, place in TEXTS.items():
+        if "@" not in place and (text := getattr(run, name)):
+            _below(summary, place.rpartition("/")[2]).text = _plain(text)
+        if name == "end_date" and run.duration is not None:
+            _below(summary, "duration").text = _seconds(run.duration)
     if run.settings:
         instruments = _below(summary, NAMES[0])
         for name, lines in run.settings.items():
@@ -99,9 +88,7 @@ def _summary(summary: Element, run: TocRun, settings: Mapping[str, Dictionaries]
                 _options(_below(instrument, "options"), lines)
 
 
-def _seconds(duration: float | None) -> str:
-    if duration is None:
-        return ""
+def _seconds(duration: float) -> str:
     text = f"{duration:.6f}"
     return text if float(text) == duration else repr(duration)
 

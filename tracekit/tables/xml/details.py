@@ -121,13 +121,10 @@ class DetailReader:
                 for element in batch:
                     owner = _owner(element)
                     if owner is not None and owner is not node:
-                        number = 1 if detail is None else detail.number + 1
-                        if number > _MOST_DETAILS:
-                            raise MalformedError(f"there are more than {_MOST_DETAILS} details")
+                        coming = _behind(detail, owner, self._definitions)
                         if detail is not None:
                             yield detail.table()
-                        node = owner
-                        detail = _Detail(number, owner.get("xpath", ""), self._definitions)
+                        node, detail = owner, coming
                     if detail is not None and element.tag == "row":
                         detail.add(element)
         except MalformedError as error:
@@ -237,6 +234,13 @@ class _Detail:
             number=self.number,
             notes=tuple(f"{words}: {', '.join(all_)}" for words, all_ in notes.items() if all_),
         )
+
+
+def _behind(last: _Detail | None, node: Element, definitions: Definitions) -> _Detail:
+    number = 1 if last is None else last.number + 1
+    if number > _MOST_DETAILS:
+        raise MalformedError(f"there are more than {_MOST_DETAILS} details")
+    return _Detail(number, node.get("xpath", ""), definitions)
 
 
 def _column(name: str, engineering_type: str) -> ExportColumn:

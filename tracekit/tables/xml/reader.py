@@ -6,7 +6,6 @@ damaged export the rows before the damage are read.
 """
 
 import gc
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage
 
 from tracekit.base import InputError
 from tracekit.tables.drift import DamagedExportError
+from tracekit.tables.place import place_of, tables_at
 from tracekit.tables.toc.toc import Toc
 from tracekit.tables.values import texts_of
 from tracekit.tables.xml.definitions import IDENTITIES, SENTINEL, Definitions, Value, children
@@ -32,7 +32,6 @@ from tracekit.tables.xml.source import MalformedError, batches
 _MOST_TABLES = 10_000
 _MOST_COLUMNS = 20_000
 _BATCH = 1 << 13
-_PLACE = re.compile(r"/run\[(\d+)\].*/table\[(\d+)\]")
 
 
 class _Table:
@@ -124,16 +123,13 @@ class ExactReader:
     def __init__(self, path: Path, toc: Toc | None = None) -> None:
         self._definitions = Definitions()
         self._path = path
-        runs = () if toc is None else toc.runs
-        self._names = {
-            (run.number, table.index): table.schema for run in runs for table in run.tables
-        }
+        self._toc = toc
         self._headers: dict[str, Header] = {}
         self._last = ""
         self._tables = 0
         self._node: Element | None = None
         self._table: _Table | None = None
-        self._held: Node | None = None
+        self._damage = ""
 
     def symbols(self) -> Symbols:
         """Return the stacks that the pieces have named so far."""
@@ -144,28 +140,27 @@ class ExactReader:
 
         A piece comes when the next one is there: damage may still belong to it.
         """
-        try:
-            for batch in batches(self._path):
-                for piece in self._take(batch):
-                    if self._held is not None:
-                        yield self._held
-                    self._held = piece
-        except MalformedError as error:
-            yield from self._pieces_before(str(error).rstrip("."))
-        if self._held is not None:
-            yield self._held
-
-    def _pieces_before(self, damage: str) -> Iterator[Node]:
-        pieces = [] if self._held is None else [self._held]
-        if self._table is not None:
-            pieces += self._table.rest()
-        if not pieces:
+        held: Node | None = None
+        for piece in self._until_damage():
+            if held is not None:
+                yield held
+            held = piece
+        if held is not None:
+            yield replace(held, damage=self._damage)
+        elif self._damage:
             raise DamagedExportError(
-                f"{self._path} is damaged before its first table: {damage}.",
+                f"{self._path} is damaged before its first table: {self._damage}.",
                 hint="Export it again.",
             )
-        yield from pieces[:-1]
-        self._held = replace(pieces[-1], damage=damage)
+
+    def _until_damage(self) -> Iterator[Node]:
+        try:
+            for batch in batches(self._path):
+                yield from self._take(batch)
+        except MalformedError as error:
+            self._damage = str(error).rstrip(".")
+            if self._table is not None:
+                yield from self._table.rest()
 
     def _take(self, batch: list[Element]) -> Iterator[Node]:
         rows: list[Element] = []
@@ -230,8 +225,7 @@ class ExactReader:
         return "" if self._node is None else self._node.get("xpath", "")
 
     def _inheriting(self) -> _Table:
-        place = _PLACE.search(self._xpath)
-        named = self._names.get((int(place[1]), int(place[2]))) if place else None
+        named = next((one.schema for one in tables_at(self._toc, place_of(self._xpath))), None)
         header = self._headers.get(named or self._last)
         if header is None:
             raise MalformedError(f"the table {named or self._xpath} has no header")

@@ -11,7 +11,7 @@ from bundle_writer.keyed import Archived, by_number
 from documented_bundle import bundle_of
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.document import Document
+from tracekit.tables.bundle.names import Document
 
 UID = plistlib.UID
 # A run list of one run, 3, as NSKeyedArchiver lays it out.

@@ -8,10 +8,10 @@ import pytest
 from bundle_writer import Encoder, write_bundle
 from small_bundle import ticks
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle.cells.columns import Columns
 from tracekit.tables.bundle.cells.encodings import Encoding, Evidence
 from tracekit.tables.bundle.container.record_layout import Field, Width
 from tracekit.tables.bundle.container.store import StoreColumn
+from tracekit.tables.bundle.reader import Columns
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from bundle_writer import (
     write_bundle,
 )
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle.cells.columns import Columns
 from tracekit.tables.bundle.cells.labels import Labels
 from tracekit.tables.bundle.errors import DamagedCellError
+from tracekit.tables.bundle.reader import Columns
 
 PYTHON = Process(4711, "python3")
 MAIN = Thread(0x1D2FE4, PYTHON, "Main Thread")

@@ -8,7 +8,7 @@ import pytest
 from stored_arrays import NULL, StoredArrays
 from tracekit.tables.bundle.container.uniquer import Ragged
 from tracekit.tables.bundle.errors import DamagedCellError
-from tracekit.tables.bundle.stacks.addresses import (
+from tracekit.tables.bundle.stacks.stacks import (
     NO_PROCESS,
     backtraces,
     callstack_words,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.tables.xml.fast.numbers import ids, naturals
+from tracekit.tables.xml.fast.elements import ids, naturals
 from tracekit.tables.xml.fast.tokens import Block, IrregularError, block
 
 PADDING = b"." * 16

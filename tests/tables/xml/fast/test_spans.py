@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tracekit.tables.xml.fast.numbers import numbers
+from tracekit.tables.xml.fast.elements import numbers
 from tracekit.tables.xml.fast.tokens import Block, IrregularError, Spans, check_entities
 
 MakeBlock = Callable[[bytes], Block]

@@ -30,12 +30,7 @@ class Files:
         self.bundle = bundle
 
     def read(self, name: str, most: int) -> bytes:
-        """Return the content of a file, inflated.
-
-        Args:
-            name: The file.
-            most: The most bytes that it may have when inflated.
-        """
+        """Return the content of a file, inflated to `most` bytes at most."""
         blocks: list[bytes] = []
         with self.open(name) as file, self.reading(name):
             most = left = min(most, most_inflated(os.fstat(file.fileno()).st_size))

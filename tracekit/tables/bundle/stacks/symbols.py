@@ -90,12 +90,6 @@ class SymbolsArchive:
     """The symbols of one binary, found by offset from the start of its text."""
 
     def __init__(self, content: bytes, uuid: str) -> None:
-        """Read an archive.
-
-        Args:
-            content: The file.
-            uuid: The binary that it must be of.
-        """
         if len(content) < _HEAD:
             raise ArchiveError("is cut")
         version, size, segments, sections, symbols = _COUNTS.unpack_from(content)

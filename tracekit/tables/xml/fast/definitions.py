@@ -8,9 +8,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracekit.tables.values import FORMS, LONG, Form, require_room
-from tracekit.tables.xml.fast.elements import Elements
-from tracekit.tables.xml.fast.numbers import numbers
-from tracekit.tables.xml.fast.tokens import Block, Positions, Spans, Vocabulary, demand
+from tracekit.tables.xml.fast.elements import Elements, numbers
+from tracekit.tables.xml.fast.tokens import Positions, Spans, Vocabulary, demand
 from tracekit.tables.xml.node import STACK_TYPES
 
 _Number = TypeVar("_Number", bound=np.generic)
@@ -21,12 +20,9 @@ class Growing(Generic[_Number]):
     """An array that grows at its end."""
 
     def __init__(self, dtype: type[_Number], most: int = 0) -> None:
-        """Begin without elements.
+        """Begin without elements; memory is reserved for the `most` that there can be.
 
-        Args:
-            dtype: What the elements are.
-            most: How many there can be at most, where that is known. Memory is then reserved
-                for all of them; the system gives it when it is first written to.
+        The system gives it when it is first written to.
         """
         self.size = 0
         self._array: NDArray[_Number] = _reserved(dtype, most)
@@ -119,13 +115,7 @@ class Definitions:
     """
 
     def __init__(self, vocabulary: Vocabulary, types: Collection[str], size: int) -> None:
-        """Begin with nothing.
-
-        Args:
-            vocabulary: The names of all elements.
-            types: The columns' types.
-            size: That of the file, in bytes: there cannot be more than it has room for.
-        """
+        """Begin with nothing; there cannot be more than a file of that size has room for."""
         most = size // len(_SHORTEST)
         self.width = vocabulary.lengths.size
         self.values = Growing(np.int64, most)
@@ -147,12 +137,12 @@ class Definitions:
         """Count the definitions."""
         return self.values.size - 1
 
-    def add(self, block: Block, elements: Elements) -> int:
+    def add(self, elements: Elements) -> int:
         """Add the definitions of a block; return how many quotes their tags have.
 
         Those of stacks, frames and binaries get their values elsewhere.
         """
-        tokens, places = elements.tokens, elements.definitions
+        block, tokens, places = elements.block, elements.tokens, elements.definitions
         codes = elements.codes.take(places)
         ends, leaf = tokens.ends.take(places), tokens.leaf.take(places)
         behind = elements.attributes
