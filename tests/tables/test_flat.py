@@ -11,7 +11,7 @@ from tracekit.base.errors import InputError
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning
 from tracekit.tables.flat import read_flat, read_table
 from tracekit.tables.place import Choice
-from tracekit.tables.toc.toc import Toc, TocRun, TocTable
+from tracekit.tables.toc import Toc, TocRun, TocTable
 
 Export = Callable[..., Path]
 PROCESS = '<process id="{0}" fmt="App ({1})"><pid id="{0}1">{1}</pid></process>'

@@ -10,7 +10,7 @@ from tracekit.tables.direct import Listed
 from tracekit.tables.exports import ExportIndex
 from tracekit.tables.place import OPEN, Choice, Place
 from tracekit.tables.selection import meant, of_one_run
-from tracekit.tables.toc.toc import Toc, TocRun, TocTable
+from tracekit.tables.toc import Toc, TocRun, TocTable
 
 FOLDER = Path("exports")
 TOC = Toc((TocRun(1, target=Process(7, "a")), TocRun(2), TocRun(3)))

@@ -3,7 +3,7 @@
 import pytest
 
 from tracekit.tables.place import Choice, Place, attributes_of, described, place_of, schema_at
-from tracekit.tables.toc.toc import Toc, TocRun, TocTable
+from tracekit.tables.toc import Toc, TocRun, TocTable
 
 TOC = Toc(
     (

@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.base import InputError, RecordingError, open_input, save
-from tracekit.tables.bundle.cells.encodings import Said, of_sentence
+from tracekit.tables.bundle.cells.encodings import Said
 from tracekit.tables.convert import convert, file_name, symbol_files
 from tracekit.tables.direct import Listed, Stored, TableRef
 from tracekit.tables.drift import Told
@@ -38,7 +38,7 @@ from tracekit.tables.exports import ExportIndex, Header, PutAway, index, put_awa
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.layout import frame_of
 from tracekit.tables.place import OPEN, Choice, Stamp, lasting, stamp, xpath_of
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Symbols, no_symbols
 
 _log = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ def digest(file: Path) -> str:
         return hashlib.file_digest(content, "blake2b").hexdigest()[:32]
 
 
-READER_VERSION = 2
+READER_VERSION = 3
 
 
 def kept_or_read(
@@ -283,9 +283,8 @@ def _whole(file: Path) -> Note | None:
 
 def _note(file: Path) -> Note | None:
     try:
-        known = msgspec.json.decode(_beside(file).read_bytes(), type=Note)
         file.stat()
-        return replace(known, remarks=tuple(map(of_sentence, known.remarks)))
+        return msgspec.json.decode(_beside(file).read_bytes(), type=Note)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:

@@ -24,9 +24,9 @@ from tracekit.tables.drift import Told
 from tracekit.tables.exports import ExportIndex, contents_beside, index
 from tracekit.tables.layout import Layout, frame_of
 from tracekit.tables.place import OPEN, Choice
-from tracekit.tables.reading import ReaderName, read_pieces
+from tracekit.tables.reading import read_pieces
 from tracekit.tables.selection import Selection, of_one_run
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.toc import Toc
 from tracekit.tables.values import dtype_of, is_coded
 from tracekit.tables.xml.node import Node
 
@@ -294,7 +294,6 @@ def convert(
     schema: str | None = None,
     choice: Choice = OPEN,
     *,
-    only: ReaderName | None = None,
     toc: Toc | None = None,
 ) -> Converted:
     """Write one table of an export to a file, and the stacks in it to two more.
@@ -308,7 +307,6 @@ def convert(
         output: The file to write; its suffix says the format.
         schema: Which table; needed only where the file has several.
         choice: Which of several tables of the schema.
-        only: The one reader to use, as `read_pieces` takes it.
         toc: The table of contents; without it, the only one beside the export.
 
     Raises:
@@ -322,7 +320,7 @@ def convert(
         file = files.enter_context(replacing(output))
         stream = files.enter_context(streaming(file, suffix, output.parent))
         selection = Selection(ref, stream, schema, choice, toc)
-        symbols = read_pieces(ref, selection, toc, only).symbols
+        symbols = read_pieces(ref, selection, toc)
         selection.finish()
         stream.finish()
         layout = stream.layout

@@ -24,7 +24,7 @@ from tracekit.tables.bundle.container.store import Store, run_folder, store_fold
 from tracekit.tables.bundle.errors import called
 from tracekit.tables.bundle.run_info import worded_attributes
 from tracekit.tables.place import Choice, Place, Stamp, described, stamp, tables_at
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.toc import Toc
 
 SUFFIX, PACKED = ".trace", ".zip"
 RECORDS = "bulkstore"
@@ -82,8 +82,11 @@ class Stored:
         for name in self._names():
             if files.exists(name):
                 content.update(f"{name} {files.size(name)}\n".encode())
-                _feed(files, name, content)
-        for name, size in _symbols(self.bundle):
+                with files.open(name) as file, files.reading(name):
+                    while block := file.read(_BLOCK):
+                        content.update(block)
+        symbols = (self.bundle / _SYMBOLS).glob("*")
+        for name, size in sorted((one.name, one.lstat().st_size) for one in symbols):
             content.update(f"{name} {size}\n".encode())
         return content.hexdigest()[:32]
 
@@ -163,20 +166,6 @@ def _stamps(bundle: Path, names: Iterable[str]) -> Iterator[tuple[str, Stamp]]:
             yield name, stamp(bundle / name)
         except OSError:
             continue
-
-
-def _feed(files: Files, name: str, content: blake2b) -> None:
-    with files.open(name) as file:
-        try:
-            while block := file.read(_BLOCK):
-                content.update(block)
-        except OSError as error:
-            raise files.damaged(name, f"cannot be read ({error.strerror})") from error
-
-
-def _symbols(bundle: Path) -> list[tuple[str, int]]:
-    found = (bundle / _SYMBOLS).glob("*")
-    return sorted((one.name, one.lstat().st_size) for one in found)
 
 
 @dataclass(frozen=True)
@@ -293,19 +282,16 @@ def places_of(run: BundleRun, toc: Toc | None = None) -> dict[int, Place]:
     these are the same, the order of their numbers decides. What the table of contents lacks
     stands behind its last table.
     """
-    listed = (
-        [table for one in toc.runs if one.number == run.number for table in one.tables]
-        if toc
-        else []
-    )
+    runs = toc.runs if toc is not None else ()
+    listed = [table for one in runs if one.number == run.number for table in one.tables]
     free: dict[_Key, list[int]] = defaultdict(list)
     for table in listed:
         free[_key(table.schema, table.attributes)].append(table.index)
     behind = count(len(listed) + 1)
     places: dict[int, Place] = {}
     for one in run.tables:
-        same = free[_key(one.schema, worded_attributes(one.attributes))] if one.schema else []
         if one.schema:
+            same = free[_key(one.schema, worded_attributes(one.attributes))]
             places[one.number] = Place(run.number, same.pop(0) if same else next(behind))
     return places
 

@@ -40,7 +40,7 @@ from tracekit.tables.direct import (
     tables_in,
 )
 from tracekit.tables.place import Stamp, attributes_of, lasting, place_of, stamp, tables_at
-from tracekit.tables.toc.toc import Toc, read_toc
+from tracekit.tables.toc import Toc, read_toc
 from tracekit.tables.xml.details import detail_name
 from tracekit.tables.xml.source import ROOT, TOC_ROOT, head, not_an_export, root, whole_tags
 
@@ -259,7 +259,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class ExportIndex:
-    """The exports of a folder: the tables of each schema, and the tables of contents.
+    """The exports of a folder: the tables of each schema, and the table of contents.
 
     `toc` is the table of contents if there is exactly one. `strange` files are neither. `headers`
     are those of each export, as they stand in it. `lost` says what a bundle must hold that is
@@ -268,7 +268,6 @@ class ExportIndex:
     """
 
     tables: dict[str, tuple[Listed, ...]] = field(default_factory=dict[str, tuple[Listed, ...]])
-    tocs: tuple[Path, ...] = ()
     strange: tuple[Path, ...] = ()
     toc: Toc | None = None
     headers: dict[Path, tuple[Header, ...]] = field(default_factory=dict[Path, tuple[Header, ...]])
@@ -351,7 +350,7 @@ def _exports(folder: Path, memory: Path | None) -> ExportIndex:
     toc = contents(tocs)
     listed = (_listed(path, one, toc) for path, own in held.items() for one in own)
     tables = _by_schema(one for one in listed if one.schema)
-    return ExportIndex(tables, tocs, strange, toc, held)
+    return ExportIndex(tables, strange, toc, held)
 
 
 def _by_schema(tables: Iterable[Listed]) -> dict[str, tuple[Listed, ...]]:

@@ -19,7 +19,7 @@ from tracekit.tables.layout import Layout
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.reading import ReaderName, read_pieces
 from tracekit.tables.selection import Selection
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Node, Symbols, no_symbols
 
 
@@ -92,7 +92,7 @@ def read_flat(
     """
     gathered = _Gathered()
     selection = Selection(ref, gathered, schema, choice, toc)
-    symbols = read_pieces(ref, selection, toc, only).symbols
+    symbols = read_pieces(ref, selection, toc, only)
     selection.finish()
     layout = gathered.layout
     assert layout is not None

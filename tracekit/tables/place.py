@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.tables.toc.toc import Toc, TocTable
+from tracekit.tables.toc import Toc, TocTable
 
 _YOUNG = 2_000_000_000  # ns; coarser than the clock of any file system in use
 

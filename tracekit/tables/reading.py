@@ -5,26 +5,23 @@ reader begins.
 """
 
 import logging
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from tracekit.base import InputError, open_input, unreadable
+from tracekit.base import unreadable
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.direct import Stored, TableRef, places_of
 from tracekit.tables.place import xpath_of
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.toc import Toc
 from tracekit.tables.xml.details import DetailReader, holds_details
 from tracekit.tables.xml.fast.reader import FastReader
 from tracekit.tables.xml.fast.tokens import IrregularError
 from tracekit.tables.xml.node import Node, Reader, Symbols
 from tracekit.tables.xml.reader import ExactReader
 
-_END = b"</node></trace-query-result>"
-_TAIL = 1 << 12
 _log = logging.getLogger(__name__)
 
-ReaderName = Literal["fast", "exact", "bundle"]
+ReaderName = Literal["fast", "exact"]
 
 
 class Taker(Protocol):
@@ -39,19 +36,10 @@ class Taker(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """How an export was read: by which reader, why not by the fast one, its stacks."""
-
-    reader: ReaderName
-    irregularity: str
-    symbols: Symbols
-
-
 def read_pieces(
     ref: TableRef, taker: Taker, toc: Toc | None = None, only: ReaderName | None = None
-) -> Reading:
-    """Read all tables of an export, or one of a bundle, into a taker.
+) -> Symbols:
+    """Read all tables of an export, or one of a bundle, into a taker; return their stacks.
 
     Args:
         ref: Where the tables are.
@@ -67,24 +55,19 @@ def read_pieces(
     if isinstance(ref, Stored):
         run, store = ref.open()
         reader = BundleReader(run, store, xpath_of(places_of(run, toc)[store.number]))
-        return _read("bundle", reader, ref.file, taker)
-    irregularity = "the exact reader was asked for"
+        return _read(reader, ref.file, taker)
     if only != "exact":
         try:
-            _check_end(ref)
-            return _read("fast", FastReader(ref), ref, taker)
+            return _read(FastReader(ref), ref, taker)
         except IrregularError as error:
             if only == "fast":
                 raise
-            irregularity = str(error)
-    exact = DetailReader(ref) if holds_details(ref) else ExactReader(ref, toc)
-    return _read("exact", exact, ref, taker, irregularity)
+            _log.debug("%s: not read by the fast reader: %s", ref, error)
+    return _read(DetailReader(ref) if holds_details(ref) else ExactReader(ref, toc), ref, taker)
 
 
-def _read(
-    name: ReaderName, reader: Reader, path: Path, taker: Taker, irregularity: str = ""
-) -> Reading:
-    _log.debug("%s: read by the %s reader: %s", path, name, irregularity or "as it should be")
+def _read(reader: Reader, path: Path, taker: Taker) -> Symbols:
+    _log.debug("%s: read by %s", path, type(reader).__name__)
     taker.begin()
     pieces = reader.pieces()
     while True:
@@ -93,18 +76,5 @@ def _read(
         except OSError as error:  # of the export: what takes a piece does so outside
             raise unreadable(path, error) from error
         if piece is None:
-            return Reading(name, irregularity, reader.symbols())
+            return reader.symbols()
         taker.take(piece)
-
-
-def _check_end(path: Path) -> None:
-    """Raise IrregularError where a file is cut: it is not to be read twice."""
-    try:
-        with open_input(path) as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _TAIL))
-            end = file.read().rstrip(b" \t\r\n")
-    except (InputError, OSError):
-        end = b""  # the exact reader says why
-    if not end.endswith(_END):
-        raise IrregularError("the file does not end as an export does")

@@ -12,7 +12,7 @@ from tracekit.tables.exports import ExportIndex
 from tracekit.tables.layout import header_of
 from tracekit.tables.place import HOW_TO_CHOOSE, Choice, attributes_of, described, place_of
 from tracekit.tables.reading import Taker
-from tracekit.tables.toc.toc import Toc, TocRun, assumed, listed, required
+from tracekit.tables.toc import Toc, TocRun, assumed, listed, required
 from tracekit.tables.xml.node import Node
 
 _LISTED = 12

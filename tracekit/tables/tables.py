@@ -21,7 +21,7 @@ from tracekit.tables.schema import Schema, Source
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.selection import meant, of_one_run
 from tracekit.tables.sources import origins, unknown
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Symbols
 
 _LISTED = 5  # tables that a sentence names

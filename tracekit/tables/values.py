@@ -29,7 +29,7 @@ from tracekit.base import InputError
 
 LONG = 1 << 12
 """Bytes from which on a text is long; names, labels and messages of recordings are shorter."""
-MOST = 1 << 29
+MOST = 1 << 28
 """Bytes of long texts that the cells of a table may stand for."""
 
 

@@ -14,7 +14,7 @@ from tracekit.record.direct_reading.compare import compare
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle_xml.write import write_exports
 from tracekit.tables.direct import Stored
-from tracekit.tables.toc.toc import Toc, read_toc
+from tracekit.tables.toc import Toc, read_toc
 
 Made = tuple[Path, Path, Toc]
 

@@ -26,7 +26,7 @@ from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.selection import Selection, select
 from tracekit.record.xctrace.tool import Timeouts, Xctrace, locate
 from tracekit.run import open as open_run
-from tracekit.tables.toc.toc import TocRun, TocTable
+from tracekit.tables.toc import TocRun, TocTable
 
 Scenario = Callable[..., None]
 UID = plistlib.UID

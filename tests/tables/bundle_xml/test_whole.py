@@ -12,7 +12,7 @@ from tracekit.base.errors import InputError, UsageError
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle_xml.write import write_exports
 from tracekit.tables.flat import read_flat
-from tracekit.tables.toc.toc import read_toc
+from tracekit.tables.toc import read_toc
 from tracekit.tables.xml.fast.reader import FastReader
 from tracekit.tables.xml.node import Reader, joined
 from tracekit.tables.xml.reader import ExactReader

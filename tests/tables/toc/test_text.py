@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.base.recording import Process
-from tracekit.tables.toc.text import toc_text
-from tracekit.tables.toc.toc import (
+from tracekit.tables.toc import (
     ExternalFormat,
     Toc,
     TocDetail,
@@ -17,6 +16,7 @@ from tracekit.tables.toc.toc import (
     TocTable,
     read_toc,
     setting_lines,
+    toc_text,
 )
 
 LETTERS = st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"])

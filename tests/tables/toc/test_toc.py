@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Process
-from tracekit.tables.toc.toc import (
+from tracekit.tables.toc import (
     ExternalFormat,
     Toc,
     TocDetail,

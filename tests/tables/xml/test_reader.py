@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.toc.toc import Toc, TocRun, TocTable
+from tracekit.tables.toc import Toc, TocRun, TocTable
 from tracekit.tables.xml.node import Node
 from tracekit.tables.xml.reader import ExactReader, read_nodes
 

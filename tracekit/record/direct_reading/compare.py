@@ -196,7 +196,7 @@ class _Head:
 def _head(ref: Path | Stored, toc: Toc, most: int) -> _Head:
     head = _Head(most)
     with suppress(_EnoughError):
-        head.symbols = read_pieces(ref, head, toc).symbols
+        head.symbols = read_pieces(ref, head, toc)
     if not head.pieces or head.pieces[-1].damage:
         raise InputError(f"{ref} is cut or damaged.")
     return head

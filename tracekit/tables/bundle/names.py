@@ -1,6 +1,6 @@
 """The names of processes, threads and cores, in the words that Instruments shows.
 
-Layout: docs/explanation/trace-bundles.md. Cells hold numbers only. The names stand in the bundle's
+Cells hold numbers only. The names stand in the bundle's
 document; without it, the tables of processes and threads have most of them.
 """
 

@@ -38,76 +38,13 @@ _NARROW, _WIDE = 4, 8
 _WIDE_ONES = {Encoding.DECIMAL, Encoding.THREAD_NAME, Encoding.LOCATION, Encoding.RATIO}
 
 
-class Columns:
-    """Turns raw columns of a run into cells."""
-
-    def __init__(self, run: BundleRun) -> None:
-        self._run = run
-        self._values = Values(run)
-        self.labels = Labels(run, self._values)
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What the cells so far name and nothing in the bundle defines, in words."""
-        return self._values.identities.remarks
-
-    def type_of(self, column: StoreColumn) -> EngineeringType:
-        """Return what is known of a column's type, stored in a field of that width."""
-        kind = engineering_type(column.type_id, self._run.required)
-        width = _WIDE if kind.encoding in _WIDE_ONES else _NARROW
-        if kind.encoding in {Encoding.INTEGER, Encoding.UNKNOWN} or column.field.width == width:
-            return kind
-        return replace(kind, encoding=Encoding.UNKNOWN, evidence=Evidence.NONE)
-
-    def cells(self, column: StoreColumn, raw: Raw) -> ColumnCells:
-        """Return the cells of a piece of a column that holds neither stacks nor numbers."""
-        kind = self.type_of(column)
-        about = ExportColumn(column.mnemonic, column.title, kind.tag)
-        if kind.encoding in {Encoding.LOCATION, Encoding.THREAD_NAME, Encoding.RATIO}:
-            return ColumnCells(about, self._halves(kind, raw))
-        count = self._count(kind.encoding)
-        if count is None:
-            return _without_cells(about, kind, raw.size)
-        found = distinct(raw, count)
-        pids = tids = None
-        foreign = frozenset[str]()
-        match kind.encoding:
-            case Encoding.PROCESS:
-                processes = self._values.identities.processes(found.numbers)
-                texts, pids = processes.texts, found.spread(processes.pids, processes.known)
-            case Encoding.THREAD:
-                threads = self._values.identities.threads(found.numbers)
-                texts, pids = threads.texts, found.spread(threads.pids, threads.owned)
-                tids = found.spread(threads.tids, threads.known)
-            case Encoding.ANY:
-                texts, tags = self.labels.single(found.numbers)
-                foreign = tags - {kind.tag}
-            case Encoding.LABEL:
-                texts = self.labels.texts(found.numbers)
-            case _:
-                texts = self._values.named(kind.encoding, found.numbers.view(np.uint64))
-        return ColumnCells(about, found.of(texts), pids=pids, tids=tids, foreign=foreign)
-
-    def _count(self, encoding: Encoding) -> int | None:
-        """Return how many there are of what cells name; None if it is not known how they do."""
-        match encoding:
-            case Encoding.STRING:
-                return len(self._values.texts)
-            case Encoding.LABEL | Encoding.ANY:
-                return len(self._run.typed_arrays)
-            case Encoding.PROCESS | Encoding.THREAD | Encoding.UUID | Encoding.NUMBERS:
-                return len(self._run.arrays)
-            case _:
-                return None
-
-    def _halves(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray:
-        """Return cells of 64 bits that hold two things."""
-        # A thread's name of which both halves are missing is null, though it is written as two.
-        whole = kind.all_ones and kind.encoding is not Encoding.THREAD_NAME
-        nulls = None if whole else nulls_of(raw)
-        coded = pa.array(raw, mask=nulls).dictionary_encode()
-        texts = self._values.worded(kind, coded.dictionary.to_numpy())
-        return _chunked(pa.DictionaryArray.from_arrays(coded.indices, texts))
+def type_of(column: StoreColumn, run: BundleRun) -> EngineeringType:
+    """Return what is known of a column's type, stored in a field of that width."""
+    kind = engineering_type(column.type_id, run.required)
+    width = _WIDE if kind.encoding in _WIDE_ONES else _NARROW
+    if kind.encoding in {Encoding.INTEGER, Encoding.UNKNOWN} or column.field.width == width:
+        return kind
+    return replace(kind, encoding=Encoding.UNKNOWN, evidence=Evidence.NONE)
 
 
 def _without_cells(about: ExportColumn, kind: EngineeringType, rows: int) -> ColumnCells:
@@ -134,13 +71,14 @@ _CONNECTION = "connection-uuid64"  # no export shows what all ones are of it
 class BundleReader:
     """A reader of one table, in the order of an export."""
 
-    def __init__(self, run: BundleRun, store: Store, xpath: str, number: int = 1) -> None:
+    def __init__(self, run: BundleRun, store: Store, xpath: str) -> None:
         self._files = run.files
         self._store = store
         self._xpath = xpath
-        self._number = number
-        self._columns = Columns(run)
-        self._kinds = [self._columns.type_of(column) for column in store.columns]
+        self._run = run
+        self._values = Values(run)
+        self._labels = Labels(run, self._values)
+        self._kinds = [type_of(column, run) for column in store.columns]
         self._places = RunPlaces(run)
         self._stacks = Stacks(run.arrays, self._places)
 
@@ -173,10 +111,9 @@ class BundleReader:
                 xpath=self._xpath,
                 columns=tuple(cells),
                 rows=times[piece].size,
-                number=self._number,
                 notes=(
                     *notes,
-                    *(f"{store.schema}: {remark}" for remark in self._columns.remarks),
+                    *(f"{store.schema}: {remark}" for remark in self._values.identities.remarks),
                     *unwritten,
                     *(remark.removesuffix(".") for remark in self._places.remarks),
                 ),
@@ -237,10 +174,58 @@ class BundleReader:
                 found.append(ColumnCells(about, pa.chunked_array([texts]), stacks=beside))
                 continue
             try:
-                found.append(self._columns.cells(column, columns[place]))
+                found.append(self._others(about, kind, columns[place]))
             except (DamagedCellError, pa.ArrowInvalid) as error:
                 raise self._damaged(f"its column {column.mnemonic} {error}") from error
         return found
+
+    def _others(self, about: ExportColumn, kind: EngineeringType, raw: Raw) -> ColumnCells:
+        """Return the cells of a piece of a column that holds neither stacks nor numbers."""
+        if kind.encoding in {Encoding.LOCATION, Encoding.THREAD_NAME, Encoding.RATIO}:
+            return ColumnCells(about, self._halves(kind, raw))
+        count = self._count(kind.encoding)
+        if count is None:
+            return _without_cells(about, kind, raw.size)
+        found = distinct(raw, count)
+        pids = tids = None
+        foreign = frozenset[str]()
+        match kind.encoding:
+            case Encoding.PROCESS:
+                processes = self._values.identities.processes(found.numbers)
+                texts, pids = processes.texts, found.spread(processes.pids, processes.known)
+            case Encoding.THREAD:
+                threads = self._values.identities.threads(found.numbers)
+                texts, pids = threads.texts, found.spread(threads.pids, threads.owned)
+                tids = found.spread(threads.tids, threads.known)
+            case Encoding.ANY:
+                texts, tags = self._labels.single(found.numbers)
+                foreign = tags - {kind.tag}
+            case Encoding.LABEL:
+                texts = self._labels.texts(found.numbers)
+            case _:
+                texts = self._values.named(kind.encoding, found.numbers.view(np.uint64))
+        return ColumnCells(about, found.of(texts), pids=pids, tids=tids, foreign=foreign)
+
+    def _count(self, encoding: Encoding) -> int | None:
+        """Return how many there are of what cells name; None if it is not known how they do."""
+        match encoding:
+            case Encoding.STRING:
+                return len(self._values.texts)
+            case Encoding.LABEL | Encoding.ANY:
+                return len(self._run.typed_arrays)
+            case Encoding.PROCESS | Encoding.THREAD | Encoding.UUID | Encoding.NUMBERS:
+                return len(self._run.arrays)
+            case _:
+                return None
+
+    def _halves(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray:
+        """Return cells of 64 bits that hold two things."""
+        # A thread's name of which both halves are missing is null, though it is written as two.
+        whole = kind.all_ones and kind.encoding is not Encoding.THREAD_NAME
+        nulls = None if whole else nulls_of(raw)
+        coded = pa.array(raw, mask=nulls).dictionary_encode()
+        texts = self._values.worded(kind, coded.dictionary.to_numpy())
+        return _chunked(pa.DictionaryArray.from_arrays(coded.indices, texts))
 
     def _stack_cells(self, columns: Sequence[Raw], times: Raw) -> list[StackCells]:
         wanted = [

@@ -1,7 +1,7 @@
 """What the numbers of a bundle mean, as the elements of an export say it.
 
 Texts are made, and arrays looked up, one by one, since a file holds each value once. Which type has
-which words stands in `bundle/cells/wording.py`. Layout: docs/explanation/trace-bundles.md.
+which words stands in `bundle/cells/wording.py`.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""A bundle, or one table of it, as XML in the grammar of `xctrace export`.
-
-Layout: docs/explanation/trace-bundles.md.
-"""
+"""A bundle, or one table of it, as XML in the grammar of `xctrace export`."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +15,7 @@ from tracekit.tables.bundle.container.store import Store, Unreadable
 from tracekit.tables.bundle.errors import BundleError, DamagedCellError, called
 from tracekit.tables.bundle.run_info import listed, toc_of, write_toc
 from tracekit.tables.bundle_xml.meanings import Meaning, MeaningOf, Meanings, UnwritableError
-from tracekit.tables.toc.toc import Wanted, assumed, required, wanted
+from tracekit.tables.toc import Wanted, assumed, required, wanted
 
 SENTINEL = "<sentinel/>"
 MOST_REMEMBERED = 1 << 18
@@ -111,17 +108,6 @@ _END = "</node></trace-query-result>\n"
 
 # Files that Instruments writes lie below one run and its data: only the table's number differs.
 _PLACE = "//trace-toc[1]/run[{run}]/data[1]/table[{index}]"
-
-
-def inferred(store: Store, meanings: Meanings) -> tuple[str, ...]:
-    """Name the columns whose encoding was never compared with an export."""
-    if not store.rows:
-        return ()
-    return tuple(
-        column.mnemonic
-        for column in store.columns
-        if meanings.type(column.type_id).evidence is Evidence.INFERRED
-    )
 
 
 def write_table(
@@ -285,11 +271,15 @@ def _write(run: BundleRun, table: Wanted, path: Path, meanings: Meanings) -> Non
 
 def _unsure(run: BundleRun, schemas: Iterable[str], meanings: Meanings) -> list[str]:
     """Say which columns were written by an encoding that no export was compared with."""
-    unsure = dict.fromkeys(
-        f"{store.schema} ({', '.join(columns)})"
-        for store in run.stores
-        if store.schema in schemas and (columns := inferred(store, meanings))
-    )
+    unsure: dict[str, None] = {}
+    for store in run.stores:
+        columns = [
+            column.mnemonic
+            for column in store.columns
+            if meanings.type(column.type_id).evidence is Evidence.INFERRED
+        ]
+        if store.rows and columns and store.schema in schemas:
+            unsure[f"{store.schema} ({', '.join(columns)})"] = None
     if not unsure:
         return []
     return [f"Columns whose form was never compared with an export: {', '.join(unsure)}."]

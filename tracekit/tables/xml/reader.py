@@ -16,7 +16,7 @@ from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage
 from tracekit.base import InputError
 from tracekit.tables.drift import DamagedExportError
 from tracekit.tables.place import place_of, tables_at
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.toc import Toc
 from tracekit.tables.values import texts_of
 from tracekit.tables.xml.definitions import IDENTITIES, SENTINEL, Definitions, Value, children
 from tracekit.tables.xml.node import (

@@ -9,7 +9,7 @@ from bundle_writer.keyed import Archived, by_number
 from documented_bundle import DEVICE, SYMBOL_STORES, bundle_of, process
 from tracekit.base.recording import Process
 from tracekit.tables.bundle.run_info import RunInfo, run_info
-from tracekit.tables.toc.toc import TocRun
+from tracekit.tables.toc import TocRun
 
 INFO: dict[str, Any] = {
     "_targetUUID": DEVICE,

@@ -11,7 +11,7 @@ from lxml import etree
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.names import names_of
 from tracekit.tables.bundle.run_info import issues_of, remarks_of, toc_of, write_toc
-from tracekit.tables.toc.toc import Toc, TocTable, read_toc
+from tracekit.tables.toc import Toc, TocTable, read_toc
 
 pytestmark = pytest.mark.corpus
 

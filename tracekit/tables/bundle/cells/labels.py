@@ -1,7 +1,7 @@
 """Values as texts: processes and threads, plain values, labels made of typed parts.
 
 Most rows of a table of the GPU have a label of their own, so labels are made a column of parts at
-a time: those with the same sequence of types together. Layout: docs/explanation/trace-bundles.md.
+a time: those with the same sequence of types together.
 """
 
 from collections.abc import Iterator

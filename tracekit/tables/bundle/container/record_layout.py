@@ -1,6 +1,6 @@
 """How the records of a table are laid out: where each field lies, and how many rows there are.
 
-Layout: docs/explanation/trace-bundles.md. `bulkstore_descriptor` lists the fields in order; first
+`bulkstore_descriptor` lists the fields in order; first
 the topology, which stands for the time, the duration of an interval, and two categories.
 """
 

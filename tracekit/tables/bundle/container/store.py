@@ -1,6 +1,6 @@
 """One table of a bundle: its schema, columns and files; which tables there must be.
 
-Layout: docs/explanation/trace-bundles.md. A table that is filled by one instrument and read by
+A table that is filled by one instrument and read by
 others is listed once for each side; the side that reads, 1, occurs once for each store.
 """
 

@@ -1,6 +1,6 @@
 """The frames of stacks, numbered by first occurrence, and which frames each stack has.
 
-Layout: docs/explanation/trace-bundles.md. Where no symbol is known, a frame is named by its address
+Where no symbol is known, a frame is named by its address
 in hexadecimal, as the export does it: less one, except in a leaf.
 """
 

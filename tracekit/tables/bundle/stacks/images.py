@@ -1,6 +1,6 @@
 """What lies at the addresses of a run's processes: binaries, and symbols in them.
 
-Layout: docs/explanation/trace-bundles.md. The document keeps a signature for each process: its
+The document keeps a signature for each process: its
 binaries, from when to when they were there, and their segments. Damage is never an error here: what
 cannot be read is not known, and `remarks` tell of it.
 """

@@ -4,7 +4,7 @@ Stacks and frames are numbered as an export defines them: by first occurrence, r
 within a row from the first column to the last, so that all columns of a table are read together.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle.stacks.frames import (
     Frames,
     Members,
+    in_order,
     names_at,
 )
 from tracekit.tables.xml.fast.definitions import Growing
@@ -167,7 +168,6 @@ def _without_closing_zeros(stacks: Ragged) -> Ragged:
 _KINDS = [Encoding.CALLSTACK, Encoding.BACKTRACE, Encoding.TAGGED_BACKTRACE, Encoding.TEXT_SYMBOL]
 _CALLSTACK, _BACKTRACE, _TAGGED, _SYMBOL = range(len(_KINDS))
 _AT_ONCE = 1 << 9  # values
-_NEVER = np.iinfo(np.int64).max
 _NOTHING = -1
 
 
@@ -204,9 +204,9 @@ class Stacks:
         self._arrays = arrays
         self._places = places
         self._frames = Frames(places)
-        self._known = [np.empty(0, np.int32) for _ in _KINDS]
+        self._values: dict[int, int] = {}  # kind and array, in the order of first occurrence
         self._texts: dict[str, int] = {}
-        self._text_of: Growing[np.int32] = Growing(np.int32)
+        self._text_of: Growing[np.int64] = Growing(np.int64)
         self._stack_of: Growing[np.int64] = Growing(np.int64)
         self._members = Members()
 
@@ -215,57 +215,32 @@ class Stacks:
 
         Arrays of which all bits are set are null; times are in ns of the run.
         """
-        self._require(columns)
-        for values in self._new(columns, times):
-            self._define(values)
-        return [self._cells(column) for column in columns]
+        ids = np.stack([column.ids.astype(np.int64) for column in columns], axis=1)
+        there = np.flatnonzero(ids.ravel() != ALL_32)
+        if there.size and int(ids.ravel()[there].max()) >= len(self._arrays):
+            raise DamagedCellError("names an array that the bundle does not hold")
+        kinds = np.array([_KINDS.index(column.encoding) for column in columns], np.int64)
+        keys = (ids | kinds << 32).ravel()[there]
+        codes, firsts = in_order(keys)
+        distinct = keys[firsts]
+        known = self._values
+        new = np.flatnonzero([key not in known for key in distinct.tolist()])
+        when = times[there[firsts[new]] // len(columns)]
+        for first in range(0, new.size, _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            chosen = distinct[new[some]]
+            self._define(_Values(chosen >> 32, chosen & ALL_32, when[some]))
+        for key in distinct[new].tolist():
+            known[key] = len(known)
+        values = np.full(ids.size, _NOTHING, np.int64)
+        values[there] = np.array([known[key] for key in distinct.tolist()], np.int64)[codes]
+        return [self._cells(column) for column in values.reshape(ids.shape).T]
 
     def symbols(self) -> Symbols:
         """Return the stacks of the rows so far, and their frames."""
         if not len(self._members):
             return no_symbols()
         return Symbols(self._frames.table(), self._members.table(len(self._frames)))
-
-    def _require(self, columns: Sequence[StackColumn]) -> None:
-        count = len(self._arrays)
-        for number, known in enumerate(self._known):
-            if known.size < count:
-                self._known[number] = np.full(count, _NOTHING, np.int32)
-        for column in columns:
-            ids = column.ids[column.ids != ALL_32]
-            if ids.size and int(ids.max()) >= count:
-                raise DamagedCellError("names an array that the bundle does not hold")
-
-    def _new(self, columns: Sequence[StackColumn], times: Numbers) -> Iterator[_Values]:
-        """Yield the values that have not occurred before, in the order in which they do."""
-        kinds, ids, places = [], [], []
-        for kind, known in enumerate(self._known):
-            firsts = self._firsts(kind, columns)
-            new = np.flatnonzero((firsts != _NEVER) & (known == _NOTHING))
-            ids.append(new)
-            places.append(firsts[new])
-            kinds.append(np.full(new.size, kind, np.int64))
-        place = np.concatenate(places)
-        order = np.argsort(place, kind="stable")
-        new = _Values(
-            np.concatenate(kinds)[order],
-            np.concatenate(ids)[order],
-            times[place[order] // max(1, len(columns))],
-        )
-        for first in range(0, order.size, _AT_ONCE):
-            yield _Values(*(part[first : first + _AT_ONCE] for part in new))
-
-    def _firsts(self, kind: int, columns: Sequence[StackColumn]) -> Numbers:
-        """Return in which cell each array occurs first as a value of that kind."""
-        firsts = np.full(self._known[kind].size, _NEVER, np.int64)
-        for number, column in enumerate(columns):
-            if _KINDS.index(column.encoding) != kind:
-                continue
-            rows = np.flatnonzero(column.ids != ALL_32)[::-1]
-            cells = np.full(firsts.size, _NEVER, np.int64)
-            cells[column.ids[rows]] = rows * len(columns) + number  # the last one stays
-            np.minimum(firsts, cells, out=firsts)
-        return firsts
 
     def _define(self, values: _Values) -> None:
         texts: list[str] = [""] * values.ids.size
@@ -282,7 +257,11 @@ class Stacks:
             parts.append((of, members))
             for place, text in zip(of.tolist(), words, strict=True):
                 texts[place] = text
-        self._keep(values, texts, numbered)
+        known = self._texts
+        text_codes = [known.setdefault(text, len(known)) for text in texts]
+        self._text_of.extend(np.array(text_codes, np.int64))
+        stacks = len(self._members) + np.cumsum(numbered) - 1
+        self._stack_of.extend(np.where(numbered, stacks, _NOTHING))
         self._members.add(lengths, numbered, parts)
 
     def _of_backtraces(self, values: _Values) -> _Found:
@@ -316,37 +295,16 @@ class Stacks:
         nothing = Ragged(np.zeros(of.size + 1, np.int64), np.empty(0, np.uint64))
         return of, [f"{name}  " for name in names], nothing, np.zeros(of.size, np.bool_)
 
-    def _keep(self, values: _Values, texts: list[str], numbered: NDArray[np.bool_]) -> None:
-        known = self._texts
-        first = self._text_of.size
-        codes = [known.setdefault(text, len(known)) for text in texts]
-        self._text_of.extend(np.array(codes, np.int32))
-        stacks = len(self._members) + np.cumsum(numbered) - 1
-        self._stack_of.extend(np.where(numbered, stacks, _NOTHING))
-        for kind in range(len(_KINDS)):
-            of = np.flatnonzero(values.kinds == kind)
-            self._known[kind][values.ids[of]] = (first + of).astype(np.int32)
-
-    def _cells(self, column: StackColumn) -> StackCells:
-        nulls = column.ids == ALL_32
-        known = self._known[_KINDS.index(column.encoding)]
-        values = known[np.where(nulls, 0, column.ids)] if known.size else np.zeros(nulls.size, int)
-        values[nulls] = 0
-        texts = self._text_of.array[values] if self._text_of.size else values
-        stacks = self._stack_of.array[values] if self._stack_of.size else values
+    def _cells(self, values: Numbers) -> StackCells:
+        """Return the cells of values by their numbers, `_NOTHING` for null."""
+        nulls = values == _NOTHING
+        texts, stacks = np.zeros((2, values.size), np.int64)
+        if self._text_of.size:
+            texts, stacks = self._text_of.array[values], self._stack_of.array[values]
+        coded = pa.array(texts, mask=nulls).dictionary_encode()
+        known = [*self._texts]
+        words = pa.array([known[number] for number in coded.dictionary.to_pylist()], pa.string())
         return StackCells(
-            _dictionary(texts, nulls, [*self._texts]),
-            pa.array(stacks.astype(np.int64), mask=nulls | (stacks == _NOTHING)),
+            pa.DictionaryArray.from_arrays(coded.indices, words),
+            pa.array(stacks, mask=nulls | (stacks == _NOTHING)),
         )
-
-
-def _dictionary(
-    codes: NDArray[np.int32], nulls: NDArray[np.bool_], texts: list[str]
-) -> pa.DictionaryArray:
-    used = np.zeros(len(texts), np.bool_)
-    used[codes[~nulls]] = True
-    places = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    shown = places[codes] if used.size else np.zeros(nulls.size, np.int32)
-    words = [texts[number] for number in np.flatnonzero(used).tolist()]
-    indices = pa.array(shown, pa.int32(), mask=nulls)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))

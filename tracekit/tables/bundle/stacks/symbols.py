@@ -3,8 +3,6 @@
 C++ is read by LLVM's own demangler. What refers back to its parts can double with each reference,
 so that two hundred characters would fill all memory: a name that might become that long stays as
 it is. Names of Swift stay mangled, too.
-
-Layout: docs/explanation/trace-bundles.md.
 """
 
 import re

@@ -53,7 +53,7 @@ class Frames:
         self._binary_rows: list[tuple[str, str, str, int, str]] = []
 
     def add(self, elements: Elements, parts: Positions, definitions: Definitions) -> int:
-        """Add those among some parts of stacks; return how many quotes their tags have beside ids."""
+        """Add those among parts of stacks; return how many quotes their tags have beside ids."""
         kinds = elements.codes.take(parts)
         owned, sources = parts[kinds == self._binary], parts[kinds == self._source]
         defined = elements.codes.take(elements.definitions)
@@ -325,7 +325,7 @@ class Stacks:
     def cells(
         self, ids: NDArray[np.int64], nulls: Flags | None, definitions: Definitions
     ) -> tuple[pa.Array, pa.Array]:
-        """Return stacks in words and by their numbers; null where `nulls` is set, None for nowhere."""
+        """Return stacks in words and by their numbers; null where `nulls` is set, if at all."""
         numbers = definitions.values.array.take(ids)
         if not self._worded.size:
             return self._words(numbers, nulls, definitions), pa.array(numbers, mask=nulls)

@@ -73,27 +73,6 @@ class TocTable:
 
 
 @dataclass(frozen=True)
-class TocDetail:
-    """A detail of a track, such as the list of allocations.
-
-    `place` is how its export names itself, and so the name of its table: "track[1]/detail[2]".
-    """
-
-    place: str
-    track: str
-    name: str
-    kind: str = ""
-
-
-@dataclass(frozen=True)
-class ExternalFormat:
-    """Another format in which a schema of the run can be exported, such as HAR."""
-
-    format: str
-    source_schema: str
-
-
-@dataclass(frozen=True)
 class TocRun:
     """One run of a bundle.
 
@@ -125,8 +104,6 @@ class TocRun:
     processes: tuple[Process, ...] = ()
     paths: dict[int, str] = field(default_factory=dict[int, str], repr=False)
     tables: tuple[TocTable, ...] = ()
-    details: tuple[TocDetail, ...] = ()
-    external_formats: tuple[ExternalFormat, ...] = ()
     unknown: tuple[str, ...] = ()
 
 
@@ -291,11 +268,6 @@ def _run(path: Path, run: Element, place: int) -> TocRun:
         processes=tuple(process for process, _ in listed),
         paths={process.pid: where for process, where in listed if where is not None},
         tables=tuple(_table(path, *one) for one in enumerate(run.iterfind("data/table"), start=1)),
-        details=tuple(_details(run)),
-        external_formats=tuple(
-            ExternalFormat(one.get("format", ""), one.get("source-schema", ""))
-            for one in run.iterfind("data/external-format")
-        ),
         unknown=tuple(dict.fromkeys(_unknown(run, "run"))),
         **{name: _text(run, place) for name, place in TEXTS.items()},
     )
@@ -323,17 +295,6 @@ def _table(path: Path, index: int, table: Element) -> TocTable:
     if not schema:
         raise InputError(f"{path}: table {index} has no schema.")
     return TocTable(index, schema, attributes)
-
-
-def _details(run: Element) -> Iterator[TocDetail]:
-    for t, track in enumerate(run.iterfind("tracks/track"), start=1):
-        for d, detail in enumerate(track.iterfind("details/detail"), start=1):
-            yield TocDetail(
-                place=f"track[{t}]/detail[{d}]",
-                track=track.get("name", ""),
-                name=detail.get("name", ""),
-                kind=detail.get("kind", ""),
-            )
 
 
 def _integer(path: Path, text: str) -> int:
@@ -395,3 +356,104 @@ def _described(run: TocRun) -> str:
     seconds = "" if run.duration is None else f"{run.duration:.3f} s"
     facts = [one for one in (target, run.start_date, seconds) if one]
     return f"run {run.number} ({', '.join(facts)})" if facts else f"run {run.number}"
+
+
+_DECLARATION = '<?xml version="1.0"?>\n\n'
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_NAME = re.compile(r"^(?![A-Za-z_])|[^A-Za-z0-9_.-]", re.ASCII)
+
+
+def toc_text(toc: Toc, settings: Mapping[int, Mapping[str, Dictionaries]] | None = None) -> str:
+    """Return a table of contents as text.
+
+    Args:
+        toc: What it says. What tracekit did not know in it is not there.
+        settings: Of runs by their numbers and of instruments by their names, the settings as a
+            bundle keeps them.
+    """
+    root = etree.Element("trace-toc")
+    for run in toc.runs:
+        _write_run(root, run, (settings or {}).get(run.number, {}))
+    etree.indent(root, space="    ")
+    return _DECLARATION + etree.tostring(root, encoding="unicode") + "\n"
+
+
+def _write_run(root: Element, run: TocRun, settings: Mapping[str, Dictionaries]) -> None:
+    element = _below(root, "run", number=str(run.number))
+    info = _below(element, "info")
+    _target(_below(info, "target"), run)
+    _summary(_below(info, "summary"), run, settings)
+    processes = _below(element, "processes")
+    for process in run.processes:
+        path = {"path": run.paths[process.pid]} if process.pid in run.paths else {}
+        _below(processes, "process", name=process.name, pid=str(process.pid), **path)
+    data = _below(element, "data")
+    for table in sorted(run.tables, key=lambda one: one.index):
+        _below(data, "table", **(table.attributes | {"schema": table.schema}))
+    _below(element, "tracks")
+
+
+def _target(target: Element, run: TocRun) -> None:
+    if run.device:
+        _below(target, "device", **run.device)
+    said = {
+        place.partition("/@")[2]: text
+        for name, place in TEXTS.items()
+        if "@" in place and (text := getattr(run, name))
+    }
+    if run.target is not None:
+        said |= {"name": run.target.name, "pid": str(run.target.pid)}
+    if said:
+        _below(target, "process", **said)
+    if run.all_processes:
+        _below(target, "all-processes")
+    if run.environment:
+        environment = _below(target, "environment")
+        for name in run.environment:
+            _below(environment, "item", key=name)
+
+
+def _summary(summary: Element, run: TocRun, settings: Mapping[str, Dictionaries]) -> None:
+    for name, place in TEXTS.items():
+        if "@" not in place and (text := getattr(run, name)):
+            _below(summary, place.rpartition("/")[2]).text = _plain(text)
+        if name == "end_date" and run.duration is not None:
+            _below(summary, "duration").text = _duration(run.duration)
+    if run.settings:
+        instruments = _below(summary, NAMES[0])
+        for name in run.settings:
+            instrument = _below(instruments, "instrument", name=name)
+            if name in settings:
+                _dictionaries(_below(instrument, "array"), settings[name])
+
+
+def _duration(duration: float) -> str:
+    text = f"{duration:.6f}"
+    return text if float(text) == duration else repr(duration)
+
+
+def _dictionaries(array: Element, dictionaries: Dictionaries) -> None:
+    for one in dictionaries:
+        dictionary = _below(array, "dictionary")
+        for name, value in one.items():
+            key = _below(dictionary, "key", name=name)
+            if isinstance(value, str):
+                key.text = _plain(value)
+            else:
+                for each in value:
+                    _below(key, "value").text = _plain(each)
+
+
+def _below(parent: Element, tag: str, /, **attributes: str) -> Element:
+    plain = {_name(key): _plain(value) for key, value in attributes.items()}
+    return etree.SubElement(parent, tag, plain)
+
+
+def _name(text: str) -> str:
+    """Return an attribute's name as XML can hold it."""
+    return _NOT_NAME.sub("_", text)
+
+
+def _plain(text: str) -> str:
+    """Return a text as XML can hold it."""
+    return _NOT_XML.sub("\ufffd", text)
