@@ -113,7 +113,7 @@ def _image(content: bytes, offset: int) -> tuple[Image, int]:
 class ImageMap:
     """Which binary of a process lies at an address at a time."""
 
-    def __init__(self, images: tuple[Image, ...]) -> None:
+    def __init__(self, images: Sequence[Image]) -> None:
         parts = [
             (segment.address, segment.size, image.begin, image.end, number)
             for number, image in enumerate(images)
