@@ -16,7 +16,7 @@ from tracekit.tables.bundle_xml.write import write_exports
 from tracekit.tables.direct import Stored
 from tracekit.tables.toc import Toc, read_toc
 
-Made = tuple[Path, Path, Toc]
+Made = tuple[Path, Stored, Toc]
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def made(tmp_path: Path) -> Callable[..., Made]:
         text = export.read_text()
         assert old in text
         export.write_text(text.replace(old, new, 1) if old else text)
-        return export, Stored(bundle, 1, 0).file, read_toc(toc)
+        return export, Stored(bundle, 1, 0), read_toc(toc)
 
     return make
 
