@@ -1,11 +1,13 @@
 """`bench`: named implementations on one shape, measured in turns."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tracekit.cli import options
+from tracekit import lab
+from tracekit.base import InterruptedRunError, ToolError, UsageError, writing
+from tracekit.cli import console, options
 from tracekit.workload import (
     ActiveBlocks,
     Batch,
@@ -17,9 +19,6 @@ from tracekit.workload import (
     Ragged,
     Seed,
 )
-
-if TYPE_CHECKING:
-    from tracekit.lab import Bench, Effort, Settings, Shape
 
 Suite = Annotated[str, typer.Option(metavar="NAME", help="attention, cache, norm or all.")]
 Named = Annotated[
@@ -106,47 +105,40 @@ def bench(
     Exit code 0: all were measured; 3: a subject failed, the others were measured; 130: stopped,
     what was measured is written.
     """
-    from tracekit.base import writing
-    from tracekit.lab import Effort, Settings, Shape, chosen
-
-    chosen(suite, [*(subject or ()), *([against] if against else [])])
+    lab.chosen(suite, [*(subject or ()), *([against] if against else [])])
     if list_:
         _show_list(suite)
         return
     if tune:
         _require_launches_only(subject, against)
     _check_files(output, csv, tune=tune)
-    shape = Shape(
+    shape = lab.Shape(
         batch, q_heads, kv_heads, head_dim, block_size, active_blocks, max_blocks, dtype, ragged,
         queries, rows, dims, out_dims, seed,
     )  # fmt: skip
     files = [one for one in (output, csv) if one is not None]
     with writing(files, force=force):
         if tune:
-            _tune(shape, Effort(warmup, repetitions, budget or 2.0), output, json=json)
+            _tune(shape, lab.Effort(warmup, repetitions, budget or 2.0), output, json=json)
             return
-        effort = Effort(warmup, repetitions, budget or 4.0)
-        _bench(shape, Settings(suite, tuple(subject or ()), against, effort), files, json=json)
+        effort = lab.Effort(warmup, repetitions, budget or 4.0)
+        _bench(shape, lab.Settings(suite, tuple(subject or ()), against, effort), files, json=json)
 
 
-def _bench(shape: "Shape", settings: "Settings", files: list[Path], *, json: bool) -> None:
-    from tracekit.cli import console
-    from tracekit.lab import bench_document, run_bench, save
-
+def _bench(shape: "lab.Shape", settings: "lab.Settings", files: list[Path], *, json: bool) -> None:
     with console.progress("bench") as progress:
-        done = run_bench(shape, settings, progress=progress)
+        done = lab.run_bench(shape, settings, progress=progress)
     if json:
-        console.show_json(bench_document(done))
+        console.show_json(lab.bench_document(done))
     else:
         _show(done)
     for file in files:
-        save(done, file)
+        lab.save(done, file)
         console.show_written(file)
     _end(done, files)
 
 
-def _show(done: "Bench") -> None:
-    from tracekit.cli import console
+def _show(done: "lab.Bench") -> None:
     from tracekit.lab.bench import words
 
     for title, (columns, rows) in words.families(done):
@@ -156,10 +148,8 @@ def _show(done: "Bench") -> None:
     console.show_warnings(list(words.warnings(done)))
 
 
-def _end(done: "Bench", files: list[Path]) -> None:
+def _end(done: "lab.Bench", files: list[Path]) -> None:
     """Turn what went wrong into an exit code, once all is shown and written."""
-    from tracekit.base import InterruptedRunError, ToolError
-
     measured = any(row.micro for row in done.rows)
     kept = f"What was measured is in {', '.join(str(file) for file in files)}." if files else ""
     if done.interrupted:
@@ -174,22 +164,19 @@ def _end(done: "Bench", files: list[Path]) -> None:
         )
 
 
-def _tune(shape: "Shape", effort: "Effort", output: Path | None, *, json: bool) -> None:
-    from tracekit.base import InterruptedRunError, ToolError
-    from tracekit.cli import console
-    from tracekit.lab import save_tuning, tune, tuning_document
+def _tune(shape: "lab.Shape", effort: "lab.Effort", output: Path | None, *, json: bool) -> None:
     from tracekit.lab.bench import words
 
     with console.progress("tune") as progress:
-        done = tune(shape, effort, progress=progress)
+        done = lab.tune(shape, effort, progress=progress)
     if json:
-        console.show_json(tuning_document(done))
+        console.show_json(lab.tuning_document(done))
     else:
         console.measurements(words.swept(done), *words.ranking(done))
         for remark in words.tuning_remarks(done):
             console.show_hint(remark)
     if output is not None:
-        save_tuning(done, output)
+        lab.save_tuning(done, output)
         console.show_written(output)
     if done.interrupted:
         raise InterruptedRunError("The sweep was interrupted; launches may be missing.")
@@ -198,16 +185,11 @@ def _tune(shape: "Shape", effort: "Effort", output: Path | None, *, json: bool) 
 
 
 def _require_launches_only(named: list[str] | None, against: str | None) -> None:
-    from tracekit.base import UsageError
-
     if named or against:
         raise UsageError("--tune takes no --subject and no --against: it sweeps one kernel.")
 
 
 def _check_files(output: Path | None, csv: Path | None, *, tune: bool) -> None:
-    from tracekit.base import UsageError
-    from tracekit.lab import check_writable
-
     if tune and (csv is not None or (output is not None and output.suffix == ".csv")):
         raise UsageError("--tune writes JSON only.", hint="Name a file that ends in .json.")
     if csv is not None and csv.suffix != ".csv":
@@ -216,12 +198,9 @@ def _check_files(output: Path | None, csv: Path | None, *, tune: bool) -> None:
         )
     for file in (output, csv):
         if file is not None:
-            check_writable(file)
+            lab.check_writable(file)
 
 
 def _show_list(suite: str) -> None:
-    from tracekit.cli import console
-    from tracekit.lab import chosen
-
-    rows = [(one.name, one.suite, one.family, one.summary) for one in chosen(suite)]
+    rows = [(one.name, one.suite, one.family, one.summary) for one in lab.chosen(suite)]
     console.table(("subject", "suite", "family", "what it is"), rows)

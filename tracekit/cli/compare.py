@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 import typer.core
 
-from tracekit.cli import options
-
-if TYPE_CHECKING:
-    from tracekit.compare import Comparison, Sample
+from tracekit import compare as comparison
+from tracekit import nightly, workload
+from tracekit.base import InconclusiveError, UsageError, own_redaction, write_whole, writing
+from tracekit.cli import console, options
 
 Runs = Annotated[
     list[Path],
@@ -69,22 +69,18 @@ def compare(
 
     Exit code 0: compared; with --exit-code 1: worse, 4: unclear. 2: they cannot be compared.
     """
-    from tracekit.base import UsageError, writing
-    from tracekit.cli import console
-    from tracekit.compare import Limits, compare_runs, parse_sides, read_samples, redaction_of_runs
-
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
-    first, second = parse_sides(runs)
+    first, second = comparison.parse_sides(runs)
     with writing([] if html is None else [html], [*first, *second]):
-        limits = Limits(threshold, resolution, between, tuple(metric or ()))
+        limits = comparison.Limits(threshold, resolution, between, tuple(metric or ()))
         with console.progress("compare") as progress:
             progress("reading the runs")
-            before, after = read_samples(first), read_samples(second)
+            before, after = comparison.read_samples(first), comparison.read_samples(second)
             progress("measuring blocks of them")
-            compared = compare_runs(before, after, limits, force=force)
+            compared = comparison.compare_runs(before, after, limits, force=force)
         if html is not None:
-            _write(html, compared, (before, after), redaction_of_runs([*first, *second]))
+            _write(html, compared, (before, after), comparison.redaction_of_runs([*first, *second]))
     if json:
         console.show_json(compared)
     else:
@@ -154,25 +150,19 @@ def ab(
 
     Exit code 0: measured; with --exit-code 1: B is worse, 4: unclear. 4: no pair counts.
     """
-    from tracekit.base import UsageError, own_redaction, writing
-    from tracekit.cli import console
-    from tracekit.compare import Limits
-    from tracekit.nightly import Effort, measure_ab, parse_side
-    from tracekit.workload import seconds
-
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
     if variants.count(_BETWEEN) != 1:
         raise UsageError("Two variants stand on both sides of a --.", hint="tracekit ab A -- B")
     place = variants.index(_BETWEEN)
-    before = parse_side(variants[:place])
-    after = parse_side(variants[place + 1 :], before.workload)
-    effort = Effort(within, seconds(time_limit), seconds(turn))
+    before = nightly.parse_side(variants[:place])
+    after = nightly.parse_side(variants[place + 1 :], before.workload)
+    effort = nightly.Effort(within, workload.seconds(time_limit), workload.seconds(turn))
     effort = replace(effort, state=None) if any_state else effort
-    limits = Limits(threshold, resolution, metrics=tuple(metric or ()))
+    limits = comparison.Limits(threshold, resolution, metrics=tuple(metric or ()))
     with writing([] if html is None else [html], []):
         with console.progress("ab") as progress:
-            compared = measure_ab(
+            compared = nightly.measure_ab(
                 before, after, workloads=workloads, effort=effort, limits=limits, progress=progress
             )
         if html is not None:
@@ -187,42 +177,32 @@ def ab(
         _end(compared)
 
 
-def _show(compared: "Comparison") -> None:
-    from tracekit.cli import console
-    from tracekit.compare import heading, how_sure, tables
-
-    console.show_line(heading(compared))
-    for title, columns, rows in tables(compared):
+def _show(compared: "comparison.Comparison") -> None:
+    console.show_line(comparison.heading(compared))
+    for title, columns, rows in comparison.tables(compared):
         console.measurements(title, columns, rows)
     console.show_warnings(
         [f"{condition.side}: {condition.words}." for condition in compared.conditions]
     )
-    console.show_hint(how_sure(compared))
+    console.show_hint(comparison.how_sure(compared))
 
 
 def _write(
     file: Path,
-    compared: "Comparison",
-    samples: "tuple[list[Sample], list[Sample]]",
+    compared: "comparison.Comparison",
+    samples: "tuple[list[comparison.Sample], list[comparison.Sample]]",
     redact: Callable[[str], str],
 ) -> None:
-    from tracekit.base import write_whole
-    from tracekit.cli import console
-    from tracekit.compare import render_comparison
-
-    page = render_comparison(compared, *samples, redact=redact)
+    page = comparison.render_comparison(compared, *samples, redact=redact)
     write_whole(file, page.encode())
     console.show_written(file)
 
 
-def _end(compared: "Comparison") -> None:
-    from tracekit.base import InconclusiveError
-    from tracekit.compare import Verdict
-
-    if compared.verdict is Verdict.UNCLEAR:
+def _end(compared: "comparison.Comparison") -> None:
+    if compared.verdict is comparison.Verdict.UNCLEAR:
         raise InconclusiveError(
             f"Unclear: {compared.reason}",
             hint="Record several runs of each side, in turns, or longer ones.",
         )
-    if compared.verdict is Verdict.WORSE:
+    if compared.verdict is comparison.Verdict.WORSE:
         raise typer.Exit(1)

@@ -1,16 +1,13 @@
 """`convert`: an export or a bundle as flat tables, a run in formats of other programs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from tracekit.base import Recording
-from tracekit.cli import options
-
-if TYPE_CHECKING:
-    from tracekit.tables import Choice
-
+from tracekit import interop, tables
+from tracekit.base import InputError, Recording, UsageError, require_apart, writing
+from tracekit.cli import console, options
 
 _TABLES = ("parquet", "csv", "feather")
 
@@ -20,7 +17,7 @@ def convert_bundle(
     output: Path | None,
     to: str | None,
     schema: str | None,
-    choice: "Choice",
+    choice: "tables.Choice",
     *,
     force: bool,
 ) -> None:
@@ -30,8 +27,6 @@ def convert_bundle(
         UsageError: What was asked for makes no sense for a bundle.
         InputError: The bundle cannot be read, or not all of its tables.
     """
-    from tracekit.base import UsageError
-
     if to is not None and to not in _TABLES:
         raise UsageError(
             f"--to {to} converts a run, and {bundle} is a bundle.",
@@ -53,21 +48,19 @@ def convert_bundle(
         _all(bundle, output, f".{to}", choice.run, force=force)
 
 
-def _one(bundle: Path, output: Path, schema: str | None, choice: "Choice", *, force: bool) -> None:
-    from tracekit.base import UsageError, writing
-    from tracekit.cli import console
-    from tracekit.tables import Choice, RawTables, convert, files_of
-
-    with writing(files_of(output), [bundle], force=force), console.progress("convert"):
-        raw = RawTables(bundle, only=Choice(choice.run))
+def _one(
+    bundle: Path, output: Path, schema: str | None, choice: "tables.Choice", *, force: bool
+) -> None:
+    with writing(tables.files_of(output), [bundle], force=force), console.progress("convert"):
+        raw = tables.RawTables(bundle, only=tables.Choice(choice.run))
         if schema is None:
             raise UsageError(
                 f"It is not said which table of {bundle} to write.",
                 hint="Name it with --schema, or write all of them: --to parquet.",
             )
         one = raw.chosen(schema, choice)
-        place = Choice(one.place.run, one.place.index)
-        converted = convert(one.file, output, schema, place, toc=raw.toc)
+        place = tables.Choice(one.place.run, one.place.index)
+        converted = tables.convert(one.file, output, schema, place, toc=raw.toc)
     for file in converted.files:
         console.show_file(file)
     console.show_warnings(
@@ -76,13 +69,9 @@ def _one(bundle: Path, output: Path, schema: str | None, choice: "Choice", *, fo
 
 
 def _all(bundle: Path, folder: Path, suffix: str, run: int | None, *, force: bool) -> None:
-    from tracekit.base import InputError, require_apart
-    from tracekit.cli import console
-    from tracekit.tables import unbundle
-
     require_apart([folder], [bundle])
     with console.progress("convert") as progress:
-        written = unbundle(bundle, folder, suffix, progress, run, force=force)
+        written = tables.unbundle(bundle, folder, suffix, progress, run, force=force)
     console.show_file(folder)
     console.show_warnings(written.said)
     if written.lost:
@@ -136,14 +125,12 @@ def convert(
     Inputs are never written to, and files that tracekit did not write are replaced only with
     --force.
     """
-    from tracekit.tables import Choice, is_bundle, require_unpacked
-
-    require_unpacked(source)
-    choice = Choice(run_number, table)
-    if is_bundle(source):
+    tables.require_unpacked(source)
+    choice = tables.Choice(run_number, table)
+    if tables.is_bundle(source):
         convert_bundle(source, output, to, schema, choice, force=force)
     elif source.is_dir() and (to is not None or Recording(source).provenance_file.exists()):
-        _require_convertible(source, to, chosen=schema or choice != Choice())
+        _require_convertible(source, to, chosen=schema or choice != tables.Choice())
         _convert_run(source, output, to, no_redact=no_redact, force=force)
     else:
         _convert_export(source, output, schema, choice, to, force=force)
@@ -153,16 +140,11 @@ def _convert_export(
     export: Path,
     output: Path | None,
     schema: str | None,
-    choice: "Choice",
+    choice: "tables.Choice",
     to: str | None,
     *,
     force: bool,
 ) -> None:
-    from tracekit.base import UsageError, writing
-    from tracekit.cli import console
-    from tracekit.tables import convert as write
-    from tracekit.tables import files_of
-
     if to is not None:
         raise UsageError(
             f"--to {to} converts a run, and {export} is not a folder.",
@@ -174,10 +156,10 @@ def _convert_export(
             hint="Name a file that ends in .parquet, .csv or .feather.",
         )
     with (
-        writing(files_of(output), [export], force=force),
+        writing(tables.files_of(output), [export], force=force),
         console.progress("convert"),
     ):
-        converted = write(export, output, schema, choice)
+        converted = tables.convert(export, output, schema, choice)
     for file in converted.files:
         console.show_file(file)
     if len(converted.files) > 1:
@@ -187,11 +169,8 @@ def _convert_export(
 
 
 def _require_convertible(folder: Path, to: str | None, *, chosen: object) -> None:
-    from tracekit.base import UsageError
-    from tracekit.interop import FORMATS
-
     if to is None:
-        formats = "; ".join(f"{name}: {form.meaning}" for name, form in FORMATS.items())
+        formats = "; ".join(f"{name}: {form.meaning}" for name, form in interop.FORMATS.items())
         raise UsageError(f"Choose a format for {folder} with --to.", hint=f"--to {formats}.")
     if chosen:
         raise UsageError(
@@ -205,19 +184,16 @@ def _convert_run(
     folder: Path, output: Path | None, to: str | None, *, no_redact: bool, force: bool
 ) -> None:
     from tracekit import pipeline
-    from tracekit.base import require_apart
-    from tracekit.cli import console
-    from tracekit.interop import convert_run
 
     assert to is not None
     require_apart([] if output is None else [output], [folder])
     recording = Recording(folder)
-    tables = pipeline.tables_of(recording)
+    found = pipeline.tables_of(recording)
     redact = str if no_redact else pipeline.redaction_of(recording)
     with console.progress("convert"):
-        written = convert_run(recording, tables, to, output, redact, force=force)
+        written = interop.convert_run(recording, found, to, output, redact, force=force)
     for file in written.files:
         console.show_file(file)
     console.show_warnings(
-        (*tables.warnings, *(f"{name}: {why}" for name, why in written.unreadable.items()))
+        (*found.warnings, *(f"{name}: {why}" for name, why in written.unreadable.items()))
     )

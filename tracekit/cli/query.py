@@ -2,14 +2,13 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from tracekit.cli import options
-
-if TYPE_CHECKING:
-    from tracekit.fleet import Answer, Form
+from tracekit import fleet
+from tracekit.base import UsageError, writing
+from tracekit.cli import console, options
 
 
 def index(
@@ -25,12 +24,8 @@ def index(
     DIR/index.html lists them, the newest first: when, what, the verdict, the main metric, and links
     to their pages. It is rewritten each time.
     """
-    from tracekit.base import writing
-    from tracekit.cli import console
-    from tracekit.fleet import INDEX, write_index
-
-    with writing([folder / INDEX], force=force):
-        page = write_index(folder)
+    with writing([folder / fleet.INDEX], force=force):
+        page = fleet.write_index(folder)
     console.show_file(page)
     if open_page:
         typer.launch(page.resolve().as_uri())
@@ -82,9 +77,6 @@ def query(
     A query can only read: it cannot write, change settings, load extensions or open files other
     than the tables of the given runs.
     """
-    from tracekit.base import UsageError
-    from tracekit.cli import console
-
     if list_:
         _list([*([Path(sql)] if sql else []), *(sources or [])], run_number)
         return
@@ -93,20 +85,18 @@ def query(
             "It is not said what to ask.",
             hint='tracekit query "select * from runs"; --list lists what can be asked.',
         )
-    from tracekit.base import writing
-    from tracekit.fleet import asked, asks_for_tables, form_of
 
-    written = None if output is None else form_of(output, form)
+    written = None if output is None else fleet.form_of(output, form)
     if form is not None and output is None:
         output, written = _STDOUT, form
-    if asks_for_tables(sql):
+    if fleet.asks_for_tables(sql):
         _list(sources or [], run_number)
         return
     files = [Path(output)] if output and output != _STDOUT else []
     with (
         writing(files, sources or [], force=force),
         console.progress("query") as progress,
-        asked(sql, sources or [], progress, run_number) as found,
+        fleet.asked(sql, sources or [], progress, run_number) as found,
     ):
         progress("asking")
         if schema:
@@ -119,21 +109,15 @@ def query(
 
 
 def _list(sources: list[Path], run_number: int | None) -> None:
-    from tracekit.cli import console
-    from tracekit.fleet import listing
-
     with console.progress("list") as progress:
-        views, warnings = listing(sources, progress, run_number)
+        views, warnings = fleet.listing(sources, progress, run_number)
     listed = [(name, f"{runs:,}", ", ".join(columns)) for name, runs, columns in views]
     console.table(("table", "runs", "columns"), listed)
     console.show_warnings(warnings)
 
 
-def _show(answer: "Answer", rows: int) -> None:
-    from tracekit.cli import console
-    from tracekit.fleet import first
-
-    shown, total = first(answer, rows, short=console.looked_at())
+def _show(answer: "fleet.Answer", rows: int) -> None:
+    shown, total = fleet.first(answer, rows, short=console.looked_at())
     console.table(list(answer.types), shown, headed=True)
     if total > len(shown):
         console.show_hint(
@@ -142,15 +126,12 @@ def _show(answer: "Answer", rows: int) -> None:
         )
 
 
-def _write(answer: "Answer", output: str, form: "Form") -> None:
-    from tracekit.cli import console
-    from tracekit.fleet import write, write_file
-
+def _write(answer: "fleet.Answer", output: str, form: "fleet.Form") -> None:
     if output != _STDOUT:
-        write_file(answer, Path(output), form)
+        fleet.write_file(answer, Path(output), form)
         console.show_file(Path(output))
         return
     sys.stdout.flush()
     stdout = sys.stdout.buffer
-    write(answer, stdout, form)
+    fleet.write(answer, stdout, form)
     stdout.flush()

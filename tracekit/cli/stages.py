@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from tracekit.base import Recording
-from tracekit.cli import options
+from tracekit import tables as traces
+from tracekit.base import Recording, UsageError, require_apart
+from tracekit.cli import console, options
 from tracekit.workload import Plan
 
 
@@ -33,7 +34,6 @@ def capture(
     there is no page.
     """
     from tracekit import pipeline
-    from tracekit.cli import console
 
     if gputrace:
         _capture_gpu(plan, open_it=open_page, json=json)
@@ -55,7 +55,6 @@ def capture(
 
 
 def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
-    from tracekit.cli import console
     from tracekit.record import capture_gpu, opening, perform
 
     with console.progress("capture") as progress:
@@ -71,7 +70,6 @@ def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
 def record(plan: Plan) -> None:
     """Record a workload, a program or a process."""
     from tracekit import pipeline
-    from tracekit.cli import console
 
     with console.progress("record") as progress:
         recording = pipeline.record(plan, progress)
@@ -114,12 +112,9 @@ def export(
     there are several runs, the last one is written, or the one that --run names.
     """
     from tracekit import pipeline
-    from tracekit.base import UsageError
-    from tracekit.cli import console
-    from tracekit.tables import is_bundle, require_unpacked
 
-    require_unpacked(source)
-    if is_bundle(source):
+    traces.require_unpacked(source)
+    if traces.is_bundle(source):
         _export_bundle(source, output, tables or "all", run_number)
         return
     if output is not None or run_number is not None:
@@ -136,14 +131,13 @@ def export(
 
 def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | None) -> None:
     from tracekit import pipeline
-    from tracekit.base import require_apart
-    from tracekit.cli import console
-    from tracekit.tables import Bundle, write_exports
 
     output = Path(f"{bundle.stem}-exports") if output is None else output
     require_apart([output], [bundle])
     with console.progress("export") as progress:
-        done = write_exports(Bundle(bundle), output, pipeline.wanted_tables(tables), progress, run)
+        done = traces.write_exports(
+            traces.Bundle(bundle), output, pipeline.wanted_tables(tables), progress, run
+        )
     console.show_file(output)
     console.show_warnings(done.warnings)
     console.require_tables(done.damage)
@@ -162,7 +156,6 @@ def analyze(
     --run selects another one, for this and later commands.
     """
     from tracekit import pipeline
-    from tracekit.cli import console
     from tracekit.record import choose_run
 
     recording = Recording(run)
@@ -184,7 +177,6 @@ def report(
 ) -> None:
     """Write the page about a run's result."""
     from tracekit import pipeline
-    from tracekit.cli import console
 
     with console.progress("report") as progress:
         page = pipeline.report(Recording(run), progress, redacted=not no_redact)
@@ -215,7 +207,6 @@ def import_(
     If a trace has several runs, the last one is imported, or the one that --run names.
     """
     from tracekit import pipeline
-    from tracekit.cli import console
 
     with console.progress("import") as progress:
         recordings = pipeline.import_(paths, output, target, progress, run_number)

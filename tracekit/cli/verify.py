@@ -5,16 +5,14 @@ import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from tracekit.cli import options
+from tracekit import base, lab, workload
+from tracekit.base import InterruptedRunError, UsageError, save, writing
+from tracekit.cli import console, options
 from tracekit.cli.options import FileCommand, brought, signed
-
-if TYPE_CHECKING:
-    from tracekit.lab import Declared, Launch, Order, Parity, Subject, Verification
-
 
 FileOrName = Annotated[
     str, typer.Argument(metavar="FILE|NAME", help="FILE.metal, FILE.py, a shipped kernel, or all.")
@@ -119,62 +117,48 @@ def parity(
 
     Exit code 0: all within bounds; 1: a bound is exceeded; 130: stopped.
     """
-    from tracekit.base import writing
-    from tracekit.cli import console
-    from tracekit.lab import (
-        GRID,
-        available,
-        chosen_implementations,
-        named,
-        parity_document,
-        run_parity,
-    )
-    from tracekit.workload import backend
-
-    cases = named(case) if case else tuple(one for one in GRID if one.quick or not quick)
+    cases = lab.named(case) if case else tuple(one for one in lab.GRID if one.quick or not quick)
     if list_:
         console.table(("case", "lengths"), [(one.name, str(one.lens)) for one in cases])
         return
-    chosen_ones = chosen_implementations(subject or [], emulate=emulate)
+    chosen_ones = lab.chosen_implementations(subject or [], emulate=emulate)
     with writing(_files(output), force=force):
         with console.progress("parity") as progress:
-            done = run_parity(
+            done = lab.run_parity(
                 cases,
                 chosen_ones,
-                backend=backend(),
+                backend=workload.backend(),
                 seed=seed,
                 emulate=emulate,
                 progress=progress,
             )
         if json:
-            console.show_json(parity_document(done))
+            console.show_json(lab.parity_document(done))
         else:
             _show(
                 done,
-                kernels=any(implementation.kernel for implementation in available(emulate=emulate)),
+                kernels=any(
+                    implementation.kernel for implementation in lab.available(emulate=emulate)
+                ),
             )
         if output is not None:
             _save(done, output)
     _end(done)
 
 
-def _show(done: "Parity", *, kernels: bool) -> None:
-    from tracekit.base import NORM
-    from tracekit.cli import console
-    from tracekit.lab import COLUMNS, repeat, rows
-
+def _show(done: "lab.Parity", *, kernels: bool) -> None:
     cases = len({outcome.case for outcome in done.outcomes})
-    console.measurements(f"parity: {cases} cases, MLX on the {done.backend}", COLUMNS, rows(done))
-    console.show_hint(f"Errors are relative: {NORM}.")
+    console.measurements(
+        f"parity: {cases} cases, MLX on the {done.backend}", lab.COLUMNS, lab.rows(done)
+    )
+    console.show_hint(f"Errors are relative: {base.NORM}.")
     if not kernels:
         console.show_hint("The Metal kernels did not run: there is no Metal. --emulate runs them.")
     if done.worst is not None:
-        console.show_hint(f"Nearest to its bound: {repeat(done.worst, done)}")
+        console.show_hint(f"Nearest to its bound: {lab.repeat(done.worst, done)}")
 
 
 def _files(output: Path | None) -> list[Path]:
-    from tracekit.base import UsageError
-
     if output is not None and output.suffix != ".json":
         raise UsageError(
             f"--output writes JSON; {output} ends in something else.",
@@ -183,26 +167,21 @@ def _files(output: Path | None) -> list[Path]:
     return [] if output is None else [output]
 
 
-def _save(done: "Parity", output: Path) -> None:
-    from tracekit.base import save
-    from tracekit.cli import console
-    from tracekit.lab import parity_document
-
-    save(output, parity_document(done))
+def _save(done: "lab.Parity", output: Path) -> None:
+    save(output, lab.parity_document(done))
     console.show_written(output)
 
 
-def _end(done: "Parity") -> None:
-    from tracekit.base import InterruptedRunError
-    from tracekit.cli import console
-    from tracekit.lab import error_words, repeat
-
+def _end(done: "lab.Parity") -> None:
     for breach in done.breaches:
-        apart = f", {error_words(breach.apart)} from dense" if breach.apart is not None else ""
-        why = breach.failure or f"error {error_words(breach.error)}{apart}; bound {breach.bound:g}"
+        apart = f", {lab.error_words(breach.apart)} from dense" if breach.apart is not None else ""
+        why = (
+            breach.failure
+            or f"error {lab.error_words(breach.error)}{apart}; bound {breach.bound:g}"
+        )
         console.show_warnings([f"{breach.subject} on {breach.case}: {why}"])
     if done.breaches and done.worst is not None:
-        console.show_error("A bound is exceeded.", f"Repeat it: {repeat(done.worst, done)}")
+        console.show_error("A bound is exceeded.", f"Repeat it: {lab.repeat(done.worst, done)}")
         raise typer.Exit(1)
     if done.interrupted:
         raise InterruptedRunError("Parity was interrupted; cases are missing.")
@@ -245,15 +224,13 @@ def verify_kernel(
     options. For a FILE.metal the options below say what is launched. Exit code 1: a defect; 3:
     there is no compiler, or it failed.
     """
-    from tracekit.lab import Launch, Order
-
     _require_fitting(subject, context)
-    launch = Launch(
+    launch = lab.Launch(
         *(function, template, tuple(buffer or ()), grid, threadgroup),
         *(tuple(threadgroup_memory or ()), tuple(constant or ()), tuple(define or ())),
         *(tuple(expect or ()), bound, lenient, patience, tuple(include or ())),
     )
-    orders = tuple(Order) if order == _ALL else (Order(order),)
+    orders = tuple(lab.Order) if order == _ALL else (lab.Order(order),)
     subjects = _subjects(subject, launch, _given(context, parameters), seed)
     if _show_verifications(_verified(subjects, orders), as_json=json):
         raise typer.Exit(1)
@@ -269,18 +246,17 @@ def with_parameters(arguments: Sequence[str]) -> FileCommand:
     return _with_options(brought(declared.make, owner, declared.file, taken))
 
 
-def _named(arguments: Sequence[str]) -> "Declared | None":
+def _named(arguments: Sequence[str]) -> "lab.Declared | None":
     """Return the check that a command line names, before it is parsed."""
     if not arguments:
         return None
-    from tracekit.lab import emulation, load, shipped_check, shipped_names
 
     for word in arguments:
-        if word in shipped_names():
-            return load(shipped_check(word))
+        if word in lab.shipped_names():
+            return lab.load(lab.shipped_check(word))
         if word.endswith(_PYTHON) and not word.startswith("-"):
-            with emulation():  # kernels made at its top are to run here
-                return load(Path(word))
+            with lab.emulation():  # kernels made at its top are to run here
+                return lab.load(Path(word))
     return None
 
 
@@ -305,8 +281,6 @@ def _stands(name: str, context: typer.Context) -> bool:
 
 def _require_fitting(subject: str, context: typer.Context) -> None:
     """Refuse options that say what to launch where a check says it."""
-    from tracekit.base import UsageError
-
     if subject.endswith(_METAL):
         return
     for name in _OF_METAL:
@@ -318,47 +292,41 @@ def _require_fitting(subject: str, context: typer.Context) -> None:
 
 
 def _subjects(
-    subject: str, launch: "Launch", given: dict[str, Any], seed: int
-) -> "Iterator[Subject]":
+    subject: str, launch: "lab.Launch", given: dict[str, Any], seed: int
+) -> "Iterator[lab.Subject]":
     """Return everything that is to be verified, made when its turn comes."""
-    from tracekit.lab import check_subjects, metal_subject, shipped_check, shipped_names
-
     how: Any = {"lenient": launch.lenient, "patience": launch.patience}
     if subject.endswith(_METAL):
-        yield metal_subject(Path(subject), launch, seed)
+        yield lab.metal_subject(Path(subject), launch, seed)
     elif subject.endswith(_PYTHON):
-        yield from check_subjects(Path(subject), given, seed, **how)
+        yield from lab.check_subjects(Path(subject), given, seed, **how)
     else:
-        for name in shipped_names() if subject == _ALL else (subject,):
-            yield from check_subjects(shipped_check(name), given, seed, **how)
+        for name in lab.shipped_names() if subject == _ALL else (subject,):
+            yield from lab.check_subjects(lab.shipped_check(name), given, seed, **how)
 
 
-def _verified(subjects: "Iterable[Subject]", orders: "Sequence[Order]") -> "Iterator[Verification]":
-    from tracekit.cli import console
-    from tracekit.lab import case, verify
-
+def _verified(
+    subjects: "Iterable[lab.Subject]", orders: "Sequence[lab.Order]"
+) -> "Iterator[lab.Verification]":
     for subject in subjects:
-        with console.progress(case(subject.name, subject.parameters)):
-            found = verify(subject, orders)
+        with console.progress(lab.case(subject.name, subject.parameters)):
+            found = lab.verify(subject, orders)
         yield found
 
 
-def _show_verifications(found: "Iterator[Verification]", *, as_json: bool) -> bool:
+def _show_verifications(found: "Iterator[lab.Verification]", *, as_json: bool) -> bool:
     """Show verifications as they come, one alone in full; say whether there is a defect."""
-    from tracekit.cli import console
-    from tracekit.lab import NOT_PROVEN, in_full, in_short
-
     if as_json:
         everything = list(found)
-        console.show_json({"verifications": everything, "not_proven": NOT_PROVEN})
+        console.show_json({"verifications": everything, "not_proven": lab.NOT_PROVEN})
         return any(one.defects for one in everything)
     first = list(islice(found, 2))
     wrong = False
     for one in chain(first, found):
-        for line in in_full(one) if len(first) == 1 else in_short(one):
+        for line in lab.in_full(one) if len(first) == 1 else lab.in_short(one):
             console.show_line(line)
         wrong = wrong or bool(one.defects)
     console.show_line("Not proven:")
-    for line in NOT_PROVEN:
+    for line in lab.NOT_PROVEN:
         console.show_line(f"  {line}")
     return wrong
