@@ -34,6 +34,7 @@ from tracekit.tables import (
     Tables,
     TocRun,
     direct,
+    export_files,
     identify,
     index,
     is_bundle,
@@ -73,7 +74,7 @@ def found(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
         elif path.is_dir():
             called_so = (inside for inside in path.iterdir() if SUFFIX in inside.name.lower())
             bundles += sorted(filter(_is_recording, called_so))
-            files += sorted(path.glob("*.xml"))
+            files += export_files(path)
         else:
             files.append(path)
     return _each_once(bundles), _each_once(files)
@@ -347,7 +348,7 @@ def _copy(source: ExportFiles, recording: Recording) -> None:
 def _free_name(folder: Path, schemas: Sequence[str], table: Path) -> Path:
     stem = schemas[0] if len(schemas) == 1 else table.stem
     suffixes = chain([""], (f"-{number}" for number in count(2)))
-    names = (folder / f"{stem}{suffix}.xml" for suffix in suffixes)
+    names = (folder / f"{stem}{suffix}{table.suffix}" for suffix in suffixes)
     return next(name for name in names if not name.exists())
 
 

@@ -12,7 +12,7 @@ from tracekit.record.xctrace.attempts import Manner
 from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Xctrace, find_xctrace, locate
-from tracekit.tables import PRUNED_NOTE, SCHEMAS, direct, needed_schemas
+from tracekit.tables import PRUNED_NOTE, SCHEMAS, direct, export_files, needed_schemas
 
 GPUTRACE = "gputrace"  # no recorder: what stands in a run that Metal captured instead
 
@@ -95,7 +95,7 @@ def require_timing(recording: Recording) -> None:
 
 def require_exports(recording: Recording) -> None:
     """Raise RecordingError if the run has no exports: of nothing, nothing could be said."""
-    files = set(recording.exports.glob("*.xml"))
+    files = set(export_files(recording.exports))
     pruned = (recording.exports / PRUNED_NOTE).exists()
     if not files and not pruned:
         raise RecordingError(

@@ -32,7 +32,7 @@ from tracekit.base import RecordingError, open_input, save
 from tracekit.tables.bundle.cells.encodings import Said, of_sentence
 from tracekit.tables.convert import Converted, convert, symbol_files
 from tracekit.tables.direct import stored
-from tracekit.tables.exports import PutAway, gone, put_away
+from tracekit.tables.exports import PARQUET, PutAway, gone, put_away
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.layout import LONG_TEXTS, frame_of
 from tracekit.tables.place import OPEN, Choice, Stamp, lasting, stamp
@@ -158,6 +158,8 @@ class Cache:
         Raises:
             InputError: As `read_flat`; of an export that was put away, nothing is left.
         """
+        if export.suffix == PARQUET:
+            return _as_written(export)
         removed = None if export.exists() else _put_away(export).get(export)
         if self.folder is None:
             if removed is not None:
@@ -173,6 +175,20 @@ class Cache:
         except (OSError, RecordingError) as error:
             _log.warning("The table %s is not kept: %s", schema, error)
         return read_flat(export, schema, toc, choice)
+
+
+def _as_written(file: Path) -> Kept | Flat:
+    """Return a table that was written as a flat one, and is read where it is."""
+
+    def damaged() -> Flat:
+        text = f"{file.name} is cut or damaged, and its rows are missing."
+        return Flat(pd.DataFrame(), damage=(text,))
+
+    try:
+        pq.read_metadata(file)
+    except (OSError, pa.ArrowException):
+        return damaged()
+    return Kept(file, Note(None, None, ""), damaged)
 
 
 @dataclass(frozen=True)

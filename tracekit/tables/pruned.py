@@ -7,7 +7,7 @@ from pathlib import Path
 from tracekit.base import InputError
 from tracekit.tables.cache import READER_VERSION, Cache, Kept, digest
 from tracekit.tables.direct import stored
-from tracekit.tables.exports import ExportIndex, Header, Listed, PutAway, index
+from tracekit.tables.exports import PARQUET, ExportIndex, Header, Listed, PutAway, index
 from tracekit.tables.place import Choice, xpath_of
 from tracekit.tables.raw import kept_as
 
@@ -95,9 +95,11 @@ def _reason(found: ExportIndex, tables: list[Listed], stems: Counter[str], cache
 
 
 def _all(found: ExportIndex) -> Iterator[Listed]:
-    """Yield the tables of files; what is read from a bundle is not put away."""
+    """Yield the tables of files of XML: those of a bundle, and of Parquet files, stay there."""
     for listed in found.tables.values():
-        yield from (one for one in listed if stored(one.file) is None)
+        for one in listed:
+            if stored(one.file) is None and one.file.suffix != PARQUET:
+                yield one
 
 
 def _choice(found: ExportIndex, listed: Listed) -> Choice:

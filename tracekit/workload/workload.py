@@ -211,7 +211,7 @@ class Step:
             value: Any = getattr(self, name)
             if value is None and name == "dispatches":
                 continue
-            if not isinstance(value, int) or not 0 <= value < 2**64:
+            if not isinstance(value, int) or not 0 <= value < 2**63:
                 raise InputError(
                     f"The {name} of a step must be a whole number of at least 0; it is {value!r}."
                 )

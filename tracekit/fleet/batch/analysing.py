@@ -20,7 +20,7 @@ from tracekit.fleet.batch.places import Said
 from tracekit.fleet.batch.results import BatchRow, judged, keep_tables
 from tracekit.fleet.batch.sources import RecordingSource, SourceForm
 from tracekit.record import choose_run, recordings_of
-from tracekit.tables import PRUNED_NOTE
+from tracekit.tables import PRUNED_NOTE, export_files
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -171,7 +171,7 @@ def _recordings(task: Task, folder: Path) -> Iterator[tuple[str, Recording]]:
             choose_run(recording, task.choices.run)
         yield "", recording
         return
-    files = sorted(place.glob("*.xml")) if place.is_dir() else [place]
+    files = export_files(place) if place.is_dir() else [place]
     if source.form is not SourceForm.EXPORTS:
         yield from (("", run) for run in _imported(task, [place], folder / "run"))
         return

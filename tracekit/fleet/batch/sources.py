@@ -12,7 +12,7 @@ from fsspec.utils import glob_translate
 from tracekit.base import InputError, UsageError
 from tracekit.fleet.batch.places import Place, Said, fixed, is_pattern, place_of
 
-_EXPORT_NAME = re.compile(r"[^/]*\.xml", re.IGNORECASE | re.DOTALL)
+_EXPORT_NAME = re.compile(r"[^/]*\.(?:xml|parquet)", re.IGNORECASE | re.DOTALL)
 _KEY = 24  # letters of a digest: 96 bits
 _NOT_NEEDED = ("instrument_data/", "shared_data/", "UI_state_metadata.bin")
 _OF_A_RUN = {"recording.json", "workload.json", "workload.jsonl", "gauges.jsonl"}

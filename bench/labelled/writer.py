@@ -1,4 +1,4 @@
-"""Writes tables and a TOC as `xctrace export` writes them, so that one reader serves both.
+"""Writes tables as `xctrace export` writes them.
 
 The grammar: one `<node>` with the table's place as xpath, a `<schema>` that names the columns,
 then a `<row>` a line with one cell a column. A value is defined once, `<T id="n" fmt="…">raw</T>`,
@@ -6,15 +6,13 @@ and referred to ever after, `<T ref="n"/>`; ids count 1, 2, 3 … in the order i
 open. A missing value is `<sentinel/>`.
 """
 
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
-from tracekit.base import Process, replacing, write_whole
-from tracekit.record.host.session import Session
-from tracekit.tables import FMT, Toc, TocRun, TocTable, escaped, quoted, toc_text
+from tracekit.base import replacing
+from tracekit.tables.bundle.cells.wording import FMT
+from tracekit.tables.bundle_xml.elements import escaped, quoted
 
 
 @dataclass(frozen=True)
@@ -136,45 +134,3 @@ def _element(tag: str, cell: Cell, ids: dict[tuple[str, Cell], int]) -> str:
         return f'<{tag} id="{number}" fmt="{quoted(cell.fmt)}">{inside}</{tag}>'
     text, fmt = leaf(tag, cell)
     return f'<{tag} id="{number}" fmt="{quoted(fmt)}">{escaped(text)}</{tag}>'
-
-
-def write_toc(path: Path, session: Session, schemas: Sequence[str], *, last: int = 0) -> None:
-    """Write the TOC of a session and its tables, in order.
-
-    It says that tracekit's host recorder made it, with no template's name, so that nobody
-    takes it for a trace of Instruments. Names of machine and user are left out. `last` is the
-    last moment known, in monotonic ns, for a session that was never closed.
-
-    Raises:
-        RecordingError: The file cannot be written.
-    """
-    machine, status = session.machine, session.exit_status
-    target = Process(session.pid, session.name)
-    system = " ".join(str(machine.get(key, "")) for key in ("system", "release")).strip()
-    run = TocRun(
-        number=1,
-        device={
-            "platform": str(machine.get("system", "")),
-            "model": str(machine.get("chip", "")),
-            "os-version": system,
-        },
-        target=target,
-        target_type=session.kind,
-        arguments=shlex.join(session.arguments) if session.kind == "launched" else "",
-        exit_status="" if status is None else str(status),
-        termination_reason="" if status is None else _termination(status),
-        start_date=session.started,
-        end_date=session.ended,
-        duration=round(max(0, (session.end or last) - session.origin) / 1e9, 6),
-        end_reason=session.end_reason,
-        instruments_version=f"tracekit host recorder {version('tracekit')}",
-        recording_mode="Host",
-        time_limit=f"{session.time_limit:g} seconds",
-        processes=(target,),
-        tables=tuple(TocTable(place, schema) for place, schema in enumerate(schemas, start=1)),
-    )
-    write_whole(path, toc_text(Toc((run,))).encode())
-
-
-def _termination(status: int) -> str:
-    return f"signal({-status})" if status < 0 else f"exit({status})"
