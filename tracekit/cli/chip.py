@@ -50,30 +50,34 @@ def chip(
     K/V heads of 128 float16, in blocks of 32 tokens. `tracekit bench --tune` measures which launch
     is fastest.
     """
-    here = _asked(name, gpu_cores, measure=measure)
+    one, facts = _asked(name, gpu_cores, measure=measure)
     given = {"batch": batch, "q_heads": q_heads, "kv_heads": kv_heads, "head_dim": head_dim}
     shape = _shape({**given, "dtype": dtype}, context)
     measured = machine.measure_bandwidth() if measure else None
     if json:
-        console.show_json(_document(here, measured, shape))
+        console.show_json(_document(one, facts, measured, shape))
         return
-    rows = [*_chip_rows(here), *_measured_rows(measured)]
+    rows = [*_chip_rows(one, facts), *_measured_rows(measured)]
     console.table(("", "this machine" if name is None else "that chip", "source"), rows)
-    if name is not None and here.chip.name not in machine.known_chips():
-        console.show_hint(nearest(here.chip.name, machine.known_chips()))
+    if name is not None and one.name not in machine.known_chips():
+        console.show_hint(nearest(one.name, machine.known_chips()))
     if shape is not None:
         console.show_hint(_words(shape))
-        console.table(("launch", "planned", "meaning"), list(_launch_rows(shape, here.chip)))
+        console.table(("launch", "planned", "meaning"), list(_launch_rows(shape, one)))
 
 
-def _asked(name: str | None, cores: int | None, *, measure: bool) -> "machine.ThisChip":
+def _asked(
+    name: str | None, cores: int | None, *, measure: bool
+) -> "tuple[machine.Chip, dict[str, Any]]":
+    """Return the chip, and what else is known of its machine, if that is this one."""
     if name is not None and measure:
         raise UsageError("--measure is of this machine; --name names another chip.")
     if name is not None:
-        return machine.ThisChip(machine.chip(machine.spelled(name), cores))
+        return machine.chip(machine.spelled(name), cores), {}
     if cores is not None:
         raise UsageError("--gpu-cores is of a chip that --name names.")
-    return machine.this_chip()
+    facts = machine.describe()
+    return machine.this_chip(facts), facts
 
 
 def _shape(given: dict[str, Any], context: int | None) -> "lab.Shape | None":
@@ -89,13 +93,11 @@ def _shape(given: dict[str, Any], context: int | None) -> "lab.Shape | None":
     return lab.Shape(**sizes, active_blocks=tokens // lab.Shape.block_size)
 
 
-def _chip_rows(here: "machine.ThisChip") -> Iterator[Row]:
-    one = here.chip
+def _chip_rows(one: "machine.Chip", facts: dict[str, Any]) -> Iterator[Row]:
     yield "chip", one.name or unavailable("the system does not name it"), ""
-    yield "gpu cores", str(one.cores) if one.cores else unavailable(_uncounted(here)), ""
-    memory: Any = here.machine.get("memory")
-    if memory:
-        yield "memory", size(memory), ""
+    yield "gpu cores", str(one.cores) if one.cores else unavailable(_uncounted(facts)), ""
+    if facts.get("memory"):
+        yield "memory", size(facts["memory"]), ""
     yield from _gpu_rows()
     yield _figure_row("bandwidth", one.bandwidth, 1e9, "GB/s")
     yield _figure_row("float32", one.fp32, 1e12, "TFLOP/s")
@@ -103,22 +105,20 @@ def _chip_rows(here: "machine.ThisChip") -> Iterator[Row]:
     yield _figure_row("ridge", machine.ridge_of(one), 1, "FLOP/byte")
 
 
-def _uncounted(here: "machine.ThisChip") -> str:
-    if not here.machine:
+def _uncounted(facts: dict[str, Any]) -> str:
+    if not facts:
         return "--gpu-cores does not say it"
-    mac = here.machine.get("system") == "Darwin"
+    mac = facts.get("system") == "Darwin"
     return "`ioreg` does not count them" if mac else "only a Mac's are counted"
 
 
 def _gpu_rows() -> Iterator[Row]:
     """Say what MLX knows of the GPU, on a Mac."""
     architecture = _architecture()
-    limits = machine.buffer_limits(architecture)
-    if machine.architecture_class(architecture):
-        yield "architecture", f"{architecture}: {machine.architecture_class(architecture)}", "MLX"
-    if limits is not None:
-        operations, elements = limits.operations, limits.mebi_elements
-        full = f"more than {operations} operations or {elements} Mi elements"
+    if found := machine.gpu_class(architecture):
+        meaning, limits = found
+        yield "architecture", f"{architecture}: {meaning}", "MLX"
+        full = f"more than {limits.operations} operations or {limits.mebi_elements} Mi elements"
         yield "MLX commits", full, "MLX's source; MLX_MAX_OPS_PER_BUFFER changes it"
 
 
@@ -211,13 +211,15 @@ def _words(shape: "lab.Shape") -> str:
 
 
 def _document(
-    here: "machine.ThisChip", measured: "machine.Bandwidth | None", shape: "lab.Shape | None"
+    one: "machine.Chip",
+    facts: dict[str, Any],
+    measured: "machine.Bandwidth | None",
+    shape: "lab.Shape | None",
 ) -> dict[str, Any]:
     """Return all that is known as JSON has it: rates per second, sizes in bytes."""
-    one = here.chip
     document: dict[str, Any] = {
         "chip": asdict(one),
-        "machine": dict(here.machine),
+        "machine": facts,
         "architecture": _architecture() or None,
         "ridge": asdict(machine.ridge_of(one)),
         "measured": None if measured is None else asdict(measured),

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from tracekit.base import percent, quantity, size
-from tracekit.machine.monitors import THERMAL_PRESSURES
+
+# From cool to stopped, as macOS calls them; a reading holds the place in this list.
+THERMAL_PRESSURES = ("Nominal", "Light", "Moderate", "Heavy", "Trapping", "Sleeping")
 
 
 @dataclass(frozen=True)
