@@ -29,10 +29,7 @@ def batch(
         int | None,
         typer.Option(min=1, metavar="N", help="Processes to start.  [default: as many as fit]"),
     ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(metavar="PID|NAME", help="Process whose rows count.  [default: the TOC's]"),
-    ] = None,
+    target: options.Target = None,
     run_number: options.RunNumber = None,
     tables: Annotated[
         str, typer.Option(metavar="NAME,…|all|none", help="Tables to keep beside the results.")

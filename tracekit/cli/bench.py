@@ -21,10 +21,6 @@ from tracekit.workload import (
 )
 
 Suite = Annotated[str, typer.Option(metavar="NAME", help="attention, cache, norm or all.")]
-Named = Annotated[
-    list[str] | None,
-    typer.Option("--subject", metavar="NAME", help="Only this one; may be given again."),
-]
 Against = Annotated[
     str | None, typer.Option(metavar="NAME", help="Compare with this one, such as sdpa.")
 ]
@@ -37,7 +33,6 @@ Tune = Annotated[
     bool, typer.Option("--tune", help="Sweep launches of the paged kernel for this shape.")
 ]
 Listed = Annotated[bool, typer.Option("--list", help="List the subjects, and measure nothing.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Budget = Annotated[
     float | None,
     typer.Option(
@@ -69,12 +64,12 @@ OutDims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that come
 def bench(
     *,
     suite: Suite = "all",
-    subject: Named = None,
+    subject: options.Subjects = None,
     against: Against = None,
     tune: Tune = False,
     output: Output = None,
     csv: Csv = None,
-    json: Json = False,
+    json: options.Json = False,
     list_: Listed = False,
     force: options.Force = False,
     budget: Budget = None,

@@ -8,7 +8,7 @@ import typer
 
 from tracekit import lab, machine, ops
 from tracekit.base import NOT_AVAILABLE, UsageError, duration, nearest, size, unavailable
-from tracekit.cli import console
+from tracekit.cli import console, options
 from tracekit.workload import DtypeName
 
 _CONTEXT = 1024  # tokens
@@ -40,7 +40,7 @@ def chip(
         int | None, typer.Option(min=1, metavar="N", help="Tokens of a sequence.")
     ] = None,
     dtype: Annotated[DtypeName | None, typer.Option(help="Type of the elements.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    json: options.Json = False,
 ) -> None:
     """Say what this machine's chip can do.
 

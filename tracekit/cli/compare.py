@@ -45,14 +45,13 @@ Force = Annotated[bool, typer.Option("--force", help="Compare different work, to
 ExitCode = Annotated[
     bool, typer.Option("--exit-code", help="End with 1 if it is worse, with 4 if it is unclear.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")]
 
 
 def compare(
     runs: Runs,
     *,
     html: Html = None,
-    json: Json = False,
+    json: options.Json = False,
     exit_code: ExitCode = False,
     force: Force = False,
     metric: MetricName = None,
@@ -129,7 +128,7 @@ def ab(
     turn: Turn = "300ms",
     any_state: AnyState = False,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page.")] = None,
-    json: Json = False,
+    json: options.Json = False,
     exit_code: ExitCode = False,
     bisect: options.Bisect = False,
     metric: MetricName = None,

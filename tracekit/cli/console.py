@@ -48,32 +48,6 @@ def _say(*parts: Words, style: str = "") -> None:
     screen(error=True).print(styled(*parts, style=style))
 
 
-_GAP = 2  # characters between columns
-_LEAST = 16  # characters that a folded column has at least, where there is room at all
-
-
-def rigid(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[bool]:
-    """Tell which columns keep their width: the narrow ones, as long as the others have room.
-
-    Args:
-        columns: The heads.
-        rows: The cells, as many in each row as there are heads.
-        width: Of the terminal, in characters.
-    """
-    from rich.cells import cell_len
-
-    widths = [max(map(cell_len, cells)) for cells in zip(columns, *rows, strict=True)]
-    left = width - _GAP * (len(widths) - 1)
-    kept = [False] * len(widths)
-    narrow_first = sorted(range(len(widths)), key=widths.__getitem__)
-    for behind, place in enumerate(narrow_first, start=1):
-        left -= widths[place]
-        if left < _LEAST * (len(widths) - behind):
-            break
-        kept[place] = True
-    return kept
-
-
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _VERDICTS = {
     "ok": "green",
@@ -238,7 +212,7 @@ def measurements(title: str, columns: Sequence[str], rows: Sequence[Sequence[str
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool = False) -> None:
     """Print a table; tab-separated where nobody looks, and without its head unless `headed`.
 
-    In a terminal that is too narrow the widest columns are folded, and no others.
+    In a terminal that is too narrow the widest columns are folded first.
     """
     if not looked_at():
         if headed:
@@ -248,8 +222,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool
     from rich.table import Table
 
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    for column, stiff in zip(columns, rigid(columns, rows, screen().width), strict=True):
-        grid.add_column(styled(column), no_wrap=stiff, overflow="fold")
+    for column in columns:
+        grid.add_column(styled(column), overflow="fold")
     for row in rows:
         grid.add_row(*(styled(cell) for cell in row))
     screen().print(grid)

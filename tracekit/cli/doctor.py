@@ -9,7 +9,7 @@ import typer
 
 from tracekit import record
 from tracekit.base import InterruptedRunError, notes_folder
-from tracekit.cli import console
+from tracekit.cli import console, options
 from tracekit.workload import METAL_SYSTEM_TRACE
 
 
@@ -22,7 +22,7 @@ def doctor(
             help="Make a test recording of two seconds in each way, and keep the outcome.",
         ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    json: options.Json = False,
 ) -> None:
     """Check whether this machine can record.
 
@@ -44,11 +44,9 @@ def doctor(
 
 app = typer.Typer(rich_markup_mode=None)
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
-
 
 @app.callback(invoke_without_command=True)
-def templates(context: typer.Context, *, json: Json = False) -> None:
+def templates(context: typer.Context, *, json: options.Json = False) -> None:
     """List templates; make one with counters on.
 
     The sections are those of `xctrace list templates`. No Xcode has a template for GPU counters: an

@@ -69,7 +69,6 @@ OnRegression = Annotated[
         show_default=False,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the gate's report as JSON.")]
 MetricName = Annotated[
     list[str] | None,
     typer.Option("--metric", metavar="NAME", help="Of runs: metric that decides; again for more."),
@@ -112,7 +111,7 @@ def gate(
     summary: Summary = None,
     annotations: Annotations = None,
     on_regression: OnRegression = "",
-    json: Json = False,
+    json: options.Json = False,
     bisect: options.Bisect = False,
     metric: MetricName = None,
     threshold: Threshold = None,

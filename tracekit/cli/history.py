@@ -36,7 +36,6 @@ History = Annotated[
     typer.Option(metavar="URL|FILE", help="The history, if no plan names it.", show_default=False),
 ]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; it is kept.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
 
 
 def require_clear(store: "nightly.Store", names: Sequence[str]) -> None:
@@ -160,10 +159,6 @@ Nights = Annotated[
         help="A night: its id or the beginning of it, latest, or its folder; several are pooled.",
     ),
 ]
-Named = Annotated[
-    list[str] | None,
-    typer.Option("--capture", metavar="NAME", help="Only this one; may be given again."),
-]
 
 
 Revoked = Annotated[
@@ -181,7 +176,7 @@ def accept(
     nights: Nights,
     *,
     reason: Reason,
-    capture: Named = None,
+    capture: options.Captures = None,
     config: Config = None,
     history: History = "",
 ) -> None:
@@ -214,7 +209,7 @@ def revoke(
     night: Revoked,
     *,
     reason: Reason,
-    capture: Named = None,
+    capture: options.Captures = None,
     config: Config = None,
     history: History = "",
 ) -> None:
@@ -234,7 +229,7 @@ def list_(
     *,
     config: Config = None,
     history: History = "",
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """List what was accepted, when and why; the latest one of a capture is in force."""
     with nightly.Store.open(history_url(history, config), make=False) as store:
@@ -302,7 +297,7 @@ def history(
     kind: FormatName = "csv",
     samples: Samples = False,
     html: Html = None,
-    json: Json = False,
+    json: options.Json = False,
     force: options.Force = False,
 ) -> None:
     """List nights, and metrics over nights.

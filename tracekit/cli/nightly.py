@@ -25,7 +25,6 @@ Method = Annotated[
     typer.Option(help="What starts nights; cron prints a line for your crontab."),
 ]
 InstallDryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be installed.")]
-StatusJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
 
 _REASON = 200  # characters
 _COMMANDS = ("install", "status", "uninstall")
@@ -54,7 +53,7 @@ def install(
         _show_installed(schedule.install(plan, due, method))
 
 
-def status(config: PlanFile = None, *, json: StatusJson = False) -> None:
+def status(config: PlanFile = None, *, json: options.Json = False) -> None:
     """Show the next night, the last one and missed ones.
 
     Shows what is installed, what the scheduler reports about it, and which nights are in the plan's
@@ -198,17 +197,11 @@ Config = Annotated[
         show_default=False,
     ),
 ]
-Named = Annotated[
-    list[str] | None,
-    typer.Option("--capture", metavar="NAME", help="Only this one; may be given again."),
-]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print what would run, and for how long; change nothing.")
 ]
 Init = Annotated[bool, typer.Option("--init", help="Write a tracekit.toml to begin with.")]
 NoHistory = Annotated[bool, typer.Option("--no-history", help="Keep the night out of the history.")]
-Json = Annotated[bool, typer.Option("--json", help="Print night.json instead of words.")]
-OpenPage = Annotated[bool, typer.Option("--open", help="Open the trend page when it is done.")]
 
 
 @app.command("run")
@@ -217,11 +210,11 @@ def run(
     *,
     dry_run: DryRun = False,
     init: Init = False,
-    capture: Named = None,
+    capture: options.Captures = None,
     bisect: options.Bisect = False,
     no_history: NoHistory = False,
-    json: Json = False,
-    open_page: OpenPage = False,
+    json: options.Json = False,
+    open_page: options.OpenPage = False,
 ) -> None:
     """Measure a plan's captures against their references.
 

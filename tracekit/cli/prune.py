@@ -8,8 +8,8 @@ import typer
 
 from tracekit import nightly, workload
 from tracekit.base import InterruptedRunError, RecordingError, UsageError, age, size, size_of
-from tracekit.cli import console
-from tracekit.cli.history import Config, History, Json
+from tracekit.cli import console, options
+from tracekit.cli.history import Config, History
 
 _SHOWN = 20  # lines for each person to read; --json has all
 
@@ -43,7 +43,7 @@ def prune(
     config: Config = None,
     history: History = "",
     dry_run: DryRun = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Free disk space by removing the bundles of old runs.
 

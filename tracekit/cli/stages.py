@@ -191,10 +191,7 @@ def import_(
     ],
     *,
     output: options.Output = None,
-    target: Annotated[
-        str | None,
-        typer.Option(metavar="PID|NAME", help="Process whose rows count.  [default: the TOC's]"),
-    ] = None,
+    target: options.Target = None,
     run_number: options.RunNumber = None,
 ) -> None:
     """Make a run from a bundle or from exports.

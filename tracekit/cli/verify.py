@@ -22,7 +22,6 @@ OrderName = Annotated[
     typer.Option("--order", help="Order in which threads run."),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of inputs and of the random order.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
 Function = Annotated[
     str, typer.Option(metavar="NAME", help="FILE.metal: the kernel.  [default: the only one]")
 ]
@@ -85,15 +84,10 @@ Cases = Annotated[
     list[str] | None,
     typer.Option("--case", metavar="NAME", help="Only this case; may be given again."),
 ]
-Subjects = Annotated[
-    list[str] | None,
-    typer.Option("--subject", metavar="NAME", help="Only this one; may be given again."),
-]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write all errors as JSON.")
 ]
 Listed = Annotated[bool, typer.Option("--list", help="List the cases, and run none.")]
-ParityJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 ParitySeed = Annotated[int, typer.Option(min=0, help="Seed of all contents.")]
 
 
@@ -102,10 +96,10 @@ def parity(
     quick: Quick = False,
     emulate: Emulate = False,
     case: Cases = None,
-    subject: Subjects = None,
+    subject: options.Subjects = None,
     seed: ParitySeed = 0,
     output: Output = None,
-    json: ParityJson = False,
+    json: options.Json = False,
     list_: Listed = False,
     force: options.Force = False,
 ) -> None:
@@ -202,7 +196,7 @@ def verify_kernel(
     seed: Seed = 0,
     lenient: Lenient = False,
     patience: Patience = 60.0,
-    json: Json = False,
+    json: options.Json = False,
     function: Function = "",
     template: Template = "",
     buffer: Buffers = None,
