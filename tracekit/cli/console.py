@@ -8,10 +8,18 @@ from functools import cache
 from pathlib import Path
 from textwrap import shorten
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from tracekit import analysis, record
-from tracekit.base import InconclusiveError, InputError, Recording, as_json, quoted, visible
+from tracekit.base import (
+    InconclusiveError,
+    InputError,
+    Recording,
+    as_json,
+    quoted,
+    replacing,
+    visible,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +28,7 @@ if TYPE_CHECKING:
 
     from tracekit import nightly
 
+STDOUT = Path("-")
 Words = str | tuple[str, str]  # a text, alone or with its style
 
 
@@ -110,6 +119,18 @@ def show_next(command: str, recording: Recording) -> None:
 def show_file(path: Path) -> None:
     """Print a file that was written."""
     sys.stdout.write(f"{path}\n")
+
+
+@contextmanager
+def written(file: Path) -> Generator[BinaryIO]:
+    """Give what bytes are written into: a file that is complete or not there, or stdout for `-`."""
+    if file != STDOUT:
+        with replacing(file) as opened:
+            yield opened
+        return
+    sys.stdout.flush()
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
 
 
 def show_written(path: Path) -> None:

@@ -80,7 +80,6 @@ Threshold = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Of runs: compare different work, too.")]
 
 
-_STDOUT = Path("-")
 _MEANT = (
     "--plan, --history and --max-age are of nights; --metric, --threshold and --force of runs, "
     "for a night was judged by its plan."
@@ -125,16 +124,16 @@ def gate(
     Exit code 0: not worse. 1: a regression. 2: wrong usage. 3: the night failed. 4: inconclusive.
     """
     del bisect  # the exit code is mapped once the command has ended, whatever ends it
-    if json and markdown == _STDOUT:
+    if json and markdown == console.STDOUT:
         raise UsageError("--json and --markdown - print two documents.", hint="Name a file.")
-    file = None if markdown == _STDOUT else markdown
+    file = None if markdown == console.STDOUT else markdown
     destinations = nightly.Destinations(junit, sarif, openmetrics, file)
     listeners = _Listeners(
         nightly.command_of(on_regression) if on_regression else (),
         _summary_file(summary),
         os.environ.get("GITHUB_ACTIONS") == "true" if annotations is None else annotations,
         json,
-        markdown == _STDOUT,
+        markdown == console.STDOUT,
     )
     words = what or []
     with writing(destinations.files, [*words, *([plan] if plan else [])]):
@@ -176,7 +175,6 @@ def _of_night(
 def _of_runs(
     words: Sequence[Path], metrics: Sequence[str] | None, threshold: float | None, *, force: bool
 ) -> "nightly.GateReport":
-
     first, second = compare.parse_sides(words)
     limits = replace(compare.Limits(), metrics=tuple(metrics or ()))
     if threshold is not None:

@@ -1,12 +1,11 @@
 """`history` and `baseline`: nights and series, listed, drawn, exported; what is expected."""
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -17,7 +16,6 @@ from tracekit.base import (
     least_pairs,
     now,
     own_redaction,
-    replacing,
     require,
     stamp,
     write_whole,
@@ -87,39 +85,6 @@ Samples = Annotated[
     bool, typer.Option("--samples", help="Export every value of every turn instead of medians.")
 ]
 
-STDOUT = Path("-")
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """How an export is to be written."""
-
-    kind: Format
-    samples: bool
-
-
-def require_sense(chosen: Chosen, export: Path | None) -> None:
-    """Raise UsageError where options do not go together."""
-    if chosen.samples and export is None:
-        raise UsageError(
-            "--samples says what --export writes.",
-            hint="Add --export FILE --format csv",
-        )
-
-
-def write(store: "nightly.Store", of: dict[str, Any], file: Path, chosen: Chosen) -> None:
-    """Write what is chosen into a file, whole or not at all; or on stdout."""
-    content = _content(store, of, chosen, own_redaction())
-    if file == STDOUT:
-        sys.stdout.flush()
-        stdout = sys.stdout.buffer
-        content(stdout)
-        stdout.flush()
-        return
-    with replacing(file) as written:
-        content(written)
-    console.show_written(file)
-
 
 def known_series(store: "nightly.Store", of: dict[str, Any]) -> "list[nightly.Series]":
     """Return the series of what is named.
@@ -138,16 +103,6 @@ def known_series(store: "nightly.Store", of: dict[str, Any]) -> "list[nightly.Se
     raise UsageError(
         "The history has no series of this.", hint="`tracekit history` lists the nights it has."
     )
-
-
-def _content(
-    store: "nightly.Store", of: dict[str, Any], chosen: Chosen, redact: Callable[[str], str]
-) -> Callable[[BinaryIO], Any]:
-    """Return what writes the content into a file that is open."""
-    kind, series = chosen.kind, known_series(store, of)
-    if chosen.samples:
-        return lambda opened: nightly.write_values(opened, store.samples(**of), kind, redact)
-    return lambda opened: nightly.write_points(opened, series, kind, redact)
 
 
 baseline_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -316,16 +271,18 @@ def history(
         "until": time_of(until) if until else None,
     }
     named = {"capture": capture, "metric": None if metric == "all" else metric}
-    chosen = Chosen(kind, samples=samples)
-    require_sense(chosen, export)
+    if samples and export is None:
+        raise UsageError(
+            "--samples says what --export writes.", hint="Add --export FILE --format csv"
+        )
     url = history_url(history, config)
-    files = [one for one in (export, html) if one and one != STDOUT]
+    files = [one for one in (export, html) if one and one != console.STDOUT]
     with (
         writing(files, [one for one in (config, nightly.file_of(url)) if one], force=force),
         nightly.Store.open(url, make=False) as store,
     ):
         if export is not None:
-            write(store, of | named, export, chosen)
+            _export(store, of | named, export, kind, samples=samples)
         if html is not None:
             _draw(store, url, of, named, html)
         if metric is not None and export is None and html is None:
@@ -360,6 +317,19 @@ def unpin(
     with nightly.Store.open(history_url(history, config), make=False) as store:
         require_clear(store, [what])
         console.show_line(store.unpin(what, reason))
+
+
+def _export(
+    store: "nightly.Store", of: dict[str, Any], file: Path, kind: Format, *, samples: bool
+) -> None:
+    series, redact = known_series(store, of), own_redaction()
+    with console.written(file) as opened:
+        if samples:
+            nightly.write_values(opened, store.samples(**of), kind, redact)
+        else:
+            nightly.write_points(opened, series, kind, redact)
+    if file != console.STDOUT:
+        console.show_written(file)
 
 
 def _show_nights(

@@ -1,6 +1,5 @@
 """`query` and `index`: SQL over every table of every run, and one page about all runs."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -32,7 +31,6 @@ def index(
 
 
 FormName = Literal["parquet", "csv", "json"]
-_STDOUT = "-"
 
 
 def query(
@@ -88,11 +86,11 @@ def query(
 
     written = None if output is None else fleet.form_of(output, form)
     if form is not None and output is None:
-        output, written = _STDOUT, form
+        output, written = str(console.STDOUT), form
     if fleet.asks_for_tables(sql):
         _list(sources or [], run_number)
         return
-    files = [Path(output)] if output and output != _STDOUT else []
+    files = [Path(output)] if output and output != str(console.STDOUT) else []
     with (
         writing(files, sources or [], force=force),
         console.progress("query") as progress,
@@ -102,7 +100,7 @@ def query(
         if schema:
             console.table(("column", "type"), list(found.answer.types.items()))
         elif output is not None and written is not None:
-            _write(found.answer, output, written)
+            _write(found.answer, Path(output), written)
         else:
             _show(found.answer, rows)
         console.show_warnings(found.warnings)
@@ -126,12 +124,10 @@ def _show(answer: "fleet.Answer", rows: int) -> None:
         )
 
 
-def _write(answer: "fleet.Answer", output: str, form: "fleet.Form") -> None:
-    if output != _STDOUT:
-        fleet.write_file(answer, Path(output), form)
-        console.show_file(Path(output))
-        return
-    sys.stdout.flush()
-    stdout = sys.stdout.buffer
-    fleet.write(answer, stdout, form)
-    stdout.flush()
+def _write(answer: "fleet.Answer", output: Path, form: "fleet.Form") -> None:
+    if output == console.STDOUT:
+        with console.written(output) as file:
+            fleet.write(answer, file, form)
+    else:
+        fleet.write_file(answer, output, form)
+        console.show_file(output)
