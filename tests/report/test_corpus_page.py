@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tracekit import pipeline
 from tracekit.analysis.given import Given
 from tracekit.analysis.intervals import busy, clip, spans
 from tracekit.base import Process, Provenance
@@ -60,3 +61,19 @@ def test_the_page_of_a_real_trace_is_small_and_whole(tables: Tables, bare: Any) 
     assert "GPU times, from the trace" in page
     assert "Command Buffer 0:Compute Command 0" in page
     assert "the recording has no table steps" in page
+
+
+def test_a_bundle_of_time_profiler_shows_where_its_samples_lie(
+    corpus: Path, tmp_path: Path
+) -> None:
+    [bundle] = corpus.glob("*/_history_*/cpu_time_profiler.trace")
+    [recording] = pipeline.import_([bundle], tmp_path / "run")
+    result = pipeline.analyze(recording)
+    time, utilization = result.metric("cpu_time"), result.metric("cpu_utilization")
+    assert time is not None
+    assert utilization is not None
+    assert (time.value, utilization.value) == (68_000_000, pytest.approx(68 / 893.501))
+    page = pipeline.report(recording).read_text("utf-8")
+    assert "95.6 % of their weight in main" in page
+    assert "Initializing - Process Creation" in page
+    assert "No work of the target on the device" not in page

@@ -285,8 +285,18 @@ def _show_checks(result: "analysis.Result") -> None:
     for reason in analysis.reasons(
         result.checks, analysis.Status.ABSTAINED, analysis.Status.FAILED
     ):
-        _print("not checked  ", (", ".join(reason.rules), "bold"), ":")
+        _print("not checked  ", (_few(reason.rules), "bold"), ":")
         _print(f"  {reason.words}", style="dim")
+
+
+_FEW = 6
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return names with commas between; of many the first ones, and how many more there are."""
+    if len(names) <= _FEW:
+        return ", ".join(names)
+    return f"{', '.join(names[: _FEW - 1])} and {len(names) - _FEW + 1} more"
 
 
 def _show_paths(recording: Recording) -> None:

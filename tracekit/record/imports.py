@@ -46,6 +46,10 @@ from tracekit.tables import (
 )
 from tracekit.workload import claimed, discard, kept_unless_misused
 
+_OF_PROCESSES = (
+    *("gpu_intervals", "encoders", "submissions", "driver_intervals"),
+    *("cpu_profile", "cycle_profile"),
+)
 _TOC = re.compile(r"(?<![^\W_])toc(?![^\W_])", re.IGNORECASE)
 
 
@@ -242,7 +246,7 @@ def processes(recording: Recording, run: int | None = None) -> tuple[Process, ..
     """Return the processes that the tables of a run name, by pid."""
     tables = Tables(recording.exports, frozenset(), recording.tables, Choice(run))
     named: dict[int, str] = {}
-    for name in ("gpu_intervals", "encoders", "submissions", "driver_intervals"):
+    for name in _OF_PROCESSES:
         for table in _each(tables, name):
             rows = table[["pid", "process"]].dropna().drop_duplicates()
             named |= dict(zip(rows["pid"].astype(int), rows["process"].astype(str), strict=True))

@@ -3,8 +3,10 @@
 from tracekit.report.panel import Panel
 from tracekit.report.panels.bubbles import bubbles
 from tracekit.report.panels.checks import checks
+from tracekit.report.panels.cpu_time import cpu_time
 from tracekit.report.panels.findings import findings
 from tracekit.report.panels.health import health
+from tracekit.report.panels.host_events import host_events
 from tracekit.report.panels.latencies import latencies
 from tracekit.report.panels.memory import memory
 from tracekit.report.panels.metrics import metrics
@@ -29,6 +31,8 @@ PANELS: tuple[Panel, ...] = (
     latencies,
     occupancy,
     roofline,
+    cpu_time,
+    host_events,
     memory,
     telemetry,
     checks,
