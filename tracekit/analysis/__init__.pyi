@@ -41,6 +41,8 @@ from .profile import Block as Block
 from .profile import flame as flame
 from .profile import functions as functions
 from .profile import sampled_weight as sampled_weight
+from .replay import encoders as encoders
+from .replay import weighted as weighted
 from .result import Better as Better
 from .result import Check as Check
 from .result import Measurement as Measurement

@@ -187,7 +187,7 @@ def report(
 
 def import_(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH…", help="Bundles, exports, TOCs, folders.")
+        list[Path], typer.Argument(metavar="PATH…", help="Bundles, exports, counters, folders.")
     ],
     *,
     output: options.Output = None,
@@ -200,6 +200,9 @@ def import_(
     .trace bundle needs neither an export nor a Mac: its tables are read in place, and the run's
     folder has a link to it. A .trace.zip is unpacked into the run's folder. A bundle of unknown
     layout is refused, or exported if xctrace is available.
+
+    Counters are what Xcode exports of a GPU frame capture: the CSV of all, the texts of tabs, or
+    both. Only tabs have execution costs.
 
     If a trace has several runs, the last one is imported, or the one that --run names.
     """

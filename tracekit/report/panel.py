@@ -105,9 +105,12 @@ def of_others(tables: Tables, name: str) -> Rows:
     return Rows(others, "" if len(others) else f"all rows of {name} belong to the target")
 
 
-def is_of_host(tables: Tables) -> bool:
-    """Tell whether a recording is one of CPU samples without GPU work, as Time Profiler makes."""
-    return "gpu_intervals" not in tables and any(name in tables for name in PROFILES)
+REPLAY = "replay_counters"
+
+
+def is_without_gpu_work(tables: Tables) -> bool:
+    """Tell whether a recording has no GPU work but CPU samples, or the counters of a replay."""
+    return "gpu_intervals" not in tables and any(name in tables for name in (*PROFILES, REPLAY))
 
 
 def _nothing(name: str) -> pd.DataFrame:
@@ -163,6 +166,7 @@ _SOURCES = {
     ("memory_profile", ""): "noted by the workload's process itself between its phases",
     ("cpu_profile", "gpu"): "samples of Instruments, on the trace's clock",
     ("cycle_profile", "gpu"): "samples of Instruments, on the trace's clock",
+    (REPLAY, ""): "a serialized replay at a fixed clock, as Xcode exported it",
     ("process_samples", ""): "samples by the operating system, host clock",
     ("step_models", ""): "what the workload says a step does, no measurement",
     ("", "gpu"): "CPU times, on the trace's clock",

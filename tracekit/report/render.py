@@ -13,7 +13,7 @@ from tracekit.analysis import Given, Result
 from tracekit.base import Provenance, shipped, units
 from tracekit.report import text
 from tracekit.report.chart import Chart, svg
-from tracekit.report.panel import Panel, Tables, is_of_host, rows
+from tracekit.report.panel import Panel, Tables, is_without_gpu_work, rows
 from tracekit.report.panels import PANELS
 from tracekit.report.timeline.packing import pack
 from tracekit.report.timeline.track import Timeline
@@ -87,9 +87,9 @@ def _sections(
 
     Of a recording without any table of GPU work, panels are left out that show rows it lacks.
     """
-    of_host = is_of_host(tables)
+    without = is_without_gpu_work(tables)
     for panel in PANELS:
-        if of_host and panel.reads and all(rows(tables, name).absence for name in panel.reads):
+        if without and panel.reads and all(rows(tables, name).absence for name in panel.reads):
             continue
         context = panel.context(result, tables)
         if context is not None:

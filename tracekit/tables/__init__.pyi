@@ -69,6 +69,8 @@ from .toc.toc import Toc as Toc
 from .toc.toc import TocRun as TocRun
 from .toc.toc import TocTable as TocTable
 from .write import write_table as write_table
+from .xcode_counters import is_xcode_counters as is_xcode_counters
+from .xcode_counters import read_xcode_counters as read_xcode_counters
 from .xml.node import Node as Node
 from .xml.node import Symbols as Symbols
 from .xml.node import no_symbols as no_symbols

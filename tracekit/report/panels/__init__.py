@@ -11,6 +11,7 @@ from tracekit.report.panels.latencies import latencies
 from tracekit.report.panels.memory import memory
 from tracekit.report.panels.metrics import metrics
 from tracekit.report.panels.occupancy import occupancy
+from tracekit.report.panels.replay import replay
 from tracekit.report.panels.reproduce import reproduce
 from tracekit.report.panels.requests import requests
 from tracekit.report.panels.roofline import roofline
@@ -30,6 +31,7 @@ PANELS: tuple[Panel, ...] = (
     work,
     latencies,
     occupancy,
+    replay,
     roofline,
     cpu_time,
     host_events,

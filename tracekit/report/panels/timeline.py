@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tracekit.analysis import Result
-from tracekit.report.panel import Context, Tables, is_of_host, panel
+from tracekit.report.panel import Context, Tables, is_without_gpu_work, panel
 from tracekit.report.timeline.still import SHADES, WIDTH, strips, ticks
 from tracekit.report.timeline.track import Timeline
 from tracekit.report.timeline.tracks import timeline as laid
@@ -19,7 +19,7 @@ from tracekit.report.timeline.tracks import timeline as laid
 def timeline(result: Result, tables: Tables) -> Context:
     """Lay the run on one axis, for the script and for readers without it."""
     line = laid(result, tables)
-    return drawn(replace(line, absences=()) if is_of_host(tables) else line)
+    return drawn(replace(line, absences=()) if is_without_gpu_work(tables) else line)
 
 
 def drawn(line: Timeline) -> Context:

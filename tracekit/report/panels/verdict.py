@@ -16,10 +16,11 @@ from tracekit.analysis import (
 )
 from tracekit.base import count, percent, quantity, unavailable
 from tracekit.report.panel import (
+    REPLAY,
     REPORTED,
     Context,
     Tables,
-    is_of_host,
+    is_without_gpu_work,
     of_metric,
     of_target,
     panel,
@@ -146,9 +147,16 @@ def verdict(result: Result, tables: Tables) -> Context:
 
 def _of_samples(result: Result, tables: Tables) -> Verdict | None:
     """Say what a recording without GPU work holds; None for others, or where a fault was found."""
-    if not is_of_host(tables) or any(one.severity is not Severity.NOTE for one in result.findings):
+    if not is_without_gpu_work(tables) or any(
+        one.severity is not Severity.NOTE for one in result.findings
+    ):
         return None
     names = [name for name in PROFILES if not of_target(tables, name).absence]
+    replayed = rows(tables, REPLAY).frame
+    if len(replayed):
+        number = replayed["place"].nunique()
+        lead = f"Xcode's counters of {count(number)} encoders,"
+        return Verdict("samples", lead, "from a serialized replay at a fixed clock.")
     if not names:
         return None
     samples = of_target(tables, names[0]).frame
