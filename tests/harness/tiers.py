@@ -5,6 +5,7 @@ The tests without one are the default tier: `pytest` runs these alone, `pytest -
 of the others, `pytest --tier all` everything. A file or a test that is named always runs.
 """
 
+import gc
 import sys
 from collections import Counter
 from collections.abc import Generator
@@ -71,6 +72,17 @@ def tier_of(item: pytest.Item) -> str:
     markers = {mark.name for mark in item.iter_markers()}
     markers |= {OF_FIXTURES[need] for need in OF_FIXTURES.keys() & needs}
     return next((tier for tier in TIERS if tier in markers), "default")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for nothing to free among what stays to the end: all tests and their modules."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
