@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
+import tracekit
 from tracekit import interop, tables
 from tracekit.base import InputError, Recording, UsageError, require_apart, writing
 from tracekit.cli import console, options
@@ -183,13 +184,11 @@ def _require_convertible(folder: Path, to: str | None, *, chosen: object) -> Non
 def _convert_run(
     folder: Path, output: Path | None, to: str | None, *, no_redact: bool, force: bool
 ) -> None:
-    from tracekit import pipeline
-
     assert to is not None
     require_apart([] if output is None else [output], [folder])
     recording = Recording(folder)
-    found = pipeline.tables_of(recording)
-    redact = str if no_redact else pipeline.redaction_of(recording)
+    found = tracekit.pipeline.tables_of(recording)
+    redact = str if no_redact else tracekit.pipeline.redaction_of(recording)
     with console.progress("convert"):
         written = interop.convert_run(recording, found, to, output, redact, force=force)
     for file in written.files:

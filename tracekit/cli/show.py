@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import tracekit
 from tracekit import analysis, record, workload
 from tracekit import tables as traces
 from tracekit.base import Recording, TracekitError, UsageError, require, writing
@@ -57,11 +58,9 @@ def tables(
 
 
 def _tables_in(run: Path, only: "traces.Choice") -> "traces.Tables":
-    from tracekit import pipeline
-
     if traces.is_bundle(run):
         return traces.tables_of_bundle(run, only)
-    return pipeline.tables_of(Recording(run), only)
+    return tracekit.pipeline.tables_of(Recording(run), only)
 
 
 def _entries(there: "traces.Tables") -> Iterator["tuple[str, pd.DataFrame | str]"]:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+import tracekit
+from tracekit import record as recorders
 from tracekit import tables as traces
 from tracekit.base import Recording, UsageError, require_apart
 from tracekit.cli import console, options
@@ -33,21 +35,19 @@ def capture(
     steps, or as many as --repeats says, into capture.gputrace, for Xcode. Nothing is timed and
     there is no page.
     """
-    from tracekit import pipeline
-
     if gputrace:
         _capture_gpu(plan, open_it=open_page, json=json)
         return
     xml = "none" if export == "none" else "asked" if export else "unchecked"
     tables = "all" if export == "all" else "needed"
     with console.progress("record") as progress:
-        recording = pipeline.record(plan, progress, xml=xml)
+        recording = tracekit.pipeline.record(plan, progress, xml=xml)
     with console.progress("export") as progress:
-        pipeline.export(recording, progress, tables=tables, xml=xml)
+        tracekit.pipeline.export(recording, progress, tables=tables, xml=xml)
     with console.progress("analyze") as progress:
-        result = pipeline.analyze(recording, progress, redacted=not no_redact)
+        result = tracekit.pipeline.analyze(recording, progress, redacted=not no_redact)
     with console.progress("report") as progress:
-        pipeline.report(recording, progress, redacted=not no_redact)
+        tracekit.pipeline.report(recording, progress, redacted=not no_redact)
     console.show(result, recording, json=json)
     if open_page:
         typer.launch(recording.report_file.resolve().as_uri())
@@ -55,24 +55,20 @@ def capture(
 
 
 def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
-    from tracekit.record import capture_gpu, opening, perform
-
     with console.progress("capture") as progress:
-        recording = capture_gpu(plan, progress)
+        recording = recorders.capture_gpu(plan, progress)
     if json:
         console.show_json(recording.provenance())
     else:
         console.show_gputrace(recording)
     if open_it:
-        perform(opening(recording, "gputrace"))
+        recorders.perform(recorders.opening(recording, "gputrace"))
 
 
 def record(plan: Plan) -> None:
     """Record a workload, a program or a process."""
-    from tracekit import pipeline
-
     with console.progress("record") as progress:
-        recording = pipeline.record(plan, progress)
+        recording = tracekit.pipeline.record(plan, progress)
     console.show_folders([recording], "export")
     console.show_warnings(recording.provenance().warnings)
     console.require_target_rows(recording)
@@ -111,8 +107,6 @@ def export(
     storage format is not known is named and left out; if a table is damaged, the exit code is 3. If
     there are several runs, the last one is written, or the one that --run names.
     """
-    from tracekit import pipeline
-
     traces.require_unpacked(source)
     if traces.is_bundle(source):
         _export_bundle(source, output, tables or "all", run_number)
@@ -123,20 +117,18 @@ def export(
             hint="Leave OUTDIR and --run out.",
         )
     with console.progress("export") as progress:
-        pipeline.export(Recording(source), progress, tables=tables or "needed")
+        tracekit.pipeline.export(Recording(source), progress, tables=tables or "needed")
     console.show_folders([Recording(source)], "analyze")
     console.show_warnings(Recording(source).provenance().warnings)
     console.require_target_rows(Recording(source))
 
 
 def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | None) -> None:
-    from tracekit import pipeline
-
     output = Path(f"{bundle.stem}-exports") if output is None else output
     require_apart([output], [bundle])
     with console.progress("export") as progress:
         done = traces.write_exports(
-            traces.Bundle(bundle), output, pipeline.wanted_tables(tables), progress, run
+            traces.Bundle(bundle), output, tracekit.pipeline.wanted_tables(tables), progress, run
         )
     console.show_file(output)
     console.show_warnings(done.warnings)
@@ -155,14 +147,11 @@ def analyze(
     Writes result.json to the run's folder. An import of a trace with several runs uses one of them;
     --run selects another one, for this and later commands.
     """
-    from tracekit import pipeline
-    from tracekit.record import choose_run
-
     recording = Recording(run)
     with console.progress("analyze") as progress:
         if run_number is not None:
-            choose_run(recording, run_number)
-        result = pipeline.analyze(recording, progress, redacted=not no_redact)
+            recorders.choose_run(recording, run_number)
+        result = tracekit.pipeline.analyze(recording, progress, redacted=not no_redact)
     console.show(result, recording, json=json)
     if not json and not recording.report_file.exists():
         console.show_next("report", recording)
@@ -176,10 +165,8 @@ def report(
     no_redact: options.NoRedact = False,
 ) -> None:
     """Write the page about a run's result."""
-    from tracekit import pipeline
-
     with console.progress("report") as progress:
-        page = pipeline.report(Recording(run), progress, redacted=not no_redact)
+        page = tracekit.pipeline.report(Recording(run), progress, redacted=not no_redact)
     console.show_file(page)
     if open_page:
         typer.launch(page.resolve().as_uri())
@@ -206,10 +193,8 @@ def import_(
 
     If a trace has several runs, the last one is imported, or the one that --run names.
     """
-    from tracekit import pipeline
-
     with console.progress("import") as progress:
-        recordings = pipeline.import_(paths, output, target, progress, run_number)
+        recordings = tracekit.pipeline.import_(paths, output, target, progress, run_number)
     console.show_folders(recordings, "analyze")
     for recording in recordings:
         console.show_warnings(recording.provenance().warnings)
