@@ -42,13 +42,13 @@ def chip(
     dtype: Annotated[DtypeName | None, typer.Option(help="Type of the elements.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Say what this machine's chip can do.
+    """Show what this machine's chip can do.
 
-    Each figure has its source and how far it can be trusted; what is not known says why. With any
-    option of a shape, this also says how paged decode attention launches it, how much work it is,
-    and how long that takes at least. The defaults are 16 sequences of 1024 tokens, 16 query and 8
-    K/V heads of 128 float16, in blocks of 32 tokens. `tracekit bench --tune` measures which launch
-    is fastest.
+    Each figure has its source and how far it can be trusted; for a missing figure the reason is
+    shown. With any option of a shape, this also shows how paged decode attention launches it, how
+    much work it is, and the least time that it can take. The defaults are 16 sequences of 1024
+    tokens, 16 query and 8 K/V heads of 128 float16, in blocks of 32 tokens. `tracekit bench --tune`
+    measures which launch is fastest.
     """
     one, facts = _asked(name, gpu_cores, measure=measure)
     given = {"batch": batch, "q_heads": q_heads, "kv_heads": kv_heads, "head_dim": head_dim}

@@ -63,7 +63,7 @@ def compare(
     """Compare runs: better, worse, the same or unclear.
 
     Each metric is better, worse, the same or unclear, with the 95 % interval of its change. Several
-    runs of each side show more than one; record them alternating. Runs of different work or
+    runs of each side tell more than one; record the two sides in turns. Runs of different work or
     recorders are refused; other differences are listed.
 
     Exit code 0: compared; with --exit-code 1: worse, 4: unclear. 2: they cannot be compared.
@@ -140,8 +140,8 @@ def ab(
 
     Variants are workloads, values of their parameters, or revisions of the repository: each pair
     runs both in fresh processes, in turns, after a warm-up, until the change is known well enough.
-    Pairs during which the machine was busy, hot or throttled do not count. Nothing is kept but what
-    --html and --json write.
+    Pairs during which the machine was busy, hot or throttled do not count. Only --html and --json
+    keep anything.
 
     tracekit ab paged -- block_size=8
 

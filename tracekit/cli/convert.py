@@ -40,7 +40,7 @@ def convert_bundle(
         )
     if output is None:
         raise UsageError(
-            "It is not said where to write.",
+            "No place to write to was given.",
             hint="Name a folder with --to parquet, or a file with --schema.",
         )
     if to is None:
@@ -56,7 +56,7 @@ def _one(
         raw = tables.RawTables(bundle, only=tables.Choice(choice.run))
         if schema is None:
             raise UsageError(
-                f"It is not said which table of {bundle} to write.",
+                f"No table of {bundle} was named.",
                 hint="Name it with --schema, or write all of them: --to parquet.",
             )
         one = raw.chosen(schema, choice)
@@ -109,7 +109,7 @@ def convert(
 ) -> None:
     """Convert an export, bundle or run.
 
-    An export becomes a flat table: one row for each row, one column for each mnemonic, in order. If
+    An export becomes a flat table with the same rows, and a column for each mnemonic, in order. If
     there are stacks, the column NAME.stack has their numbers, and OUT.frames.parquet and
     OUT.stacks.parquet describe them. Of a damaged export the rows before the damage are written,
     and the exit code is 3. A table of any length is converted in a few hundred MB of memory.
@@ -153,7 +153,7 @@ def _convert_export(
         )
     if output is None:
         raise UsageError(
-            "It is not said where to write the table.",
+            "No file to write was given.",
             hint="Name a file that ends in .parquet, .csv or .feather.",
         )
     with (

@@ -49,8 +49,8 @@ app = typer.Typer(rich_markup_mode=None)
 def templates(context: typer.Context, *, json: options.Json = False) -> None:
     """List templates; make one with counters on.
 
-    The sections are those of `xctrace list templates`. No Xcode has a template for GPU counters: an
-    instrument records them, or a template file with a counter set.
+    The sections are those of `xctrace list templates`. No Xcode has a template for GPU counters:
+    add an instrument that records them, or use a template file with a counter set.
     """
     if context.invoked_subcommand is not None:
         return

@@ -123,7 +123,7 @@ Revoked = Annotated[
 
 @baseline_app.callback()
 def baseline() -> None:
-    """Accept the change of a night as the expected one."""
+    """Accept the change that a night found as expected."""
 
 
 @baseline_app.command("accept")
@@ -135,7 +135,7 @@ def accept(
     config: Config = None,
     history: History = "",
 ) -> None:
-    """Expect the change that a night found from now on.
+    """From now on, expect the change that a night found.
 
     Later nights are judged against the accepted change: an accepted slowdown is no longer a
     regression, and a further one is. A reason is required, and kept. Any error of the accepted
@@ -168,7 +168,7 @@ def revoke(
     config: Config = None,
     history: History = "",
 ) -> None:
-    """Expect nothing any more of what was accepted of a night.
+    """Withdraw what was accepted of a night.
 
     It stays in the list, with the reason. To expect an earlier night again, accept that one.
     """

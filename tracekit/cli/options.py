@@ -162,10 +162,13 @@ OpenPage = Annotated[bool, typer.Option("--open", help="Open the page when it is
 Force = Annotated[bool, typer.Option("--force", help="Replace files that tracekit did not write.")]
 TablePlace = Annotated[
     int | None,
-    typer.Option("--table", min=1, help="Number in the TOC, if several tables have one schema."),
+    typer.Option(
+        "--table", min=1, metavar="N", help="Number in the TOC, if several tables have one schema."
+    ),
 ]
 RunNumber = Annotated[
-    int | None, typer.Option("--run", min=1, help="Run to read, if a trace has several.")
+    int | None,
+    typer.Option("--run", min=1, metavar="N", help="Run to read, if a trace has several."),
 ]
 
 

@@ -54,7 +54,7 @@ def query(
     form: Annotated[
         FormName | None, typer.Option("--format", help="Format, if FILE's ending does not say it.")
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
+    rows: Annotated[int, typer.Option(min=1, metavar="N", help="Rows to show.")] = 20,
     schema: Annotated[
         bool, typer.Option("--schema", help="Show the answer's columns and types, not its rows.")
     ] = False,
@@ -66,11 +66,12 @@ def query(
 ) -> None:
     """Query the tables of all runs in SQL.
 
-    There is every table of `tracekit tables`, of all runs that have it, with `run` and `run_path`
-    as its first columns, and also `runs`, `metrics`, `findings` and `batch_results`. Times are
-    int64 nanoseconds. A table is made when a query first names it, and cached. Runs that lack it or
-    cannot be read are left out, and named in a warning. A bundle that is not imported counts with
-    its last run, or with the one that --run names.
+    Every table that `tracekit tables` lists can be queried. It has the rows of all runs, and begins
+    with the columns `run` and `run_path`. The tables `runs`, `metrics`, `findings` and
+    `batch_results` describe the runs themselves. Times are int64 nanoseconds. A table is made when
+    a query first names it, and cached. Runs that lack it or cannot be read are left out, and named
+    in a warning. Of a bundle that is not imported, the last run is read, or the one that --run
+    names.
 
     A query can only read: it cannot write, change settings, load extensions or open files other
     than the tables of the given runs.
@@ -80,7 +81,7 @@ def query(
         return
     if sql is None:
         raise UsageError(
-            "It is not said what to ask.",
+            "No query was given.",
             hint='tracekit query "select * from runs"; --list lists what can be asked.',
         )
 

@@ -29,7 +29,7 @@ def tables(
         Path | None,
         typer.Option(metavar="FILE", help="Write the table: .parquet, .csv or .feather."),
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
+    rows: Annotated[int, typer.Option(min=1, metavar="N", help="Rows to show.")] = 20,
     table: options.TablePlace = None,
     run_number: options.RunNumber = None,
     force: options.Force = False,

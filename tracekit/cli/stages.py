@@ -27,9 +27,9 @@ def capture(
     Say what to record: --workload NAME, a program after --, or --attach PID. With a workload,
     its own parameters are options too: `tracekit capture --workload NAME --help` lists them.
 
-    On a Mac, tables are read from the bundle itself. A kind of table that was never compared with
-    an export on this build of Xcode is exported once and compared; `tracekit doctor` shows the
-    outcome. --export also writes XML: of the tables that rules need, of all, or of none.
+    On a Mac, tables are read from the bundle itself. The first time that this build of Xcode
+    records a kind of table, it is exported too, and both are compared; `tracekit doctor` shows the
+    outcome. --export writes more tables as XML: those that rules need, all, or none.
 
     --gputrace makes a GPU frame capture instead of a recording: after the warm-up Metal captures 3
     steps, or as many as --repeats says, into capture.gputrace, for Xcode. Nothing is timed and
@@ -98,9 +98,9 @@ def export(
 ) -> None:
     """Write the tables of a recording as XML.
 
-    needed means the tables that metrics, rules and the page use; all means everything that was
-    recorded, which can be gigabytes. A NAME is a table of tracekit or a schema of xctrace;
-    needed,NAME adds it to the others. The host recorder always writes all of its tables.
+    `needed` stands for the tables that metrics, rules and the page use, `all` for everything that
+    was recorded, which can be gigabytes. A NAME is a table of tracekit or a schema of xctrace;
+    `needed,NAME` adds it to the others. The host recorder always writes all of its tables.
 
     A bundle is read directly, on any system: toc.xml and a file for each table are written as
     xctrace would, so that any program for its XML can read them. A table with a column whose
