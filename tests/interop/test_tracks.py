@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.rule import Finding
-from tracekit.interop.tracks import Group, Levels, Slices, Track, rows_of, tracks
+from tracekit.interop.tracks import Group, Levels, Slices, Track, known_of, tracks
 
 Tables = dict[str, pd.DataFrame]
 OURS = Group("python3", 4711)
@@ -44,7 +44,7 @@ def test_names_are_families_and_rows_stand_in_order(tables: Tables) -> None:
     assert track.starts.tolist() == [4000, 5500]
     assert track.ends.tolist() == [5500, 5500]
     assert [track.names[code] for code in track.codes] == ["copy", "paged"]
-    assert rows_of(track.arguments) == [
+    assert known_of(track) == [
         {"command_buffer": 70, "encoder": 80, "start_latency": 2100, "pid": 4711},
         {"command_buffer": 71, "encoder": 81, "pid": 4711},
     ]
@@ -82,7 +82,7 @@ def test_evidence_says_what_it_shows(tables: Tables, findings: tuple[Finding, ..
     track = slices(drawn(tables, findings)["tracekit", "bubbles"])
     assert track.starts.tolist() == [50, 1000]
     assert [track.names[code] for code in track.codes] == ["bubbles", "host late"]
-    assert rows_of(track.arguments)[1] == {"finding": "Idle for 33 %.", "note": "host late"}
+    assert known_of(track)[1] == {"finding": "Idle for 33 %.", "note": "host late"}
 
 
 def test_work_on_a_cpu_is_not_called_a_gpus(tables: Tables) -> None:
