@@ -96,10 +96,12 @@ def own_notes(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 
 @pytest.fixture
-def compiled_kernels(own_notes: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Share compiled kernels with the other tests of the session: compiling takes seconds."""
-    shared = tmp_path_factory.getbasetemp() / "kernels"
-    shared.mkdir(exist_ok=True)
+def compiled_kernels(own_notes: None, request: pytest.FixtureRequest) -> Path:
+    """Share compiled kernels with other tests, workers and runs: compiling takes seconds.
+
+    The name of one holds all that it is made of, so none is taken for another.
+    """
+    shared = request.config.cache.mkdir("kernels")  # pyright: ignore[reportOptionalMemberAccess]
     notes = Path(os.environ["TRACEKIT_CACHE"])
     notes.mkdir(parents=True, exist_ok=True)
     (notes / "kernels").symlink_to(shared)

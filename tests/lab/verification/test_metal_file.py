@@ -99,7 +99,7 @@ MISTAKES = {
     "no grid": ({"grid": ""}, "--grid is not given"),
     "no threadgroup": ({"threadgroup": "x"}, "--threadgroup 'x' is no size"),
     "a buffer is missing": ({"buffers": GOOD.buffers[:2]}, "buffers that are not given: rows"),
-    "a buffer too many": ({"buffers": (*GOOD.buffers, "x=int32")}, "has no buffer 'x'"),
+    "a buffer too many": ({"buffers": (*GOOD.buffers, "x=int32")}, "there is none called 'x'"),
     "another dtype": ({"buffers": ("in=int8[256]", *GOOD.buffers[1:])}, "in is int8"),
     "no such function": ({"function": "scales"}, "no kernel function 'scales'"),
     "a constant without a value": ({"constants": ()}, "function constants that have no value"),

@@ -13,7 +13,7 @@ from typing import Any
 from tracekit.base import InputError, KernelError, ToolError
 from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.lint import excerpt, find_clang, lint
-from tracekit.lab.msl.program import Order, Statistics
+from tracekit.lab.msl.program import Launched, Order
 from tracekit.lab.verification.verdict import (
     Array,
     Moved,
@@ -25,21 +25,12 @@ from tracekit.lab.verification.verdict import (
     defect,
     orders_agree,
     passed,
-    require_shapes,
     unknown,
     within_bound,
 )
 
 PATIENCE = 60.0
 """Seconds that one launch may take: kernels that never end are a defect to find, too."""
-
-
-@dataclass(frozen=True)
-class Launched:
-    """One launch of a kernel, and what was counted."""
-
-    kernel: Kernel
-    statistics: Statistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +47,7 @@ Sources = Callable[[], Sequence[Kernel]]
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """Something to verify.
+    """A case to verify; for what must come out see `Check`.
 
     Attributes:
         name: What it is called in the report.
@@ -64,7 +55,7 @@ class Subject:
         launch: Runs it in an order of threads; the flag asks for bounds and bytes to be watched.
         sources: Returns the kernels that would run, without running them.
         expected: What must come out; empty where that is not known.
-        bound: The largest error allowed, as a share of the largest magnitude expected.
+        bound: The largest error allowed.
         loaded: Bytes that must be loaded of buffers, by their names.
     """
 
@@ -109,7 +100,34 @@ def verify(subject: Subject, orders: Sequence[Order] = tuple(Order)) -> Verifica
             answers[order] = subject.launch(order, False).arrays
     except KernelError as error:
         return _stopped(subject, error, order)
-    return _judged(subject, watched, answers)
+    launches = watched.launches
+    barriers = sum(one.statistics.barriers for one in launches)
+    operations = sum(one.statistics.simd_operations for one in launches)
+    kernels = tuple(one.kernel.function for one in launches)
+    count = len(set(kernels))
+    verdicts = [
+        passed(Question.COMPILES, f"{count} kernel{'s' if count != 1 else ''}"),
+        address_spaces([one.kernel for one in launches]),
+        passed(
+            Question.SYNCHRONISATION,
+            f"{barriers:,} barriers and {operations:,} simd operations, each met by all",
+        ),
+        passed(Question.BOUNDS, "every access to a buffer was watched"),
+        passed(Question.ENDS),
+        orders_agree(answers),
+    ]
+    if subject.expected:
+        error_found = within_bound(answers, subject.expected, subject.bound)
+    else:
+        error_found = unknown(Question.ERROR, "there is nothing to compare with")
+    verdicts += [all_written(answers, subject.expected), error_found]
+    moved = tuple(
+        Moved(one.kernel.function, name, traffic.loaded, traffic.stored, traffic.touched)
+        for one in launches
+        for name, traffic in one.statistics.traffic.items()
+    )
+    verdicts.append(loaded_as_modelled(moved, subject.loaded))
+    return Verification(subject.name, subject.parameters, kernels, tuple(verdicts), moved)
 
 
 def _stopped(subject: Subject, error: KernelError, order: Order) -> Verification:
@@ -123,47 +141,14 @@ def _stopped(subject: Subject, error: KernelError, order: Order) -> Verification
         lines.append("--patience SECONDS gives a launch longer.")
     found = defect(question, words, lines)
     why = "the kernel does not compile" if question is Question.COMPILES else "it was stopped"
-    known = {question: found, Question.ADDRESS_SPACES: _of_sources(subject)}
-    if question is not Question.COMPILES:
-        known[Question.COMPILES] = passed(Question.COMPILES)
+    try:
+        spaces = address_spaces(subject.sources())
+    except InputError as reason:
+        spaces = unknown(Question.ADDRESS_SPACES, reason.message)
+    known = {Question.COMPILES: passed(Question.COMPILES), Question.ADDRESS_SPACES: spaces}
+    known[question] = found
     verdicts = [known.get(one, unknown(one, why)) for one in Question]
     return Verification(subject.name, subject.parameters, (), tuple(verdicts))
-
-
-def _of_sources(subject: Subject) -> Verdict:
-    """Judge the address spaces of kernels that did not run, if they can be had as texts."""
-    try:
-        return address_spaces(subject.sources())
-    except InputError as error:
-        return unknown(Question.ADDRESS_SPACES, error.message)
-
-
-def _judged(
-    subject: Subject, watched: Answer, answers: dict[str, tuple[Array, ...]]
-) -> Verification:
-    """Compare what came out of a subject that ran to its end in every order."""
-    verdicts = [
-        passed(Question.COMPILES, _count(watched.launches, "kernel")),
-        address_spaces([launch.kernel for launch in watched.launches]),
-        passed(Question.SYNCHRONISATION, _met(watched.launches)),
-        passed(Question.BOUNDS, "every access to a buffer was watched"),
-        passed(Question.ENDS),
-        orders_agree(answers),
-    ]
-    if subject.expected:
-        for got in answers.values():
-            require_shapes(got, subject.expected)
-        verdicts += [
-            all_written(answers, subject.expected),
-            within_bound(answers, subject.expected, subject.bound),
-        ]
-    else:
-        why = "there is nothing to compare with"
-        verdicts += [all_written(answers), unknown(Question.ERROR, why)]
-    moved = traffic_of(watched.launches)
-    verdicts.append(loaded_as_modelled(moved, subject.loaded))
-    kernels = tuple(launch.kernel.function for launch in watched.launches)
-    return Verification(subject.name, subject.parameters, kernels, tuple(verdicts), moved)
 
 
 def address_spaces(kernels: Sequence[Kernel]) -> Verdict:
@@ -189,15 +174,6 @@ def address_spaces(kernels: Sequence[Kernel]) -> Verdict:
     )
 
 
-def traffic_of(launches: Sequence[Launched]) -> tuple[Moved, ...]:
-    """Return the bytes that each launch moved of each buffer, in the order of launches."""
-    return tuple(
-        Moved(launch.kernel.function, name, moved.loaded, moved.stored, moved.touched)
-        for launch in launches
-        for name, moved in launch.statistics.traffic.items()
-    )
-
-
 def loaded_as_modelled(moved: Sequence[Moved], model: Mapping[str, int]) -> Verdict:
     """Compare the bytes loaded of buffers, over all launches, with what a model says."""
     question = Question.TRAFFIC
@@ -216,36 +192,19 @@ def loaded_as_modelled(moved: Sequence[Moved], model: Mapping[str, int]) -> Verd
     return passed(question, f"as modelled: {', '.join(model)}")
 
 
-def _met(launches: Sequence[Launched]) -> str:
-    barriers = sum(launch.statistics.barriers for launch in launches)
-    operations = sum(one.statistics.simd_operations for one in launches)
-    return f"{barriers:,} barriers and {operations:,} simd operations, each met by all"
-
-
-def _count(launches: Sequence[Launched], noun: str) -> str:
-    number = len({launch.kernel.function for launch in launches})
-    return f"{number} {noun}{'s' if number != 1 else ''}"
-
-
 _WIDTH = 30
 
 
 def case(name: str, parameters: Mapping[str, Any]) -> str:
     """Return the name and the chosen parameters, as they would be given again."""
-    return " ".join([name, *(f"{_option(key)} {value}" for key, value in parameters.items())])
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    options = (f"--{key.replace('_', '-')} {value}" for key, value in parameters.items())
+    return " ".join([name, *options])
 
 
 def in_short(verification: Verification) -> Iterator[str]:
     """Return a line that counts the answers, then what was not found well, and where."""
-    counts = {
-        outcome: sum(verdict.outcome is outcome for verdict in verification.verdicts)
-        for outcome in Outcome
-    }
-    tally = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+    counts = Counter(verdict.outcome for verdict in verification.verdicts)
+    tally = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
     yield f"{case(verification.name, verification.parameters)}: {tally}"
     for verdict in verification.defects:
         yield from _lines(verdict)
@@ -257,7 +216,10 @@ def in_full(verification: Verification) -> Iterator[str]:
     for verdict in verification.verdicts:
         if verdict.outcome is not Outcome.NOT_CHECKED:
             yield from _lines(verdict)
-    yield from _unasked(verification.verdicts)
+    unasked = [one for one in verification.verdicts if one.outcome is Outcome.NOT_CHECKED]
+    for why in dict.fromkeys(one.detail for one in unasked):
+        questions = ", ".join(one.question for one in unasked if one.detail == why)
+        yield f"  not checked, because {why}: {questions}"
     for name in dict.fromkeys(moved.kernel for moved in verification.traffic):
         yield from _table(name, [moved for moved in verification.traffic if moved.kernel == name])
 
@@ -266,14 +228,6 @@ def _lines(verdict: Verdict) -> Iterator[str]:
     mark = "ok" if verdict.outcome is Outcome.PASSED else "DEFECT"
     yield f"  {verdict.question:<{_WIDTH}}{mark:<8}{verdict.detail}".rstrip()
     yield from (f"      {line}" for line in verdict.excerpt)
-
-
-def _unasked(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Return what was not checked, a line for each reason."""
-    unasked = [verdict for verdict in verdicts if verdict.outcome is Outcome.NOT_CHECKED]
-    for why in dict.fromkeys(one.detail for one in unasked):
-        questions = ", ".join(one.question for one in unasked if one.detail == why)
-        yield f"  not checked, because {why}: {questions}"
 
 
 def _table(kernel: str, moved: Sequence[Moved]) -> Iterator[str]:
