@@ -10,6 +10,7 @@ from .bench.save import save as save
 from .bench.save import tuning_document as tuning_document
 from .bench.tune import planned as planned
 from .bench.tune import tune as tune
+from .msl.emulation import emulation as emulation
 from .msl.program import Order as Order
 from .parity import COLUMNS as COLUMNS
 from .parity import GRID as GRID
@@ -32,9 +33,9 @@ from .verification.metal_file import Launch as Launch
 from .verification.metal_file import metal_subject as metal_subject
 from .verification.shipped import shipped_check as shipped_check
 from .verification.shipped import shipped_names as shipped_names
-from .verification.verdict import Verification as Verification
 from .verification.verify import NOT_PROVEN as NOT_PROVEN
 from .verification.verify import Subject as Subject
+from .verification.verify import Verification as Verification
 from .verification.verify import case as case
 from .verification.verify import in_full as in_full
 from .verification.verify import in_short as in_short

@@ -71,8 +71,15 @@ def test_a_compiler_that_fails_is_quoted(
 
 
 @pytest.fixture
-def folder(compiled_kernels: Path) -> Path:
-    return compiled_kernels
+def folder(compiled_kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own, which holds the engine alone."""
+    compile_kernel(simple())
+    own = tmp_path / "notes" / "kernels"
+    own.mkdir(parents=True)
+    for engine in compiled_kernels.glob("*.o*"):
+        shutil.copy(engine, own)
+    monkeypatch.setenv("TRACEKIT_CACHE", str(own.parent))
+    return own
 
 
 def libraries(folder: Path) -> dict[Path, int]:

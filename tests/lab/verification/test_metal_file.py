@@ -10,8 +10,7 @@ import pytest
 from tracekit.base.errors import InputError, TracekitError, UsageError
 from tracekit.lab.msl.program import Order
 from tracekit.lab.verification.metal_file import Launch, metal_subject
-from tracekit.lab.verification.verdict import Outcome, Question, Verification
-from tracekit.lab.verification.verify import verify
+from tracekit.lab.verification.verify import Outcome, Question, Verification, verify
 
 pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 

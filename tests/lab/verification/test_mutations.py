@@ -18,14 +18,15 @@ from tracekit.lab.verification.check import (
     check_subjects,
 )
 from tracekit.lab.verification.shipped import shipped_check, trapped
-from tracekit.lab.verification.verdict import (
+from tracekit.lab.verification.verify import (
     Outcome,
     Question,
+    Subject,
     all_written,
     orders_agree,
+    verify,
     within_bound,
 )
-from tracekit.lab.verification.verify import Subject, verify
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import Kernel, plan
 from tracekit.ops.attention.problem import Problem

@@ -11,8 +11,7 @@ from tracekit.base.errors import InputError, ToolError, UsageError
 from tracekit.lab.msl.lint import find_clang
 from tracekit.lab.msl.program import Order
 from tracekit.lab.verification.check import check_subjects, load
-from tracekit.lab.verification.verdict import Outcome, Question, Verification
-from tracekit.lab.verification.verify import verify
+from tracekit.lab.verification.verify import Outcome, Question, Verification, verify
 
 pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
@@ -188,15 +187,14 @@ def test_one_order_says_nothing_of_the_others(row_sums: Write) -> None:
 
 
 def test_a_check_without_kernels_is_told(row_sums: Write) -> None:
-    (subject,) = check_subjects(
-        row_sums("lambda: sums(x)", "lambda: x.sum(1)"), {"dtype": "float32"}, 0
-    )
+    declared = load(row_sums("lambda: sums(x)", "lambda: x.sum(1)"))
+    (subject,) = check_subjects(declared, {"dtype": "float32"}, 0)
     with pytest.raises(InputError, match="launches no kernel"):
         verify(subject)
 
 
 def test_a_check_of_other_shapes_is_told(row_sums: Write) -> None:
-    (subject,) = check_subjects(row_sums("sum(axis=1)", "sum()"), {"dtype": "float32"}, 0)
+    (subject,) = check_subjects(load(row_sums("sum(axis=1)", "sum()")), {"dtype": "float32"}, 0)
     with pytest.raises(InputError, match=r"shapes \[\[4\]\], and expects \[\[\]\]"):
         verify(subject)
 

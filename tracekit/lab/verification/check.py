@@ -9,7 +9,6 @@
 Its parameters are options of `tracekit verify-kernel FILE.py`.
 """
 
-import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -22,12 +21,12 @@ from typing import Any, overload
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base import InputError, TracekitError, moved, open_input
+from tracekit.base import InputError, TracekitError, open_input
 from tracekit.lab.msl.emulation import emulation, generated
 from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.program import Order
-from tracekit.lab.verification.verdict import arrays
-from tracekit.lab.verification.verify import PATIENCE, Answer, Subject
+from tracekit.lab.verification.verify import PATIENCE, Answer, Subject, arrays
+from tracekit.workload import load_marked
 
 _MARK = "__tracekit_check__"
 
@@ -126,39 +125,19 @@ def load(file: Path) -> Declared:
 
     Kernels that the file makes at its top run on the CPU as well.
     """
-    with emulation():
-        found = vars(_execute(file)).values()
-    marked = [value for value in found if hasattr(value, _MARK)]
-    if len(marked) != 1:
-        raise InputError(
-            f"{file} has {len(marked)} functions marked @check; it must have one.",
-            hint="from tracekit.lab import Check, check; then write @check above the function.",
-        )
-    declared = declared_by(marked[0], marked[0].__name__.replace("_", "-"), file)
-    for name in declared.each:
-        if name not in inspect.signature(declared.make).parameters:
-            raise InputError(f"{file} tries each {name!r}, which is no parameter of its check.")
-    return declared
-
-
-def _execute(file: Path) -> Any:
     open_input(file).close()
-    name = f"tracekit.verified.{file.stem}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise InputError(f"{file} is no file of Python.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
     folder = str(file.parent.resolve())
     sys.path.insert(0, folder)  # modules beside it, as for a program
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        message = f"The check {file} cannot be loaded: {error!r}."
-        raise InputError(message, hint=moved(error)) from error
+        with emulation():
+            make = load_marked(file, "check", _MARK, "from tracekit.lab import Check, check")
     finally:
         sys.path.remove(folder)
-    return module
+    declared = declared_by(make, make.__name__.replace("_", "-"), file)
+    for name in declared.each:
+        if name not in inspect.signature(make).parameters:
+            raise InputError(f"{file} tries each {name!r}, which is no parameter of its check.")
+    return declared
 
 
 def check_subjects(

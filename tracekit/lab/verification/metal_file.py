@@ -17,8 +17,7 @@ from tracekit.lab.msl.edits import with_includes, without_comments
 from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.program import Array, Launched, Order
 from tracekit.lab.msl.signature import kernels_of
-from tracekit.lab.verification.verdict import arrays
-from tracekit.lab.verification.verify import PATIENCE, Answer, Subject
+from tracekit.lab.verification.verify import PATIENCE, Answer, Subject, arrays
 
 
 def pairs(words: Sequence[str], option: str) -> dict[str, str]:
