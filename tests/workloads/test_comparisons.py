@@ -165,7 +165,9 @@ def test_on_a_cpu_nothing_is_fused_and_it_says_so() -> None:
         pytest.param("paged-vs-sdpa", {"against": "mine"}, "--against cannot be", id="against"),
         pytest.param("paged-vs-sdpa", {"order": "baab"}, "--order cannot be", id="order"),
         pytest.param("flash", {"q_heads": 3}, "cannot be shared out among 8", id="flash heads"),
-        pytest.param("flash", {"seq": 131072, "batch": 4096}, "The matrix of scores takes", id="flash size"),
+        pytest.param(
+            "flash", {"seq": 131072, "batch": 4096}, "The matrix of scores takes", id="flash size"
+        ),
     ],
 )
 def test_parameters_that_contradict_each_other_are_one_sentence(
