@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tracekit import lab
-from tracekit.base import InterruptedRunError, ToolError, UsageError, writing
+from tracekit.base import InterruptedRunError, ToolError, UsageError, save, writing
 from tracekit.cli import console, options
 from tracekit.workload import (
     ActiveBlocks,
@@ -20,74 +20,66 @@ from tracekit.workload import (
     Seed,
 )
 
-Suite = Annotated[str, typer.Option(metavar="NAME", help="attention, cache, norm or all.")]
-Against = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Compare with this one, such as sdpa.")
-]
-Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write all samples: .json, or a .csv."),
-]
-Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a .csv as well.")]
-Tune = Annotated[
-    bool, typer.Option("--tune", help="Sweep launches of the paged kernel for this shape.")
-]
-Listed = Annotated[bool, typer.Option("--list", help="List the subjects, and measure nothing.")]
-Budget = Annotated[
-    float | None,
-    typer.Option(
-        min=0.001,
-        metavar="SECONDS",
-        help="Time for each subject.  [default: 4, and 2 for a launch of --tune]",
-        show_default=False,
-    ),
-]
-Warmup = Annotated[int, typer.Option(min=1, metavar="N", help="Calls before any counts.")]
-Repetitions = Annotated[
-    int, typer.Option("--repetitions", "--repeats", min=1, metavar="N", help="Samples at most.")
-]
-MaxBlocks = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        max=65536,
-        help="Blocks a sequence has.  [default: as many as it uses]",
-        show_default=False,
-    ),
-]
-Queries = Annotated[int, typer.Option(min=1, max=65536, help="Tokens of a prompt, in prefill.")]
-Rows = Annotated[int, typer.Option(min=1, max=65536, help="Rows of RMSNorm and Linear.")]
-Dims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that go into them.")]
-OutDims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that come out.")]
-
 
 def bench(
     *,
-    suite: Suite = "all",
+    suite: Annotated[
+        str, typer.Option(metavar="NAME", help="attention, cache, norm or all.")
+    ] = "all",
     subject: options.Subjects = None,
-    against: Against = None,
-    tune: Tune = False,
-    output: Output = None,
-    csv: Csv = None,
+    against: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Compare with this one, such as sdpa.")
+    ] = None,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Sweep launches of the paged kernel for this shape.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write all samples: .json, or a .csv."),
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a .csv as well.")] = None,
     json: options.Json = False,
-    list_: Listed = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List the subjects, and measure nothing.")
+    ] = False,
     force: options.Force = False,
-    budget: Budget = None,
-    warmup: Warmup = 3,
-    repetitions: Repetitions = 100,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            metavar="SECONDS",
+            help="Time for each subject.  [default: 4, and 2 for a launch of --tune]",
+            show_default=False,
+        ),
+    ] = None,
+    warmup: Annotated[int, typer.Option(min=1, metavar="N", help="Calls before any counts.")] = 3,
+    repetitions: Annotated[
+        int,
+        typer.Option("--repetitions", "--repeats", min=1, metavar="N", help="Samples at most."),
+    ] = 100,
     batch: Batch = 16,
     q_heads: QHeads = 16,
     kv_heads: KvHeads = 8,
     head_dim: HeadDim = 128,
     block_size: BlockSize = 32,
     active_blocks: ActiveBlocks = 32,
-    max_blocks: MaxBlocks = None,
+    max_blocks: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=65536,
+            help="Blocks a sequence has.  [default: as many as it uses]",
+            show_default=False,
+        ),
+    ] = None,
     dtype: Dtype = "float16",
     ragged: Ragged = False,
-    queries: Queries = 512,
-    rows: Rows = 16,
-    dims: Dims = 2048,
-    out_dims: OutDims = 2048,
+    queries: Annotated[
+        int, typer.Option(min=1, max=65536, help="Tokens of a prompt, in prefill.")
+    ] = 512,
+    rows: Annotated[int, typer.Option(min=1, max=65536, help="Rows of RMSNorm and Linear.")] = 16,
+    dims: Annotated[int, typer.Option(min=1, max=65536, help="Elements that go into them.")] = 2048,
+    out_dims: Annotated[int, typer.Option(min=1, max=65536, help="Elements that come out.")] = 2048,
     seed: Seed = 0,
 ) -> None:
     """Measure kernels and what they replace.
@@ -102,16 +94,16 @@ def bench(
     """
     lab.chosen(suite, [*(subject or ()), *([against] if against else [])])
     if list_:
-        _show_list(suite)
+        cells = [(one.name, one.suite, one.family, one.summary) for one in lab.chosen(suite)]
+        console.table(("subject", "suite", "family", "what it is"), cells)
         return
-    if tune:
-        _require_launches_only(subject, against)
-    _check_files(output, csv, tune=tune)
+    if tune and (subject or against):
+        raise UsageError("--tune takes no --subject and no --against: it sweeps one kernel.")
+    files = _files(output, csv, tune=tune)
     shape = lab.Shape(
         batch, q_heads, kv_heads, head_dim, block_size, active_blocks, max_blocks, dtype, ragged,
         queries, rows, dims, out_dims, seed,
     )  # fmt: skip
-    files = [one for one in (output, csv) if one is not None]
     with writing(files, force=force):
         if tune:
             _tune(shape, lab.Effort(warmup, repetitions, budget or 2.0), output, json=json)
@@ -120,7 +112,22 @@ def bench(
         _bench(shape, lab.Settings(suite, tuple(subject or ()), against, effort), files, json=json)
 
 
+def _files(output: Path | None, csv: Path | None, *, tune: bool) -> list[Path]:
+    """Return the files that are asked for, once it is known that they can be written."""
+    if tune and (csv is not None or (output is not None and output.suffix == ".csv")):
+        raise UsageError("--tune writes JSON only.", hint="Name a file that ends in .json.")
+    if csv is not None and csv.suffix != ".csv":
+        raise UsageError(
+            f"--csv writes a file that ends in .csv, not {csv}.", hint="Name one that does."
+        )
+    files = [one for one in (output, csv) if one is not None]
+    for file in files:
+        lab.check_writable(file)
+    return files
+
+
 def _bench(shape: "lab.Shape", settings: "lab.Settings", files: list[Path], *, json: bool) -> None:
+
     with console.progress("bench") as progress:
         done = lab.run_bench(shape, settings, progress=progress)
     if json:
@@ -134,6 +141,7 @@ def _bench(shape: "lab.Shape", settings: "lab.Settings", files: list[Path], *, j
 
 
 def _show(done: "lab.Bench") -> None:
+
     from tracekit.lab.bench import words
 
     for title, (columns, rows) in words.families(done):
@@ -145,9 +153,9 @@ def _show(done: "lab.Bench") -> None:
 
 def _end(done: "lab.Bench", files: list[Path]) -> None:
     """Turn what went wrong into an exit code, once all is shown and written."""
-    measured = any(row.micro for row in done.rows)
-    kept = f"What was measured is in {', '.join(str(file) for file in files)}." if files else ""
     if done.interrupted:
+        measured = any(row.micro for row in done.rows)
+        kept = f"What was measured is in {', '.join(str(file) for file in files)}." if files else ""
         raise InterruptedRunError(
             "The bench was interrupted.", hint=kept if measured else "Nothing was measured before."
         )
@@ -160,6 +168,7 @@ def _end(done: "lab.Bench", files: list[Path]) -> None:
 
 
 def _tune(shape: "lab.Shape", effort: "lab.Effort", output: Path | None, *, json: bool) -> None:
+
     from tracekit.lab.bench import words
 
     with console.progress("tune") as progress:
@@ -171,31 +180,9 @@ def _tune(shape: "lab.Shape", effort: "lab.Effort", output: Path | None, *, json
         for remark in words.tuning_remarks(done):
             console.show_hint(remark)
     if output is not None:
-        lab.save_tuning(done, output)
+        save(output, lab.tuning_document(done))
         console.show_written(output)
     if done.interrupted:
         raise InterruptedRunError("The sweep was interrupted; launches may be missing.")
     if not done.ranked:
         raise ToolError("No launch could be measured.", hint="The lines above say why.")
-
-
-def _require_launches_only(named: list[str] | None, against: str | None) -> None:
-    if named or against:
-        raise UsageError("--tune takes no --subject and no --against: it sweeps one kernel.")
-
-
-def _check_files(output: Path | None, csv: Path | None, *, tune: bool) -> None:
-    if tune and (csv is not None or (output is not None and output.suffix == ".csv")):
-        raise UsageError("--tune writes JSON only.", hint="Name a file that ends in .json.")
-    if csv is not None and csv.suffix != ".csv":
-        raise UsageError(
-            f"--csv writes a file that ends in .csv, not {csv}.", hint="Name one that does."
-        )
-    for file in (output, csv):
-        if file is not None:
-            lab.check_writable(file)
-
-
-def _show_list(suite: str) -> None:
-    rows = [(one.name, one.suite, one.family, one.summary) for one in lab.chosen(suite)]
-    console.table(("subject", "suite", "family", "what it is"), rows)

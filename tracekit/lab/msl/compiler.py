@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -58,11 +57,6 @@ def _excerpt(text: str, line: int, column: int, shown_as: int) -> str:
     return f"\n{number} | {content}\n{' ' * len(number)} | {' ' * (column - 1)}^"
 
 
-def named(words: str, name_of: Callable[[int], str]) -> str:
-    """Call buffers by the names of their parameters."""
-    return re.sub(r"\bof buffer (\d+)", lambda found: f"of {name_of(int(found[1]))}", words)
-
-
 SHIM = Path(__file__).parent / "shim"
 _NAMES = ("g++", "clang++", "c++", *(f"clang++-{version}" for version in range(22, 15, -1)))
 _PATIENCE = 300  # s, for one file
@@ -90,40 +84,29 @@ class Compiler:
     def flags(self) -> tuple[str, ...]:
         """What every file is compiled with."""
         probes = ("-fstack-clash-protection",) if sys.platform == "linux" else ()
-        plain = "-fno-caret-diagnostics" if self._is_clang else "-fno-diagnostics-show-caret"
-        return (*_FLAGS, plain, *probes, *_machine_flags(), *self._rounding())
-
-    @property
-    def _is_clang(self) -> bool:
-        return "clang" in self.version
-
-    def _rounding(self) -> tuple[str, ...]:
-        """Have every half operation rounded, where the compiler would keep floats in between."""
-        if platform.machine() not in {"x86_64", "AMD64"}:
-            return ()
-        if self._is_clang:
-            return ("-Xclang", "-ffloat16-excess-precision=none")
-        major = re.search(r"\) (\d+)\.", self.version)
-        return ("-fexcess-precision=16",) if major and int(major[1]) >= 13 else ()  # noqa: PLR2004
-
-    def run(self, *arguments: str, folder: Path) -> None:
-        """Compile; files are named as in `folder`.
-
-        Raises:
-            ToolError: It refuses, with its own words as the message, or takes too long.
-        """
-        self._said(*arguments, folder=folder)
+        is_clang = "clang" in self.version
+        plain = "-fno-caret-diagnostics" if is_clang else "-fno-diagnostics-show-caret"
+        # every half operation rounded, where the compiler would keep floats in between
+        rounding: tuple[str, ...] = ()
+        if platform.machine() in {"x86_64", "AMD64"}:
+            major = re.search(r"\) (\d+)\.", self.version)
+            if is_clang:
+                rounding = ("-Xclang", "-ffloat16-excess-precision=none")
+            elif major and int(major[1]) >= 13:  # noqa: PLR2004
+                rounding = ("-fexcess-precision=16",)
+        return (*_FLAGS, plain, *probes, *_machine_flags(), *rounding)
 
     def preprocess(self, text: str) -> str:
-        """Return a text as the preprocessor leaves it, with the macros of the header files.
+        """Return a text as the preprocessor leaves it, with the macros of the header files."""
+        macros = str(SHIM / "prelude.hpp")
+        return self.run("-x", "c++", "-E", "-P", "-imacros", macros, "-", given=text)
+
+    def run(self, *arguments: str, folder: Path | None = None, given: str = "") -> str:
+        """Compile, with files named as in `folder`; return what it wrote.
 
         Raises:
             ToolError: It refuses, with its own words as the message, or takes too long.
         """
-        macros = str(SHIM / "prelude.hpp")
-        return self._said("-x", "c++", "-E", "-P", "-imacros", macros, "-", given=text)
-
-    def _said(self, *arguments: str, folder: Path | None = None, given: str = "") -> str:
         argv = [self.path, *self.flags, f"-I{SHIM}", *arguments]
         environment = {**os.environ, "LC_ALL": "C"}
         try:

@@ -75,11 +75,14 @@ def reference_of(problem: Problem, *, scale: float) -> Floats:
 
 
 def largest_error(
-    problem: Problem, out: mx.array, *, scale: float, sequences: Iterable[int]
+    problem: Problem, out: mx.array, *, sequences: Iterable[int] | None = None
 ) -> float:
-    """Return the largest relative error of some sequences of `out`; see `relative_error`."""
+    """Return the largest relative error of `out`, with the usual factor of the scores.
+
+    It is that of some sequences, by default of the first and the last; see `relative_error`.
+    """
     worst = 0.0
-    for sequence in sequences:
+    for sequence in {0, problem.batch - 1} if sequences is None else sequences:
         pages = problem.block_tables[sequence]
         expected = reference(
             as_float64(problem.q[sequence][None]),
@@ -87,7 +90,7 @@ def largest_error(
             as_float64(problem.v_pages[pages]),
             np.arange(problem.max_blocks, dtype=np.int32)[None],
             np.array(problem.context_lens[sequence][None]),
-            scale=scale,
+            scale=problem.scale,
         )
         worst = max(worst, relative_error(as_float64(out[sequence][None]), expected))
     return worst
