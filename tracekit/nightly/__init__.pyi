@@ -54,7 +54,7 @@ from .run import run_night as run_night
 from .schedule.job import time_of_day as time_of_day
 from .schedule.schedule import Installation as Installation
 from .schedule.schedule import Scheduled as Scheduled
-from .schedule.scheduler import Installed as Installed
-from .schedule.scheduler import Standing as Standing
+from .schedule.schedulers import Installed as Installed
+from .schedule.schedulers import Standing as Standing
 from .trend.happened import links_from as links_from
 from .trend.page import render_trend as render_trend

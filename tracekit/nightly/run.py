@@ -16,7 +16,7 @@ from tracekit.nightly.history.night import LEADS, Entry, Judged, Night
 from tracekit.nightly.history_session import Memory
 from tracekit.nightly.plan.plan import Capture, NightPlan, relative
 from tracekit.nightly.rehearsal import moves_along, only
-from tracekit.nightly.schedule.job import bound_log
+from tracekit.nightly.schedule.job import rotate_log
 from tracekit.nightly.schedule.running import awake, enforced, only_one
 from tracekit.nightly.trend.words import bounds, cost_of, shift
 from tracekit.record import Progress, choose, quiet
@@ -146,7 +146,7 @@ def run_night(
     chosen = only(plan, captures).captures if captures else plan.captures
     with ExitStack() as stack:
         stack.enter_context(only_one(plan))
-        bound_log(plan.output)
+        rotate_log(plan.output)
         memory = stack.enter_context(Memory.of(plan, keep=keep))
         begun = now()
         first = replace(_first(plan, begun, chosen), kept=keep)

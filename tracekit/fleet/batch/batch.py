@@ -103,7 +103,7 @@ def _analyse(
     if first is None:
         return ()
     with _workers(plan, len(sources)) as workers:
-        warnings = () if workers.local else _unseen(workers, sources, plan)
+        warnings = () if workers.processes else _unseen(workers, sources, plan)
         for rows in Course(workers, plan.seconds).ended(chain([first], tasks)):
             results.write(rows)
     return warnings
