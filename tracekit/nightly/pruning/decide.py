@@ -7,13 +7,13 @@ it the files that tracekit itself names. No link is followed.
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, get_args
 
 from tracekit.base import Provenance, Recording, TracekitError
-from tracekit.nightly.history.listing import course_in, moment_in
+from tracekit.nightly.history.listing import NightSummary, course_in, moment_in
 from tracekit.nightly.history.night import DOCUMENT, Accepted
 from tracekit.nightly.history.steps import Series, Step
 from tracekit.record import size
@@ -22,17 +22,6 @@ _WORKING = timedelta(days=1)  # no stage takes longer; one that says so was cut 
 _LONGEST = timedelta(days=3)  # that a night may take
 
 Kind = Literal["bundle", "exports"]
-
-
-@dataclass(frozen=True)
-class NightSeen:
-    """A night; `id` is empty where its document cannot be read.
-
-    It has `ended` where it says so, and where it began so long ago that it was cut off.
-    """
-
-    id: str = ""
-    ended: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,15 +37,16 @@ class Part:
 class RunSeen:
     """A run's folder, found in `root`: when it was recorded, and what can be removed of it.
 
-    `night` is None for a run that somebody made. `busy` says why nothing of it can be removed now,
-    `only` why its bundle is all there is of it; each is empty where that is not so.
+    `night` is the id of its night, empty for a run that somebody made. `busy` says why nothing of
+    it can be removed now, `only` why its bundle is all there is of it; each is empty where that is
+    not so.
     """
 
     folder: Path
     root: Path
     begun: datetime
     parts: tuple[Part, ...] = ()
-    night: NightSeen | None = None
+    night: str = ""
     busy: str = ""
     only: str = ""
 
@@ -80,46 +70,46 @@ def roots(folders: Iterable[Path]) -> list[Path]:
 def runs_below(root: Path, now: datetime) -> Iterator[RunSeen]:
     """Yield the runs in a folder, and in folders in it, in the order of their names."""
     above = [parent for parent in root.parents if (parent / DOCUMENT).is_file()]
-    nights = {one: _night(one, now) for one in above}
+    nights = {one: course_in(one) for one in above}
     for name, folders, files in os.walk(root):
         place = Path(name)
         folders.sort()
         if DOCUMENT in files:
-            nights[place] = _night(place, now)
+            nights[place] = course_in(place)
         if "recording.json" in files:
             folders.clear()
-            night = next((nights[one] for one in (place, *place.parents) if one in nights), None)
-            yield _run(place, root, night, now)
+            own = [nights[one] for one in (place, *place.parents) if one in nights]
+            run = _run(place, root, now)
+            yield replace(run, **_of_night(own[0], now, busy=run.busy)) if own else run
 
 
-def _run(place: Path, root: Path, night: NightSeen | None, now: datetime) -> RunSeen:
+def _run(place: Path, root: Path, now: datetime) -> RunSeen:
     recording = Recording(place)
     changed = datetime.fromtimestamp(recording.provenance_file.lstat().st_mtime, UTC)
     try:
         if recording.provenance_file.is_symlink():
-            return RunSeen(place, root, changed, night=night, busy="its recording.json is a link")
+            return RunSeen(place, root, changed, busy="its recording.json is a link")
         provenance = recording.provenance()
     except TracekitError:
-        return RunSeen(place, root, changed, night=night, busy="its recording.json cannot be read")
-    worked_up = recording.result_file.is_file()
+        return RunSeen(place, root, changed, busy="its recording.json cannot be read")
+    analyzed = recording.result_file.is_file()
     return RunSeen(
         folder=place,
         root=root,
         begun=moment_in(provenance.started) or moment_in(provenance.created) or changed,
-        parts=tuple(_parts(recording, worked_up=worked_up)),
-        night=night,
+        parts=tuple(_parts(recording, analyzed=analyzed)),
         busy=_busy(provenance, now),
-        only="" if worked_up else "it was not analyzed, and its bundle is all there is of it",
+        only="" if analyzed else "it was not analyzed, and its bundle is all there is of it",
     )
 
 
-def _parts(recording: Recording, *, worked_up: bool) -> Iterator[Part]:
+def _parts(recording: Recording, *, analyzed: bool) -> Iterator[Part]:
     there = [bundle for bundle in bundles(recording) if bundle.is_dir() and not bundle.is_symlink()]
-    if not worked_up:
+    if not analyzed:
         there = [one for one in there if one == recording.gputrace]
     if there:
         yield Part("bundle", tuple(there), size(there))
-    if worked_up and recording.exports.is_dir() and not recording.exports.is_symlink():
+    if analyzed and recording.exports.is_dir() and not recording.exports.is_symlink():
         texts = sorted(
             path
             for path in recording.exports.glob("*.xml")
@@ -137,12 +127,13 @@ def _busy(provenance: Provenance, now: datetime) -> str:
     return ""
 
 
-def _night(folder: Path, now: datetime) -> NightSeen:
-    found = course_in(folder)
-    if found is None:
-        return NightSeen()
-    long_ago = found.began is not None and now - found.began > _LONGEST
-    return NightSeen(found.id, ended=bool(found.ended) or long_ago)
+def _of_night(night: NightSummary | None, now: datetime, *, busy: str) -> dict[str, str]:
+    """Return what a run's night says of it; one that began long ago was cut off."""
+    if night is None:
+        return {"night": "?", "busy": busy or "its night.json cannot be read"}
+    long_ago = night.began is not None and now - night.began > _LONGEST
+    unended = "" if night.ended or long_ago else "its night has not ended"
+    return {"night": night.id, "busy": busy or unended}
 
 
 @dataclass(frozen=True)
@@ -161,15 +152,9 @@ class Protection:
         for folder in (run.folder, *run.folder.parents):
             if folder in self.folders:
                 return self.folders[folder]
-        if run.night is None:
-            return ""
-        if not run.night.id:
-            return "its night.json cannot be read"
-        if not run.night.ended:
-            return "its night has not ended"
-        if not self.known:
+        if run.night and not self.known:
             return "no history says whether its night must stay; name the plan with --config"
-        return self.nights.get(run.night.id, "")
+        return self.nights.get(run.night, "")
 
 
 def protection(

@@ -46,19 +46,19 @@ def _remove_bundles(recording: Recording, part: Part) -> dict[Path, str]:
         if left.exists():
             shutil.rmtree(left)
         bundle.rename(left)
-        _note_and_delete(recording, bundle.name, left)
+        _delete(recording, bundle.name, left)
     return {}
 
 
-def _note_and_delete(recording: Recording, name: str, left: Path) -> None:
-    """Note that a bundle is gone, and delete it; the other way round where the disk is full."""
-    try:
-        _note(recording, name)
-    except RecordingError:
-        shutil.rmtree(left)
-        _note(recording, name)
-        return
-    shutil.rmtree(left)
+def _delete(recording: Recording, name: str, left: Path) -> None:
+    """Empty a renamed bundle, then note it; while its folder is there, this can be finished."""
+    for path in left.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    _note(recording, name)
+    left.rmdir()
 
 
 def _remove_exports(recording: Recording, _part: Part) -> dict[Path, str]:
@@ -196,22 +196,23 @@ def _finish(run: RunSeen, done: Pruned) -> None:
         done.after -= size([left])
         if not done.dry:
             with _removing(run, done):
-                _note_and_delete(recording, bundle.name, left)
+                _delete(recording, bundle.name, left)
 
 
 def _carry_out(removal: Removal, done: Pruned, progress: Progress) -> None:
-    folder, freed = removal.run.folder, removal.part.size
+    run, part = removal.run, removal.part
+    freed = part.size
     if not done.dry:
-        progress(f"pruning {folder.name}")
-        before = size([folder])
-        with _removing(removal.run, done):
-            remove = _remove_bundles if removal.part.kind == "bundle" else _remove_exports
-            stayed = remove(Recording(folder), removal.part)
-            done.stayed += [Stays(path, why) for path, why in stayed.items()]
-        freed = before - size([folder])
+        progress(f"pruning {run.folder.name}")
+        before = size([run.folder])
+        with _removing(run, done):
+            remove = _remove_bundles if part.kind == "bundle" else _remove_exports
+            stayed = remove(Recording(run.folder), part)
+            done.stayed += [Stays(path, reason) for path, reason in stayed.items()]
+        freed = before - size([run.folder])
     done.after -= freed
     if freed:
-        done.removed.append(Removed(folder, removal.part.kind, freed, removal.why))
+        done.removed.append(Removed(run.folder, part.kind, freed, removal.why))
 
 
 @contextmanager
