@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import InputError, RecordingError
-from tracekit.nightly.folder import NightFolder, claim, night_id, nights_in
+from tracekit.nightly.folder import NightFolder, make_output, night_id, nights_in
 from tracekit.nightly.history.night import Night
 
 BEGUN = datetime(2026, 11, 20, 2, 30, tzinfo=UTC)
@@ -24,7 +24,7 @@ def test_two_macs_that_begin_in_the_same_second_have_two_nights() -> None:
 
 
 def test_a_night_is_read_as_it_was_written(tmp_path: Path, night: Night) -> None:
-    folder = claim(tmp_path / "nights", night.id)
+    folder = NightFolder(make_output(tmp_path / "nights" / night.id))
     folder.save(night)
     assert folder.load() == night
     assert nights_in(tmp_path / "nights") == [folder]
@@ -34,15 +34,15 @@ def test_nights_are_listed_oldest_first_and_other_folders_are_not(
     tmp_path: Path, night: Night
 ) -> None:
     for name in ("2026-11-21T02-30-00-aaaa", "2026-11-20T02-30-00-zzzz"):
-        claim(tmp_path, name).save(night)
+        NightFolder(make_output(tmp_path / name)).save(night)
     (tmp_path / "worktrees").mkdir()
     assert [one.folder.name[:10] for one in nights_in(tmp_path)] == ["2026-11-20", "2026-11-21"]
 
 
 def test_a_folder_is_never_taken_twice(tmp_path: Path) -> None:
-    claim(tmp_path, "a")
+    make_output(tmp_path / "a")
     with pytest.raises(RecordingError, match="cannot be made: File exists"):
-        claim(tmp_path, "a")
+        make_output(tmp_path / "a")
 
 
 def test_what_is_no_night_is_told(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from nobody import folder_of_nobody
 from tracekit.base.errors import UsageError
 from tracekit.machine.state import State
-from tracekit.nightly.folder import claim
+from tracekit.nightly.folder import NightFolder, make_output
 from tracekit.nightly.history.night import Described, Entry, Night, Outcome, Pair
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
 from tracekit.nightly.rehearsal import COLUMNS, earlier, obstacles, only, rehearse, rows
@@ -41,7 +41,7 @@ def entry(capture: str, seconds: int, sitting: int = 1, begun: datetime = BEGAN)
 
 def keep(plan: NightPlan, name: str, *entries: Entry, digest: str = "d1") -> None:
     night = Night(name, plan.name, "mini", BEGAN.isoformat(), digest, entries=entries)
-    claim(plan.output, name).save(night)
+    NightFolder(make_output(plan.output / name)).save(night)
 
 
 def test_the_last_nights_of_the_same_plan_say_how_long_a_capture_takes(tmp_path: Path) -> None:

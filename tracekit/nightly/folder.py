@@ -85,11 +85,6 @@ def night_id(begun: datetime) -> str:
     return f"{begun.astimezone(UTC):%Y-%m-%dT%H-%M-%S}-{tail}"
 
 
-def claim(output: Path, identity: str) -> NightFolder:
-    """Make a night's folder; raise RecordingError where that cannot be done."""
-    return NightFolder(make_output(output / identity))
-
-
 def make_output(folder: Path, *, exist_ok: bool = False) -> Path:
     """Make a folder of a plan's output; raise RecordingError where that cannot be done."""
     try:

@@ -31,11 +31,7 @@ class Memory:
     @classmethod
     @contextmanager
     def of(cls, plan: NightPlan, *, keep: bool) -> Generator[Self]:
-        """Open a plan's history; what is not to keep anything can do without one.
-
-        Raises:
-            TracekitError: It cannot be opened; see `tracekit.nightly.history.store`.
-        """
+        """Open a plan's history; what is not to keep anything can do without one."""
         with ExitStack() as stack:
             store = None
             try:
@@ -89,11 +85,7 @@ class Memory:
             self.kept.append(night)
 
     def draw(self, folder: NightFolder, now: datetime) -> None:
-        """Write the page of all series of the plan beside its nights.
-
-        Raises:
-            TracekitError: The history cannot be read, or the page not be written.
-        """
+        """Write the page of all series of the plan beside its nights."""
         if self.kept is None:
             return
         name = self.plan.name

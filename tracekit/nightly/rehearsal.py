@@ -116,11 +116,7 @@ def _of_references(plan: NightPlan) -> Iterator[str]:
 
 
 def moves_along(capture: Capture, folder: Path) -> bool:
-    """Tell whether a capture's reference is another commit as time goes on: no commit, no tag.
-
-    Raises:
-        TracekitError: The repository has no such revision.
-    """
+    """Tell whether a capture's reference is another commit as time goes on: no commit, no tag."""
     revision = capture.reference.revision if capture.reference else ""
     if not revision:
         return False

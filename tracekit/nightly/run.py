@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from tracekit.base import InterruptedRunError, RecordingError, TracekitError, quantity
 from tracekit.machine import environment, git_commit, machine_name
 from tracekit.nightly.captures import Carrier
-from tracekit.nightly.folder import Keeper, NightFolder, claim, night_id
+from tracekit.nightly.folder import Keeper, NightFolder, make_output, night_id
 from tracekit.nightly.gate.drift import with_drift
 from tracekit.nightly.gate.outcomes import night_outcome
 from tracekit.nightly.history.night import LEADS, Entry, Judged, Night
@@ -152,7 +152,7 @@ def run_night(
         first = replace(_first(plan, begun, chosen), kept=keep)
         remarks = memory.catch_up(first.machine, begun)
         accepted, earlier = memory.accepted(first.machine, chosen), memory.earlier(first.machine)
-        folder = claim(plan.output, first.id)
+        folder = NightFolder(make_output(plan.output / first.id))
         keeper = Keeper(folder, replace(first, folder=memory.place_of(folder), warnings=remarks))
         stack.enter_context(awake())
         deadline = time.monotonic() + plan.budget

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from fake_schedulers import Fakes, agents, units
-from tracekit.base.errors import ToolError, UsageError
+from tracekit.base.errors import ToolError
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule import schedule
-from tracekit.nightly.schedule import schedule as rehearsal
-from tracekit.nightly.schedule.job import job_of, next_due, time_of_day
+from tracekit.nightly.schedule.job import job_of, next_due
 from tracekit.nightly.schedule.running import only_one
 
 pytestmark = pytest.mark.processes
@@ -159,11 +158,13 @@ def test_a_python_without_tracekit_is_found_out_at_once(
     assert agents() == []
 
 
-def test_an_interpreter_that_is_gone_is_told(plan: NightPlan, home: Path, tmp_path: Path) -> None:
+def test_an_interpreter_that_is_gone_is_an_error(
+    plan: NightPlan, home: Path, tmp_path: Path
+) -> None:
     job = job_of(plan, NIGHT)
     gone = replace(job, argv=(str(tmp_path / "gone"), *job.argv[1:]))
-    with pytest.raises(ToolError, match="cannot be started as a night would be"):
-        rehearsal.rehearse(gone)
+    with pytest.raises(ToolError, match="does not start in the bare environment"):
+        schedule.rehearse(gone)
 
 
 def test_an_output_that_cannot_be_made_is_told(launchd: Fakes, plan: NightPlan) -> None:
@@ -171,8 +172,3 @@ def test_an_output_that_cannot_be_made_is_told(launchd: Fakes, plan: NightPlan) 
     with pytest.raises(Exception, match="cannot be made"):
         schedule.install(plan, NIGHT, "launchd")
     assert agents() == []
-
-
-def test_a_time_that_is_none_is_a_usage_error() -> None:
-    with pytest.raises(UsageError):
-        time_of_day("25:00")

@@ -179,7 +179,7 @@ def test_a_locked_work_tree_is_left_alone(
     with checked_out(one, bounds) as folder:
         git(repository, "worktree", "lock", "--reason", "I look at it", str(folder))
     (folder / "module_of_plan.py").write_text("mine\n")
-    with pytest.raises(ToolError, match=r"locked \(I look at it\)"), checked_out(one, bounds):
+    with pytest.raises(ToolError, match="I look at it"), checked_out(one, bounds):
         pytest.fail("it was replaced")
     assert (folder / "module_of_plan.py").read_text() == "mine\n"
 

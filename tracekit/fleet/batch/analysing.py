@@ -38,11 +38,7 @@ _SHARE = 0.5  # of the free disk that one recording may take
 
 
 def fetched(source: RecordingSource, folder: Path) -> Path:
-    """Copy the files that an analysis needs into a folder, and return what became of the source.
-
-    Raises:
-        InputError: There is too much of it, or it cannot be read.
-    """
+    """Copy the files that an analysis needs into a folder, and return what became of the source."""
     files, place = source.files(), source.place
     _require_room(source, files, folder)
     into = folder / _plain(source)

@@ -82,9 +82,6 @@ def local_workers(number: int, scratch: Path) -> Generator[Workers]:
     """Start processes of this machine, reached on loopback alone; they end with the context.
 
     One that dies, or takes more than its share of the memory, is replaced.
-
-    Raises:
-        ToolError: None came up.
     """
     with ExitStack() as stack:
         stack.enter_context(config.set(_SETTINGS))

@@ -160,11 +160,7 @@ class Database:
         self.connection.execute("SET lock_configuration = true")
 
     def view(self, name: str, select: str) -> None:
-        """Make a view.
-
-        Raises:
-            duckdb.Error: Its files cannot be read.
-        """
+        """Make a view."""
         self.waiting(lambda: self.connection.execute(f"CREATE VIEW {name} AS {select}"))
 
     def table(self, name: str, content: pa.Table) -> None:
@@ -174,12 +170,7 @@ class Database:
         self.connection.unregister(f"{name}_given")
 
     def answer(self, sql: str) -> Answer:
-        """Ask; the rows are computed as they are read.
-
-        Raises:
-            duckdb.Error: It cannot be asked.
-            InterruptedRunError: Someone asked to stop.
-        """
+        """Ask; the rows are computed as they are read."""
         relation = self.waiting(lambda: self.connection.sql(sql))
         assert relation is not None, "what returns nothing is no question"
         types = dict(zip(named(relation.columns), map(str, relation.types), strict=True))
@@ -198,11 +189,7 @@ class Database:
             yield batch
 
     def waiting(self, work: Callable[[], _T]) -> _T:
-        """Do work on DuckDB's thread; at an interrupt, end it.
-
-        Raises:
-            InterruptedRunError: Someone asked to stop.
-        """
+        """Do work on DuckDB's thread; at an interrupt, end it."""
         doing = self._thread.submit(work)
         try:
             return doing.result()

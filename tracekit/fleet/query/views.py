@@ -157,13 +157,7 @@ class Views:
     progress: Progress
 
     def make(self, name: str) -> None:
-        """Make the view that a question names, in whatever case.
-
-        Raises:
-            UsageError: There is no view of that name.
-            RecordingError: No run has the table.
-            duckdb.Error: DuckDB cannot read its files.
-        """
+        """Make the view that a question names, in whatever case."""
         name = name.lower()
         if name not in NAMES:
             raise no_table(name, NAMES)

@@ -163,11 +163,7 @@ class Job:
 
 
 def job_of(plan: NightPlan, at: time) -> Job:
-    """Return the job that runs a plan's nights, as this environment allows.
-
-    Raises:
-        UsageError: A path holds a letter that configuration files of schedulers cannot.
-    """
+    """Return the job that runs a plan's nights, as this environment allows."""
     file, output = plan.file.absolute(), plan.output.absolute()
     argv = (os.path.abspath(sys.executable), "-P", "-m", "tracekit", "nightly", str(file))  # noqa: PTH100  a link to it is the environment
     environment = {**bare_environment(programs_of(plan)), AT: f"{at:%H:%M}", SINCE: now()}

@@ -113,9 +113,6 @@ def uninstall(file: Path) -> tuple[tuple[Installed, ...], tuple[str, ...]]:
     """Take away whatever starts the nights of a plan's file, which need not exist any more.
 
     Return what was installed, and warnings.
-
-    Raises:
-        ToolError: A night runs now, or the scheduler does not let go of it.
     """
     found = _found(file)
     for _, one in found:

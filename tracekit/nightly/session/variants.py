@@ -61,10 +61,6 @@ def candidate_of(capture: Capture, plan: NightPlan) -> CodeVariant:
     """Return the candidate: this interpreter, and the files as they are.
 
     Where the reference is a revision, the same folders of the repository go before all modules.
-
-    Raises:
-        UsageError: There is no such workload, or a parameter does not fit.
-        InputError: The workload's file cannot be loaded.
     """
     home = plan.file.resolve().parent
     with searched(capture.reference, home):

@@ -42,11 +42,7 @@ class Repository:
     top: Path
 
     def commit(self, revision: str) -> str:
-        """Return the commit that a revision names, in full.
-
-        Raises:
-            UsageError: There is no such commit here.
-        """
+        """Return the commit that a revision names, in full."""
         asked = f"{revision}^{{commit}}"
         found = git(self.top, "rev-parse", "--verify", "--quiet", "--end-of-options", asked)
         if found.returncode == 0:
@@ -74,12 +70,7 @@ class Repository:
 
 
 def repository(folder: Path) -> Repository:
-    """Return the repository whose work tree holds a folder.
-
-    Raises:
-        UsageError: None does.
-        ToolError: There is no git.
-    """
+    """Return the repository whose work tree holds a folder."""
     found = git(folder, "rev-parse", "--show-toplevel")
     if found.returncode != 0 or not found.stdout.strip():
         said = complaint(found)  # it may be another reason, as that the folder is not ours
@@ -137,11 +128,7 @@ class Worktree:
 
     @property
     def changed(self) -> str:
-        """What of its tracked files is not as in the commit; empty where all is.
-
-        Raises:
-            ToolError: Git cannot tell.
-        """
+        """What of its tracked files is not as in the commit; empty where all is."""
         arguments = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
         return done(self.folder, *arguments).strip()
 
@@ -221,34 +208,22 @@ def _require_submodules(worktree: Worktree) -> None:
 
 
 def _remove(repository: Repository, folder: Path) -> None:
-    """Remove a work tree and what git knows of it; refuse one that somebody locked."""
-    reason = _lock_of(repository, folder)
-    if reason is not None:
+    """Remove a work tree and what git knows of it, unless somebody locked it."""
+    removed = git(repository.top, "worktree", "remove", "--force", str(folder))
+    if "locked" in removed.stderr:
         raise ToolError(
-            f"The work tree {folder} is not as it was made, and cannot be made again: it is locked"
-            f"{f' ({reason})' if reason else ''}.",
+            f"The work tree {folder} is not as it was made, and cannot be made again: "
+            f"{complaint(removed)}",
             hint=f"`git worktree unlock {folder}` lets it be replaced.",
         )
     try:
         folder.with_suffix(".json").unlink(missing_ok=True)
-        git(repository.top, "worktree", "remove", "--force", str(folder))
         if folder.is_symlink() or folder.is_file():
             folder.unlink()
         elif folder.exists():
             shutil.rmtree(folder)
     except OSError as error:
         raise RecordingError(f"{folder} cannot be removed: {error.strerror}.") from error
-
-
-def _lock_of(repository: Repository, folder: Path) -> str | None:
-    """Return why git says that a work tree is locked, empty for no reason; None if it is not."""
-    listed = git(repository.top, "worktree", "list", "--porcelain").stdout
-    for block in listed.split("\n\n"):
-        lines = block.splitlines()
-        if lines and lines[0] == f"worktree {folder.resolve()}":
-            found = [line for line in lines if line.split(" ")[0] == "locked"]
-            return found[0].partition(" ")[2] if found else None
-    return None
 
 
 def _prune(worktree: Worktree) -> None:
