@@ -44,11 +44,11 @@ from .plan.document import has_plan as has_plan
 from .plan.plan import NightPlan as NightPlan
 from .plan.reading import read_plan as read_plan
 from .plan.starter import write_starter as write_starter
-from .pruning.decide import Limits as Limits
-from .pruning.decide import Protection as Protection
-from .pruning.decide import protection as protection
-from .pruning.prune import Pruned as Pruned
-from .pruning.prune import prune as prune
+from .pruning import Limits as Limits
+from .pruning import Protection as Protection
+from .pruning import Pruned as Pruned
+from .pruning import protection as protection
+from .pruning import prune as prune
 from .rehearsal import only as only
 from .run import run_night as run_night
 from .schedule.job import time_of_day as time_of_day

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from old_runs import NOW
-from tracekit.nightly.pruning.decide import Limits, Part, Removal, RunSeen, decide
+from tracekit.nightly.pruning import Limits, Part, Removal, RunSeen, decide
 
 ROOT = Path("/traces")
 

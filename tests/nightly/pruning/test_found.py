@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from old_runs import NOW, MakeNight, MakeRun, days_ago
-from tracekit.nightly.pruning.decide import RunSeen, roots, runs_below
+from tracekit.nightly.pruning import RunSeen, roots, runs_below
 
 
 def seen(root: Path) -> dict[str, RunSeen]:

@@ -7,7 +7,7 @@ import pytest
 
 from tracekit.nightly.history.night import Accepted
 from tracekit.nightly.history.steps import Point, Series, Step
-from tracekit.nightly.pruning.decide import Protection, RunSeen, protection
+from tracekit.nightly.pruning import Protection, RunSeen, protection
 
 BEGUN = datetime(2026, 8, 1, tzinfo=UTC)
 

@@ -16,8 +16,7 @@ import pytest
 from old_runs import NOW, MakeNight, MakeRun
 from tracekit.base.errors import InputError, RecordingError, UsageError
 from tracekit.base.recording import Recording, mark
-from tracekit.nightly.pruning.decide import Limits, Protection, trash
-from tracekit.nightly.pruning.prune import Pruned, prune
+from tracekit.nightly.pruning import Limits, Protection, Pruned, prune, trash
 from tracekit.pipeline import analyze, report, tables_of
 from tracekit.tables.exports import PRUNED_NOTE
 
@@ -242,8 +241,8 @@ KILLED = """
 import sys
 from datetime import timedelta
 from pathlib import Path
-from tracekit.nightly.pruning.decide import Limits
-from tracekit.nightly.pruning.prune import prune
+from tracekit.nightly.pruning import Limits
+from tracekit.nightly.pruning import prune
 print("ready", flush=True)
 prune([Path(sys.argv[1])], Limits(most=0, newest=0))
 print("done", flush=True)

@@ -11,8 +11,7 @@ import pytest
 from tracekit.base.recording import Recording
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.store.store import Store
-from tracekit.nightly.pruning.decide import Limits
-from tracekit.nightly.pruning.prune import prune
+from tracekit.nightly.pruning import Limits, prune
 from tracekit.record.opening import opening
 
 Run = Callable[..., Any]
