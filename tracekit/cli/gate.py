@@ -212,18 +212,23 @@ def _report(
 
 
 def _show(report: "nightly.GateReport", listeners: _Listeners) -> None:
-    from tracekit.nightly.gate.report import text
-
     if listeners.json:
         console.show_json(report)
     elif listeners.markdown:
         console.show_line(nightly.markdown(report).rstrip("\n"))
     else:
-        console.show_line(text.verdict(report))
-        console.table(("outcome", "what", "why"), text.verdicts(report))
-        console.show_line("")
-        for title, columns, rows in text.tables(report):
-            console.measurements(title, columns, rows)
+        show_report(report)
+
+
+def show_report(report: "nightly.GateReport") -> None:
+    """Print how a night, or runs, ended, why, and the numbers."""
+    from tracekit.nightly.gate.report import text
+
+    console.show_line(text.verdict(report))
+    console.table(("outcome", "what", "why"), text.verdicts(report))
+    console.show_line("")
+    for title, columns, rows in text.tables(report):
+        console.measurements(title, columns, rows)
 
 
 def _end(report: "nightly.GateReport", errors: "Sequence[TracekitError]") -> None:

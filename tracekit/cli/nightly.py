@@ -12,6 +12,7 @@ import typer
 from tracekit import nightly
 from tracekit.base import TracekitError, UsageError, span
 from tracekit.cli import console, options
+from tracekit.cli.gate import show_report
 
 PlanFile = Annotated[
     Path | None,
@@ -259,14 +260,11 @@ def _show(
     if json:
         console.show_json(night)
     else:
-        console.show_line(nightly.run.heading(night))
-        console.table(("outcome", "what", "why"), nightly.run.verdicts(night))
-        console.show_line("")
-        for title, columns, rows in nightly.run.tables(night):
-            console.measurements(title, columns, rows)
+        report = nightly.of_night(night, plan)
+        show_report(report)
         for note in nightly.run.notes(night):
             console.show_hint(note)
-        console.show_warnings(night.warnings)
+        console.show_warnings(report.warnings)
         console.show_written(folder.document)
         if night.folder and folder.page.exists():
             console.show_hint(f"All nights on one page: {folder.page}")

@@ -21,6 +21,7 @@ from .gate.report.text import annotations as annotations
 from .gate.report.text import markdown as markdown
 from .history.exports import write_points as write_points
 from .history.exports import write_values as write_values
+from .history.levels import steps_of as steps_of
 from .history.listing import NightSummary as NightSummary
 from .history.listing import expected_words as expected_words
 from .history.listing import held_on as held_on
@@ -31,7 +32,6 @@ from .history.listing import table_of as table_of
 from .history.night import Night as Night
 from .history.night import Outcome as Outcome
 from .history.steps import Series as Series
-from .history.steps import steps_of as steps_of
 from .history.store.place import LATEST as LATEST
 from .history.store.place import file_of as file_of
 from .history.store.place import folder_of as folder_of

@@ -20,6 +20,7 @@ from tracekit.nightly.session.prepared import Prepared, prepared
 from tracekit.nightly.session.program import BudgetSpentError, BusyError, ParityError
 from tracekit.nightly.session.tracing import trace
 from tracekit.nightly.session.values import overhead
+from tracekit.nightly.session.worktree import kind_of
 from tracekit.record import Progress
 
 
@@ -131,7 +132,12 @@ class Carrier:
             folder = self.keeper.folder.folder
             one = stack.enter_context(prepared(capture, self.plan, folder, deadline=self.deadline))
             sides = one.described
-            entry = replace(entry, candidate=sides["candidate"], reference=sides.get("reference"))
+            entry = replace(
+                entry,
+                candidate=sides["candidate"],
+                reference=sides.get("reference"),
+                reference_kind=kind_of(capture, self.plan.file.parent),
+            )
             self.keeper.put(entry)
             if one.same_commit:
                 self.progress(f"{capture.name}: {same_code(one.same_commit)}")

@@ -10,14 +10,13 @@ from typing import Self
 from tracekit.base import RecordingError, TracekitError, own_redaction, require_ours, write_whole
 from tracekit.nightly.folder import NightFolder, nights_in, work_of
 from tracekit.nightly.history.night import Accepted, Night
+from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.place import folder_of
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.schedule.schedule import missed
 from tracekit.nightly.trend.happened import links_from
 from tracekit.nightly.trend.page import render_trend
-
-_CHAINED = 60  # nights that a change is chained through
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,11 @@ class Memory:
                 found[capture.name] = one
         return found
 
-    def earlier(self, machine: str) -> list[Night]:
-        """Return the last nights of the plan on the machine, oldest first."""
-        if self.kept is None:
+    def earlier(self, machine: str) -> list[Series]:
+        """Return the series of the plan on the machine before this night."""
+        if self.store is None:
             return []
-        return self.kept.nights(plan=self.plan.name, machine=machine, limit=_CHAINED)
+        return self.store.series(plan=self.plan.name, machine=machine)
 
     def catch_up(self, machine: str, begun: datetime) -> tuple[str, ...]:
         """Add what earlier processes left, and note nights that did not run; say so."""

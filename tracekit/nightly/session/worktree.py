@@ -32,6 +32,8 @@ from tracekit.base import (
     opened,
     save,
 )
+from tracekit.nightly.history.night import ANCHORED, ReferenceKind
+from tracekit.nightly.plan.plan import Capture, Reference
 from tracekit.nightly.session.program import Bounds, Program, last_words, run
 
 
@@ -59,6 +61,20 @@ class Repository:
             "`git fetch --tags` may bring it.",
         )
 
+    def branch_point(self, branch: str) -> str:
+        """Return the commit at which HEAD left a branch.
+
+        Raises:
+            UsageError: There is no such branch here, or no commit that both have.
+        """
+        found = git(self.top, "merge-base", "HEAD", self.commit(branch))
+        if found.returncode != 0:
+            raise UsageError(
+                f"HEAD and {branch} have no commit in common in the repository {self.top}.",
+                hint="A shallow clone may lack it: `git fetch --unshallow` brings the rest.",
+            )
+        return found.stdout.strip()
+
     def has_tag(self, name: str) -> bool:
         """Tell whether there is a tag of that name: a revision that stays."""
         return git(self.top, "show-ref", "--quiet", "--verify", f"refs/tags/{name}").returncode == 0
@@ -67,6 +83,37 @@ class Repository:
         """Return the path from the top of the work tree; None where it lies outside."""
         whole = path.resolve()
         return whole.relative_to(self.top) if whole.is_relative_to(self.top) else None
+
+
+def commit_of(reference: Reference, repository: Repository) -> str:
+    """Return the commit that a reference is now; without a name HEAD, as where no night was before.
+
+    Raises:
+        UsageError: The repository has no such revision or branch.
+    """
+    if reference.merge_base:
+        return repository.branch_point(reference.merge_base)
+    return repository.commit(reference.revision or "HEAD")
+
+
+def kind_of(capture: Capture, folder: Path) -> ReferenceKind:
+    """Return which kind of reference it has, in the repository of a folder; "" if it is no commit.
+
+    Raises:
+        UsageError: The repository has no such revision.
+    """
+    reference = capture.reference
+    if reference is None or not reference.has_commit:
+        return ""
+    if capture.name.endswith(ANCHORED):
+        return "anchor"
+    if reference.merge_base:
+        return "branch point"
+    if reference.previous_night:
+        return "moving"
+    found, revision = repository(folder), reference.revision
+    fixed = found.commit(revision).startswith(revision) or found.has_tag(revision)
+    return "fixed" if fixed else "moving"
 
 
 def repository(folder: Path) -> Repository:
