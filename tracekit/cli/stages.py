@@ -41,7 +41,7 @@ def capture(
     xml = "none" if export == "none" else "asked" if export else "unchecked"
     tables = "all" if export == "all" else "needed"
     with console.progress("record") as progress:
-        recording = tracekit.pipeline.record(plan, progress, xml=xml)
+        recording = tracekit.pipeline.record(plan, progress)
     with console.progress("export") as progress:
         tracekit.pipeline.export(recording, progress, tables=tables, xml=xml)
     with console.progress("analyze") as progress:

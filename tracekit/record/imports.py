@@ -66,11 +66,7 @@ class ExportFiles:
 
 
 def found(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Return bundles, packed or not, and files that may be exports, each once.
-
-    Raises:
-        UsageError: A path does not exist.
-    """
+    """Return bundles, packed or not, and files that may be exports, each once."""
     bundles: list[Path] = []
     files: list[Path] = []
     for path in paths:

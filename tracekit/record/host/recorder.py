@@ -121,11 +121,7 @@ class Ending:
 
 
 def settled(ending: Ending, target: Launch, recording: Recording) -> WorkloadReport | None:
-    """Fold the worker's marks, and save them where it did not close its account itself.
-
-    Raises:
-        UsageError: The worker refused its parameters, so that nothing was recorded.
-    """
+    """Fold the worker's marks, and save them where it did not close its account itself."""
     if target.journal is None:
         return None
     report = fold(target.journal)

@@ -6,21 +6,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Problem:
-    """A failure that people have met before.
+    """A failure that people have met before."""
 
-    Attributes:
-        meaning: One sentence for a user.
-        hint: What to do about it.
-        code: The exit code that goes with it; None where it is not known or varies.
-        pattern: A regular expression found in what the tool said; empty if the code suffices.
-        passing: It may well be gone at the next try.
-    """
-
-    meaning: str
-    hint: str
-    code: int | None = None
+    meaning: str  # one sentence for a user
+    hint: str  # what to do about it
+    code: int | None = None  # the exit code that goes with it; None where it is not known or varies
+    # a regular expression found in what the tool said; empty if the code suffices
     pattern: str = ""
-    passing: bool = False
+    passing: bool = False  # it may well be gone at the next try
 
     def fits(self, code: int, text: str) -> bool:
         """Tell whether a command that ended with `code` and said `text` has this problem."""
