@@ -121,7 +121,7 @@ def _show_overview(overview: "record.Overview") -> None:
 
 def _show_changes(changes: "record.Changes") -> None:
     """Print every place of a template that would differ; what stays, on stderr."""
-    rows = [(change.route, repr(change.before), repr(change.after)) for change in changes.changes]
+    rows = [(change.place, repr(change.before), repr(change.after)) for change in changes.changes]
     console.table(("place", "is", "will be"), rows)
     for place in changes.untouched:
         console.show_hint(f"stays as it is: {place}")

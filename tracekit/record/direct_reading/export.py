@@ -50,9 +50,10 @@ def rows_of_target(
 
     None where that is not known: there is no target, or no such table that can be read.
     """
-    run, targets = own(recording), frozenset(pids)
-    place = Choice(None if run is None else run.number)
+    targets = frozenset(pids)
     try:
+        run = own(recording)
+        place = Choice(None if run is None else run.number)
         rows = Tables(recording.exports, targets, recording.tables, place).get("gpu_intervals")
         if rows is None:  # nothing was exported yet
             rows = Tables(recording.bundle, targets, only=place).get("gpu_intervals")

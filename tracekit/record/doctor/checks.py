@@ -46,6 +46,11 @@ def _only_with_xcode(at: Surroundings) -> str:
     return "" if at.has_xcode else f"Xcode runs on macOS only, and this is {at.machine.system}."
 
 
+def _only_where_it_records(at: Surroundings) -> str:
+    why = _only_with_xcode(at)
+    return why and f"{why} Record on a Mac, and read its exports here with `tracekit import`."
+
+
 def _only_for_xctrace(at: Surroundings) -> str:
     return "" if at.on_mac or at.has_xctrace else "It matters to xctrace only, which is not here."
 
@@ -387,7 +392,7 @@ CHECKS: tuple[Check, ...] = (
     Check("python3 on PATH", _python_on_path),
     Check("mlx", _mlx),
     Check("developer folder", _developer_folder, _only_with_xcode),
-    Check("xctrace", _xctrace, _only_with_xcode),
+    Check("xctrace", _xctrace, _only_where_it_records),
     Check("template", _template, _only_with_xcode),
     Check("gpu counters", _gpu_counters, _only_with_xcode),
     Check("developer mode", _developer_mode, _only_on_mac),

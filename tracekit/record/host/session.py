@@ -43,31 +43,16 @@ class Session:
         return Process(self.pid, self.name)
 
 
-@dataclass(frozen=True)
 class Bundle:
-    """The folder `recording.host` and the names in it."""
+    """The folder `recording.host` and the files in it."""
 
-    folder: Path
-
-    @property
-    def session(self) -> Path:
-        """What the recording knows of itself."""
-        return self.folder / "session.json"
-
-    @property
-    def samples(self) -> Path:
-        """The raw samples, one JSON object a line, as they came."""
-        return self.folder / "samples.jsonl"
-
-    @property
-    def stdout(self) -> Path:
-        """What the target said."""
-        return self.folder / "stdout.txt"
-
-    @property
-    def stderr(self) -> Path:
-        """What the target complained of."""
-        return self.folder / "stderr.txt"
+    def __init__(self, folder: Path) -> None:
+        """Name the files; none is opened."""
+        self.folder = folder
+        self.session = folder / "session.json"  # what the recording knows of itself
+        self.samples = folder / "samples.jsonl"  # as they came, one JSON object a line
+        self.stdout = folder / "stdout.txt"
+        self.stderr = folder / "stderr.txt"
 
 
 def fresh(folder: Path) -> Bundle:
