@@ -11,8 +11,8 @@ import os
 import random
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import redirect_stdout
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import libcst as cst
@@ -72,6 +72,20 @@ class _Raised(cst.CSTVisitor):
         self.depth -= isinstance(original_node, cst.Raise)
 
 
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Send to a file what is printed meanwhile: mutmut turns a wheel several times a second."""
+    terminal = os.dup(1)
+    with Path("mutants.log").open("w") as log:
+        os.dup2(log.fileno(), 1)
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            os.dup2(terminal, 1)
+            os.close(terminal)
+
+
 def main() -> int:
     """Draw changes, try them, and print those that no test found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -92,9 +106,8 @@ def main() -> int:
     settings = config()
     settings.only_mutate = [str(file) for file in files]
     settings.pytest_add_cli_args_test_selection = arguments.tests or [f"tests/{arguments.room}"]
-    log = Path("mutants.log")
-    with log.open("w") as steps, redirect_stdout(steps):
-        mutmut._run(drawn, arguments.processes)  # noqa: SLF001  as `mutmut run NAME…`, which prints
+    with _quiet():
+        mutmut._run(drawn, arguments.processes)  # noqa: SLF001  as `mutmut run NAME…`
 
     survivors = dict[str, str]()
     for file in files:
