@@ -6,6 +6,7 @@ of the others, `pytest --tier all` everything. A file or a test that is named al
 """
 
 import gc
+import os
 import sys
 from collections import Counter
 from collections.abc import Generator
@@ -60,8 +61,14 @@ def _are_files_named(config: pytest.Config) -> bool:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Run a few named files in this process: workers take a second to start."""
-    return 0 if _are_files_named(config) and len(config.args) < 4 else None
+    """Run a few named files in this process: workers take a second to start.
+
+    Else there is one for each processor that may be used; xdist would count cores alone, which
+    may be half of that.
+    """
+    if _are_files_named(config) and len(config.args) < 4:
+        return 0
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else None
 
 
 def tier_of(item: pytest.Item) -> str:
