@@ -124,7 +124,7 @@ class Course:
         self._begun[event[1]["key"]] = event[1]["worker"], time.monotonic()
 
     def _through(self, tasks: Iterator[Task], *, alone: bool) -> Iterator[tuple[BatchRow, ...]]:
-        while self._fill(tasks, 1 if alone else self._room()):
+        while self._fill(tasks, alone=alone):
             self._some_ended.wait(_LOOK)
             self._some_ended.clear()
             self._end_late()
@@ -134,9 +134,10 @@ class Course:
                 if rows:
                     yield rows
 
-    def _fill(self, tasks: Iterator[Task], room: int) -> bool:
+    def _fill(self, tasks: Iterator[Task], *, alone: bool) -> bool:
         """Hand tasks over while there is room; tell whether any is on its way."""
-        while len(self._running) < room:
+        self._count()
+        while len(self._running) < (1 if alone else self._window):
             task = next(tasks, None)
             if task is None:
                 break
@@ -146,13 +147,13 @@ class Course:
             self._running[future] = task
         return bool(self._running)
 
-    def _room(self) -> int:
+    def _count(self) -> None:
+        """Count the workers now and then, and start others for those that are gone."""
         if time.monotonic() - self._counted > _COUNT:
             self._counted = time.monotonic()
             with suppress(OSError):  # of a scheduler that is gone, tasks say so
                 self._workers.refill()
                 self._window = max(1, sum(self._workers.addresses.values())) * _AHEAD
-        return self._window
 
     def _end_late(self) -> None:
         now = time.monotonic()
