@@ -103,7 +103,7 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout", order:
 def _fast(problem: "DenseProblem", layout: "Layout") -> "Attend":
     from tracekit.ops import sdpa
 
-    q, keys, values = _laid_out(problem, layout)
+    q, keys, values = problem.laid_out(layout)
     mask, scale = problem.mask(), problem.scale
     return lambda: sdpa(q, keys, values, scale=scale, mask=mask, layout=layout)
 
@@ -113,7 +113,7 @@ def _naive(problem: "DenseProblem", layout: "Layout") -> "Attend":
 
     from tracekit.ops import causal_mask, naive_attention
 
-    arrays = _laid_out(problem, layout)
+    arrays = problem.laid_out(layout)
     mask = causal_mask(problem.queries, problem.longest) if problem.causal else None
     if mask is not None:
         mx.eval(mask)
@@ -125,17 +125,6 @@ def _naive(problem: "DenseProblem", layout: "Layout") -> "Attend":
         return naive_attention(*turned, scale=problem.scale, mask=mask).swapaxes(1, 2)
 
     return attend
-
-
-def _laid_out(problem: "DenseProblem", layout: "Layout") -> "tuple[mx.array, mx.array, mx.array]":
-    import mlx.core as mx
-
-    arrays = (problem.q, problem.keys, problem.values)
-    if layout == "BHSD":
-        return arrays
-    q, keys, values = (mx.contiguous(array.swapaxes(1, 2)) for array in arrays)
-    mx.eval(q, keys, values)
-    return q, keys, values
 
 
 def _checked(

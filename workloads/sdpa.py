@@ -86,18 +86,15 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Ste
     from tracekit.ops import dense_traffic, largest_dense_error, sdpa
     from tracekit.workload import backend, step_of
 
-    bhsd = layout == "BHSD"
-    q, keys, values = (
-        array if bhsd else mx.contiguous(array.swapaxes(1, 2))
-        for array in (problem.q, problem.keys, problem.values)
-    )
+    q, keys, values = problem.laid_out(layout)
     mask, scale = problem.mask(), problem.scale
-    mx.eval(q, keys, values, *([mask] if isinstance(mask, mx.array) else []))
+    if isinstance(mask, mx.array):
+        mx.eval(mask)
 
     def call() -> "mx.array":
         return sdpa(q, keys, values, scale=scale, mask=mask, layout=layout)
 
-    out = call() if bhsd else call().swapaxes(1, 2)
+    out = call() if layout == "BHSD" else call().swapaxes(1, 2)
     error = accepted(largest_dense_error(problem, out), problem.q.dtype, "Dense attention")
     # MLX's vector kernels read a row once for each q head; the others keep tiles of it.
     vector = backend() == "metal" and shape.queries <= FUSED_VECTOR_QUERIES

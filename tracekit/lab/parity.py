@@ -22,7 +22,6 @@ from tracekit.ops import (
     gathered,
     nan_past_ends,
     padding_mask,
-    paged_decode,
     plan,
     reference_of,
     sdpa,
@@ -166,25 +165,23 @@ def _dense(problem: Problem, lens: list[int], scale: float) -> mx.array:
     return sdpa(problem.q[:, :, None], keys, values, scale=scale, mask=mask)[:, :, 0]
 
 
-def _paged(problem: Problem, lens: list[int], scale: float) -> mx.array:
-    return attend(problem, scale=scale, longest=max(lens))
+def _paged(kernel: Kernel | None = None, partitions: int | None = None) -> Attend:
+    def call(problem: Problem, lens: list[int], scale: float) -> mx.array:
+        how, longest = None, max(lens)
+        if kernel is not None:
+            how = plan(problem, longest=longest, kernel=kernel, partitions=partitions)
+        return attend(problem, scale=scale, longest=longest, how=how)
 
-
-def _by(kernel: Kernel, partitions: int | None = None) -> Attend:
-    def launch(problem: Problem, lens: list[int], scale: float) -> mx.array:
-        how = plan(problem, longest=max(lens), kernel=kernel, partitions=partitions)
-        return paged_decode(problem, scale=scale, how=how)
-
-    return launch
+    return call
 
 
 IMPLEMENTATIONS = (
     Implementation("sdpa", _dense, dense=True),
-    Implementation("paged", _paged),
-    Implementation("paged-grouped", _by("grouped"), kernel=True),
-    Implementation("paged-split", _by("grouped", 3), kernel=True),
-    Implementation("paged-per-head", _by("per-head"), kernel=True),
-    Implementation("paged-barriers", _by("barriers"), kernel=True),
+    Implementation("paged", _paged()),
+    Implementation("paged-grouped", _paged("grouped"), kernel=True),
+    Implementation("paged-split", _paged("grouped", 3), kernel=True),
+    Implementation("paged-per-head", _paged("per-head"), kernel=True),
+    Implementation("paged-barriers", _paged("barriers"), kernel=True),
 )
 
 

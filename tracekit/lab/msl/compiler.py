@@ -65,7 +65,11 @@ _FLAGS = (
     *("-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-math-errno"),
     *("-fno-stack-protector", "-ftabstop=1"),
 )
-_HINT = "Install g++ 12 (on arm64 13) or clang 16, or newer."
+_HINT = (
+    "Run `xcode-select --install`."
+    if sys.platform == "darwin"
+    else "Install g++ 12 (on arm64 13) or clang 16, or newer."
+)
 
 
 @dataclass(frozen=True)
@@ -108,20 +112,27 @@ class Compiler:
             ToolError: It refuses, with its own words as the message, or takes too long.
         """
         argv = [self.path, *self.flags, f"-I{SHIM}", *arguments]
-        environment = {**os.environ, "LC_ALL": "C"}
-        try:
-            done = subprocess.run(
-                argv, cwd=folder, env=environment, capture_output=True, check=False,
-                timeout=_PATIENCE, input=given.encode(),
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as error:
-            raise ToolError(f"{self.path} took more than {_PATIENCE} s for a kernel.") from error
-        except OSError as error:
-            raise ToolError(f"{self.path} cannot be run: {error.strerror or error}.") from error
+        done = ran(argv, given, folder=folder)
         if done.returncode != 0:
-            words = (done.stderr + done.stdout).decode(errors="replace").strip()
+            words = (done.stderr + done.stdout).strip()
             raise ToolError(words or f"{self.path} ended with status {done.returncode}, silently.")
-        return done.stdout.decode(errors="replace")
+        return done.stdout
+
+
+def ran(
+    argv: list[str], given: str = "", *, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a compiler to its end, with messages in English; raise ToolError if it cannot be run."""
+    environment = {**os.environ, "LC_ALL": "C"}
+    try:
+        return subprocess.run(
+            argv, input=given, cwd=folder, env=environment, capture_output=True, check=False,
+            timeout=_PATIENCE, encoding="utf-8", errors="replace",
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(f"{argv[0]} took more than {_PATIENCE} s for a kernel.") from error
+    except OSError as error:
+        raise ToolError(f"{argv[0]} cannot be run: {error.strerror or error}.") from error
 
 
 def find_compiler(name: str | None = None) -> Compiler:
@@ -136,26 +147,18 @@ def find_compiler(name: str | None = None) -> Compiler:
     if found is None:
         wanted = f"the C++ compiler {asked!r}" if asked else "a C++ compiler"
         raise ToolError(
-            f"Running Metal kernels on a CPU takes {wanted}, and there is none on PATH.",
-            hint="Run `xcode-select --install`." if sys.platform == "darwin" else _HINT,
+            f"Running Metal kernels on a CPU takes {wanted}, and there is none on PATH.", hint=_HINT
         )
     return _known(found, Path(found).stat().st_mtime_ns)
 
 
 @cache
 def _known(path: str, _changed: int) -> Compiler:
-    try:
-        said = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, check=False, timeout=60,
-            stdin=subprocess.DEVNULL, errors="replace",
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ToolError(f"{path} cannot be run: {error}.", hint=_HINT) from error
+    said = ran([path, "--version"])
     if said.returncode != 0:
         words = (said.stderr or said.stdout).strip()
         raise ToolError(
-            f"{path} does not say its version: {words or f'status {said.returncode}'}.",
-            hint="Run `xcode-select --install`." if sys.platform == "darwin" else _HINT,
+            f"{path} does not say its version: {words or f'status {said.returncode}'}.", hint=_HINT
         )
     return Compiler(path, said.stdout.partition("\n")[0].strip())
 

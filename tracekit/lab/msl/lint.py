@@ -5,9 +5,7 @@ them. What it has not is Metal's library: a header declares it, and a name that 
 is distinguished from a mistake.
 """
 
-import os
 import re
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +13,7 @@ from pathlib import Path
 from shutil import which
 
 from tracekit.base import ToolError
+from tracekit.lab.msl.compiler import ran
 from tracekit.lab.msl.edits import without_comments
 
 _DECLARATIONS = Path(__file__).parent / "opencl"
@@ -97,7 +96,6 @@ def _referred(text: str, found: re.Match[str], file: str) -> str:
 
 
 OLDEST, NEWEST = 14, 40
-_SECONDS = 60
 _ARGUMENTS = (
     *("-x", "cl", "-cl-std=clc++2021", "-target", "spir64", "-cl-no-stdinc", "-fsyntax-only"),
     # neither pointers without an address space nor double: Metal has none of them
@@ -141,13 +139,11 @@ class Lint:
     """What clang says of a kernel.
 
     Attributes:
-        clang: The program that was asked.
         defects: What Metal would refuse as well.
         unknown: What may be due to names and conversions that the declarations of Metal's
             library lack: clang could not judge these lines.
     """
 
-    clang: str
     defects: tuple[Complaint, ...]
     unknown: tuple[Complaint, ...]
 
@@ -169,7 +165,7 @@ def lint(
     complaints = _complaints(_asked(clang, f'#line 1 "{_OWN}"\n{own}\n{program}'))
     missing = any(_UNKNOWN.search(complaint.message) for complaint in complaints)
     defects = tuple(one for one in complaints if _certain(one, text, missing=missing))
-    return Lint(clang, defects, tuple(one for one in complaints if one not in defects))
+    return Lint(defects, tuple(one for one in complaints if one not in defects))
 
 
 @cache
@@ -221,23 +217,11 @@ def _unfit(clang: str) -> str:
 
 def _asked(clang: str, program: str) -> str:
     """Return what clang writes; raise ToolError where it does not judge at all."""
-    try:
-        ran = subprocess.run(
-            [clang, *_ARGUMENTS],
-            input=program,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-            env={**os.environ, "LC_ALL": "C"},
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ToolError(f"{clang} could not be run: {error}.") from error
-    if ran.returncode != 0 and not _SAID.search(ran.stderr):
-        words = " ".join(ran.stderr.split())[:300]
-        raise ToolError(f"{clang} ended with {ran.returncode}: {words or 'no word'}")
-    return ran.stderr
+    done = ran([clang, *_ARGUMENTS], program)
+    if done.returncode != 0 and not _SAID.search(done.stderr):
+        words = " ".join(done.stderr.split())[:300]
+        raise ToolError(f"{clang} ended with {done.returncode}: {words or 'no word'}")
+    return done.stderr
 
 
 def _complaints(words: str) -> tuple[Complaint, ...]:

@@ -203,6 +203,15 @@ class DenseProblem:
         first = (lens - self.queries)[:, None, None, None]
         return mx.arange(self.longest) <= first + mx.arange(self.queries)[:, None]
 
+    def laid_out(self, layout: Layout) -> tuple[mx.array, mx.array, mx.array]:
+        """Return queries, keys and values in a layout, contiguous; see `sdpa`."""
+        arrays = (self.q, self.keys, self.values)
+        if layout == "BHSD":
+            return arrays
+        q, keys, values = (mx.contiguous(array.swapaxes(1, 2)) for array in arrays)
+        mx.eval(q, keys, values)
+        return q, keys, values
+
     def seen(self, sequence: int) -> NDArray[np.bool_]:
         """Return which keys each query of a sequence sees: bool `[queries, longest]`."""
         length, places = self.lens[sequence], np.arange(self.longest)
