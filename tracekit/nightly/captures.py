@@ -2,9 +2,9 @@
 
 import os
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tracekit.analysis import Finding, load
@@ -72,6 +72,16 @@ _STOPPED = "It was interrupted."
 _NOT_BEGUN = "It was not measured, for what was checked first does not hold."
 
 
+@dataclass(frozen=True)
+class Session:
+    """The seam of a night: what makes captures ready, checks, measures and traces them."""
+
+    prepared: Callable[..., AbstractContextManager[Prepared]] = prepared
+    check: Callable[[Prepared], str] = check
+    measure: Callable[..., Iterator[Pair]] = measure
+    trace: Callable[..., Iterator[Pair]] = trace
+
+
 @dataclass
 class Carrier:
     """Carries out the captures of a plan, one after the other.
@@ -85,6 +95,7 @@ class Carrier:
         progress: Hears what is being done.
         partial: Whether some were not measured, or not to their end.
         interrupted: Whether somebody asked to stop.
+        session: Measures them.
     """
 
     plan: NightPlan
@@ -95,6 +106,7 @@ class Carrier:
     progress: Progress
     partial: bool = False
     interrupted: bool = False
+    session: Session = field(default_factory=Session)
     _unsound: bool = False
 
     def carry_out(self) -> None:
@@ -130,7 +142,8 @@ class Carrier:
         self.keeper.put(entry)
         with self._ending(capture.name):
             folder = self.keeper.folder.folder
-            one = stack.enter_context(prepared(capture, self.plan, folder, deadline=self.deadline))
+            ready = self.session.prepared(capture, self.plan, folder, deadline=self.deadline)
+            one = stack.enter_context(ready)
             sides = one.described
             entry = replace(
                 entry,
@@ -142,7 +155,7 @@ class Carrier:
             if one.same_commit:
                 self.progress(f"{capture.name}: {same_code(one.same_commit)}")
             self.progress(f"{capture.name}: checking")
-            self.keeper.put(replace(entry, parity=check(one)))
+            self.keeper.put(replace(entry, parity=self.session.check(one)))
             return one
         return None
 
@@ -195,7 +208,7 @@ class Carrier:
         wanted, first = one.capture.pairs, 1
         more = wanted
         while more > 0:
-            found = measure(
+            found = self.session.measure(
                 one,
                 session=session,
                 first=first,
@@ -210,7 +223,7 @@ class Carrier:
             good = sum(not pair.contaminated for pair in own)
             more = min(wanted - good, self.plan.retries - (len(own) - wanted))
         if traced := one.capture.traced:
-            found = trace(one, session=session, watch=watch)
+            found = self.session.trace(one, session=session, watch=watch)
             self._keep(one.capture.name, found, "traced capture", session, range(1, traced + 1))
 
     def _keep(

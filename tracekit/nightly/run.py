@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from tracekit.base import InterruptedRunError, RecordingError, TracekitError
 from tracekit.machine import environment, git_commit, machine_name
 from tracekit.nightly.anchors import anchors_due, with_previous
-from tracekit.nightly.captures import Carrier
+from tracekit.nightly.captures import Carrier, Session
 from tracekit.nightly.folder import Keeper, NightFolder, make_output, night_id
 from tracekit.nightly.gate.drift import with_drift
 from tracekit.nightly.gate.outcomes import night_outcome
@@ -65,6 +65,7 @@ def run_night(
     keep: bool = True,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     progress: Progress = quiet,
+    session: Session | None = None,
 ) -> Night:
     """Carry out a plan; what was measured is on the disk at every moment.
 
@@ -77,6 +78,7 @@ def run_night(
         keep: Whether the history keeps the night; what was accepted is read from it all the same.
         now: The clock.
         progress: Hears what is being done.
+        session: Measures captures.
 
     Raises:
         UsageError: A capture is named that the plan does not have.
@@ -105,6 +107,7 @@ def run_night(
         # What was accepted of one that moves along is where its chain begins.
         expected = {name: one for name, one in accepted.items() if name not in _names(moving)}
         carrier = Carrier(plan, chosen, keeper, expected, deadline, progress)
+        carrier.session = session or carrier.session
         try:
             carrier.carry_out()
             anchors = [*anchors_due(keeper.night, moving, earlier, accepted)]

@@ -80,7 +80,7 @@ def test_workloads_outside_of_the_repository_are_those_of_both(
     asked = Reference(revision="fast")
     with ready(reference=asked, workloads=tmp_path / "mine") as prepared:
         assert prepared.reference.workloads == tmp_path / "mine"
-    lacks = "The revision 'fast' has no folder later of workloads."
+    lacks = "The revision fast has no folder later of workloads."
     with (
         pytest.raises(UsageError, match=lacks),
         ready(reference=asked, workloads=repository / "later"),

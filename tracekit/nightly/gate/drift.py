@@ -28,8 +28,8 @@ from tracekit.nightly.history.store.documents import measured_of
 _CHAINED = 60  # nights that are looked back
 _WINDOW = 3  # nights in a row whose level is one to compare with; one alone may be odd
 _LATEST = 2  # nights that must lie above it, tonight included
-_MOST = 0.75  # of the whole change: the latest level from which as much was lost is where it began
 _HALF = 1.96  # deviations of half a 95 % interval
+_Lost = tuple[int, float, float]  # since which night, -1 for before the first; how much; deviation
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,7 @@ def drift_of(past: Past) -> Drift | None:
     ]
     if not alarms or found.nights[-1] != len(past.series.points) - 1:
         return None
-    most = max(change for _, change, _ in alarms)
-    return _drift(past, found, *next(one for one in alarms if one[1] >= _MOST * most))
+    return _drift(past, found, *_latest(alarms))
 
 
 def beginning_of(past: Past) -> Drift | None:
@@ -106,13 +105,24 @@ def beginning_of(past: Past) -> Drift | None:
     lost = [(place, float(apart[place]), float(deviations[place])) for place in range(len(apart))]
     variance = float(found.covariance[-1, -1])
     lost.insert(0, (-1, float(past.turn * found.values[-1]), math.sqrt(max(variance, 0.0))))
+    return _drift(past, found, *_latest(lost[::-1])) if max(one[1] for one in lost) > 0 else None
+
+
+def _latest(lost: Sequence[_Lost]) -> _Lost:
+    """Return since when all was lost: the latest of which it is not certain that more was before.
+
+    Args:
+        lost: The latest first.
+    """
     most = max(change for _, change, _ in lost)
-    if most <= 0:
-        return None
-    return _drift(past, found, *next(one for one in reversed(lost) if one[1] >= _MOST * most))
+    return next(
+        (at, change, deviation)
+        for at, change, deviation in lost
+        if change >= max(most - _HALF * deviation, most / 2)
+    )
 
 
-def _contrasts(found: Levels, past: Past) -> Iterator[tuple[int, float, float]]:
+def _contrasts(found: Levels, past: Past) -> Iterator[_Lost]:
     """Yield how far tonight lies above earlier levels, the latest first.
 
     Each is the last night of the earlier level, -1 for the beginning of the chain; the change for
