@@ -111,7 +111,7 @@ def _of_references(plan: NightPlan) -> Iterator[str]:
             commit, kind = commit_of(asked, repository(home)), kind_of(capture, home)
             alone = asked.previous_night or commit.startswith(asked.revision or "-")
             named = asked.words if alone else f"{asked.words} ({short_commit(commit)})"
-            yield f"{capture.name}: against the {named}: {KINDS[kind]}."
+            yield f"{capture.name}: against the {named}, {KINDS[kind]}."
             if asked.is_revision_alone and commit == own and not asked.previous_night:
                 yield f"{capture.name}: {same_code(own)}."
             if kind == "moving":
