@@ -23,6 +23,10 @@ test *arguments:
 campaign:
     uv run pytest --tier campaign
 
+# how many changes to a room's code its tests find, such as `just mutants compare --count 100`
+mutants room *arguments:
+    nice uv run --group mutants python bench/mutants.py {{room}} {{arguments}}
+
 # measure how fast exports are read, beside every other way to read them
 bench *arguments:
     uv run python bench/parse.py {{arguments}}

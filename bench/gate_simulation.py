@@ -52,7 +52,6 @@ OTHER_WAYS = (
     Design("intervals of two thirds as wide at most", policy=Policy(spread=0.67)),
     Design("certainty of 0.95", policy=Policy(certainty=0.95)),
     Design("confidence of 0.99", policy=Policy(confidence=0.99, least=8)),
-    Design("median pair and a sign test", signs=True),
     Design("6 pairs", count=6),
     Design("16 pairs", count=16),
     Design("20 pairs", count=20),

@@ -20,8 +20,9 @@ from pathlib import Path
 
 from paging.browsing import painted
 from tracekit.base.redaction import Redaction
+from tracekit.nightly.history.levels import steps_of
 from tracekit.nightly.history.night import Described, Entry, Judged, Night, Outcome, Pair
-from tracekit.nightly.history.steps import Point, Series, steps_of
+from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.trend.page import render_trend
 
 _FIRST = datetime(2026, 1, 1, 2, 30, tzinfo=UTC)
@@ -66,7 +67,7 @@ def measured(chosen: argparse.Namespace) -> list[tuple[str, str]]:
             series,
             nights,
             (),
-            steps=lambda one, steps=steps: steps[one.capture, one.metric],
+            steps=lambda one, _, steps=steps: steps[one.capture, one.metric],
             now=nights[-1].started,
             redact=Redaction(),
         )

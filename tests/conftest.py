@@ -19,7 +19,7 @@ from children import running
 from chromium import chromium
 from command_line import run
 
-pytest_plugins = ["tiers"]
+pytest_plugins = ["tiers", "surroundings"]
 
 _BESIDE = Path(__file__).parents[2] / "shared" / "corpus"
 # A shell lets programs in its background ignore SIGINT; tests send it to themselves.
@@ -96,10 +96,13 @@ def own_notes(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 
 @pytest.fixture
-def compiled_kernels(own_notes: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Share compiled kernels with the other tests of the session: compiling takes seconds."""
-    shared = tmp_path_factory.getbasetemp() / "kernels"
-    shared.mkdir(exist_ok=True)
+def compiled_kernels(own_notes: None, pytestconfig: pytest.Config) -> Path:
+    """Share compiled kernels with all workers and later runs: compiling takes seconds.
+
+    A file's name holds all that its content depends on; what a month did not use is removed.
+    """
+    assert pytestconfig.cache is not None
+    shared = pytestconfig.cache.mkdir("kernels")
     notes = Path(os.environ["TRACEKIT_CACHE"])
     notes.mkdir(parents=True, exist_ok=True)
     (notes / "kernels").symlink_to(shared)

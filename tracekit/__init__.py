@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tracekit import pipeline as pipeline
     from tracekit.run import Run, open  # noqa: A004  the name that a reader expects
     from tracekit.tables import read_table
 
@@ -26,6 +27,8 @@ __all__ = ["Run", "open", "read_table"]
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, so that the command line starts at once."""
+    if name == "pipeline":
+        return importlib.import_module("tracekit.pipeline")
     if name not in _HOMES:
         raise AttributeError(f"module 'tracekit' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

@@ -67,10 +67,8 @@ NEEDED, ALL = "needed", "all"
 _LABELS = "object_labels"
 
 
-def record(plan: Plan, progress: Progress = quiet, *, xml: Xml = "unchecked") -> Recording:
+def record(plan: Plan, progress: Progress = quiet) -> Recording:
     """Record what the plan says into a folder of its own.
-
-    `xml` says whether the bundle may be exported to see whose work it holds.
 
     Raises:
         UsageError: The plan says nothing to record, or a parameter is wrong.
@@ -79,7 +77,7 @@ def record(plan: Plan, progress: Progress = quiet, *, xml: Xml = "unchecked") ->
     """
     check(plan)
     require_place(plan)
-    recorder = choose(plan.recorder, wanted_tables(NEEDED), xml)
+    recorder = choose(plan.recorder, wanted_tables(NEEDED))
     provenance = _provenance(plan, recorder)
     plan, notes = advised(plan, provenance.capabilities)
     provenance = replace(provenance, warnings=(*provenance.warnings, *notes))
@@ -88,6 +86,7 @@ def record(plan: Plan, progress: Progress = quiet, *, xml: Xml = "unchecked") ->
         request = request_for(plan, recording, recorder)
         recorded = observe(recorder, request, recording, progress, plan.telemetry)
         recording.save_provenance(_with(recording.provenance(), recorded))
+        _look_for_rows(recording)
         if recorded.interrupted:
             raise KeyboardInterrupt("recording was stopped early")
         if recorded.failure:
@@ -316,6 +315,5 @@ def _with(provenance: Provenance, recorded: Recorded) -> Provenance:
         end_reason=recorded.end_reason,
         clock=dict(recorded.clock),
         overhead=recorded.overhead,
-        target_rows=recorded.target_rows,
         warnings=tuple(dict.fromkeys((*provenance.warnings, *recorded.warnings))),
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import SystemRandom
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -69,16 +69,6 @@ def churn(
     )
 
 
-class _Pipelines(Protocol):
-    """Functions that need a pipeline each; `names` are those of the pipelines made so far."""
-
-    names: set[str]
-
-    def first_call(self, number: int, data: "mx.array") -> "tuple[Function, mx.array]":
-        """Make the function of a number, call it for the first time, and submit that."""
-        ...
-
-
 @dataclass
 class _Loop:
     """Calls one function over and over, and in the steady phase now and then a new one.
@@ -86,7 +76,7 @@ class _Loop:
     It behaves while it warms up: a warm-up lasts until no pipeline is new.
     """
 
-    pipelines: _Pipelines
+    pipelines: "_MetalKernels | _CompiledFunctions"
     data: "mx.array"
     every: int
     # Not the same in two runs: compilers keep what they made, even from one run to the next.
@@ -157,16 +147,7 @@ class _MetalKernels:
         )
 
     def first_call(self, number: int, data: "mx.array") -> "tuple[Function, mx.array]":
-        """Make the kernel of a template value."""
-        import mlx.core as mx
-
-        self.names.add(f"custom_kernel_churn__{number}_float_float")
-        out = self.function(number)(data)
-        mx.async_eval(out)
-        return self.function(number), out
-
-    def function(self, number: int) -> "Function":
-        """Return what launches the kernel with a template value."""
+        """Make the kernel of a template value, call it for the first time, and submit that."""
         import mlx.core as mx
 
         def launch(data: "mx.array") -> "mx.array":
@@ -180,7 +161,10 @@ class _MetalKernels:
             )
             return out
 
-        return launch
+        self.names.add(f"custom_kernel_churn__{number}_float_float")
+        out = launch(data)
+        mx.async_eval(out)
+        return launch, out
 
 
 class _CompiledFunctions:
@@ -200,7 +184,7 @@ class _CompiledFunctions:
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
 
     def first_call(self, number: int, data: "mx.array") -> "tuple[Function, mx.array]":
-        """Make a function with a constant of its own."""
+        """Make a function with a constant of its own, call it, and submit that."""
         import mlx.core as mx
 
         function: Function = mx.compile(lambda x: mx.exp(-x) + float(number))

@@ -23,7 +23,7 @@ from tracekit.workload import (
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops import Cache, Decoding, Sizes
+    from tracekit.ops import Cache, Decoding
 
 Kind = Literal["growing", "sliding", "paged"]
 
@@ -58,7 +58,15 @@ def kv_cache(
     """
     import mlx.core as mx
 
-    from tracekit.ops import Decoding, Sizes, check_heads, draw_rows
+    from tracekit.ops import (
+        Decoding,
+        GrowingCache,
+        PagedCache,
+        Sizes,
+        SlidingCache,
+        check_heads,
+        draw_rows,
+    )
 
     check_heads(q_heads, kv_heads)
     if prompt + 1 >= max_tokens:
@@ -68,29 +76,18 @@ def kv_cache(
         )
     sizes = Sizes(batch, q_heads, kv_heads, head_dim, getattr(mx, dtype))
     sizes.check(window if kind == "sliding" else max_tokens)
-    room = {"growing": grow_step, "sliding": window, "paged": block_size}[kind]
-    cache = _cache(kind, sizes, room, max_tokens)
+    shape = (sizes.cache_shape, sizes.dtype)
+    cache: Cache
+    if kind == "growing":
+        cache = GrowingCache(*shape, step=grow_step)
+    elif kind == "sliding":
+        cache = SlidingCache(*shape, window=window)
+    else:
+        cache = PagedCache(*shape, block_size=block_size, max_tokens=max_tokens)
     decoding = Decoding(
         sizes, draw_rows(sizes, seed=seed), cache, lambda query: _attend(cache, query), hold_a_view
     )
     return _step(decoding, prompt, max_tokens)
-
-
-def _cache(kind: Kind, sizes: "Sizes", room: int, max_tokens: int) -> "Cache":
-    from tracekit.ops import GrowingCache, PagedCache, SlidingCache, append, append_run
-
-    if kind == "growing":
-        return GrowingCache(sizes.cache_shape, sizes.dtype, step=room)
-    if kind == "sliding":
-        return SlidingCache(sizes.cache_shape, sizes.dtype, window=room)
-    return PagedCache(
-        sizes.cache_shape,
-        sizes.dtype,
-        block_size=room,
-        max_tokens=max_tokens,
-        append=append,
-        append_run=append_run,
-    )
 
 
 def _attend(cache: "Cache", query: "mx.array") -> "mx.array":
@@ -124,7 +121,7 @@ def _step(decoding: "Decoding", prompt: int, max_tokens: int) -> Step:
         flops=flops,
         specializations=specializations,
         results={
-            "max_error": _error(decoding),
+            "max_error": decoding.error(),
             "prefill": Measured(took, "ns", "lower"),
             "bytes_per_token": Measured(decoding.sizes.token_bytes, "bytes"),
         },
@@ -136,7 +133,7 @@ def _step(decoding: "Decoding", prompt: int, max_tokens: int) -> Step:
 
 
 def _work(decoding: "Decoding") -> tuple[int, int, int]:
-    """Return bytes read, bytes written and operations of a step; noughts while they still grow."""
+    """Return bytes read, bytes written and operations of a step; zeros while they still grow."""
     from tracekit.ops import SlidingCache
 
     cache, sizes = decoding.cache, decoding.sizes
@@ -145,14 +142,6 @@ def _work(decoding: "Decoding") -> tuple[int, int, int]:
     flops = 4 * sizes.batch * sizes.q_heads * sizes.head_dim * cache.kept
     read = cache.kept * sizes.token_bytes + sizes.query_bytes
     return read, sizes.token_bytes + sizes.query_bytes, flops
-
-
-def _error(decoding: "Decoding") -> float:
-    """Compare the last result with the reference; refuse a wrong one."""
-    from tracekit.base import accepted
-
-    what = f"Attention after {decoding.cache.length} tokens"
-    return accepted(decoding.error(), decoding.sizes.dtype, what)
 
 
 def _found(decoding: "Decoding", max_tokens: int) -> Mapping[str, float | Measured]:
@@ -165,7 +154,7 @@ def _found(decoding: "Decoding", max_tokens: int) -> Mapping[str, float | Measur
         "kv_read": Measured(spent.read, "bytes"),
         "kv_rate": Measured(spent.read / spent.time * 1e9, "bytes/s", "higher"),
     }
-    return {**found, **_extra(decoding, max_tokens), "error_at_end": _error(decoding)}
+    return {**found, **_extra(decoding, max_tokens), "error_at_end": decoding.error()}
 
 
 def _extra(decoding: "Decoding", max_tokens: int) -> Mapping[str, Measured]:

@@ -2,7 +2,7 @@
 
 # ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -68,8 +68,9 @@ def paged(
     from tracekit.workload import backend
 
     check_heads(q_heads, kv_heads)
-    drawn = seed if ragged else None
-    lens = context_lengths(batch, active_blocks, max_blocks, block_size, seed=drawn)
+    lens = context_lengths(
+        batch, active_blocks, max_blocks, block_size, seed=seed if ragged else None
+    )
     problem = draw_problem(
         lens,
         q_heads=q_heads,
@@ -94,38 +95,26 @@ def paged(
 
 def _step(problem: "Problem", lens: Sequence[int], how: "Plan | None") -> Step:
     """Make the step of a kernel, or of MLX's own ops where there is no plan for one."""
-    from tracekit.ops import LEAST_BUFFER, specializations, traffic
+    from tracekit.base import accepted
+    from tracekit.ops import LEAST_BUFFER, attend, largest_error, specializations, traffic_of
     from tracekit.workload import step_of
 
-    ready = _prewarmed(problem, how)
-    call = _attention(problem, how, max(lens))
-    model = traffic(
-        lens,
-        q_heads=problem.q_heads,
-        kv_heads=problem.kv_heads,
-        head_dim=problem.head_dim,
-        block_size=problem.block_size,
-        itemsize=problem.dtype.size,
-        rereads=how.rereads(problem.q_heads // problem.kv_heads) if how else 1,
-        partitions=how.partitions if how else 1,
-    )
+    ready, longest = _prewarmed(problem, how), max(lens)
+
+    def call() -> "mx.array":
+        return attend(problem, scale=problem.scale, longest=longest, how=how)
+
+    error = accepted(largest_error(problem, call()), problem.dtype, "Paged attention")
     # a table so short that MLX would bind it as a constant is padded by a dispatch of its own
     counted = how is not None and problem.block_tables.size >= LEAST_BUFFER
     return step_of(
         call,
-        model.work(problem.batch, how.dispatches if how and counted else None),
+        traffic_of(problem, lens, how).work(
+            problem.batch, how.dispatches if how and counted else None
+        ),
         specializations=specializations,
-        results={"max_error": _error(problem, call()), "specializations": ready},
+        results={"max_error": error, "specializations": ready},
     )
-
-
-def _attention(problem: "Problem", how: "Plan | None", longest: int) -> "Callable[[], mx.array]":
-    from tracekit.ops import attend, paged_decode
-
-    scale = problem.head_dim**-0.5
-    if how is None:
-        return lambda: attend(problem, scale=scale, longest=longest)
-    return lambda: paged_decode(problem, scale=scale, how=how)
 
 
 def _prewarmed(problem: "Problem", how: "Plan | None") -> Measured:
@@ -144,13 +133,3 @@ def _prewarmed(problem: "Problem", how: "Plan | None") -> Measured:
         threadgroup=how.threadgroup,
     )
     return Measured(len(names), "count")
-
-
-def _error(problem: "Problem", out: "mx.array") -> float:
-    """Compare the first and the last sequence with the reference; refuse a wrong result."""
-    from tracekit.base import accepted
-    from tracekit.ops import largest_error
-
-    scale, checked = problem.head_dim**-0.5, {0, problem.batch - 1}
-    error = largest_error(problem, out, scale=scale, sequences=checked)
-    return accepted(error, problem.dtype, "Paged attention")

@@ -13,15 +13,12 @@ from tracekit.workload import (
     OrderOfSteps,
     Step,
     Turns,
-    Variant,
     alternate,
     workload,
 )
 
 if TYPE_CHECKING:
-    import mlx.core as mx
-
-    from tracekit.ops import NormProblem, Traffic
+    from tracekit.ops import NormProblem
 
 NEEDS_METAL = "the fused kernel needs Metal; compiled, which is compared here, is MLX's own ops"
 
@@ -52,17 +49,30 @@ def rmsnorm_linear(
 def _step(problem: "NormProblem", order: Order) -> Step:
     import mlx.core as mx
 
-    from tracekit.ops import norm_specializations, separate, separate_traffic
+    from tracekit.base import accepted
+    from tracekit.ops import (
+        compiled,
+        error_of,
+        fused_kernel,
+        kernel_traffic,
+        norm_specializations,
+        separate,
+        separate_traffic,
+    )
     from tracekit.workload import backend, variant_of
 
-    metal = backend() == "metal"
-    moved = separate_traffic(
-        problem.rows, problem.dims, problem.outputs, itemsize=problem.dtype.size
-    )
-    subject = _fused(problem) if metal else _compiled(problem, moved)
-    baseline = variant_of("separate", lambda: separate(problem), moved.work(problem.rows))
+    metal, rows = backend() == "metal", problem.rows
+    moved = separate_traffic(rows, problem.dims, problem.outputs, itemsize=problem.dtype.size)
+    if metal:
+        work = kernel_traffic(problem).work(rows, dispatches=1)
+        subject = variant_of("fused", lambda: fused_kernel(problem), work)
+    else:  # the product of the two ops as compiled still needs its rows in memory
+        subject = variant_of("compiled", lambda: compiled(problem), moved.work(rows))
+    baseline = variant_of("separate", lambda: separate(problem), moved.work(rows))
     results: dict[str, float | Measured] = {
-        f"max_error_{one.name}": _error(problem, one.submit(), one.name)
+        f"max_error_{one.name}": accepted(
+            error_of(problem, one.submit()), problem.dtype, f"The result of {one.name}"
+        )
         for one in (subject, baseline)
     }
     if not metal:
@@ -71,27 +81,3 @@ def _step(problem: "NormProblem", order: Order) -> Step:
     return alternate(
         turns, backend=backend(), results=results, specializations=norm_specializations
     )
-
-
-def _fused(problem: "NormProblem") -> Variant:
-    from tracekit.ops import fused_kernel, kernel_traffic
-    from tracekit.workload import variant_of
-
-    work = kernel_traffic(problem).work(problem.rows, dispatches=1)
-    return variant_of("fused", lambda: fused_kernel(problem), work)
-
-
-def _compiled(problem: "NormProblem", moved: "Traffic") -> Variant:
-    """Return the two ops as compiled: the product still needs its rows in memory."""
-    from tracekit.ops import compiled
-    from tracekit.workload import variant_of
-
-    return variant_of("compiled", lambda: compiled(problem), moved.work(problem.rows))
-
-
-def _error(problem: "NormProblem", out: "mx.array", name: str) -> float:
-    """Compare a variant with float64; refuse a wrong result."""
-    from tracekit.base import accepted
-    from tracekit.ops import error_of
-
-    return accepted(error_of(problem, out), problem.dtype, f"The result of {name}")

@@ -82,22 +82,20 @@ def sdpa(
 def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Step:
     import mlx.core as mx
 
-    from tracekit.ops import dense_traffic, sdpa
+    from tracekit.base import accepted
+    from tracekit.ops import dense_traffic, largest_dense_error, sdpa
     from tracekit.workload import backend, step_of
 
-    bhsd = layout == "BHSD"
-    q, keys, values = (
-        array if bhsd else mx.contiguous(array.swapaxes(1, 2))
-        for array in (problem.q, problem.keys, problem.values)
-    )
+    q, keys, values = problem.laid_out(layout)
     mask, scale = problem.mask(), problem.scale
-    mx.eval(q, keys, values, *([mask] if isinstance(mask, mx.array) else []))
+    if isinstance(mask, mx.array):
+        mx.eval(mask)
 
     def call() -> "mx.array":
         return sdpa(q, keys, values, scale=scale, mask=mask, layout=layout)
 
-    out = call()
-    error = _error(problem, out if bhsd else out.swapaxes(1, 2))
+    out = call() if layout == "BHSD" else call().swapaxes(1, 2)
+    error = accepted(largest_dense_error(problem, out), problem.q.dtype, "Dense attention")
     # MLX's vector kernels read a row once for each q head; the others keep tiles of it.
     vector = backend() == "metal" and shape.queries <= FUSED_VECTOR_QUERIES
     model = dense_traffic(
@@ -110,11 +108,3 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Ste
         model.work(len(shape.lens) * shape.queries),
         results={"max_error": error, "padding": Measured(problem.padding, "ratio", "lower")},
     )
-
-
-def _error(problem: "DenseProblem", out: "mx.array") -> float:
-    from tracekit.base import accepted
-    from tracekit.ops import largest_dense_error
-
-    error = largest_dense_error(problem, out, sequences={0, len(problem.lens) - 1})
-    return accepted(error, problem.q.dtype, "Dense attention")

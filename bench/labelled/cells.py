@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from labelled.world import Owner
-from tracekit.record.host.writer import Cell, Compound, process, thread
+from labelled.writer import Cell, Compound, process, thread
 
 Rows = Iterator[tuple[Cell, ...]]
 

@@ -11,8 +11,9 @@ from labelled.marks import marks
 from labelled.rows import ROWS, Rows
 from labelled.setup import SECOND, Setup
 from labelled.world import BROWSER, COMPOSITOR, OTHER_COMPILER, RIVAL, TARGET, World
+from labelled.writer import write_export
 from tracekit.base.recording import Overhead, Process, Provenance, Recording
-from tracekit.record.host.writer import write_export
+from tracekit.record.host.exports import write_rows
 
 _CREATED = "2026-03-30T20:49:19.103+00:00"
 
@@ -35,8 +36,8 @@ def write(world: World, folder: Path, only: Collection[str] | None = None) -> Re
         renamed = setup.drifted if name == "metal-gpu-intervals" else ""
         rows = _disordered(_recorded(ROWS[name](world), world), setup)
         write_export(path, table(name, setup.version, place, renamed), rows)
-    for one, rows in marks(world, first=len(listed) + 1):
-        write_export(recording.exports / f"{one.schema}.xml", one, rows)
+    for name, rows in marks(world).items():
+        write_rows(recording.exports, name, rows)
     if setup.cut is not None:
         _cut(recording.exports / "metal-gpu-intervals.xml", setup.cut)
     recording.toc_file.write_text("".join(_toc(world, listed)))

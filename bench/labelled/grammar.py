@@ -1,6 +1,6 @@
 """The tables of a Metal System Trace: their columns, in the order and with the types of exports."""
 
-from tracekit.record.host.writer import ExportColumn, ExportTable
+from labelled.writer import ExportColumn, ExportTable
 
 _CORE = "start:start-time duration:duration"
 _TAIL = "process:process thread:thread gpu:metal-device-name"

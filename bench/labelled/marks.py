@@ -1,52 +1,39 @@
 """What the program says of itself: phases, steps, spans, pipelines, its model, its requests."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from labelled.setup import MILLISECOND
 from labelled.world import TARGET, World
-from tracekit.record.host.exports import (
-    GAUGES,
-    PHASES,
-    REQUESTS,
-    SPANS,
-    SPECIALIZATIONS,
-    STEP_MODEL,
-    STEPS,
-)
-from tracekit.record.host.writer import Cell, ExportTable
+from tracekit.record.host.exports import Row
 
-Rows = Iterator[tuple[Cell, ...]]
+Rows = Iterator[Row]
 
 _TICK = 100 * MILLISECOND
 _FASTEST = 1.296e9
 
 
-def marks(world: World, first: int) -> Iterator[tuple[ExportTable, Rows]]:
-    """Yield the tables of what was told beside the trace: by a monitor, and by the program."""
-    tables = [(GAUGES, _readings(world))] if world.setup.monitored else []
-    if world.setup.marks:
-        tables += _own(world)
-    for place, (table, rows) in enumerate(tables, start=first):
-        yield replace(table, index=place), rows
+def marks(world: World) -> dict[str, Rows]:
+    """Return the tables of what was told beside the trace: by a monitor, and by the program."""
+    monitored = {"gauges": _readings(world)} if world.setup.monitored else {}
+    return monitored | (_own(world) if world.setup.marks else {})
 
 
-def _own(world: World) -> list[tuple[ExportTable, Rows]]:
-    tables = [
-        (PHASES, _phases(world)),
-        (STEPS, _steps(world)),
-        (SPECIALIZATIONS, _specializations(world)),
-    ]
+def _own(world: World) -> dict[str, Rows]:
+    tables = {
+        "phases": _phases(world),
+        "steps": _steps(world),
+        "specializations": _specializations(world),
+    }
     if world.setup.bytes_moved:
-        tables.append((STEP_MODEL, _model(world)))
+        tables["step_models"] = _model(world)
     told = sorted(_spans(world))
     if told:
-        tables.append((SPANS, iter(told)))
+        tables["spans"] = iter(told)
     if world.setup.server:
-        tables.append((REQUESTS, _requests(world)))
+        tables["requests"] = _requests(world)
     return tables
 
 

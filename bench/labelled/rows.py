@@ -7,7 +7,7 @@ from labelled.cells import ACCELERATOR, NOBODY, Rows, label, main_thread, owner
 from labelled.counted import infos, samples
 from labelled.states import allocated, allocations, device_performance, performance, thermal
 from labelled.world import TARGET, Buffer, Interval, World
-from tracekit.record.host.writer import Compound
+from labelled.writer import Compound
 
 _JOINED = 5_000
 

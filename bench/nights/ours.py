@@ -27,7 +27,6 @@ class Design:
             expected.
         policy: What it takes to decide.
         threshold: The least change for the worse that matters, as a ratio.
-        signs: Whether the median pair and a sign test decide instead of tracekit's gate.
     """
 
     name: str
@@ -35,7 +34,6 @@ class Design:
     accepted: int = 0
     policy: Policy = POLICY
     threshold: float = 0.03
-    signs: bool = False
 
 
 @dataclass(frozen=True)

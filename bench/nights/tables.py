@@ -12,7 +12,6 @@ from nights.others import GATES
 from nights.ours import Design, Ended, alarms_since, judged_nights
 from nights.rates import Rate, table
 from nights.series import FINDERS, SERIES, seen
-from nights.signs import judged_by_signs
 from tracekit.compare.paired import shift
 from tracekit.nightly.history.night import Outcome
 
@@ -159,9 +158,8 @@ def _ours(
 
 def _both(noise: Noise, design: Design, effort: Effort, at: int) -> tuple[Ended, Ended]:
     seed = effort.seed + 1000 * at
-    judged = judged_by_signs if design.signs else judged_nights
-    equal = judged(design, noise, 0.0, effort.nights, seed)
-    return equal, judged(design, noise, effort.effect, effort.nights, seed + 1)
+    equal = judged_nights(design, noise, 0.0, effort.nights, seed)
+    return equal, judged_nights(design, noise, effort.effect, effort.nights, seed + 1)
 
 
 def _theirs(noise: Noise, effort: Effort, at: int) -> Iterator[tuple[Rate, Rate]]:

@@ -174,7 +174,7 @@ def made_of(schema: str) -> set[str]:
 @pytest.mark.filterwarnings("ignore::tracekit.tables.DamagedExportWarning")
 @pytest.mark.parametrize("good", ["metal", "host", "host server"], indirect=True)
 def test_nothing_is_made_of_half_an_export(good: Whole) -> None:
-    exports = [one for one in good.recording.exports.glob("*.xml") if one.stem != "toc"]
+    exports = [one for one in good.recording.exports.glob("*.*") if one.stem != "toc"]
     provenance = good.recording.provenance()
     cut = [one for one in exports if made_of(one.stem) & used_tables()]
     for export in cut:
@@ -204,4 +204,4 @@ def test_nothing_is_made_of_half_an_export(good: Whole) -> None:
 
 
 def test_all_tables_of_marks_are_known_to_come_together() -> None:
-    assert {next(iter(made_of(one.schema))) for one in EVENTS} == OF_MARKS
+    assert set(EVENTS) == OF_MARKS

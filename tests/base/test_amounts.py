@@ -18,13 +18,16 @@ from tracekit.base.units import age, size_of
         ("6w", timedelta(weeks=6)),
         (" 1.5 D ", timedelta(hours=36)),
         ("0d", timedelta(0)),
+        ("36500d", timedelta(days=36_500)),
     ],
 )
 def test_an_age_is_read(text: str, meant: timedelta) -> None:
     assert age(text) == meant
 
 
-@pytest.mark.parametrize("text", ["30", "", "d", "-1d", "30m", "1e3d", "99999999d", "٣d", "1..5d"])
+@pytest.mark.parametrize(
+    "text", ["30", "", "d", "-1d", "30m", "1e3d", "36500.1d", "99999999d", "٣d", "1..5d"]
+)
 def test_no_age_is_a_usage_error(text: str) -> None:
     with pytest.raises(UsageError, match="is no age"):
         age(text)

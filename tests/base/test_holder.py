@@ -4,6 +4,7 @@ import errno
 import fcntl
 import logging
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from tracekit.base import locks
 from tracekit.base.errors import RecordingError
 from tracekit.base.locks import HeldError, Holder
+from tracekit.base.processes import start_of
 
 WHY = "It keeps two apart."
 
@@ -25,6 +27,25 @@ def test_a_lock_is_taken_noted_and_given_back(tmp_path: Path) -> None:
         assert locks.noted(handle) == mine
         locks.note(handle, None)
         assert path.read_bytes() == b""
+
+
+def test_a_holder_lives_while_its_process_does_and_not_its_number() -> None:
+    mine = locks.ours("", "")
+    assert mine.lives
+    assert not replace(mine, start=mine.start - 1).lives
+    ended = os.fork()
+    if not ended:
+        os._exit(0)
+    died = Holder(ended, start_of(ended), "", "")
+    os.waitpid(ended, 0)
+    assert not died.lives
+
+
+def test_a_link_is_no_lock(tmp_path: Path) -> None:
+    (tmp_path / "one.lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RecordingError), locks.opened(tmp_path / "one.lock", WHY):
+        pytest.fail("it was opened")
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_shorter_note_leaves_nothing_of_a_longer_one(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_longer_names_go_first() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["done", "auto", "import", "paged", "passed", "gpu", "metal", "mlx", "run", "host"]
+    "name", ["done", "auto", "import", "paged", "gpu", "Metal", "mlx", "run", "host"]
 )
 def test_a_name_that_is_a_word_is_left_out_only_where_it_is_a_name(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -111,6 +111,7 @@ def test_a_name_that_is_a_word_is_left_out_only_where_it_is_a_name(
         f"/Users/{name}/x",
         f"/home/{name}",
         f"/data/{name}/x",
+        f"/data/{name}.txt",
         f"{name}/x",
         f"a/{name}/b",
     ):

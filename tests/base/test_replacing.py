@@ -61,6 +61,16 @@ def test_a_file_appears_whole(tmp_path: Path) -> None:
     assert names(path.parent) == ["file"]
 
 
+def test_who_reads_the_old_file_reads_all_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"before")
+    with path.open("rb") as reading:
+        with replacing(path) as file:
+            file.write(b"after")
+        assert reading.read() == b"before"
+    assert path.read_bytes() == b"after"
+
+
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
 def test_whose_a_file_is_the_umask_says(tmp_path: Path, umask: int, mode: int) -> None:
     before = os.umask(umask)

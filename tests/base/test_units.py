@@ -28,8 +28,9 @@ from tracekit.base.units import (
         (999, "999 ns"),
         (1_000, "1 µs"),
         (1_234, "1.23 µs"),
-        (999_400, "999 µs"),
-        (999_600, "1.00 ms"),
+        (999_499, "999 µs"),
+        (999_500, "1.00 ms"),
+        (-999_500, "-1.00 ms"),
         (1_230_000, "1.23 ms"),
         (45_600_000, "45.6 ms"),
         (2_000_000_000, "2 s"),
@@ -66,7 +67,14 @@ def test_a_moment_is_exact_to_the_microsecond(nanoseconds: int, words: str) -> N
 
 @pytest.mark.parametrize(
     ("octets", "words"),
-    [(0, "0 B"), (1023, "1,023 B"), (1024, "1 KiB"), (1_572_864, "1.50 MiB"), (8 << 30, "8 GiB")],
+    [
+        (0, "0 B"),
+        (1023, "1,023 B"),
+        (1024, "1 KiB"),
+        ((1 << 20) - 1, "1.00 MiB"),
+        (1_572_864, "1.50 MiB"),
+        (8 << 30, "8 GiB"),
+    ],
 )
 def test_sizes_are_binary(octets: int, words: str) -> None:
     assert size(octets) == words
@@ -79,6 +87,8 @@ def test_sizes_are_binary(octets: int, words: str) -> None:
         (0.345, "34.5 %"),
         (1, "100.0 %"),
         (0.0004, "< 0.1 %"),
+        (0.001, "0.1 %"),
+        (-0.001, "-0.1 %"),
         (-0.0004, "> -0.1 %"),
         (-0.05, "-5.0 %"),
     ],
@@ -107,6 +117,10 @@ def test_counts_have_their_thousands_apart() -> None:
         (2.5e12, "FLOP/s", "2.50 TFLOP/s"),
         (1.398e9, "Hz", "1.40 GHz"),
         (461e6, "Hz", "461 MHz"),
+        (999.4e6, "Hz", "999 MHz"),
+        (999.5e6, "Hz", "1.00 GHz"),
+        (1e6, "bytes/s", "1 MB/s"),
+        (999_999, "tokens/s", "999,999 tokens/s"),
         (50, "Hz", "50 Hz"),
         (17.25, "W", "17.2 W"),
         (1.996, "flop/byte", "2.00 flop/byte"),

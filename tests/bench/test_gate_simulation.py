@@ -11,9 +11,8 @@ from nights.divisive import change_points, quantile
 from nights.noise import METRIC, VARYING, Noise, histories, pairs
 from nights.others import GATES
 from nights.ours import Design, alarms_since, baseline, judged_nights
-from nights.rates import Rate, table
+from nights.rates import Rate
 from nights.series import FINDERS, NIGHTS, changes_over_nights, odd_nights, seen
-from nights.signs import judged_by_signs
 from tracekit.base.recording import save
 from tracekit.nightly.gate.changes import changes
 from tracekit.nightly.history.night import Described, Entry, Night, Outcome, Pair
@@ -123,13 +122,6 @@ def test_a_machine_that_is_too_noisy_is_inconclusive_and_not_well() -> None:
     assert ended.outcomes[Outcome.REGRESSION] <= 3
 
 
-def test_the_sign_test_decides_alike() -> None:
-    equal = judged_by_signs(Design("", signs=True), USUAL, 0.0, 100, seed=1)
-    slower = judged_by_signs(Design("", signs=True), USUAL, 0.05, 100, seed=2)
-    assert equal.outcomes[Outcome.REGRESSION] == 0
-    assert slower.outcomes[Outcome.REGRESSION] >= 90
-
-
 @pytest.mark.parametrize("name", GATES)
 def test_other_gates_see_what_is_plain_and_nothing_in_stillness(name: str) -> None:
     still = histories(STILL, 3, 30, 10, np.random.default_rng(1))
@@ -181,14 +173,6 @@ def test_a_rate_has_the_interval_of_wilson() -> None:
     assert Rate(100, 100).interval == (pytest.approx(0.963, abs=1e-3), 1.0)
     assert (Rate(0, 3).words, Rate(3, 3).words, Rate(1, 3).words) == ("0", "100", "33.3")
     assert Rate(1, 100).whole == "1.0 [0.2 … 5.4]"
-
-
-def test_a_table_stands_in_columns() -> None:
-    assert table(["a", "bcd"], [["long", "1"]]).splitlines() == [
-        "| a    | bcd |",
-        "| ---- | --: |",
-        "| long | 1   |",
-    ]
 
 
 @pytest.mark.parametrize("name", VARYING)

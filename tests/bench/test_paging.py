@@ -5,9 +5,8 @@ import pytest
 
 from page import main
 from paging.browsing import Browsed, chromium
-from paging.frames import Made, frame, ticks
+from paging.frames import Made
 from paging.made_run import PER_BUFFER, provenance, tables
-from paging.surroundings import PER_STEP
 from tracekit.analysis.analyze import analyze
 from tracekit.report.timeline.packing import Tick
 from tracekit.report.timeline.tracks import timeline
@@ -19,13 +18,6 @@ COUNT = 2_000
 @pytest.fixture(scope="module")
 def made() -> Made:
     return tables(COUNT)
-
-
-def test_a_run_has_as_many_intervals_as_asked_one_in_twenty_of_another_process(made: Made) -> None:
-    intervals = made["gpu_intervals"]
-    assert len(intervals) == COUNT
-    assert int((~intervals["target"]).sum()) == COUNT // 20
-    assert intervals["start"].is_monotonic_increasing
 
 
 def test_tables_have_the_columns_and_types_of_the_readers(made: Made) -> None:
@@ -57,12 +49,6 @@ def test_each_command_buffer_is_encoded_committed_run_and_completed(made: Made) 
         assert (own[before] <= own[after]).all(), (before, after)
 
 
-def test_steps_hold_their_work(made: Made) -> None:
-    steps = made["steps"]
-    assert len(steps) == -(-(COUNT - COUNT // 20) // PER_STEP)
-    assert set(steps["phase"]) == {"warm-up", "steady"}
-
-
 def test_the_same_seed_makes_the_same_run_and_another_one_another(made: Made) -> None:
     assert tables(COUNT)["gpu_intervals"].equals(made["gpu_intervals"])
     assert not tables(COUNT, seed=2)["gpu_intervals"].equals(made["gpu_intervals"])
@@ -74,26 +60,6 @@ def test_a_made_run_can_be_judged_and_drawn(made: Made) -> None:
     assert {"Steps", "Submissions", "GPU Compute", "Driver", "In flight", "WindowServer"} <= {
         *names
     }
-
-
-def test_what_is_given_once_stands_in_all_rows_and_the_rest_is_null() -> None:
-    rows = frame("gpu_states", 2, start=np.array([0, 5]), state="Active")
-    assert rows["state"].tolist() == ["Active", "Active"]
-    assert rows["duration"].isna().all()
-    assert rows["clock"].tolist() == ["gpu", "gpu"]
-
-
-def test_times_are_put_on_ticks() -> None:
-    assert ticks(np.array([0.0, 42.0, 100.0])).tolist() == [0, 41, 83]
-
-
-def test_joins_are_made_when_asked_for_and_kept(made: Made) -> None:
-    fresh = Made({name: made[name] for name in made if name != "command_buffers"})
-    assert "command_buffers" not in list(fresh)
-    assert len(fresh["command_buffers"])
-    assert "command_buffers" in list(fresh)
-    with pytest.raises(KeyError):
-        fresh["cpu_profile"]
 
 
 def test_frames_are_told_by_their_median_and_their_slowest() -> None:

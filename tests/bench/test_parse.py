@@ -7,8 +7,8 @@ import pytest
 
 import parse
 from reading.methods import METHODS, named
-from reading.rounds import Export, Outcome, alone, compare
-from reading.summary import as_data, as_markdown, ratios
+from reading.rounds import Export, Outcome, compare
+from reading.summary import as_markdown
 
 PLACE = "# Speed\n\n<!-- written by bench/parse.py -->\nold\n<!-- end -->\n\nMore.\n"
 
@@ -51,16 +51,6 @@ def test_a_page_without_a_place_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.processes
-def test_files_beside_their_truth_are_read_as_well(
-    exports: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    alien = tmp_path / "alien.xml"
-    alien.write_bytes(exports["intervals"].read_bytes())
-    parse.main(["--mb=0", "--rounds=0", "--method=lxml, naive", f"--file={alien}"])
-    assert "equal to the truth" in capsys.readouterr().out
-
-
-@pytest.mark.processes
 def test_what_gives_up_is_told_and_not_timed(tmp_path: Path) -> None:
     path = tmp_path / "odd.xml"
     path.write_text("<no-export/>")
@@ -76,18 +66,6 @@ def test_slow_ways_skip_large_files(exports: dict[str, Path]) -> None:
     outcomes = compare(Export("counters", exports["counters"]), slow, 0.1, lambda _: None)
     assert [one.verdict for one in outcomes] == ["skipped: only up to 0.1 MB"] * len(slow)
     assert not any(one.timed for one in outcomes)
-
-
-@pytest.mark.processes
-def test_a_process_that_dies_is_told() -> None:
-    assert alone("unknown")["failure"].startswith("KeyError")
-    assert alone("time", "read(2)", "/none.xml")["failure"].startswith("FileNotFoundError")
-
-
-def test_ratios_are_those_of_one_round() -> None:
-    assert ratios([1.0, 2.0, 4.0], [2.0, 2.0, 2.0]) == [2.0, 1.0, 0.5]
-    assert ratios([1.0], [3.0, 5.0]) == [3.0]
-    assert ratios([1.0], []) == []
 
 
 def outcomes() -> list[Outcome]:
@@ -133,18 +111,3 @@ def test_a_table_has_medians_and_paired_ratios(tmp_path: Path) -> None:
     assert cells[4][3:6] == ["15 MB", "2.00 [2.00 - 2.50]", "1.00 [1.00 - 1.00]"]
     assert cells[5] == ["lxml, naive", "", "", "", "", "", "skipped: only up to 1 MB"]
     assert len({len(line) for line in lines[2:]}) == 1
-
-
-def test_on_a_busy_machine_cpu_time_counts(tmp_path: Path) -> None:
-    path = tmp_path / "a.xml"
-    path.write_bytes(bytes(2_000_000))
-    lines = as_markdown(Export("made", path), outcomes()[:2], "cpu").splitlines()
-    assert [cell.strip() for cell in lines[4].strip("|").split("|")][4] == "4.00 [4.00 - 4.00]"
-
-
-def test_the_data_hold_every_round(tmp_path: Path) -> None:
-    path = tmp_path / "a.xml"
-    path.write_bytes(bytes(10))
-    data = as_data(Export("made", path), outcomes())
-    assert (data["name"], data["bytes"], data["rows"]) == ("made", 10, 1000)
-    assert data["methods"]["tracekit, fast"]["seconds"] == [0.01, 0.02, 0.01]

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from synthetic import KINDS, truth_of, write
-from synthetic.elements import Elements, moment, span
+from synthetic.elements import Elements
 from synthetic.export import optional
 
 BEGINNING = (
@@ -45,14 +45,6 @@ def test_a_repeat_stands_behind_a_definition_of_its_tag(tmp_path: Path, kind: st
         elif (number := element.get("id")) is not None:
             defined[number] = element.tag
     assert repeats > len(defined)
-
-
-def test_no_value_is_defined_twice(tmp_path: Path, kind: str) -> None:
-    rows = ET.parse(made(tmp_path, kind)).getroot().iter("row")
-    texts = [
-        (cell.tag, cell.text) for row in rows for cell in row if cell.get("id") and not len(cell)
-    ]
-    assert len(texts) == len(set(texts))
 
 
 def test_bytes_stand_as_xctrace_writes_them(tmp_path: Path, kind: str) -> None:
@@ -101,11 +93,6 @@ def test_profiles_hold_stacks_with_and_without_sources(tmp_path: Path) -> None:
     assert 0 < frames["source"].null_count < frames.num_rows
 
 
-def test_counters_repeat_nearly_all(tmp_path: Path) -> None:
-    data = made(tmp_path, "counters").read_bytes()
-    assert data.count(b' ref="') > 6 * data.count(b' id="')
-
-
 def test_a_compound_takes_its_id_before_its_parts() -> None:
     elements = Elements()
     part = elements.integers("pid")
@@ -120,25 +107,3 @@ def test_elements_without_content_close_themselves_and_none_is_a_sentinel() -> N
     binary = Elements().kind("binary", lambda name: (f' name="{name}"', None))
     assert optional(binary)("a") == '<binary id="1" name="a"/>'
     assert optional(binary)(None) == "<sentinel/>"
-
-
-def test_text_is_escaped() -> None:
-    assert Elements().texts("string")('a<b>&"') == (
-        '<string id="1" fmt="a&lt;b&gt;&amp;&quot;">a&lt;b&gt;&amp;"</string>'
-    )
-
-
-@pytest.mark.parametrize(
-    ("nanoseconds", "words"),
-    [(420244291, "00:00.420.244"), (0, "00:00.000.000"), (61_000_001_000, "01:01.000.001")],
-)
-def test_moments_are_worded_as_in_instruments(nanoseconds: int, words: str) -> None:
-    assert moment(nanoseconds) == words
-
-
-@pytest.mark.parametrize(
-    ("nanoseconds", "words"),
-    [(999, "999 ns"), (21459, "21.46 µs"), (6467166, "6.47 ms"), (2 * 10**9, "2.00 s")],
-)
-def test_spans_are_worded_as_in_instruments(nanoseconds: int, words: str) -> None:
-    assert span(nanoseconds) == words

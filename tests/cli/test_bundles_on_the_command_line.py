@@ -90,8 +90,8 @@ def test_one_table_of_a_bundle_is_converted(
     [
         (["OUT", "--to", "perfetto"], (2, "tracekit import")),
         (["OUT", "--to", "csv", "--schema", "tick"], (2, "choose one")),
-        (["--to", "csv"], (2, "not said where to write")),
-        (["OUT.csv"], (2, "not said which table")),
+        (["--to", "csv"], (2, "No place to write to")),
+        (["OUT.csv"], (2, "No table of")),
         (["OUT.txt", "--schema", "metal-gpu-intervals"], (2, "suffix that says no format")),
         (["OUT.csv", "--schema", "tick"], (3, "has 2 tables of tick: run 1 table 1; run 1")),
         (["OUT.csv", "--schema", "tock"], (3, "There are tick")),

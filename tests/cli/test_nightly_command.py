@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from tracekit.cli.nightly import _show
-from tracekit.nightly.folder import claim
+from tracekit.nightly.folder import NightFolder, make_output
 from tracekit.nightly.history.night import Described, Entry, Judged, Night, Outcome
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.plan.reading import read_plan
@@ -232,5 +232,5 @@ def kept(outcome: Outcome) -> tuple[Night, NightPlan]:
         "n1", "paged", "mini", "2026-11-20T02:30:00+00:00", entries=(entry,), outcome=outcome,
         reason="because", warnings=("look",),
     )  # fmt: skip
-    claim(plan.output, "n1").save(night)
+    NightFolder(make_output(plan.output / "n1")).save(night)
     return night, plan

@@ -19,7 +19,7 @@ from tracekit.lab.msl.program import Order, Program, Statistics
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import Plan
 from tracekit.ops.attention.problem import Problem
-from tracekit.ops.attention.reference import reference
+from tracekit.ops.attention.reference import reference_of
 
 Array = NDArray[Any]
 
@@ -64,10 +64,7 @@ def drawn(case: Case) -> Problem:
 
 @cache
 def expected(case: Case) -> NDArray[np.float64]:
-    problem = drawn(case)
-    floats = [as_float64(one) for one in (problem.q, problem.k_pages, problem.v_pages)]
-    tables, lens = np.array(problem.block_tables), np.array(problem.context_lens)
-    return reference(*floats, tables, lens, scale=case.head_dim**-0.5)
+    return reference_of(drawn(case), scale=case.head_dim**-0.5)
 
 
 def traced(case: Case, how: Plan) -> tuple[Generated, ...]:

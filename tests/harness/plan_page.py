@@ -42,8 +42,9 @@ _NOTES = {
     STATE.title: "`false` leaves something out of account; of `battery` it allows mains only.\n\n",
     CAPTURE.title: "Of `parameters` and `metrics`, single entries of `[nightly.defaults]` hold for "
     "each capture too; a capture's own go before them.\n\n",
-    REFERENCE.title: "It differs by `revision`, `python`, `workload` or `parameters`: at least one "
-    "is needed. `setup` and `pythonpath` are for a revision.\n\n",
+    REFERENCE.title: "It differs by one of the commits `revision`, `merge-base` and "
+    "`previous-night`, by `python`, `workload` or `parameters`: at least one is needed. `setup` "
+    "and `pythonpath` are for a commit.\n\n",
 }
 
 

@@ -5,6 +5,8 @@ The tests without one are the default tier: `pytest` runs these alone, `pytest -
 of the others, `pytest --tier all` everything. A file or a test that is named always runs.
 """
 
+import gc
+import os
 import sys
 from collections import Counter
 from collections.abc import Generator
@@ -59,8 +61,14 @@ def _are_files_named(config: pytest.Config) -> bool:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Run a few named files in this process: workers take a second to start."""
-    return 0 if _are_files_named(config) and len(config.args) < 4 else None
+    """Run a few named files in this process: workers take a second to start.
+
+    Else there is one for each processor that may be used; xdist would count cores alone, which
+    may be half of that.
+    """
+    if _are_files_named(config) and len(config.args) < 4:
+        return 0
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else None
 
 
 def tier_of(item: pytest.Item) -> str:
@@ -71,6 +79,17 @@ def tier_of(item: pytest.Item) -> str:
     markers = {mark.name for mark in item.iter_markers()}
     markers |= {OF_FIXTURES[need] for need in OF_FIXTURES.keys() & needs}
     return next((tier for tier in TIERS if tier in markers), "default")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for nothing to free among what stays to the end: all tests and their modules."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -20,8 +20,7 @@ from tracekit.analysis.result import Check, Measurement
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Recording
-from tracekit.record.host.exports import EVENTS
-from tracekit.record.host.writer import write_export
+from tracekit.record.host.exports import EVENTS, source_of, write_rows
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import find
 
@@ -104,10 +103,9 @@ def _simulated(setup: Setup) -> Callable[[Path], Recording]:
 
     def make(folder: Path) -> Recording:
         recording = write(simulate(setup), folder)
-        for place, one in enumerate(EVENTS, start=1_000):
-            path = recording.exports / f"{one.schema}.xml"
-            if not path.exists():
-                write_export(path, replace(one, index=place), iter(()))
+        for name in EVENTS:
+            if not (recording.exports / f"{source_of(name)}.parquet").exists():
+                write_rows(recording.exports, name, ())
         return recording
 
     return make

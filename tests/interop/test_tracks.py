@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
 from tracekit.analysis.rule import Finding
-from tracekit.interop.tracks import Group, Levels, Slices, Track, rows_of, tracks
+from tracekit.interop.tracks import Group, Levels, Slices, Track, known_of, tracks
 
 Tables = dict[str, pd.DataFrame]
 OURS = Group("python3", 4711)
@@ -44,7 +43,7 @@ def test_names_are_families_and_rows_stand_in_order(tables: Tables) -> None:
     assert track.starts.tolist() == [4000, 5500]
     assert track.ends.tolist() == [5500, 5500]
     assert [track.names[code] for code in track.codes] == ["copy", "paged"]
-    assert rows_of(track.arguments) == [
+    assert known_of(track) == [
         {"command_buffer": 70, "encoder": 80, "start_latency": 2100, "pid": 4711},
         {"command_buffer": 71, "encoder": 81, "pid": 4711},
     ]
@@ -82,7 +81,7 @@ def test_evidence_says_what_it_shows(tables: Tables, findings: tuple[Finding, ..
     track = slices(drawn(tables, findings)["tracekit", "bubbles"])
     assert track.starts.tolist() == [50, 1000]
     assert [track.names[code] for code in track.codes] == ["bubbles", "host late"]
-    assert rows_of(track.arguments)[1] == {"finding": "Idle for 33 %.", "note": "host late"}
+    assert known_of(track)[1] == {"finding": "Idle for 33 %.", "note": "host late"}
 
 
 def test_work_on_a_cpu_is_not_called_a_gpus(tables: Tables) -> None:
@@ -98,12 +97,13 @@ def test_every_text_is_redacted(tables: Tables, findings: tuple[Finding, ...]) -
         assert {one.group.name, one.name} == {"…"}
         if isinstance(one, Slices):
             assert set(one.names) == {"…"}
-            texts = [value for row in rows_of(one.arguments) for value in row.values()]
+            texts = [value for row in known_of(one) for value in row.values()]
             assert all(text == "…" for text in texts if isinstance(text, str))
     assert shown[2].group == replace(OURS, name="…")
 
 
-def test_arguments_without_nulls_become_rows() -> None:
-    columns = {"a": pd.Series([1, 2]), "b": pd.Series([None, "x"]), "c": pd.Series([np.nan, 0.5])}
-    assert rows_of(columns) == [{"a": 1}, {"a": 2, "b": "x", "c": 0.5}]
-    assert rows_of({}) == []
+def test_nulls_are_left_out_of_arguments(tables: Tables) -> None:
+    latencies = pd.array([None, 7, None], dtype="Int64")
+    tables["gpu_intervals"] = tables["gpu_intervals"].assign(start_latency=latencies)
+    track = slices(drawn(tables)["GPU", "Compute: python3 (4711)"])
+    assert [one.get("start_latency") for one in known_of(track)] == [None, 7]

@@ -4,10 +4,10 @@ import sys
 import pytest
 
 from tracekit.machine.chips import (
+    BufferLimits,
     Confidence,
-    architecture_class,
-    buffer_limits,
     chip,
+    gpu_class,
     known_chips,
     this_chip,
 )
@@ -120,29 +120,26 @@ def test_every_chip_has_a_bandwidth_for_some_number_of_cores() -> None:
         assert any(found), name
 
 
-def test_the_last_letter_of_an_architecture_is_its_class() -> None:
-    letters = {"p": "phone", "g": "base or Pro", "s": "Max", "d": "Ultra"}
-    for letter, words in letters.items():
-        assert architecture_class(f"applegpu_g15{letter}") == words
-    assert architecture_class("x86_64") == ""
-    assert architecture_class("applegpu_g15x") == ""
-    assert architecture_class("") == ""
-
-
-def test_a_command_buffer_of_mlx_is_full_by_class() -> None:
-    base, large = buffer_limits("applegpu_g14g"), buffer_limits("applegpu_g16s")
-    assert base is not None
-    assert large is not None
-    assert (base.operations, base.mebi_elements) == (40, 40)
-    assert (large.operations, large.mebi_elements) == (50, 50)
-    assert buffer_limits("x86_64") is None
-    assert buffer_limits("applegpu_g16z") is None
+def test_the_last_letter_of_an_architecture_is_its_class_and_says_when_mlx_commits() -> None:
+    found = {letter: gpu_class(f"applegpu_g15{letter}") for letter in "pgsd"}
+    assert found == {
+        "p": ("phone", BufferLimits(20, 40)),
+        "g": ("base or Pro", BufferLimits(40, 40)),
+        "s": ("Max", BufferLimits(50, 50)),
+        "d": ("Ultra", BufferLimits(50, 50)),
+    }
+    assert [gpu_class(strange) for strange in ("x86_64", "amd_s", "applegpu_g15x", "")] == [
+        None
+    ] * 4
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="the figures of a Mac are there")
-def test_this_machine_has_no_figures_of_apples() -> None:
-    found = this_chip()
-    assert found.machine["system"]
-    assert found.chip.cores is None
-    assert found.chip.bandwidth.value is None
-    assert found.chip.bandwidth.reason.endswith(("no chip of Apple's.", "not name its chip."))
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [({}, "not name its chip."), ({"chip": "AMD EPYC", "gpu_cores": 8}, "is no chip of Apple's.")],
+)
+def test_this_machine_has_no_figures_of_apples(facts: dict[str, object], reason: str) -> None:
+    found = this_chip(facts)
+    assert found.cores is None
+    assert found.bandwidth.value is None
+    assert found.bandwidth.reason.endswith(reason)

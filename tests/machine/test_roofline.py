@@ -3,13 +3,11 @@ import math
 import pytest
 
 from tracekit.machine.chips import Confidence, chip
-from tracekit.machine.roofline import Limit, Reached, bound, intensity, reached, ridge, ridge_of
+from tracekit.machine.roofline import Limit, Reached, bound, intensity, reached, ridge_of
 
 
 def test_intensity_is_operations_for_each_byte() -> None:
     assert intensity(134_217_728, 67_108_864) == 2.0
-    with pytest.raises(ValueError, match="bytes moved must be a positive number; it is 0"):
-        intensity(1, 0)
 
 
 @pytest.mark.parametrize(("gigabytes", "microseconds"), [(68.25, 985), (400, 168), (546, 123)])
@@ -41,20 +39,13 @@ def test_without_a_roof_there_is_no_bound() -> None:
         bound(1, 1, bandwidth=None)
 
 
-@pytest.mark.parametrize("bandwidth", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_roof_must_be_a_positive_number(bandwidth: float) -> None:
-    with pytest.raises(ValueError, match="bandwidth must be a positive number"):
-        bound(1, 1, bandwidth=bandwidth)
-
-
 @pytest.mark.parametrize(
     ("name", "cores", "expected"), [("Apple M1", 8, 38), ("Apple M1 Max", 32, 26)]
 )
 def test_the_ridge_of_known_chips(name: str, cores: int, expected: int) -> None:
-    one = chip(name, cores)
-    assert one.bandwidth.value is not None
-    assert one.fp32.value is not None
-    assert math.floor(ridge(one.bandwidth.value, one.fp32.value)) == expected
+    ridge = ridge_of(chip(name, cores)).value
+    assert ridge is not None
+    assert math.floor(ridge) == expected
 
 
 def test_the_ridge_of_a_chip_is_as_sure_as_its_clock() -> None:
@@ -100,8 +91,3 @@ def test_without_a_roof_there_is_no_share() -> None:
 
 def test_all_that_memory_can_deliver_is_still_a_share() -> None:
     assert reached(400e9, 1, bandwidth=400e9).share == 1.0
-
-
-def test_no_time_is_no_bandwidth() -> None:
-    with pytest.raises(ValueError, match="time must be a positive number"):
-        reached(1, 0, bandwidth=1)

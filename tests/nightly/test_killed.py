@@ -30,9 +30,10 @@ def kept(nights: Nights) -> list[Night]:
         return store.nights()
 
 
-def test_what_was_killed_leaves_no_process_and_is_kept_once(nights: Nights) -> None:
+@pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.campaign)])
+def test_what_was_killed_leaves_no_process_and_is_kept_once(times: int, nights: Nights) -> None:
     moments = random.Random(7)
-    for number in range(2):
+    for number in range(times):
         with nights.start() as night:
             nights.await_night(number)
             time.sleep(moments.uniform(0, 2))
@@ -49,8 +50,8 @@ def test_what_was_killed_leaves_no_process_and_is_kept_once(nights: Nights) -> N
     for one in kept(nights)[:-1]:
         assert (one.partial, one.outcome) == (True, Outcome.FAILED)
         assert "cut short" in one.reason
-    assert [one.ended == "" for one in found] == [True, True, False]
-    assert f"The night {found[1].id} had not been added to the history; now it is." in said
+    assert [one.ended == "" for one in found] == [True] * times + [False]
+    assert f"The night {found[times - 1].id} had not been added to the history; now it is." in said
     assert nights.left() == []
 
 

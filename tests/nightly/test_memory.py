@@ -105,15 +105,12 @@ def test_what_is_not_to_be_kept_leaves_the_history_as_it_is(plan: NightPlan) -> 
     assert not (plan.output / "trend.html").exists()
 
 
-def test_without_a_history_a_night_that_keeps_nothing_goes_on(plan: NightPlan) -> None:
+def test_without_a_history_only_a_night_that_keeps_nothing_goes_on(plan: NightPlan) -> None:
     with Memory.of(plan, keep=False) as memory:
         assert memory.store is None
         assert memory.accepted("mini", [DECODE]) == {}
         assert memory.catch_up("mini", NOW) == ()
     assert not plan.output.exists()
-
-
-def test_a_history_that_is_something_else_stops_a_night_that_keeps(plan: NightPlan) -> None:
     plan.output.mkdir()
     (plan.output / "history.db").write_bytes(b"no database" * 100)
     with pytest.raises((InputError, TracekitError)) as raised, Memory.of(plan, keep=True):
@@ -153,23 +150,20 @@ def test_the_page_has_the_nights_of_this_plan_alone(plan: NightPlan, memory: Mem
     assert "prefill" not in page
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_other_work_is_another_series_and_how_often_it_is_measured_is_none(tmp_path: Path) -> None:
+    ours = work_of(DECODE, tmp_path)
+    for other in (
         replace(DECODE, workload="sdpa"),
         replace(DECODE, parameters={"batch": 9}),
         replace(DECODE, reference=Reference(revision="main")),
         replace(DECODE, together=False),
-        replace(DECODE, counters="Performance Limiters"),
-    ],
-)
-def test_other_work_is_another_series(tmp_path: Path, other: Capture) -> None:
-    assert work_of(other, tmp_path) != work_of(DECODE, tmp_path)
-
-
-def test_how_often_it_is_measured_is_no_other_work(tmp_path: Path) -> None:
+        replace(DECODE, recorder="host"),
+        replace(DECODE, templates=("Other",)),
+        replace(DECODE, counters="off"),
+    ):
+        assert work_of(other, tmp_path) != ours
     often = replace(DECODE, pairs=40, traced=9, metrics=(), checks=(("true",),))
-    assert work_of(often, tmp_path) == work_of(DECODE, tmp_path)
+    assert work_of(often, tmp_path) == ours
 
 
 def test_work_is_the_same_in_another_checkout() -> None:

@@ -44,8 +44,11 @@ def stopped_at(nights: Nights, words: str) -> Night:
             "2s",
             "was spent while",
             id="setup",
+            marks=pytest.mark.campaign,
         ),
-        pytest.param(f"checks = [{SLEEPS}]", "3s", "was spent while", id="check"),
+        pytest.param(
+            f"checks = [{SLEEPS}]", "3s", "was spent while", id="check", marks=pytest.mark.campaign
+        ),
         pytest.param(
             'parameters = { trick = "hang" }',
             "3s",

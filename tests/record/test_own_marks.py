@@ -117,14 +117,14 @@ def test_a_monitor_beside_a_program_stands_on_the_traces_time(recording: Recordi
     assert gauges[["time", "value", "source"]].values.tolist() == [[3_000_000, 1.4e9, "macmon"]]
     results = Tables(recording.exports, frozenset())["results"]
     assert results["value"].tolist() == [45.256, 128.0]
-    assert not (recording.exports / "host-steps.xml").exists()
+    assert not (recording.exports / "host-steps.parquet").exists()
 
 
 def test_without_a_clock_a_programs_results_are_kept(recording: Recording) -> None:
     (reported,) = program(recording, printed=MLX, clock=False)
     assert reported.startswith("What a monitor read could not be laid on the trace's time")
     assert len(Tables(recording.exports, frozenset())["results"]) == 2
-    assert not (recording.exports / "host-gauges.xml").exists()
+    assert not (recording.exports / "host-gauges.parquet").exists()
 
 
 def test_results_alone_have_no_times_to_speak_of(recording: Recording) -> None:

@@ -22,6 +22,7 @@ DTYPES = {
     Kind.BITS: "UInt64",
     Kind.INTEGER: "Int64",
     Kind.IDENTIFIER: "UInt64",
+    Kind.STACK: "Int64",
     Kind.NUMBER: "Float64",
     Kind.TEXT: "string",
     Kind.FLAG: "boolean",

@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
-from tracekit.analysis.intervals import busy, spans
+from tracekit import pipeline
+from tracekit.analysis.given import Given
+from tracekit.analysis.intervals import busy, clip, spans
+from tracekit.base import Process, Provenance
 from tracekit.report.render import render
 from tracekit.report.timeline.track import Kind
 from tracekit.report.timeline.tracks import timeline
@@ -37,7 +40,8 @@ def target_of(toc: Path) -> int:
 
 
 def test_the_targets_work_and_the_others_are_told_apart(tables: Tables, bare: Any) -> None:
-    line = timeline(bare.result, tables)
+    known = Given(tables, Provenance(targets=(Process(1, "any"),)))
+    line = timeline(bare.result, known)
     table = tables["gpu_intervals"]
     own, others = table[table["target"]], table[~table["target"]]
     device = [track for track in line.tracks if track.kind is Kind.DEVICE]
@@ -47,8 +51,8 @@ def test_the_targets_work_and_the_others_are_told_apart(tables: Tables, bare: An
     assert sum(track.starts.size for track in foreign) <= len(others)
     assert "WindowServer" in [track.name for track in foreign]
     [gaps] = [track for track in line.tracks if track.kind is Kind.IDLE]
-    starts, ends = spans(own)
-    assert gaps.durations.sum() == ends.max() - starts.min() - busy(starts, ends)
+    [start], [end] = spans(known["loop"])
+    assert gaps.durations.sum() == end - start - busy(*clip(*spans(own), start, end)) > 0
 
 
 def test_the_page_of_a_real_trace_is_small_and_whole(tables: Tables, bare: Any) -> None:
@@ -57,3 +61,19 @@ def test_the_page_of_a_real_trace_is_small_and_whole(tables: Tables, bare: Any) 
     assert "GPU times, from the trace" in page
     assert "Command Buffer 0:Compute Command 0" in page
     assert "the recording has no table steps" in page
+
+
+def test_a_bundle_of_time_profiler_shows_where_its_samples_lie(
+    corpus: Path, tmp_path: Path
+) -> None:
+    [bundle] = corpus.glob("*/_history_*/cpu_time_profiler.trace")
+    [recording] = pipeline.import_([bundle], tmp_path / "run")
+    result = pipeline.analyze(recording)
+    time, utilization = result.metric("cpu_time"), result.metric("cpu_utilization")
+    assert time is not None
+    assert utilization is not None
+    assert (time.value, utilization.value) == (68_000_000, pytest.approx(68 / 893.501))
+    page = pipeline.report(recording).read_text("utf-8")
+    assert "95.6 % of their weight in main" in page
+    assert "Initializing - Process Creation" in page
+    assert "No work of the target on the device" not in page

@@ -178,7 +178,7 @@ def test_a_function_that_returns_no_step_is_told(tmp_path: Path) -> None:
         ({"tokens": "many"}, "The tokens of a step must be a whole number of at least 0"),
         ({"flops": 1.5e9}, "The flops of a step"),
         ({"bytes_read": -1}, "it is -1"),
-        ({"bytes_written": 2**64}, "The bytes_written of a step"),
+        ({"bytes_written": 2**63}, "The bytes_written of a step"),
         ({"dispatches": 0.5}, "The dispatches of a step"),
         ({"results": {"error": "none"}}, "The result 'error' of a step must be a number"),
     ],

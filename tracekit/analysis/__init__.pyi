@@ -36,6 +36,13 @@ from .metrics.server import Latency as Latency
 from .metrics.steps import bytes_moved as bytes_moved
 from .metrics.steps import steady_steps as steady_steps
 from .metrics.steps import variants as variants
+from .profile import PROFILES as PROFILES
+from .profile import Block as Block
+from .profile import flame as flame
+from .profile import functions as functions
+from .profile import sampled_weight as sampled_weight
+from .replay import encoders as encoders
+from .replay import weighted as weighted
 from .result import Better as Better
 from .result import Check as Check
 from .result import Measurement as Measurement

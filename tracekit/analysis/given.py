@@ -7,8 +7,8 @@ tables of the recording speak of them.
 
 A metric, a rule or a panel asks for either kind by name. What is made of the provenance is there
 from the start; what is made of other tables is made when somebody asks, once. So are `remarks`,
-which has what readers of the exports had to say, and `settings`, which has how instruments were
-set.
+which has what readers of the exports had to say, `settings`, which has how instruments were set,
+and `profile_frames`, which has the frames of sampled stacks.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -22,6 +22,7 @@ from tracekit.analysis.idle.work import timeline_table
 from tracekit.analysis.inject import REMARKS, Unavailable, asked_tables, inject
 from tracekit.analysis.iterations import iterations_table, loop_table
 from tracekit.analysis.machine import machine_table
+from tracekit.analysis.profile import PROFILES, frames_table
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.scope import Recorded, targets_table
 from tracekit.base import InputError, Overhead, Provenance, Stage, TracekitError
@@ -240,7 +241,9 @@ DERIVED: Mapping[str, Callable[..., pd.DataFrame]] = {
     "counter_means": counter_means,
 }
 SETTINGS = "settings"
-GIVEN = frozenset({*OF_PROVENANCE, *DERIVED, REMARKS, SETTINGS})
+FRAMES = "profile_frames"
+_OF_EXPORTS = (REMARKS, SETTINGS, FRAMES)
+GIVEN = frozenset({*OF_PROVENANCE, *DERIVED, *_OF_EXPORTS})
 
 
 class Given(Mapping[str, pd.DataFrame]):
@@ -274,7 +277,7 @@ class Given(Mapping[str, pd.DataFrame]):
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name in DERIVED and name not in self._made:
             self._make(name)
-        if name in {REMARKS, SETTINGS} and name not in self._made:
+        if name in self._read_from_exports and name not in self._made:
             self._made[name] = self._of_exports(name)
         if name not in self._made and name not in self._read:
             self._read[name] = Recorded(self._readable(name))
@@ -310,13 +313,17 @@ class Given(Mapping[str, pd.DataFrame]):
 
     @property
     def _read_from_exports(self) -> tuple[str, ...]:
-        return (REMARKS, SETTINGS) if isinstance(self._tables, Tables) else ()
+        return _OF_EXPORTS if isinstance(self._tables, Tables) else ()
 
     def _of_exports(self, name: str) -> pd.DataFrame:
-        if not isinstance(self._tables, Tables):
-            raise KeyError(name)
+        assert isinstance(self._tables, Tables)
         if name == SETTINGS:
             return settings_table(self._tables)
+        if name == FRAMES:
+            sampled = next((table for table in PROFILES if table in self._tables), None)
+            if sampled is None:
+                raise KeyError(name)
+            return frames_table(self._tables.symbols(PROFILES[sampled]))
         return remarks_table(self._tables, self._used)
 
     def _make(self, name: str) -> None:
@@ -335,4 +342,4 @@ def recorded_tables(function: Callable[..., object]) -> frozenset[str]:
     found: set[str] = set()
     for name in asked_tables(function):
         found |= recorded_tables(DERIVED[name]) if name in DERIVED else {name}
-    return frozenset(found - OF_PROVENANCE.keys() - {REMARKS, SETTINGS})
+    return frozenset(found - OF_PROVENANCE.keys() - {*_OF_EXPORTS})

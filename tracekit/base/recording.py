@@ -106,6 +106,16 @@ class Provenance:
         return self.stages["prune"].message if "prune" in self.stages else ""
 
 
+class _Place:
+    """A file or folder of a run, by its name in the run's folder."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, recording: "Recording", owner: object = None) -> Path:
+        return recording.folder / self._name
+
+
 @dataclass(frozen=True)
 class Recording:
     """The folder of one run and the names of the files in it.
@@ -116,85 +126,38 @@ class Recording:
     folder: Path
     lent: bool = field(default=False, compare=False)
 
-    @property
-    def provenance_file(self) -> Path:
-        """What was recorded, how, where and when."""
-        return self.folder / "recording.json"
-
-    @property
-    def workload_file(self) -> Path:
-        """What the workload says of itself."""
-        return self.folder / "workload.json"
-
-    @property
-    def journal_file(self) -> Path:
-        """The workload's marks as they happen; folded into `workload.json` at the end."""
-        return self.folder / "workload.jsonl"
-
-    @property
-    def gauges_file(self) -> Path:
-        """What a monitor of the machine read beside the run, as marks; absent without one."""
-        return self.folder / "gauges.jsonl"
-
-    @property
-    def target_output_file(self) -> Path:
-        """What a program that xctrace or Metal recorded printed on its standard output."""
-        return self.folder / "target-output.txt"
-
-    @property
-    def output_file(self) -> Path:
-        """What a recorded program that is not ours printed on its standard output."""
-        return self.folder / "output.txt"
-
-    @property
-    def spec_file(self) -> Path:
-        """What the worker was asked to do."""
-        return self.folder / "worker.json"
-
-    @property
-    def bundle(self) -> Path:
-        """The bundle of `xctrace`, which Instruments opens."""
-        return self.folder / "recording.trace"
-
-    @property
-    def gputrace(self) -> Path:
-        """What Metal captured of a few steps, for Xcode to replay."""
-        return self.folder / "capture.gputrace"
-
-    @property
-    def host_bundle(self) -> Path:
-        """The raw samples of the host recorder, which Instruments cannot open."""
-        return self.folder / "recording.host"
-
-    @property
-    def exports(self) -> Path:
-        """The tables as XML, and the TOC."""
-        return self.folder / "exports"
-
-    @property
-    def toc_file(self) -> Path:
-        """The table of contents that came with the exports; absent where there was none."""
-        return self.exports / "toc.xml"
-
-    @property
-    def tables(self) -> Path:
-        """The Parquet cache of the exports."""
-        return self.folder / "tables"
-
-    @property
-    def normalized(self) -> Path:
-        """The tables that questions asked for; they are made again where they are missing."""
-        return self.tables / "normalized"
-
-    @property
-    def result_file(self) -> Path:
-        """Metrics, findings and checks."""
-        return self.folder / "result.json"
-
-    @property
-    def report_file(self) -> Path:
-        """The page."""
-        return self.folder / "report.html"
+    provenance_file = _Place("recording.json")
+    """What was recorded, how, where and when."""
+    workload_file = _Place("workload.json")
+    """What the workload says of itself."""
+    journal_file = _Place("workload.jsonl")
+    """The workload's marks as they happen; folded into `workload.json` at the end."""
+    gauges_file = _Place("gauges.jsonl")
+    """What a monitor of the machine read beside the run, as marks; absent without one."""
+    target_output_file = _Place("target-output.txt")
+    """What a program that xctrace or Metal recorded printed on its standard output."""
+    output_file = _Place("output.txt")
+    """What a recorded program that is not ours printed on its standard output."""
+    spec_file = _Place("worker.json")
+    """What the worker was asked to do."""
+    bundle = _Place("recording.trace")
+    """The bundle of `xctrace`, which Instruments opens."""
+    gputrace = _Place("capture.gputrace")
+    """What Metal captured of a few steps, for Xcode to replay."""
+    host_bundle = _Place("recording.host")
+    """The raw samples of the host recorder, which Instruments cannot open."""
+    exports = _Place("exports")
+    """The tables as XML, and the TOC."""
+    toc_file = _Place("exports/toc.xml")
+    """The table of contents that came with the exports; absent where there was none."""
+    tables = _Place("tables")
+    """The Parquet cache of the exports."""
+    normalized = _Place("tables/normalized")
+    """The tables that questions asked for; they are made again where they are missing."""
+    result_file = _Place("result.json")
+    """Metrics, findings and checks."""
+    report_file = _Place("report.html")
+    """The page."""
 
     def provenance(self) -> Provenance:
         """Read `recording.json`; raise where there is none, or one that cannot be understood."""

@@ -15,7 +15,7 @@ NOT_AVAILABLE = "not available"
 
 _TIME = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 _SIZE = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-_SCALE = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
+_SCALE = ((10**12, "T"), (10**9, "G"), (10**6, "M"))
 _DIGITS = 3
 _MINUTE = 60
 
@@ -121,10 +121,7 @@ def _stepped(value: float, steps: tuple[tuple[int, str], ...], least: str) -> st
 
 
 def _scaled(value: float) -> str:
-    for factor, prefix in _SCALE:
-        if abs(value) >= factor:
-            return f"{_plain(value / factor)} {prefix}"
-    return _plain(value)
+    return _stepped(value, _SCALE, "") if abs(value) >= _SCALE[-1][0] else _plain(value)
 
 
 def _prefixed(value: float) -> str:

@@ -2,15 +2,13 @@
 
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tracekit.cli import options
-
-if TYPE_CHECKING:
-    from tracekit.fleet import BatchOutcome
-    from tracekit.record import Progress
+from tracekit import fleet, record, workload
+from tracekit.base import InputError, UsageError
+from tracekit.cli import console, options
 
 _QUIET = 30.0  # s between two lines about what goes on, where there is no terminal
 
@@ -31,10 +29,7 @@ def batch(
         int | None,
         typer.Option(min=1, metavar="N", help="Processes to start.  [default: as many as fit]"),
     ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(metavar="PID|NAME", help="Process whose rows count.  [default: the TOC's]"),
-    ] = None,
+    target: options.Target = None,
     run_number: options.RunNumber = None,
     tables: Annotated[
         str, typer.Option(metavar="NAME,…|all|none", help="Tables to keep beside the results.")
@@ -62,30 +57,23 @@ def batch(
     analyzed again. --tables also writes whole tables to DIR/tables/NAME, for queries over all of
     them; the default is none, because they can be larger than the recordings.
     """
-    from tracekit.base import UsageError
-    from tracekit.cli import console
-    from tracekit.fleet import BatchPlan, Choices, run_batch, wanted_tables
-    from tracekit.workload import seconds
-
     if scheduler and workers is not None:
         raise UsageError(
             "--workers starts processes here, and --scheduler works on a cluster.",
             hint="Give one of them.",
         )
-    choices = Choices(target, wanted_tables(tables), not no_redact, run_number)
-    most = seconds(time_limit)
-    plan = BatchPlan(tuple(sources), output, scheduler, workers, choices, retry_failed, most)
+    choices = fleet.Choices(target, fleet.wanted_tables(tables), not no_redact, run_number)
+    most = workload.seconds(time_limit)
+    plan = fleet.BatchPlan(tuple(sources), output, scheduler, workers, choices, retry_failed, most)
     with console.progress("batch") as progress:
-        outcome = run_batch(plan, progress if console.watched() else _now_and_then())
+        outcome = fleet.run_batch(plan, progress if console.watched() else _now_and_then())
     _show(outcome)
     if open_page:
         typer.launch(outcome.page.resolve().as_uri())
     _require_all(outcome)
 
 
-def _now_and_then() -> "Progress":
-    from tracekit.cli import console
-
+def _now_and_then() -> "record.Progress":
     said = monotonic()
 
     def tell(text: str) -> None:
@@ -97,9 +85,7 @@ def _now_and_then() -> "Progress":
     return tell
 
 
-def _show(outcome: "BatchOutcome") -> None:
-    from tracekit.cli import console
-
+def _show(outcome: "fleet.BatchOutcome") -> None:
     tally = outcome.tally
     console.show_file(outcome.page)
     console.show_warnings(outcome.warnings)
@@ -115,10 +101,8 @@ def _show(outcome: "BatchOutcome") -> None:
             console.show_hint(f"  {hint}")
 
 
-def _require_all(outcome: "BatchOutcome") -> None:
+def _require_all(outcome: "fleet.BatchOutcome") -> None:
     """Raise InputError where some recordings could not be analysed; all others are kept."""
-    from tracekit.base import InputError
-
     failed = outcome.tally.all_failed
     if failed:
         raise InputError(

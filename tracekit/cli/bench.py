@@ -1,11 +1,13 @@
 """`bench`: named implementations on one shape, measured in turns."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tracekit.cli import options
+from tracekit import lab
+from tracekit.base import InterruptedRunError, ToolError, UsageError, save, writing
+from tracekit.cli import console, options
 from tracekit.workload import (
     ActiveBlocks,
     Batch,
@@ -18,82 +20,66 @@ from tracekit.workload import (
     Seed,
 )
 
-if TYPE_CHECKING:
-    from tracekit.lab import Bench, Effort, Settings, Shape
-
-Suite = Annotated[str, typer.Option(metavar="NAME", help="attention, cache, norm or all.")]
-Named = Annotated[
-    list[str] | None,
-    typer.Option("--subject", metavar="NAME", help="Only this one; may be given again."),
-]
-Against = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Compare with this one, such as sdpa.")
-]
-Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write all samples: .json, or a .csv."),
-]
-Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a .csv as well.")]
-Tune = Annotated[
-    bool, typer.Option("--tune", help="Sweep launches of the paged kernel for this shape.")
-]
-Listed = Annotated[bool, typer.Option("--list", help="List the subjects, and measure nothing.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Budget = Annotated[
-    float | None,
-    typer.Option(
-        min=0.001,
-        metavar="SECONDS",
-        help="Time for each subject.  [default: 4, and 2 for a launch of --tune]",
-        show_default=False,
-    ),
-]
-Warmup = Annotated[int, typer.Option(min=1, metavar="N", help="Calls before any counts.")]
-Repetitions = Annotated[
-    int, typer.Option("--repetitions", "--repeats", min=1, metavar="N", help="Samples at most.")
-]
-MaxBlocks = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        max=65536,
-        help="Blocks a sequence has.  [default: as many as it uses]",
-        show_default=False,
-    ),
-]
-Queries = Annotated[int, typer.Option(min=1, max=65536, help="Tokens of a prompt, in prefill.")]
-Rows = Annotated[int, typer.Option(min=1, max=65536, help="Rows of RMSNorm and Linear.")]
-Dims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that go into them.")]
-OutDims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that come out.")]
-
 
 def bench(
     *,
-    suite: Suite = "all",
-    subject: Named = None,
-    against: Against = None,
-    tune: Tune = False,
-    output: Output = None,
-    csv: Csv = None,
-    json: Json = False,
-    list_: Listed = False,
+    suite: Annotated[
+        str, typer.Option(metavar="NAME", help="attention, cache, norm or all.")
+    ] = "all",
+    subject: options.Subjects = None,
+    against: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Compare with this one, such as sdpa.")
+    ] = None,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Sweep launches of the paged kernel for this shape.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write all samples: .json, or a .csv."),
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a .csv as well.")] = None,
+    json: options.Json = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List the subjects, and measure nothing.")
+    ] = False,
     force: options.Force = False,
-    budget: Budget = None,
-    warmup: Warmup = 3,
-    repetitions: Repetitions = 100,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            metavar="SECONDS",
+            help="Time for each subject.  [default: 4, and 2 for a launch of --tune]",
+            show_default=False,
+        ),
+    ] = None,
+    warmup: Annotated[int, typer.Option(min=1, metavar="N", help="Calls before any counts.")] = 3,
+    repetitions: Annotated[
+        int,
+        typer.Option("--repetitions", "--repeats", min=1, metavar="N", help="Samples at most."),
+    ] = 100,
     batch: Batch = 16,
     q_heads: QHeads = 16,
     kv_heads: KvHeads = 8,
     head_dim: HeadDim = 128,
     block_size: BlockSize = 32,
     active_blocks: ActiveBlocks = 32,
-    max_blocks: MaxBlocks = None,
+    max_blocks: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=65536,
+            help="Blocks a sequence has.  [default: as many as it uses]",
+            show_default=False,
+        ),
+    ] = None,
     dtype: Dtype = "float16",
     ragged: Ragged = False,
-    queries: Queries = 512,
-    rows: Rows = 16,
-    dims: Dims = 2048,
-    out_dims: OutDims = 2048,
+    queries: Annotated[
+        int, typer.Option(min=1, max=65536, help="Tokens of a prompt, in prefill.")
+    ] = 512,
+    rows: Annotated[int, typer.Option(min=1, max=65536, help="Rows of RMSNorm and Linear.")] = 16,
+    dims: Annotated[int, typer.Option(min=1, max=65536, help="Elements that go into them.")] = 2048,
+    out_dims: Annotated[int, typer.Option(min=1, max=65536, help="Elements that come out.")] = 2048,
     seed: Seed = 0,
 ) -> None:
     """Measure kernels and what they replace.
@@ -106,47 +92,56 @@ def bench(
     Exit code 0: all were measured; 3: a subject failed, the others were measured; 130: stopped,
     what was measured is written.
     """
-    from tracekit.base import writing
-    from tracekit.lab import Effort, Settings, Shape, chosen
-
-    chosen(suite, [*(subject or ()), *([against] if against else [])])
+    lab.chosen(suite, [*(subject or ()), *([against] if against else [])])
     if list_:
-        _show_list(suite)
+        cells = [(one.name, one.suite, one.family, one.summary) for one in lab.chosen(suite)]
+        console.table(("subject", "suite", "family", "what it is"), cells)
         return
-    if tune:
-        _require_launches_only(subject, against)
-    _check_files(output, csv, tune=tune)
-    shape = Shape(
+    if tune and (subject or against):
+        raise UsageError("--tune takes no --subject and no --against: it sweeps one kernel.")
+    files = _files(output, csv, tune=tune)
+    shape = lab.Shape(
         batch, q_heads, kv_heads, head_dim, block_size, active_blocks, max_blocks, dtype, ragged,
         queries, rows, dims, out_dims, seed,
     )  # fmt: skip
-    files = [one for one in (output, csv) if one is not None]
     with writing(files, force=force):
         if tune:
-            _tune(shape, Effort(warmup, repetitions, budget or 2.0), output, json=json)
+            _tune(shape, lab.Effort(warmup, repetitions, budget or 2.0), output, json=json)
             return
-        effort = Effort(warmup, repetitions, budget or 4.0)
-        _bench(shape, Settings(suite, tuple(subject or ()), against, effort), files, json=json)
+        effort = lab.Effort(warmup, repetitions, budget or 4.0)
+        _bench(shape, lab.Settings(suite, tuple(subject or ()), against, effort), files, json=json)
 
 
-def _bench(shape: "Shape", settings: "Settings", files: list[Path], *, json: bool) -> None:
-    from tracekit.cli import console
-    from tracekit.lab import bench_document, run_bench, save
+def _files(output: Path | None, csv: Path | None, *, tune: bool) -> list[Path]:
+    """Return the files that are asked for, once it is known that they can be written."""
+    if tune and (csv is not None or (output is not None and output.suffix == ".csv")):
+        raise UsageError("--tune writes JSON only.", hint="Name a file that ends in .json.")
+    if csv is not None and csv.suffix != ".csv":
+        raise UsageError(
+            f"--csv writes a file that ends in .csv, not {csv}.", hint="Name one that does."
+        )
+    files = [one for one in (output, csv) if one is not None]
+    for file in files:
+        lab.check_writable(file)
+    return files
+
+
+def _bench(shape: "lab.Shape", settings: "lab.Settings", files: list[Path], *, json: bool) -> None:
 
     with console.progress("bench") as progress:
-        done = run_bench(shape, settings, progress=progress)
+        done = lab.run_bench(shape, settings, progress=progress)
     if json:
-        console.show_json(bench_document(done))
+        console.show_json(lab.bench_document(done))
     else:
         _show(done)
     for file in files:
-        save(done, file)
+        lab.save(done, file)
         console.show_written(file)
     _end(done, files)
 
 
-def _show(done: "Bench") -> None:
-    from tracekit.cli import console
+def _show(done: "lab.Bench") -> None:
+
     from tracekit.lab.bench import words
 
     for title, (columns, rows) in words.families(done):
@@ -156,13 +151,11 @@ def _show(done: "Bench") -> None:
     console.show_warnings(list(words.warnings(done)))
 
 
-def _end(done: "Bench", files: list[Path]) -> None:
+def _end(done: "lab.Bench", files: list[Path]) -> None:
     """Turn what went wrong into an exit code, once all is shown and written."""
-    from tracekit.base import InterruptedRunError, ToolError
-
-    measured = any(row.micro for row in done.rows)
-    kept = f"What was measured is in {', '.join(str(file) for file in files)}." if files else ""
     if done.interrupted:
+        measured = any(row.micro for row in done.rows)
+        kept = f"What was measured is in {', '.join(str(file) for file in files)}." if files else ""
         raise InterruptedRunError(
             "The bench was interrupted.", hint=kept if measured else "Nothing was measured before."
         )
@@ -174,54 +167,22 @@ def _end(done: "Bench", files: list[Path]) -> None:
         )
 
 
-def _tune(shape: "Shape", effort: "Effort", output: Path | None, *, json: bool) -> None:
-    from tracekit.base import InterruptedRunError, ToolError
-    from tracekit.cli import console
-    from tracekit.lab import save_tuning, tune, tuning_document
+def _tune(shape: "lab.Shape", effort: "lab.Effort", output: Path | None, *, json: bool) -> None:
+
     from tracekit.lab.bench import words
 
     with console.progress("tune") as progress:
-        done = tune(shape, effort, progress=progress)
+        done = lab.tune(shape, effort, progress=progress)
     if json:
-        console.show_json(tuning_document(done))
+        console.show_json(lab.tuning_document(done))
     else:
         console.measurements(words.swept(done), *words.ranking(done))
         for remark in words.tuning_remarks(done):
             console.show_hint(remark)
     if output is not None:
-        save_tuning(done, output)
+        save(output, lab.tuning_document(done))
         console.show_written(output)
     if done.interrupted:
         raise InterruptedRunError("The sweep was interrupted; launches may be missing.")
     if not done.ranked:
         raise ToolError("No launch could be measured.", hint="The lines above say why.")
-
-
-def _require_launches_only(named: list[str] | None, against: str | None) -> None:
-    from tracekit.base import UsageError
-
-    if named or against:
-        raise UsageError("--tune takes no --subject and no --against: it sweeps one kernel.")
-
-
-def _check_files(output: Path | None, csv: Path | None, *, tune: bool) -> None:
-    from tracekit.base import UsageError
-    from tracekit.lab import check_writable
-
-    if tune and (csv is not None or (output is not None and output.suffix == ".csv")):
-        raise UsageError("--tune writes JSON only.", hint="Name a file that ends in .json.")
-    if csv is not None and csv.suffix != ".csv":
-        raise UsageError(
-            f"--csv writes a file that ends in .csv, not {csv}.", hint="Name one that does."
-        )
-    for file in (output, csv):
-        if file is not None:
-            check_writable(file)
-
-
-def _show_list(suite: str) -> None:
-    from tracekit.cli import console
-    from tracekit.lab import chosen
-
-    rows = [(one.name, one.suite, one.family, one.summary) for one in chosen(suite)]
-    console.table(("subject", "suite", "family", "what it is"), rows)

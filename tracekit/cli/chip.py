@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from tracekit import lab, machine, ops
+from tracekit.base import NOT_AVAILABLE, UsageError, duration, nearest, size, unavailable
+from tracekit.cli import console, options
 from tracekit.workload import DtypeName
-
-if TYPE_CHECKING:
-    from tracekit.lab import Shape
-    from tracekit.machine import Bandwidth, Bound, Chip, Figure, ThisChip
-    from tracekit.ops import Traffic
 
 _CONTEXT = 1024  # tokens
 Row = tuple[str, str, str]
@@ -42,101 +40,85 @@ def chip(
         int | None, typer.Option(min=1, metavar="N", help="Tokens of a sequence.")
     ] = None,
     dtype: Annotated[DtypeName | None, typer.Option(help="Type of the elements.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    json: options.Json = False,
 ) -> None:
-    """Say what this machine's chip can do.
+    """Show what this machine's chip can do.
 
-    Each figure has its source and how far it can be trusted; what is not known says why. With any
-    option of a shape, this also says how paged decode attention launches it, how much work it is,
-    and how long that takes at least. The defaults are 16 sequences of 1024 tokens, 16 query and 8
-    K/V heads of 128 float16, in blocks of 32 tokens. `tracekit bench --tune` measures which launch
-    is fastest.
+    Each figure has its source and how far it can be trusted; for a missing figure the reason is
+    shown. With any option of a shape, this also shows how paged decode attention launches it, how
+    much work it is, and the least time that it can take. The defaults are 16 sequences of 1024
+    tokens, 16 query and 8 K/V heads of 128 float16, in blocks of 32 tokens. `tracekit bench --tune`
+    measures which launch is fastest.
     """
-    from tracekit.base import nearest
-    from tracekit.cli import console
-    from tracekit.machine import known_chips, measure_bandwidth
-
-    here = _asked(name, gpu_cores, measure=measure)
+    one, facts = _asked(name, gpu_cores, measure=measure)
     given = {"batch": batch, "q_heads": q_heads, "kv_heads": kv_heads, "head_dim": head_dim}
     shape = _shape({**given, "dtype": dtype}, context)
-    measured = measure_bandwidth() if measure else None
+    measured = machine.measure_bandwidth() if measure else None
     if json:
-        console.show_json(_document(here, measured, shape))
+        console.show_json(_document(one, facts, measured, shape))
         return
-    rows = [*_chip_rows(here), *_measured_rows(measured)]
+    rows = [*_chip_rows(one, facts), *_measured_rows(measured)]
     console.table(("", "this machine" if name is None else "that chip", "source"), rows)
-    if name is not None and here.chip.name not in known_chips():
-        console.show_hint(nearest(here.chip.name, known_chips()))
+    if name is not None and one.name not in machine.known_chips():
+        console.show_hint(nearest(one.name, machine.known_chips()))
     if shape is not None:
         console.show_hint(_words(shape))
-        console.table(("launch", "planned", "meaning"), list(_launch_rows(shape, here.chip)))
+        console.table(("launch", "planned", "meaning"), list(_launch_rows(shape, one)))
 
 
-def _asked(name: str | None, cores: int | None, *, measure: bool) -> "ThisChip":
-    from tracekit.base import UsageError
-    from tracekit.machine import ThisChip, spelled, this_chip
-    from tracekit.machine import chip as look_up
-
+def _asked(
+    name: str | None, cores: int | None, *, measure: bool
+) -> "tuple[machine.Chip, dict[str, Any]]":
+    """Return the chip, and what else is known of its machine, if that is this one."""
     if name is not None and measure:
         raise UsageError("--measure is of this machine; --name names another chip.")
     if name is not None:
-        return ThisChip(look_up(spelled(name), cores))
+        return machine.chip(machine.spelled(name), cores), {}
     if cores is not None:
         raise UsageError("--gpu-cores is of a chip that --name names.")
-    return this_chip()
+    facts = machine.describe()
+    return machine.this_chip(facts), facts
 
 
-def _shape(given: dict[str, Any], context: int | None) -> "Shape | None":
-    from tracekit.base import UsageError
-    from tracekit.lab import Shape
-
+def _shape(given: dict[str, Any], context: int | None) -> "lab.Shape | None":
     sizes = {name: size for name, size in given.items() if size is not None}
     if not sizes and context is None:
         return None
     tokens = _CONTEXT if context is None else context
-    if tokens % Shape.block_size:
+    if tokens % lab.Shape.block_size:
         raise UsageError(
-            f"A context of {tokens} tokens does not fill blocks of {Shape.block_size}.",
-            hint=f"Give a multiple of {Shape.block_size}.",
+            f"A context of {tokens} tokens does not fill blocks of {lab.Shape.block_size}.",
+            hint=f"Give a multiple of {lab.Shape.block_size}.",
         )
-    return Shape(**sizes, active_blocks=tokens // Shape.block_size)
+    return lab.Shape(**sizes, active_blocks=tokens // lab.Shape.block_size)
 
 
-def _chip_rows(here: "ThisChip") -> Iterator[Row]:
-    from tracekit.base import size, unavailable
-    from tracekit.machine import ridge_of
-
-    one, machine = here.chip, here.machine
+def _chip_rows(one: "machine.Chip", facts: dict[str, Any]) -> Iterator[Row]:
     yield "chip", one.name or unavailable("the system does not name it"), ""
-    yield "gpu cores", str(one.cores) if one.cores else unavailable(_uncounted(here)), ""
-    memory: Any = machine.get("memory")
-    if memory:
-        yield "memory", size(memory), ""
+    yield "gpu cores", str(one.cores) if one.cores else unavailable(_uncounted(facts)), ""
+    if facts.get("memory"):
+        yield "memory", size(facts["memory"]), ""
     yield from _gpu_rows()
     yield _figure_row("bandwidth", one.bandwidth, 1e9, "GB/s")
     yield _figure_row("float32", one.fp32, 1e12, "TFLOP/s")
     yield _figure_row("float16", one.fp16, 1e12, "TFLOP/s")
-    yield _figure_row("ridge", ridge_of(one), 1, "FLOP/byte")
+    yield _figure_row("ridge", machine.ridge_of(one), 1, "FLOP/byte")
 
 
-def _uncounted(here: "ThisChip") -> str:
-    if not here.machine:
+def _uncounted(facts: dict[str, Any]) -> str:
+    if not facts:
         return "--gpu-cores does not say it"
-    mac = here.machine.get("system") == "Darwin"
+    mac = facts.get("system") == "Darwin"
     return "`ioreg` does not count them" if mac else "only a Mac's are counted"
 
 
 def _gpu_rows() -> Iterator[Row]:
     """Say what MLX knows of the GPU, on a Mac."""
-    from tracekit.machine import architecture_class, buffer_limits
-
     architecture = _architecture()
-    limits = buffer_limits(architecture)
-    if architecture_class(architecture):
-        yield "architecture", f"{architecture}: {architecture_class(architecture)}", "MLX"
-    if limits is not None:
-        operations, elements = limits.operations, limits.mebi_elements
-        full = f"more than {operations} operations or {elements} Mi elements"
+    if found := machine.gpu_class(architecture):
+        meaning, limits = found
+        yield "architecture", f"{architecture}: {meaning}", "MLX"
+        full = f"more than {limits.operations} operations or {limits.mebi_elements} Mi elements"
         yield "MLX commits", full, "MLX's source; MLX_MAX_OPS_PER_BUFFER changes it"
 
 
@@ -148,17 +130,13 @@ def _architecture() -> str:
     return str(mx.device_info().get("architecture", "")) if mx.metal.is_available() else ""
 
 
-def _figure_row(name: str, figure: "Figure", scale: float, unit: str) -> Row:
-    from tracekit.base import unavailable
-
+def _figure_row(name: str, figure: "machine.Figure", scale: float, unit: str) -> Row:
     if figure.value is None:
         return name, unavailable(figure.reason), ""
     return name, f"{figure.value / scale:.4g} {unit}", f"{figure.confidence}: {figure.source}"
 
 
-def _measured_rows(measured: "Bandwidth | None") -> Iterator[Row]:
-    from tracekit.base import size
-
+def _measured_rows(measured: "machine.Bandwidth | None") -> Iterator[Row]:
     if measured is None:
         return
     how = f"measured here: triad over {size(measured.size)}, {measured.threads} threads, the CPU's"
@@ -170,9 +148,7 @@ def _measured_rows(measured: "Bandwidth | None") -> Iterator[Row]:
     yield "  median", f"{measured.median / 1e9:.4g} GB/s", f"of {measured.passes} passes"
 
 
-def _launch_rows(shape: "Shape", chip: "Chip") -> Iterator[Row]:
-    from tracekit.base import NOT_AVAILABLE, duration
-
+def _launch_rows(shape: "lab.Shape", chip: "machine.Chip") -> Iterator[Row]:
     for name, value, meaning in _launch(shape):
         yield name, f"{value:,}", meaning
     work, least = _work(shape), _least(shape, chip)
@@ -187,11 +163,9 @@ def _launch_rows(shape: "Shape", chip: "Chip") -> Iterator[Row]:
         yield "bound", duration(least.seconds * 1e9), why
 
 
-def _launch(shape: "Shape") -> list[tuple[str, int, str]]:
+def _launch(shape: "lab.Shape") -> list[tuple[str, int, str]]:
     """Return how paged attention launches a shape: name, value, meaning."""
-    from tracekit.lab import planned
-
-    plan = planned(shape)
+    plan = lab.planned(shape)
     group = shape.q_heads // shape.kv_heads
     reads = plan.rereads(group)
     loaded = "once" if reads == 1 else f"{reads} times"
@@ -208,10 +182,8 @@ def _launch(shape: "Shape") -> list[tuple[str, int, str]]:
     ]
 
 
-def _work(shape: "Shape") -> "Traffic":
-    from tracekit.ops import traffic
-
-    return traffic(
+def _work(shape: "lab.Shape") -> "ops.Traffic":
+    return ops.traffic(
         [shape.context] * shape.batch,
         q_heads=shape.q_heads,
         kv_heads=shape.kv_heads,
@@ -221,18 +193,16 @@ def _work(shape: "Shape") -> "Traffic":
     )
 
 
-def _least(shape: "Shape", chip: "Chip") -> "Bound | None":
-    from tracekit.machine import bound
-
+def _least(shape: "lab.Shape", chip: "machine.Chip") -> "machine.Bound | None":
     if chip.bandwidth.value is None:
         return None
     work = _work(shape)
     rate = chip.fp32.value if shape.dtype == "float32" else chip.fp16.value
     moved = work.unique + work.written
-    return bound(work.flops, moved, bandwidth=chip.bandwidth.value, rate=rate)
+    return machine.bound(work.flops, moved, bandwidth=chip.bandwidth.value, rate=rate)
 
 
-def _words(shape: "Shape") -> str:
+def _words(shape: "lab.Shape") -> str:
     return (
         f"Paged decode attention, {shape.batch} sequences of {shape.context} tokens, "
         f"{shape.q_heads} query and {shape.kv_heads} K/V heads of {shape.head_dim} elements of "
@@ -241,17 +211,17 @@ def _words(shape: "Shape") -> str:
 
 
 def _document(
-    here: "ThisChip", measured: "Bandwidth | None", shape: "Shape | None"
+    one: "machine.Chip",
+    facts: dict[str, Any],
+    measured: "machine.Bandwidth | None",
+    shape: "lab.Shape | None",
 ) -> dict[str, Any]:
     """Return all that is known as JSON has it: rates per second, sizes in bytes."""
-    from tracekit.machine import ridge_of
-
-    one = here.chip
     document: dict[str, Any] = {
         "chip": asdict(one),
-        "machine": dict(here.machine),
+        "machine": facts,
         "architecture": _architecture() or None,
-        "ridge": asdict(ridge_of(one)),
+        "ridge": asdict(machine.ridge_of(one)),
         "measured": None if measured is None else asdict(measured),
     }
     if shape is not None:

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 import typer.core
 
-from tracekit.cli import options
-
-if TYPE_CHECKING:
-    from tracekit.compare import Comparison, Sample
+from tracekit import compare as comparison
+from tracekit import nightly, workload
+from tracekit.base import InconclusiveError, UsageError, own_redaction, write_whole, writing
+from tracekit.cli import console, options
 
 Runs = Annotated[
     list[Path],
@@ -45,14 +45,13 @@ Force = Annotated[bool, typer.Option("--force", help="Compare different work, to
 ExitCode = Annotated[
     bool, typer.Option("--exit-code", help="End with 1 if it is worse, with 4 if it is unclear.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")]
 
 
 def compare(
     runs: Runs,
     *,
     html: Html = None,
-    json: Json = False,
+    json: options.Json = False,
     exit_code: ExitCode = False,
     force: Force = False,
     metric: MetricName = None,
@@ -64,27 +63,23 @@ def compare(
     """Compare runs: better, worse, the same or unclear.
 
     Each metric is better, worse, the same or unclear, with the 95 % interval of its change. Several
-    runs of each side show more than one; record them alternating. Runs of different work or
+    runs of each side tell more than one; record the two sides in turns. Runs of different work or
     recorders are refused; other differences are listed.
 
     Exit code 0: compared; with --exit-code 1: worse, 4: unclear. 2: they cannot be compared.
     """
-    from tracekit.base import UsageError, writing
-    from tracekit.cli import console
-    from tracekit.compare import Limits, compare_runs, parse_sides, read_samples, redaction_of_runs
-
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
-    first, second = parse_sides(runs)
+    first, second = comparison.parse_sides(runs)
     with writing([] if html is None else [html], [*first, *second]):
-        limits = Limits(threshold, resolution, between, tuple(metric or ()))
+        limits = comparison.Limits(threshold, resolution, between, tuple(metric or ()))
         with console.progress("compare") as progress:
             progress("reading the runs")
-            before, after = read_samples(first), read_samples(second)
+            before, after = comparison.read_samples(first), comparison.read_samples(second)
             progress("measuring blocks of them")
-            compared = compare_runs(before, after, limits, force=force)
+            compared = comparison.compare_runs(before, after, limits, force=force)
         if html is not None:
-            _write(html, compared, (before, after), redaction_of_runs([*first, *second]))
+            _write(html, compared, (before, after), comparison.redaction_of_runs([*first, *second]))
     if json:
         console.show_json(compared)
     else:
@@ -133,7 +128,7 @@ def ab(
     turn: Turn = "300ms",
     any_state: AnyState = False,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page.")] = None,
-    json: Json = False,
+    json: options.Json = False,
     exit_code: ExitCode = False,
     bisect: options.Bisect = False,
     metric: MetricName = None,
@@ -145,8 +140,8 @@ def ab(
 
     Variants are workloads, values of their parameters, or revisions of the repository: each pair
     runs both in fresh processes, in turns, after a warm-up, until the change is known well enough.
-    Pairs during which the machine was busy, hot or throttled do not count. Nothing is kept but what
-    --html and --json write.
+    Pairs during which the machine was busy, hot or throttled do not count. Only --html and --json
+    keep anything.
 
     tracekit ab paged -- block_size=8
 
@@ -154,25 +149,19 @@ def ab(
 
     Exit code 0: measured; with --exit-code 1: B is worse, 4: unclear. 4: no pair counts.
     """
-    from tracekit.base import UsageError, own_redaction, writing
-    from tracekit.cli import console
-    from tracekit.compare import Limits
-    from tracekit.nightly import Effort, measure_ab, parse_side
-    from tracekit.workload import seconds
-
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
     if variants.count(_BETWEEN) != 1:
         raise UsageError("Two variants stand on both sides of a --.", hint="tracekit ab A -- B")
     place = variants.index(_BETWEEN)
-    before = parse_side(variants[:place])
-    after = parse_side(variants[place + 1 :], before.workload)
-    effort = Effort(within, seconds(time_limit), seconds(turn))
+    before = nightly.parse_side(variants[:place])
+    after = nightly.parse_side(variants[place + 1 :], before.workload)
+    effort = nightly.Effort(within, workload.seconds(time_limit), workload.seconds(turn))
     effort = replace(effort, state=None) if any_state else effort
-    limits = Limits(threshold, resolution, metrics=tuple(metric or ()))
+    limits = comparison.Limits(threshold, resolution, metrics=tuple(metric or ()))
     with writing([] if html is None else [html], []):
         with console.progress("ab") as progress:
-            compared = measure_ab(
+            compared = nightly.measure_ab(
                 before, after, workloads=workloads, effort=effort, limits=limits, progress=progress
             )
         if html is not None:
@@ -187,42 +176,32 @@ def ab(
         _end(compared)
 
 
-def _show(compared: "Comparison") -> None:
-    from tracekit.cli import console
-    from tracekit.compare import heading, how_sure, tables
-
-    console.show_line(heading(compared))
-    for title, columns, rows in tables(compared):
+def _show(compared: "comparison.Comparison") -> None:
+    console.show_line(comparison.heading(compared))
+    for title, columns, rows in comparison.tables(compared):
         console.measurements(title, columns, rows)
     console.show_warnings(
         [f"{condition.side}: {condition.words}." for condition in compared.conditions]
     )
-    console.show_hint(how_sure(compared))
+    console.show_hint(comparison.how_sure(compared))
 
 
 def _write(
     file: Path,
-    compared: "Comparison",
-    samples: "tuple[list[Sample], list[Sample]]",
+    compared: "comparison.Comparison",
+    samples: "tuple[list[comparison.Sample], list[comparison.Sample]]",
     redact: Callable[[str], str],
 ) -> None:
-    from tracekit.base import write_whole
-    from tracekit.cli import console
-    from tracekit.compare import render_comparison
-
-    page = render_comparison(compared, *samples, redact=redact)
+    page = comparison.render_comparison(compared, *samples, redact=redact)
     write_whole(file, page.encode())
     console.show_written(file)
 
 
-def _end(compared: "Comparison") -> None:
-    from tracekit.base import InconclusiveError
-    from tracekit.compare import Verdict
-
-    if compared.verdict is Verdict.UNCLEAR:
+def _end(compared: "comparison.Comparison") -> None:
+    if compared.verdict is comparison.Verdict.UNCLEAR:
         raise InconclusiveError(
             f"Unclear: {compared.reason}",
             hint="Record several runs of each side, in turns, or longer ones.",
         )
-    if compared.verdict is Verdict.WORSE:
+    if compared.verdict is comparison.Verdict.WORSE:
         raise typer.Exit(1)

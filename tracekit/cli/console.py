@@ -4,68 +4,57 @@ import shlex
 import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from textwrap import shorten
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
-import msgspec
-from rich.cells import cell_len
-from rich.console import Console
-from rich.live import Live
-from rich.spinner import Spinner
-from rich.table import Table
-from rich.text import Text
-
-from tracekit.base import InconclusiveError, InputError, Recording, quoted, visible
+from tracekit import analysis, record
+from tracekit.base import (
+    InconclusiveError,
+    InputError,
+    Recording,
+    as_json,
+    quoted,
+    replacing,
+    visible,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import Console
+    from rich.text import Text
 
-    from tracekit.analysis import Result, Rule
-    from tracekit.nightly import Outcome
-    from tracekit.record import Diagnosis, Progress
+    from tracekit import nightly
 
-OUT = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
-ERR = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+STDOUT = Path("-")
+Words = str | tuple[str, str]  # a text, alone or with its style
 
 
-def styled(*parts: str | tuple[str, str], style: str = "") -> Text:
+@cache
+def screen(*, error: bool = False) -> "Console":
+    """Return what prints on standard output, or on standard error; `--help` never loads rich."""
+    from rich.console import Console
+
+    return Console(stderr=error, highlight=False, soft_wrap=True, markup=False, emoji=False)
+
+
+def styled(*parts: Words, style: str = "") -> "Text":
     """Return parts of a text, each alone or with its style, as `visible` shows them."""
+    from rich.text import Text
+
     pairs = ((part, "") if isinstance(part, str) else part for part in parts)
     return Text.assemble(*((visible(words), own) for words, own in pairs), style=style)
 
 
-def turning(spinner: Spinner) -> Live:
-    """Return what turns a spinner on standard error for a while.
-
-    Other output is not redirected meanwhile: rich would carry out the sequences in it.
-    """
-    return Live(spinner, console=ERR, transient=True, redirect_stdout=False, redirect_stderr=False)
+def _print(*parts: Words, style: str = "") -> None:
+    screen().print(styled(*parts, style=style))
 
 
-_GAP = 2  # characters between columns
-_LEAST = 16  # characters that a folded column has at least, where there is room at all
-
-
-def rigid(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[bool]:
-    """Tell which columns keep their width: the narrow ones, as long as the others have room.
-
-    Args:
-        columns: The heads.
-        rows: The cells, as many in each row as there are heads.
-        width: Of the terminal, in characters.
-    """
-    widths = [max(map(cell_len, cells)) for cells in zip(columns, *rows, strict=True)]
-    left = width - _GAP * (len(widths) - 1)
-    kept = [False] * len(widths)
-    narrow_first = sorted(range(len(widths)), key=widths.__getitem__)
-    for behind, place in enumerate(narrow_first, start=1):
-        left -= widths[place]
-        if left < _LEAST * (len(widths) - behind):
-            break
-        kept[place] = True
-    return kept
+def _say(*parts: Words, style: str = "") -> None:
+    """Print on standard error."""
+    screen(error=True).print(styled(*parts, style=style))
 
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
@@ -80,21 +69,25 @@ _WIDEST = 30  # characters of a cell
 
 
 @contextmanager
-def progress(stage: str) -> "Generator[Progress]":
-    """Show a stage while it runs, and how long it took; say nothing where nobody looks."""
-    from tracekit.record import quiet
+def progress(stage: str) -> "Generator[record.Progress]":
+    """Show a stage while it runs, and how long it took; say nothing where nobody looks.
 
-    if not ERR.is_terminal:
-        yield quiet
+    Other output is not redirected meanwhile: rich would carry out the sequences in it.
+    """
+    if not watched():
+        yield record.quiet
         return
-    began = monotonic()
+    from rich.live import Live
+    from rich.spinner import Spinner
+
+    began, err = monotonic(), screen(error=True)
     spinner = Spinner("dots", f"{stage} …", style="status.spinner")
-    with turning(spinner):
+    with Live(spinner, console=err, transient=True, redirect_stdout=False, redirect_stderr=False):
         yield lambda text: spinner.update(text=styled(f"{stage} · {text}"))
-    ERR.print(styled(("✓", "green"), f" {stage} ", (f"{monotonic() - began:.1f} s", "dim")))
+    _say(("✓", "green"), f" {stage} ", (f"{monotonic() - began:.1f} s", "dim"))
 
 
-def show(result: "Result", recording: Recording, *, json: bool = False) -> None:
+def show(result: "analysis.Result", recording: Recording, *, json: bool = False) -> None:
     """Print the result: the numbers, the findings in words, and where everything is."""
     if json:
         show_json(result)
@@ -128,9 +121,21 @@ def show_file(path: Path) -> None:
     sys.stdout.write(f"{path}\n")
 
 
+@contextmanager
+def written(file: Path) -> Generator[BinaryIO]:
+    """Give what bytes are written into: a file that is complete or not there, or stdout for `-`."""
+    if file != STDOUT:
+        with replacing(file) as opened:
+            yield opened
+        return
+    sys.stdout.flush()
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
 def show_written(path: Path) -> None:
     """Say on stderr that a file was written, where stdout holds numbers."""
-    ERR.print(styled(f"written: {path}"))
+    _say(f"written: {path}")
 
 
 def show_gputrace(recording: Recording) -> None:
@@ -163,142 +168,148 @@ def show_tables(tables: "Iterable[tuple[str, pd.DataFrame | str]]") -> None:
 def show_frame(frame: "pd.DataFrame", rows: int) -> None:
     """Print the first rows of a table: folded to the terminal, tab-separated elsewhere."""
     shown = frame.head(rows)
-    if OUT.is_terminal:
-        text = shown.to_string(line_width=OUT.width, max_colwidth=_WIDEST, na_rep="")
+    if looked_at():
+        text = shown.to_string(line_width=screen().width, max_colwidth=_WIDEST, na_rep="")
         sys.stdout.write(f"{text}\n")
     else:
         shown.to_csv(sys.stdout, sep="\t", index=False)
     if len(frame) > rows:
-        ERR.print(styled(f"{len(frame) - rows:,} more rows; --rows shows more.", style="dim"))
+        _say(f"{len(frame) - rows:,} more rows; --rows shows more.", style="dim")
 
 
 def show_json(value: object) -> None:
     """Print a value as indented JSON."""
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    sys.stdout.write(as_json(value).decode())
 
 
 def show_hint(hint: str) -> None:
     """Print what to do next, on stderr."""
-    ERR.print(styled(hint, style="dim"))
+    _say(hint, style="dim")
 
 
-def show_rule(rule: "Rule") -> None:
+def show_rule(rule: "analysis.Rule") -> None:
     """Print what a rule says of itself."""
-    OUT.print(styled((rule.name, "bold"), f"  {rule.title}"))
+    _print((rule.name, "bold"), f"  {rule.title}")
     for head, text in rule.sections.items():
-        OUT.print(styled("\n", (head, "bold"), f"\n  {text}"))
+        _print("\n", (head, "bold"), f"\n  {text}")
 
 
 def show_error(message: str, hint: str) -> None:
     """Print an error and its hint on stderr."""
-    ERR.print(styled(("error: ", "bold red"), message))
+    _say(("error: ", "bold red"), message)
     if hint:
-        ERR.print(styled(("hint: ", "bold"), hint))
+        _say(("hint: ", "bold"), hint)
 
 
-def show_diagnosis(diagnosis: "Diagnosis", *, json: bool = False) -> None:
+def show_diagnosis(diagnosis: "record.Diagnosis", *, json: bool = False) -> None:
     """Print what the doctor found: a row a fact, its fix below it, then the matrix."""
-    from tracekit.record import MATRIX_COLUMNS, matrix_rows
-
     if json:
         show_json(diagnosis.document())
         return
     width = max(len(fact.name) for fact in diagnosis.facts)
     for fact in diagnosis.facts:
         verdict = (f"{fact.verdict:<14}  ", _VERDICTS[fact.verdict])
-        OUT.print(styled(verdict, (f"{fact.name:<{width}}  ", "bold"), fact.words))
+        _print(verdict, (f"{fact.name:<{width}}  ", "bold"), fact.words)
         if fact.fix:
-            OUT.print(styled(f"{'':14}  {'':{width}}  → {fact.fix}", style="dim"))
+            _print(f"{'':14}  {'':{width}}  → {fact.fix}", style="dim")
     if diagnosis.capabilities is not None:
-        OUT.print()
-        table(MATRIX_COLUMNS, matrix_rows(diagnosis.capabilities))
+        screen().print()
+        table(record.MATRIX_COLUMNS, record.matrix_rows(diagnosis.capabilities))
 
 
 def show_warnings(warnings: Sequence[str]) -> None:
     """Print warnings on stderr, each one once."""
     for warning in dict.fromkeys(warnings):
-        ERR.print(styled(("warning: ", "yellow"), warning))
+        _say(("warning: ", "yellow"), warning)
 
 
 def measurements(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table of numbers below its title; a file or pipe keeps title and head as well."""
-    OUT.print(styled(f"# {title}" if not OUT.is_terminal else title, style="dim"))
+    _print(f"# {title}" if not looked_at() else title, style="dim")
     table(columns, rows, headed=True)
-    OUT.print()
+    screen().print()
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool = False) -> None:
     """Print a table; tab-separated where nobody looks, and without its head unless `headed`.
 
-    In a terminal that is too narrow the widest columns are folded, and no others.
+    In a terminal that is too narrow the widest columns are folded first.
     """
-    if not OUT.is_terminal:
+    if not looked_at():
         if headed:
             sys.stdout.write("\t".join(columns) + "\n")
         sys.stdout.writelines("\t".join(row) + "\n" for row in rows)
         return
+    from rich.table import Table
+
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    for column, stiff in zip(columns, rigid(columns, rows, OUT.width), strict=True):
-        grid.add_column(styled(column), no_wrap=stiff, overflow="fold")
+    for column in columns:
+        grid.add_column(styled(column), overflow="fold")
     for row in rows:
         grid.add_row(*(styled(cell) for cell in row))
-    OUT.print(grid)
+    screen().print(grid)
 
 
 def looked_at() -> bool:
     """Tell whether stdout is a terminal, where somebody looks."""
-    return OUT.is_terminal
+    return screen().is_terminal
 
 
 def watched() -> bool:
     """Tell whether stderr is a terminal, where progress is shown."""
-    return ERR.is_terminal
+    return screen(error=True).is_terminal
 
 
-def _show_metrics(result: "Result") -> None:
-    from tracekit.analysis import numbers
-
-    known = numbers(result)
+def _show_metrics(result: "analysis.Result") -> None:
+    known = analysis.numbers(result)
     width = max(map(len, known), default=0)
     for name, value in known.items():
-        OUT.print(styled(f"{name:<{width}}  ", (value, "bold")))
+        _print(f"{name:<{width}}  ", (value, "bold"))
 
 
-def _show_findings(result: "Result") -> None:
-    from tracekit.analysis import silence, worth
-
-    OUT.print()
+def _show_findings(result: "analysis.Result") -> None:
+    screen().print()
     if not result.findings:
-        OUT.print(styled(silence(result)))
+        _print(analysis.silence(result))
     for finding in result.findings:
         head = (f"{finding.severity}", _STYLES[finding.severity])
-        OUT.print(styled(head, "  ", (finding.rule, "bold")))
-        OUT.print(styled(f"  {finding.message}{worth(finding)}"))
-        OUT.print(styled(f"  → {finding.advice}", style="dim"))
+        _print(head, "  ", (finding.rule, "bold"))
+        _print(f"  {finding.message}{analysis.worth(finding)}")
+        _print(f"  → {finding.advice}", style="dim")
 
 
-def _show_checks(result: "Result") -> None:
-    from tracekit.analysis import Status, reasons
+def _show_checks(result: "analysis.Result") -> None:
+    passed = [check.rule for check in result.checks if check.status is analysis.Status.PASSED]
+    screen().print()
+    _print(f"passed       {', '.join(passed) or 'none'}")
+    for reason in analysis.reasons(
+        result.checks, analysis.Status.ABSTAINED, analysis.Status.FAILED
+    ):
+        _print("not checked  ", (_few(reason.rules), "bold"), ":")
+        _print(f"  {reason.words}", style="dim")
 
-    passed = [check.rule for check in result.checks if check.status is Status.PASSED]
-    OUT.print()
-    OUT.print(styled(f"passed       {', '.join(passed) or 'none'}"))
-    for reason in reasons(result.checks, Status.ABSTAINED, Status.FAILED):
-        OUT.print(styled("not checked  ", (", ".join(reason.rules), "bold"), ":"))
-        OUT.print(styled(f"  {reason.words}", style="dim"))
+
+_FEW = 6
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return names with commas between; of many the first ones, and how many more there are."""
+    if len(names) <= _FEW:
+        return ", ".join(names)
+    return f"{', '.join(names[: _FEW - 1])} and {len(names) - _FEW + 1} more"
 
 
 def _show_paths(recording: Recording) -> None:
     opener = "open" if sys.platform == "darwin" else "xdg-open"
-    OUT.print()
-    OUT.print(styled(f"folder       {recording.folder}"))
+    screen().print()
+    _print(f"folder       {recording.folder}")
     if recording.report_file.exists():
-        OUT.print(styled(f"page         {recording.report_file}"))
-        OUT.print(styled(f"open it      {opener} {quoted(recording.report_file)}"))
+        _print(f"page         {recording.report_file}")
+        _print(f"open it      {opener} {quoted(recording.report_file)}")
     if recording.bundle.exists():
-        OUT.print(styled(f"trace        {recording.bundle} (private: it names machine and user)"))
+        _print(f"trace        {recording.bundle} (private: it names machine and user)")
         if sys.platform == "darwin":
-            OUT.print(styled(f"open it      open -a Instruments {quoted(recording.bundle)}"))
+            _print(f"open it      open -a Instruments {quoted(recording.bundle)}")
 
 
 _GATE = "capture-empty"
@@ -306,15 +317,13 @@ _CODES = {"ok": 0, "regression": 1, "failed": 3, "inconclusive": 4, "unjudged": 
 _STOP = 128
 
 
-def require_rows(result: "Result") -> None:
+def require_rows(result: "analysis.Result") -> None:
     """Raise InconclusiveError if a recording of xctrace is not known to hold its target's work."""
-    from tracekit.analysis import Status
-
     gate = next(check for check in result.checks if check.rule == _GATE)
-    if gate.status is Status.FOUND:
+    if gate.status is analysis.Status.FOUND:
         message = next(finding.message for finding in result.findings if finding.rule == _GATE)
         raise InconclusiveError(message, hint=f"`tracekit rules {_GATE}` says what to do.")
-    if gate.status is not Status.PASSED and result.provenance.recorder == "xctrace":
+    if gate.status is not analysis.Status.PASSED and result.provenance.recorder == "xctrace":
         raise InconclusiveError(
             f"Whether the target's work was recorded cannot be said: {gate.reason}",
             hint="The warnings say what went wrong; `tracekit export` can be run again.",
@@ -348,7 +357,7 @@ def require_tables(damage: Sequence[str]) -> None:
         raise InputError(" ".join(damage), hint="The other tables were written.")
 
 
-def night_code(outcome: "Outcome | None") -> int:
+def night_code(outcome: "nightly.Outcome | None") -> int:
     """Return the exit code of how a night ended; one that did not end has failed."""
     return _CODES[outcome or "failed"]
 

@@ -1,16 +1,14 @@
 """`convert`: an export or a bundle as flat tables, a run in formats of other programs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from tracekit.base import Recording
-from tracekit.cli import options
-
-if TYPE_CHECKING:
-    from tracekit.tables import Choice
-
+import tracekit
+from tracekit import interop, tables
+from tracekit.base import InputError, Recording, UsageError, require_apart, writing
+from tracekit.cli import console, options
 
 _TABLES = ("parquet", "csv", "feather")
 
@@ -20,7 +18,7 @@ def convert_bundle(
     output: Path | None,
     to: str | None,
     schema: str | None,
-    choice: "Choice",
+    choice: "tables.Choice",
     *,
     force: bool,
 ) -> None:
@@ -30,8 +28,6 @@ def convert_bundle(
         UsageError: What was asked for makes no sense for a bundle.
         InputError: The bundle cannot be read, or not all of its tables.
     """
-    from tracekit.base import UsageError
-
     if to is not None and to not in _TABLES:
         raise UsageError(
             f"--to {to} converts a run, and {bundle} is a bundle.",
@@ -44,7 +40,7 @@ def convert_bundle(
         )
     if output is None:
         raise UsageError(
-            "It is not said where to write.",
+            "No place to write to was given.",
             hint="Name a folder with --to parquet, or a file with --schema.",
         )
     if to is None:
@@ -53,33 +49,27 @@ def convert_bundle(
         _all(bundle, output, f".{to}", choice.run, force=force)
 
 
-def _one(bundle: Path, output: Path, schema: str | None, choice: "Choice", *, force: bool) -> None:
-    from tracekit.base import UsageError, writing
-    from tracekit.cli import console
-    from tracekit.tables import Choice, RawTables, convert, files_of
-
-    with writing(files_of(output), [bundle], force=force), console.progress("convert"):
-        raw = RawTables(bundle, only=Choice(choice.run))
+def _one(
+    bundle: Path, output: Path, schema: str | None, choice: "tables.Choice", *, force: bool
+) -> None:
+    with writing(tables.files_of(output), [bundle], force=force), console.progress("convert"):
+        raw = tables.RawTables(bundle, only=tables.Choice(choice.run))
         if schema is None:
             raise UsageError(
-                f"It is not said which table of {bundle} to write.",
+                f"No table of {bundle} was named.",
                 hint="Name it with --schema, or write all of them: --to parquet.",
             )
         one = raw.chosen(schema, choice)
-        converted = convert(one.ref, output, schema, one.choice, toc=raw.toc)
+        converted = tables.convert(one.ref, output, schema, one.choice, toc=raw.toc)
     for file in converted.files:
         console.show_file(file)
     console.show_warnings((*raw.of_runs, *map(str, converted.told.said)))
 
 
 def _all(bundle: Path, folder: Path, suffix: str, run: int | None, *, force: bool) -> None:
-    from tracekit.base import InputError, require_apart
-    from tracekit.cli import console
-    from tracekit.tables import unbundle
-
     require_apart([folder], [bundle])
     with console.progress("convert") as progress:
-        written = unbundle(bundle, folder, suffix, progress, run, force=force)
+        written = tables.unbundle(bundle, folder, suffix, progress, run, force=force)
     console.show_file(folder)
     console.show_warnings(written.said)
     if written.lost:
@@ -116,7 +106,7 @@ def convert(
 ) -> None:
     """Convert an export, bundle or run.
 
-    An export becomes a flat table: one row for each row, one column for each mnemonic, in order. If
+    An export becomes a flat table with the same rows, and a column for each mnemonic, in order. If
     there are stacks, the column NAME.stack has their numbers, and OUT.frames.parquet and
     OUT.stacks.parquet describe them. Of a damaged export the rows before the damage are written,
     and the exit code is 3. A table of any length is converted in a few hundred MB of memory.
@@ -133,14 +123,12 @@ def convert(
     Inputs are never written to, and files that tracekit did not write are replaced only with
     --force.
     """
-    from tracekit.tables import Choice, is_bundle, require_unpacked
-
-    require_unpacked(source)
-    choice = Choice(run_number, table)
-    if is_bundle(source):
+    tables.require_unpacked(source)
+    choice = tables.Choice(run_number, table)
+    if tables.is_bundle(source):
         convert_bundle(source, output, to, schema, choice, force=force)
     elif source.is_dir() and (to is not None or Recording(source).provenance_file.exists()):
-        _require_convertible(source, to, chosen=schema or choice != Choice())
+        _require_convertible(source, to, chosen=schema or choice != tables.Choice())
         _convert_run(source, output, to, no_redact=no_redact, force=force)
     else:
         _convert_export(source, output, schema, choice, to, force=force)
@@ -150,16 +138,11 @@ def _convert_export(
     export: Path,
     output: Path | None,
     schema: str | None,
-    choice: "Choice",
+    choice: "tables.Choice",
     to: str | None,
     *,
     force: bool,
 ) -> None:
-    from tracekit.base import UsageError, writing
-    from tracekit.cli import console
-    from tracekit.tables import convert as write
-    from tracekit.tables import files_of
-
     if to is not None:
         raise UsageError(
             f"--to {to} converts a run, and {export} is not a folder.",
@@ -167,14 +150,14 @@ def _convert_export(
         )
     if output is None:
         raise UsageError(
-            "It is not said where to write the table.",
+            "No file to write was given.",
             hint="Name a file that ends in .parquet, .csv or .feather.",
         )
     with (
-        writing(files_of(output), [export], force=force),
+        writing(tables.files_of(output), [export], force=force),
         console.progress("convert"),
     ):
-        converted = write(export, output, schema, choice)
+        converted = tables.convert(export, output, schema, choice)
     for file in converted.files:
         console.show_file(file)
     if len(converted.files) > 1:
@@ -184,11 +167,8 @@ def _convert_export(
 
 
 def _require_convertible(folder: Path, to: str | None, *, chosen: object) -> None:
-    from tracekit.base import UsageError
-    from tracekit.interop import FORMATS
-
     if to is None:
-        formats = "; ".join(f"{name}: {form.meaning}" for name, form in FORMATS.items())
+        formats = "; ".join(f"{name}: {form.meaning}" for name, form in interop.FORMATS.items())
         raise UsageError(f"Choose a format for {folder} with --to.", hint=f"--to {formats}.")
     if chosen:
         raise UsageError(
@@ -201,20 +181,15 @@ def _require_convertible(folder: Path, to: str | None, *, chosen: object) -> Non
 def _convert_run(
     folder: Path, output: Path | None, to: str | None, *, no_redact: bool, force: bool
 ) -> None:
-    from tracekit import pipeline
-    from tracekit.base import require_apart
-    from tracekit.cli import console
-    from tracekit.interop import convert_run
-
     assert to is not None
     require_apart([] if output is None else [output], [folder])
     recording = Recording(folder)
-    tables = pipeline.tables_of(recording)
-    redact = str if no_redact else pipeline.redaction_of(recording)
+    found = tracekit.pipeline.tables_of(recording)
+    redact = str if no_redact else tracekit.pipeline.redaction_of(recording)
     with console.progress("convert"):
-        written = convert_run(recording, tables, to, output, redact, force=force)
+        written = interop.convert_run(recording, found, to, output, redact, force=force)
     for file in written.files:
         console.show_file(file)
     console.show_warnings(
-        (*tables.warnings, *(f"{name}: {why}" for name, why in written.unreadable.items()))
+        (*found.warnings, *(f"{name}: {why}" for name, why in written.unreadable.items()))
     )

@@ -3,14 +3,14 @@
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
+from tracekit import record
+from tracekit.base import InterruptedRunError, notes_folder
+from tracekit.cli import console, options
 from tracekit.workload import METAL_SYSTEM_TRACE
-
-if TYPE_CHECKING:
-    from tracekit.record import Changes, Overview, Trial
 
 
 def doctor(
@@ -22,24 +22,20 @@ def doctor(
             help="Make a test recording of two seconds in each way, and keep the outcome.",
         ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    json: options.Json = False,
 ) -> None:
     """Check whether this machine can record.
 
     Exit code 0: this machine can record; 3: something failed, and the fix is printed; 4: something
     that recording needs could not be determined.
     """
-    from tracekit.base import InterruptedRunError, notes_folder
-    from tracekit.cli import console
-    from tracekit.record import Surroundings, examine, probe_machine
-
-    where, machine, fresh = notes_folder(), Surroundings(), None
+    where, machine, fresh = notes_folder(), record.Surroundings(), None
     try:
         if probe:
             with console.progress("probe") as progress:
-                fresh = probe_machine(machine, progress)
+                fresh = record.probe_machine(machine, progress)
         with console.progress("examine") as progress:
-            diagnosis = examine(machine, where, progress, fresh)
+            diagnosis = record.examine(machine, where, progress, fresh)
     except KeyboardInterrupt as stop:
         raise InterruptedRunError("Interrupted; nothing is kept.") from stop
     console.show_diagnosis(diagnosis, json=json)
@@ -48,22 +44,18 @@ def doctor(
 
 app = typer.Typer(rich_markup_mode=None)
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
-
 
 @app.callback(invoke_without_command=True)
-def templates(context: typer.Context, *, json: Json = False) -> None:
+def templates(context: typer.Context, *, json: options.Json = False) -> None:
     """List templates; make one with counters on.
 
-    The sections are those of `xctrace list templates`. No Xcode has a template for GPU counters: an
-    instrument records them, or a template file with a counter set.
+    The sections are those of `xctrace list templates`. No Xcode has a template for GPU counters:
+    add an instrument that records them, or use a template file with a counter set.
     """
     if context.invoked_subcommand is not None:
         return
-    from tracekit.cli import console
-    from tracekit.record import overview, xctrace_here
 
-    there = overview(xctrace_here(), Path.home())
+    there = record.overview(record.xctrace_here(), Path.home())
     if json:
         console.show_json(there)
     else:
@@ -98,54 +90,45 @@ def make(
     whether yours works. You can do the same by hand in Instruments, for every chip: Recording
     Options > GPU > Counter Set, then File > Save As Template.
     """
-    from tracekit.cli import console
-    from tracekit.record import TRIALS, Wish, draft, write
-
     timeline = None if shader_timeline is None else shader_timeline == "on"
-    made = draft(_source_file(source), output, Wish(counter_profile, timeline))
+    made = record.draft(_source_file(source), output, record.Wish(counter_profile, timeline))
     if do_write:
-        console.show_file(write(made))
+        console.show_file(record.write(made))
         console.show_hint(f"Record with it: tracekit capture --template {shlex.quote(str(output))}")
         return
     _show_changes(made.changes)
     if counter_profile is not None:
-        _show_trials(TRIALS)
+        _show_trials(record.TRIALS)
     console.show_hint("Nothing was written; --write makes the file.")
 
 
 def _source_file(source: str) -> Path:
     """Return the template file to copy: a path, or a name looked up where templates lie."""
-    from tracekit.record import SUFFIX, find_xctrace, template_file, template_files
-
-    if "/" in source or source.endswith(SUFFIX):
+    if "/" in source or source.endswith(record.SUFFIX):
         return Path(source).expanduser()
-    tool = find_xctrace()
-    return template_file(source, template_files(Path.home(), tool.path if tool else ""))
+    tool = record.find_xctrace()
+    return record.template_file(
+        source, record.template_files(Path.home(), tool.path if tool else "")
+    )
 
 
-def _show_overview(overview: "Overview") -> None:
+def _show_overview(overview: "record.Overview") -> None:
     """Print the templates that this Xcode has, and what else to know."""
-    from tracekit.cli import console
-
     console.table(("section", "template", "note"), overview.rows)
     for remark in overview.remarks:
         console.show_hint(remark)
 
 
-def _show_changes(changes: "Changes") -> None:
+def _show_changes(changes: "record.Changes") -> None:
     """Print every place of a template that would differ; what stays, on stderr."""
-    from tracekit.cli import console
-
-    rows = [(change.route, repr(change.before), repr(change.after)) for change in changes.changes]
+    rows = [(change.place, repr(change.before), repr(change.after)) for change in changes.changes]
     console.table(("place", "is", "will be"), rows)
     for place in changes.untouched:
         console.show_hint(f"stays as it is: {place}")
 
 
-def _show_trials(trials: "Sequence[Trial]") -> None:
+def _show_trials(trials: "Sequence[record.Trial]") -> None:
     """Print which counter profiles people tried, and what came of it, on stderr."""
-    from tracekit.cli import console
-
     console.show_hint("Counter profiles that were tried, one report each:")
     for trial in trials:
         console.show_hint(f"  {trial.chip}: {trial.profile} = {trial.outcome}")

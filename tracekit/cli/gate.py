@@ -2,18 +2,15 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tracekit.cli import options
-
-if TYPE_CHECKING:
-    from tracekit.base import TracekitError
-    from tracekit.nightly import Destinations, GateReport
-
+from tracekit import compare, nightly
+from tracekit.base import InconclusiveError, TracekitError, UsageError, age, writing
+from tracekit.cli import console, options
 
 What = Annotated[
     list[Path] | None,
@@ -72,7 +69,6 @@ OnRegression = Annotated[
         show_default=False,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the gate's report as JSON.")]
 MetricName = Annotated[
     list[str] | None,
     typer.Option("--metric", metavar="NAME", help="Of runs: metric that decides; again for more."),
@@ -84,7 +80,6 @@ Threshold = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Of runs: compare different work, too.")]
 
 
-_STDOUT = Path("-")
 _MEANT = (
     "--plan, --history and --max-age are of nights; --metric, --threshold and --force of runs, "
     "for a night was judged by its plan."
@@ -115,7 +110,7 @@ def gate(
     summary: Summary = None,
     annotations: Annotations = None,
     on_regression: OnRegression = "",
-    json: Json = False,
+    json: options.Json = False,
     bisect: options.Bisect = False,
     metric: MetricName = None,
     threshold: Threshold = None,
@@ -128,20 +123,17 @@ def gate(
 
     Exit code 0: not worse. 1: a regression. 2: wrong usage. 3: the night failed. 4: inconclusive.
     """
-    from tracekit.base import UsageError, writing
-    from tracekit.nightly import Destinations, command_of
-
     del bisect  # the exit code is mapped once the command has ended, whatever ends it
-    if json and markdown == _STDOUT:
+    if json and markdown == console.STDOUT:
         raise UsageError("--json and --markdown - print two documents.", hint="Name a file.")
-    file = None if markdown == _STDOUT else markdown
-    destinations = Destinations(junit, sarif, openmetrics, file)
+    file = None if markdown == console.STDOUT else markdown
+    destinations = nightly.Destinations(junit, sarif, openmetrics, file)
     listeners = _Listeners(
-        command_of(on_regression) if on_regression else (),
+        nightly.command_of(on_regression) if on_regression else (),
         _summary_file(summary),
         os.environ.get("GITHUB_ACTIONS") == "true" if annotations is None else annotations,
         json,
-        markdown == _STDOUT,
+        markdown == console.STDOUT,
     )
     words = what or []
     with writing(destinations.files, [*words, *([plan] if plan else [])]):
@@ -155,8 +147,6 @@ def gate(
 
 
 def _summary_file(asked: bool | None) -> Path | None:
-    from tracekit.base import UsageError
-
     file = os.environ.get("GITHUB_STEP_SUMMARY", "")
     if asked and not file:
         raise UsageError("$GITHUB_STEP_SUMMARY is not set.", hint="It is in GitHub Actions.")
@@ -164,105 +154,97 @@ def _summary_file(asked: bool | None) -> Path | None:
 
 
 def _require_none(**options: object) -> None:
-    from tracekit.base import UsageError
-
     for name, value in options.items():
         if value is not None and value is not False and value != "":
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} has no meaning for what is judged here.", hint=_MEANT)
 
 
-def _of_night(words: Sequence[Path], plan: Path | None, history: str, max_age: str) -> "GateReport":
-    from tracekit.base import InconclusiveError, age
-    from tracekit.nightly import LATEST, aged, find_night, of_night, of_no_night, placed
-
+def _of_night(
+    words: Sequence[Path], plan: Path | None, history: str, max_age: str
+) -> "nightly.GateReport":
     longest = age(max_age).total_seconds() if max_age else None
     try:
-        found = find_night(str(words[0]) if words else LATEST, plan, history)
+        found = nightly.find_night(str(words[0]) if words else nightly.LATEST, plan, history)
     except InconclusiveError as error:
-        return of_no_night(error.message, error.hint)
-    report = placed(of_night(found.night, found.plan), found)
-    return report if longest is None else aged(report, longest)
+        return nightly.of_no_night(error.message, error.hint)
+    report = nightly.placed(nightly.of_night(found.night, found.plan), found)
+    return report if longest is None else nightly.aged(report, longest)
 
 
 def _of_runs(
     words: Sequence[Path], metrics: Sequence[str] | None, threshold: float | None, *, force: bool
-) -> "GateReport":
-    from dataclasses import replace
-
-    from tracekit.cli import console
-    from tracekit.compare import Limits, compare_runs, parse_sides, read_samples
-    from tracekit.nightly import in_repository, of_comparison
-
-    first, second = parse_sides(words)
-    limits = replace(Limits(), metrics=tuple(metrics or ()))
+) -> "nightly.GateReport":
+    first, second = compare.parse_sides(words)
+    limits = replace(compare.Limits(), metrics=tuple(metrics or ()))
     if threshold is not None:
         limits = replace(limits, threshold=threshold)
     with console.progress("gate") as progress:
         progress("reading the runs")
-        before, after = read_samples(first), read_samples(second)
+        before, after = compare.read_samples(first), compare.read_samples(second)
         progress("measuring blocks of them")
-        compared = compare_runs(before, after, limits, force=force)
+        compared = compare.compare_runs(before, after, limits, force=force)
     made = after[0].result.provenance
-    report = of_comparison(compared, made.machine | {"tracekit": made.tracekit}, made.workload)
+    report = nightly.of_comparison(
+        compared, made.machine | {"tracekit": made.tracekit}, made.workload
+    )
     file = second[0] if second[0].is_file() else second[0] / "result.json"
-    return replace(report, file=in_repository(file), commit=made.git_commit)
+    return replace(report, file=nightly.in_repository(file), commit=made.git_commit)
 
 
-def _report(report: "GateReport", destinations: "Destinations", listeners: _Listeners) -> None:
+def _report(
+    report: "nightly.GateReport", destinations: "nightly.Destinations", listeners: _Listeners
+) -> None:
     """Write, print and tell the report; then end as it says."""
-    from tracekit.cli import console
-    from tracekit.nightly import Outcome, annotations, append_summary, tell, write_reports
-
-    errors = write_reports(report, destinations)
+    errors = nightly.write_reports(report, destinations)
     _show(report, listeners)
     warnings: list[str] = []
     if listeners.summary:
-        warnings.append(append_summary(report, listeners.summary))
+        warnings.append(nightly.append_summary(report, listeners.summary))
     if listeners.annotations:
-        for line in annotations(report):
+        for line in nightly.annotations(report):
             # A reader of the document on stdout takes no lines of GitHub's.
             typer.echo(line, err=listeners.json or listeners.markdown)
-    if listeners.on_regression and report.outcome is Outcome.REGRESSION:
-        warnings.append(tell(listeners.on_regression, report))
+    if listeners.on_regression and report.outcome is nightly.Outcome.REGRESSION:
+        warnings.append(nightly.tell(listeners.on_regression, report))
     console.show_warnings([*report.warnings, *(warning for warning in warnings if warning)])
     _end(report, errors)
 
 
-def _show(report: "GateReport", listeners: _Listeners) -> None:
-    from tracekit.cli import console
-    from tracekit.nightly import markdown
-    from tracekit.nightly.gate.report import text
-
+def _show(report: "nightly.GateReport", listeners: _Listeners) -> None:
     if listeners.json:
         console.show_json(report)
     elif listeners.markdown:
-        console.show_line(markdown(report).rstrip("\n"))
+        console.show_line(nightly.markdown(report).rstrip("\n"))
     else:
-        console.show_line(text.verdict(report))
-        console.table(("outcome", "what", "why"), text.verdicts(report))
-        console.show_line("")
-        for title, columns, rows in text.tables(report):
-            console.measurements(title, columns, rows)
+        show_report(report)
 
 
-def _end(report: "GateReport", errors: "Sequence[TracekitError]") -> None:
-    """End with the code of the outcome; a report that was not written is no success either."""
-    from tracekit.base import InconclusiveError, TracekitError
-    from tracekit.cli import console
-    from tracekit.nightly import Outcome
+def show_report(report: "nightly.GateReport") -> None:
+    """Print how a night, or runs, ended, why, and the numbers."""
     from tracekit.nightly.gate.report import text
 
-    if report.outcome is Outcome.REGRESSION:
+    console.show_line(text.verdict(report))
+    console.table(("outcome", "what", "why"), text.verdicts(report))
+    console.show_line("")
+    for title, columns, rows in text.tables(report):
+        console.measurements(title, columns, rows)
+
+
+def _end(report: "nightly.GateReport", errors: "Sequence[TracekitError]") -> None:
+    """End with the code of the outcome; a report that was not written is no success either."""
+    from tracekit.nightly.gate.report import text
+
+    if report.outcome is nightly.Outcome.REGRESSION:
         console.show_warnings([error.message for error in errors])
         raise typer.Exit(1)
     if errors:
         raise errors[0]
-    if report.outcome is Outcome.FAILED:
+    if report.outcome is nightly.Outcome.FAILED:
         raise TracekitError(text.verdict(report), hint="The night's folder has the logs.")
-    if report.outcome is Outcome.INCONCLUSIVE:
+    if report.outcome is nightly.Outcome.INCONCLUSIVE:
         raise InconclusiveError(text.verdict(report), hint="Measure again: `tracekit nightly`.")
-    if report.outcome is Outcome.UNJUDGED:
+    if report.outcome is nightly.Outcome.UNJUDGED:
         raise InconclusiveError(
             text.verdict(report),
             hint="Give a capture of the plan a reference, and a metric that decides.",

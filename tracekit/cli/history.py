@@ -1,23 +1,27 @@
 """`history` and `baseline`: nights and series, listed, drawn, exported; what is expected."""
 
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from tracekit.base import UsageError, age
-from tracekit.cli import options
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tracekit.nightly import Series, Store
-
+from tracekit import nightly
+from tracekit.base import (
+    UsageError,
+    age,
+    least_pairs,
+    now,
+    own_redaction,
+    require,
+    stamp,
+    write_whole,
+    writing,
+)
+from tracekit.cli import console, options
 
 Config = Annotated[
     Path | None,
@@ -30,16 +34,13 @@ History = Annotated[
     typer.Option(metavar="URL|FILE", help="The history, if no plan names it.", show_default=False),
 ]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; it is kept.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
 
 
-def require_clear(store: "Store", names: Sequence[str]) -> None:
+def require_clear(store: "nightly.Store", names: Sequence[str]) -> None:
     """Raise UsageError where `latest` could mean the night of another plan or machine."""
-    from tracekit.nightly import LATEST, require_clear_latest
-
-    if LATEST in names:
+    if nightly.LATEST in names:
         with store.database.reading() as connection:
-            require_clear_latest(connection)
+            nightly.require_clear_latest(connection)
 
 
 def history_url(history: str, config: Path | None) -> str:
@@ -48,13 +49,10 @@ def history_url(history: str, config: Path | None) -> str:
     Raises:
         UsageError: None is named, and there is no plan that can be read.
     """
-    from tracekit.base import UsageError
-    from tracekit.nightly import read_plan
-
     if history:
         return history
     try:
-        return read_plan(config, work=False).history
+        return nightly.read_plan(config, work=False).history
     except UsageError as error:
         hint = f"Name the history itself: --history URL. Or a plan: {error.hint}"
         raise UsageError(error.message, hint=hint) from error
@@ -87,53 +85,13 @@ Samples = Annotated[
     bool, typer.Option("--samples", help="Export every value of every turn instead of medians.")
 ]
 
-STDOUT = Path("-")
 
-
-@dataclass(frozen=True)
-class Chosen:
-    """How an export is to be written."""
-
-    kind: Format
-    samples: bool
-
-
-def require_sense(chosen: Chosen, export: Path | None) -> None:
-    """Raise UsageError where options do not go together."""
-    from tracekit.base import UsageError
-
-    if chosen.samples and export is None:
-        raise UsageError(
-            "--samples says what --export writes.",
-            hint="Add --export FILE --format csv",
-        )
-
-
-def write(store: "Store", of: dict[str, Any], file: Path, chosen: Chosen) -> None:
-    """Write what is chosen into a file, whole or not at all; or on stdout."""
-    from tracekit.base import own_redaction, replacing
-    from tracekit.cli import console
-
-    content = _content(store, of, chosen, own_redaction())
-    if file == STDOUT:
-        sys.stdout.flush()
-        stdout = sys.stdout.buffer
-        content(stdout)
-        stdout.flush()
-        return
-    with replacing(file) as written:
-        content(written)
-    console.show_written(file)
-
-
-def known_series(store: "Store", of: dict[str, Any]) -> "list[Series]":
+def known_series(store: "nightly.Store", of: dict[str, Any]) -> "list[nightly.Series]":
     """Return the series of what is named.
 
     Raises:
         UsageError: Something that is named is not in the history.
     """
-    from tracekit.base import UsageError, require
-
     found = store.series(**of)
     if found:
         return found
@@ -147,18 +105,6 @@ def known_series(store: "Store", of: dict[str, Any]) -> "list[Series]":
     )
 
 
-def _content(
-    store: "Store", of: dict[str, Any], chosen: Chosen, redact: "Callable[[str], str]"
-) -> "Callable[[BinaryIO], Any]":
-    """Return what writes the content into a file that is open."""
-    from tracekit.nightly import write_points, write_values
-
-    kind, series = chosen.kind, known_series(store, of)
-    if chosen.samples:
-        return lambda opened: write_values(opened, store.samples(**of), kind, redact)
-    return lambda opened: write_points(opened, series, kind, redact)
-
-
 baseline_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Nights = Annotated[
@@ -167,10 +113,6 @@ Nights = Annotated[
         metavar="NIGHT...",
         help="A night: its id or the beginning of it, latest, or its folder; several are pooled.",
     ),
-]
-Named = Annotated[
-    list[str] | None,
-    typer.Option("--capture", metavar="NAME", help="Only this one; may be given again."),
 ]
 
 
@@ -181,7 +123,7 @@ Revoked = Annotated[
 
 @baseline_app.callback()
 def baseline() -> None:
-    """Accept the change of a night as the expected one."""
+    """Accept the change that a night found as expected."""
 
 
 @baseline_app.command("accept")
@@ -189,22 +131,18 @@ def accept(
     nights: Nights,
     *,
     reason: Reason,
-    capture: Named = None,
+    capture: options.Captures = None,
     config: Config = None,
     history: History = "",
 ) -> None:
-    """Expect the change that a night found from now on.
+    """From now on, expect the change that a night found.
 
     Later nights are judged against the accepted change: an accepted slowdown is no longer a
     regression, and a further one is. A reason is required, and kept. Any error of the accepted
     night affects all later ones; accept several nights of the same work together to make it
     smaller.
     """
-    from tracekit.base import least_pairs
-    from tracekit.cli import console
-    from tracekit.nightly import Store, expected_words
-
-    with Store.open(history_url(history, config), make=False) as store:
+    with nightly.Store.open(history_url(history, config), make=False) as store:
         require_clear(store, nights)
         accepted, refused = store.accept(
             nights[0], capture or (), reason, others=nights[1:], least=least_pairs()
@@ -212,7 +150,7 @@ def accept(
         found = store.night(accepted[0].night)
     columns = ("capture", "metric", "expected from now on")
     rows = [
-        (one.capture, metric, expected_words(found, one, metric))
+        (one.capture, metric, nightly.expected_words(found, one, metric))
         for one in accepted
         for metric in one.changes
     ]
@@ -226,18 +164,15 @@ def revoke(
     night: Revoked,
     *,
     reason: Reason,
-    capture: Named = None,
+    capture: options.Captures = None,
     config: Config = None,
     history: History = "",
 ) -> None:
-    """Expect nothing any more of what was accepted of a night.
+    """Withdraw what was accepted of a night.
 
     It stays in the list, with the reason. To expect an earlier night again, accept that one.
     """
-    from tracekit.cli import console
-    from tracekit.nightly import Store
-
-    with Store.open(history_url(history, config), make=False) as store:
+    with nightly.Store.open(history_url(history, config), make=False) as store:
         require_clear(store, [night])
         revoked = store.revoke(night, capture or (), reason)
     names = ", ".join(one.capture for one in revoked)
@@ -249,15 +184,15 @@ def list_(
     *,
     config: Config = None,
     history: History = "",
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """List what was accepted, when and why; the latest one of a capture is in force."""
-    from tracekit.base import stamp
-    from tracekit.cli import console
-    from tracekit.nightly import Store, held_on
-
-    with Store.open(history_url(history, config), make=False) as store:
-        held = [one for name in store.machines() for one in held_on(name, store.acceptances(name))]
+    with nightly.Store.open(history_url(history, config), make=False) as store:
+        held = [
+            one
+            for name in store.machines()
+            for one in nightly.held_on(name, store.acceptances(name))
+        ]
     held.sort(key=lambda one: one.accepted.at)
     if json:
         console.show_json(held)
@@ -317,7 +252,7 @@ def history(
     kind: FormatName = "csv",
     samples: Samples = False,
     html: Html = None,
-    json: Json = False,
+    json: options.Json = False,
     force: options.Force = False,
 ) -> None:
     """List nights, and metrics over nights.
@@ -328,8 +263,6 @@ def history(
     """
     if context.invoked_subcommand is not None:
         return
-    from tracekit.base import writing
-    from tracekit.nightly import Store, file_of
 
     of: dict[str, Any] = {
         "plan": plan,
@@ -338,16 +271,18 @@ def history(
         "until": time_of(until) if until else None,
     }
     named = {"capture": capture, "metric": None if metric == "all" else metric}
-    chosen = Chosen(kind, samples=samples)
-    require_sense(chosen, export)
+    if samples and export is None:
+        raise UsageError(
+            "--samples says what --export writes.", hint="Add --export FILE --format csv"
+        )
     url = history_url(history, config)
-    files = [one for one in (export, html) if one and one != STDOUT]
+    files = [one for one in (export, html) if one and one != console.STDOUT]
     with (
-        writing(files, [one for one in (config, file_of(url)) if one], force=force),
-        Store.open(url, make=False) as store,
+        writing(files, [one for one in (config, nightly.file_of(url)) if one], force=force),
+        nightly.Store.open(url, make=False) as store,
     ):
         if export is not None:
-            write(store, of | named, export, chosen)
+            _export(store, of | named, export, kind, samples=samples)
         if html is not None:
             _draw(store, url, of, named, html)
         if metric is not None and export is None and html is None:
@@ -365,10 +300,7 @@ def pin(
     history: History = "",
 ) -> None:
     """Protect a night or a run from prune."""
-    from tracekit.cli import console
-    from tracekit.nightly import Store
-
-    with Store.open(history_url(history, config)) as store:
+    with nightly.Store.open(history_url(history, config)) as store:
         require_clear(store, [what])
         console.show_line(store.pin(what, reason))
 
@@ -382,37 +314,40 @@ def unpin(
     history: History = "",
 ) -> None:
     """Let prune remove a night or a run again."""
-    from tracekit.cli import console
-    from tracekit.nightly import Store
-
-    with Store.open(history_url(history, config), make=False) as store:
+    with nightly.Store.open(history_url(history, config), make=False) as store:
         require_clear(store, [what])
         console.show_line(store.unpin(what, reason))
 
 
-def _show_nights(
-    store: "Store", of: dict[str, Any], ended: str | None, limit: int, *, json: bool
+def _export(
+    store: "nightly.Store", of: dict[str, Any], file: Path, kind: Format, *, samples: bool
 ) -> None:
-    from tracekit.cli import console
-    from tracekit.nightly import Outcome, line, missed_among, table_of
+    series, redact = known_series(store, of), own_redaction()
+    with console.written(file) as opened:
+        if samples:
+            nightly.write_values(opened, store.samples(**of), kind, redact)
+        else:
+            nightly.write_points(opened, series, kind, redact)
+    if file != console.STDOUT:
+        console.show_written(file)
 
-    outcome = Outcome(ended) if ended else None
-    lines = [line(night) for night in store.nights(**of, outcome=outcome, limit=limit)]
-    missed = [] if ended else missed_among(store.missed_nights(), lines, limit, **of)
+
+def _show_nights(
+    store: "nightly.Store", of: dict[str, Any], ended: str | None, limit: int, *, json: bool
+) -> None:
+    outcome = nightly.Outcome(ended) if ended else None
+    lines = [nightly.line(night) for night in store.nights(**of, outcome=outcome, limit=limit)]
+    missed = [] if ended else nightly.missed_among(store.missed_nights(), lines, limit, **of)
     if json:
         console.show_json({"nights": lines, "missed": missed})
         return
     console.measurements(
         f"{len(lines)} night{'' if len(lines) == 1 else 's'}",
-        *table_of(lines, missed, store.pinned(), whole=not console.looked_at()),
+        *nightly.table_of(lines, missed, store.pinned(), whole=not console.looked_at()),
     )
 
 
-def _show_series(store: "Store", of: dict[str, Any], limit: int, *, json: bool) -> None:
-    from dataclasses import replace
-
-    from tracekit.cli import console
-    from tracekit.nightly import series_table
+def _show_series(store: "nightly.Store", of: dict[str, Any], limit: int, *, json: bool) -> None:
 
     found = [replace(series, points=series.points[-limit:]) for series in known_series(store, of)]
     if json:
@@ -420,26 +355,24 @@ def _show_series(store: "Store", of: dict[str, Any], limit: int, *, json: bool) 
         return
     named = [one for one in found if of["metric"] or any(each.pairs for each in one.points)]
     for one in named:
-        console.measurements(*series_table(one, whole=not console.looked_at()))
+        console.measurements(*nightly.series_table(one, whole=not console.looked_at()))
     if blank := [f"{one.capture} {one.metric}" for one in found if one not in named]:
         console.show_hint(f"No night has a value of: {', '.join(blank)}.")
 
 
-def _draw(store: "Store", url: str, of: dict[str, Any], named: dict[str, Any], page: Path) -> None:
-    from tracekit.base import now, own_redaction, write_whole
-    from tracekit.cli import console
-    from tracekit.nightly import folder_of, links_from, render_trend
-
+def _draw(
+    store: "nightly.Store", url: str, of: dict[str, Any], named: dict[str, Any], page: Path
+) -> None:
     # A server's history has folders of any machine; those that are not here are not linked.
-    folder = folder_of(url) or Path()
-    html = render_trend(
+    folder = nightly.folder_of(url) or Path()
+    html = nightly.render_trend(
         known_series(store, of | named),
         store.nights(**of),
         store.acceptances(),
         missed=[night for night in store.missed_nights() if of["plan"] in {None, night.plan}],
         now=now(),
         redact=own_redaction(),
-        links=links_from(page.resolve().parent, folder),
+        links=nightly.links_from(page.resolve().parent, folder),
     )
     write_whole(page, html.encode())
     console.show_written(page)

@@ -25,6 +25,7 @@ from tracekit.cli import (
     bench,
     chip,
     compare,
+    console,
     convert,
     doctor,
     gate,
@@ -116,9 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         bisecting = arguments[0] in _JUDGES and "--bisect" in arguments if arguments else False
         if not bisecting or not isinstance(end.code, int):
             raise
-        from tracekit.cli.console import bisect_code
-
-        sys.exit(bisect_code(end.code))
+        sys.exit(console.bisect_code(end.code))
 
 
 def _run(arguments: Sequence[str]) -> None:
@@ -146,9 +145,7 @@ class _Log(logging.Handler):
     """Shows what is logged as other warnings are shown."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        from tracekit.cli.console import show_warnings
-
-        show_warnings([self.format(record)])
+        console.show_warnings([self.format(record)])
 
 
 def _require_text(arguments: Sequence[str]) -> None:
@@ -176,9 +173,7 @@ def _global_options(
 
 
 def _fail(error: TracekitError) -> NoReturn:
-    from tracekit.cli.console import show_error
-
-    show_error(error.message, error.hint)
+    console.show_error(error.message, error.hint)
     sys.exit(error.exit_code)
 
 

@@ -5,24 +5,14 @@ from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from tracekit.base import UsageError
-from tracekit.cli import options
-
-if TYPE_CHECKING:
-    from tracekit.nightly import (
-        Installation,
-        Installed,
-        Night,
-        NightPlan,
-        NightSummary,
-        Scheduled,
-        Standing,
-    )
-
+from tracekit import nightly
+from tracekit.base import TracekitError, UsageError, span
+from tracekit.cli import console, options
+from tracekit.cli.gate import show_report
 
 PlanFile = Annotated[
     Path | None,
@@ -36,7 +26,6 @@ Method = Annotated[
     typer.Option(help="What starts nights; cron prints a line for your crontab."),
 ]
 InstallDryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be installed.")]
-StatusJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
 
 _REASON = 200  # characters
 _COMMANDS = ("install", "status", "uninstall")
@@ -56,17 +45,16 @@ def install(
     environment that contains only PATH, HOME, the language, DEVELOPER_DIR and TRACEKIT_* as they
     are now. Installing again replaces what was installed for the plan.
     """
-    from tracekit.nightly import read_plan, time_of_day
     from tracekit.nightly.schedule import schedule
 
-    plan, due = read_plan(config), time_of_day(at)
+    plan, due = nightly.read_plan(config), nightly.time_of_day(at)
     if dry_run:
         _preview(schedule.preview(plan, due, method))
     else:
         _show_installed(schedule.install(plan, due, method))
 
 
-def status(config: PlanFile = None, *, json: StatusJson = False) -> None:
+def status(config: PlanFile = None, *, json: options.Json = False) -> None:
     """Show the next night, the last one and missed ones.
 
     Shows what is installed, what the scheduler reports about it, and which nights are in the plan's
@@ -74,11 +62,9 @@ def status(config: PlanFile = None, *, json: StatusJson = False) -> None:
     """
     from msgspec import to_builtins
 
-    from tracekit.cli import console
-    from tracekit.nightly import read_plan
     from tracekit.nightly.schedule import schedule
 
-    plan = read_plan(config, work=False)
+    plan = nightly.read_plan(config, work=False)
     known = schedule.status(plan)
     if json:
         console.show_json(to_builtins(known, enc_hook=str))
@@ -91,13 +77,10 @@ def uninstall(config: PlanFile = None) -> None:
 
     Nights, their log and the history stay.
     """
-    from tracekit.base import TracekitError
-    from tracekit.cli import console
-    from tracekit.nightly import read_plan
     from tracekit.nightly.schedule import schedule
 
     try:
-        file = read_plan(config, work=False).file
+        file = nightly.read_plan(config, work=False).file
     except TracekitError:
         if config is None:
             raise
@@ -111,9 +94,7 @@ def uninstall(config: PlanFile = None) -> None:
     console.show_warnings(warnings)
 
 
-def _preview(installation: "Installation") -> None:
-    from tracekit.cli import console
-
+def _preview(installation: "nightly.Installation") -> None:
     for file, content in installation.files.items():
         console.show_line(f"# {file}")
         console.show_line(content.decode())
@@ -122,9 +103,7 @@ def _preview(installation: "Installation") -> None:
     console.show_warnings(installation.warnings)
 
 
-def _show_installed(installation: "Installation") -> None:
-    from tracekit.cli import console
-
+def _show_installed(installation: "nightly.Installation") -> None:
     for file in installation.files:
         console.show_written(file)
     if installation.line:
@@ -135,9 +114,7 @@ def _show_installed(installation: "Installation") -> None:
     console.show_warnings(installation.warnings)
 
 
-def _show_status(plan: "NightPlan", known: "Scheduled") -> None:
-    from tracekit.cli import console
-
+def _show_status(plan: "nightly.NightPlan", known: "nightly.Scheduled") -> None:
     lines = [("plan", f"{plan.name}, {plan.file}")]
     for one, standing in zip(known.installed, known.standing, strict=True):
         lines += [("installed", f"{one.at:%H:%M} every day, {_place(one)}")]
@@ -160,12 +137,12 @@ def _show_status(plan: "NightPlan", known: "Scheduled") -> None:
         console.show_line(f"{name:<11}  {words}")
 
 
-def _loaded(standing: "Standing") -> str:
+def _loaded(standing: "nightly.Standing") -> str:
     words = {True: "yes", False: "no", None: "not known"}[standing.loaded]
     return f"{words}; {standing.words}" if standing.words else words
 
 
-def _last(night: "NightSummary") -> str:
+def _last(night: "nightly.NightSummary") -> str:
     words = night.outcome or ("not ended" if not night.ended else "not judged")
     if night.partial:
         words = f"{words}, partial"
@@ -176,7 +153,7 @@ def _last(night: "NightSummary") -> str:
     return f"{_moment(began) if began else night.started}, {words}"
 
 
-def _place(installed: "Installed") -> str:
+def _place(installed: "nightly.Installed") -> str:
     return (
         f"{installed.method}, {installed.file}"
         if installed.file is not None
@@ -221,17 +198,11 @@ Config = Annotated[
         show_default=False,
     ),
 ]
-Named = Annotated[
-    list[str] | None,
-    typer.Option("--capture", metavar="NAME", help="Only this one; may be given again."),
-]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print what would run, and for how long; change nothing.")
 ]
 Init = Annotated[bool, typer.Option("--init", help="Write a tracekit.toml to begin with.")]
 NoHistory = Annotated[bool, typer.Option("--no-history", help="Keep the night out of the history.")]
-Json = Annotated[bool, typer.Option("--json", help="Print night.json instead of words.")]
-OpenPage = Annotated[bool, typer.Option("--open", help="Open the trend page when it is done.")]
 
 
 @app.command("run")
@@ -240,11 +211,11 @@ def run(
     *,
     dry_run: DryRun = False,
     init: Init = False,
-    capture: Named = None,
+    capture: options.Captures = None,
     bisect: options.Bisect = False,
     no_history: NoHistory = False,
-    json: Json = False,
-    open_page: OpenPage = False,
+    json: options.Json = False,
+    open_page: options.OpenPage = False,
 ) -> None:
     """Measure a plan's captures against their references.
 
@@ -257,12 +228,11 @@ def run(
     stopped.
     """
     del bisect  # the command line's end sees to it, whatever ends it
-    from tracekit.nightly import read_plan, write_starter
 
     if init:
-        _show_starter(write_starter(config) if config else write_starter())
+        _show_starter(nightly.write_starter(config) if config else nightly.write_starter())
         return
-    plan = read_plan(config)
+    plan = nightly.read_plan(config)
     if dry_run:
         _rehearse(plan, capture or [], json=json)
     else:
@@ -275,53 +245,45 @@ app.command("status")(status)
 app.command("uninstall")(uninstall)
 
 
-def _run(plan: "NightPlan", names: list[str], *, keep: bool) -> "Night":
-    from tracekit.cli import console
-    from tracekit.nightly import only, run_night
-
-    chosen = tuple(capture.name for capture in only(plan, names).captures) if names else None
+def _run(plan: "nightly.NightPlan", names: list[str], *, keep: bool) -> "nightly.Night":
+    chosen = (
+        tuple(capture.name for capture in nightly.only(plan, names).captures) if names else None
+    )
     with console.progress("nightly") as progress:
-        return run_night(plan, captures=chosen, keep=keep, progress=progress)
+        return nightly.run_night(plan, captures=chosen, keep=keep, progress=progress)
 
 
-def _show(plan: "NightPlan", night: "Night", *, json: bool, open_page: bool) -> None:
-    from tracekit.cli import console
-    from tracekit.cli.console import night_code
-    from tracekit.nightly import NightFolder, run
-
-    folder = NightFolder(plan.output / night.id)
+def _show(
+    plan: "nightly.NightPlan", night: "nightly.Night", *, json: bool, open_page: bool
+) -> None:
+    folder = nightly.NightFolder(plan.output / night.id)
     if json:
         console.show_json(night)
     else:
-        console.show_line(run.heading(night))
-        console.table(("outcome", "what", "why"), run.verdicts(night))
-        console.show_line("")
-        for title, columns, rows in run.tables(night):
-            console.measurements(title, columns, rows)
-        for note in run.notes(night):
+        report = nightly.of_night(night, plan)
+        show_report(report)
+        for note in nightly.run.notes(night):
             console.show_hint(note)
-        console.show_warnings(night.warnings)
+        console.show_warnings(report.warnings)
         console.show_written(folder.document)
         if night.folder and folder.page.exists():
             console.show_hint(f"All nights on one page: {folder.page}")
     if open_page and folder.page.exists():
         typer.launch(folder.page.resolve().as_uri())
-    raise typer.Exit(night_code(night.outcome))
+    raise typer.Exit(console.night_code(night.outcome))
 
 
-def _rehearse(plan: "NightPlan", names: list[str], *, json: bool) -> None:
-    from tracekit.base import UsageError, span
-    from tracekit.cli import console
-    from tracekit.nightly import rehearsal
-
-    plan = rehearsal.only(plan, names) if names else plan
-    seen = rehearsal.rehearse(plan)
+def _rehearse(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> None:
+    plan = nightly.rehearsal.only(plan, names) if names else plan
+    seen = nightly.rehearsal.rehearse(plan)
     if json:
         console.show_json(seen)
     else:
         lasts = f"{span(seen.estimate.seconds)} … {span(seen.estimate.most)}"
         title = f"{plan.name}: {lasts} of {span(plan.budget)}"
-        console.measurements(title, rehearsal.COLUMNS, rehearsal.rows(plan, seen.estimate))
+        console.measurements(
+            title, nightly.rehearsal.COLUMNS, nightly.rehearsal.rows(plan, seen.estimate)
+        )
         for sentence in (*seen.estimate.assumptions, *seen.remarks):
             console.show_hint(sentence)
     if seen.obstacles:
@@ -329,7 +291,5 @@ def _rehearse(plan: "NightPlan", names: list[str], *, json: bool) -> None:
 
 
 def _show_starter(file: Path) -> None:
-    from tracekit.cli import console
-
     console.show_file(file)
     console.show_hint("Change what it measures, then look: tracekit nightly --dry-run")

@@ -137,7 +137,19 @@ ExportedTables = Annotated[
     ),
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
-Json = Annotated[bool, typer.Option("--json", help="Print result.json instead of words.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Target = Annotated[
+    str | None,
+    typer.Option(metavar="PID|NAME", help="Process whose rows count.  [default: the TOC's]"),
+]
+Captures = Annotated[
+    list[str] | None,
+    typer.Option("--capture", metavar="NAME", help="Only this one; may be given again."),
+]
+Subjects = Annotated[
+    list[str] | None,
+    typer.Option("--subject", metavar="NAME", help="Only this one; may be given again."),
+]
 NoRedact = Annotated[
     bool,
     typer.Option("--no-redact", help="Keep names of people and machines in result and page."),
@@ -150,10 +162,13 @@ OpenPage = Annotated[bool, typer.Option("--open", help="Open the page when it is
 Force = Annotated[bool, typer.Option("--force", help="Replace files that tracekit did not write.")]
 TablePlace = Annotated[
     int | None,
-    typer.Option("--table", min=1, help="Number in the TOC, if several tables have one schema."),
+    typer.Option(
+        "--table", min=1, metavar="N", help="Number in the TOC, if several tables have one schema."
+    ),
 ]
 RunNumber = Annotated[
-    int | None, typer.Option("--run", min=1, help="Run to read, if a trace has several.")
+    int | None,
+    typer.Option("--run", min=1, metavar="N", help="Run to read, if a trace has several."),
 ]
 
 

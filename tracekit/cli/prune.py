@@ -2,14 +2,14 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from tracekit.cli.history import Config, History, Json
-
-if TYPE_CHECKING:
-    from tracekit.nightly import NightPlan, Protection, Pruned
+from tracekit import nightly, workload
+from tracekit.base import InterruptedRunError, RecordingError, UsageError, age, size, size_of
+from tracekit.cli import console, options
+from tracekit.cli.history import Config, History
 
 _SHOWN = 20  # lines for each person to read; --json has all
 
@@ -43,7 +43,7 @@ def prune(
     config: Config = None,
     history: History = "",
     dry_run: DryRun = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Free disk space by removing the bundles of old runs.
 
@@ -54,11 +54,7 @@ def prune(
 
     Exit code 3: something could not be removed; the others were.
     """
-    from tracekit.base import InterruptedRunError, RecordingError, age, size_of
-    from tracekit.cli import console
-    from tracekit.nightly import Limits, prune
-
-    limits = Limits(
+    limits = nightly.Limits(
         keep=None if keep is None else age(keep),
         most=None if max_size is None else size_of(max_size),
         newest=newest,
@@ -68,7 +64,7 @@ def prune(
     stays = _protection(history or (plan.history if plan else ""))
     try:
         with console.progress("prune") as progress:
-            done = prune(where, limits, stays, progress, dry=dry_run)
+            done = nightly.prune(where, limits, stays, progress, dry=dry_run)
     except KeyboardInterrupt as stop:
         raise InterruptedRunError(
             "Interrupted; what was removed is noted.", hint="Prune again to finish."
@@ -84,20 +80,18 @@ def prune(
         )
 
 
-def _plan(config: Path | None) -> "NightPlan | None":
+def _plan(config: Path | None) -> "nightly.NightPlan | None":
     """Read the plan that was named; else the nearest, if there is one."""
-    from tracekit.nightly import OWN, SHARED, has_plan, read_plan
-
     here = Path.cwd()
-    near = ((one / OWN).exists() or has_plan(one / SHARED) for one in (here, *here.parents))
-    return read_plan(config, work=False) if config is not None or any(near) else None
+    near = (
+        (one / nightly.OWN).exists() or nightly.has_plan(one / nightly.SHARED)
+        for one in (here, *here.parents)
+    )
+    return nightly.read_plan(config, work=False) if config is not None or any(near) else None
 
 
-def _defaults(plan: "NightPlan | None") -> list[Path]:
-    from tracekit.base import UsageError
-    from tracekit.workload import TRACES
-
-    wanted = [TRACES, *([plan.output] if plan else [])]
+def _defaults(plan: "nightly.NightPlan | None") -> list[Path]:
+    wanted = [workload.TRACES, *([plan.output] if plan else [])]
     there = [one for one in wanted if one.is_dir()]
     if not there:
         raise UsageError(
@@ -107,24 +101,21 @@ def _defaults(plan: "NightPlan | None") -> list[Path]:
     return there
 
 
-def _protection(url: str) -> "Protection":
+def _protection(url: str) -> "nightly.Protection":
     """Ask a history what must stay; where none is known, nights stay as they are."""
-    from tracekit.nightly import Protection, Store, place, protection, steps_of
-
     if not url:
-        return Protection(known=False)
-    file = place(url)
+        return nightly.Protection(known=False)
+    file = nightly.place(url)
     if file.get_backend_name() == "sqlite" and not Path(str(file.database)).exists():
-        return Protection()  # no night was kept yet, so nobody can have said anything of one
-    with Store.open(url, make=False) as store:
-        stepped = [(series, steps_of(series)) for series in store.series()]
-        return protection(stepped, store.acceptances(), store.pinned())
+        return (
+            nightly.Protection()
+        )  # no night was kept yet, so nobody can have said anything of one
+    with nightly.Store.open(url, make=False) as store:
+        stepped = [(series, nightly.steps_of(series)) for series in store.series()]
+        return nightly.protection(stepped, store.acceptances(), store.pinned())
 
 
-def _show(done: "Pruned") -> None:
-    from tracekit.base import size
-    from tracekit.cli import console
-
+def _show(done: "nightly.Pruned") -> None:
     rows = [
         (_near(one.run), one.what, size(one.freed), _WHY[one.why]) for one in done.removed[:_SHOWN]
     ]
@@ -154,7 +145,7 @@ def _near(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def _plain(done: "Pruned") -> Any:
+def _plain(done: "nightly.Pruned") -> Any:
     import msgspec
 
     return msgspec.to_builtins(done, enc_hook=str) | {"freed": done.freed}

@@ -1,15 +1,13 @@
 """`query` and `index`: SQL over every table of every run, and one page about all runs."""
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from tracekit.cli import options
-
-if TYPE_CHECKING:
-    from tracekit.fleet import Answer, Form
+from tracekit import fleet
+from tracekit.base import UsageError, writing
+from tracekit.cli import console, options
 
 
 def index(
@@ -25,19 +23,14 @@ def index(
     DIR/index.html lists them, the newest first: when, what, the verdict, the main metric, and links
     to their pages. It is rewritten each time.
     """
-    from tracekit.base import writing
-    from tracekit.cli import console
-    from tracekit.fleet import INDEX, write_index
-
-    with writing([folder / INDEX], force=force):
-        page = write_index(folder)
+    with writing([folder / fleet.INDEX], force=force):
+        page = fleet.write_index(folder)
     console.show_file(page)
     if open_page:
         typer.launch(page.resolve().as_uri())
 
 
 FormName = Literal["parquet", "csv", "json"]
-_STDOUT = "-"
 
 
 def query(
@@ -61,7 +54,7 @@ def query(
     form: Annotated[
         FormName | None, typer.Option("--format", help="Format, if FILE's ending does not say it.")
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
+    rows: Annotated[int, typer.Option(min=1, metavar="N", help="Rows to show.")] = 20,
     schema: Annotated[
         bool, typer.Option("--schema", help="Show the answer's columns and types, not its rows.")
     ] = False,
@@ -73,67 +66,57 @@ def query(
 ) -> None:
     """Query the tables of all runs in SQL.
 
-    There is every table of `tracekit tables`, of all runs that have it, with `run` and `run_path`
-    as its first columns, and also `runs`, `metrics`, `findings` and `batch_results`. Times are
-    int64 nanoseconds. A table is made when a query first names it, and cached. Runs that lack it or
-    cannot be read are left out, and named in a warning. A bundle that is not imported counts with
-    its last run, or with the one that --run names.
+    Every table that `tracekit tables` lists can be queried. It has the rows of all runs, and begins
+    with the columns `run` and `run_path`. The tables `runs`, `metrics`, `findings` and
+    `batch_results` describe the runs themselves. Times are int64 nanoseconds. A table is made when
+    a query first names it, and cached. Runs that lack it or cannot be read are left out, and named
+    in a warning. Of a bundle that is not imported, the last run is read, or the one that --run
+    names.
 
     A query can only read: it cannot write, change settings, load extensions or open files other
     than the tables of the given runs.
     """
-    from tracekit.base import UsageError
-    from tracekit.cli import console
-
     if list_:
         _list([*([Path(sql)] if sql else []), *(sources or [])], run_number)
         return
     if sql is None:
         raise UsageError(
-            "It is not said what to ask.",
+            "No query was given.",
             hint='tracekit query "select * from runs"; --list lists what can be asked.',
         )
-    from tracekit.base import writing
-    from tracekit.fleet import asked, asks_for_tables, form_of
 
-    written = None if output is None else form_of(output, form)
+    written = None if output is None else fleet.form_of(output, form)
     if form is not None and output is None:
-        output, written = _STDOUT, form
-    if asks_for_tables(sql):
+        output, written = str(console.STDOUT), form
+    if fleet.asks_for_tables(sql):
         _list(sources or [], run_number)
         return
-    files = [Path(output)] if output and output != _STDOUT else []
+    files = [Path(output)] if output and output != str(console.STDOUT) else []
     with (
         writing(files, sources or [], force=force),
         console.progress("query") as progress,
-        asked(sql, sources or [], progress, run_number) as found,
+        fleet.asked(sql, sources or [], progress, run_number) as found,
     ):
         progress("asking")
         if schema:
             console.table(("column", "type"), list(found.answer.types.items()))
         elif output is not None and written is not None:
-            _write(found.answer, output, written)
+            _write(found.answer, Path(output), written)
         else:
             _show(found.answer, rows)
         console.show_warnings(found.warnings)
 
 
 def _list(sources: list[Path], run_number: int | None) -> None:
-    from tracekit.cli import console
-    from tracekit.fleet import listing
-
     with console.progress("list") as progress:
-        views, warnings = listing(sources, progress, run_number)
+        views, warnings = fleet.listing(sources, progress, run_number)
     listed = [(name, f"{runs:,}", ", ".join(columns)) for name, runs, columns in views]
     console.table(("table", "runs", "columns"), listed)
     console.show_warnings(warnings)
 
 
-def _show(answer: "Answer", rows: int) -> None:
-    from tracekit.cli import console
-    from tracekit.fleet import first
-
-    shown, total = first(answer, rows, short=console.looked_at())
+def _show(answer: "fleet.Answer", rows: int) -> None:
+    shown, total = fleet.first(answer, rows, short=console.looked_at())
     console.table(list(answer.types), shown, headed=True)
     if total > len(shown):
         console.show_hint(
@@ -142,15 +125,10 @@ def _show(answer: "Answer", rows: int) -> None:
         )
 
 
-def _write(answer: "Answer", output: str, form: "Form") -> None:
-    from tracekit.cli import console
-    from tracekit.fleet import write, write_file
-
-    if output != _STDOUT:
-        write_file(answer, Path(output), form)
-        console.show_file(Path(output))
-        return
-    sys.stdout.flush()
-    stdout = sys.stdout.buffer
-    write(answer, stdout, form)
-    stdout.flush()
+def _write(answer: "fleet.Answer", output: Path, form: "fleet.Form") -> None:
+    if output == console.STDOUT:
+        with console.written(output) as file:
+            fleet.write(answer, file, form)
+    else:
+        fleet.write_file(answer, output, form)
+        console.show_file(output)

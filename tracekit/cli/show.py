@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.base import Recording
-from tracekit.cli import options
+import tracekit
+from tracekit import analysis, record, workload
+from tracekit import tables as traces
+from tracekit.base import Recording, TracekitError, UsageError, require, writing
+from tracekit.cli import console, options
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from tracekit.record import What
-    from tracekit.tables import Choice, Tables
 
 
 def tables(
@@ -29,7 +29,7 @@ def tables(
         Path | None,
         typer.Option(metavar="FILE", help="Write the table: .parquet, .csv or .feather."),
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
+    rows: Annotated[int, typer.Option(min=1, metavar="N", help="Rows to show.")] = 20,
     table: options.TablePlace = None,
     run_number: options.RunNumber = None,
     force: options.Force = False,
@@ -39,12 +39,8 @@ def tables(
     A bundle is read in place, on any system; this makes no run and caches nothing. If it has
     several runs, the last one is read, or the one that --run names.
     """
-    from tracekit.base import UsageError, writing
-    from tracekit.cli import console
-    from tracekit.tables import Choice, require_unpacked, write_table
-
-    require_unpacked(run)
-    only = Choice(run_number, table if name is None else None)
+    traces.require_unpacked(run)
+    only = traces.Choice(run_number, table if name is None else None)
     with writing([] if output is None else [output], [run], force=force):
         there = _tables_in(run, only)
         if name is None and output is not None:
@@ -56,29 +52,23 @@ def tables(
             if output is None:
                 console.show_frame(frame, rows)
             else:
-                write_table(frame, output)
+                traces.write_table(frame, output)
                 console.show_file(output)
         console.show_warnings(there.warnings)
 
 
-def _tables_in(run: Path, only: "Choice") -> "Tables":
-    from tracekit import pipeline
-    from tracekit.tables import is_bundle, tables_of_bundle
-
-    if is_bundle(run):
-        return tables_of_bundle(run, only)
-    return pipeline.tables_of(Recording(run), only)
+def _tables_in(run: Path, only: "traces.Choice") -> "traces.Tables":
+    if traces.is_bundle(run):
+        return traces.tables_of_bundle(run, only)
+    return tracekit.pipeline.tables_of(Recording(run), only)
 
 
-def _entries(there: "Tables") -> Iterator["tuple[str, pd.DataFrame | str]"]:
+def _entries(there: "traces.Tables") -> Iterator["tuple[str, pd.DataFrame | str]"]:
     """Return each table, or why it cannot be had; of a repeated schema one for each repeat."""
-    from tracekit.base import TracekitError
-    from tracekit.tables import Choice
-
     for name in there:
         for one in there.repeated(name) or (None,):
             label = name if one is None else f"{name} ({one})"
-            place = Choice() if one is None else one.choice
+            place = traces.Choice() if one is None else one.choice
             try:
                 yield label, there.chosen(name, table=place.table, run=place.run)
             except TracekitError as error:
@@ -87,11 +77,8 @@ def _entries(there: "Tables") -> Iterator["tuple[str, pd.DataFrame | str]"]:
 
 def workloads(*, workloads: options.Workloads = None) -> None:
     """List the workloads that can be recorded."""
-    from tracekit.cli import console
-    from tracekit.workload import ANY_PROGRAM, all_workloads
-
-    known = [(workload.name, workload.summary) for workload in all_workloads(workloads)]
-    program = (ANY_PROGRAM, "Run any program: put it after --, with its arguments.")
+    known = [(one.name, one.summary) for one in workload.all_workloads(workloads)]
+    program = (workload.ANY_PROGRAM, "Run any program: put it after --, with its arguments.")
     console.table(("workload", "what it does"), sorted([*known, program]))
 
 
@@ -101,15 +88,13 @@ def rules(
     ] = None,
 ) -> None:
     """List the rules, or explain one."""
-    from tracekit.analysis import RULES
-    from tracekit.base import require
-    from tracekit.cli import console
-
     if name is None:
-        console.table(("rule", "finds"), [(rule.name, rule.title) for rule in RULES.values()])
+        console.table(
+            ("rule", "finds"), [(rule.name, rule.title) for rule in analysis.RULES.values()]
+        )
         return
-    require(name, RULES, "rule", otherwise="`tracekit rules` lists them.")
-    console.show_rule(RULES[name])
+    require(name, analysis.RULES, "rule", otherwise="`tracekit rules` lists them.")
+    console.show_rule(analysis.RULES[name])
 
 
 def open_(
@@ -129,20 +114,15 @@ def open_(
     Without an option this opens the page, or the GPU frame capture of a run that has only that. A
     bundle is opened in the Instruments of the Xcode that recorded it, if that is still installed.
     """
-    from tracekit.cli import console
-    from tracekit.record import opening, perform
-
-    one = opening(Recording(run), _what(page=page, trace=trace, gputrace=gputrace))
+    one = record.opening(Recording(run), _what(page=page, trace=trace, gputrace=gputrace))
     console.show_warnings(one.warnings)
     if only_print:
         console.show_line(shlex.join(one.argv))
     else:
-        perform(one)
+        record.perform(one)
 
 
-def _what(*, page: bool, trace: bool, gputrace: bool) -> "What | None":
-    from tracekit.base import UsageError
-
+def _what(*, page: bool, trace: bool, gputrace: bool) -> "record.What | None":
     if page + trace + gputrace > 1:
         raise UsageError("Open one thing at a time: --page, --trace or --gputrace.")
     return "page" if page else "trace" if trace else "gputrace" if gputrace else None

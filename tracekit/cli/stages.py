@@ -5,8 +5,11 @@ from typing import Annotated
 
 import typer
 
-from tracekit.base import Recording
-from tracekit.cli import options
+import tracekit
+from tracekit import record as recorders
+from tracekit import tables as traces
+from tracekit.base import Recording, UsageError, require_apart
+from tracekit.cli import console, options
 from tracekit.workload import Plan
 
 
@@ -24,30 +27,27 @@ def capture(
     Say what to record: --workload NAME, a program after --, or --attach PID. With a workload,
     its own parameters are options too: `tracekit capture --workload NAME --help` lists them.
 
-    On a Mac, tables are read from the bundle itself. A kind of table that was never compared with
-    an export on this build of Xcode is exported once and compared; `tracekit doctor` shows the
-    outcome. --export also writes XML: of the tables that rules need, of all, or of none.
+    On a Mac, tables are read from the bundle itself. The first time that this build of Xcode
+    records a kind of table, it is exported too, and both are compared; `tracekit doctor` shows the
+    outcome. --export writes more tables as XML: those that rules need, all, or none.
 
     --gputrace makes a GPU frame capture instead of a recording: after the warm-up Metal captures 3
     steps, or as many as --repeats says, into capture.gputrace, for Xcode. Nothing is timed and
     there is no page.
     """
-    from tracekit import pipeline
-    from tracekit.cli import console
-
     if gputrace:
         _capture_gpu(plan, open_it=open_page, json=json)
         return
     xml = "none" if export == "none" else "asked" if export else "unchecked"
     tables = "all" if export == "all" else "needed"
     with console.progress("record") as progress:
-        recording = pipeline.record(plan, progress, xml=xml)
+        recording = tracekit.pipeline.record(plan, progress)
     with console.progress("export") as progress:
-        pipeline.export(recording, progress, tables=tables, xml=xml)
+        tracekit.pipeline.export(recording, progress, tables=tables, xml=xml)
     with console.progress("analyze") as progress:
-        result = pipeline.analyze(recording, progress, redacted=not no_redact)
+        result = tracekit.pipeline.analyze(recording, progress, redacted=not no_redact)
     with console.progress("report") as progress:
-        pipeline.report(recording, progress, redacted=not no_redact)
+        tracekit.pipeline.report(recording, progress, redacted=not no_redact)
     console.show(result, recording, json=json)
     if open_page:
         typer.launch(recording.report_file.resolve().as_uri())
@@ -55,26 +55,20 @@ def capture(
 
 
 def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
-    from tracekit.cli import console
-    from tracekit.record import capture_gpu, opening, perform
-
     with console.progress("capture") as progress:
-        recording = capture_gpu(plan, progress)
+        recording = recorders.capture_gpu(plan, progress)
     if json:
         console.show_json(recording.provenance())
     else:
         console.show_gputrace(recording)
     if open_it:
-        perform(opening(recording, "gputrace"))
+        recorders.perform(recorders.opening(recording, "gputrace"))
 
 
 def record(plan: Plan) -> None:
     """Record a workload, a program or a process."""
-    from tracekit import pipeline
-    from tracekit.cli import console
-
     with console.progress("record") as progress:
-        recording = pipeline.record(plan, progress)
+        recording = tracekit.pipeline.record(plan, progress)
     console.show_folders([recording], "export")
     console.show_warnings(recording.provenance().warnings)
     console.require_target_rows(recording)
@@ -104,22 +98,17 @@ def export(
 ) -> None:
     """Write the tables of a recording as XML.
 
-    needed means the tables that metrics, rules and the page use; all means everything that was
-    recorded, which can be gigabytes. A NAME is a table of tracekit or a schema of xctrace;
-    needed,NAME adds it to the others. The host recorder always writes all of its tables.
+    `needed` stands for the tables that metrics, rules and the page use, `all` for everything that
+    was recorded, which can be gigabytes. A NAME is a table of tracekit or a schema of xctrace;
+    `needed,NAME` adds it to the others. The host recorder always writes all of its tables.
 
     A bundle is read directly, on any system: toc.xml and a file for each table are written as
     xctrace would, so that any program for its XML can read them. A table with a column whose
     storage format is not known is named and left out; if a table is damaged, the exit code is 3. If
     there are several runs, the last one is written, or the one that --run names.
     """
-    from tracekit import pipeline
-    from tracekit.base import UsageError
-    from tracekit.cli import console
-    from tracekit.tables import is_bundle, require_unpacked
-
-    require_unpacked(source)
-    if is_bundle(source):
+    traces.require_unpacked(source)
+    if traces.is_bundle(source):
         _export_bundle(source, output, tables or "all", run_number)
         return
     if output is not None or run_number is not None:
@@ -128,22 +117,19 @@ def export(
             hint="Leave OUTDIR and --run out.",
         )
     with console.progress("export") as progress:
-        pipeline.export(Recording(source), progress, tables=tables or "needed")
+        tracekit.pipeline.export(Recording(source), progress, tables=tables or "needed")
     console.show_folders([Recording(source)], "analyze")
     console.show_warnings(Recording(source).provenance().warnings)
     console.require_target_rows(Recording(source))
 
 
 def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | None) -> None:
-    from tracekit import pipeline
-    from tracekit.base import require_apart
-    from tracekit.cli import console
-    from tracekit.tables import Bundle, write_exports
-
     output = Path(f"{bundle.stem}-exports") if output is None else output
     require_apart([output], [bundle])
     with console.progress("export") as progress:
-        done = write_exports(Bundle(bundle), output, pipeline.wanted_tables(tables), progress, run)
+        done = traces.write_exports(
+            traces.Bundle(bundle), output, tracekit.pipeline.wanted_tables(tables), progress, run
+        )
     console.show_file(output)
     console.show_warnings(done.warnings)
     console.require_tables(done.damage)
@@ -161,15 +147,11 @@ def analyze(
     Writes result.json to the run's folder. An import of a trace with several runs uses one of them;
     --run selects another one, for this and later commands.
     """
-    from tracekit import pipeline
-    from tracekit.cli import console
-    from tracekit.record import choose_run
-
     recording = Recording(run)
     with console.progress("analyze") as progress:
         if run_number is not None:
-            choose_run(recording, run_number)
-        result = pipeline.analyze(recording, progress, redacted=not no_redact)
+            recorders.choose_run(recording, run_number)
+        result = tracekit.pipeline.analyze(recording, progress, redacted=not no_redact)
     console.show(result, recording, json=json)
     if not json and not recording.report_file.exists():
         console.show_next("report", recording)
@@ -183,11 +165,8 @@ def report(
     no_redact: options.NoRedact = False,
 ) -> None:
     """Write the page about a run's result."""
-    from tracekit import pipeline
-    from tracekit.cli import console
-
     with console.progress("report") as progress:
-        page = pipeline.report(Recording(run), progress, redacted=not no_redact)
+        page = tracekit.pipeline.report(Recording(run), progress, redacted=not no_redact)
     console.show_file(page)
     if open_page:
         typer.launch(page.resolve().as_uri())
@@ -195,14 +174,11 @@ def report(
 
 def import_(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH…", help="Bundles, exports, TOCs, folders.")
+        list[Path], typer.Argument(metavar="PATH…", help="Bundles, exports, counters, folders.")
     ],
     *,
     output: options.Output = None,
-    target: Annotated[
-        str | None,
-        typer.Option(metavar="PID|NAME", help="Process whose rows count.  [default: the TOC's]"),
-    ] = None,
+    target: options.Target = None,
     run_number: options.RunNumber = None,
 ) -> None:
     """Make a run from a bundle or from exports.
@@ -212,13 +188,13 @@ def import_(
     folder has a link to it. A .trace.zip is unpacked into the run's folder. A bundle of unknown
     layout is refused, or exported if xctrace is available.
 
+    Counters are what Xcode exports of a GPU frame capture: the CSV of all, the texts of tabs, or
+    both. Only tabs have execution costs.
+
     If a trace has several runs, the last one is imported, or the one that --run names.
     """
-    from tracekit import pipeline
-    from tracekit.cli import console
-
     with console.progress("import") as progress:
-        recordings = pipeline.import_(paths, output, target, progress, run_number)
+        recordings = tracekit.pipeline.import_(paths, output, target, progress, run_number)
     console.show_folders(recordings, "analyze")
     for recording in recordings:
         console.show_warnings(recording.provenance().warnings)

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from tracekit.interop.tracks import Group, Levels, Slices, Track, lanes, rows_of
+from tracekit.interop.tracks import Group, Levels, Slices, Track, known_of, lanes
 
 Event = dict[str, Any]
 _WITHOUT_PID = 1 << 24  # above the pids of any system
@@ -31,7 +31,8 @@ def _events(tracks: Sequence[Track]) -> Iterator[Event]:
     tid = 0
     for track in tracks:
         if track.group not in pids:
-            pids[track.group] = _pid(track.group, len(pids))
+            own = track.group.pid
+            pids[track.group] = _WITHOUT_PID + len(pids) if own is None else own
             yield _named("process_name", pids[track.group], 0, track.group.name)
         pid = pids[track.group]
         if isinstance(track, Levels):
@@ -42,10 +43,6 @@ def _events(tracks: Sequence[Track]) -> Iterator[Event]:
             yield _named("thread_name", pid, tid, track.name)
             yield from _slices(lane, pid, tid)
             yield from _chains(lane, pid, tid, begun)
-
-
-def _pid(group: Group, place: int) -> int:
-    return _WITHOUT_PID + place if group.pid is None else group.pid
 
 
 def _named(what: str, pid: int, tid: int, name: str) -> Event:
@@ -60,9 +57,8 @@ def _counters(levels: Levels, pid: int) -> Iterator[Event]:
 
 
 def _slices(lane: Slices, pid: int, tid: int) -> Iterator[Event]:
-    arguments = rows_of(lane.arguments) or [{}] * lane.starts.size
     columns = (lane.starts.tolist(), lane.ends.tolist(), lane.codes.tolist())
-    for start, end, code, known in zip(*columns, arguments, strict=True):
+    for start, end, code, known in zip(*columns, known_of(lane), strict=True):
         yield {
             "ph": "X",
             "name": lane.names[code],

@@ -9,10 +9,14 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import BinaryIO
 
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket, TrackEvent
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
+    TracePacket,
+    TrackDescriptor,
+    TrackEvent,
+)
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
-from tracekit.interop.tracks import Group, Levels, Slices, Track, lanes, rows_of
+from tracekit.interop.tracks import Group, Levels, Slices, Track, known_of, lanes
 
 _SEQUENCE = 1
 _BEGIN, _END, _COUNTER = (
@@ -77,32 +81,29 @@ class _Writer:
 
     def _group(self, group: Group) -> int:
         if group not in self._groups:
-            packet, uuid = self._described()
+            described = TrackDescriptor()
             if group.pid is None:
-                packet.track_descriptor.name = group.name
+                described.name = group.name
             else:
-                packet.track_descriptor.process.pid = group.pid
-                packet.track_descriptor.process.process_name = group.name
-            self._builder.write_packet(packet)
-            self._groups[group] = uuid
+                described.process.pid = group.pid
+                described.process.process_name = group.name
+            self._groups[group] = self._describe(described)
         return self._groups[group]
 
-    def _described(self) -> tuple[TracePacket, int]:
-        """Begin the description of a new track."""
+    def _describe(self, track: TrackDescriptor) -> int:
+        """Write the description of a new track, and return its number."""
         self._uuid += 1
+        track.uuid = self._uuid
         packet = self._packet()
-        packet.track_descriptor.uuid = self._uuid
-        return packet, self._uuid
+        packet.track_descriptor.CopyFrom(track)
+        self._builder.write_packet(packet)
+        return self._uuid
 
     def _track(self, track: Track) -> int:
-        parent = self._group(track.group)
-        packet, uuid = self._described()
-        packet.track_descriptor.parent_uuid = parent
-        packet.track_descriptor.name = track.name
+        described = TrackDescriptor(parent_uuid=self._group(track.group), name=track.name)
         if isinstance(track, Levels):
-            packet.track_descriptor.counter.unit_name = track.unit
-        self._builder.write_packet(packet)
-        return uuid
+            described.counter.unit_name = track.unit
+        return self._describe(described)
 
     def _event(self, uuid: int, kind: TrackEvent.Type, at: int) -> TracePacket:
         packet = self._packet()
@@ -121,10 +122,9 @@ class _Writer:
 
     def _slices(self, lane: Slices, uuid: int) -> None:
         numbers = [self._names[name] for name in lane.names]
-        arguments = rows_of(lane.arguments) or [{}] * lane.starts.size
         columns = (lane.starts.tolist(), lane.ends.tolist(), lane.codes.tolist())
         flows = zip(*(flow.tolist() for flow in lane.flows), strict=True)
-        for start, end, code, known in zip(*columns, arguments, strict=True):
+        for start, end, code, known in zip(*columns, known_of(lane), strict=True):
             begin = self._event(uuid, _BEGIN, start)
             begin.track_event.name_iid = numbers[code]
             begin.track_event.flow_ids.extend(filter(None, next(flows, ())))

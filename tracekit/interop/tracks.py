@@ -55,10 +55,10 @@ class Levels:
     values: NDArray[np.float64]
 
 
-def rows_of(columns: dict[str, pd.Series]) -> list[dict[str, object]]:
-    """Return what is known of each row: its values by name, without the nulls."""
-    rows: list[dict[str, object]] = [{} for _ in range(max(map(len, columns.values()), default=0))]
-    for name, values in columns.items():
+def known_of(track: Slices) -> list[dict[str, object]]:
+    """Return the arguments of each slice by name, without the nulls."""
+    rows: list[dict[str, object]] = [{} for _ in track.starts]
+    for name, values in track.arguments.items():
         known = values.notna().to_numpy()
         for place, value in zip(np.flatnonzero(known), values[known].tolist(), strict=True):
             rows[place][name] = value

@@ -7,7 +7,6 @@ from .bench.run import run_bench as run_bench
 from .bench.save import bench_document as bench_document
 from .bench.save import check_writable as check_writable
 from .bench.save import save as save
-from .bench.save import save_tuning as save_tuning
 from .bench.save import tuning_document as tuning_document
 from .bench.tune import planned as planned
 from .bench.tune import tune as tune
@@ -30,13 +29,13 @@ from .verification.check import Declared as Declared
 from .verification.check import check as check
 from .verification.check import check_subjects as check_subjects
 from .verification.check import load as load
-from .verification.check import shipped_check as shipped_check
-from .verification.check import shipped_names as shipped_names
 from .verification.metal_file import Launch as Launch
 from .verification.metal_file import metal_subject as metal_subject
-from .verification.verdict import Verification as Verification
+from .verification.shipped import shipped_check as shipped_check
+from .verification.shipped import shipped_names as shipped_names
 from .verification.verify import NOT_PROVEN as NOT_PROVEN
 from .verification.verify import Subject as Subject
+from .verification.verify import Verification as Verification
 from .verification.verify import case as case
 from .verification.verify import in_full as in_full
 from .verification.verify import in_short as in_short

@@ -5,11 +5,8 @@ command buffer, so it holds many dispatches of one kernel, and nothing else; the
 the other.
 
 MLX puts a prelude before a kernel's text and does not print it. Its headers lie in the package, so
-it can be put together: the
-file that defines `Limits`, float16_t and bfloat16_t, with the files that it includes.
-
-`mx.fast.metal_kernel` is replaced while the function runs; nothing is computed, so this works
-where there is no Metal as well.
+it can be put together: the file that defines `Limits`, float16_t and bfloat16_t, with the files
+that it includes.
 """
 
 import importlib
@@ -17,8 +14,7 @@ import math
 import re
 import statistics
 import sys
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +23,8 @@ from typing import Any
 import mlx.core as mx
 
 from tracekit.base import ToolError
-from tracekit.lab.msl.emulation import Array, Generated, generated, offered
+from tracekit.lab.msl.emulation import Call, handled_by
+from tracekit.lab.msl.program import Triple
 
 
 def unavailable(reason: str, hint: str = "") -> ToolError:
@@ -51,9 +48,6 @@ def load_metal() -> Any:
         ) from error
 
 
-Triple = tuple[int, int, int]
-
-
 @dataclass(frozen=True)
 class Protocol:
     """How a kernel is timed: command buffers that do not count, those that do, their dispatches."""
@@ -67,29 +61,17 @@ PROTOCOL = Protocol()
 
 
 @dataclass(frozen=True)
-class Pipeline:
-    """A compiled kernel, and what the GPU says of its occupancy.
-
-    Attributes:
-        function: Its name.
-        state: Metal's pipeline state.
-        execution_width: Threads of a simdgroup.
-        most_threads: Threads that a threadgroup of it may have.
-        threadgroup_memory: Bytes that a threadgroup of it declares.
-    """
-
-    function: str
-    state: Any
-    execution_width: int
-    most_threads: int
-    threadgroup_memory: int
-
-
-@dataclass(frozen=True)
 class Dispatch:
     """GPU time of one kernel, alone on a queue of ours, and what limits its occupancy.
 
-    Times are nanoseconds of one dispatch, one sample for each command buffer of many.
+    Attributes:
+        function: Its name.
+        samples: Nanoseconds of one dispatch, a sample for each command buffer of many.
+        minimum: Of the samples.
+        median: Of the samples.
+        execution_width: Threads of a simdgroup.
+        most_threads: Threads that a threadgroup of it may have.
+        threadgroup_memory: Bytes that a threadgroup of it declares.
     """
 
     function: str
@@ -113,8 +95,8 @@ class Queue:
         if self._queue is None:
             raise unavailable("Metal gives no command queue")
 
-    def compile(self, source: str, function: str) -> Pipeline:
-        """Compile a text and make a pipeline of one of its kernels.
+    def compile(self, source: str, function: str) -> Any:
+        """Compile a text and return Metal's pipeline state of one of its kernels.
 
         Fast math is off, as it is for kernels of MLX's with the math mode "safe".
 
@@ -132,13 +114,7 @@ class Queue:
         state, error = self._device.newComputePipelineStateWithFunction_error_(kernel, None)
         if state is None:
             raise unavailable(f"Metal makes no pipeline of {function}: {_words(error)}")
-        return Pipeline(
-            function,
-            state,
-            state.threadExecutionWidth(),
-            state.maxTotalThreadsPerThreadgroup(),
-            state.staticThreadgroupMemoryLength(),
-        )
+        return state
 
     def buffer(self, contents: bytes | int) -> Any:
         """Make a buffer of these bytes, or of so many for a kernel to write."""
@@ -154,47 +130,42 @@ class Queue:
 
     def time(
         self,
-        pipeline: Pipeline,
+        function: str,
+        state: Any,
         bindings: Sequence[dict[int, Any]],
+        *,
         grid: Triple,
         threadgroup: Triple,
         protocol: Protocol = PROTOCOL,
     ) -> Dispatch:
-        """Time a kernel.
-
-        Args:
-            pipeline: The compiled kernel.
-            bindings: Sets of buffers by their index, which dispatches take in turns.
-            grid: Threads in all.
-            threadgroup: Threads of a threadgroup.
-            protocol: How often.
+        """Time a kernel; dispatches take the sets of buffers, by their index, in turns.
 
         Raises:
             ToolError: The launch is refused, or the GPU's clock says nothing.
         """
-        if math.prod(threadgroup) > pipeline.most_threads:
+        most = state.maxTotalThreadsPerThreadgroup()
+        if math.prod(threadgroup) > most:
             raise unavailable(
-                f"{pipeline.function} may have {pipeline.most_threads} threads in a threadgroup, "
-                f"not {math.prod(threadgroup)}"
+                f"{function} may have {most} threads in a threadgroup, not {math.prod(threadgroup)}"
             )
-        samples: list[float] = []
-        for number in range(protocol.warmups + protocol.repeats):
-            seconds = self._run(pipeline, bindings, grid, threadgroup, protocol.dispatches)
-            if number >= protocol.warmups:
-                samples.append(seconds * 1e9 / protocol.dispatches)
+        taken = [
+            self._run(state, bindings, grid, threadgroup, protocol.dispatches)
+            for _ in range(protocol.warmups + protocol.repeats)
+        ]
+        samples = [seconds * 1e9 / protocol.dispatches for seconds in taken[protocol.warmups :]]
         return Dispatch(
-            pipeline.function,
+            function,
             tuple(samples),
             min(samples),
             statistics.median(samples),
-            pipeline.execution_width,
-            pipeline.most_threads,
-            pipeline.threadgroup_memory,
+            state.threadExecutionWidth(),
+            most,
+            state.staticThreadgroupMemoryLength(),
         )
 
     def _run(
         self,
-        pipeline: Pipeline,
+        state: Any,
         bindings: Sequence[dict[int, Any]],
         grid: Triple,
         threadgroup: Triple,
@@ -203,7 +174,7 @@ class Queue:
         size = self._metal.MTLSizeMake
         commands = self._queue.commandBuffer()
         encoder = commands.computeCommandEncoder()
-        encoder.setComputePipelineState_(pipeline.state)
+        encoder.setComputePipelineState_(state)
         for number in range(dispatches):
             for index, buffer in bindings[number % len(bindings)].items():
                 encoder.setBuffer_offset_atIndex_(buffer, 0, index)
@@ -213,15 +184,12 @@ class Queue:
         commands.waitUntilCompleted()
         if commands.error() is not None:
             raise unavailable(f"the GPU did not complete the work: {_words(commands.error())}")
-        return _elapsed(commands.GPUStartTime(), commands.GPUEndTime())
-
-
-def _elapsed(start: float, end: float) -> float:
-    if start == 0 or end == 0:
-        raise unavailable("the GPU's clock gave zeros")
-    if not end > start:
-        raise unavailable(f"the GPU's clock ran from {start!r} to {end!r} s")
-    return end - start
+        start, end = commands.GPUStartTime(), commands.GPUEndTime()
+        if start == 0 or end == 0:
+            raise unavailable("the GPU's clock gave zeros")
+        if not end > start:
+            raise unavailable(f"the GPU's clock ran from {start!r} to {end!r} s")
+        return end - start
 
 
 def _words(error: Any) -> str:
@@ -272,95 +240,46 @@ def _expanded(name: str, folder: Path, seen: set[str]) -> str:
 _BUFFER = re.compile(r"(\w+)\s*\[\[\s*buffer\((\d+)\)\s*\]\]")
 
 
-@dataclass(frozen=True)
-class Launch:
-    """One kernel as it is launched.
+def buffers_of(call: Call) -> dict[int, bytes | int]:
+    """Return each buffer's contents, or the size of those to be written, by its index.
 
-    Attributes:
-        source: Its text, name, grid and threadgroup, as MLX would compile and launch it.
-        inputs: Its arrays, their shapes, strides and dimensions, by the names of parameters.
-        outputs: Bytes of what it writes, by the names of their parameters.
+    Raises:
+        ToolError: The text has a parameter whose meaning is not known.
     """
-
-    source: Generated
-    inputs: dict[str, Array]
-    outputs: dict[str, int]
-
-    @property
-    def threadgroup(self) -> Triple:
-        """Threads of a threadgroup, as MLX has it: no more than the grid has along an axis."""
-        least = [min(pair) for pair in zip(self.source.threadgroup, self.source.grid, strict=True)]
-        return least[0], least[1], least[2]
-
-    def buffers(self) -> dict[int, bytes | int]:
-        """Return each buffer's contents, or the size of those to be written, by its index.
-
-        Raises:
-            ToolError: The text has a parameter whose meaning is not known.
-        """
-        signature = self.source.text.partition(f"void {self.source.function}(")[2]
-        found = _BUFFER.findall(signature.partition("{")[0])
-        return {int(index): self._contents(name) for name, index in found}
-
-    def _contents(self, name: str) -> bytes | int:
-        if name in self.outputs:
-            return self.outputs[name]
-        if name in self.inputs:
-            return self.inputs[name].tobytes()
-        raise unavailable(
-            f"it is not known what the parameter {name!r} of {self.source.function} holds"
-        )
+    source = call.source
+    signature = source.text.partition(f"void {source.function}(")[2].partition("{")[0]
+    found: dict[int, bytes | int] = {}
+    for name, index in _BUFFER.findall(signature):
+        if name in call.outputs:
+            found[int(index)] = call.outputs[name].nbytes
+        elif name in call.inputs:
+            found[int(index)] = call.inputs[name].tobytes()
+        else:
+            raise unavailable(
+                f"it is not known what the parameter {name!r} of {source.function} holds"
+            )
+    return found
 
 
-@contextmanager
-def _replaced(factory: Callable[..., Any]) -> Generator[None]:
-    true = mx.fast.metal_kernel
-    mx.fast.metal_kernel = factory
-    try:
-        yield
-    finally:
-        mx.fast.metal_kernel = true
-
-
-def recorded(function: Callable[[], Any]) -> tuple[Launch, ...]:
-    """Run a function and return the custom kernels that it launches, in the order of its calls.
+def recorded(function: Callable[[], Any]) -> tuple[Call, ...]:
+    """Run a function and return the calls of custom kernels, in their order.
 
     The kernels give zeros here, so a kernel that reads what another one wrote gets zeros.
+    Nothing is computed, so this works where there is no Metal as well.
 
     Raises:
         ToolError: This MLX describes a kernel in a way that tracekit does not know.
     """
-    found: list[Launch] = []
-    make = mx.fast.metal_kernel
+    found: list[Call] = []
 
-    def factory(*, name: str, input_names: Any, output_names: Any, **how: Any) -> Any:
-        kernel = make(name=name, input_names=input_names, output_names=output_names, **how)
+    def note(call: Call) -> list[mx.array]:
+        found.append(call)
+        shapes = [array.shape for array in call.outputs.values()]
+        return [mx.zeros(shape, dtype) for shape, dtype in zip(shapes, call.dtypes, strict=True)]
 
-        def call(*, inputs: Sequence[Any], **launch: Any) -> list[mx.array]:
-            arrays = [one if isinstance(one, mx.array) else mx.array(one) for one in inputs]
-            outs = _zeros(launch["output_shapes"], launch["output_dtypes"])
-            sizes = dict(zip(output_names, (out.nbytes for out in outs), strict=True))
-            text = _text(kernel, arrays, launch)
-            found.append(Launch(text, offered(input_names, map(mx.contiguous, arrays)), sizes))
-            return outs
-
-        return call
-
-    with _replaced(factory):
+    with handled_by(note):
         function()
     return tuple(found)
-
-
-def _text(kernel: Any, arrays: Sequence[mx.array], launch: dict[str, Any]) -> Generated:
-    def traced(*given: mx.array) -> list[mx.array]:
-        return kernel(inputs=list(given), **launch | {"verbose": False})
-
-    (text,) = generated(traced, *arrays)
-    return text
-
-
-def _zeros(shapes: Sequence[Sequence[int]], dtypes: Sequence[mx.Dtype]) -> list[mx.array]:
-    return [mx.zeros(tuple(one), kind) for one, kind in zip(shapes, dtypes, strict=True)]
 
 
 def time_kernels(
@@ -384,16 +303,24 @@ def time_kernels(
     return tuple(_timed(queue, launches, protocol) for launches in zip(*sets, strict=True))
 
 
-def _timed(queue: Queue, launches: Sequence[Launch], protocol: Protocol) -> Dispatch:
-    first = launches[0]
-    text = f"{prelude()}\n{first.source.text}"
-    contents = [launch.buffers() for launch in launches]
+def _timed(queue: Queue, calls: Sequence[Call], protocol: Protocol) -> Dispatch:
+    source = calls[0].source
+    contents = [buffers_of(call) for call in calls]
+    # As MLX has it, a threadgroup is no larger than the grid along any axis.
+    x, y, z = (min(pair) for pair in zip(source.threadgroup, source.grid, strict=True))
     try:
-        pipeline = queue.compile(text, first.source.function)
+        state = queue.compile(f"{prelude()}\n{source.text}", source.function)
         bindings = [
             {index: queue.buffer(held) for index, held in content.items()} for content in contents
         ]
-        return queue.time(pipeline, bindings, first.source.grid, first.threadgroup, protocol)
+        return queue.time(
+            source.function,
+            state,
+            bindings,
+            grid=source.grid,
+            threadgroup=(x, y, z),
+            protocol=protocol,
+        )
     except (AttributeError, TypeError, ValueError) as error:
         # What PyObjC raises for a method that is not there, or takes something else.
         raise unavailable(

@@ -1,7 +1,7 @@
 """Parity: paged attention against dense attention, and both against float64, over a grid."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -22,7 +22,6 @@ from tracekit.ops import (
     gathered,
     nan_past_ends,
     padding_mask,
-    paged_decode,
     plan,
     reference_of,
     sdpa,
@@ -166,34 +165,30 @@ def _dense(problem: Problem, lens: list[int], scale: float) -> mx.array:
     return sdpa(problem.q[:, :, None], keys, values, scale=scale, mask=mask)[:, :, 0]
 
 
-def _paged(problem: Problem, lens: list[int], scale: float) -> mx.array:
-    return attend(problem, scale=scale, longest=max(lens))
+def _paged(kernel: Kernel | None = None, partitions: int | None = None) -> Attend:
+    def call(problem: Problem, lens: list[int], scale: float) -> mx.array:
+        how, longest = None, max(lens)
+        if kernel is not None:
+            how = plan(problem, longest=longest, kernel=kernel, partitions=partitions)
+        return attend(problem, scale=scale, longest=longest, how=how)
 
-
-def _by(kernel: Kernel, partitions: int | None = None) -> Attend:
-    def launch(problem: Problem, lens: list[int], scale: float) -> mx.array:
-        how = plan(problem, longest=max(lens), kernel=kernel, partitions=partitions)
-        return paged_decode(problem, scale=scale, how=how)
-
-    return launch
+    return call
 
 
 IMPLEMENTATIONS = (
     Implementation("sdpa", _dense, dense=True),
-    Implementation("paged", _paged),
-    Implementation("paged-grouped", _by("grouped"), kernel=True),
-    Implementation("paged-split", _by("grouped", 3), kernel=True),
-    Implementation("paged-per-head", _by("per-head"), kernel=True),
-    Implementation("paged-barriers", _by("barriers"), kernel=True),
+    Implementation("paged", _paged()),
+    Implementation("paged-grouped", _paged("grouped"), kernel=True),
+    Implementation("paged-split", _paged("grouped", 3), kernel=True),
+    Implementation("paged-per-head", _paged("per-head"), kernel=True),
+    Implementation("paged-barriers", _paged("barriers"), kernel=True),
 )
 
 
 def available(*, emulate: bool) -> tuple[Implementation, ...]:
     """Return those that can run here: kernels need Metal, or `emulate`."""
     kernels = emulate or backend() == "metal"
-    return tuple(
-        implementation for implementation in IMPLEMENTATIONS if kernels or not implementation.kernel
-    )
+    return tuple(one for one in IMPLEMENTATIONS if kernels or not one.kernel)
 
 
 def chosen_implementations(names: Iterable[str], *, emulate: bool) -> tuple[Implementation, ...]:
@@ -287,25 +282,16 @@ def run_parity(
     cases: Sequence[Case],
     implementations: Sequence[Implementation],
     *,
-    backend: str,
     seed: int = 0,
     emulate: bool = False,
     progress: Progress = quiet,
 ) -> Parity:
-    """Run every implementation on every case; an interrupt keeps what there is.
-
-    Args:
-        cases: What to run.
-        implementations: Whom to compare, dense ones first.
-        backend: Where MLX runs.
-        seed: Seed of all contents.
-        emulate: Run Metal kernels on the CPU.
-        progress: Called with the case.
+    """Run every implementation, dense ones first, on every case; an interrupt keeps what there is.
 
     Raises:
         ToolError: Kernels are to be emulated, and there is no compiler.
     """
-    if emulate and any(implementation.kernel for implementation in implementations):
+    if emulate and any(one.kernel for one in implementations):
         find_compiler()
     outcomes: list[Outcome] = []
     stopped = False
@@ -315,59 +301,39 @@ def run_parity(
             outcomes += _compared(case, implementations, seed, emulate=emulate)
     except KeyboardInterrupt:
         stopped = True
-    return Parity(tuple(outcomes), seed, emulate, backend, stopped)
+    return Parity(tuple(outcomes), seed, emulate, backend(), stopped)
 
 
 def _compared(
     case: Case, implementations: Sequence[Implementation], seed: int, *, emulate: bool
 ) -> list[Outcome]:
     problem = case.problem(seed)
-    scale = problem.head_dim**-0.5
+    scale, bound = problem.head_dim**-0.5, BOUNDS[case.dtype]
     expected = reference_of(problem, scale=scale)
-    found: dict[str, Floats | str] = {}
-    for implementation in implementations:
-        with _place(implementation, emulate=emulate):
-            found[implementation.name] = _result(implementation, problem, case.lens, scale)
-    dense = next((found[one.name] for one in implementations if one.dense), None)
-    return [_outcome(case, one, found, expected, dense) for one in implementations]
-
-
-def _place(implementation: Implementation, *, emulate: bool) -> AbstractContextManager[Any]:
-    return emulation() if emulate and implementation.kernel else nullcontext()
-
-
-def _result(
-    implementation: Implementation, problem: Problem, lens: list[int], scale: float
-) -> Floats | str:
-    try:
-        out = implementation.attend(problem, lens, scale)
-        mx.eval(out)
-        return as_float64(out)
-    except Exception as error:  # noqa: BLE001  one that raises is an outcome
-        return f"{type(error).__name__}: {' '.join(str(error).split())}"
-
-
-def _outcome(
-    case: Case,
-    implementation: Implementation,
-    found: Mapping[str, Floats | str],
-    expected: Floats,
-    dense: Floats | str | None,
-) -> Outcome:
-    bound, got = BOUNDS[case.dtype], found[implementation.name]
-    if isinstance(got, str):
-        return Outcome(case.name, implementation.name, None, bound, failure=got)
-    if got.shape != expected.shape:
-        wrong = f"its shape is {list(got.shape)} and not {list(expected.shape)}"
-        return Outcome(case.name, implementation.name, None, bound, failure=wrong)
     # Dense attention has no answer for a sequence of no tokens.
     there = [number for number, length in enumerate(case.lens) if length]
-    everywhere = there if implementation.dense else slice(None)
-    apart = None
-    if not implementation.dense and dense is not None and not isinstance(dense, str):
-        apart = relative_error(got[there], dense[there])
-    error = relative_error(got[everywhere], expected[everywhere])
-    return Outcome(case.name, implementation.name, error, bound, apart, _BOTH * bound)
+    dense: Floats | None = None
+    outcomes: list[Outcome] = []
+    for one in implementations:
+        failure, got = "", expected
+        try:
+            with emulation() if emulate and one.kernel else nullcontext():
+                got = as_float64(one.attend(problem, case.lens, scale))
+        except Exception as error:  # noqa: BLE001  one that raises is an outcome
+            failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        if got.shape != expected.shape:
+            failure = f"its shape is {list(got.shape)} and not {list(expected.shape)}"
+        if failure:
+            outcomes.append(Outcome(case.name, one.name, None, bound, failure=failure))
+            continue
+        if one.dense:
+            dense, everywhere, apart = got, there, None
+        else:
+            everywhere = slice(None)
+            apart = None if dense is None else relative_error(got[there], dense[there])
+        error = relative_error(got[everywhere], expected[everywhere])
+        outcomes.append(Outcome(case.name, one.name, error, bound, apart, _BOTH * bound))
+    return outcomes
 
 
 VERSION = 1
@@ -376,9 +342,10 @@ COLUMNS = ("subject", "dtype", "cases", "error", "bound", "from dense", "bound",
 
 def rows(parity: Parity) -> list[tuple[str, ...]]:
     """Return a row for each implementation and type: its worst errors, and the bounds."""
-    return [
-        _row(subject, dtype, outcomes) for (subject, dtype), outcomes in _grouped(parity).items()
-    ]
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for outcome in parity.outcomes:
+        groups.setdefault((outcome.subject, outcome.case.partition("-")[0]), []).append(outcome)
+    return [_row(*group, outcomes) for group, outcomes in groups.items()]
 
 
 def repeat(outcome: Outcome, parity: Parity) -> str:
@@ -416,19 +383,9 @@ def error_words(error: float | None) -> str:
 
 def _plain(outcome: Outcome) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(outcome)
-    infinite = any(value == float("inf") for value in (outcome.error, outcome.apart))
-    for name in ("error", "apart"):
-        if plain[name] == float("inf"):
-            plain[name] = None
+    infinite = [name for name in ("error", "apart") if plain[name] == float("inf")]
     failure = outcome.failure or ("the result is not finite" if infinite else "")
-    return plain | {"breach": outcome.breach, "failure": failure}
-
-
-def _grouped(parity: Parity) -> Mapping[tuple[str, str], list[Outcome]]:
-    groups: dict[tuple[str, str], list[Outcome]] = {}
-    for outcome in parity.outcomes:
-        groups.setdefault((outcome.subject, outcome.case.partition("-")[0]), []).append(outcome)
-    return groups
+    return plain | dict.fromkeys(infinite) | {"breach": outcome.breach, "failure": failure}
 
 
 def _row(subject: str, dtype: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:

@@ -2,10 +2,8 @@ from . import roofline as roofline
 from . import sampler as sampler
 from .chips import Chip as Chip
 from .chips import Figure as Figure
-from .chips import ThisChip as ThisChip
-from .chips import architecture_class as architecture_class
-from .chips import buffer_limits as buffer_limits
 from .chips import chip as chip
+from .chips import gpu_class as gpu_class
 from .chips import known_chips as known_chips
 from .chips import spelled as spelled
 from .chips import this_chip as this_chip
@@ -15,8 +13,6 @@ from .environment import machine_name as machine_name
 from .environment import own_name as own_name
 from .machine import Machine as Machine
 from .machine import describe as describe
-from .monitors import THERMAL_PRESSURES as THERMAL_PRESSURES
-from .monitors import Taken as Taken
 from .roofline import Bound as Bound
 from .roofline import Reached as Reached
 from .roofline import bound as bound
@@ -25,7 +21,9 @@ from .roofline import reached as reached
 from .roofline import ridge_of as ridge_of
 from .sampler import Beside as Beside
 from .sampler import following as following
+from .sources import Taken as Taken
 from .state import JUDGED as JUDGED
+from .state import THERMAL_PRESSURES as THERMAL_PRESSURES
 from .state import State as State
 from .state import StateLimits as StateLimits
 from .state import contaminated as contaminated

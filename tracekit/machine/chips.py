@@ -11,10 +11,9 @@ ones are third-party readings (hmc-tech.com) that nobody confirmed.
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-
-from tracekit.machine.machine import describe
+from typing import Any
 
 
 class Confidence(StrEnum):
@@ -67,60 +66,49 @@ class BufferLimits:
 
 @dataclass(frozen=True)
 class _Model:
-    """One row of what is known: `bandwidths` in GB/s by cores, 0 for all of them."""
+    """One row of what is known: `bandwidth` in GB/s, of some by the number of cores."""
 
     most: int
-    bandwidths: Mapping[int, float]
+    bandwidth: float | Mapping[int, float]
     teraflops: float | None = None
-    cores: int | None = None  # of the GPU that `teraflops` is of, where it is not the largest
     confidence: Confidence = Confidence.LOW
-
-
-def _all(gigabytes: float) -> dict[int, float]:
-    return {0: gigabytes}
+    cores: int | None = None  # of the GPU that `teraflops` is of, where it is not the largest
 
 
 _METERED = Confidence.INDEPENDENT
 _MODELS: Mapping[str, _Model] = {
-    "M1": _Model(8, _all(68.25), 2.62, confidence=_METERED),
-    "M1 Pro": _Model(16, _all(200), 5.31, confidence=_METERED),
-    "M1 Max": _Model(32, _all(400), 10.62, confidence=_METERED),
-    "M1 Ultra": _Model(64, _all(800), 21.23, confidence=_METERED),
-    "M2": _Model(10, _all(100), 3.58, confidence=_METERED),
-    "M2 Pro": _Model(19, _all(200), 6.8, confidence=_METERED),
-    "M2 Max": _Model(38, _all(400), 13.6, confidence=_METERED),
-    "M2 Ultra": _Model(76, _all(800), 27.2, confidence=_METERED),
-    "M3": _Model(10, _all(100)),
-    "M3 Pro": _Model(18, _all(150), 6.4),
+    "M1": _Model(8, 68.25, 2.62, _METERED),
+    "M1 Pro": _Model(16, 200, 5.31, _METERED),
+    "M1 Max": _Model(32, 400, 10.62, _METERED),
+    "M1 Ultra": _Model(64, 800, 21.23, _METERED),
+    "M2": _Model(10, 100, 3.58, _METERED),
+    "M2 Pro": _Model(19, 200, 6.8, _METERED),
+    "M2 Max": _Model(38, 400, 13.6, _METERED),
+    "M2 Ultra": _Model(76, 800, 27.2, _METERED),
+    "M3": _Model(10, 100),
+    "M3 Pro": _Model(18, 150, 6.4),
     "M3 Max": _Model(40, {30: 300, 40: 400}, 14.3),
-    "M3 Ultra": _Model(80, _all(819)),
-    "M4": _Model(10, _all(120), 3.8),
-    "M4 Pro": _Model(20, _all(273)),
+    "M3 Ultra": _Model(80, 819),
+    "M4": _Model(10, 120, 3.8),
+    "M4 Pro": _Model(20, 273),
     "M4 Max": _Model(40, {32: 410, 40: 546}, 13.7, cores=32),
-    "M5": _Model(10, _all(153), 4.4),
-    "M5 Pro": _Model(20, _all(307)),
+    "M5": _Model(10, 153, 4.4),
+    "M5 Pro": _Model(20, 307),
     "M5 Max": _Model(40, {32: 460, 40: 614}),
 }
-# The sources for these contradict each other.
-_DISPUTED = {"M5 Ultra"}
-_SOURCES = {
-    Confidence.INDEPENDENT: "cores x 128 lanes x 2 x clock; clock by philipturner/metal-benchmarks",
-    Confidence.LOW: "cores x 128 lanes x 2 x clock; clock by a third party, hmc-tech.com",
+_DISPUTED = {"M5 Ultra"}  # the sources for these contradict each other
+_CLOCKS = {
+    Confidence.INDEPENDENT: "philipturner/metal-benchmarks",
+    Confidence.LOW: "a third party, hmc-tech.com",
 }
 _EQUAL_HALVES = ("M1", "M2")
 
-# The class of a GPU is the last letter of its architecture, such as applegpu_g15s.
-CLASSES: Mapping[str, str] = {
-    "p": "phone",
-    "g": "base or Pro",
-    "s": "Max",
-    "d": "Ultra",
-}
-_LIMITS: Mapping[str, BufferLimits] = {
-    "p": BufferLimits(20, 40),
-    "g": BufferLimits(40, 40),
-    "s": BufferLimits(50, 50),
-    "d": BufferLimits(50, 50),
+# The last letter of a GPU's architecture, such as applegpu_g15s: its class, and when MLX commits.
+_CLASSES: Mapping[str, tuple[str, BufferLimits]] = {
+    "p": ("phone", BufferLimits(20, 40)),
+    "g": ("base or Pro", BufferLimits(40, 40)),
+    "s": ("Max", BufferLimits(50, 50)),
+    "d": ("Ultra", BufferLimits(50, 50)),
 }
 
 
@@ -146,34 +134,22 @@ def chip(name: str, cores: int | None = None) -> Chip:
     return Chip(name, cores, _bandwidth(name, model, cores), fp32, _fp16(short, fp32))
 
 
-@dataclass(frozen=True)
-class ThisChip:
-    """The chip of this machine, and what else the machine says of itself."""
+def this_chip(facts: Mapping[str, Any]) -> Chip:
+    """Return the chip of this machine, by what `describe` says of it.
 
-    chip: Chip
-    machine: Mapping[str, object] = field(default_factory=dict[str, object])
-
-
-def this_chip() -> ThisChip:
-    """Return the chip of this machine; away from macOS its figures say that they are missing."""
-    facts = describe()
+    Away from macOS its figures say that they are missing.
+    """
     name = str(facts.get("chip", ""))
-    cores = facts.get("gpu_cores")
     if sys.platform == "darwin" and name:
-        return ThisChip(chip(name, cores), facts)
+        return chip(name, facts.get("gpu_cores"))
     why = "the system does not name its chip." if not name else f"{name} is no chip of Apple's."
     missing = Figure(reason=why)
-    return ThisChip(Chip(name, None, missing, missing, missing), facts)
+    return Chip(name, None, missing, missing, missing)
 
 
-def architecture_class(architecture: str) -> str:
-    """Return what the last letter of a GPU's architecture stands for; empty if it is not known."""
-    return CLASSES.get(architecture[-1:], "") if architecture.startswith("applegpu") else ""
-
-
-def buffer_limits(architecture: str) -> BufferLimits | None:
-    """Return when MLX commits a command buffer on such a GPU; None if it is not known."""
-    return _LIMITS.get(architecture[-1:]) if architecture.startswith("applegpu") else None
+def gpu_class(architecture: str) -> tuple[str, BufferLimits] | None:
+    """Return the class of a GPU, and when MLX commits its buffers; None if it is not known."""
+    return _CLASSES.get(architecture[-1:]) if architecture.startswith("applegpu") else None
 
 
 def _no_figures(name: str, short: str) -> str:
@@ -185,13 +161,15 @@ def _no_figures(name: str, short: str) -> str:
 
 
 def _bandwidth(name: str, model: _Model, cores: int | None) -> Figure:
-    choices = " and ".join(f"{v:g} GB/s with {k} GPU cores" for k, v in model.bandwidths.items())
-    if 0 not in model.bandwidths and cores is None:
-        return Figure(reason=f"the {name} has {choices}; how many this one has is not known.")
-    gigabytes = model.bandwidths.get(0) or model.bandwidths.get(cores or 0)
-    if gigabytes is None:
-        return Figure(reason=f"the {name} has {choices}; of one with {cores} nothing is known.")
-    return Figure(gigabytes * 1e9, "Apple's announcement", Confidence.PUBLISHED)
+    found = model.bandwidth
+    if not isinstance(found, float | int):
+        choices = " and ".join(f"{v:g} GB/s with {k} GPU cores" for k, v in found.items())
+        if cores is None:
+            return Figure(reason=f"the {name} has {choices}; how many this one has is not known.")
+        if cores not in found:
+            return Figure(reason=f"the {name} has {choices}; of one with {cores} nothing is known.")
+        found = found[cores]
+    return Figure(found * 1e9, "Apple's announcement", Confidence.PUBLISHED)
 
 
 def _fp32(name: str, model: _Model, cores: int | None) -> Figure:
@@ -204,7 +182,7 @@ def _fp32(name: str, model: _Model, cores: int | None) -> Figure:
             reason=f"the {name} has at most {model.most} GPU cores; this one says {cores}."
         )
     of = model.cores or model.most
-    source = _SOURCES[model.confidence]
+    source = f"cores x 128 lanes x 2 x clock; clock by {_CLOCKS[model.confidence]}"
     if cores != of:
         source += f"; scaled from the one with {of} cores"
     return Figure(model.teraflops * 1e12 * cores / of, source, model.confidence)

@@ -75,7 +75,8 @@ def _xcode_build(machine: Machine) -> str:
 
 
 def _known_as(machine: Machine, machine_id: Path) -> str:
-    return _digest(_own_id(machine, machine_id) or _kept_id())
+    name = _own_id(machine, machine_id) or _kept_id()
+    return hashlib.sha256(f"tracekit {name}".encode()).hexdigest()[:_DIGITS]
 
 
 def _own_id(machine: Machine, machine_id: Path) -> str:
@@ -105,7 +106,3 @@ def _kept_id() -> str:
             f"This machine has no name of its own, and none can be kept in {file}: {error}.",
             hint='Name it in the plan, in its table [nightly]: machine = "…".',
         ) from error
-
-
-def _digest(name: str) -> str:
-    return hashlib.sha256(f"tracekit {name}".encode()).hexdigest()[:_DIGITS]

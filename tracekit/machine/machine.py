@@ -15,18 +15,19 @@ from typing import Any
 
 import psutil
 
-from tracekit.machine.monitors import Taken, read_host_sensors
 from tracekit.machine.sources import (
     IOREG_COMMAND,
     PMSET_COMMAND,
     PROFILE,
     Clients,
     Spent,
+    Taken,
     ask,
     low_power_of_linux,
     low_power_of_mac,
     pressure,
     read,
+    read_host_sensors,
     source,
     spent,
 )

@@ -1,8 +1,5 @@
 """Monitors of clock, power, heat and memory: which there are, which one to read, what each prints.
 
-Host sensors: without the kernel's cpufreq there is only the nominal clock of /proc/cpuinfo, which
-never changes; that is no reading.
-
 ioreg: which statistics there are differs from chip to chip, so what is not there is no surprise,
 except where nothing is left.
 
@@ -18,44 +15,20 @@ import difflib
 import math
 import plistlib
 import re
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.parsers.expat import ExpatError
 
 import msgspec
-import psutil
 
-if TYPE_CHECKING:
-    from tracekit.machine.machine import Machine
+from tracekit.machine.machine import Machine
+from tracekit.machine.sources import Reading, Taken
+from tracekit.machine.state import THERMAL_PRESSURES
 
-# From cool to stopped, as macOS calls them; a gauge holds the place in this list.
-THERMAL_PRESSURES = ("Nominal", "Light", "Moderate", "Heavy", "Trapping", "Sleeping")
-
-
-@dataclass(frozen=True)
-class Reading:
-    """One number: what it is of, and its unit.
-
-    Names: `gpu_clock` (Hz), `gpu_active` (ratio), `gpu_power`, `cpu_power`, `memory_power`,
-    `system_power`, `combined_power` (W), `gpu_temperature`, `cpu_temperature` (°C), `gpu_memory`
-    (bytes), `cpu_clock` (Hz), `thermal_pressure` (place in `THERMAL_PRESSURES`).
-    """
-
-    name: str
-    value: float
-    unit: str
-
-
-@dataclass(frozen=True)
-class Taken:
-    """All that one sample of a monitor says; `remarks` tell what could not be understood."""
-
-    readings: tuple[Reading, ...] = ()
-    remarks: tuple[str, ...] = ()
+IOREG, MACMON, POWERMETRICS, HOST_SENSORS = "ioreg", "macmon", "powermetrics", "psutil"
+PERIOD = 0.5  # seconds between two samples
+_SLACK = 3600.0  # seconds that a recording may last beyond its time limit: start-up, saving
 
 
 class _Sample:
@@ -68,15 +41,12 @@ class _Sample:
 
     @property
     def taken(self) -> Taken:
-        """All that was taken."""
         return Taken(tuple(self._readings), tuple(self._remarks))
 
     def add(self, name: str, value: float, unit: str) -> None:
-        """Add a reading."""
         self._readings.append(Reading(name, value, unit))
 
     def remark(self, words: str) -> None:
-        """Add what could not be understood."""
         self._remarks.append(f"{self._source}: {words}")
 
     def number(self, path: str) -> float | None:
@@ -115,47 +85,14 @@ class _Sample:
 
 def is_number(value: Any) -> bool:
     """Tell whether it is a finite number, and no truth value."""
-    return (
-        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
-    )
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _nothing(source: str, why: str) -> Taken:
     return Taken((), (f"{source}: {why}",))
 
 
-HOST_SENSORS = "psutil"
-
-_CPUFREQ = Path("/sys/devices/system/cpu/cpu0/cpufreq")
-_CPU_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "acpitz")
-
-
-def read_host_sensors(cpufreq: Path = _CPUFREQ) -> Taken:
-    """Read what there is: the mean clock of the cores, and the hottest sensor of the CPU."""
-    readings: list[Reading] = []
-    clock = psutil.cpu_freq() if cpufreq.is_dir() else None
-    if clock is not None and clock.current:
-        readings.append(Reading("cpu_clock", clock.current * 1e6, "Hz"))
-    hottest = _hottest()
-    if hottest is not None:
-        readings.append(Reading("cpu_temperature", hottest, "°C"))
-    return Taken(tuple(readings))
-
-
-def _hottest() -> float | None:
-    if not hasattr(psutil, "sensors_temperatures"):
-        return None
-    sensors = psutil.sensors_temperatures()
-    for name in _CPU_SENSORS:
-        degrees = [sensor.current for sensor in sensors.get(name, ()) if sensor.current]
-        if degrees:
-            return float(max(degrees))
-    return None
-
-
-IOREG = "ioreg"
-COMMAND = ("/usr/sbin/ioreg", "-r", "-d", "1", "-w", "0", "-c", "IOAccelerator")
-
+_REGISTRY = ("/usr/sbin/ioreg", "-r", "-d", "1", "-w", "0", "-c", "IOAccelerator")
 _STATISTICS = re.compile(r'"PerformanceStatistics"\s*=\s*\{([^}]*)\}')
 _ENTRY = re.compile(r'"([^"]+)"\s*=\s*(-?\d+)')
 _KNOWN = {
@@ -183,9 +120,6 @@ def read_ioreg(text: str) -> Taken:
     return _nothing(IOREG, f"none of the statistics is known; there are: {there}.")
 
 
-MACMON = "macmon"
-MACMON_END = b"\n"
-
 _FIELDS = (
     ("gpu_power", "gpu_power", "W"),
     ("cpu_power", "cpu_power", "W"),
@@ -195,11 +129,6 @@ _FIELDS = (
     ("temp/cpu_temp_avg", "cpu_temperature", "°C"),
 )
 _CLOCK, _ACTIVE, _PAIR = "gpu_freq_mhz", "gpu_active_ratio", "gpu_usage"
-
-
-def macmon_command(program: str, interval: int, samples: int) -> tuple[str, ...]:
-    """Return the command line that prints so many samples, one every `interval` milliseconds."""
-    return (program, "pipe", "-s", str(samples), "-i", str(interval))
 
 
 def read_macmon(line: bytes) -> Taken:
@@ -225,19 +154,9 @@ def read_macmon(line: bytes) -> Taken:
     return sample.taken
 
 
-POWERMETRICS = "powermetrics"
-POWERMETRICS_END = b"</plist>"
-
-_SAMPLERS = "cpu_power,gpu_power,thermal"
 _SURELY_HERTZ = 100_000  # no GPU runs at 100 GHz
 _CPU = ("processor/cpu_power", "processor/cpu_energy")
 _GPU = ("processor/gpu_power", "gpu/gpu_power", "processor/gpu_energy", "gpu/gpu_energy")
-
-
-def powermetrics_command(program: str, interval: int, samples: int) -> tuple[str, ...]:
-    """Return the command line that prints so many samples, one every `interval` milliseconds."""
-    count = ("-i", str(interval), "-n", str(samples))
-    return (program, "--samplers", _SAMPLERS, "-f", "plist", *count)
 
 
 def read_powermetrics(document: bytes) -> Taken:
@@ -282,13 +201,6 @@ def _power(sample: _Sample, name: str, paths: tuple[str, ...]) -> None:
     sample.absent(paths[0])
 
 
-MONITORS = ("auto", "macmon", "powermetrics", "ioreg", "off")
-PERIOD = 0.5  # seconds between two samples
-
-_SLACK = 3600.0  # seconds that a recording may last beyond its time limit: start-up, saving
-_PATIENCE = 5.0
-
-
 @dataclass(frozen=True)
 class Stream:
     """A program that prints samples, each one ended by `end`."""
@@ -310,81 +222,46 @@ class Poll:
 Monitor = Stream | Poll
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The monitor to read, None for none; `remarks` say why it is not the one asked for."""
-
-    monitor: Monitor | None = None
-    remarks: tuple[str, ...] = ()
-
-
-def choose(wanted: str, machine: "Machine", time_limit: float) -> Choice:
+def choose(wanted: str, machine: Machine, time_limit: float) -> tuple[Monitor | None, str]:
     """Return the monitor to read during a recording of so many seconds.
 
     `auto` is macmon where it is installed, else ioreg on a Mac, else the sensors of Linux where
-    there are any, else none. In place of one that was asked for by name and cannot be read comes
-    what `auto` would be, and a remark says so.
+    there are any, else none; powermetrics only where it is asked for by name. In place of one that
+    cannot be read comes what `auto` would be, and a remark, else empty, that says so.
     """
     if wanted == "off":
-        return Choice()
-    samples = math.ceil((time_limit + _SLACK) / PERIOD)
-    able = _able(machine, samples)
-    if wanted == "auto":
-        return Choice(_first(able))
+        return None, ""
+    able = _able(machine, math.ceil((time_limit + _SLACK) / PERIOD))
     if wanted in able:
-        return Choice(able[wanted]())
-    instead = _first(able)
-    taken = f"{instead.name} is read instead" if instead else "nothing is read instead"
-    return Choice(instead, (f"{_obstacle(wanted, machine)}; {taken}.",))
+        return able[wanted], ""
+    usual = next((one for name, one in able.items() if name != POWERMETRICS), None)
+    if wanted == "auto":
+        return usual, ""
+    taken = f"{usual.name} is read instead" if usual else "nothing is read instead"
+    return usual, f"{_obstacle(wanted, machine)}; {taken}."
 
 
-def _able(machine: "Machine", samples: int) -> dict[str, Callable[[], Monitor]]:
-    """Return how to make each monitor that can be read here, in the order of `auto`."""
-    able: dict[str, Callable[[], Monitor]] = {}
-    interval = round(PERIOD * 1000)
-    program = machine.find(MACMON)
-    if program:
-        line = macmon_command(program, interval, samples)
-        able[MACMON] = partial(Stream, MACMON, line, MACMON_END, read_macmon)
-    if machine.system == "Darwin":
-        able[IOREG] = partial(Poll, IOREG, _registry)
+def _able(machine: Machine, samples: int) -> dict[str, Monitor]:
+    """Return the monitors that can be read here, in the order of `auto`."""
+    able: dict[str, Monitor] = {}
+    interval = str(round(PERIOD * 1000))
+    if program := machine.find(MACMON):
+        line = (program, "pipe", "-s", str(samples), "-i", interval)
+        able[MACMON] = Stream(MACMON, line, b"\n", read_macmon)
+    if machine.on_mac:
+        able[IOREG] = Poll(IOREG, lambda: read_ioreg(machine.text(*_REGISTRY, seconds=5.0)))
     elif machine.sensors().readings:
-        able[HOST_SENSORS] = partial(Poll, HOST_SENSORS, machine.sensors)
-    program = machine.find(POWERMETRICS)
-    if program and machine.root:
-        line = powermetrics_command(program, interval, samples)
-        able[POWERMETRICS] = partial(
-            Stream,
-            POWERMETRICS,
-            line,
-            POWERMETRICS_END,
-            read_powermetrics,
-        )
+        able[HOST_SENSORS] = Poll(HOST_SENSORS, machine.sensors)
+    if machine.root and (program := machine.find(POWERMETRICS)):
+        what = ("--samplers", "cpu_power,gpu_power,thermal", "-f", "plist")
+        line = (program, *what, "-i", interval, "-n", str(samples))
+        able[POWERMETRICS] = Stream(POWERMETRICS, line, b"</plist>", read_powermetrics)
     return able
 
 
-def _first(able: dict[str, Callable[[], Monitor]]) -> Monitor | None:
-    return next((make() for name, make in able.items() if name != POWERMETRICS), None)
-
-
-def _obstacle(wanted: str, machine: "Machine") -> str:
+def _obstacle(wanted: str, machine: Machine) -> str:
     if wanted == IOREG:
         return "ioreg tells of GPUs on macOS only"
     if machine.find(wanted) is None:
         return f"{wanted} is not on the PATH"
     return f"{wanted} needs root, which tracekit does not ask for"
-
-
-def _registry() -> Taken:
-    try:
-        done = subprocess.run(
-            COMMAND,
-            capture_output=True,
-            timeout=_PATIENCE,
-            check=False,
-            text=True,
-            errors="replace",
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        return _nothing(IOREG, f"{error}.")
-    return read_ioreg(done.stdout)

@@ -44,32 +44,20 @@ class Reached:
 
 
 def intensity(flops: float, moved: float) -> float:
-    """Return operations for each byte that memory must move.
-
-    Raises:
-        ValueError: No byte is moved.
-    """
-    _require(moved, "bytes moved")
+    """Return operations for each byte that memory must move."""
     return flops / moved
 
 
-def ridge(bandwidth: float, rate: float) -> float:
-    """Return the intensity above which arithmetic and not memory is the limit.
-
-    Raises:
-        ValueError: The bandwidth is no positive number.
-    """
-    _require(bandwidth, "bandwidth")
-    return rate / bandwidth
-
-
 def ridge_of(chip: Chip) -> Figure:
-    """Return the ridge of a chip, in float32 operations a byte; its weaker source's confidence."""
+    """Return the intensity, in float32 operations a byte, above which arithmetic is the limit.
+
+    Its confidence is that of its weaker source.
+    """
     bandwidth, rate = chip.bandwidth, chip.fp32
     if bandwidth.value is None or rate.value is None:
         return bandwidth if bandwidth.value is None else rate
     return Figure(
-        ridge(bandwidth.value, rate.value),
+        rate.value / bandwidth.value,
         "float32 rate / bandwidth; below it memory is the limit",
         rate.confidence,
     )
@@ -78,7 +66,7 @@ def ridge_of(chip: Chip) -> Figure:
 def bound(
     flops: float, moved: float, *, bandwidth: float | None, rate: float | None = None
 ) -> Bound:
-    """Return the least time for so many operations and bytes.
+    """Return the least time for so many operations and bytes moved.
 
     Args:
         flops: Floating-point operations.
@@ -87,14 +75,12 @@ def bound(
         rate: Operations per second; None where it is not known.
 
     Raises:
-        ValueError: Neither roof is known, or one of them is no positive number.
+        ValueError: Neither is known.
     """
     costs: list[tuple[float, Limit]] = []
     if bandwidth is not None:
-        _require(bandwidth, "bandwidth")
         costs.append((moved / bandwidth, Limit.MEMORY))
     if rate is not None:
-        _require(rate, "rate")
         costs.append((flops / rate, Limit.ARITHMETIC))
     if not costs:
         raise ValueError("Without a bandwidth and a rate there is no bound.")
@@ -105,23 +91,10 @@ def bound(
 def reached(moved: float, seconds: float, *, bandwidth: float | None) -> Reached:
     """Return the bandwidth reached by moving so many bytes in so many seconds.
 
-    Args:
-        moved: Bytes that memory must move, each counted once.
-        seconds: The time it took.
-        bandwidth: Bytes per second of the chip's memory; None where it is not known.
-
-    Raises:
-        ValueError: The time or the chip's bandwidth is no positive number.
+    `bandwidth` is that of the chip's memory in bytes per second; None where it is not known.
     """
-    _require(seconds, "time")
     rate = moved / seconds
     if bandwidth is None:
         return Reached(rate, None)
-    _require(bandwidth, "bandwidth")
     cached = rate > bandwidth
     return Reached(rate, None if cached else rate / bandwidth, cached)
-
-
-def _require(value: float, name: str) -> None:
-    if not 0 < value < float("inf"):
-        raise ValueError(f"The {name} must be a positive number; it is {value!r}.")

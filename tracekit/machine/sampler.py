@@ -12,13 +12,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
 
-from tracekit.base import TracekitError
+from tracekit.base import StopPolicy, TracekitError, start_child
 from tracekit.machine.machine import Machine
-from tracekit.machine.monitors import PERIOD, Choice, Poll, Stream, Taken, choose
+from tracekit.machine.monitors import PERIOD, Monitor, Poll, Stream, choose
+from tracekit.machine.sources import Taken
 
 NAME = "vmmap"
 
@@ -87,6 +88,7 @@ def _bytes(text: str) -> int:
 _ENOUGH = 8  # different remarks; more say nothing new
 _LONGEST = 1 << 22  # bytes of one sample
 _GRACE = 2.0  # seconds for a monitor to end
+_STOP = StopPolicy(((signal.SIGTERM, _GRACE), (signal.SIGKILL, _GRACE)), group=True)
 _LAST_WORDS = 300
 
 Each = Callable[[str, Taken], None]
@@ -95,10 +97,10 @@ Each = Callable[[str, Taken], None]
 class Beside:
     """The monitor and what it gave: `remarks` is complete when the recording is over."""
 
-    def __init__(self, choice: Choice, each: Each) -> None:
-        self.monitor = choice.monitor
+    def __init__(self, monitor: Monitor | None, each: Each) -> None:
+        self.monitor = monitor
         self.readings = 0
-        self._remarks = dict.fromkeys(choice.remarks)
+        self._remarks: dict[str, None] = {}
         self._each = each
 
     @property
@@ -109,7 +111,7 @@ class Beside:
     def remark(self, *texts: str) -> None:
         """Add remarks, each one once, and not too many."""
         for text in texts:
-            if len(self._remarks) < _ENOUGH:
+            if text and len(self._remarks) < _ENOUGH:
                 self._remarks[text] = None
 
     def take(self, source: str, taken: Taken) -> None:
@@ -126,119 +128,95 @@ def following(
     """Read a monitor while the block runs; give `each` all that a sample says, in a thread.
 
     Args:
-        wanted: One of `tracekit.machine.monitors.MONITORS`.
+        wanted: A name that `--telemetry` takes.
         each: Is given the monitor's name and its sample; what it raises ends the reading.
         time_limit: Seconds that the block may last.
         machine: What decides which monitors can be read; this machine by default.
     """
-    reading = Beside(choose(wanted, machine or Machine(), time_limit), each)
-    monitor = reading.monitor
+    monitor, remark = choose(wanted, machine or Machine(), time_limit)
+    reading = Beside(monitor, each)
+    reading.remark(remark)
     if monitor is None:
         yield reading
         return
-    reader = _Polled(monitor, reading) if isinstance(monitor, Poll) else _Streamed(monitor, reading)
-    reader.start()
-    try:
+    with _polled(monitor, reading) if isinstance(monitor, Poll) else _streamed(monitor, reading):
         yield reading
-    finally:
-        reader.stop()
 
 
-class _Polled:
-    """A thread that looks every half second."""
+@contextmanager
+def _polled(monitor: Poll, reading: Beside) -> Generator[None]:
+    """Look every half second, in a thread."""
+    over = threading.Event()
 
-    def __init__(self, monitor: Poll, reading: Beside) -> None:
-        self._monitor = monitor
-        self._reading = reading
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _run(self) -> None:
+    def run() -> None:
         due = time.monotonic()
-        while True:
+        while not over.wait(due - time.monotonic()):
             try:
-                self._reading.take(self._monitor.name, self._monitor.look())
+                reading.take(monitor.name, monitor.look())
             except (TracekitError, OSError) as error:
-                self._reading.remark(f"{self._monitor.name}: {error}")
+                reading.remark(f"{monitor.name}: {error}")
                 return
             due = max(due + PERIOD, time.monotonic())
-            if self._over.wait(due - time.monotonic()):
-                return
+
+    thread = threading.Thread(target=run, name="telemetry", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
-class _Streamed:
-    """A program in a session of its own, and a thread that reads what it prints.
+@contextmanager
+def _streamed(monitor: Stream, reading: Beside) -> Generator[None]:
+    """Read what a program prints, in a thread.
 
     If tracekit is killed, the program meets a closed pipe at its next sample, which ends it.
     """
-
-    def __init__(self, monitor: Stream, reading: Beside) -> None:
-        self._monitor = monitor
-        self._reading = reading
-        self._process: subprocess.Popen[bytes] | None = None
-        self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
-        self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by stop
-
-    def start(self) -> None:
+    with tempfile.TemporaryFile() as errors:
         try:
-            self._process = subprocess.Popen(
-                self._monitor.command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=self._complaints,
-                start_new_session=True,
+            child = start_child(
+                monitor.command, _STOP, env=os.environ, stdout=subprocess.PIPE, stderr=errors
             )
         except OSError as error:
-            self._reading.remark(f"{self._monitor.name} cannot be started: {error.strerror}.")
+            reading.remark(f"{monitor.name} cannot be started: {error.strerror}.")
+            yield
             return
-        self._thread.start()
+        assert child.process.stdout is not None
+        thread = threading.Thread(
+            target=_read, args=(monitor, child.process.stdout, reading), daemon=True
+        )
+        thread.start()
+        try:
+            yield
+        finally:
+            status = child.exit_status
+            if status is not None or reading.readings == 0:
+                reading.remark(_ending(monitor.name, status, errors))
+            child.stop()
+            thread.join(_GRACE)
 
-    def stop(self) -> None:
-        if self._process is not None:
-            self._end(self._process)
-            self._thread.join(_GRACE)
-        self._complaints.close()
 
-    def _end(self, process: subprocess.Popen[bytes]) -> None:
-        code = process.poll()
-        if code is not None or self._reading.readings == 0:
-            self._reading.remark(*self._ending(code))
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, number)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_GRACE)
-                break
+def _ending(name: str, status: int | None, errors: IO[bytes]) -> str:
+    if status is None:
+        return f"{name} printed no sample that could be read."
+    errors.seek(0)
+    words = errors.read()[-_LAST_WORDS:].decode(errors="replace").strip()
+    said = f" Its last words: {words}" if words else ""
+    return f"{name} ended by itself, with exit code {status}, while it was read.{said}"
 
-    def _ending(self, code: int | None) -> tuple[str, ...]:
-        name = self._monitor.name
-        if code is None:
-            return (f"{name} printed no sample that could be read.",)
-        self._complaints.seek(0)
-        words = self._complaints.read()[-_LAST_WORDS:].decode(errors="replace").strip()
-        said = f" Its last words: {words}" if words else ""
-        return (f"{name} ended by itself, with exit code {code}, while it was read.{said}",)
 
-    def _run(self) -> None:
-        assert self._process is not None
-        assert self._process.stdout is not None
-        rest, end = b"", self._monitor.end
-        with self._process.stdout as pipe:
-            while chunk := os.read(pipe.fileno(), 1 << 16):
-                *samples, rest = (rest + chunk).split(end)
-                if len(rest) > _LONGEST:
-                    self._reading.remark(f"{self._monitor.name} prints no end of a sample.")
-                    return
-                try:
-                    for sample in samples:
-                        self._reading.take(self._monitor.name, self._monitor.read(sample + end))
-                except TracekitError as error:
-                    self._reading.remark(f"{self._monitor.name}: {error}")
-                    return
+def _read(monitor: Stream, printed: IO[bytes], reading: Beside) -> None:
+    rest = b""
+    with printed as pipe:
+        while chunk := os.read(pipe.fileno(), 1 << 16):
+            *samples, rest = (rest + chunk).split(monitor.end)
+            if len(rest) > _LONGEST:
+                reading.remark(f"{monitor.name} prints no end of a sample.")
+                return
+            try:
+                for sample in samples:
+                    reading.take(monitor.name, monitor.read(sample + monitor.end))
+            except TracekitError as error:
+                reading.remark(f"{monitor.name}: {error}")
+                return

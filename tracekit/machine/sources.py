@@ -6,6 +6,9 @@ does not look so is no reading. No root is needed.
 
 The levels of thermal pressure are those of <libkern/OSThermalNotification.h> on macOS;
 powermetrics calls them by the same names.
+
+Without the kernel's cpufreq there is only the nominal clock of /proc/cpuinfo, which never changes;
+that is no reading.
 """
 
 import ctypes
@@ -24,8 +27,57 @@ from xml.parsers.expat import ExpatError
 
 import psutil
 
-from tracekit.machine.monitors import THERMAL_PRESSURES
-from tracekit.machine.state import Known, absent
+from tracekit.machine.state import THERMAL_PRESSURES, Known, absent
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One number: what it is of, and its unit.
+
+    Names: `gpu_clock` (Hz), `gpu_active` (ratio), `gpu_power`, `cpu_power`, `memory_power`,
+    `system_power`, `combined_power` (W), `gpu_temperature`, `cpu_temperature` (°C), `gpu_memory`
+    (bytes), `cpu_clock` (Hz), `thermal_pressure` (place in `THERMAL_PRESSURES`).
+    """
+
+    name: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class Taken:
+    """All that one sample of a monitor says; `remarks` tell what could not be understood."""
+
+    readings: tuple[Reading, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+_CPUFREQ = Path("/sys/devices/system/cpu/cpu0/cpufreq")
+_CPU_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "acpitz")
+
+
+def read_host_sensors(cpufreq: Path = _CPUFREQ) -> Taken:
+    """Read what there is: the mean clock of the cores, and the hottest sensor of the CPU."""
+    readings: list[Reading] = []
+    clock = psutil.cpu_freq() if cpufreq.is_dir() else None
+    if clock is not None and clock.current:
+        readings.append(Reading("cpu_clock", clock.current * 1e6, "Hz"))
+    hottest = _hottest()
+    if hottest is not None:
+        readings.append(Reading("cpu_temperature", hottest, "°C"))
+    return Taken(tuple(readings))
+
+
+def _hottest() -> float | None:
+    if not hasattr(psutil, "sensors_temperatures"):
+        return None
+    sensors = psutil.sensors_temperatures()
+    for name in _CPU_SENSORS:
+        degrees = [sensor.current for sensor in sensors.get(name, ()) if sensor.current]
+        if degrees:
+            return float(max(degrees))
+    return None
+
 
 IOREG_COMMAND = ("/usr/sbin/ioreg", "-a", "-r", "-d", "1", "-c", "AGXDeviceUserClient")
 

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from tracekit.base import percent, quantity, size
-from tracekit.machine.monitors import THERMAL_PRESSURES
+
+# From cool to stopped, as macOS calls them; a reading holds the place in this list.
+THERMAL_PRESSURES = ("Nominal", "Light", "Moderate", "Heavy", "Trapping", "Sleeping")
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def _pace(states: Sequence[State], session: Sequence[State], limits: StateLimits
         if longer > limits.calibration:
             yield (
                 f"Fixed work took {percent(longer)} longer than at its fastest in this session; "
-                f"at most {percent(limits.calibration)} is allowed."
+                f"{_most(limits.calibration)}"
             )
     clock = min(_readings("gpu_clock", states), default=None)
     highest = _best(sorted(_readings("gpu_clock", session), reverse=True))
@@ -150,54 +152,47 @@ def _pace(states: Sequence[State], session: Sequence[State], limits: StateLimits
         if lower > limits.clock:
             yield (
                 f"The GPU's clock was {percent(lower)} lower than at its highest in this session "
-                f"({quantity(clock, 'Hz')} against {quantity(highest, 'Hz')}); at most "
-                f"{percent(limits.clock)} is allowed."
+                f"({quantity(clock, 'Hz')} against {quantity(highest, 'Hz')}); "
+                f"{_most(limits.clock)}"
             )
 
 
 def _work(states: Sequence[State], _: Sequence[State], limits: StateLimits) -> Iterator[str]:
     """Judge what other processes took: cores, the GPU, memory."""
-    load = max(_readings("load", states), default=None)
-    if load is not None and limits.load is not None and load > limits.load:
-        yield (
-            f"Other processes had {percent(load)} of the cores' time; at most "
-            f"{percent(limits.load)} is allowed."
-        )
-    others = max(_readings("gpu_others", states), default=None)
-    if others is not None and limits.gpu_others is not None and others > limits.gpu_others:
-        yield (
-            f"Other processes had {percent(others)} of the GPU's time; at most "
-            f"{percent(limits.gpu_others)} is allowed."
-        )
+    if load := _beyond("load", states, limits.load):
+        yield f"Other processes had {percent(load)} of the cores' time; {_most(limits.load)}"
+    if others := _beyond("gpu_others", states, limits.gpu_others):
+        yield f"Other processes had {percent(others)} of the GPU's time; {_most(limits.gpu_others)}"
     free = min(_readings("memory_free", states), default=None)
     if free is not None and limits.memory_free is not None and free < limits.memory_free:
-        yield (f"{size(free)} of memory were free; at least {size(limits.memory_free)} must be.")
+        yield f"{size(free)} of memory were free; at least {size(limits.memory_free)} must be."
 
 
 def _power(states: Sequence[State], _: Sequence[State], limits: StateLimits) -> Iterator[str]:
     """Judge where the power comes from, and whether heat or thrift holds the machine back."""
     unplugged = [state for state in states if state.readings.get("mains") == 0]
-    if unplugged:
-        charge = min(_readings("battery", unplugged), default=None)
-        at = "" if charge is None else f" at {percent(charge)}"
-        if limits.battery is None:
-            yield f"The machine ran on battery{at}; only mains is allowed."
-        elif charge is not None and charge < limits.battery:
-            yield (
-                f"The machine ran on battery{at}; at least {percent(limits.battery)} is asked for."
-            )
-    pressure = max(_readings("thermal_pressure", states), default=None)
-    if (
-        pressure is not None
-        and limits.thermal_pressure is not None
-        and pressure > limits.thermal_pressure
-    ):
-        yield (
-            f"The thermal pressure was {_pressure(pressure)}; at most "
-            f"{_pressure(limits.thermal_pressure)} is allowed."
-        )
+    charge = min(_readings("battery", unplugged), default=None)
+    at = "" if charge is None else f" at {percent(charge)}"
+    if unplugged and limits.battery is None:
+        yield f"The machine ran on battery{at}; only mains is allowed."
+    elif charge is not None and limits.battery is not None and charge < limits.battery:
+        yield f"The machine ran on battery{at}; at least {percent(limits.battery)} is asked for."
+    pressure = _beyond("thermal_pressure", states, limits.thermal_pressure)
+    if pressure is not None:
+        most = _pressure(limits.thermal_pressure or 0)
+        yield f"The thermal pressure was {_pressure(pressure)}; at most {most} is allowed."
     if not limits.low_power and any(_readings("low_power", states)):
         yield "The system saved power: it was in a low power mode."
+
+
+def _beyond(name: str, states: Sequence[State], limit: float | None) -> float | None:
+    """Return the highest reading if it is above the limit; a limit of None allows all."""
+    highest = max(_readings(name, states), default=None)
+    return highest if limit is not None and highest is not None and highest > limit else None
+
+
+def _most(limit: float | None) -> str:
+    return f"at most {percent(limit)} is allowed."
 
 
 def _readings(name: str, states: Sequence[State]) -> list[float]:

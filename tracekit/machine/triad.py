@@ -67,7 +67,9 @@ def measure_bandwidth(
     """
     threads = threads or _usable_cores()
     cache = last_cache()
-    elements = max(threads, (size or _large(cache)) // (_COUNTED * 8))
+    free = psutil.virtual_memory().available
+    size = size or min(max(_LEAST, _TIMES_CACHE * (cache or 0)), free // 4)
+    elements = max(threads, size // (_COUNTED * 8))
     result, added, scaled = (np.full(elements, value) for value in (0.0, 1.0, 2.0))
     bounds = np.linspace(0, elements, threads + 1).astype(int)
     parts = [slice(first, last) for first, last in pairwise(bounds)]
@@ -102,11 +104,6 @@ def last_cache(caches: Path = _CACHES) -> int | None:
             text = file.read_text().strip()
             sizes.append(int(text[:-1]) << _UNITS[text[-1]])
     return max(sizes, default=None)
-
-
-def _large(cache: int | None) -> int:
-    wanted = max(_LEAST, _TIMES_CACHE * (cache or 0))
-    return min(wanted, psutil.virtual_memory().available // 4)
 
 
 def _usable_cores() -> int:

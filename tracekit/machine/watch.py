@@ -5,16 +5,14 @@ import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from statistics import median
 from typing import Self
 
+from tracekit.base import now
 from tracekit.machine.machine import Machine
-from tracekit.machine.monitors import Taken
 from tracekit.machine.sampler import Beside, following
-from tracekit.machine.sources import Clients, Spent, load, others
-from tracekit.machine.state import Known, State, joined
+from tracekit.machine.sources import Clients, Spent, Taken, load, others
+from tracekit.machine.state import Known, State, absent, joined
 
 # A clock counts only in samples in which the GPU worked at least so much of the time: an idle
 # GPU clocks down, and that says nothing of the machine.
@@ -35,7 +33,7 @@ class Samples:
         self._last: tuple[float, Sample] | None = None
 
     def add(self, source: str, taken: Taken) -> None:
-        """Keep a sample; this is what `tracekit.machine.monitors.following` calls."""
+        """Keep a sample; `following` calls it."""
         del source
         if taken.readings:
             sample = {reading.name: reading.value for reading in taken.readings}
@@ -62,9 +60,9 @@ def summary(samples: Sequence[Sample], monitor: str) -> Known:
         monitor: The monitor's name; empty where none can be read.
     """
     if not monitor:
-        return Known(absences={"gpu_clock": "no monitor that tells it can be read here."})
+        return absent("no monitor that tells it can be read here.", "gpu_clock")
     if not samples:
-        return Known(absences={"gpu_clock": f"{monitor} has said nothing in the meantime."})
+        return absent(f"{monitor} has said nothing in the meantime.", "gpu_clock")
     names = dict.fromkeys(name for one in samples for name in one)
     values = {name: [one[name] for one in samples if name in one] for name in names}
     readings = {
@@ -90,12 +88,6 @@ _STALE = 2.0  # seconds in which what a monitor said still holds
 _LONGEST = 86_400.0
 
 
-@dataclass(frozen=True)
-class _Moment:
-    spent: Spent
-    clients: Clients
-
-
 class Watch:
     """Watches the machine through a session; a context manager.
 
@@ -114,7 +106,7 @@ class Watch:
         """Make a watch.
 
         Args:
-            monitor: One of `tracekit.machine.monitors.MONITORS`.
+            monitor: A name that `--telemetry` takes.
             time_limit: Seconds that it may last.
             machine: Who is asked; this machine by default.
         """
@@ -124,7 +116,7 @@ class Watch:
         self._samples = Samples()
         self._beside: Beside | None = None
         self._ours: frozenset[int] = frozenset()
-        self._last: _Moment | None = None
+        self._last: tuple[Spent, Clients] | None = None
 
     def __enter__(self) -> Self:
         """Start the monitor."""
@@ -169,28 +161,26 @@ class Watch:
         """
         if self._last is None or not self._ours:
             self._last = self._moment()
-        time.sleep(max(0.0, self._last.spent.at + LOOK - time.monotonic()))
+        time.sleep(max(0.0, self._last[0].at + LOOK - time.monotonic()))
         return self._state(calibration)
 
     def _state(self, calibration: float | None) -> State:
         assert self._last is not None
-        then, now = self._last, self._moment()
-        self._last = now
-        no_work = "no fixed work was done."
+        spent, clients = self._last
+        self._last = self._moment()
         parts = joined(
             self._machine.now(),
             summary(self._samples.since_asked(_STALE), self.monitor),
-            load(then.spent, now.spent),
-            others(then.clients, now.clients, self._ours),
-            Known(absences={"calibration": no_work})
+            load(spent, self._last[0]),
+            others(clients, self._last[1], self._ours),
+            absent("no fixed work was done.", "calibration")
             if calibration is None
             else Known({"calibration": calibration}),
         )
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return State(at, parts.readings, parts.absences)
+        return State(now(), parts.readings, parts.absences)
 
-    def _moment(self) -> _Moment:
-        return _Moment(self._machine.spent(self._ours), self._machine.clients())
+    def _moment(self) -> tuple[Spent, Clients]:
+        return self._machine.spent(self._ours), self._machine.clients()
 
 
 def look(
@@ -205,7 +195,7 @@ def look(
     Args:
         ours: The pids of the processes that are measured; all others are others.
         calibration: Nanoseconds that fixed work took just now; None where none was done.
-        monitor: One of `tracekit.machine.monitors.MONITORS`.
+        monitor: A name that `--telemetry` takes.
         machine: Who is asked; this machine by default.
     """
     with Watch(monitor, time_limit=LOOK + _FIRST, machine=machine) as watch:

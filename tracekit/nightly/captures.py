@@ -2,9 +2,9 @@
 
 import os
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tracekit.analysis import Finding, load
@@ -20,20 +20,15 @@ from tracekit.nightly.session.prepared import Prepared, prepared
 from tracekit.nightly.session.program import BudgetSpentError, BusyError, ParityError
 from tracekit.nightly.session.tracing import trace
 from tracekit.nightly.session.values import overhead
+from tracekit.nightly.session.worktree import kind_of
 from tracekit.record import Progress
 
 
 def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[TracedFinding, ...]:
     """Return the findings in the candidate's traces that count, the most frequent first.
 
-    If a rule finds several things in a trace, the first of them counts.
-
-    Args:
-        pairs: All pairs of a capture.
-        folder: The night's folder, where the runs are.
-
-    Raises:
-        TracekitError: A run has no result, or one that cannot be read.
+    If a rule finds several things in a trace, the first of them counts. The runs of pairs are in
+    `folder`, the night's.
     """
     counted = [pair for pair in pairs if pair.traced and pair.runs and not pair.contaminated]
     own = [_findings(folder / one.runs[0]) for one in counted]
@@ -64,120 +59,27 @@ def _findings(run: Path) -> dict[str, Finding]:
     return found
 
 
+def _states(pairs: Iterable[Pair], session: int = 0) -> list[State]:
+    """Return how the machine was seen around pairs, of one session or of all."""
+    own = (pair for pair in pairs if session in {0, pair.sitting})
+    return [one for pair in own for one in (pair.before, pair.after) if one is not None]
+
+
 _AGAIN = 2
-
-
-@dataclass(frozen=True)
-class CaptureRunner:
-    """Measures one capture whose sides are ready."""
-
-    prepared: Prepared
-    terms: "Carrier"
-    watch: Watch
-
-    @property
-    def entry(self) -> Entry:
-        """What is known of the capture so far."""
-        return self.terms.keeper.entry(self.prepared.capture.name)
-
-    def measure(self) -> None:
-        """Measure, judge, and measure again where something is to be reproduced.
-
-        Raises:
-            TracekitError: The capture failed; see `tracekit.nightly.session`.
-            BudgetSpentError: The night's time is spent; the pairs so far are kept.
-        """
-        self._session(1)
-        self.judge()
-        judged, findings = self.entry.judged, self.entry.findings
-        if needs_second_sitting(judged, findings, self.prepared.capture.fail_on):
-            self._session(_AGAIN)
-            self.judge()
-        outcome, reason = outcome_of(self.entry, self.prepared.capture.fail_on)
-        self.terms.keeper.put(replace(self.entry, outcome=outcome, reason=reason))
-
-    def judge(self) -> None:
-        """Judge what there is: metrics, findings, what tracing cost."""
-        entry, prepared, capture = self.entry, self.prepared, self.prepared.capture
-        own = [pair for pair in entry.pairs if pair.sitting == 1]
-        traced, untraced = ([one for one in own if one.traced is kind] for kind in (True, False))
-        self.terms.keeper.put(
-            replace(
-                entry,
-                judged=judge_entry(
-                    capture,
-                    entry.pairs,
-                    prepared.results,
-                    self.terms.accepted.get(capture.name),
-                    same_commit=prepared.same_commit,
-                ),
-                findings=findings_of(entry.pairs, self.terms.keeper.folder.folder),
-                overhead=overhead(traced, untraced) if traced else None,
-                backend=prepared.backend,
-            )
-        )
-        unknown = unjudged([state for pair in self.entry.pairs for state in _states(pair)])
-        self.terms.keeper.warn(filter(None, (*prepared.remarks, *self.watch.remarks, unknown)))
-
-    def _session(self, session: int) -> None:
-        """Measure as many pairs as are to count, those that do not count once more; then trace."""
-        prepared, plan = self.prepared, self.terms.plan
-        wanted, first = prepared.capture.pairs, 1
-        more = wanted
-        while more > 0:
-            found = measure(
-                prepared,
-                session=session,
-                first=first,
-                pairs=more,
-                watch=self.watch,
-                calibrate=plan.state.calibration is not None,
-            )
-            self._keep(found, "pair", session, range(first, first + more))
-            own = [one for one in self.entry.pairs if one.sitting == session and not one.traced]
-            first = len(own) + 1
-            good = sum(not pair.contaminated for pair in own)
-            more = min(wanted - good, plan.retries - (len(own) - wanted))
-        if traced := prepared.capture.traced:
-            found = trace(prepared, session=session, watch=self.watch)
-            self._keep(found, "traced capture", session, range(1, traced + 1))
-
-    def _keep(self, pairs: Iterator[Pair], what: str, session: int, numbers: range) -> None:
-        """Keep pairs as they come; then weigh all of the session, whose best is known better."""
-        name = self.prepared.capture.name
-        again = ", to see whether it can be reproduced" if session == _AGAIN else ""
-        self.terms.progress(f"{name}: {what} {numbers[0]} of {numbers[-1]}{again}")
-        for pair in pairs:
-            self.terms.keeper.add(name, pair if pair.traced else self._weighed(pair))
-            if pair.number < numbers[-1]:
-                more = f"{what} {pair.number + 1} of {numbers[-1]}"
-                self.terms.progress(f"{name}: {more}{again}")
-        weighed = tuple(
-            self._weighed(pair) if pair.sitting == session else pair for pair in self.entry.pairs
-        )
-        self.terms.keeper.put(replace(self.entry, pairs=weighed))
-
-    def _weighed(self, pair: Pair) -> Pair:
-        """Say why a pair does not count, where it does not."""
-        seen = [
-            state
-            for one in (*self.entry.pairs, pair)
-            if one.sitting == pair.sitting
-            for state in _states(one)
-        ]
-        found = contaminated(pair.before, pair.after, seen, self.terms.plan.state)
-        own = pair.contaminated if pair.traced else ()  # a trace without rows says so itself
-        return replace(pair, contaminated=tuple(dict.fromkeys((*own, *found))))
-
-
-def _states(pair: Pair) -> Iterator[State]:
-    yield from (one for one in (pair.before, pair.after) if one is not None)
-
-
 _EVERY = 15.0  # seconds between two looks at a machine that is not ready
 _STOPPED_BEFORE = "It was not measured, for the night was stopped before."
 _STOPPED = "It was interrupted."
 _NOT_BEGUN = "It was not measured, for what was checked first does not hold."
+
+
+@dataclass(frozen=True)
+class Session:
+    """The seam of a night: what makes captures ready, checks, measures and traces them."""
+
+    prepared: Callable[..., AbstractContextManager[Prepared]] = prepared
+    check: Callable[[Prepared], str] = check
+    measure: Callable[..., Iterator[Pair]] = measure
+    trace: Callable[..., Iterator[Pair]] = trace
 
 
 @dataclass
@@ -188,12 +90,12 @@ class Carrier:
         plan: The night's plan.
         captures: Those of its captures that are carried out.
         keeper: Takes what was measured as soon as it is there.
-        accepted: What was accepted of captures, by name. It was asked before anything was
-            measured: a history that goes away in the night takes nothing with it.
+        accepted: What was accepted of captures, by name.
         deadline: When the night's time is spent, in monotonic seconds.
         progress: Hears what is being done.
         partial: Whether some were not measured, or not to their end.
         interrupted: Whether somebody asked to stop.
+        session: Measures them.
     """
 
     plan: NightPlan
@@ -204,6 +106,7 @@ class Carrier:
     progress: Progress
     partial: bool = False
     interrupted: bool = False
+    session: Session = field(default_factory=Session)
     _unsound: bool = False
 
     def carry_out(self) -> None:
@@ -239,26 +142,113 @@ class Carrier:
         self.keeper.put(entry)
         with self._ending(capture.name):
             folder = self.keeper.folder.folder
-            one = stack.enter_context(prepared(capture, self.plan, folder, deadline=self.deadline))
+            ready = self.session.prepared(capture, self.plan, folder, deadline=self.deadline)
+            one = stack.enter_context(ready)
             sides = one.described
-            entry = replace(entry, candidate=sides["candidate"], reference=sides.get("reference"))
+            entry = replace(
+                entry,
+                candidate=sides["candidate"],
+                reference=sides.get("reference"),
+                reference_kind=kind_of(capture, self.plan.file.parent),
+            )
             self.keeper.put(entry)
             if one.same_commit:
                 self.progress(f"{capture.name}: {same_code(one.same_commit)}")
             self.progress(f"{capture.name}: checking")
-            self.keeper.put(replace(entry, parity=check(one)))
+            self.keeper.put(replace(entry, parity=self.session.check(one)))
             return one
         return None
 
     def _measure(self, one: Prepared) -> None:
         with self._ending(one.capture.name), Watch(one.capture.telemetry) as watch:
             self._wait(one.capture.name, watch)
-            runner = CaptureRunner(one, self, watch)
             try:
-                runner.measure()
+                self._until_reproduced(one, watch)
             except (BudgetSpentError, KeyboardInterrupt):
-                runner.judge()
+                self._judge(one, watch)
                 raise
+
+    def _until_reproduced(self, one: Prepared, watch: Watch) -> None:
+        """Measure, judge, and measure again where something is to be reproduced."""
+        name, fail_on = one.capture.name, one.capture.fail_on
+        self._session(one, watch, 1)
+        self._judge(one, watch)
+        entry = self.keeper.entry(name)
+        if needs_second_sitting(entry.judged, entry.findings, fail_on):
+            self._session(one, watch, _AGAIN)
+            self._judge(one, watch)
+        outcome, reason = outcome_of(self.keeper.entry(name), fail_on)
+        self.keeper.put(replace(self.keeper.entry(name), outcome=outcome, reason=reason))
+
+    def _judge(self, one: Prepared, watch: Watch) -> None:
+        """Judge what there is: metrics, findings, what tracing cost."""
+        entry = self.keeper.entry(one.capture.name)
+        own = [pair for pair in entry.pairs if pair.sitting == 1]
+        traced, untraced = ([each for each in own if each.traced is kind] for kind in (True, False))
+        self.keeper.put(
+            replace(
+                entry,
+                judged=judge_entry(
+                    one.capture,
+                    entry.pairs,
+                    one.results,
+                    self.accepted.get(one.capture.name),
+                    same_commit=one.same_commit,
+                ),
+                findings=findings_of(entry.pairs, self.keeper.folder.folder),
+                overhead=overhead(traced, untraced) if traced else None,
+                backend=one.backend,
+            )
+        )
+        unknown = unjudged(_states(entry.pairs))
+        self.keeper.warn(filter(None, (*one.remarks, *watch.remarks, unknown)))
+
+    def _session(self, one: Prepared, watch: Watch, session: int) -> None:
+        """Measure as many pairs as are to count, those that do not count once more; then trace."""
+        wanted, first = one.capture.pairs, 1
+        more = wanted
+        while more > 0:
+            found = self.session.measure(
+                one,
+                session=session,
+                first=first,
+                pairs=more,
+                watch=watch,
+                calibrate=self.plan.state.calibration is not None,
+            )
+            self._keep(one.capture.name, found, "pair", session, range(first, first + more))
+            pairs = self.keeper.entry(one.capture.name).pairs
+            own = [pair for pair in pairs if pair.sitting == session and not pair.traced]
+            first = len(own) + 1
+            good = sum(not pair.contaminated for pair in own)
+            more = min(wanted - good, self.plan.retries - (len(own) - wanted))
+        if traced := one.capture.traced:
+            found = self.session.trace(one, session=session, watch=watch)
+            self._keep(one.capture.name, found, "traced capture", session, range(1, traced + 1))
+
+    def _keep(
+        self, name: str, pairs: Iterator[Pair], what: str, session: int, numbers: range
+    ) -> None:
+        """Keep pairs as they come; then weigh all of the session, whose best is known better."""
+        again = ", to see whether it can be reproduced" if session == _AGAIN else ""
+        self.progress(f"{name}: {what} {numbers[0]} of {numbers[-1]}{again}")
+        for pair in pairs:
+            self.keeper.add(name, pair if pair.traced else self._weighed(name, pair))
+            if pair.number < numbers[-1]:
+                more = f"{what} {pair.number + 1} of {numbers[-1]}"
+                self.progress(f"{name}: {more}{again}")
+        entry = self.keeper.entry(name)
+        weighed = tuple(
+            self._weighed(name, pair) if pair.sitting == session else pair for pair in entry.pairs
+        )
+        self.keeper.put(replace(entry, pairs=weighed))
+
+    def _weighed(self, name: str, pair: Pair) -> Pair:
+        """Say why a pair does not count, where it does not."""
+        seen = _states((*self.keeper.entry(name).pairs, pair), pair.sitting)
+        found = contaminated(pair.before, pair.after, seen, self.plan.state)
+        own = pair.contaminated if pair.traced else ()  # a trace without rows says so itself
+        return replace(pair, contaminated=tuple(dict.fromkeys((*own, *found))))
 
     def _wait(self, name: str, watch: Watch) -> None:
         """Wait until a pair could count; raise BusyError where that takes longer than planned."""
@@ -283,19 +273,15 @@ class Carrier:
         """Write down how a capture ended where it did not come to its end."""
         try:
             yield
-        except BudgetSpentError as error:
-            self.partial = True
-            self._end(capture, Outcome.INCONCLUSIVE, _told(error))
-        except BusyError as error:
-            self._end(capture, Outcome.INCONCLUSIVE, _told(error))
+        except (BudgetSpentError, BusyError) as error:
+            self.partial |= isinstance(error, BudgetSpentError)
+            self._end(capture, Outcome.INCONCLUSIVE, f"{error.message} {error.hint}".strip())
         except (KeyboardInterrupt, InterruptedRunError):
             self.partial = self.interrupted = True
             self._end(capture, Outcome.INCONCLUSIVE, _STOPPED)
-        except ParityError as error:
-            self._unsound = True
-            self._end(capture, Outcome.FAILED, _told(error))
         except TracekitError as error:
-            self._end(capture, Outcome.FAILED, _told(error))
+            self._unsound |= isinstance(error, ParityError)
+            self._end(capture, Outcome.FAILED, f"{error.message} {error.hint}".strip())
 
     def _end(self, capture: str, outcome: Outcome, reason: str) -> None:
         """Write down how a capture ended; a regression that was reproduced stays one."""
@@ -305,7 +291,3 @@ class Carrier:
             outcome = Outcome.REGRESSION
             reason = " ".join([*(f"{one.metric}: {one.reason}" for one in worse), reason])
         self.keeper.put(replace(entry, outcome=outcome, reason=reason))
-
-
-def _told(error: TracekitError) -> str:
-    return f"{error.message} {error.hint}".strip()

@@ -30,7 +30,9 @@ def work_of(capture: Capture, folder: Path) -> str:
             "workload": reference.workload,
             "parameters": reference.parameters,
             "python": relative(reference.python, folder),
-            "revision": reference.revision,
+            "revision": "" if reference.previous_night else reference.revision,
+            **({"merge_base": reference.merge_base} if reference.merge_base else {}),
+            **({"previous_night": True} if reference.previous_night else {}),
         },
         "together": capture.together,
         "recorder": capture.recorder,
@@ -83,11 +85,6 @@ def night_id(begun: datetime) -> str:
     """Name a night by its start in UTC; a few random letters tell machines apart."""
     tail = "".join(secrets.choice(_LETTERS) for _ in range(4))
     return f"{begun.astimezone(UTC):%Y-%m-%dT%H-%M-%S}-{tail}"
-
-
-def claim(output: Path, identity: str) -> NightFolder:
-    """Make a night's folder; raise RecordingError where that cannot be done."""
-    return NightFolder(make_output(output / identity))
 
 
 def make_output(folder: Path, *, exist_ok: bool = False) -> Path:

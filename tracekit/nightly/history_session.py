@@ -10,14 +10,13 @@ from typing import Self
 from tracekit.base import RecordingError, TracekitError, own_redaction, require_ours, write_whole
 from tracekit.nightly.folder import NightFolder, nights_in, work_of
 from tracekit.nightly.history.night import Accepted, Night
+from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.place import folder_of
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.schedule.schedule import missed
 from tracekit.nightly.trend.happened import links_from
 from tracekit.nightly.trend.page import render_trend
-
-_CHAINED = 60  # nights that a change is chained through
 
 
 @dataclass(frozen=True)
@@ -31,11 +30,7 @@ class Memory:
     @classmethod
     @contextmanager
     def of(cls, plan: NightPlan, *, keep: bool) -> Generator[Self]:
-        """Open a plan's history; what is not to keep anything can do without one.
-
-        Raises:
-            TracekitError: It cannot be opened; see `tracekit.nightly.history.store`.
-        """
+        """Open a plan's history; what is not to keep anything can do without one."""
         with ExitStack() as stack:
             store = None
             try:
@@ -56,11 +51,11 @@ class Memory:
                 found[capture.name] = one
         return found
 
-    def earlier(self, machine: str) -> list[Night]:
-        """Return the last nights of the plan on the machine, oldest first."""
-        if self.kept is None:
+    def earlier(self, machine: str) -> list[Series]:
+        """Return the series of the plan on the machine before this night."""
+        if self.store is None:
             return []
-        return self.kept.nights(plan=self.plan.name, machine=machine, limit=_CHAINED)
+        return self.store.series(plan=self.plan.name, machine=machine)
 
     def catch_up(self, machine: str, begun: datetime) -> tuple[str, ...]:
         """Add what earlier processes left, and note nights that did not run; say so."""
@@ -89,11 +84,7 @@ class Memory:
             self.kept.append(night)
 
     def draw(self, folder: NightFolder, now: datetime) -> None:
-        """Write the page of all series of the plan beside its nights.
-
-        Raises:
-            TracekitError: The history cannot be read, or the page not be written.
-        """
+        """Write the page of all series of the plan beside its nights."""
         if self.kept is None:
             return
         name = self.plan.name

@@ -13,15 +13,24 @@ import msgspec
 from sqlalchemy.engine import make_url
 
 from tracekit.analysis import METRICS
-from tracekit.base import InputError, TracekitError, UsageError, nearest, percent, quantity, span
+from tracekit.base import (
+    InputError,
+    TracekitError,
+    UsageError,
+    nearest,
+    percent,
+    quantity,
+    short_commit,
+    span,
+)
 from tracekit.machine import git_commit
 from tracekit.nightly.folder import nights_in
 from tracekit.nightly.gate.judge import same_code
-from tracekit.nightly.history.night import Entry
+from tracekit.nightly.history.night import KINDS, Entry
 from tracekit.nightly.plan.estimate import Estimate, estimate, remarks
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, searched
 from tracekit.nightly.session.variants import work_words
-from tracekit.nightly.session.worktree import repository
+from tracekit.nightly.session.worktree import commit_of, kind_of, repository
 from tracekit.workload import find
 
 _NIGHTS = 5
@@ -91,41 +100,30 @@ def _unloadable(capture: Capture, folder: Path) -> Iterator[str]:
 
 
 def _of_references(plan: NightPlan) -> Iterator[str]:
-    """Yield which references are the candidate's own commit, and which move along with it."""
-    own = git_commit(plan.file.parent)
+    """Yield what each reference is, and which are the candidate's own commit."""
+    home = plan.file.parent
+    own = git_commit(home)
     for capture in plan.captures:
         asked = capture.reference
-        if asked is None or not asked.revision:
+        if asked is None or not asked.has_commit:
             continue
         with suppress(TracekitError):  # an obstacle, which is said as one
-            commit = repository(plan.file.parent).commit(asked.revision)
-            if asked.is_revision_alone and commit == own:
+            commit, kind = commit_of(asked, repository(home)), kind_of(capture, home)
+            alone = asked.previous_night or commit.startswith(asked.revision or "-")
+            named = asked.words if alone else f"{asked.words} ({short_commit(commit)})"
+            yield f"{capture.name}: against the {named}, {KINDS[kind]}."
+            if asked.is_revision_alone and commit == own and not asked.previous_night:
                 yield f"{capture.name}: {same_code(own)}."
-            if moves_along(capture, plan.file.parent):
+            if kind == "moving":
                 yield (
-                    f"{capture.name}: its reference, {asked.revision}, moves along with what is "
-                    "measured. What becomes slower little by little is found only through nights "
-                    "of which each measured the commit that the next one has as its reference. A "
-                    "commit or a tag stays."
+                    f"{capture.name}: the anchor is measured every {asked.anchor_every} nights, "
+                    "and once the nights since have lost half of a threshold."
                 )
                 if own.endswith("-dirty"):
                     yield (
                         f"{capture.name}: files differ from the commit, or are in none and not "
-                        "ignored, so tonight is no link of such a chain."
+                        "ignored, so tonight is no link of the chain."
                     )
-
-
-def moves_along(capture: Capture, folder: Path) -> bool:
-    """Tell whether a capture's reference is another commit as time goes on: no commit, no tag.
-
-    Raises:
-        TracekitError: The repository has no such revision.
-    """
-    revision = capture.reference.revision if capture.reference else ""
-    if not revision:
-        return False
-    found = repository(folder)
-    return not found.commit(revision).startswith(revision) and not found.has_tag(revision)
 
 
 def _in_the_way(capture: Capture, folder: Path) -> Iterator[str]:
@@ -134,9 +132,9 @@ def _in_the_way(capture: Capture, folder: Path) -> Iterator[str]:
     if reference is None:
         return
     python = reference.python
-    if reference.revision:
+    if reference.has_commit:
         try:
-            repository(folder).commit(reference.revision)
+            commit_of(reference, repository(folder))
         except TracekitError as error:
             yield f"{error.message} {error.hint}".rstrip()
     elif python is not None and not python.is_file():
@@ -196,7 +194,7 @@ def _reference(capture: Capture) -> str:
     reference = capture.reference
     if reference is None:
         return "none"
-    parts = [f"revision {reference.revision}"] if reference.revision else []
+    parts = [reference.words] if reference.words else []
     parts += [f"python {reference.python}"] if reference.python else []
     if not reference.same_work:
         parts.append(work_words(reference.workload or capture.workload, reference.parameters))

@@ -21,6 +21,7 @@ from .attention.paged import append_run as append_run
 from .attention.paged import attend as attend
 from .attention.paged import paged_attention as paged_attention
 from .attention.paged import traffic as traffic
+from .attention.paged import traffic_of as traffic_of
 from .attention.plan import HD_TILES as HD_TILES
 from .attention.plan import Kernel as Kernel
 from .attention.plan import Plan as Plan
@@ -29,6 +30,7 @@ from .attention.problem import HEAD_DIMS as HEAD_DIMS
 from .attention.problem import Problem as Problem
 from .attention.problem import check_head_dim as check_head_dim
 from .attention.problem import check_heads as check_heads
+from .attention.problem import check_memory as check_memory
 from .attention.problem import context_lengths as context_lengths
 from .attention.problem import draw_lengths as draw_lengths
 from .attention.problem import draw_problem as draw_problem

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -23,6 +23,16 @@ def require_memory(needed: int, what: str, hint: str) -> None:
         )
 
 
+def check_axes(problem: object, **axes: Sequence[str]) -> None:
+    """Raise UsageError unless each array of a problem has these axes, none of them 0 long."""
+    for name, names in axes.items():
+        shape = getattr(problem, name).shape
+        if len(shape) != len(names) or 0 in shape:
+            raise UsageError(
+                f"{name} must be [{', '.join(names)}], none of them 0; its shape is {list(shape)}."
+            )
+
+
 @dataclass(frozen=True)
 class Traffic:
     """Bytes and floating-point operations of one call.
@@ -40,6 +50,12 @@ class Traffic:
     def intensity(self) -> float:
         """Floating-point operations for each byte that memory must move."""
         return self.flops / (self.unique + self.written)
+
+    def plus(self, read: int, written: int) -> "Traffic":
+        """Return the traffic of a call that reads and writes so many bytes more, each once."""
+        return replace(
+            self, read=self.read + read, unique=self.unique + read, written=self.written + written
+        )
 
     def work(self, tokens: int, dispatches: int | None = None) -> Work:
         """Return the work of a step that is one such call, and produces so many tokens."""

@@ -14,27 +14,11 @@ from tracekit.ops.kernels import (
     METAL_TYPES,
     Source,
     Traffic,
+    check_axes,
     needing_metal,
     padded,
     require_memory,
 )
-
-
-def fused_traffic(
-    rows: int, dims: int, outputs: int, *, itemsize: int, tile_rows: int, tile_columns: int
-) -> Traffic:
-    """Model the kernel: tiles of `tile_rows` rows and `tile_columns` columns of the result.
-
-    Every tile reads its rows of x, its rows of the weight and the whole gain, each once.
-    """
-    down, across = -(-rows // tile_rows), -(-outputs // tile_columns)
-    x, gain, weight = rows * dims, dims, outputs * dims
-    return Traffic(
-        read=(across * x + down * across * gain + down * weight) * itemsize,
-        unique=(x + gain + weight) * itemsize,
-        written=rows * outputs * itemsize,
-        flops=_flops(rows, dims, outputs),
-    )
 
 
 def separate_traffic(rows: int, dims: int, outputs: int, *, itemsize: int) -> Traffic:
@@ -81,7 +65,13 @@ class NormProblem:
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit together."""
-        _check_axes(self)
+        check_axes(self, x=("rows", "dims"), gain=("dims",), weight=("outputs", "dims"))
+        widths = (self.x.shape[1], self.gain.shape[0], self.weight.shape[1])
+        if len(set(widths)) > 1:
+            raise UsageError(
+                "x, gain and weight must have rows of one length; "
+                f"they have {widths[0]}, {widths[1]} and {widths[2]}."
+            )
         dtypes = {self.x.dtype, self.gain.dtype, self.weight.dtype}
         if len(dtypes) > 1 or self.x.dtype not in DTYPES:
             raise UsageError(
@@ -110,25 +100,6 @@ class NormProblem:
     def dtype(self) -> mx.Dtype:
         """Type of all arrays and of the result."""
         return self.x.dtype
-
-
-def _check_axes(problem: NormProblem) -> None:
-    for name, array, axes in (
-        ("x", problem.x, ("rows", "dims")),
-        ("gain", problem.gain, ("dims",)),
-        ("weight", problem.weight, ("outputs", "dims")),
-    ):
-        if array.ndim != len(axes) or 0 in array.shape:
-            raise UsageError(
-                f"{name} must be [{', '.join(axes)}], none of them 0; "
-                f"its shape is {list(array.shape)}."
-            )
-    widths = (problem.x.shape[1], problem.gain.shape[0], problem.weight.shape[1])
-    if len(set(widths)) > 1:
-        raise UsageError(
-            "x, gain and weight must have rows of one length; "
-            f"they have {widths[0]}, {widths[1]} and {widths[2]}."
-        )
 
 
 def draw_norm_problem(
@@ -165,9 +136,6 @@ def separate(problem: NormProblem) -> mx.array:
     """Normalise with `mx.fast.rms_norm`, then multiply: what a model of `mlx.nn` layers does.
 
     The normalised rows are written in their own dtype and read again.
-
-    Returns:
-        `[rows, outputs]` in the dtype of the problem.
     """
     return mx.fast.rms_norm(problem.x, problem.gain, problem.eps) @ problem.weight.T
 
@@ -176,9 +144,6 @@ def compiled(problem: NormProblem) -> mx.array:
     """Do both in one function of `mx.compile`, which merges what is element-wise.
 
     It is no fused kernel: the multiplication stays an op of its own.
-
-    Returns:
-        `[rows, outputs]` in the dtype of the problem.
     """
     return _compiled()(problem.x, problem.gain, problem.weight, problem.eps)
 
@@ -225,15 +190,18 @@ def tile_of(problem: NormProblem) -> Tile:
 
 
 def kernel_traffic(problem: NormProblem) -> Traffic:
-    """Model what the kernel moves and computes for this problem."""
-    tile = tile_of(problem)
-    return fused_traffic(
-        problem.rows,
-        problem.dims,
-        problem.outputs,
-        itemsize=problem.dtype.size,
-        tile_rows=tile.rows,
-        tile_columns=tile.columns,
+    """Model what the kernel moves and computes for this problem.
+
+    Every tile reads its rows of x, its rows of the weight and the whole gain, each once.
+    """
+    tile, size = tile_of(problem), problem.dtype.size
+    down, across = -(-problem.rows // tile.rows), -(-problem.outputs // tile.columns)
+    x, gain, weight = problem.x.size, problem.gain.size, problem.weight.size
+    return Traffic(
+        read=(across * x + down * across * gain + down * weight) * size,
+        unique=(x + gain + weight) * size,
+        written=problem.rows * problem.outputs * size,
+        flops=_flops(problem.rows, problem.dims, problem.outputs),
     )
 
 
@@ -260,26 +228,21 @@ def fused_kernel(problem: NormProblem) -> mx.array:
     Raises:
         ToolError: MLX has no Metal here.
     """
-    with needing_metal("`tracekit.ops.norm.compiled` does the same with MLX's own ops."):
-        out = _launch(problem)
-    _made.add(specialization_name(problem))
-    return out
-
-
-def _launch(problem: NormProblem) -> mx.array:
     tile = tile_of(problem)
     across = -(-problem.outputs // tile.columns)
-    (out,) = _SOURCE.kernel()(
-        inputs=[
-            *(padded(one) for one in (problem.x, problem.gain, problem.weight)),
-            *(problem.rows, problem.dims, problem.outputs, problem.eps),
-        ],
-        template=_template(problem),
-        grid=(across * SIMDGROUPS * LANES, -(-problem.rows // tile.rows), 1),
-        threadgroup=(SIMDGROUPS * LANES, 1, 1),
-        output_shapes=[(problem.rows, problem.outputs)],
-        output_dtypes=[problem.dtype],
-    )
+    with needing_metal("`tracekit.ops.norm.compiled` does the same with MLX's own ops."):
+        (out,) = _SOURCE.kernel()(
+            inputs=[
+                *(padded(one) for one in (problem.x, problem.gain, problem.weight)),
+                *(problem.rows, problem.dims, problem.outputs, problem.eps),
+            ],
+            template=_template(problem),
+            grid=(across * SIMDGROUPS * LANES, -(-problem.rows // tile.rows), 1),
+            threadgroup=(SIMDGROUPS * LANES, 1, 1),
+            output_shapes=[(problem.rows, problem.outputs)],
+            output_dtypes=[problem.dtype],
+        )
+    _made.add(specialization_name(problem))
     return out
 
 

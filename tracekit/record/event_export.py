@@ -4,9 +4,9 @@ import logging
 from typing import Any
 
 from tracekit.base import Recording, TracekitError
-from tracekit.record.host.exports import RESULTS, account, event_tables, export_events
+from tracekit.record.host.exports import account, event_tables, write_events
 from tracekit.record.xctrace.clock import align, time_info
-from tracekit.tables import Choice, Tables, TocRun, read_toc
+from tracekit.tables import Choice, Tables, TocRun
 from tracekit.workload import WorkloadReport
 
 log = logging.getLogger(__name__)
@@ -31,8 +31,7 @@ def export_workload_events(recording: Recording) -> tuple[str, ...]:
     clock = recording.provenance().clock
     if "origin" not in clock:
         return _without_clock(recording, report)
-    origin = int(clock["origin"])
-    export_events(report, origin, recording.exports, first=_place(recording), only=tables)
+    write_events(report, int(clock["origin"]), recording.exports, tables)
     if not recording.journal_file.exists() and not report.gauges:
         return ()  # results have no times
     subject = "Phases and steps" if recording.journal_file.exists() else "A monitor's readings"
@@ -64,11 +63,5 @@ def _without_clock(recording: Recording, report: WorkloadReport) -> tuple[str, .
     if recording.journal_file.exists():
         return (f"The workload's marks {_UNLAID.format('its phases and steps are')}",)
     if report.results:
-        export_events(report, 0, recording.exports, first=_place(recording), only=(RESULTS,))
+        write_events(report, 0, recording.exports, ["results"])
     return (f"What a monitor read {_UNLAID.format('it is')}",) if report.gauges else ()
-
-
-def _place(recording: Recording) -> int:
-    """Return the first free place of the TOC."""
-    places = [table.index for run in read_toc(recording.toc_file).runs for table in run.tables]
-    return max(places, default=0) + 1

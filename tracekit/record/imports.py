@@ -23,6 +23,7 @@ from tracekit.base import (
     stage,
     unpack_bundle,
 )
+from tracekit.record.host.exports import write_rows
 from tracekit.record.recorder import Progress
 from tracekit.record.recorders import choose, judged
 from tracekit.record.xctrace.exporting import Choose
@@ -34,17 +35,24 @@ from tracekit.tables import (
     Tables,
     TocRun,
     direct,
+    export_files,
     identify,
     index,
     is_bundle,
+    is_xcode_counters,
     leave_in_place,
     meant,
     read_toc,
+    read_xcode_counters,
     refusal,
     said_of_run,
 )
 from tracekit.workload import claimed, discard, kept_unless_misused
 
+_OF_PROCESSES = (
+    *("gpu_intervals", "encoders", "submissions", "driver_intervals"),
+    *("cpu_profile", "cycle_profile"),
+)
 _TOC = re.compile(r"(?<![^\W_])toc(?![^\W_])", re.IGNORECASE)
 
 
@@ -58,11 +66,7 @@ class ExportFiles:
 
 
 def found(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Return bundles, packed or not, and files that may be exports, each once.
-
-    Raises:
-        UsageError: A path does not exist.
-    """
+    """Return bundles, packed or not, and files that may be exports, each once."""
     bundles: list[Path] = []
     files: list[Path] = []
     for path in paths:
@@ -73,7 +77,7 @@ def found(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
         elif path.is_dir():
             called_so = (inside for inside in path.iterdir() if SUFFIX in inside.name.lower())
             bundles += sorted(filter(_is_recording, called_so))
-            files += sorted(path.glob("*.xml"))
+            files += [*export_files(path), *sorted(filter(is_xcode_counters, path.iterdir()))]
         else:
             files.append(path)
     return _each_once(bundles), _each_once(files)
@@ -85,6 +89,11 @@ def name_of(bundle: Path) -> str:
     for suffix in (PACKED, SUFFIX):
         name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
     return name
+
+
+def capture_name(counters: Sequence[Path]) -> str:
+    """Return what a capture with counters is called: as their CSV, if there is one."""
+    return min(counters, key=lambda file: (file.suffix.lower() != ".csv", file.name)).stem
 
 
 def _is_recording(path: Path) -> bool:
@@ -241,7 +250,7 @@ def processes(recording: Recording, run: int | None = None) -> tuple[Process, ..
     """Return the processes that the tables of a run name, by pid."""
     tables = Tables(recording.exports, frozenset(), recording.tables, Choice(run))
     named: dict[int, str] = {}
-    for name in ("gpu_intervals", "encoders", "submissions", "driver_intervals"):
+    for name in _OF_PROCESSES:
         for table in _each(tables, name):
             rows = table[["pid", "process"]].dropna().drop_duplicates()
             named |= dict(zip(rows["pid"].astype(int), rows["process"].astype(str), strict=True))
@@ -269,6 +278,12 @@ def _chosen(target: str, seen: Sequence[Process]) -> Process:
     return found[0]
 
 
+_REPLAYED = (
+    "Xcode's counters are values of a serialized replay at a fixed clock: they say what held each "
+    "encoder back there, and nothing of the run's rates, idle time or clock."
+)
+
+
 @dataclass(frozen=True)
 class _Import:
     """What is asked of each recording; see `bring`."""
@@ -288,6 +303,20 @@ class _Import:
             self.progress(f"copying {len(files.tables)} tables")
             _copy(files, recording)
             self._describe(recording, files.name)
+        return recording
+
+    def counters(self, files: Sequence[Path]) -> Recording:
+        """Make a run of counters that Xcode exported of a GPU frame capture."""
+        frame, name = read_xcode_counters(files), capture_name(files)
+        recording = self._claimed(name, files)
+        with kept_unless_misused(recording), stage(recording, "import"):
+            recording.exports.mkdir(exist_ok=True)
+            rows = (
+                frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None)
+            )
+            write_rows(recording.exports, "replay_counters", rows)
+            named = replace(recording.provenance(), recorder="import", workload=name)
+            recording.save_provenance(replace(named, target_reason=UNKNOWN, warnings=(_REPLAYED,)))
         return recording
 
     def bundle(self, bundle: Path) -> Recording:
@@ -347,7 +376,7 @@ def _copy(source: ExportFiles, recording: Recording) -> None:
 def _free_name(folder: Path, schemas: Sequence[str], table: Path) -> Path:
     stem = schemas[0] if len(schemas) == 1 else table.stem
     suffixes = chain([""], (f"-{number}" for number in count(2)))
-    names = (folder / f"{stem}{suffix}.xml" for suffix in suffixes)
+    names = (folder / f"{stem}{suffix}{table.suffix}" for suffix in suffixes)
     return next(name for name in names if not name.exists())
 
 
@@ -372,8 +401,10 @@ def bring(
 ) -> list[Recording]:
     """Make a run's folder for each recording found in the given files and folders.
 
+    All of Xcode's exports of counters among them belong to one capture.
+
     Args:
-        paths: Exports, bundles, and folders that hold them.
+        paths: Exports, bundles, counters that Xcode exported, and folders that hold them.
         output: The run's folder; None for a new one each.
         target: Whose rows count; None for the target of the recording.
         progress: Is called with what is being done.
@@ -389,8 +420,11 @@ def bring(
         RecordingError: A run's folder cannot be written.
     """
     bundles, files = found(paths)
+    counters = [file for file in files if is_xcode_counters(file)]
+    files = [file for file in files if file not in counters]
     exports = recordings_of(files) if files else []
     names = [files.name for files in exports] + [name_of(bundle) for bundle in bundles]
+    names += [capture_name(counters)] if counters else []
     if not names:
         raise InputError(
             f"No export and no bundle in {', '.join(map(str, paths))}.", hint=_hint(paths)
@@ -402,7 +436,8 @@ def bring(
             hint="Leave --output out, or name the files of one recording.",
         )
     asked = _Import(output, target, progress, run, wanted)
-    return [*map(asked.exports, exports), *map(asked.bundle, bundles)]
+    replayed = [asked.counters(counters)] if counters else []
+    return [*map(asked.exports, exports), *map(asked.bundle, bundles), *replayed]
 
 
 def _hint(paths: Sequence[Path]) -> str:

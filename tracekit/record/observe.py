@@ -77,7 +77,7 @@ def observe(
 ) -> Recorded:
     """Record, read a monitor of the machine meanwhile, and keep what a program printed.
 
-    `telemetry` is the monitor, one of `tracekit.machine.monitors.MONITORS`.
+    `telemetry` is the monitor, by a name that `--telemetry` takes.
 
     Raises:
         TracekitError: As the recorder raises it; what a monitor meets never stops a recording.

@@ -71,35 +71,21 @@ class Request:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a recorder says of a finished recording.
+    """What a recorder says of a finished recording."""
 
-    Attributes:
-        targets: The processes whose rows count as the target's.
-        command_lines: The command lines that were run, in order.
-        started: When recording began, ISO 8601.
-        ended: When it ended, ISO 8601.
-        end_reason: Why it ended, in the recorder's words.
-        clock: How to lay monotonic time on the trace's; {"origin": ns of trace time 0} if known.
-        overhead: What recording cost the workload; None where it was not measured.
-        interrupted: A person or the system asked to stop; what was recorded is kept.
-        failure: Why the recording cannot count as whole; empty if it can.
-        hint: What to do about that, where the workload says it.
-        target_rows: Whether GPU work of the targets was recorded; None where nobody looked.
-        warnings: What a user must know.
-    """
-
-    targets: tuple[Process, ...] = ()
-    command_lines: tuple[tuple[str, ...], ...] = ()
-    started: str = ""
-    ended: str = ""
-    end_reason: str = ""
+    targets: tuple[Process, ...] = ()  # the processes whose rows count as the target's
+    command_lines: tuple[tuple[str, ...], ...] = ()  # the command lines that were run, in order
+    started: str = ""  # when recording began, ISO 8601
+    ended: str = ""  # when it ended, ISO 8601
+    end_reason: str = ""  # why it ended, in the recorder's words
+    # how to lay monotonic time on the trace's; {"origin": ns of trace time 0} if known
     clock: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    # what recording cost the workload; None where it was not measured
     overhead: Overhead | None = None
-    interrupted: bool = False
-    failure: str = ""
-    hint: str = ""
-    target_rows: bool | None = None
-    warnings: tuple[str, ...] = ()
+    interrupted: bool = False  # a person or the system asked to stop; what was recorded is kept
+    failure: str = ""  # why the recording cannot count as whole; empty if it can
+    hint: str = ""  # what to do about that, where the workload says it
+    warnings: tuple[str, ...] = ()  # what a user must know
 
 
 class Recorder(Protocol):

@@ -1,18 +1,15 @@
 """Which recorder serves, and what a run must hold for the stages after it."""
 
 import shutil
-from functools import partial
 
 from tracekit.analysis import used_tables
 from tracekit.base import Recording, RecordingError, ToolError, quoted
-from tracekit.record.direct_reading.export import Xml, named_directly
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.recorder import Recorder
-from tracekit.record.xctrace.attempts import Manner
 from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Xctrace, find_xctrace, locate
-from tracekit.tables import PRUNED_NOTE, SCHEMAS, direct, needed_schemas
+from tracekit.tables import PRUNED_NOTE, SCHEMAS, direct, export_files, needed_schemas
 
 GPUTRACE = "gputrace"  # no recorder: what stands in a run that Metal captured instead
 
@@ -22,23 +19,18 @@ def judged(there: frozenset[str]) -> frozenset[str]:
     return needed_schemas(used_tables() & set(SCHEMAS), there)
 
 
-def choose(name: str, wanted: Choose = judged, xml: Xml = "asked") -> Recorder:
+def choose(name: str, wanted: Choose = judged) -> Recorder:
     """Return the recorder of that name; `auto` is xctrace if this machine has it, else host.
 
-    `wanted` says which schemas it exports. Whose work a recording holds is looked up in the bundle
-    itself, where reading it is known to be right or `xml` allows for nothing else.
+    `wanted` says which schemas it exports.
 
     Raises:
         ToolError: xctrace was asked for by name, and cannot be used here; it says why.
     """
     if name == "xctrace":
-        tool = xctrace_here()
-    elif name != "auto" or (tool := find_xctrace()) is None:
-        return HostRecorder()
-    if xml != "none":
-        return XctraceRecorder(tool, wanted, named=named_directly)
-    named = partial(named_directly, unchecked=True)
-    return XctraceRecorder(tool, wanted, Manner(largest_checked=None), named)
+        return XctraceRecorder(xctrace_here(), wanted)
+    tool = find_xctrace() if name == "auto" else None
+    return HostRecorder() if tool is None else XctraceRecorder(tool, wanted)
 
 
 def xctrace_here() -> Xctrace:
@@ -95,7 +87,7 @@ def require_timing(recording: Recording) -> None:
 
 def require_exports(recording: Recording) -> None:
     """Raise RecordingError if the run has no exports: of nothing, nothing could be said."""
-    files = set(recording.exports.glob("*.xml"))
+    files = set(export_files(recording.exports))
     pruned = (recording.exports / PRUNED_NOTE).exists()
     if not files and not pruned:
         raise RecordingError(

@@ -10,6 +10,7 @@ import pandas as pd
 from tracekit.analysis import (
     DERIVED,
     METRICS,
+    PROFILES,
     Result,
     Unavailable,
     Window,
@@ -104,6 +105,14 @@ def of_others(tables: Tables, name: str) -> Rows:
     return Rows(others, "" if len(others) else f"all rows of {name} belong to the target")
 
 
+REPLAY = "replay_counters"
+
+
+def is_without_gpu_work(tables: Tables) -> bool:
+    """Tell whether a recording has no GPU work but CPU samples, or the counters of a replay."""
+    return "gpu_intervals" not in tables and any(name in tables for name in (*PROFILES, REPLAY))
+
+
 def _nothing(name: str) -> pd.DataFrame:
     columns = SCHEMAS[name].columns if name in SCHEMAS else ()
     return pd.DataFrame(columns=[column.name for column in columns])
@@ -155,6 +164,9 @@ _SOURCES = {
     ("request_tokens", ""): _MARKS,
     ("results", ""): _MARKS,
     ("memory_profile", ""): "noted by the workload's process itself between its phases",
+    ("cpu_profile", "gpu"): "samples of Instruments, on the trace's clock",
+    ("cycle_profile", "gpu"): "samples of Instruments, on the trace's clock",
+    (REPLAY, ""): "a serialized replay at a fixed clock, as Xcode exported it",
     ("process_samples", ""): "samples by the operating system, host clock",
     ("step_models", ""): "what the workload says a step does, no measurement",
     ("", "gpu"): "CPU times, on the trace's clock",

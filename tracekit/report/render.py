@@ -13,7 +13,7 @@ from tracekit.analysis import Given, Result
 from tracekit.base import Provenance, shipped, units
 from tracekit.report import text
 from tracekit.report.chart import Chart, svg
-from tracekit.report.panel import Panel, Tables
+from tracekit.report.panel import Panel, Tables, is_without_gpu_work, rows
 from tracekit.report.panels import PANELS
 from tracekit.report.timeline.packing import pack
 from tracekit.report.timeline.track import Timeline
@@ -83,8 +83,14 @@ def _name(result: Result) -> str:
 def _sections(
     environment: jinja2.Environment, result: Result, tables: Tables
 ) -> Iterator[tuple[Panel, Markup]]:
-    """Yield the panels that have something to say about this run, and what they say."""
+    """Yield the panels that have something to say about this run, and what they say.
+
+    Of a recording without any table of GPU work, panels are left out that show rows it lacks.
+    """
+    without = is_without_gpu_work(tables)
     for panel in PANELS:
+        if without and panel.reads and all(rows(tables, name).absence for name in panel.reads):
+            continue
         context = panel.context(result, tables)
         if context is not None:
             body = environment.get_template(panel.template).render(context)

@@ -1,14 +1,11 @@
 from .bundle.bundle import Bundle as Bundle
 from .bundle.bundle import BundleRun as BundleRun
 from .bundle.cells.encodings import sentences as sentences
-from .bundle.cells.wording import FMT as FMT
 from .bundle.container.store import Store as Store
 from .bundle.errors import BundleError as BundleError
 from .bundle.errors import UnknownBundleError as UnknownBundleError
 from .bundle.reader import BundleReader as BundleReader
 from .bundle.run_info import write_toc as write_toc
-from .bundle_xml.write import escaped as escaped
-from .bundle_xml.write import quoted as quoted
 from .bundle_xml.write import write_exports as write_exports
 from .cache import READER_VERSION as READER_VERSION
 from .cache import stored_to_put_away as stored_to_put_away
@@ -35,8 +32,10 @@ from .drift import DriftError as DriftError
 from .drift import ExportWarning as ExportWarning
 from .drift import Flaw as Flaw
 from .drift import Remark as Remark
+from .exports import PARQUET as PARQUET
 from .exports import PRUNED_NOTE as PRUNED_NOTE
 from .exports import PutAway as PutAway
+from .exports import export_files as export_files
 from .exports import identify as identify
 from .exports import index as index
 from .exports import note_put_away as note_put_away
@@ -70,6 +69,8 @@ from .toc import own as own
 from .toc import read_toc as read_toc
 from .toc import toc_text as toc_text
 from .toc import wanted as wanted
+from .xcode_counters import is_xcode_counters as is_xcode_counters
+from .xcode_counters import read_xcode_counters as read_xcode_counters
 from .xml.node import Node as Node
 from .xml.node import Symbols as Symbols
 from .xml.node import no_symbols as no_symbols

@@ -34,7 +34,7 @@ from tracekit.tables.bundle.cells.encodings import Said
 from tracekit.tables.convert import convert, file_name, symbol_files
 from tracekit.tables.direct import Listed, Stored, TableRef
 from tracekit.tables.drift import Told
-from tracekit.tables.exports import ExportIndex, Header, PutAway, index, put_away
+from tracekit.tables.exports import PARQUET, ExportIndex, Header, PutAway, index, put_away
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.layout import frame_of
 from tracekit.tables.place import OPEN, Choice, Stamp, lasting, stamp, xpath_of
@@ -138,6 +138,8 @@ def kept_or_read(
     Raises:
         InputError: As `read_flat`; of an export that was put away, nothing is left.
     """
+    if not isinstance(ref, Stored) and ref.suffix == PARQUET:
+        return _as_written(ref)
     removed = None
     if not isinstance(ref, Stored) and not ref.exists():
         removed = put_away(ref.parent).get(ref)
@@ -155,6 +157,20 @@ def kept_or_read(
     except (OSError, RecordingError) as error:
         _log.warning("The table %s is not kept: %s", schema, error)
     return place.read()
+
+
+def _as_written(file: Path) -> Kept | Flat:
+    """Return a table that was written as a flat one, and is read where it is."""
+
+    def damaged() -> Flat:
+        text = f"{file.name} is cut or damaged, and its rows are missing."
+        return Flat(pd.DataFrame(), Told(damage=(text,)))
+
+    try:
+        pq.read_metadata(file)
+    except (OSError, pa.ArrowException):
+        return damaged()
+    return Kept(file, Note(None, None, ""), damaged)
 
 
 def _gone(ref: TableRef, away: PutAway, why: str) -> InputError:
@@ -320,7 +336,11 @@ def to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], dic
         InputError: The folder cannot be read.
     """
     found = index(exports, cache)
-    there = [one for one in found.every if isinstance(one.ref, Path) and one.ref.exists()]
+    there = [
+        one
+        for one in found.every
+        if isinstance(one.ref, Path) and one.ref.suffix != PARQUET and one.ref.exists()
+    ]
     stems = Counter(_stem(found, listed) for listed in there)
     away: list[PutAway] = []
     stays = dict.fromkeys(found.strange, "it is no export")

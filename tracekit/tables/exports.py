@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 from lxml import etree
 
 from tracekit.base import (
@@ -39,11 +41,22 @@ from tracekit.tables.direct import (
     read_note,
     tables_in,
 )
-from tracekit.tables.place import Stamp, attributes_of, lasting, place_of, stamp, tables_at
+from tracekit.tables.place import (
+    Stamp,
+    attributes_of,
+    lasting,
+    place_in,
+    place_of,
+    stamp,
+    tables_at,
+)
 from tracekit.tables.toc import Toc, read_toc
 from tracekit.tables.xml.details import detail_name
 from tracekit.tables.xml.source import ROOT, TOC_ROOT, head, not_an_export, root, whole_tags
 
+PARQUET = ".parquet"
+"""How tables end that were written as flat ones beside the exports: those of a workload's own
+events, and of the host recorder. A file is called after its schema."""
 _BLOCK = 1 << 22
 _MOST_TABLES = 10_000
 _TAG = re.compile(rb"""<(node|schema)\b(?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*/?>""")
@@ -168,7 +181,11 @@ def put_away(folder: Path) -> dict[Path, PutAway]:
         InputError: The note about them cannot be read, or a newer tracekit wrote it.
     """
     noted = {folder / name: export for name, export in _noted(folder).items()}
-    return {path: one for path, one in noted.items() if not path.exists()}
+    return {
+        path: one
+        for path, one in noted.items()
+        if not (path.exists() or path.with_suffix(PARQUET).exists())
+    }
 
 
 def note_put_away(folder: Path, *exports: PutAway) -> None:
@@ -202,6 +219,8 @@ def identify(path: Path) -> Content:
     Raises:
         InputError: The file cannot be opened.
     """
+    if path.suffix == PARQUET:
+        return Content("tables", (path.stem,), (Header(path.stem, "", 1, rows=_filled(path)),))
     match root(head(path)):
         case name if name == TOC_ROOT:
             return Content("toc")
@@ -211,6 +230,20 @@ def identify(path: Path) -> Content:
             return Content("tables", tuple(schemas), found)
         case _:
             return Content("unknown")
+
+
+def _filled(file: Path) -> bool:
+    """Tell whether a Parquet file has rows; a damaged one counts, so that reading it says so."""
+    try:
+        return pq.read_metadata(file).num_rows > 0
+    except (OSError, pa.ArrowException):
+        return True
+
+
+def export_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that may be exports, in the order of their names."""
+    suffixes = {".xml", PARQUET}
+    return sorted(path for path in folder.glob("*") if path.suffix in suffixes and path.is_file())
 
 
 _LARGE = 1 << 26
@@ -287,7 +320,7 @@ def refusal(path: Path) -> InputError:
 
 
 def index(folder: Path, memory: Path | None = None) -> ExportIndex:
-    """List what the `.xml` files of a folder hold, and held that were put away; or a bundle.
+    """List what the exports of a folder hold, and held that were put away; or a bundle.
 
     Tables that are read directly from a bundle count too, where no file has them. Of an absent
     folder, nothing.
@@ -341,8 +374,7 @@ def _with_lost(
 
 
 def _exports(folder: Path, memory: Path | None) -> ExportIndex:
-    files = sorted(path for path in folder.glob("*.xml") if path.is_file())
-    found = {path: remembered(path, memory) for path in files}
+    found = {path: remembered(path, memory) for path in export_files(folder)}
     tocs = tuple(path for path, content in found.items() if content.kind == "toc")
     strange = tuple(path for path, content in found.items() if content.kind == "unknown")
     held = {path: content.headers for path, content in found.items() if content.headers}
@@ -362,6 +394,8 @@ def _by_schema(tables: Iterable[Listed]) -> dict[str, tuple[Listed, ...]]:
 
 def _listed(path: Path, header: Header, toc: Toc | None) -> Listed:
     place = place_of(header.xpath, header.number)
+    if path.suffix == PARQUET:
+        place = place_in(toc, header.schema) or place
     named = next(tables_at(toc, place), None) if header.inherited else None
     schema = header.schema if named is None else named.schema
     return Listed(path, schema, place, attributes_of(toc, place, schema), header.rows)

@@ -109,6 +109,18 @@ def attributes_of(toc: Toc | None, place: Place, schema: str) -> Mapping[str, st
     return next((one.attributes for one in tables_at(toc, place) if one.schema == schema), {})
 
 
+def place_in(toc: Toc | None, schema: str) -> Place | None:
+    """Return the place of the only table of a schema in the table of contents, if it has one."""
+    runs = toc.runs if toc is not None else ()
+    places = [
+        Place(run.number, table.index)
+        for run in runs
+        for table in run.tables
+        if table.schema == schema
+    ]
+    return places[0] if len(places) == 1 else None
+
+
 def described(place: Place, attributes: Mapping[str, str]) -> str:
     """Name a table and what sets it apart."""
     words = ", ".join(_pairs(attributes))

@@ -71,4 +71,5 @@ from .workload import Workload as Workload
 from .workload import all_workloads as all_workloads
 from .workload import find as find
 from .workload import load as load
+from .workload import load_marked as load_marked
 from .workload import workload as workload

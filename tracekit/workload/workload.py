@@ -211,7 +211,7 @@ class Step:
             value: Any = getattr(self, name)
             if value is None and name == "dispatches":
                 continue
-            if not isinstance(value, int) or not 0 <= value < 2**64:
+            if not isinstance(value, int) or not 0 <= value < 2**63:
                 raise InputError(
                     f"The {name} of a step must be a whole number of at least 0; it is {value!r}."
                 )
@@ -340,14 +340,30 @@ def all_workloads(extra: Path | None = None) -> list[Workload]:
 
 def load(file: Path) -> Workload:
     """Load the one workload of `file`; raise InputError where it has none, or several."""
-    module = _execute(file)
-    marked = [value for value in vars(module).values() if hasattr(value, _MARK)]
+    prepare = load_marked(file, "workload", _MARK, "from tracekit import workload")
+    return Workload(getattr(prepare, _MARK).replace("_", "-"), file, prepare)
+
+
+def load_marked(file: Path, what: str, mark: str, line: str) -> Callable[..., Any]:
+    """Load a file, and return its one function that has the attribute `mark`.
+
+    Args:
+        file: A file of Python.
+        what: What the function is, and the name of the decorator that marks it.
+        mark: The attribute.
+        line: Imports the decorator.
+
+    Raises:
+        InputError: The file cannot be loaded, or has no such function, or several.
+    """
+    module = _execute(file, what)
+    marked = [value for value in vars(module).values() if hasattr(value, mark)]
     if len(marked) != 1:
         raise InputError(
-            f"{file} has {len(marked)} functions marked @workload; it must have one.",
-            hint="from tracekit import workload; then write @workload above the function.",
+            f"{file} has {len(marked)} functions marked @{what}; it must have one.",
+            hint=f"{line}; then write @{what} above the function.",
         )
-    return Workload(getattr(marked[0], _MARK).replace("_", "-"), file, marked[0])
+    return marked[0]
 
 
 def _option(name: str) -> str:
@@ -386,8 +402,8 @@ def _files(folder: Path) -> Iterator[Path]:
     yield from sorted(file for file in folder.glob("*.py") if not file.stem.startswith("_"))
 
 
-def _execute(file: Path) -> ModuleType:
-    name = f"tracekit.workloads.{file.stem}"
+def _execute(file: Path, what: str) -> ModuleType:
+    name = f"tracekit.{what}s.{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
@@ -396,6 +412,6 @@ def _execute(file: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        message = f"The workload {file} cannot be loaded: {error!r}."
+        message = f"The {what} {file} cannot be loaded: {error!r}."
         raise InputError(message, hint=moved(error)) from error
     return module

@@ -36,7 +36,7 @@ def test_nothing_is_to_be_found_in_a_plain_trace(made: Make, rule: str) -> None:
         ("late-start", {"ahead": 0, "latency": 2 * MILLISECOND}, Label.FIND),
         ("late-start", {"ahead": 0}, Label.PASS),
         ("frequent-command-buffers", {"per_buffer": 1, "switch": 60 * MICROSECOND}, Label.FIND),
-        ("tiny-encoders", {"launch": 60 * MICROSECOND}, Label.FIND),
+        ("tiny-encoders", {"launch": 120 * MICROSECOND}, Label.FIND),
         ("shallow-queue", {"ahead": 0, "per_buffer": 99, "build": MILLISECOND}, Label.FIND),
         ("shallow-queue", {"ahead": 1, "per_buffer": 99, "build": MILLISECOND}, Label.PASS),
         ("frequent-readback", {"ahead": 0, "readbacks": 4, "per_buffer": 2}, Label.FIND),

@@ -1,5 +1,6 @@
 """The model keeps to what any recording shows: order, one thing at a time, and all of the time."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +23,7 @@ SORTS: dict[str, dict[str, Any]] = {
     "varied": {"variants": (1.0, 1.6), "drift": 0.2, "hiccups": 0.3, "ramp": 2},
     "drawn beside": {"browser": 200 * MICROSECOND},
 }
+SLOWLY_ENCODED = tuple(replace(one, encode=round(1.3 * one.work)) for one in SETUP.pieces)
 every_sort = pytest.mark.parametrize("changes", SORTS.values(), ids=SORTS)
 
 
@@ -81,14 +83,14 @@ def test_causes_cover_just_the_gaps(made: Make, changes: dict[str, Any]) -> None
         ({"rival": Hold(12 * MILLISECOND, 4 * MILLISECOND)}, "other-process"),
         ({"hold": Hold(1, 4 * MILLISECOND)}, "late-start"),
         ({"hold": Hold(1, 4 * MILLISECOND), "per_buffer": 6}, "between-encoders"),
-        ({"switch": 60 * MICROSECOND, "per_buffer": 1}, "between-buffers"),
-        ({"late": 9 * MILLISECOND}, "encoding"),
+        ({"switch": 90 * MICROSECOND, "per_buffer": 1}, "between-buffers"),
+        ({"pieces": SLOWLY_ENCODED}, "encoding"),
     ],
 )
 def test_a_fault_is_its_own_cause(made: Make, changes: dict[str, Any], cause: str) -> None:
     facts = made(**changes)
     assert facts.idle_time(cause) > 0.75 * facts.idle_time()
-    assert facts.idle_share() > 0.1
+    assert facts.idle_share() > 0.05
     assert made().idle_share() < 0.02
 
 

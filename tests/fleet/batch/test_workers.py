@@ -40,7 +40,6 @@ def test_a_worker_that_nobody_starts_again_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers_module, "_LOST", 0.1)
-    monkeypatch.setattr(workers_module, "_LOOK", 0.1)
     with local_workers(1, tmp_path) as workers:
         client = workers.client
         before = set(client.nthreads())
@@ -50,13 +49,14 @@ def test_a_worker_that_nobody_starts_again_is_replaced(
         (nanny,) = client.cluster.workers.values()
         client.sync(nanny.close)
         while not set(client.nthreads()) - before and time.monotonic() < deadline:
+            workers.refill()
             time.sleep(0.05)
         assert client.submit(len, "done").result(timeout=60) == 4
 
 
 def test_a_cluster_is_asked_what_it_has_and_sees(cluster: LocalCluster, tmp_path: Path) -> None:
     with workers_of(cluster.scheduler_address) as workers:
-        assert (workers.threads, workers.local) == (1, False)
+        assert ([*workers.addresses.values()], workers.processes) == ([1], None)
         assert workers.see([tmp_path])
         assert not workers.see([tmp_path, tmp_path / "nothing"])
 

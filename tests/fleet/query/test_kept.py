@@ -86,14 +86,9 @@ def test_a_table_of_exports_that_are_young_is_not_kept(
     assert kept(recording) == []
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped"])
-def test_a_damaged_file_is_made_again(
-    damage: str, recording: Recording, workshop: Path, later: None
-) -> None:
+def test_a_damaged_file_is_made_again(recording: Recording, workshop: Path, later: None) -> None:
     part = normalized(recording, "gpu_intervals", workshop)
-    content = bytearray(part.file.read_bytes())
-    content[20] ^= 4  # in a page, where DuckDB would not see it
-    part.file.write_bytes(content if damage == "flipped" else content[:-9])
+    part.file.write_bytes(part.file.read_bytes()[:-9])
     again = normalized(recording, "gpu_intervals", workshop)
     assert again == part
     assert pq.read_table(again.file)["duration"].to_pylist() == [10, 30]

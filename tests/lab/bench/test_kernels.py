@@ -9,8 +9,8 @@ from fake_metal import FakeMetal, microseconds
 from tracekit.base.tolerances import BOUNDS
 from tracekit.lab.bench.inputs import Cache, Inputs, Shape
 from tracekit.lab.bench.measure import GpuClock
-from tracekit.lab.bench.subject import Launched
-from tracekit.lab.bench.subjects.attention import Choice, paged
+from tracekit.lab.bench.subject import Launch
+from tracekit.lab.bench.subjects.attention import paged
 from tracekit.lab.bench.subjects.layers import fused
 from tracekit.lab.msl.emulation import emulation
 
@@ -32,22 +32,22 @@ def inputs() -> Inputs:
 @pytest.mark.parametrize(
     ("choice", "launched", "dispatches"),
     [
-        (Choice(), Launched("grouped", 256, 8, 1), 1),
-        (Choice(hd_tile=16, threadgroup=64, partitions=2), Launched("grouped", 64, 16, 2), 2),
-        (Choice("per-head"), Launched("per-head", 256, None, 1), 1),
-        (Choice("barriers"), Launched("barriers", 128, None, 1), 1),
+        (Launch("grouped"), Launch("grouped", 8, 256, 1), 1),
+        (Launch("grouped", 16, 64, 2), Launch("grouped", 16, 64, 2), 2),
+        (Launch("per-head"), Launch("per-head", None, 256, 1), 1),
+        (Launch("barriers"), Launch("barriers", None, 128, 1), 1),
     ],
 )
 def test_a_paged_kernel_is_prepared_with_its_launch_and_is_right(
-    choice: Choice, launched: Launched, dispatches: int
+    choice: Launch, launched: Launch, dispatches: int
 ) -> None:
     there = inputs()
     with emulation() as log:
         made = paged(there, choice, device="metal")
-        before = len(log.launches)
+        before = len(log)
         mx.eval(made.chain(2))
         made.step.wait(made.step.submit())
-        assert len(log.launches) - before == 3 * dispatches
+        assert len(log) - before == 3 * dispatches
     assert made.launched == launched
     assert made.step.dispatches == dispatches
     assert made.error is not None
@@ -57,7 +57,7 @@ def test_a_paged_kernel_is_prepared_with_its_launch_and_is_right(
 def test_a_kernel_that_reads_rows_again_states_it() -> None:
     with emulation():
         once = paged(inputs(), device="metal").step
-        again = paged(inputs(), Choice("per-head"), device="metal").step
+        again = paged(inputs(), Launch("per-head"), device="metal").step
     rows = 2 * 2 * 48 * 2 * 64 * 2
     assert again.bytes_read - once.bytes_read == rows
     assert again.bytes_unique == once.bytes_unique
@@ -75,7 +75,7 @@ def test_a_chain_of_kernels_gives_what_a_chain_of_operations_gives() -> None:
 def test_gpu_time_is_of_the_very_kernels_that_are_prepared() -> None:
     metal = FakeMetal(times=microseconds(25))
     with emulation():
-        made = paged(inputs(), Choice(partitions=2), device="metal")
+        made = paged(inputs(), Launch("grouped", partitions=2), device="metal")
     found, _ = GpuClock(metal).measure(made)
     assert [round(one.median) for one in found] == [25_000, 25_000]
     names = [one.function.split("__")[0] for one in found]
@@ -91,6 +91,6 @@ def test_the_fused_norm_is_prepared_with_its_launch_and_is_right() -> None:
         mx.eval(made.chain(2))
     assert made.error is not None
     assert made.error <= BOUNDS["float16"]
-    assert made.launched == Launched("rmsnorm_linear")
+    assert made.launched == Launch("rmsnorm_linear")
     ((found,), _) = GpuClock(FakeMetal(times=microseconds(25))).measure(made)
     assert found.function.startswith("custom_kernel_rmsnorm_linear__float16_t_")

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from bench_subjects import Hand, literal_subject
+from tracekit.base import as_json
 from tracekit.base.errors import UsageError
 from tracekit.lab.bench.document import Bench
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.measure import Effort
 from tracekit.lab.bench.run import Settings, run_bench
-from tracekit.lab.bench.save import as_json
+from tracekit.lab.bench.save import bench_document
 from tracekit.lab.bench.subject import Subject, Unavailable
 
 SHAPE = Shape(batch=1, q_heads=2, kv_heads=1, head_dim=64, block_size=16, active_blocks=1)
@@ -185,7 +186,7 @@ def test_an_interrupt_keeps_what_was_measured() -> None:
     assert (len(second.samples), len(third.samples)) == (1, 1)
     assert done.rows[1].reason == "the bench was interrupted"
     assert done.failures == []
-    assert json.loads(as_json(done))["interrupted"] is True
+    assert json.loads(as_json(bench_document(done)))["interrupted"] is True
 
 
 def test_an_interrupt_before_the_first_sample_leaves_no_row() -> None:

@@ -10,12 +10,13 @@ import pytest
 
 from bench_subjects import Hand, literal_subject
 from fake_metal import FakeMetal, microseconds
+from tracekit.base import as_json
 from tracekit.base.errors import RecordingError, UsageError
 from tracekit.lab.bench.document import Bench, Row
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.measure import Effort
 from tracekit.lab.bench.run import Settings, run_bench
-from tracekit.lab.bench.save import COLUMNS, as_csv, as_json, check_writable, line_of, save
+from tracekit.lab.bench.save import COLUMNS, as_csv, bench_document, check_writable, save
 from tracekit.lab.metal_queue import Queue
 
 SHAPE = Shape(batch=4, q_heads=8, kv_heads=2, head_dim=64, block_size=16, active_blocks=1)
@@ -78,10 +79,10 @@ def test_heads_are_not_those_of_a_norm(done: Bench) -> None:
 
 def test_gpu_time_has_its_column_and_the_limits_of_its_pipeline(done: Bench) -> None:
     queue = Queue(FakeMetal(times=microseconds(50)))
-    pipeline = queue.compile("void decode(", "decode")
-    dispatch = queue.time(pipeline, [{}], (1, 1, 1), (1, 1, 1))
+    state, one = queue.compile("void decode(", "decode"), (1, 1, 1)
+    dispatch = queue.time("decode", state, [{}], grid=one, threadgroup=one)
     row = Row("paged", "decode", "measured", threadgroup=256, dispatches=(dispatch, dispatch))
-    line = line_of(row, done)
+    line = {name: cell(row, done.shape) for name, cell in COLUMNS.items()}
     assert line["gpu_ms"] == pytest.approx(0.1)
     assert line["TG_SIZE"] == 256
     assert (line["execution_width"], line["most_threads"]) == (32, 1024)
@@ -89,7 +90,7 @@ def test_gpu_time_has_its_column_and_the_limits_of_its_pipeline(done: Bench) -> 
 
 
 def test_json_has_every_sample_and_says_how_they_were_taken(done: Bench) -> None:
-    plain = json.loads(as_json(done))
+    plain = json.loads(as_json(bench_document(done)))
     assert list(plain) == [
         *("environment", "shape", "settings", "rows", "started", "interrupted", "version"),
         *("kind", "definitions", "failures"),

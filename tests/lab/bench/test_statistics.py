@@ -3,7 +3,7 @@
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.lab.bench.document import OUTLIERS, PERCENTILES, summarize
+from tracekit.lab.bench.document import DEFINITIONS, summarize
 
 SAMPLES = [10.0, 12.0, 11.0, 13.0, 100.0, 12.0, 11.0, 12.0, 10.0, 9.0]
 
@@ -22,7 +22,7 @@ def test_percentiles_are_linear_between_ranks() -> None:
     said = summarize([float(number) for number in range(1, 11)])
     assert said.p95 == pytest.approx(1 + 0.95 * 9)
     assert said.p99 == pytest.approx(1 + 0.99 * 9)
-    assert PERCENTILES == "linear between ranks"
+    assert DEFINITIONS["percentiles"] == "linear between ranks"
 
 
 def test_the_filtered_mean_leaves_out_what_is_beyond_two_sigma_and_says_how_many() -> None:
@@ -33,7 +33,7 @@ def test_the_filtered_mean_leaves_out_what_is_beyond_two_sigma_and_says_how_many
 
 def test_an_outlier_stays_in_everything_else() -> None:
     assert summarize(SAMPLES).max == 100.0
-    assert OUTLIERS.startswith("none is dropped")
+    assert DEFINITIONS["outliers"].startswith("none is dropped")
 
 
 def test_one_sample_has_no_deviation() -> None:

@@ -11,8 +11,8 @@ from tracekit.base.tolerances import BOUNDS
 from tracekit.lab.bench.inputs import Cache, Inputs, Shape
 from tracekit.lab.bench.measure import GpuClock
 from tracekit.lab.bench.run import SUBJECTS, chosen
-from tracekit.lab.bench.subject import Launched, Prepared, Subject, Unavailable
-from tracekit.lab.bench.subjects.attention import Choice, paged, planned
+from tracekit.lab.bench.subject import BY_MLX, Launch, Prepared, Subject, Unavailable
+from tracekit.lab.bench.subjects.attention import paged, planned
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.paged import attend
 from tracekit.ops.attention.plan import plan
@@ -55,7 +55,7 @@ def test_steps_and_chains_of_any_length_can_be_evaluated(subject: Subject) -> No
     made.step.wait(made.step.submit())
     assert made.step.tokens > 0
     assert made.working_set > 0
-    assert made.launched == Launched()
+    assert made.launched == BY_MLX
 
 
 @pytest.mark.parametrize("name", ["paged", "sdpa", "sdpa-bshd", "gather-sdpa", "naive"])
@@ -162,19 +162,23 @@ def test_whether_a_cache_holds_the_inputs(
 @on_the_cpu
 def test_a_launch_cannot_be_chosen_where_mlx_chooses() -> None:
     with pytest.raises(Unavailable, match="no Metal on this machine"):
-        paged(inputs(), Choice(hd_tile=16))
+        paged(inputs(), Launch("grouped", hd_tile=16))
 
 
 @pytest.mark.parametrize(
     ("head_dim", "choice", "said"),
     [
-        (72, Choice(), "The Metal kernel has no head size 72; it has 64, 80, 96, 128, 256"),
-        (64, Choice(hd_tile=4), "There is no HD_TILE of 4; there are 8 and 16"),
-        (64, Choice("per-head", partitions=2), 'The kernel "per-head" has neither tiles'),
+        (
+            72,
+            Launch("grouped"),
+            "The Metal kernel has no head size 72; it has 64, 80, 96, 128, 256",
+        ),
+        (64, Launch("grouped", hd_tile=4), "There is no HD_TILE of 4; there are 8 and 16"),
+        (64, Launch("per-head", partitions=2), 'The kernel "per-head" has neither tiles'),
     ],
 )
 def test_a_kernel_that_is_not_made_for_a_shape_says_so(
-    head_dim: int, choice: Choice, said: str
+    head_dim: int, choice: Launch, said: str
 ) -> None:
     with pytest.raises(Unavailable) as caught:
         planned(inputs(head_dim=head_dim).problems[0], choice, 48)

@@ -10,7 +10,7 @@ from tracekit.lab.bench.document import Row, Timing, summarize
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.measure import Effort, GpuClock
 from tracekit.lab.bench.save import tuning_document
-from tracekit.lab.bench.subjects.attention import Choice
+from tracekit.lab.bench.subject import Launch
 from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Ranked, Tuning, candidates, ranked, tune
 
 SHAPE = Shape(batch=1, q_heads=2, kv_heads=1, head_dim=64, block_size=16, active_blocks=4)
@@ -133,7 +133,7 @@ def test_a_sweep_that_is_stopped_at_the_gpu_keeps_its_samples(
 
 @on_the_cpu
 def test_a_launch_that_cannot_be_had_is_said_and_the_others_are_ranked() -> None:
-    asked = [Candidate(16), Candidate(16, Choice("grouped", 8, 256, 1))]
+    asked = [Candidate(16), Candidate(16, Launch("grouped", 8, 256, 1))]
     done = tune(SHAPE, Effort(1, 6, 0.001), asked=asked)
     assert [one.candidate.name for one in done.ranked] == ["block 16"]
     (failed,) = done.failed

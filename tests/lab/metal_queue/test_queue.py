@@ -15,7 +15,9 @@ SOURCE = "kernel void scale(device float* x [[buffer(0)]]) { x[0] = 2; }"
 def timed(metal: FakeMetal, protocol: Protocol = Protocol()) -> Dispatch:  # noqa: B008
     queue = Queue(metal)
     bindings = [{0: queue.buffer(b"\0\0\0\0"), 1: queue.buffer(64)}]
-    return queue.time(queue.compile(SOURCE, "scale"), bindings, (64, 2, 1), (32, 1, 1), protocol)
+    sizes = {"grid": (64, 2, 1), "threadgroup": (32, 1, 1)}
+    state = queue.compile(SOURCE, "scale")
+    return queue.time("scale", state, bindings, **sizes, protocol=protocol)
 
 
 def test_one_buffer_does_not_count_and_five_of_two_hundred_dispatches_do() -> None:
@@ -39,17 +41,17 @@ def test_dispatches_take_sets_of_buffers_in_turns() -> None:
     metal = FakeMetal()
     queue = Queue(metal)
     bindings = [{0: queue.buffer(bytes([number] * 4))} for number in range(3)]
-    pipeline = queue.compile(SOURCE, "scale")
-    queue.time(pipeline, bindings, (1, 1, 1), (1, 1, 1), Protocol(0, 1, 5))
+    state, one = queue.compile(SOURCE, "scale"), (1, 1, 1)
+    protocol = Protocol(0, 1, 5)
+    queue.time("scale", state, bindings, grid=one, threadgroup=one, protocol=protocol)
     taken = [one.bound[0].contents for one in metal.committed[0].dispatches]
     assert taken == [bytes([number] * 4) for number in (0, 1, 2, 0, 1)]
 
 
 def test_a_pipeline_says_what_limits_its_occupancy() -> None:
-    metal = FakeMetal(most_threads=640)
-    pipeline = Queue(metal).compile(SOURCE, "scale")
-    assert (pipeline.execution_width, pipeline.most_threads) == (32, 640)
-    assert pipeline.threadgroup_memory == 2176
+    found = timed(FakeMetal(most_threads=640))
+    assert (found.execution_width, found.most_threads) == (32, 640)
+    assert found.threadgroup_memory == 2176
 
 
 def test_fast_math_is_off_as_it_is_for_kernels_of_mlx() -> None:

@@ -71,8 +71,13 @@ def test_a_compiler_that_fails_is_quoted(
 
 
 @pytest.fixture
-def folder(compiled_kernels: Path) -> Path:
-    return compiled_kernels
+def folder(compiled_kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of compiled kernels that no other test uses, with the engine in it."""
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path))
+    cache_folder().mkdir()
+    for file in compiled_kernels.glob("*.o*"):
+        shutil.copy(file, cache_folder())
+    return cache_folder()
 
 
 def libraries(folder: Path) -> dict[Path, int]:

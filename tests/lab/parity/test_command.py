@@ -98,7 +98,7 @@ def breached() -> Parity:
         return problem.q
 
     planted = [Implementation("planted", wrong)]
-    return run_parity([Case("float16", 64, 16)], planted, backend="cpu")
+    return run_parity([Case("float16", 64, 16)], planted)
 
 
 def test_a_breach_ends_in_one_and_says_how_to_repeat_it(

@@ -32,7 +32,7 @@ def right(problem: Problem, lens: list[int], scale: float) -> mx.array:
 
 
 def run(*planted: Implementation, cases: tuple[Case, ...] = (CASE,)) -> Parity:
-    return run_parity(cases, [DENSE, *planted], backend="cpu")
+    return run_parity(cases, [DENSE, *planted])
 
 
 def changed(name: str, by: float, sequence: int = 0) -> Implementation:
@@ -165,7 +165,7 @@ def test_an_interrupt_keeps_the_cases_that_ran() -> None:
 
 
 def test_nothing_run_has_no_worst() -> None:
-    plain = parity_document(run_parity([], [DENSE], backend="cpu"))
+    plain = parity_document(run_parity([], [DENSE]))
     assert (plain["worst"], plain["repeat"], plain["breaches"]) == (None, None, 0)
 
 
@@ -206,7 +206,6 @@ def test_the_metal_kernels_agree_on_the_cpu(name: str, compiled_kernels: object)
     done = run_parity(
         (EMPTY, Case("float16", 64, 16, lengths="seven")),
         chosen_implementations([name], emulate=True),
-        backend="cpu",
         emulate=True,
     )
     assert [one.subject for one in done.outcomes] == ["sdpa", name] * 2

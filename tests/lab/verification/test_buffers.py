@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.lab.verification.metal_file import Buffer, buffer
+from tracekit.lab.verification.metal_file import buffer
 
 
 def test_floats_are_normal_and_the_same_for_the_same_seed() -> None:
@@ -29,7 +29,6 @@ def test_bfloat16_is_held_as_bits_and_read_as_numbers() -> None:
     assert one.array.dtype == np.uint16
     assert one.array.tolist() == [0x3FC0] * 3
     assert one.readable(one.array).tolist() == [1.5, 1.5, 1.5]
-    assert one.is_floating
     near = buffer("x=bfloat16=1.00390625", seed=0)  # half way between two: to the even one
     assert near.readable(near.array).tolist() == [1.0]
 
@@ -100,7 +99,3 @@ def test_a_file_without_an_array_is_told(tmp_path: Path) -> None:
     np.save(file, np.array(["text"]))
     with pytest.raises(InputError, match=r"holds <U4"):
         buffer(f"q={file}", seed=0)
-
-
-def test_a_buffer_knows_whether_it_can_be_nan() -> None:
-    assert not Buffer("n", "int32", np.zeros(1, np.int32), is_given=True).is_floating

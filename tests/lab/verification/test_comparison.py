@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.lab.verification.verdict import (
+from tracekit.lab.verification.verify import (
     Outcome,
     all_written,
     arrays,

@@ -10,8 +10,7 @@ import pytest
 from tracekit.base.errors import InputError, TracekitError, UsageError
 from tracekit.lab.msl.program import Order
 from tracekit.lab.verification.metal_file import Launch, metal_subject
-from tracekit.lab.verification.verdict import Outcome, Question, Verification
-from tracekit.lab.verification.verify import verify
+from tracekit.lab.verification.verify import Outcome, Question, Verification, verify
 
 pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
@@ -99,7 +98,7 @@ MISTAKES = {
     "no grid": ({"grid": ""}, "--grid is not given"),
     "no threadgroup": ({"threadgroup": "x"}, "--threadgroup 'x' is no size"),
     "a buffer is missing": ({"buffers": GOOD.buffers[:2]}, "buffers that are not given: rows"),
-    "a buffer too many": ({"buffers": (*GOOD.buffers, "x=int32")}, "has no buffer 'x'"),
+    "a buffer too many": ({"buffers": (*GOOD.buffers, "x=int32")}, "there is none called 'x'"),
     "another dtype": ({"buffers": ("in=int8[256]", *GOOD.buffers[1:])}, "in is int8"),
     "no such function": ({"function": "scales"}, "no kernel function 'scales'"),
     "a constant without a value": ({"constants": ()}, "function constants that have no value"),

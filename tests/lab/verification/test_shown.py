@@ -1,11 +1,21 @@
-from tracekit.lab.verification.verdict import Moved, Question, Verification, defect, passed, unknown
-from tracekit.lab.verification.verify import in_full, in_short
+from tracekit.lab.verification.verify import (
+    Moved,
+    Outcome,
+    Question,
+    Verdict,
+    Verification,
+    in_full,
+    in_short,
+)
 
 GOOD = Verification(
     "sums",
     {"dtype": "float16", "head_dim": 64},
     ("k",),
-    (passed(Question.COMPILES, "1 kernel"), passed(Question.ENDS)),
+    (
+        Verdict(Question.COMPILES, Outcome.PASSED, "1 kernel"),
+        Verdict(Question.ENDS, Outcome.PASSED, ""),
+    ),
     (Moved("k", "x", 2048, 0, 1024), Moved("k", "out", 0, 4, 4)),
 )
 BAD = Verification(
@@ -13,11 +23,11 @@ BAD = Verification(
     {},
     (),
     (
-        passed(Question.COMPILES),
-        unknown(Question.ADDRESS_SPACES, "it was stopped"),
-        defect(Question.BOUNDS, "out of x", ["7 | x[i]", "  | ^"]),
-        unknown(Question.ERROR, "it was stopped"),
-        unknown(Question.TRAFFIC, "there is no model"),
+        Verdict(Question.COMPILES, Outcome.PASSED, ""),
+        Verdict(Question.ADDRESS_SPACES, Outcome.NOT_CHECKED, "it was stopped"),
+        Verdict(Question.BOUNDS, Outcome.DEFECT, "out of x", ("7 | x[i]", "  | ^")),
+        Verdict(Question.ERROR, Outcome.NOT_CHECKED, "it was stopped"),
+        Verdict(Question.TRAFFIC, Outcome.NOT_CHECKED, "there is no model"),
     ),
 )
 

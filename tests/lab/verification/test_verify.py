@@ -10,9 +10,8 @@ import pytest
 from tracekit.base.errors import InputError, ToolError, UsageError
 from tracekit.lab.msl.lint import find_clang
 from tracekit.lab.msl.program import Order
-from tracekit.lab.verification.check import check_subjects
-from tracekit.lab.verification.verdict import Outcome, Question, Verification
-from tracekit.lab.verification.verify import verify
+from tracekit.lab.verification.check import check_subjects, load
+from tracekit.lab.verification.verify import Outcome, Question, Verification, verify
 
 pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
@@ -22,7 +21,7 @@ DEFECT, NOT_CHECKED = Outcome.DEFECT, Outcome.NOT_CHECKED
 
 
 def _judged(file: Path, orders: tuple[Order, ...] = tuple(Order)) -> Verification:
-    (subject,) = check_subjects(file, {"dtype": "float32"}, 0)
+    (subject,) = check_subjects(load(file), {"dtype": "float32"}, 0)
     return verify(subject, orders)
 
 
@@ -151,11 +150,11 @@ def test_without_clang_address_spaces_are_not_checked(
     assert compiler is not None
     monkeypatch.setenv("CXX", compiler)
     file = row_sums()
-    verify(next(iter(check_subjects(file, {}, 0))))  # compiled, and kept
+    verify(next(iter(check_subjects(load(file), {}, 0))))  # compiled, and kept
     find_clang.cache_clear()
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    found = verify(next(iter(check_subjects(file, {}, 0))))
+    found = verify(next(iter(check_subjects(load(file), {}, 0))))
     find_clang.cache_clear()
     assert _outcomes(found)[Question.ADDRESS_SPACES] is NOT_CHECKED
     assert "no clang here" in _detail(found, Question.ADDRESS_SPACES)
@@ -188,15 +187,14 @@ def test_one_order_says_nothing_of_the_others(row_sums: Write) -> None:
 
 
 def test_a_check_without_kernels_is_told(row_sums: Write) -> None:
-    (subject,) = check_subjects(
-        row_sums("lambda: sums(x)", "lambda: x.sum(1)"), {"dtype": "float32"}, 0
-    )
+    declared = load(row_sums("lambda: sums(x)", "lambda: x.sum(1)"))
+    (subject,) = check_subjects(declared, {"dtype": "float32"}, 0)
     with pytest.raises(InputError, match="launches no kernel"):
         verify(subject)
 
 
 def test_a_check_of_other_shapes_is_told(row_sums: Write) -> None:
-    (subject,) = check_subjects(row_sums("sum(axis=1)", "sum()"), {"dtype": "float32"}, 0)
+    (subject,) = check_subjects(load(row_sums("sum(axis=1)", "sum()")), {"dtype": "float32"}, 0)
     with pytest.raises(InputError, match=r"shapes \[\[4\]\], and expects \[\[\]\]"):
         verify(subject)
 
@@ -204,7 +202,7 @@ def test_a_check_of_other_shapes_is_told(row_sums: Write) -> None:
 def test_a_check_that_raises_is_told(row_sums: Write) -> None:
     file = row_sums("x = mx.random", "x = 1 / 0; x = mx.random")
     with pytest.raises(InputError, match="row-sums fails: ZeroDivisionError"):
-        list(check_subjects(file, {}, 0))
+        list(check_subjects(load(file), {}, 0))
 
 
 def test_what_a_cpu_has_not_is_told(row_sums: Write) -> None:
@@ -216,7 +214,7 @@ def test_what_a_cpu_has_not_is_told(row_sums: Write) -> None:
 def test_inputs_follow_the_seed_and_are_those_of_every_run(row_sums: Write) -> None:
     file = row_sums()
     first, second, other = (
-        next(iter(check_subjects(file, {"dtype": "float32"}, seed))).expected[0]
+        next(iter(check_subjects(load(file), {"dtype": "float32"}, seed))).expected[0]
         for seed in (1, 1, 2)
     )
     assert first.tolist() == second.tolist()
@@ -224,7 +222,7 @@ def test_inputs_follow_the_seed_and_are_those_of_every_run(row_sums: Write) -> N
 
 
 def test_every_case_is_a_subject_of_its_own(row_sums: Write) -> None:
-    subjects = check_subjects(row_sums(), {"rows": 2}, 0)
+    subjects = check_subjects(load(row_sums()), {"rows": 2}, 0)
     assert [one.parameters for one in subjects] == [
         {"dtype": "float16", "rows": 2},
         {"dtype": "float32", "rows": 2},
@@ -252,15 +250,15 @@ PARTLY = "if (lane < 40) sum = simd_sum(sum);"
 
 def test_lanes_may_leave_an_operation_out_where_metal_lets_them(row_sums: Write) -> None:
     file = row_sums("sum = simd_sum(sum);", PARTLY)
-    (strict,) = check_subjects(file, {"dtype": "float32"}, 0)
-    (lenient,) = check_subjects(file, {"dtype": "float32"}, 0, lenient=True)
+    (strict,) = check_subjects(load(file), {"dtype": "float32"}, 0)
+    (lenient,) = check_subjects(load(file), {"dtype": "float32"}, 0, lenient=True)
     assert [one.question for one in verify(strict).defects] == [Question.SYNCHRONISATION]
     assert Question.SYNCHRONISATION not in {one.question for one in verify(lenient).defects}
 
 
 def test_what_a_users_code_raises_is_no_bug_of_ours(row_sums: Write) -> None:
     file = row_sums("output_shapes=[(x.shape[0],)]", "output_shapes=[(x.shape[0],), (1,)]")
-    (subject,) = check_subjects(file, {"dtype": "float32"}, 0)
+    (subject,) = check_subjects(load(file), {"dtype": "float32"}, 0)
     with pytest.raises(InputError, match="row-sums fails: ValueError"):
         verify(subject)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.machine.monitors import Reading, Taken
+from tracekit.machine.sources import Reading, Taken
 from tracekit.machine.watch import Samples, summary
 
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from tracekit.machine import sources
-from tracekit.machine.monitors import THERMAL_PRESSURES
 from tracekit.machine.sources import low_power_of_linux, low_power_of_mac, pressure, source
+from tracekit.machine.state import THERMAL_PRESSURES
 
 SETTINGS = """System-wide power settings:
 Currently in use:

@@ -14,10 +14,9 @@ import pytest
 
 from fake_macmon import FOREVER, install_macmon
 from tracekit.machine.machine import Machine, answer
-from tracekit.machine.monitors import Taken
 from tracekit.machine.sources import IOREG_COMMAND as CLIENTS
 from tracekit.machine.sources import PMSET_COMMAND as POWER
-from tracekit.machine.sources import Spent
+from tracekit.machine.sources import Spent, Taken
 from tracekit.machine.state import JUDGED, State
 from tracekit.machine.watch import LOOK, Watch, look
 

@@ -1,6 +1,7 @@
 from pathlib import Path
 
-from tracekit.machine.monitors import Reading, is_number, read_host_sensors
+from tracekit.machine.monitors import is_number
+from tracekit.machine.sources import Reading, read_host_sensors
 
 
 def names(readings: tuple[Reading, ...]) -> set[str]:

@@ -1,4 +1,5 @@
-from tracekit.machine.monitors import Reading, read_ioreg
+from tracekit.machine.monitors import read_ioreg
+from tracekit.machine.sources import Reading
 
 M2 = (
     "+-o AGXAcceleratorG14G  <class AGXAcceleratorG14G, id 0x10000054f, registered, matched>\n"

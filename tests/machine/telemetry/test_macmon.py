@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.machine.monitors import Reading, macmon_command, read_macmon
+from tracekit.machine.monitors import read_macmon
+from tracekit.machine.sources import Reading
 
 SAMPLE: dict[str, Any] = {
     "timestamp": "2026-02-24T20:38:15.427569+00:00",
@@ -101,8 +102,3 @@ def test_a_line_that_is_no_object_is_reported_with_its_beginning(text: bytes) ->
     assert len(taken.remarks) == 1
     assert "is no object of JSON; it begins" in taken.remarks[0]
     assert repr(text.decode()) in taken.remarks[0]
-
-
-def test_the_command_line_is_bounded() -> None:
-    expected = ("/opt/homebrew/bin/macmon", "pipe", "-s", "40", "-i", "500")
-    assert macmon_command("/opt/homebrew/bin/macmon", 500, 40) == expected

@@ -3,7 +3,8 @@ from collections.abc import Callable
 import pytest
 
 from tracekit.machine.machine import Machine
-from tracekit.machine.monitors import Poll, Reading, Stream, Taken, choose
+from tracekit.machine.monitors import Poll, Stream, choose
+from tracekit.machine.sources import Reading, Taken
 
 WARM = Taken((Reading("cpu_temperature", 51.0, "°C"),))
 
@@ -21,44 +22,44 @@ def linux(*, sensors: Taken = Taken(), programs: tuple[str, ...] = ()) -> Machin
 
 
 def test_macmon_is_taken_where_it_is_installed() -> None:
-    choice = choose("auto", a_mac("macmon", "powermetrics"), 10)
-    assert isinstance(choice.monitor, Stream)
-    assert choice.monitor.name == "macmon"
-    assert choice.monitor.command[:2] == ("/usr/local/bin/macmon", "pipe")
-    assert choice.remarks == ()
+    monitor, remark = choose("auto", a_mac("macmon", "powermetrics"), 10)
+    assert isinstance(monitor, Stream)
+    assert monitor.name == "macmon"
+    assert monitor.command[:2] == ("/usr/local/bin/macmon", "pipe")
+    assert remark == ""
 
 
 def test_a_mac_without_macmon_has_ioreg() -> None:
-    choice = choose("auto", a_mac("powermetrics", root=True), 10)
-    assert isinstance(choice.monitor, Poll)
-    assert choice.monitor.name == "ioreg"
-    assert choice.remarks == ()
+    monitor, remark = choose("auto", a_mac("powermetrics", root=True), 10)
+    assert isinstance(monitor, Poll)
+    assert monitor.name == "ioreg"
+    assert remark == ""
 
 
 def test_linux_has_its_sensors_where_it_has_any() -> None:
-    choice = choose("auto", linux(sensors=WARM), 10)
-    assert isinstance(choice.monitor, Poll)
-    assert choice.monitor.name == "psutil"
-    assert choice.monitor.look() == WARM
+    monitor, _remark = choose("auto", linux(sensors=WARM), 10)
+    assert isinstance(monitor, Poll)
+    assert monitor.name == "psutil"
+    assert monitor.look() == WARM
 
 
 def test_where_there_is_nothing_to_read_auto_is_silent() -> None:
-    choice = choose("auto", linux(), 10)
-    assert choice.monitor is None
-    assert choice.remarks == ()
+    monitor, remark = choose("auto", linux(), 10)
+    assert monitor is None
+    assert remark == ""
 
 
 def test_off_reads_nothing() -> None:
-    choice = choose("off", a_mac("macmon"), 10)
-    assert choice.monitor is None
-    assert choice.remarks == ()
+    monitor, remark = choose("off", a_mac("macmon"), 10)
+    assert monitor is None
+    assert remark == ""
 
 
 def test_powermetrics_is_read_by_root_alone() -> None:
-    choice = choose("powermetrics", a_mac("macmon", "powermetrics", root=True), 10)
-    assert isinstance(choice.monitor, Stream)
-    assert choice.monitor.name == "powermetrics"
-    assert choice.monitor.end == b"</plist>"
+    monitor, _remark = choose("powermetrics", a_mac("macmon", "powermetrics", root=True), 10)
+    assert isinstance(monitor, Stream)
+    assert monitor.name == "powermetrics"
+    assert monitor.end == b"</plist>"
 
 
 @pytest.mark.parametrize(
@@ -94,12 +95,12 @@ def test_powermetrics_is_read_by_root_alone() -> None:
 def test_what_cannot_be_read_is_refused_in_words(
     wanted: str, machine: Machine, monitor: str, remark: str
 ) -> None:
-    choice = choose(wanted, machine, 10)
-    assert (choice.monitor.name if choice.monitor else "") == monitor
-    assert choice.remarks == (remark,)
+    found, said = choose(wanted, machine, 10)
+    assert (found.name if found else "") == monitor
+    assert said == remark
 
 
 def test_a_stream_is_bounded_by_the_recordings_length() -> None:
-    choice = choose("macmon", a_mac("macmon"), 10)
-    assert isinstance(choice.monitor, Stream)
-    assert choice.monitor.command[2:] == ("-s", "7220", "-i", "500")
+    monitor, _remark = choose("macmon", a_mac("macmon"), 10)
+    assert isinstance(monitor, Stream)
+    assert monitor.command[2:] == ("-s", "7220", "-i", "500")

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.machine.monitors import Reading, Taken, powermetrics_command, read_powermetrics
+from tracekit.machine.monitors import read_powermetrics
+from tracekit.machine.sources import Reading, Taken
 
 SAMPLE: dict[str, Any] = {
     "is_delta": True,
@@ -116,9 +117,3 @@ def test_a_document_of_something_else_is_a_remark() -> None:
 def test_what_it_says_without_root_is_no_property_list() -> None:
     taken = read_powermetrics(b"powermetrics must be invoked as the superuser\n")
     assert "is no property list" in taken.remarks[0]
-
-
-def test_the_command_line_is_bounded() -> None:
-    assert " ".join(powermetrics_command("powermetrics", 500, 40)) == (
-        "powermetrics --samplers cpu_power,gpu_power,thermal -f plist -i 500 -n 40"
-    )

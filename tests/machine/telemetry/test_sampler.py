@@ -10,8 +10,8 @@ import pytest
 
 from fake_macmon import FOREVER, install_macmon
 from tracekit.machine.machine import Machine
-from tracekit.machine.monitors import Reading, Taken
 from tracekit.machine.sampler import following
+from tracekit.machine.sources import Reading, Taken
 from tracekit.record.observe import beside
 from tracekit.workload.journal import fold
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from fake_macmon import install_macmon
-from tracekit.machine import monitors
 from tracekit.machine.machine import Machine
 from tracekit.machine.monitors import Poll, choose
 from tracekit.record.observe import beside
@@ -107,17 +106,17 @@ def test_remarks_without_number_are_cut_off(tmp_path: Path) -> None:
     assert len(reported.remarks) == 8
 
 
-def test_what_ioreg_prints_may_be_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    printed = rb'"name"="\377" "PerformanceStatistics"={"Device Utilization %"=7}\n'
-    monkeypatch.setattr(monitors, "COMMAND", ("/usr/bin/printf", printed.replace(b"%", b"%%")))
-    monitor = choose("ioreg", Machine("Darwin", lambda _: None, root=False), 10).monitor
+def test_what_ioreg_prints_may_be_no_text() -> None:
+    printed = b'"name"="\xff" "PerformanceStatistics"={"Device Utilization %"=7}\n'
+    machine = Machine("Darwin", lambda _: None, root=False, answer=lambda *_: printed)
+    monitor, _ = choose("ioreg", machine, 10)
     assert isinstance(monitor, Poll)
     assert [one.value for one in monitor.look().readings] == [0.07]
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has ioreg")
 def test_ioreg_that_is_not_there_is_a_remark() -> None:
-    monitor = choose("ioreg", Machine("Darwin", lambda _: None, root=False), 10).monitor
+    monitor, _ = choose("ioreg", Machine("Darwin", lambda _: None, root=False), 10)
     assert isinstance(monitor, Poll)
     taken = monitor.look()
     assert taken.readings == ()

@@ -4,15 +4,15 @@ import math
 import random
 import statistics
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
 from tracekit.compare.verdicts import Scale
+from tracekit.nightly.history.levels import steps_of
 from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.history.steps import Point, Series, Step, chained, steps, steps_of
+from tracekit.nightly.history.steps import Point, Series, Step, steps
 
 LITTLE = (0.002, -0.004, 0.0, 0.005, -0.001, -0.003, 0.004, 0.001, -0.005, 0.003)
 
@@ -243,49 +243,3 @@ def test_the_unit_of_values_does_not_matter(values: list[float | None], times: f
 def test_the_same_nights_have_the_same_steps(values: list[float | None]) -> None:
     assert steps(values) == steps(values)
     assert all(isinstance(step, Step) for step in steps(values))
-
-
-def moving(changes: Sequence[float], half: float = 0.004, skip: int = -1) -> Series:
-    """Make nights whose reference is the candidate of the night before, as of HEAD~1."""
-    points = [
-        Point(
-            f"night-{at}",
-            f"2026-11-{at + 1:02}",
-            1.0,
-            1.0,
-            change,
-            low=change - half,
-            high=change + half,
-            commit=f"c{at + 1}",
-            reference_commit="elsewhere" if at == skip else f"c{at}",
-        )
-        for at, change in enumerate(changes)
-    ]
-    return replace(series([]), points=tuple(points))
-
-
-def test_what_each_night_hides_adds_up_along_a_reference_that_moves() -> None:
-    slow = moving([0.02, 0.021, 0.022, 0.023, 0.024, 0.026])
-    assert chained(slow)[-1] == pytest.approx(1.02 * 1.021 * 1.022 * 1.023 * 1.024 * 1.026 - 1)
-    [step] = steps_of(slow)
-    assert (step.of, step.change > 0.05) == ("change", True)
-
-
-def test_a_chain_of_equal_nights_wanders_and_has_no_step() -> None:
-    found = 0
-    for seed in range(100):
-        source = random.Random(seed)
-        found += len(steps_of(moving([source.gauss(0, 0.007) for _ in range(30)], half=0.0137)))
-    assert found <= 1
-
-
-def test_a_chain_is_broken_where_nobody_measured_the_reference() -> None:
-    assert chained(moving([0.01, 0.01, 0.01], skip=1)) == [
-        pytest.approx(0.01),
-        None,
-        None,
-    ]
-
-
-def test_a_reference_that_stays_is_no_chain() -> None:
-    assert chained(series([1.0, 1.0], [0.02, 0.02])) == [0.02, 0.02]

@@ -1,12 +1,11 @@
 """What counts as a run, as a part of it and as a night; links are never followed."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from old_runs import NOW, MakeNight, MakeRun, days_ago
-from tracekit.nightly.pruning.decide import RunSeen, roots, runs_below
+from tracekit.nightly.pruning import RunSeen, roots, runs_below
 
 
 def seen(root: Path) -> dict[str, RunSeen]:
@@ -25,7 +24,7 @@ def test_bundles_and_exports_are_parts(bundle: str, make_run: MakeRun, tmp_path:
     assert run.parts[0].paths == (recording.folder / bundle,)
     assert [part.size for part in run.parts] == [1000, 300]
     assert run.begun.isoformat() == days_ago(100)
-    assert (run.busy, run.only, run.night) == ("", "", None)
+    assert (run.busy, run.only, run.night) == ("", "", "")
 
 
 def test_the_table_of_contents_is_no_part(make_run: MakeRun, tmp_path: Path) -> None:
@@ -41,13 +40,6 @@ def test_a_run_that_was_not_analyzed_has_only_its_bundle(make_run: MakeRun, tmp_
     assert found["run"].parts == ()
     assert "all there is" in found["run"].only
     assert kinds(found["captured"]) == ["bundle"], "nothing of a frame capture is ever analyzed"
-
-
-def test_what_is_no_run_has_no_parts(tmp_path: Path) -> None:
-    (tmp_path / "somebodys" / "recording.trace").mkdir(parents=True)
-    (tmp_path / "somebodys" / "exports").mkdir()
-    (tmp_path / "somebodys" / "exports" / "a.xml").write_text("a")
-    assert seen(tmp_path) == {}
 
 
 def test_a_run_whose_document_cannot_be_read_is_left_alone(
@@ -92,17 +84,14 @@ def test_links_are_no_parts_and_lead_nowhere(make_run: MakeRun, tmp_path: Path) 
     assert seen(root)["run"].parts == ()
 
 
-def test_a_folder_of_exports_that_is_a_link_is_none(make_run: MakeRun, tmp_path: Path) -> None:
+def test_what_only_looks_like_a_run_or_a_part_is_none(make_run: MakeRun, tmp_path: Path) -> None:
     recording = make_run(bundle="")
     recording.exports.rename(tmp_path / "exports")
     recording.exports.symlink_to(tmp_path / "exports")
-    assert seen(tmp_path / "traces")["run"].parts == ()
-
-
-def test_a_file_called_like_a_bundle_is_none(make_run: MakeRun, tmp_path: Path) -> None:
-    recording = make_run(bundle="", exports=0)
     recording.bundle.write_text("notes")
-    assert seen(tmp_path)["run"].parts == ()
+    (tmp_path / "traces" / "somebodys" / "recording.trace").mkdir(parents=True)
+    found = seen(tmp_path / "traces")
+    assert {name: run.parts for name, run in found.items()} == {"run": ()}
 
 
 def test_runs_of_a_night_know_it(make_run: MakeRun, make_night: MakeNight, tmp_path: Path) -> None:
@@ -110,35 +99,25 @@ def test_runs_of_a_night_know_it(make_run: MakeRun, make_night: MakeNight, tmp_p
     make_run("traced-1", root=night / "decode")
     make_run("alone")
     found = seen(tmp_path)
-    assert found["alone"].night is None
-    of = found["traced-1"].night
-    assert of is not None
-    assert (of.id, of.ended) == (night.name, True)
+    assert found["alone"].night == ""
+    assert (found["traced-1"].night, found["traced-1"].busy) == (night.name, "")
 
 
-def test_a_night_that_does_not_say_so_has_ended_after_days(
+def test_runs_of_a_night_that_may_still_run_or_cannot_be_read_are_busy(
     make_run: MakeRun, make_night: MakeNight, tmp_path: Path
 ) -> None:
-    for name, age in (("running", 0.2), ("cut-off", 10)):
+    for name, age in (("running", 2.9), ("cut-off", 3.1)):
         make_run(f"of-{name}", root=make_night(name, age, ended=False))
-    found = seen(tmp_path)
-    nights = {name: run.night for name, run in found.items()}
-    assert {name: one.ended for name, one in nights.items() if one} == {
-        "of-running": False,
-        "of-cut-off": True,
+    for number, text in enumerate(("", "{", "[]", '{"id": 3}')):
+        night = make_night(f"broken-{number}")
+        make_run(f"of-broken-{number}", root=night)
+        (night / "night.json").write_text(text)
+    busy = {name: run.busy for name, run in seen(tmp_path).items()}
+    unread = "its night.json cannot be read"
+    assert busy == {f"of-broken-{number}": unread for number in range(4)} | {
+        "of-running": "its night has not ended",
+        "of-cut-off": "",
     }
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", json.dumps({"id": 3})])
-def test_a_night_that_cannot_be_read_has_no_name(
-    text: str, make_run: MakeRun, make_night: MakeNight, tmp_path: Path
-) -> None:
-    night = make_night("night")
-    make_run(root=night)
-    (night / "night.json").write_text(text)
-    of = seen(tmp_path)["run"].night
-    assert of is not None
-    assert of.id == ""
 
 
 def test_the_folder_itself_may_be_a_run(make_run: MakeRun) -> None:

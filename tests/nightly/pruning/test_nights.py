@@ -11,8 +11,7 @@ from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.plan.reading import read_plan
-from tracekit.nightly.pruning.decide import Limits
-from tracekit.nightly.pruning.prune import Pruned, prune
+from tracekit.nightly.pruning import Limits, Pruned, prune
 from tracekit.nightly.run import run_night
 
 pytestmark = pytest.mark.processes

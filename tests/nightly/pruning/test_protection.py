@@ -7,14 +7,14 @@ import pytest
 
 from tracekit.nightly.history.night import Accepted
 from tracekit.nightly.history.steps import Point, Series, Step
-from tracekit.nightly.pruning.decide import NightSeen, Protection, RunSeen, protection
+from tracekit.nightly.pruning import Protection, RunSeen, protection
 
 BEGUN = datetime(2026, 8, 1, tzinfo=UTC)
 
 
-def of_night(name: str, *, ended: bool = True) -> RunSeen:
+def of_night(name: str) -> RunSeen:
     folder = Path("/nights") / name
-    return RunSeen(folder / "run", Path("/nights"), BEGUN, night=NightSeen(name, ended))
+    return RunSeen(folder / "run", Path("/nights"), BEGUN, night=name)
 
 
 def series(nights: int) -> Series:
@@ -62,13 +62,6 @@ def test_nights_around_a_change_stay(step: Step, stay: set[int]) -> None:
     staying = {number for number in range(10) if found.reason(of_night(f"n{number}"))}
     assert staying == stay
     assert found.reason(of_night(f"n{step.index}")) == "step_p50 of decode changed there"
-
-
-def test_a_night_that_has_not_ended_or_cannot_be_read_stays() -> None:
-    found = Protection()
-    assert found.reason(of_night("n1", ended=False)) == "its night has not ended"
-    unread = RunSeen(Path("/n/r"), Path("/n"), BEGUN, night=NightSeen())
-    assert found.reason(unread) == "its night.json cannot be read"
 
 
 def test_without_a_history_nights_stay_and_other_runs_may_go() -> None:

@@ -87,30 +87,22 @@ def test_the_next_night_is_the_first_after_now() -> None:
     assert next_due(HALF_PAST_TWO, utc("2026-11-21T02:30"), UTC) == utc("2026-11-22T02:30")
 
 
-def test_a_night_on_time_follows_the_last_without_a_miss() -> None:
-    begun, now = utc("2026-11-20T02:30:01"), utc("2026-11-21T02:30:01")
-    assert passed(HALF_PAST_TWO, begun, now, zone=UTC) == []
-
-
-def test_nights_that_passed_in_between_are_missed() -> None:
-    found = passed(HALF_PAST_TWO, utc("2026-11-17T02:30"), utc("2026-11-20T02:30"), zone=UTC)
-    assert found == [utc("2026-11-18T02:30"), utc("2026-11-19T02:30")]
-
-
-def test_a_late_night_is_late_and_not_missed() -> None:
-    begun, now = utc("2026-11-20T02:30"), utc("2026-11-21T09:12")
-    assert passed(HALF_PAST_TWO, begun, now, zone=UTC) == []
-
-
-def test_a_timer_that_fires_a_moment_early_serves_its_own_due_time() -> None:
-    early = utc("2026-11-21T02:29:59")
-    assert passed(HALF_PAST_TWO, utc("2026-11-20T02:30"), early, zone=UTC) == []
-    assert passed(HALF_PAST_TWO, early, utc("2026-11-22T02:30"), zone=UTC) == []
-
-
-def test_a_night_by_hand_in_the_evening_serves_no_later_time() -> None:
-    found = passed(HALF_PAST_TWO, utc("2026-11-20T22:00"), utc("2026-11-22T02:30"), zone=UTC)
-    assert found == [utc("2026-11-21T02:30")]
+@pytest.mark.parametrize(
+    ("begun", "now", "missed"),
+    [
+        ("2026-11-20T02:30:01", "2026-11-21T02:30:01", []),
+        ("2026-11-17T02:30", "2026-11-20T02:30", ["2026-11-18T02:30", "2026-11-19T02:30"]),
+        # A late night is late and not missed.
+        ("2026-11-20T02:30", "2026-11-21T09:12", []),
+        # A timer that fires a moment early serves its own due time.
+        ("2026-11-20T02:30", "2026-11-21T02:29:59", []),
+        ("2026-11-21T02:29:59", "2026-11-22T02:30", []),
+        # A night by hand in the evening serves no later time.
+        ("2026-11-20T22:00", "2026-11-22T02:30", ["2026-11-21T02:30"]),
+    ],
+)
+def test_due_times_that_no_night_served_are_missed(begun: str, now: str, missed: list[str]) -> None:
+    assert passed(HALF_PAST_TWO, utc(begun), utc(now), zone=UTC) == [utc(one) for one in missed]
 
 
 def test_nothing_was_due_before_it_was_installed() -> None:

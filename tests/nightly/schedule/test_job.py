@@ -10,7 +10,15 @@ import pytest
 
 from tracekit.base.errors import UsageError
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.schedule.job import AT, SINCE, bare_environment, job_of, names_of, programs_of
+from tracekit.nightly.schedule.job import (
+    AT,
+    SINCE,
+    bare_environment,
+    job_of,
+    names_of,
+    programs_of,
+    rotate_log,
+)
 
 NIGHT = time(2, 30)
 
@@ -112,3 +120,13 @@ def test_programs_of_checks_and_set_ups_count(plan: NightPlan) -> None:
     )
     assert [*programs_of(replace(plan, captures=(capture,)))] == ["pytest", "make", "uv"]
     assert [*programs_of(plan)] == []
+
+
+@pytest.mark.parametrize(("size", "rotated"), [(1 << 20, False), ((1 << 20) + 1, True)])
+def test_a_log_that_is_too_large_is_renamed(size: int, rotated: bool, tmp_path: Path) -> None:
+    rotate_log(tmp_path)
+    (tmp_path / "nightly.log.1").write_bytes(b"older")
+    (tmp_path / "nightly.log").write_bytes(b"x" * size)
+    rotate_log(tmp_path)
+    assert (tmp_path / "nightly.log").exists() is not rotated
+    assert (tmp_path / "nightly.log.1").stat().st_size == (size if rotated else 5)

@@ -35,23 +35,26 @@ def test_install_status_uninstall(launchd: Fakes, plan: NightPlan, tracekit: Run
 
 
 @pytest.mark.processes
-def test_the_nearest_plan_is_meant_without_a_name(
+def test_the_nearest_plan_is_meant_and_a_dry_run_prints_the_files(
     launchd: Fakes, plan: NightPlan, tracekit: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(plan.file.parent)
-    tracekit("nightly", "install", "--at", "2:30", "--method", "launchd")
-    [agent] = agents()
-    job = plistlib.loads(agent.read_bytes())
-    assert job["ProgramArguments"][-2:] == ["nightly", str(plan.file)]
-    assert tracekit("nightly", "uninstall").code == 0
-    assert agents() == []
-
-
-def test_a_dry_run_prints_the_files(launchd: Fakes, plan: NightPlan, tracekit: Run) -> None:
-    at = ("--at", "02:30", "--method", "launchd", "--dry-run")
-    shown = tracekit("nightly", "install", str(plan.file), *at)
+    at = ("nightly", "install", "--at", "2:30", "--method", "launchd")
+    shown = tracekit(*at, "--dry-run")
     assert shown.code == 0
     assert "<key>StartCalendarInterval</key>" in shown.out
+    assert agents() == []
+    tracekit(*at)
+    job = plistlib.loads(agents()[0].read_bytes())
+    assert job["ProgramArguments"][-2:] == ["nightly", str(plan.file)]
+    known = json.loads(tracekit("nightly", "status", "--json").out)
+    assert known["installed"][0]["at"] == "02:30:00"
+    assert known["standing"] == [{"loaded": True, "last_exit": None, "words": ""}]
+    assert known["running"] is False
+    plan.file.write_text("[nightly")
+    assert tracekit("nightly", "install", str(plan.file), "--at", "03:30").code == 2
+    assert len(agents()) == 1
+    assert tracekit("nightly", "uninstall", str(plan.file)).code == 0, "though it is broken"
     assert agents() == []
 
 
@@ -66,68 +69,33 @@ def test_cron_prints_a_line_and_says_that_nothing_is_installed(
     assert "Nothing is installed yet" in shown.err
 
 
-@pytest.mark.processes
-def test_status_as_json(launchd: Fakes, plan: NightPlan, tracekit: Run) -> None:
-    tracekit("nightly", "install", str(plan.file), "--at", "02:30", "--method", "launchd")
-    shown = json.loads(tracekit("nightly", "status", str(plan.file), "--json").out)
-    assert shown["installed"][0]["at"] == "02:30:00"
-    assert shown["standing"] == [{"loaded": True, "last_exit": None, "words": ""}]
-    assert shown["running"] is False
-
-
-def test_status_of_a_plan_that_is_not_installed_says_how(
-    launchd: Fakes, plan: NightPlan, tracekit: Run
+@pytest.mark.parametrize(
+    ("course", "words"),
+    [
+        ({}, "none yet"),
+        (
+            {"outcome": "inconclusive", "reason": "The machine was busy.", "partial": True},
+            ", inconclusive, partial: The machine was busy.",
+        ),
+        # An outcome is not said twice.
+        ({"outcome": "regression", "reason": "Regression: decode."}, ", Regression: decode."),
+        ({"ended": ""}, ", not ended"),
+    ],
+)
+def test_status_says_how_the_last_night_ended(
+    course: dict[str, Any], words: str, launchd: Fakes, plan: NightPlan, tracekit: Run
 ) -> None:
+    folder = plan.output / "2026-11-21T02-30-00-abcd"
+    folder.mkdir(parents=True)
+    document = {"id": folder.name, "plan": plan.name, "started": "2026-11-21T02:30:00+00:00"}
+    document |= {"ended": "2026-11-21T03:00:00+00:00"} | course
+    if course:
+        (folder / "night.json").write_text(json.dumps(document))
     shown = tracekit("nightly", "status", str(plan.file))
     assert shown.code == 0
+    [line] = [one for one in shown.out.splitlines() if one.startswith("last night")]
+    assert line.endswith(words)
     assert "no; `tracekit nightly install --at 02:30` does it" in shown.out
-
-
-def test_a_last_night_is_told_with_its_outcome(
-    launchd: Fakes, plan: NightPlan, tracekit: Run
-) -> None:
-    folder = plan.output / "2026-11-21T02-30-00-abcd"
-    folder.mkdir(parents=True)
-    document = {
-        "id": folder.name,
-        "plan": plan.name,
-        "started": "2026-11-21T02:30:00+00:00",
-        "ended": "2026-11-21T03:00:00+00:00",
-        "outcome": "inconclusive",
-        "reason": "The machine was busy.",
-        "partial": True,
-    }
-    (folder / "night.json").write_text(json.dumps(document))
-    shown = tracekit("nightly", "status", str(plan.file))
-    assert "inconclusive, partial: The machine was busy." in shown.out
-
-
-def test_an_outcome_is_not_said_twice(launchd: Fakes, plan: NightPlan, tracekit: Run) -> None:
-    folder = plan.output / "2026-11-21T02-30-00-abcd"
-    folder.mkdir(parents=True)
-    document = {
-        "id": folder.name,
-        "plan": plan.name,
-        "started": "2026-11-21T02:30:00+00:00",
-        "outcome": "regression",
-        "reason": "Regression: decode is slower.",
-    }
-    (folder / "night.json").write_text(json.dumps(document))
-    shown = tracekit("nightly", "status", str(plan.file)).out
-    assert ", Regression: decode is slower." in shown
-    assert "regression: " not in shown
-
-
-@pytest.mark.processes
-def test_a_plan_that_is_broken_can_be_uninstalled(
-    launchd: Fakes, plan: NightPlan, tracekit: Run
-) -> None:
-    tracekit("nightly", "install", str(plan.file), "--at", "02:30", "--method", "launchd")
-    plan.file.write_text("[nightly")
-    assert tracekit("nightly", "install", str(plan.file), "--at", "03:30").code == 2
-    assert len(agents()) == 1
-    assert tracekit("nightly", "uninstall", str(plan.file)).code == 0
-    assert agents() == []
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,7 @@
-import math
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,69 +9,9 @@ import psutil
 import pytest
 
 from children import running, started_since
-from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.session.prepared import Prepared, prepared
-from tracekit.nightly.session.program import Timeouts
-
-HASTY = Timeouts(hello=20, ready=20, calibration=20, turn=20, finish=20, leave=0.3)
-
-NAPS = '''
-import os
-import signal
-import subprocess
-import sys
-import time
-
-from tracekit.workload import IDLE, StepReport
-from tracekit.workload import Step, workload
-
-
-@workload
-def naps(seconds: float = 0.001, trick: str = "", slow: float = 1.0, mark: str = "") -> Step:
-    """Sleep a little in each step, and play tricks on whoever measures."""
-    made = {"steps": 0}
-    if mark:
-        with open(mark, "a") as file:
-            file.write(f"{os.getpid()}\\n")
-    if trick == "fork":
-        argv = [sys.executable, "-IS", "-c", "import time; time.sleep(600)"]
-        with open(mark, "a") as file:
-            for alone in (False, True):
-                file.write(f"{subprocess.Popen(argv, start_new_session=alone).pid}\\n")
-    if trick == "refuse":
-        raise ValueError("not today")
-
-    def wait(_):
-        made["steps"] += 1
-        if made["steps"] > 20:
-            if trick == "crash":
-                raise RuntimeError("the pool is empty")
-            if trick == "kill":
-                sys.stderr.write("about to be killed\\n")
-                sys.stderr.flush()
-                os.kill(os.getpid(), signal.SIGKILL)
-            if trick == "hang":
-                time.sleep(3600)
-            if trick == "exit":
-                os._exit(7)
-        if trick == "print":
-            print("a line of the workload")
-            assert sys.stdin.read() == ""
-        time.sleep(seconds * slow)
-
-    return Step(
-        submit=lambda: None,
-        wait=wait,
-        backend="cpu",
-        tokens=3,
-        results={"depth": 0.25},
-        exhausted=lambda: trick == "exhausted" and made["steps"] > 20,
-        tell=(lambda: StepReport(variant=IDLE)) if trick == "idle" else None,
-    )
-'''
-
-MakeCapture = Callable[..., Capture]
-Prepare = Callable[..., Any]
+from naps import NAPS, prepared_in, write_naps
+from tracekit.nightly.session.program import Bounds
+from tracekit.record.supervisor.supervisor import Supervisor
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -94,66 +32,24 @@ def own_git(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture
 def workloads(tmp_path: Path) -> Path:
     """A folder with one workload, which sleeps."""
-    folder = tmp_path / "plan" / "workloads"
-    folder.mkdir(parents=True)
-    (folder / "naps.py").write_text(NAPS)
-    return folder
-
-
-@pytest.fixture
-def capture(workloads: Path) -> MakeCapture:
-    """Make a capture of naps against naps, in short turns."""
-
-    def make(**values: Any) -> Capture:
-        defaults: dict[str, Any] = {
-            "name": "short",
-            "workload": "naps",
-            "workloads": workloads,
-            "reference": Reference(),
-            "turn": 0.01,
-            "warmup": 1,
-            "pairs": 2,
-        }
-        return Capture(**{**defaults, **values})
-
-    return make
-
-
-@pytest.fixture
-def plan(tmp_path: Path) -> Callable[[Capture], NightPlan]:
-    """Make the plan of one capture, in the folder that holds its workloads."""
-
-    def make(capture: Capture) -> NightPlan:
-        file = tmp_path / "plan" / "tracekit.toml"
-        file.parent.mkdir(exist_ok=True)
-        file.touch()
-        return NightPlan("nightly", file, (capture,), tmp_path / "nights", "sqlite://")
-
-    return make
+    return write_naps(tmp_path)
 
 
 @pytest.fixture
 def night(tmp_path: Path) -> Path:
-    folder = tmp_path / "nights" / "night"
-    folder.mkdir(parents=True)
-    return folder
+    return tmp_path / "nights" / "night"
 
 
 @pytest.fixture
-def ready(
-    capture: MakeCapture, plan: Callable[[Capture], NightPlan], night: Path
-) -> Callable[..., Any]:
+def ready(workloads: Path, tmp_path: Path) -> Callable[..., Any]:
     """Prepare a capture of naps, for a with statement."""
+    return lambda **values: prepared_in(tmp_path, **values)
 
-    @contextmanager
-    def make(**values: Any) -> Iterator[Prepared]:
-        timeouts = values.pop("timeouts", HASTY)
-        deadline = values.pop("deadline", math.inf)
-        one = capture(**values)
-        with prepared(one, plan(one), night, deadline=deadline, timeouts=timeouts) as found:
-            yield found
 
-    return make
+@pytest.fixture
+def bounds(tmp_path: Path) -> Iterator[Bounds]:
+    with Supervisor(tmp_path) as supervisor:
+        yield Bounds(supervisor)
 
 
 @pytest.fixture
@@ -182,7 +78,7 @@ def git() -> Callable[..., str]:
 def repository(workloads: Path, git: Callable[..., str]) -> Path:
     """Make a repository of the plan's folder, whose workload naps was faster in its first commit.
 
-    The tag `fast` is the first commit; HEAD sleeps twice as long.
+    The tag `fast` is the first commit; HEAD sleeps twenty times as long.
     """
     top = workloads.parent
     git(top, "init", "--quiet")
@@ -191,7 +87,7 @@ def repository(workloads: Path, git: Callable[..., str]) -> Path:
     git(top, "add", ".")
     git(top, "commit", "--quiet", "-m", "fast")
     git(top, "tag", "fast")
-    (workloads / "naps.py").write_text(NAPS.replace("slow: float = 1.0", "slow: float = 2.0"))
+    (workloads / "naps.py").write_text(NAPS.replace("slow: float = 1.0", "slow: float = 20.0"))
     (top / "module_of_plan.py").write_text("SPEED = 'slow'\n")
     git(top, "commit", "--quiet", "--all", "-m", "slow")
     return top

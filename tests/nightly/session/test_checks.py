@@ -1,3 +1,5 @@
+"""What is checked before anything is measured: parity once a night, and commands of the plan."""
+
 import json
 import sys
 import time
@@ -9,19 +11,12 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.nightly.plan.plan import Reference
 from tracekit.nightly.session.measuring import check, grid_of
-from tracekit.nightly.session.prepared import Prepared
 from tracekit.nightly.session.program import BudgetSpentError, ParityError
 
 pytestmark = [pytest.mark.usefixtures("children"), pytest.mark.processes]
 
-
-def ending(prepared: Prepared, deadline: float) -> Prepared:
-    """Return a capture of a night whose time is spent then."""
-    return replace(prepared, bounds=replace(prepared.bounds, deadline=deadline))
-
-
+Ready = Callable[..., Any]
 HOLDS = {"kind": "parity", "version": 1, "breaches": 0, "repeat": None, "outcomes": [{}, {}]}
 
 # An interpreter whose `tracekit parity` answers as it is told.
@@ -38,10 +33,9 @@ sys.exit({code})
 @pytest.fixture
 def parity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Let `python -m tracekit parity` answer with a document and an exit code."""
-    python = sys.executable
+    python, place = sys.executable, tmp_path / "pretended"
 
     def answer(document: Any, code: int = 0) -> Path:
-        place = tmp_path / "pretended"
         place.write_text(PRETENDED.format(python=python, document=document, code=code))
         place.chmod(0o755)
         monkeypatch.setattr(sys, "executable", str(place))
@@ -50,33 +44,28 @@ def parity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pat
     return answer
 
 
-def test_which_grid_is_checked(ready: Callable[..., Any]) -> None:
-    with ready(reference=None) as prepared:
-        for asked, workload, grid in (
-            ("auto", "naps", ""),
-            ("auto", "paged", "quick"),
-            ("auto", "kv-cache", "quick"),
-            ("off", "paged", ""),
-            ("quick", "naps", "quick"),
-            ("full", "naps", "full"),
+def test_attention_on_either_side_is_checked_by_the_quick_grid(ready: Ready) -> None:
+    with ready() as prepared:
+        for asked, candidate, reference, grid in (
+            ("auto", "naps", "naps", ""),
+            ("auto", "paged", "naps", "quick"),
+            ("auto", "naps", "kv-cache", "quick"),
+            ("off", "paged", "sdpa", ""),
+            ("quick", "naps", "naps", "quick"),
+            ("full", "naps", "naps", "full"),
         ):
-            capture = replace(prepared.capture, parity=asked)
-            side = replace(prepared.candidate, workload=workload)
-            assert grid_of(replace(prepared, capture=capture, candidate=side)) == grid
-
-
-def test_a_reference_of_attention_is_reason_enough(ready: Callable[..., Any]) -> None:
-    with ready(reference=Reference(workload="sdpa")) as prepared:
-        assert grid_of(prepared) == "quick"
-
-
-def test_nothing_to_check_is_nothing_to_say(ready: Callable[..., Any]) -> None:
-    with ready(reference=None) as prepared:
-        assert check(prepared) == ""
+            one = replace(
+                prepared,
+                capture=replace(prepared.capture, parity=asked),
+                candidate=replace(prepared.candidate, workload=candidate),
+                reference=replace(prepared.reference, workload=reference),
+            )
+            assert grid_of(one) == grid
+        assert check(prepared) == "", "nothing to check is nothing to say"
 
 
 def test_parity_of_the_candidate_s_interpreter_is_run_once_a_night(
-    ready: Callable[..., Any], parity: Callable[..., Path], night: Path
+    ready: Ready, parity: Callable[..., Path], night: Path
 ) -> None:
     program = parity(HOLDS)
     with ready(reference=None, parity="quick") as prepared:
@@ -86,61 +75,52 @@ def test_parity_of_the_candidate_s_interpreter_is_run_once_a_night(
         assert check(prepared) == "Parity holds in all 2 results of the quick grid."
 
 
-def test_parity_that_fails_is_told_with_the_line_that_repeats_it(
-    ready: Callable[..., Any], parity: Callable[..., Path]
+def test_parity_that_fails_is_run_again_and_never_passes(
+    ready: Ready, parity: Callable[..., Path]
 ) -> None:
-    parity(HOLDS | {"breaches": 1, "repeat": "tracekit parity --case x"}, code=1)
+    parity(HOLDS)
     with ready(reference=None, parity="quick") as prepared:
-        for _ in range(2):  # what failed is no reason to pass the next time
+        for document, code, how in (
+            (HOLDS, 3, "exit code 3"),
+            (HOLDS, 1, "exit code 1"),
+            ({"kind": "parity"}, 0, "exit code 0"),
+            (HOLDS | {"version": 2}, 0, "exit code 0"),
+            (HOLDS | {"breaches": 1}, 0, "exit code 0"),
+        ):
+            (prepared.folder / "parity-quick.json").unlink(missing_ok=True)
+            parity(document, code)
+            reason = f"could not be run: it ended with {how}. Its last words: some words"
+            with pytest.raises(ParityError, match=reason):
+                check(prepared)
+        parity(HOLDS | {"breaches": 1, "repeat": "tracekit parity --case x"}, code=1)
+        for _ in range(2):
             with pytest.raises(ParityError) as caught:
                 check(prepared)
             assert caught.value.message.startswith("Parity failed: 1 of 2 results exceed")
             assert caught.value.hint == "Repeat it: tracekit parity --case x."
 
 
-@pytest.mark.parametrize(
-    ("document", "code", "how"),
-    [
-        (HOLDS, 3, "exit code 3"),
-        (HOLDS, 1, "exit code 1"),
-        ({"kind": "parity"}, 0, "exit code 0"),
-        (HOLDS | {"version": 2}, 0, "exit code 0"),
-    ],
-)
-def test_parity_that_cannot_be_run_is_no_parity(
-    ready: Callable[..., Any], parity: Callable[..., Path], document: Any, code: int, how: str
+def test_checks_of_the_plan_run_in_its_folder_and_the_first_that_fails_is_quoted(
+    ready: Ready, tmp_path: Path
 ) -> None:
-    parity(document, code)
-    told = f"could not be run: it ended with {how}. Its last words: some words"
-    with ready(reference=None, parity="quick") as prepared, pytest.raises(ParityError, match=told):
-        check(prepared)
+    with ready(reference=None) as prepared:
 
+        def checked(*checks: tuple[str, ...], seconds: float = 60) -> str:
+            bounds = replace(prepared.bounds, deadline=time.monotonic() + seconds)
+            capture = replace(prepared.capture, checks=checks)
+            return check(replace(prepared, capture=capture, bounds=bounds))
 
-def test_checks_of_the_plan_run_in_the_plan_s_folder(
-    ready: Callable[..., Any], tmp_path: Path
-) -> None:
-    checks = (("sh", "-c", "pwd; echo beside >&2"), ("true",))
-    with ready(reference=None, checks=checks) as prepared:
-        assert check(prepared) == "Sh succeeded; true succeeded."
+        said = checked(("sh", "-c", "pwd; echo beside >&2"), ("true",))
+        assert said == "Sh succeeded; true succeeded."
         assert prepared.log_of("check-1").read_text() == f"{tmp_path / 'plan'}\nbeside\n"
-
-
-def test_a_check_that_fails_is_quoted(ready: Callable[..., Any]) -> None:
-    checks = (("true",), (sys.executable, "-c", "raise SystemExit('2 tests failed')"))
-    with ready(reference=None, checks=checks) as prepared, pytest.raises(ParityError) as caught:
-        check(prepared)
-    assert "ended with exit code 1. Its last words: 2 tests failed" in caught.value.message
-    assert "check-2.log" in caught.value.hint
-
-
-def test_a_check_that_is_not_there_is_told(ready: Callable[..., Any]) -> None:
-    checks = (("no-such-program",),)
-    with ready(reference=None, checks=checks) as prepared, pytest.raises(ToolError) as caught:
-        check(prepared)
-    assert caught.value.message == ("no-such-program cannot be started: No such file or directory.")
-
-
-def test_a_check_ends_with_the_night(ready: Callable[..., Any]) -> None:
-    checks = (("sh", "-c", "sleep 60 & wait"),)
-    with ready(reference=None, checks=checks) as prepared, pytest.raises(BudgetSpentError):
-        check(ending(prepared, time.monotonic() + 0.3))
+        with pytest.raises(ParityError) as failed:
+            checked(("true",), ("sh", "-c", "echo 2 tests failed; exit 1"))
+        assert "ended with exit code 1. Its last words: 2 tests failed" in failed.value.message
+        assert "check-2.log" in failed.value.hint
+        with pytest.raises(ToolError) as absent:
+            checked(("no-such-program",))
+        assert absent.value.message == (
+            "no-such-program cannot be started: No such file or directory."
+        )
+        with pytest.raises(BudgetSpentError):
+            checked(("sh", "-c", "sleep 60 & wait"), seconds=0.5)

@@ -1,16 +1,22 @@
+"""A workload in a process of its own: how it is greeted, asked, understood and ended."""
+
 import math
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
-from tracekit.base.errors import ToolError, UsageError
+from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.processes import Child, start_child
-from tracekit.nightly.session.child import RemoteWorkload
+from tracekit.nightly.session.child import RemoteWorkload, started
 from tracekit.nightly.session.program import Bounds, BudgetSpentError, Timeouts
 from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.workload.interleaved.protocol import (
@@ -31,124 +37,139 @@ from tracekit.workload.interleaved.protocol import (
 
 pytestmark = [pytest.mark.usefixtures("children"), pytest.mark.processes]
 
-HASTY = Timeouts(0.3, 0.3, 0.3, 0.3, 0.3, 0.3)
+PATIENT = Timeouts(20, 20, 20, 20, 20, 1)
+QUESTION = ChildRequest(calibration=Calibrate())
 Pretend = Callable[..., RemoteWorkload]
 
 
 @pytest.fixture
 def pretend(tmp_path: Path) -> Iterator[Pretend]:
     """Make a child of a script of Python; none outlives the test."""
-    started: list[Child] = []
+    begun: list[Child] = []
 
-    def make(script: str, deadline: float = math.inf, timeouts: Timeouts = HASTY) -> RemoteWorkload:
+    def make(script: str, deadline: float = math.inf) -> RemoteWorkload:
         log = tmp_path / "log"
-        argv, pipe = [sys.executable, "-S", "-c", script], subprocess.PIPE
+        argv, pipe = [sys.executable, "-IS", "-c", script], subprocess.PIPE
         with log.open("ab") as err:
-            started.append(
-                start_child(argv, timeouts.policy, env=os.environ, stdout=pipe, stderr=err)
-            )
-        bounds = Bounds(Supervisor(tmp_path), timeouts, deadline)
-        return RemoteWorkload("the candidate", started[-1], log, 0, bounds)
+            begun.append(start_child(argv, PATIENT.policy, env=os.environ, stdout=pipe, stderr=err))
+        bounds = Bounds(Supervisor(tmp_path), PATIENT, deadline)
+        return RemoteWorkload("the candidate", begun[-1], log, 0, bounds)
 
     yield make
-    for child in started:
+    for child in begun:
         child.clean_up()
 
 
 def saying(*answers: Answer, then: str = "sys.stdin.read()") -> str:
     said = b"".join(line_of(one) for one in answers)
-    return f"import sys, time; sys.stdout.buffer.write({said!r}); sys.stdout.flush(); {then}"
+    return f"import os, sys; os.write(1, {said!r}); {then}"
 
 
-PATIENT = Timeouts(20, 20, 20, 20, 20, 1)
-
-
-def test_answers_come_in_order(pretend: Pretend) -> None:
-    ready, turned = Ready("cpu", last=5, warnings=("late",)), StepTimes((1, 2), length=9)
-    finished = Finished()
-    child = pretend(
-        saying(
-            Answer(hello=Hello(PROTOCOL, "0.1.0")),
+def test_answers_come_in_order_and_whole(pretend: Pretend) -> None:
+    ready, many = Ready("cpu", last=5, warnings=("late",)), StepTimes((123,) * 25_000, length=9)
+    greeting = line_of(Answer(hello=Hello(PROTOCOL, "0.1.0")))
+    rest = b"".join(
+        line_of(one)
+        for one in (
             Answer(ready=ready),
-            Answer(steps=turned),
+            Answer(steps=many),
             Answer(calibration=Calibrated(77, 5)),
-            Answer(finished=finished),
-            then="",
-        ),
-        timeouts=PATIENT,
+            Answer(finished=Finished()),
+        )
     )
+    # The first answer comes in pieces, all others at once.
+    script = f"import os, sys, time; os.write(1, {greeting[:9]!r}); time.sleep(0.1)\n"
+    script += f"sys.stdout.buffer.write({greeting[9:] + rest!r})"
+    child = pretend(script)
     assert child.greet(Path("python")) == child.hello == Hello(PROTOCOL, "0.1.0")
     assert child.prepare(Prepare("naps")) == child.ready == ready
-    assert child.run_steps(RunSteps(1.0)) == turned
+    assert child.run_steps(RunSteps(1.0)) == many
     assert child.calibrate(Calibrate()) == 77
-    assert child.finish() == finished
+    assert child.finish() == Finished()
     assert child.child.exit_status == 0
 
 
-def test_an_answer_in_pieces_is_one(pretend: Pretend) -> None:
-    words = line_of(Answer(hello=Hello(PROTOCOL, "0.1.0")))
-    first, second = words[:9], words[9:]
-    script = (
-        f"import sys, time; out = sys.stdout.buffer; out.write({first!r}); out.flush(); "
-        f"time.sleep(0.1); out.write({second!r}); out.flush(); sys.stdin.read()"
-    )
-    assert pretend(script, timeouts=PATIENT).greet(Path("python")).tracekit == "0.1.0"
-
-
-def test_an_answer_of_a_million_steps_comes_whole(pretend: Pretend) -> None:
-    script = (
-        "import sys; sys.stdout.write('{\"steps\":{\"times\":[' + ','.join(['123'] * 1000000)"
-        " + '],\"length\":1}}\\n'); sys.stdout.flush(); sys.stdin.read()"
-    )
-    assert pretend(script, timeouts=PATIENT).run_steps(RunSteps(1.0)).times == (123,) * 1_000_000
-
-
-def test_who_says_nothing_is_told(pretend: Pretend) -> None:
-    child = pretend("import sys; sys.stderr.write('busy'); sys.stderr.flush(); sys.stdin.read()")
-    time.sleep(0.3)
+def test_who_does_not_answer_in_time_is_quoted(pretend: Pretend) -> None:
+    script = "import os, sys; os.write(2, b'busy'); os.write(1, b'{'); sys.stdin.read()"
+    child = pretend(script)
+    while not child.log.read_bytes():
+        time.sleep(0.01)
     with pytest.raises(ToolError) as caught:
-        child.ask(ChildRequest(calibration=Calibrate()), 0.3)
+        child.ask(QUESTION, 0.3)
     assert caught.value.message == (
         "The candidate did not answer within 0 s and was ended. Its last words: busy"
     )
 
 
-def test_a_word_that_is_not_ended_is_no_answer(pretend: Pretend) -> None:
-    child = pretend("import sys; sys.stdout.write('{'); sys.stdout.flush(); sys.stdin.read()")
-    with pytest.raises(ToolError, match="did not answer"):
-        child.ask(ChildRequest(calibration=Calibrate()), 0.3)
-
-
 def test_the_night_s_end_comes_before_a_timeout(pretend: Pretend) -> None:
     child = pretend("import sys; sys.stdin.read()", deadline=time.monotonic() + 0.2)
-    told = "^The night's time was spent while the candidate worked"
-    with pytest.raises(BudgetSpentError, match=told):
-        child.ask(ChildRequest(calibration=Calibrate()), 60)
+    spent = "^The night's time was spent while the candidate worked"
+    with pytest.raises(BudgetSpentError, match=spent):
+        child.ask(QUESTION, 60)
 
 
 @pytest.mark.parametrize(("code", "kind"), [(2, UsageError), (3, ToolError), (4, ToolError)])
 def test_a_failure_is_what_it_was_there(
     pretend: Pretend, code: int, kind: type[ToolError] | type[UsageError]
 ) -> None:
-    child = pretend(saying(Answer(failed=Failed("it broke.", "fix it", code))), timeouts=PATIENT)
+    child = pretend(saying(Answer(failed=Failed("it broke.", "fix it", code))))
     with pytest.raises(kind) as caught:
         child.prepare(Prepare("naps"))
     assert (caught.value.message, caught.value.hint) == ("The candidate: it broke.", "fix it")
 
 
-def test_another_answer_than_was_asked_for_is_refused(pretend: Pretend) -> None:
-    child = pretend(saying(Answer(finished=Finished())), timeouts=PATIENT)
-    with pytest.raises(ToolError, match="something else than it was asked"):
-        child.run_steps(RunSteps(1.0))
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (saying(Answer(finished=Finished())), "something else than it was asked"),
+        (saying(then="os.write(1, b'hello\\n')"), "said what is no answer"),
+        (
+            saying(then="os.close(1); sys.stdin.read(); os._exit(0)"),
+            "ended in the middle of its work, with no exit code",
+        ),
+        (
+            saying(then="os.write(2, b'No module named other'); sys.exit(1)"),
+            r"with exit code 1\. Its last words: No module named other",
+        ),
+    ],
+)
+def test_what_is_no_greeting_is_an_error(pretend: Pretend, script: str, reason: str) -> None:
+    with pytest.raises(ToolError, match=reason):
+        pretend(script).greet(Path("python"))
 
 
-def test_a_side_that_closes_its_output_is_gone(pretend: Pretend) -> None:
-    child = pretend("import os, sys; os.close(1); sys.stdin.read(); os._exit(0)")
-    with pytest.raises(ToolError, match=r"ended in the middle of its work, with no exit code"):
-        child.ask(ChildRequest(calibration=Calibrate()), 20)
+def test_a_real_one_is_greeted_quoted_and_ended_from_any_thread(
+    ready: Callable[..., Any], bounds: Bounds, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    log.write_text("words of another night\n")
+    with ready(reference=None) as prepared:
+        variant = prepared.candidate
+    codes: list[int | None] = []
 
+    def live(ask: ChildRequest | None = None) -> None:
+        with started("the candidate", variant, log, bounds) as child:
+            assert child.hello.pid == child.child.pid
+            assert psutil.Process(child.child.pid).cwd() == str(variant.cwd)
+            if ask is not None:
+                with pytest.raises(ToolError, match="that nothing was prepared in"):
+                    child.ask(ask, 20)
+        codes.append(child.child.exit_status)
 
-def test_what_is_missing_elsewhere_is_not_taken_for_tracekit(pretend: Pretend) -> None:
-    script = "import sys; sys.stderr.write('No module named other'); sys.exit(1)"
-    with pytest.raises(ToolError, match=r"with exit code 1\. Its last words: No module named"):
-        pretend(script, timeouts=PATIENT).greet(Path("python"))
+    thread = threading.Thread(target=live)
+    thread.start()
+    thread.join()
+    live(ChildRequest(steps=RunSteps(1.0)))
+    assert codes == [130, 3]
+    assert log.read_text() == "words of another night\n"
+
+    gone, reason = replace(variant, python=tmp_path / "gone"), "gone cannot be started: No such"
+    with pytest.raises(ToolError, match=reason), started("the candidate", gone, log, bounds):
+        pytest.fail("it was started")
+    nowhere = log / "one.log"
+    reason = r"one\.log cannot be written"
+    with (
+        pytest.raises(RecordingError, match=reason),
+        started("the candidate", variant, nowhere, bounds),
+    ):
+        pytest.fail("it was started")

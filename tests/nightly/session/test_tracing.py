@@ -1,6 +1,7 @@
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,12 @@ import pytest
 
 from tracekit.base.errors import ToolError
 from tracekit.nightly.plan.plan import Reference
-from tracekit.nightly.session.measuring import measure
 from tracekit.nightly.session.tracing import arguments_of, options, trace
-from tracekit.nightly.session.values import overhead
 
 pytestmark = [pytest.mark.usefixtures("children"), pytest.mark.processes]
+
+Ready = Callable[..., Any]
+PYTHON = sys.executable
 
 # An interpreter whose `tracekit capture` writes a result of its own making, or ends at once.
 PRETENDED = """#!{python}
@@ -37,7 +39,7 @@ def pretended(tmp_path: Path) -> Callable[..., Path]:
 
     def make(code: int = 0, value: float | None = 200) -> Path:
         place = tmp_path / "pretended"
-        place.write_text(PRETENDED.format(python=sys.executable, code=code, value=value))
+        place.write_text(PRETENDED.format(python=PYTHON, code=code, value=value))
         place.chmod(0o755)
         return place
 
@@ -45,12 +47,11 @@ def pretended(tmp_path: Path) -> Callable[..., Path]:
 
 
 def test_both_sides_are_captured_by_the_whole_pipeline(
-    ready: Callable[..., Any], night: Path, pretended: Callable[..., Path]
+    ready: Ready, night: Path, pretended: Callable[..., Path]
 ) -> None:
     values: dict[str, Any] = {"time_limit": 0.3, "recorder": "host", "telemetry": "off"}
-    with ready(reference=Reference(python=pretended()), pairs=1, **values) as prepared:
+    with ready(reference=Reference(python=pretended()), **values) as prepared:
         (traced,) = trace(prepared)
-        untraced = list(measure(prepared, pairs=2))
         assert prepared.results["depth"].better == "neither"
     assert (traced.traced, traced.order, traced.sitting, traced.number) == (True, "ab", 1, 1)
     assert traced.runs == ("short/candidate-1-1", "short/reference-1-1")
@@ -61,70 +62,45 @@ def test_both_sides_are_captured_by_the_whole_pipeline(
     assert 1e6 < traced.candidate["step_p50"][0] < 1e8
     assert traced.candidate["depth"] == (0.25,)
     assert traced.contaminated == ()
-    found = overhead([traced], untraced)
-    assert found.ratio is not None
-    assert found.ratio > -0.5
-    assert found.recorded == round(traced.candidate["step_p50"][0])
 
 
-def test_sides_take_turns_to_be_first(
-    ready: Callable[..., Any], pretended: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+def test_sides_take_turns_to_be_first_and_a_trace_without_its_target_does_not_count(
+    ready: Ready, pretended: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(pretended()))
     with ready(traced=2) as prepared:
         pairs = list(trace(prepared, session=2))
-    assert [one.order for one in pairs] == ["ab", "ba"]
-    assert pairs[1].runs == ("short/candidate-2-2", "short/reference-2-2")
+        assert [one.order for one in pairs] == ["ab", "ba"]
+        assert pairs[1].runs == ("short/candidate-2-2", "short/reference-2-2")
+        assert pairs[1].contaminated == ()
+        pretended(code=4, value=None)
+        pair, _ = trace(replace(prepared, reference=None), session=3)
+        assert (pair.order, pair.candidate, pair.reference) == ("a", {}, {})
+        assert pair.runs == ("short/candidate-3-1",)
+        assert pair.contaminated == ("The trace of the candidate is not known to hold its work.",)
 
 
-def test_without_a_reference_the_candidate_is_captured_alone(
-    ready: Callable[..., Any], pretended: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+def test_a_capture_that_fails_or_cannot_be_read_is_a_failure_and_no_number(
+    ready: Ready, pretended: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "executable", str(pretended(value=None)))
-    with ready(reference=None) as prepared:
-        (pair,) = trace(prepared)
-    assert (pair.order, pair.reference, pair.runs) == ("a", {}, ("short/candidate-1-1",))
-    assert pair.candidate == {}
-
-
-def test_a_trace_without_its_target_does_not_count(
-    ready: Callable[..., Any], pretended: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "executable", str(pretended(code=4)))
-    with ready(reference=None) as prepared:
-        (pair,) = trace(prepared)
-    assert pair.contaminated == ("The trace of the candidate is not known to hold its work.",)
-
-
-def test_a_capture_that_fails_is_a_failure_and_no_number(
-    ready: Callable[..., Any], pretended: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "executable", str(pretended(code=3)))
-    with ready(reference=None) as prepared, pytest.raises(ToolError) as caught:
-        list(trace(prepared))
-    assert caught.value.message == (
-        "The traced capture of the candidate of short ended with exit code 3. "
-        "Its last words: these are last words"
-    )
-    assert "tracekit capture --workload naps" in caught.value.hint
-
-
-def test_a_result_that_cannot_be_read_is_a_failure(
-    ready: Callable[..., Any], pretended: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    python = pretended()
-    python.write_text(python.read_text().replace("json.dump(", "file.write('{') or ("))
+    python = pretended(code=3)
     monkeypatch.setattr(sys, "executable", str(python))
-    with (
-        ready(reference=None) as prepared,
-        pytest.raises(ToolError, match=r"left no result that can be read: .*result\.json"),
-    ):
-        list(trace(prepared))
+    with ready(reference=None) as prepared:
+        with pytest.raises(ToolError) as caught:
+            list(trace(prepared))
+        assert caught.value.message == (
+            "The traced capture of the candidate of short ended with exit code 3. "
+            "Its last words: these are last words"
+        )
+        assert "tracekit capture --workload naps" in caught.value.hint
+        pretended()
+        python.write_text(python.read_text().replace("json.dump(", "file.write('{') or ("))
+        reason = r"left no result that can be read: .*result\.json"
+        with pytest.raises(ToolError, match=reason):
+            list(trace(prepared))
 
 
-def test_the_command_line_says_all_that_the_plan_says(
-    ready: Callable[..., Any], workloads: Path
-) -> None:
+def test_the_command_line_says_all_that_the_plan_says(ready: Ready, workloads: Path) -> None:
     values: dict[str, Any] = {
         "parameters": {"trick": "print"},
         "templates": ("Metal System Trace", "mine.tracetemplate"),

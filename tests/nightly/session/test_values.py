@@ -20,28 +20,30 @@ from tracekit.workload.workload import Measured
 NOTHING = Finished()
 
 
-def test_a_turn_s_metrics_are_those_of_the_analysis() -> None:
-    turn = StepTimes(times=(100, 300, 200), tokens=6, length=1_000_000_000)
-    assert values_of([turn], NOTHING) == {
-        "step_rate": (3.0,),
-        "step_p50": (200.0,),
-        "tokens_per_second": (6.0,),
-    }
-
-
-def test_waits_for_load_count_as_time_but_not_as_steps() -> None:
-    turn = StepTimes(times=(100,), idle=9, length=500_000_000)
-    assert values_of([turn], NOTHING) == {"step_rate": (2.0,), "step_p50": (100.0,)}
-
-
-def test_steps_of_several_variants_tell_only_their_rate() -> None:
-    turn = StepTimes(times=(1, 2), tokens=4, length=1_000_000_000, variants=("paged", "sdpa"))
-    assert values_of([turn], NOTHING) == {"step_rate": (2.0,)}
-
-
-def test_steps_of_one_variant_tell_all() -> None:
-    turn = StepTimes(times=(1, 3), length=1_000_000_000, variants=("paged",))
-    assert values_of([turn], NOTHING)["step_p50"] == (2.0,)
+@pytest.mark.parametrize(
+    ("turn", "values"),
+    [
+        (
+            StepTimes(times=(100, 300, 200), tokens=6, length=1_000_000_000),
+            {"step_rate": 3.0, "step_p50": 200.0, "tokens_per_second": 6.0},
+        ),
+        # Waits for load count as time, and not as steps.
+        (
+            StepTimes(times=(100,), idle=9, length=500_000_000),
+            {"step_rate": 2.0, "step_p50": 100.0},
+        ),
+        # Of several variants, which are compared, no step time is given.
+        (StepTimes((1, 2), tokens=4, length=10**9, variants=("paged", "sdpa")), {"step_rate": 2.0}),
+        (
+            StepTimes((1, 3), length=10**9, variants=("paged",)),
+            {"step_rate": 2.0, "step_p50": 2.0},
+        ),
+    ],
+)
+def test_a_turn_s_metrics_are_those_of_the_analysis(
+    turn: StepTimes, values: dict[str, float]
+) -> None:
+    assert values_of([turn], NOTHING) == {name: (one,) for name, one in values.items()}
 
 
 @pytest.mark.parametrize(("steps", "told"), [(99, False), (100, True)])

@@ -14,6 +14,7 @@ from tracekit.workload.interleaved.protocol import Hello
 
 pytestmark = [pytest.mark.usefixtures("children"), pytest.mark.processes]
 
+Ready = Callable[..., Any]
 SDPA = '''
 from tracekit.workload import Step, workload
 
@@ -26,7 +27,7 @@ def sdpa(heads: int = 2) -> Step:
 
 
 def test_the_candidate_is_this_interpreter_and_the_plan_s_folder(
-    ready: Callable[..., Any], tmp_path: Path
+    ready: Ready, tmp_path: Path
 ) -> None:
     with ready(reference=None, parameters={"slow": 2.0}) as prepared:
         side, described = prepared.candidate, prepared.described["candidate"]
@@ -39,20 +40,17 @@ def test_the_candidate_is_this_interpreter_and_the_plan_s_folder(
     assert described.commit == ""
 
 
-def test_other_parameters_are_put_into_words(ready: Callable[..., Any]) -> None:
-    asked = Reference(parameters={"slow": 3.0})
-    with ready(reference=asked, parameters={"seconds": 0.002}) as prepared:
-        side, described = prepared.reference, prepared.described["reference"]
-    assert side.parameters == {"seconds": 0.002, "slow": 3.0}
-    assert described.words == "slow 3.0"
-
-
-def test_other_work_takes_the_parameters_that_it_has(
-    ready: Callable[..., Any], workloads: Path
+def test_a_reference_takes_the_candidate_s_parameters_that_its_work_has(
+    ready: Ready, workloads: Path
 ) -> None:
+    parameters = {"seconds": 0.002}
+    asked = Reference(parameters={"slow": 3.0})
+    with ready(reference=asked, parameters=parameters) as prepared:
+        assert prepared.reference.parameters == {"seconds": 0.002, "slow": 3.0}
+        assert prepared.described["reference"].words == "slow 3.0"
     (workloads / "sdpa.py").write_text(SDPA)
     asked = Reference(workload="sdpa", parameters={"heads": 4})
-    with ready(reference=asked, parameters={"seconds": 0.002}) as prepared:
+    with ready(reference=asked, parameters=parameters) as prepared:
         assert prepared.reference.parameters == {"heads": 4}
         assert prepared.described["reference"].words == "sdpa, heads 4"
 
@@ -66,7 +64,7 @@ def test_other_work_takes_the_parameters_that_it_has(
     ],
 )
 def test_work_that_this_interpreter_cannot_do_is_refused(
-    ready: Callable[..., Any], asked: Reference, told: str
+    ready: Ready, asked: Reference, told: str
 ) -> None:
     with pytest.raises(UsageError) as caught, ready(reference=asked):
         pytest.fail("it was prepared")
@@ -74,7 +72,7 @@ def test_work_that_this_interpreter_cannot_do_is_refused(
 
 
 def test_another_interpreter_does_the_same_work(
-    ready: Callable[..., Any],
+    ready: Ready,
     interpreter: Callable[..., Path],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -90,25 +88,23 @@ def test_another_interpreter_does_the_same_work(
 
 
 def test_an_interpreter_is_sought_beside_the_plan(
-    ready: Callable[..., Any], interpreter: Callable[..., Path], tmp_path: Path
+    ready: Ready, interpreter: Callable[..., Path], tmp_path: Path
 ) -> None:
     interpreter()
     with ready(reference=Reference(python=Path("../elsewhere/python"))) as prepared:
         assert prepared.reference.python.samefile(tmp_path / "elsewhere" / "python")
-
-
-def test_an_interpreter_that_is_not_there_is_refused(ready: Callable[..., Any]) -> None:
-    asked = Reference(python=Path("gone/bin/python"))
-    with (
-        pytest.raises(UsageError, match=r"^There is no interpreter .*/gone/bin/python"),
-        ready(reference=asked),
-    ):
-        pytest.fail("it was prepared")
+    (tmp_path / "elsewhere" / "python").chmod(0o644)
+    for asked in ("gone/bin/python", "../elsewhere/python"):
+        with (
+            pytest.raises(UsageError, match=rf"^There is no interpreter .*/{asked}"),
+            ready(reference=Reference(python=Path(asked))),
+        ):
+            pytest.fail("it was prepared")
 
 
 @pytest.mark.parametrize("package", ["tracekit/__init__.py", "nothing/__init__.py"])
 def test_an_interpreter_without_turns_is_named_and_helped(
-    ready: Callable[..., Any], interpreter: Callable[..., Path], tmp_path: Path, package: str
+    ready: Ready, interpreter: Callable[..., Path], tmp_path: Path, package: str
 ) -> None:
     other = tmp_path / "site" / package
     other.parent.mkdir(parents=True)
@@ -124,34 +120,27 @@ def test_an_interpreter_without_turns_is_named_and_helped(
     assert "-m pip install tracekit" in caught.value.hint
 
 
-def test_another_protocol_is_named(ready: Callable[..., Any], tmp_path: Path) -> None:
-    python = tmp_path / "python"
-    python.write_text('#!/bin/sh\necho \'{"hello":{"protocol":99,"tracekit":"9.0"}}\'\ncat\n')
-    python.chmod(0o755)
-    with pytest.raises(ToolError) as caught, ready(reference=Reference(python=python)):
-        pytest.fail("it was prepared")
-    assert "has tracekit 9.0, which takes turns by protocol 99; this one does by protocol 2" in (
-        caught.value.message
-    )
-
-
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "reason"),
     [
         ("echo it is broken >&2; exit 9", "with exit code 9. Its last words: it is broken"),
         ("echo hello", "said what is no answer"),
         ("echo '{\"finished\":{}}'", "answered something else than it was asked"),
+        (
+            'echo \'{"hello":{"protocol":99,"tracekit":"9.0"}}\'; cat',
+            "has tracekit 9.0, which takes turns by protocol 99; this one does by protocol 2",
+        ),
     ],
 )
-def test_what_is_no_interpreter_is_told(
-    ready: Callable[..., Any], tmp_path: Path, script: str, told: str
+def test_what_is_no_interpreter_of_ours_is_an_error(
+    ready: Ready, tmp_path: Path, script: str, reason: str
 ) -> None:
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\n{script}\n")
     python.chmod(0o755)
     with pytest.raises(ToolError) as caught, ready(reference=Reference(python=python)):
         pytest.fail("it was prepared")
-    assert told in caught.value.message
+    assert reason in caught.value.message
 
 
 def side(python: str = sys.executable, *difference: str) -> CodeVariant:
@@ -160,27 +149,21 @@ def side(python: str = sys.executable, *difference: str) -> CodeVariant:
 
 
 @pytest.mark.parametrize(
-    ("one", "words"),
+    ("one", "mlx", "words"),
     [
-        (side(), "naps"),
-        (side(sys.executable, "revision 1a2b3c4"), "revision 1a2b3c4"),
-        (side("/venv/python", "batch 4"), "batch 4, Python 3.12.1 with MLX 0.30.0"),
+        (side(), "0.30.0", "naps"),
+        (side(sys.executable, "revision 1a2b3c4"), "0.30.0", "revision 1a2b3c4"),
+        (side("/venv/python", "batch 4"), "0.30.0", "batch 4, Python 3.12.1 with MLX 0.30.0"),
+        (side("/venv/python"), "", "Python 3.12.1 without MLX"),
     ],
 )
-def test_a_reference_is_described_by_what_differs(one: CodeVariant, words: str) -> None:
-    described = one.described(Hello(1, "0.1.0", "3.12.1", "0.30.0"))
-    assert described.words == words
-    assert (described.mlx, described.commit) == ("0.30.0", "abc")
-
-
-def test_an_interpreter_without_mlx_says_so() -> None:
-    described = side("/venv/python").described(Hello(1, "0.1.0", "3.12.1"))
-    assert described.words == "Python 3.12.1 without MLX"
-    assert described.mlx == ""
+def test_a_reference_is_described_by_what_differs(one: CodeVariant, mlx: str, words: str) -> None:
+    described = one.described(Hello(1, "0.1.0", "3.12.1", mlx))
+    assert (described.words, described.mlx, described.commit) == (words, mlx, "abc")
 
 
 def test_what_distorts_metal_is_kept_from_both_sides(
-    ready: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    ready: Ready, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MTL_HUD_ENABLED", "1")
     with ready() as prepared:

@@ -50,7 +50,7 @@ def words(element: Any) -> str:
 
 def test_all_words_of_the_page_are_those_of_last_time(request: pytest.FixtureRequest) -> None:
     held = made_nights.history(12)
-    page = page_of(held.series, held.nights, missed=held.missed, steps=lambda _: ())
+    page = page_of(held.series, held.nights, missed=held.missed, steps=lambda *_: ())
     told = "\n".join(said(html.document_fromstring(page).find("body"))) + "\n"
     if request.config.getoption("--update-goldens"):
         GOLDEN.write_text(told)
@@ -327,7 +327,7 @@ def test_what_names_a_person_is_left_out_of_words_and_links(made: Any) -> None:
 
 def test_the_page_of_a_year_is_bounded(made: Any) -> None:
     held = made_nights.history(365)
-    page = page_of(held.series, held.nights, held.accepted, missed=held.missed, steps=lambda _: ())
+    page = page_of(held.series, held.nights, held.accepted, missed=held.missed, steps=lambda *_: ())
     marks = len(re.findall(r"<(?:circle|a) ", page.partition('<table class="values">')[0]))
     assert len(page) < 140_000 * len(held.series)
     assert marks < 4000

@@ -18,7 +18,7 @@ def test_after_prewarming_the_hot_path_makes_no_kernel() -> None:
     with emulation() as log:
         names = prewarm(**MODEL, dtype=mx.float16, block_sizes=[16], hd_tiles=[8])
         made = specializations()
-        assert {one.source.function for one in log.launches} == names
+        assert {one.kernel.function for one in log} == names
         for lens in ([3], [16, 1], [5] * 9):
             problem = draw_problem(lens, **MODEL, block_size=16, max_blocks=1, dtype=mx.float16)
             arrays = (problem.q, problem.k_pages, problem.v_pages)
@@ -32,7 +32,7 @@ def test_after_prewarming_the_hot_path_makes_no_kernel() -> None:
                 )
                 assert out.shape == problem.q.shape
     assert specializations() == made
-    assert {one.source.function for one in log.launches} == names
+    assert {one.kernel.function for one in log} == names
 
 
 def test_every_block_size_and_tile_is_a_specialization_and_the_merge_is_one() -> None:

@@ -28,22 +28,6 @@ def test_rereads_are_accesses_but_no_new_bytes() -> None:
     assert fourfold.read - once.read == 3 * 10 * (2 * 1 * 2 * 4)
 
 
-def test_shared_pages_are_unique_once() -> None:
-    sizes = {"q_heads": 1, "kv_heads": 1, "head_dim": 1, "block_size": 4, "itemsize": 1}
-    alone = traffic([6, 5], block_tables=[[0, 1], [2, 3]], **sizes)
-    shared = traffic([6, 5], block_tables=[[0, 1], [0, 1]], **sizes)
-    assert alone.unique - shared.unique == 5 * 2
-    assert alone.read == shared.read
-
-
-@given(lens=LENGTHS, block_size=st.integers(1, 8))
-def test_disjoint_tables_are_as_no_tables(lens: list[int], block_size: int) -> None:
-    tables = [[100 * row + page for page in range(40)] for row in range(len(lens))]
-    sizes = {"q_heads": 2, "kv_heads": 1, "head_dim": 8, "itemsize": 2}
-    without = traffic(lens, block_size=block_size, **sizes)
-    assert traffic(lens, block_size=block_size, block_tables=tables, **sizes) == without
-
-
 @given(one=LENGTHS, other=LENGTHS)
 def test_calls_add_up(one: list[int], other: list[int]) -> None:
     sizes = {"q_heads": 2, "kv_heads": 1, "head_dim": 8, "block_size": 4, "itemsize": 2}

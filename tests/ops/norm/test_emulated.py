@@ -70,7 +70,7 @@ def test_it_moves_the_bytes_of_the_model_and_none_outside(
     )
     with emulation(checked=True) as log:
         fused_kernel(problem)
-    (launch,) = log.launches
+    (launch,) = log
     moved, model = launch.statistics.traffic, kernel_traffic(problem)
     assert sum(one.loaded for one in moved.values()) == model.read
     assert sum(one.touched for one in moved.values()) == model.unique + model.written
@@ -83,10 +83,10 @@ def test_one_kernel_runs_by_the_name_that_is_told() -> None:
     problem = draw_norm_problem(3, 517, 13, dtype=mx.float16)
     with emulation() as log:
         fused_kernel(problem)
-    assert [one.source.function for one in log.launches] == [specialization_name(problem)]
+    assert [one.kernel.function for one in log] == [specialization_name(problem)]
     # One barrier for each of 3 turns, one for the sums of squares.
-    assert log.launches[0].statistics.barriers == 4
-    assert log.launches[0].statistics.threadgroup_bytes <= 32768
+    assert log[0].statistics.barriers == 4
+    assert log[0].statistics.threadgroup_bytes <= 32768
 
 
 @pytest.mark.parametrize(("rows", "dims", "outputs"), [(1, 3, 1), (2, 1, 2), (1, 7, 1)])

@@ -10,7 +10,6 @@ from tracekit.ops.norm import (
     Tile,
     draw_norm_problem,
     fused_kernel,
-    kernel_traffic,
     norm_specializations,
     specialization_name,
     tile_of,
@@ -40,12 +39,6 @@ def test_all_sizes_share_as_many_kernels_as_there_are_tiles() -> None:
         for outputs in (7, 40)
     }
     assert len(names) == 4 * 2
-
-
-def test_the_traffic_of_the_kernel_is_that_of_its_tiles() -> None:
-    moved = kernel_traffic(draw_norm_problem(9, 64, 33, dtype=mx.float16))
-    # 2 tiles of rows, 3 of columns
-    assert moved.read == 2 * (3 * 9 * 64 + 2 * 3 * 64 + 2 * 33 * 64)
 
 
 @pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")

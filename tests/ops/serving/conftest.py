@@ -141,6 +141,7 @@ def rig() -> MakeRig:
             slots=slots, blocks=Blocks(blocks), block_size=block_size, prefill_chunk=chunk
         )
         schedule = [Job(i, round(at * MS), *sizes) for i, (at, *sizes) in enumerate(jobs)]
-        return Rig(Engine(schedule, scheduler, device, clock, limits), scheduler, device, clock)
+        engine = Engine(schedule, scheduler, device, clock, limits, rehearsal=iter(()))
+        return Rig(engine, scheduler, device, clock)
 
     return make

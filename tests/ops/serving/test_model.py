@@ -105,18 +105,19 @@ def test_slots_that_do_not_decode_give_noughts() -> None:
 
 def test_rehearsal_touches_no_block_that_is_given_out() -> None:
     model = Model(SHAPE, seed=1)
-    for chunk, batch in islice(rehearse(model), 7):
-        model.write_prompt(chunk)
-        model.write_tokens(batch)
-        model.wait(model.attend_prompt(chunk))
-        model.wait(model.attend_tokens(batch))
+    for plan in islice(rehearse(model), 7):
+        assert plan.chunk is not None
+        model.write_prompt(plan.chunk)
+        model.write_tokens(plan.decoding)
+        model.wait(model.attend_prompt(plan.chunk))
+        model.wait(model.attend_tokens(plan.decoding))
     pages = np.array(model._k_pages[0])
     assert not pages[: SHAPE.blocks].any()
     assert pages[SHAPE.blocks].any()
 
 
 def test_rehearsal_comes_by_every_piece_of_the_longest_prompt() -> None:
-    pieces = [(chunk.first, chunk.count) for chunk, _ in islice(rehearse(Model(SHAPE, 1)), 6)]
+    pieces = [(one.chunk.first, one.chunk.count) for one in islice(rehearse(Model(SHAPE, 1)), 6)]
     assert pieces == [(0, 8), (8, 8), (16, 8), (24, 8), (32, 8), (0, 8)]
 
 

@@ -85,4 +85,4 @@ def test_another_rate_leaves_lengths_and_contents_as_they_are() -> None:
 
 def test_no_request_is_longer_than_the_load_says() -> None:
     assert LOAD.longest == 256 + 40
-    assert max(job.tokens for job in draw_schedule(LOAD)) <= LOAD.longest
+    assert max(job.blocks(1) for job in draw_schedule(LOAD)) <= LOAD.longest

@@ -162,7 +162,7 @@ def test_every_request_gets_all_its_tokens_and_no_block_is_owned_twice(
         assert len(owned) == len(set(owned)) == one.blocks.used
         assert len({request.slot for request in one.active}) == len(one.active) <= slots
         for request in one.active:
-            assert len(request.blocks) * 4 >= request.job.tokens
+            assert len(request.blocks) * 4 >= request.job.blocks(1)
         one.complete(one.plan(), tick)
         if one.empty:
             break

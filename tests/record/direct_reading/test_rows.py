@@ -1,15 +1,14 @@
 """Whose GPU work a bundle holds is found in the bundle itself."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bundle_writer import RunInfo, write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
-from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
-from tracekit.record.direct_reading.compare import Checked, Memory, keep
-from tracekit.record.direct_reading.export import named_directly, rows_of_target
+from tracekit.record.direct_reading.export import rows_of_target
 from tracekit.record.xctrace.exporting import NO_ROWS
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.run_info import write_toc
@@ -29,22 +28,24 @@ def recording(tmp_path: Path) -> Recording:
     return made
 
 
-def test_processes_are_named_once_the_table_is_known_to_be_read_rightly(
-    recording: Recording,
+def test_without_the_table_or_the_bundle_nothing_is_known(
+    recording: Recording, tmp_path: Path
 ) -> None:
-    assert named_directly(recording.bundle, RUN) is None
-    assert named_directly(recording.bundle, RUN, unchecked=True) == {420, 4711}
-    (store,) = Bundle(recording.bundle).runs[0].stores
-    keep(Memory("17C529").learned(store, Checked(store.schema, 2, "now")), notes_folder())
-    assert named_directly(recording.bundle, RUN) == {420, 4711}
-    keep(Memory("17C529").learned(store, Checked(store.schema, 2, "now", "bad")), notes_folder())
-    assert named_directly(recording.bundle, RUN, unchecked=True) is None
+    other = Recording(tmp_path / "other")
+    other.exports.mkdir(parents=True)
+    assert rows_of_target(other, [4711]) == (None, ())
+    write_bundle(other.bundle, [ticks([1])])
+    write_toc(Bundle(other.bundle), other.toc_file)
+    assert rows_of_target(other, [4711]) == (None, ())
 
 
-def test_without_the_table_or_the_bundle_nothing_is_known(tmp_path: Path) -> None:
-    bundle = write_bundle(tmp_path / "x.trace", [ticks([1])])
-    assert named_directly(bundle, RUN, unchecked=True) is None
-    assert named_directly(tmp_path / "none.trace", RUN, unchecked=True) is None
+def test_an_export_counts_before_the_bundle(
+    recording: Recording, intervals_xml: Callable[..., str]
+) -> None:
+    export = recording.exports / "metal-gpu-intervals.xml"
+    export.write_text(intervals_xml([(1, 1, 99, "other")]))
+    assert rows_of_target(recording, [99]) == (True, ())
+    assert rows_of_target(recording, [4711])[0] is False
 
 
 def test_the_target_has_rows_or_only_others_have_or_nobody(

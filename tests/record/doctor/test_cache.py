@@ -19,7 +19,8 @@ FOUND = Capabilities(
 
 
 def test_what_was_kept_is_recalled(tmp_path: Path) -> None:
-    file = keep(FOUND, tmp_path / "cache")
+    keep(FOUND, tmp_path / "cache")
+    [file] = (tmp_path / "cache").iterdir()
     assert file.name == "capabilities-25D2128_17C529_Apple-M1.json"
     assert recall_probe(MACHINE, tmp_path / "cache") == FOUND
 
@@ -57,7 +58,9 @@ def test_names_that_look_alike_as_files_are_kept_apart(tmp_path: Path) -> None:
 def test_a_damaged_file_is_said_and_counts_as_nothing(
     content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    keep(FOUND, tmp_path).write_bytes(content)
+    keep(FOUND, tmp_path)
+    [file] = tmp_path.iterdir()
+    file.write_bytes(content)
     with caplog.at_level(logging.WARNING):
         assert recall_probe(MACHINE, tmp_path) is None
     assert "cannot be read" in caplog.text

@@ -24,7 +24,7 @@ INSTANCE = (
 LICENCE = "You have not agreed to the Xcode license agreements."
 
 
-XCODE = ("developer folder", "xctrace", "licence", "template", "gpu counters")
+XCODE = ("developer folder", "xctrace", "template", "gpu counters")
 
 
 def look(surroundings: Surroundings) -> dict[str, Fact]:
@@ -64,19 +64,6 @@ def test_a_toolchain_that_does_not_work_fails_with_its_fix(
     assert fix in facts["xctrace"].fix
     assert text in facts["xctrace"].words
     assert facts["template"].verdict is Verdict.UNKNOWN
-
-
-def test_the_licence_is_a_row_of_its_own(mac: Make, ended: Ended) -> None:
-    facts = look(mac({FIND: ended(69, LICENCE)}))
-    assert facts["licence"].verdict is Verdict.FAILED
-    assert "sudo xcodebuild -license" in facts["licence"].fix
-    facts = look(mac({FIND: ended(72, NO_TOOL)}))
-    assert facts["licence"].verdict is Verdict.UNKNOWN
-
-
-def test_a_licence_that_only_stops_xctrace_is_reported_too(mac: Make, ended: Ended) -> None:
-    facts = look(mac({"/X/xctrace version": ended(69, LICENCE)}))
-    assert facts["licence"].verdict is Verdict.FAILED
 
 
 def test_a_failure_nobody_knows_is_quoted(mac: Make, ended: Ended) -> None:
@@ -188,5 +175,5 @@ def test_a_toolchain_that_does_not_answer_is_not_waited_for(
 @pytest.mark.processes
 def test_a_fake_that_is_ready_is_ready(fake: Callable[..., Surroundings]) -> None:
     facts = look(fake("{}"))
-    for name in ("xctrace", "licence", "template", "gpu counters"):
+    for name in ("xctrace", "template", "gpu counters"):
         assert facts[name].verdict is Verdict.OK, facts[name]

@@ -1,49 +1,133 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from lxml import etree
 
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.recording import Recording, save
-from tracekit.record.host.exports import intervals, process_samples, submissions
+from tracekit.record.host.exports import EVENTS, process_samples, write_events, write_rows
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.host.sampler import Sample
-from tracekit.record.host.session import Bundle, Session
-from tracekit.record.host.writer import process, thread
+from tracekit.record.host.session import Bundle
 from tracekit.record.recorder import Recorded, quiet
-from tracekit.workload.journal import Journal, StepMark, WorkloadReport
+from tracekit.tables.cache import to_put_away
+from tracekit.tables.drift import Flaw
+from tracekit.tables.exports import Header, PutAway, note_put_away
+from tracekit.tables.tables import Tables
+from tracekit.workload.journal import Journal, Phase, Specialization, StepMark, WorkloadReport
+from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work
 
-Reader = Callable[[Path], tuple[list[str], list[list[str | None]]]]
-
-SESSION = Session(pid=7, name="python", kind="launched", origin=1000)
 REPORT = WorkloadReport(
     workload="paged",
-    backend="cpu",
-    thread=9,
-    steps=(StepMark("steady", 1100, 1130, 1900), StepMark("steady", 2000, 2010, 2500)),
+    backend="metal",
+    model=Work(
+        tokens=16, bytes_read=300, bytes_unique=200, bytes_written=40, flops=2**40, dispatches=1
+    ),
+    phases=(Phase("prepare", 900, 1000), Phase("warm-up", 1000, 1500), Phase("steady", 1500, None)),
+    steps=(StepMark("warm-up", 1010, 1020, 1400), StepMark("steady", 1500, 1510, 1900)),
+    specializations=(Specialization("custom_kernel_paged_decode__x", 1020),),
 )
-OWNER = process("python", 7)
+TOLD = WorkloadReport(
+    backend="cpu",
+    phases=(Phase("prepare", 900, 1000),),
+    steps=(StepMark("steady", 1500, 1510, 1900, variant="sdpa", tokens=3),),
+    variants={"paged": Work(flops=1), "sdpa": Work(flops=2)},
+    spans=(Span("admit", 1500, 1510),),
+    gauges=(Gauge("used_blocks", 7, 1900, "count"),),
+    requests=(
+        Request(0, 1400, 5, 2, admitted=1500, tokens=(1900, 2000), state="completed"),
+        Request(1, 1450, 5, 2),
+    ),
+    results={"error": Measured(2.5e-17), "ttft": Measured(None, "ns", "lower", "no request")},
+    memory=(
+        Memory("baseline", "resident", 4096, 900),
+        Memory("baseline", "mlx_active", None, 900, "MLX is not loaded"),
+    ),
+)
+
+Row = list[object]
 
 
-def test_a_step_is_an_interval_from_hand_over_to_completion() -> None:
-    assert list(intervals(REPORT, SESSION)) == [
-        (130, 770, "CPU", None, "paged", OWNER),
-        (1010, 490, "CPU", None, "paged", OWNER),
+def rows_of(folder: Path, table: str) -> list[Row]:
+    """Return the rows of a table as everyone reads it, None for null, without its clock."""
+    frame = Tables(folder, frozenset({7}))[table]
+    assert set(frame.pop("clock")) <= {"host"}
+    return frame.astype(object).where(frame.notna(), None).values.tolist()
+
+
+def test_marks_are_laid_on_the_traces_time(tmp_path: Path) -> None:
+    write_events(REPORT, 1500, tmp_path, EVENTS)
+    assert rows_of(tmp_path, "phases") == [
+        [-600, 100, "prepare"],
+        [-500, 500, "warm-up"],
+        [0, 0, "steady"],  # it was cut short
+    ]
+    assert rows_of(tmp_path, "steps") == [
+        [-490, 390, 0, "warm-up", 10, 16, ""],
+        [0, 400, 1, "steady", 10, 16, ""],
+    ]
+    assert rows_of(tmp_path, "specializations") == [[-480, "custom_kernel_paged_decode__x"]]
+    assert rows_of(tmp_path, "step_models") == [[-500, "metal", 16, 300, 200, 40, 2**40, 1, ""]]
+
+
+def test_what_a_workload_tells_too(tmp_path: Path) -> None:
+    write_events(TOLD, 1000, tmp_path, EVENTS)
+    assert rows_of(tmp_path, "steps") == [[500, 400, 0, "steady", 10, 3, "sdpa"]]
+    assert [row[-3:] for row in rows_of(tmp_path, "step_models")] == [
+        [1, None, "paged"],
+        [2, None, "sdpa"],
+    ]
+    assert rows_of(tmp_path, "spans") == [[500, 10, "admit"]]
+    assert rows_of(tmp_path, "gauges") == [[900, "used_blocks", 7.0, "count", "workload"]]
+    assert rows_of(tmp_path, "requests") == [
+        [400, 0, "completed", 5, 2, 100, 500, 600, 2, ""],
+        [450, 1, "unfinished", 5, 2, None, None, None, 0, ""],
+    ]
+    assert rows_of(tmp_path, "request_tokens") == [[900, 0, 0], [1000, 0, 1]]
+    assert rows_of(tmp_path, "results") == [
+        [0, "error", 2.5e-17, "", "neither", ""],
+        [0, "ttft", None, "ns", "lower", "no request"],
+    ]
+    assert rows_of(tmp_path, "memory_profile") == [
+        [-100, "baseline", "resident", 4096, ""],
+        [-100, "baseline", "mlx_active", None, "MLX is not loaded"],
     ]
 
 
-def test_a_device_that_the_host_only_watches_is_not_called_cpu() -> None:
-    report = WorkloadReport(backend="metal", steps=REPORT.steps)
-    assert [row[2] for row in intervals(report, SESSION)] == ["metal, seen from the host"] * 2
+def test_a_worker_that_never_got_ready_has_no_model(tmp_path: Path) -> None:
+    write_events(WorkloadReport(), 0, tmp_path, EVENTS)
+    assert rows_of(tmp_path, "step_models") == rows_of(tmp_path, "steps") == []
 
 
-def test_a_step_is_a_submission_from_its_start_to_hand_over() -> None:
-    main = thread("Main Thread", 9, OWNER)
-    assert list(submissions(REPORT, SESSION)) == [
-        (100, 30, "paged", OWNER, main),
-        (1000, 10, "paged", OWNER, main),
-    ]
+def test_a_table_takes_the_place_of_an_older_export(tmp_path: Path) -> None:
+    (tmp_path / "host-spans.xml").write_text("of a version before")
+    path = write_rows(tmp_path, "spans", [(1, 2, "admit")])
+    assert [one.name for one in tmp_path.iterdir()] == [path.name] == ["host-spans.parquet"]
+
+
+def test_a_row_that_does_not_fit_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        write_rows(tmp_path, "spans", [(1, 2)])
+    assert not list(tmp_path.iterdir())
+
+
+def test_half_a_file_is_damage_and_not_a_table_without_rows(tmp_path: Path) -> None:
+    path = write_rows(tmp_path, "spans", [(1, 2, "admit")])
+    path.write_bytes(path.read_bytes()[:-20])
+    tables = Tables(tmp_path, frozenset())
+    with pytest.raises(InputError, match="no column"):
+        _ = tables["spans"]
+    assert [(one.flaw, one.schema) for one in tables.remarks] == [(Flaw.DAMAGED, "host-spans")]
+
+
+def test_an_export_that_was_pruned_is_not_listed_beside_a_newer_one(tmp_path: Path) -> None:
+    header = Header("host-spans", "//trace-toc/run[1]/data/table[1]", 1, rows=True)
+    note_put_away(tmp_path, PutAway("host-spans.xml", "0" * 32, 2, 9, (header,), "2026-01-01"))
+    write_rows(tmp_path, "spans", [(1, 2, "admit")])
+    assert rows_of(tmp_path, "spans") == [[1, 2, "admit"]]
+    assert to_put_away(tmp_path, tmp_path / "tables", "2026-01-02") == ([], {})
 
 
 def test_cores_are_counted_from_two_samples() -> None:
@@ -51,62 +135,65 @@ def test_cores_are_counted_from_two_samples() -> None:
         Sample(2000, cpu=100, memory=1, threads=2, voluntary=3, involuntary=4, machine=500),
         Sample(2400, cpu=300, memory=5, threads=6, voluntary=7, involuntary=None, machine=1100),
     ]
-    assert list(process_samples(taken, SESSION)) == [
-        (1000, OWNER, None, 1, 2, 3, 4, None),
-        (1400, OWNER, 0.5, 5, 6, 7, None, 1.5),
+    assert list(process_samples(taken, 1000)) == [
+        (1000, None, 1, 2, 3, 4, None),
+        (1400, 0.5, 5, 6, 7, None, 1.5),
     ]
-    assert list(process_samples([], SESSION)) == []
+    assert list(process_samples([], 1000)) == []
+
+
+def session_of(recording: Recording, **values: object) -> None:
+    recording.host_bundle.mkdir(parents=True, exist_ok=True)
+    known = {"pid": 7, "name": "python", "kind": "launched", "origin": 1000, **values}
+    save(Bundle(recording.host_bundle).session, known)
+
+
+def stepped(recording: Recording, backend: str) -> None:
+    """Leave the journal of a worker with one step."""
+    journal = Journal(recording.journal_file)
+    journal.write("about", workload="paged", backend=backend, thread=9)
+    journal.write("step", phase="steady", start=1100, submitted=1130, completed=1900)
+    journal.close()
+
+
+@pytest.mark.parametrize(
+    ("backend", "channel"), [("cpu", "CPU"), ("metal", "metal, seen from the host")]
+)
+def test_a_step_is_a_submission_and_then_work(
+    backend: str, channel: str, recorder: HostRecorder, recording: Recording
+) -> None:
+    session_of(recording)
+    stepped(recording, backend)
+    recorder.export(recording, quiet)
+    tables = Tables(recording.exports, frozenset({7}))
+    known = {"label": "paged", "process": "python", "pid": 7, "target": True, "clock": "host"}
+    [interval] = tables["gpu_intervals"].to_dict("records")
+    assert interval.items() >= {**known, "start": 130, "duration": 770, "channel": channel}.items()
+    [submission] = tables["submissions"].to_dict("records")
+    assert submission.items() >= {**known, "start": 100, "duration": 30, "tid": 9}.items()
 
 
 @pytest.mark.processes
 def test_a_recorded_worker_is_exported(
-    work: Callable[..., Recorded],
-    recorder: HostRecorder,
-    recording: Recording,
-    read_export: Reader,
+    work: Callable[..., Recorded], recorder: HostRecorder, recording: Recording
 ) -> None:
     recorded = work(repeats=20)
     assert recorder.export(recording, quiet) == ()
     toc = etree.parse(recording.toc_file)
     schemas = [table.get("schema") for table in toc.iterfind("run/data/table")]
-    assert {f"{schema}.xml" for schema in schemas} | {"toc.xml"} == {
+    assert {f"{schema}.parquet" for schema in schemas} | {"toc.xml"} == {
         file.name for file in recording.exports.iterdir()
     }
-    tables = {}
-    for place, schema in enumerate(schemas, 1):
-        file = recording.exports / f"{schema}.xml"
-        assert f'table[{place}]\'><schema name="{schema}">' in file.read_text()
-        tables[schema] = read_export(file)[1]
-    assert len(tables["host-steps"]) == len(tables["host-intervals"]) == 21
-    assert [row[2] for row in tables["host-phases"]] == ["prepare", "warm-up", "steady"]
-    target = toc.find("run/info/target/process")
-    assert target is not None
-    (name, pid) = recorded.targets[0].name, recorded.targets[0].pid
-    assert (target.get("name"), target.get("pid")) == (name, str(pid))
-    assert {row[5] for row in tables["host-intervals"]} == {f"{name} ({pid})"}
-    assert len(tables["host-process-samples"]) >= 1
-
-
-@pytest.mark.processes
-def test_the_toc_does_not_pass_for_instruments(
-    record: Callable[..., Recorded], recorder: HostRecorder, recording: Recording
-) -> None:
-    record("-c", "import time; time.sleep(0.1)", "it's <odd>")
-    recorder.export(recording, quiet)
-    toc = etree.parse(recording.toc_file)
-    summary = {one.tag: one.text or "" for one in toc.iterfind("run/info/summary/*")}
-    assert summary["instruments-version"].startswith("tracekit host recorder ")
-    assert "template-name" not in summary
-    assert summary["end-reason"] == "Target exited"
-    assert summary["time-limit"] == "30 seconds"
-    assert float(summary["duration"]) >= 0.1
-    target = toc.find("run/info/target/process")
-    assert target is not None
-    assert target.get("type") == "launched"
-    assert target.get("return-exit-status") == "0"
-    assert target.get("termination-reason") == "exit(0)"
-    assert target.get("arguments") == "-c 'import time; time.sleep(0.1)' 'it'\"'\"'s <odd>'"
-    assert [one.get("schema") for one in toc.iterfind("run/data/table")] == ["host-process-samples"]
+    [target] = recorded.targets
+    tables = Tables(recording.exports, frozenset({target.pid}))
+    assert len(tables["steps"]) == len(tables["gpu_intervals"]) == 21
+    assert [*tables["phases"]["name"]] == ["prepare", "warm-up", "steady"]
+    assert {*tables["gpu_intervals"]["process"]} == {target.name}
+    assert len(tables["process_samples"]) >= 1
+    assert tables.warnings == ()
+    process = toc.find("run/info/target/process")
+    assert process is not None
+    assert (process.get("name"), process.get("pid")) == (target.name, str(target.pid))
 
 
 @pytest.mark.processes
@@ -116,7 +203,7 @@ def test_a_recording_that_was_never_closed_can_be_exported(
     work(repeats=20)
     bundle = Bundle(recording.host_bundle)
     bundle.samples.write_bytes(bundle.samples.read_bytes()[:-5])
-    save(bundle.session, Session(pid=7, name="python", kind="launched", origin=1000))
+    session_of(recording)
     recording.workload_file.unlink()
     recorder.export(recording, quiet)
     toc = etree.parse(recording.toc_file)
@@ -127,11 +214,12 @@ def test_a_recording_that_was_never_closed_can_be_exported(
 def test_a_target_too_quick_to_be_sampled_is_a_warning(
     recorder: HostRecorder, recording: Recording
 ) -> None:
-    recording.host_bundle.mkdir(parents=True)
-    save(Bundle(recording.host_bundle).session, SESSION)
+    session_of(recording)
     assert recorder.export(recording, quiet) == (
         "The target ended before two samples were taken: its load is not known.",
     )
+    samples = pq.read_table(recording.exports / "host-process-samples.parquet")
+    assert samples.num_rows == 0
 
 
 def test_no_bundle_is_reported(recorder: HostRecorder, recording: Recording) -> None:
@@ -144,44 +232,3 @@ def test_a_damaged_bundle_is_reported(recorder: HostRecorder, recording: Recordi
     Bundle(recording.host_bundle).session.write_text("{")
     with pytest.raises(InputError, match=r"session\.json cannot be read"):
         recorder.export(recording, quiet)
-
-
-INTERVALS = """\
-<?xml version="1.0"?>
-<trace-query-result>
-<node xpath='//trace-toc[1]/run[1]/data[1]/table[12]'><schema name="host-intervals">\
-<col><mnemonic>start</mnemonic><name>Start</name>\
-<engineering-type>start-time</engineering-type></col>\
-<col><mnemonic>duration</mnemonic><name>Duration</name>\
-<engineering-type>duration</engineering-type></col>\
-<col><mnemonic>channel-name</mnemonic><name>Channel</name>\
-<engineering-type>string</engineering-type></col>\
-<col><mnemonic>start-latency</mnemonic><name>Start Latency</name>\
-<engineering-type>duration</engineering-type></col>\
-<col><mnemonic>event-label</mnemonic><name>Label</name>\
-<engineering-type>string</engineering-type></col>\
-<col><mnemonic>process</mnemonic><name>Process</name>\
-<engineering-type>process</engineering-type></col>\
-</schema><row><start-time id="1" fmt="00:00.000.130">130000</start-time>\
-<duration id="2" fmt="770.00 µs">770000</duration>\
-<string id="3" fmt="CPU">CPU</string><sentinel/>\
-<string id="4" fmt="paged">paged</string>\
-<process id="5" fmt="python (7)"><pid id="6" fmt="7">7</pid></process></row>
-<row><start-time id="7" fmt="00:00.001.000">1000000</start-time><duration ref="2"/>\
-<string ref="3"/><sentinel/><string ref="4"/><process ref="5"/></row>
-</node></trace-query-result>
-"""
-
-
-def test_intervals_to_the_letter(recorder: HostRecorder, recording: Recording) -> None:
-    recording.host_bundle.mkdir(parents=True)
-    session = Session(pid=7, name="python", kind="launched", origin=1_000_000)
-    save(Bundle(recording.host_bundle).session, session)
-    journal = Journal(recording.journal_file)
-    journal.write("about", workload="paged", backend="cpu")
-    for start in (1_100_000, 1_970_000):
-        moments = {"start": start, "submitted": start + 30_000, "completed": start + 800_000}
-        journal.write("step", phase="steady", **moments)
-    journal.close()
-    recorder.export(recording, quiet)
-    assert (recording.exports / "host-intervals.xml").read_text() == INTERVALS

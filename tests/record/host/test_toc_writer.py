@@ -6,8 +6,7 @@ import pytest
 from lxml import etree
 
 from tracekit.base.errors import RecordingError
-from tracekit.record.host.session import Session
-from tracekit.record.host.writer import write_toc
+from tracekit.record.host.session import Session, write_toc
 
 SESSION = Session(
     pid=7,

@@ -8,7 +8,6 @@ from tracekit.base.recording import Process, Recording
 from tracekit.record.host.recorder import ONLY_SAMPLES, Ending, recorded, settled
 from tracekit.record.host.session import Session
 from tracekit.record.host.watch import End
-from tracekit.record.recorder import Launch
 from tracekit.workload.journal import Journal, Phase, WorkloadReport, fold
 
 SESSION = Session(
@@ -33,8 +32,7 @@ def outcome(end: End, status: int | None, complaint: str = "") -> Ending:
 
 
 def test_the_facts_are_handed_on() -> None:
-    target = Launch(("python", "bench.py"))
-    reported = recorded(outcome(End.EXITED, 0), target, None)
+    reported = recorded(outcome(End.EXITED, 0), None, ("python", "bench.py"))
     assert reported.targets == (Process(7, "python"),)
     assert reported.command_lines == (("python", "bench.py"),)
     assert (reported.started, reported.ended) == (SESSION.started, SESSION.ended)
@@ -82,20 +80,18 @@ def test_the_facts_are_handed_on() -> None:
 def test_a_failure_is_one_sentence(
     end: End, status: int, report: WorkloadReport | None, failure: str
 ) -> None:
-    assert recorded(outcome(end, status), Launch(("python",)), report).failure == failure
+    assert recorded(outcome(end, status), report).failure == failure
 
 
 def test_what_the_workload_advises_is_handed_on() -> None:
     advised = replace(FAILED, hint="Take an umbrella.")
-    assert (
-        recorded(outcome(End.EXITED, 3), Launch(("python",)), advised).hint == "Take an umbrella."
-    )
-    assert recorded(outcome(End.EXITED, 3), Launch(("python",)), FAILED).hint == ""
-    assert recorded(outcome(End.EXITED, 3), Launch(("python",)), None).hint == ""
+    assert recorded(outcome(End.EXITED, 3), advised).hint == "Take an umbrella."
+    assert recorded(outcome(End.EXITED, 3), FAILED).hint == ""
+    assert recorded(outcome(End.EXITED, 3), None).hint == ""
 
 
 def test_last_words_are_quoted() -> None:
-    reported = recorded(outcome(End.EXITED, 1, "no GPU"), Launch(("python",)), None)
+    reported = recorded(outcome(End.EXITED, 1, "no GPU"), None)
     assert reported.failure == "python ended with exit status 1. Its last words: no GPU"
 
 
@@ -112,12 +108,12 @@ def test_last_words_are_quoted() -> None:
 def test_an_interruption_is_reported(
     end: End, report: WorkloadReport | None, interrupted: bool
 ) -> None:
-    reported = recorded(outcome(end, 130), Launch(("python",)), report)
+    reported = recorded(outcome(end, 130), report)
     assert reported.interrupted is interrupted
 
 
 def test_a_worker_that_was_done_and_had_to_be_killed_is_reported() -> None:
-    reported = recorded(outcome(End.KILLED, -9), Launch(("python",)), DONE)
+    reported = recorded(outcome(End.KILLED, -9), DONE)
     assert reported.warnings == (
         "The worker was done but did not end, as with a thread left over; killed.",
     )
@@ -128,7 +124,7 @@ def test_warnings_are_gathered() -> None:
     report = WorkloadReport(
         state="interrupted", complete=True, phases=STEADY, warnings=("It rains.",), unreadable=2
     )
-    reported = recorded(outcome(End.LIMIT, 130), Launch(("python",)), report)
+    reported = recorded(outcome(End.LIMIT, 130), report)
     assert reported.warnings == (
         "It rains.",
         "The worker did not end by itself in time and was asked to stop.",
@@ -137,7 +133,7 @@ def test_warnings_are_gathered() -> None:
 
 
 def test_the_cost_of_a_strange_program_is_not_known() -> None:
-    reported = recorded(outcome(End.EXITED, 0), Launch(("python",)), None)
+    reported = recorded(outcome(End.EXITED, 0), None)
     assert reported.overhead is not None
     assert reported.overhead.ratio is None
     assert "cannot be run unrecorded" in reported.overhead.reason
@@ -149,14 +145,13 @@ def journal(tmp_path: Path) -> Journal:
 
 
 def test_a_command_has_no_account(tmp_path: Path) -> None:
-    assert settled(outcome(End.EXITED, 0), Launch(("x",)), Recording(tmp_path)) is None
+    assert settled(outcome(End.EXITED, 0), None, Recording(tmp_path)) is None
 
 
 def test_an_account_that_is_closed_is_left_alone(journal: Journal, tmp_path: Path) -> None:
     journal.write("about", state="done", complete=True)
     journal.close()
-    target = Launch(("x",), journal=journal.path)
-    report = settled(outcome(End.EXITED, 0), target, Recording(tmp_path))
+    report = settled(outcome(End.EXITED, 0), journal.path, Recording(tmp_path))
     assert report == fold(journal.path)
     assert not Recording(tmp_path).workload_file.exists()
 
@@ -164,8 +159,7 @@ def test_an_account_that_is_closed_is_left_alone(journal: Journal, tmp_path: Pat
 def test_an_account_that_nobody_closed_is_closed(journal: Journal, tmp_path: Path) -> None:
     journal.write("phase", name="steady", start=1)
     journal.close()
-    target = Launch(("x",), journal=journal.path)
-    report = settled(outcome(End.EXITED, -9), target, Recording(tmp_path))
+    report = settled(outcome(End.EXITED, -9), journal.path, Recording(tmp_path))
     assert report is not None
     assert (report.state, report.error) == ("failed", "python was ended by signal SIGKILL.")
     assert '"state": "failed"' in Recording(tmp_path).workload_file.read_text()
@@ -176,6 +170,5 @@ def test_refused_parameters_are_raised(journal: Journal, tmp_path: Path) -> None
         "about", state="failed", complete=True, error="Too small.", hint="Take 2.", exit_code=2
     )
     journal.close()
-    target = Launch(("x",), journal=journal.path)
     with pytest.raises(UsageError, match=r"Too small\."):
-        settled(outcome(End.EXITED, 2), target, Recording(tmp_path))
+        settled(outcome(End.EXITED, 2), journal.path, Recording(tmp_path))

@@ -92,11 +92,10 @@ def record(scenario: Scenario, recording: Recording, told: list[str]) -> Record:
         deadlines: Deadlines = DEADLINES,
         progress: Callable[[str], None] = told.append,
         premises: Premises | None = None,
-        largest_checked: float | None = 1e9,
         **other: Any,
     ) -> Recorded:
         tool = locate(timeouts=Timeouts(pauses=(0, 0)))
-        manner = Manner(deadlines, pauses=(0, 0), largest_checked=largest_checked)
+        manner = Manner(deadlines, pauses=(0, 0))
         if premises is not None:
             manner = replace(manner, premises=premises)
         recorder = XctraceRecorder(tool, only(), manner)

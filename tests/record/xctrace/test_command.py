@@ -104,7 +104,7 @@ def test_check_lets_good_ends_pass() -> None:
         (
             1,
             "xcode-select: error: tool 'xctrace' requires Xcode, but active developer directory",
-            "The Command Line Tools are selected",
+            "Only the Command Line Tools are installed or selected",
             "DEVELOPER_DIR=/Applications/Xcode.app/Contents/Developer",
         ),
         (

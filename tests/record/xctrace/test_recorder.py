@@ -14,7 +14,6 @@ from recording_fakes import (
     FAILING,
     QUICK,
     SLOW,
-    TABLE,
     Record,
     Scenario,
     runs,
@@ -48,7 +47,6 @@ def test_a_program_that_ends_by_itself(
         "saving; this can take minutes",
         "saved",
         "checking the bundle",
-        "looking for GPU work of the target",
     ]
     assert read_toc(recording.toc_file).runs[0].template == "Metal System Trace"
 
@@ -232,23 +230,6 @@ def test_the_clock_is_laid_on_the_worker_s(
     recorded = record(Launch(("/bin/true",), journal=tmp_path / "workload.jsonl"))
     assert recorded.clock["origin"] == 7_500_000_000
     assert recorded.clock["uncertainty"] == 1_000_000
-
-
-@pytest.mark.parametrize(
-    ("keys", "rows"),
-    [({}, True), ({"others_only": True}, False), ({"empty": True}, False), ({"trap": TABLE}, None)],
-)
-def test_rows_of_the_target_are_looked_for(
-    record: Record, scenario: Scenario, keys: dict[str, Any], *, rows: bool | None
-) -> None:
-    scenario(**keys)
-    recorded = record(QUICK)
-    assert recorded.target_rows is rows
-    assert bool(recorded.warnings) == (rows is False)
-
-
-def test_rows_of_a_large_bundle_are_left_to_the_export(record: Record) -> None:
-    assert record(QUICK, largest_checked=None).target_rows is None
 
 
 def test_version_and_name(scenario: Scenario) -> None:

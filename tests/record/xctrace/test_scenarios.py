@@ -189,7 +189,7 @@ def test_too_little_disk_is_told_before_anything_is_recorded(
 def test_what_export_learns_of_missing_rows_is_told_too(
     scenario: Scenario, folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    scenario(trap=["metal-gpu-intervals"])
+    scenario()
     assert run("record", "--output", folder, *TRUE) == 0
     assert Recording(folder).provenance().target_rows is None
     scenario(others_only=True)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.result import Better, Measurement
-from tracekit.report.panels.requests import HEIGHT, WIDTH, requests
+from tracekit.report.panels.requests import requests
 from tracekit.report.render import render
 
 MS = 1_000_000
@@ -148,8 +148,8 @@ def test_levels_are_drawn_against_their_limit(bare: Any, tables: Any) -> None:
         ("Blocks", "at most 4 of 8"),
     ]
     for chart in charts:
-        assert re.fullmatch(rf"M0 {HEIGHT}(H[\d.]+V[\d.]+)+Z", chart["path"])
-        assert chart["path"].endswith(f"H{WIDTH}V{HEIGHT}Z")
+        assert re.fullmatch(r"M0 60(H[\d.]+V[\d.]+)+Z", chart["path"])
+        assert chart["path"].endswith("H1000V60Z")
     waiting = re.findall(r"H([\d.]+)V([\d.]+)", charts[0]["path"])
     assert waiting == [("0", "60.0"), ("420", "0.0"), ("1000", "60")]
     assert "V30.0" in charts[2]["path"]

@@ -1,6 +1,15 @@
 """All metrics, in the order in which results and pages show them."""
 
-from tracekit.analysis.metrics import device, idle, machine, roofline, server, steps
+from tracekit.analysis.metrics import (
+    device,
+    idle,
+    machine,
+    replay,
+    roofline,
+    samples,
+    server,
+    steps,
+)
 
 METRICS = {
     metric.name: metric
@@ -38,6 +47,9 @@ METRICS = {
         machine.host_idle_ratio,
         machine.reference_share,
         machine.host_cpu,
+        samples.cpu_time,
+        samples.cpu_utilization,
+        replay.replay_occupancy,
         machine.memory_peak,
         machine.mlx_memory_peak,
         machine.memory_growth,

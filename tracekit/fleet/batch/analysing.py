@@ -20,7 +20,7 @@ from tracekit.fleet.batch.places import Said
 from tracekit.fleet.batch.results import BatchRow, judged, keep_tables
 from tracekit.fleet.batch.sources import RecordingSource, SourceForm
 from tracekit.record import choose_run, recordings_of
-from tracekit.tables import PRUNED_NOTE
+from tracekit.tables import PRUNED_NOTE, export_files
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -38,11 +38,7 @@ _SHARE = 0.5  # of the free disk that one recording may take
 
 
 def fetched(source: RecordingSource, folder: Path) -> Path:
-    """Copy the files that an analysis needs into a folder, and return what became of the source.
-
-    Raises:
-        InputError: There is too much of it, or it cannot be read.
-    """
+    """Copy the files that an analysis needs into a folder, and return what became of the source."""
     files, place = source.files(), source.place
     _require_room(source, files, folder)
     into = folder / _plain(source)
@@ -171,7 +167,7 @@ def _recordings(task: Task, folder: Path) -> Iterator[tuple[str, Recording]]:
             choose_run(recording, task.choices.run)
         yield "", recording
         return
-    files = sorted(place.glob("*.xml")) if place.is_dir() else [place]
+    files = export_files(place) if place.is_dir() else [place]
     if source.form is not SourceForm.EXPORTS:
         yield from (("", run) for run in _imported(task, [place], folder / "run"))
         return

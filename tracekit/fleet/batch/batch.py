@@ -103,7 +103,7 @@ def _analyse(
     if first is None:
         return ()
     with _workers(plan, len(sources)) as workers:
-        warnings = () if workers.local else _unseen(workers, sources, plan)
+        warnings = () if workers.processes else _unseen(workers, sources, plan)
         for rows in Course(workers, plan.seconds).ended(chain([first], tasks)):
             results.write(rows)
     return warnings
@@ -183,11 +183,7 @@ def _workers(plan: BatchPlan, number: int) -> Generator[Workers]:
 def _unseen(
     workers: Workers, sources: Sequence[RecordingSource], plan: BatchPlan
 ) -> tuple[str, ...]:
-    """Find out what workers elsewhere do not see of this machine.
-
-    Raises:
-        UsageError: Tables are to be kept, and the folder for them is not theirs.
-    """
+    """Find out what workers elsewhere do not see of this machine."""
     if plan.choices.tables and not workers.see([plan.output.resolve() / _LOCK]):
         raise UsageError(
             f"Workers of {plan.scheduler} do not see {plan.output}, so they cannot keep tables.",

@@ -211,11 +211,7 @@ PAGE = "index.html"
 
 
 def write_page(output: Path) -> Path:
-    """Write `index.html` of what the data set holds; names in it were redacted as they came.
-
-    Raises:
-        RecordingError: It cannot be written.
-    """
+    """Write `index.html` of what the data set holds; names in it were redacted as they came."""
     shown = [name for name in ROW_SCHEMA.names if name not in _NOT_SHOWN]
     found = Results(output / RESULTS).rows(shown)
     rows = [msgspec.convert(row, BatchRow) for row in found]

@@ -110,12 +110,7 @@ class Place:
         return self.path.rstrip("/").rpartition("/")[2]
 
     def listed(self) -> list[tuple["Place", Said]]:
-        """Return what lies in this folder, by name, with what the file system says of each.
-
-        Raises:
-            InputError: The folder cannot be read, or its listing names what is not in it: a
-                listing that lies leads nowhere.
-        """
+        """Return what lies in this folder, by name, with what the file system says of each."""
         said: Any = self._asked("ls", self.path, detail=True)
         found: list[tuple[Place, Said]] = []
         for entry in sorted(said, key=itemgetter("name")):
@@ -139,9 +134,6 @@ class Place:
         """Return all files below this folder: path in the folder to what is said of each.
 
         A file has none.
-
-        Raises:
-            InputError: As `listed`.
         """
         found: Any = self._asked("find", self.path, detail=True)
         return {self._below(str(path)): said for path, said in found.items() if path != self.path}

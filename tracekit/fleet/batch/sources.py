@@ -12,7 +12,7 @@ from fsspec.utils import glob_translate
 from tracekit.base import InputError, UsageError
 from tracekit.fleet.batch.places import Place, Said, fixed, is_pattern, place_of
 
-_EXPORT_NAME = re.compile(r"[^/]*\.xml", re.IGNORECASE | re.DOTALL)
+_EXPORT_NAME = re.compile(r"[^/]*\.(?:xml|parquet)", re.IGNORECASE | re.DOTALL)
 _KEY = 24  # letters of a digest: 96 bits
 _NOT_NEEDED = ("instrument_data/", "shared_data/", "UI_state_metadata.bin")
 _OF_A_RUN = {"recording.json", "workload.json", "workload.jsonl", "gauges.jsonl"}
@@ -45,9 +45,6 @@ class RecordingSource:
 
         Of a bundle these are not what keeps windows and views of Instruments, nor indexes of
         its stores (layout: docs/explanation/trace-bundles.md).
-
-        Raises:
-            InputError: They cannot be listed.
         """
         there = self.place.below()
         if not there:
@@ -60,11 +57,7 @@ class RecordingSource:
         return {name: said for name, said in there.items() if _of_a_bundle(name)}
 
     def stamp(self, settings: str) -> str:
-        """Return what changes when a file of it does, or what is asked of it.
-
-        Raises:
-            InputError: As `files`.
-        """
+        """Return what changes when a file of it does, or what is asked of it."""
         digest = hashlib.sha256(settings.encode())
         for name, said in sorted(self.files().items()):
             digest.update(_bytes(f"\0{name}\0{said.get('size')}\0{_mark(said)}"))

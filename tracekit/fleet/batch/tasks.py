@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from threading import Lock, Timer
-from typing import Any, cast
+from threading import Event
+from typing import Any
 from uuid import uuid4
 
-from distributed import Client, Future, as_completed
+from distributed import Future
 from distributed.scheduler import KilledWorker
 
 from tracekit.base import ToolError, count, span
@@ -20,72 +20,7 @@ from tracekit.fleet.batch.analysing import BEGUN, Task, analysed
 from tracekit.fleet.batch.results import BatchRow
 from tracekit.fleet.batch.workers import Workers
 
-_PATIENCE = 30.0  # s in which a worker has to be there again
-
 Running = Future[tuple[BatchRow, ...]]
-
-
-class TimeLimit:
-    """A timer for each task that a worker has begun."""
-
-    def __init__(self, client: Client, seconds: float) -> None:
-        self._client, self._seconds = client, seconds
-        self._lock = Lock()
-        self._running: dict[str, Running] = {}
-        self._timers: dict[str, Timer] = {}
-        self._late: set[str] = set()
-        client.subscribe_topic(BEGUN, self._begun)
-
-    def watch(self, future: Running) -> None:
-        """See to it that a task ends."""
-        with self._lock:
-            self._running[str(future.key)] = future
-
-    def is_late(self, future: Running) -> bool:
-        """Tell whether a task that ended was ended by us; it is not watched any more."""
-        with self._lock:
-            key = str(future.key)
-            self._forget(key)
-            late = key in self._late
-            self._late.discard(key)
-            return late
-
-    def close(self) -> None:
-        """Watch nothing any more."""
-        with suppress(ValueError):
-            self._client.unsubscribe_topic(BEGUN)
-        with self._lock:
-            for key in list(self._running):
-                self._forget(key)
-
-    def _forget(self, key: str) -> None:
-        self._running.pop(key, None)
-        timer = self._timers.pop(key, None)
-        if timer is not None:
-            timer.cancel()
-
-    def _begun(self, event: tuple[float, Any]) -> None:
-        """Start the timer of a task, or start it again where another worker tries it again."""
-        key, worker = cast("str", event[1]["key"]), cast("str", event[1]["worker"])
-        timer = Timer(self._seconds, self._end, (key, worker))
-        timer.daemon = True
-        with self._lock:
-            if future := self._running.get(key):
-                self._forget(key)
-                self._running[key], self._timers[key] = future, timer
-                timer.start()
-
-    def _end(self, key: str, worker: str) -> None:
-        # Where no nanny starts it again, or the cluster ends meanwhile, the rest goes on without.
-        with suppress(Exception):
-            if worker not in cast("dict[str, int]", self._client.nthreads()):
-                return  # it died, and who tries the task again says so
-            with self._lock:
-                future = self._running[key]
-                self._late.add(key)
-            self._client.cancel([future], force=True)
-            self._client.restart_workers([worker], timeout=_PATIENCE, raise_for_error=False)
-
 
 _MANY = 10
 _LEAST = 3  # recordings from which a pace is known
@@ -138,7 +73,9 @@ class Tally:
 
 
 _AHEAD = 2  # tasks for each thread: one that runs, one that waits beside it
-_LOOK = 10.0  # s after which the workers are counted again
+_LOOK = 1.0  # s after which a task that takes too long is seen
+_COUNT = 5.0  # s after which the workers are counted again
+_BACK = 30.0  # s in which a worker has to be there again
 _DIED = (
     "The process that analysed it died, and died again when it was tried alone: it was killed, "
     "most likely for its use of memory, or it crashed."
@@ -153,11 +90,14 @@ class Course:
 
     def __init__(self, workers: Workers, seconds: float) -> None:
         """Let the workers take tasks, each of which may last so many seconds."""
-        self._workers, self._seconds = workers, seconds
-        self._limit = TimeLimit(workers.client, seconds)
+        self._workers, self._client, self._seconds = workers, workers.client, seconds
         self._batch = uuid4().hex[:8]
+        self._running: dict[Running, Task] = {}
+        self._begun: dict[str, tuple[str, float]] = {}  # by which worker, and when
+        self._late: set[str] = set()
         self._died: list[Task] = []
-        self._looked = 0.0
+        self._some_ended = Event()
+        self._counted = 0.0
         self._window = 1
 
     def ended(self, tasks: Iterable[Task]) -> Iterator[tuple[BatchRow, ...]]:
@@ -169,53 +109,71 @@ class Course:
         Raises:
             ToolError: The scheduler is gone; tasks that had not ended are lost.
         """
+        self._client.subscribe_topic(BEGUN, self._note)
         try:
             yield from self._through(iter(tasks), alone=False)
             died, self._died = self._died, []
             yield from self._through(iter(died), alone=True)
         finally:
-            self._limit.close()
+            with suppress(ValueError):
+                self._client.unsubscribe_topic(BEGUN)
+            self._client.cancel(list(self._running), force=True)
+
+    def _note(self, event: tuple[float, Any]) -> None:
+        """Note that a worker began a task; again where another worker tries it again."""
+        self._begun[event[1]["key"]] = event[1]["worker"], time.monotonic()
 
     def _through(self, tasks: Iterator[Task], *, alone: bool) -> Iterator[tuple[BatchRow, ...]]:
-        running: dict[Running, Task] = {}
-        ends = as_completed(loop=self._workers.client.loop)
-        try:
-            while self._fill(running, ends, tasks, 1 if alone else self._room()):
-                future: Running = next(ends)
-                rows = self._rows(future, running.pop(future), alone=alone)
+        while self._fill(tasks, alone=alone):
+            self._some_ended.wait(_LOOK)
+            self._some_ended.clear()
+            self._end_late()
+            for future in [one for one in self._running if one.done()]:
+                rows = self._rows(future, self._running.pop(future), alone=alone)
                 future.release()
                 if rows:
                     yield rows
-        finally:
-            self._workers.client.cancel(list(running), force=True)
 
-    def _fill(
-        self, running: dict[Running, Task], ends: as_completed, tasks: Iterator[Task], room: int
-    ) -> bool:
+    def _fill(self, tasks: Iterator[Task], *, alone: bool) -> bool:
         """Hand tasks over while there is room; tell whether any is on its way."""
-        while len(running) < room:
+        self._count()
+        while len(self._running) < (1 if alone else self._window):
             task = next(tasks, None)
             if task is None:
                 break
             key = f"tracekit-{self._batch}-{task.source.key}-{uuid4().hex[:4]}"
-            future = self._workers.client.submit(analysed, task, key=key, pure=False)
-            running[future] = task
-            self._limit.watch(future)
-            ends.add(future)
-        return bool(running)
+            future = self._client.submit(analysed, task, key=key, pure=False)
+            future.add_done_callback(lambda _: self._some_ended.set())
+            self._running[future] = task
+        return bool(self._running)
 
-    def _room(self) -> int:
-        if time.monotonic() - self._looked > _LOOK:
-            self._looked = time.monotonic()
-            self._window = max(1, self._workers.threads) * _AHEAD
-        return self._window
+    def _count(self) -> None:
+        """Count the workers now and then, and start others for those that are gone."""
+        if time.monotonic() - self._counted > _COUNT:
+            self._counted = time.monotonic()
+            with suppress(OSError):  # of a scheduler that is gone, tasks say so
+                self._workers.refill()
+                self._window = max(1, sum(self._workers.addresses.values())) * _AHEAD
+
+    def _end_late(self) -> None:
+        now = time.monotonic()
+        for future in [one for one in self._running if not one.done()]:
+            key = str(future.key)
+            worker, since = self._begun.get(key, ("", now))
+            # Where no nanny starts it again, or the cluster ends meanwhile, the rest goes on.
+            with suppress(Exception):
+                # Of a worker that died, who tries the task again says that it began.
+                if now - since > self._seconds and worker in self._workers.addresses:
+                    self._late.add(key)
+                    self._client.cancel([future], force=True)
+                    self._client.restart_workers([worker], timeout=_BACK, raise_for_error=False)
 
     def _rows(self, future: Running, task: Task, *, alone: bool) -> tuple[BatchRow, ...]:
         """Return what became of a task; nothing where it is to be tried again."""
-        late = self._limit.is_late(future)
+        self._begun.pop(str(future.key), None)
         if future.status == "finished":
             return future.result()
-        if late:
+        if str(future.key) in self._late:
             return (failed(task, f"It took longer than {span(self._seconds)}.", _LATE_HINT),)
         if future.cancelled():
             raise ToolError(

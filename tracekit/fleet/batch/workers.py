@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from threading import Event, Thread
+from threading import Thread
 from time import monotonic
 from typing import Any, cast
 
@@ -24,7 +24,6 @@ _LOST = 30.0  # s after which a worker that does not come back is given up
 _START = 60.0  # s in which all workers should have started
 _HASTE = 1.5  # s that an interrupted batch takes at most to end them
 _POLL = 0.02
-_LOOK = 5.0  # s after which given up workers are replaced
 _TALKERS = ("distributed", "distributed.client", "tornado", "tornado.application")
 _SETTINGS = {
     # A recording that kills its worker twice is set aside, and tried once more alone.
@@ -41,16 +40,24 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Workers:
-    """Who analyses, and whether it is this machine alone."""
+    """Who analyses: so many processes of this machine, or None for a cluster elsewhere."""
 
     client: Client
-    local: bool
+    processes: int | None = None
 
     @property
-    def threads(self) -> int:
-        """How many recordings can be analysed at once, now."""
-        threads = cast("dict[str, int]", self.client.nthreads())
-        return sum(threads.values())
+    def addresses(self) -> dict[str, int]:
+        """The workers there are now, and how many recordings each can analyse at once."""
+        return cast("dict[str, int]", self.client.nthreads())
+
+    def refill(self) -> None:
+        """Start processes in the place of those that were given up.
+
+        A nanny restarts a worker that died, but not one that dies while it starts; a batch would
+        wait for it without end.
+        """
+        if self.client.cluster is not None and self.processes is not None:
+            self.client.cluster.scale(self.processes)
 
     def see(self, paths: Sequence[Path]) -> bool:
         """Tell whether every worker sees these files."""
@@ -75,9 +82,6 @@ def local_workers(number: int, scratch: Path) -> Generator[Workers]:
     """Start processes of this machine, reached on loopback alone; they end with the context.
 
     One that dies, or takes more than its share of the memory, is replaced.
-
-    Raises:
-        ToolError: None came up.
     """
     with ExitStack() as stack:
         stack.enter_context(config.set(_SETTINGS))
@@ -100,7 +104,6 @@ def local_workers(number: int, scratch: Path) -> Generator[Workers]:
             client = stack.enter_context(Client(made))
             stack.enter_context(_ended_at_once(made))
         made.scale(number)
-        stack.enter_context(_replaced(made, number))
         with suppress(TimeoutError):  # after a while those that are there must do
             client.wait_for_workers(number, timeout=_START)
         if not client.nthreads():
@@ -108,7 +111,7 @@ def local_workers(number: int, scratch: Path) -> Generator[Workers]:
                 f"No worker process came up within {_START:g} s.",
                 hint="Try again when the machine has less to do, or with --workers 1.",
             )
-        yield Workers(client, local=True)
+        yield Workers(client, number)
 
 
 @contextmanager
@@ -147,28 +150,6 @@ def _kill(cluster: Any) -> None:
 
 
 @contextmanager
-def _replaced(cluster: LocalCluster, number: int) -> Generator[None]:
-    """Start workers in the place of those that are given up, until the context ends.
-
-    A nanny restarts a worker that died, but not one that dies while it starts; a batch would wait
-    for it without end.
-    """
-    over = Event()
-
-    def look() -> None:
-        while not over.wait(_LOOK):
-            cluster.scale(number)
-
-    thread = Thread(target=look, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-@contextmanager
 def workers_of(scheduler: str) -> Generator[Workers]:
     """Connect to the scheduler of a cluster whose workers have the same tracekit as this machine.
 
@@ -188,7 +169,7 @@ def workers_of(scheduler: str) -> Generator[Workers]:
             f"{scheduler} is no address of a scheduler: {error}.", hint="Write tcp://HOST:8786."
         ) from error
     with client, _quietly():
-        workers = Workers(client, local=False)
+        workers = Workers(client)
         require_same(client, scheduler)
         yield workers
 

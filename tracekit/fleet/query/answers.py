@@ -1,7 +1,9 @@
 """An answer into a file, piece by piece, or its first rows for a terminal."""
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -53,14 +55,10 @@ def write(answer: Answer, file: BinaryIO, form: Form) -> int:
     """
     batches, rows = answer.batches() if form == "parquet" else answer.worded(), 0
     schema = next(batches).schema  # of the first piece, which has no rows
-
-    def counted() -> Iterator[pa.RecordBatch]:
-        nonlocal rows
+    with _WRITERS[form](file, schema) as put:
         for batch in batches:
+            put(batch)
             rows += batch.num_rows
-            yield batch
-
-    _WRITERS[form](file, schema, counted())
     return rows
 
 
@@ -70,32 +68,41 @@ def plain(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     return (dict(zip(batch.schema.names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
-def _write_parquet(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+Put = Callable[[pa.RecordBatch], None]
+
+
+@contextmanager
+def _parquet(file: BinaryIO, schema: pa.Schema) -> Generator[Put]:
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for batch in batches:
-            writer.write_batch(batch)
+        yield writer.write_batch
 
 
-def _write_csv(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+@contextmanager
+def _csv(file: BinaryIO, schema: pa.Schema) -> Generator[Put]:
     flat = pa.schema([(column.name, _flat(column.type)) for column in schema])
+
+    def put(batch: pa.RecordBatch) -> None:
+        columns = [
+            column.cast(kind)
+            if _castable(column.type)
+            else pa.array(map(_json_text, _column(column)), kind)
+            for column, kind in zip(batch.columns, flat.types, strict=True)
+        ]
+        writer.write_batch(pa.record_batch(columns, schema=flat))
+
     with pyarrow.csv.CSVWriter(file, flat) as writer:
-        for batch in batches:
-            columns = [
-                column.cast(kind)
-                if _castable(column.type)
-                else pa.array(map(_json, _column(column)), kind)
-                for column, kind in zip(batch.columns, flat.types, strict=True)
-            ]
-            writer.write_batch(pa.record_batch(columns, schema=flat))
+        yield put
 
 
-def _write_json(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:  # noqa: ARG001  rows tell it
-    before = b"[\n"
-    for batch in batches:
-        for row in plain(batch):
-            file.write(before + _ENCODER.encode(row))
-            before = b",\n"
-    file.write(b"\n]\n" if before == b",\n" else b"[]\n")
+@contextmanager
+def _json(file: BinaryIO, _schema: pa.Schema) -> Generator[Put]:
+    before = chain([b"[\n"], repeat(b",\n"))
+
+    def put(batch: pa.RecordBatch) -> None:
+        file.writelines(next(before) + _ENCODER.encode(row) for row in plain(batch))
+
+    yield put
+    file.write(b"[]\n" if next(before) == b"[\n" else b"\n]\n")
 
 
 def _other(value: object) -> object:
@@ -104,15 +111,11 @@ def _other(value: object) -> object:
     return str(value)
 
 
-_WRITERS: Mapping[Form, Callable[[BinaryIO, pa.Schema, Iterator[pa.RecordBatch]], None]] = {
-    "parquet": _write_parquet,
-    "csv": _write_csv,
-    "json": _write_json,
-}
+_WRITERS = {"parquet": _parquet, "csv": _csv, "json": _json}
 _ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=_other)
 
 
-def _json(value: object) -> str | None:
+def _json_text(value: object) -> str | None:
     return None if value is None else _ENCODER.encode(value).decode()
 
 

@@ -21,12 +21,7 @@ _HINT = "Ask with SELECT, WITH, PIVOT, DESCRIBE, SUMMARIZE or EXPLAIN."
 
 
 def require_question(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Refuse what is not one statement that only reads.
-
-    Raises:
-        UsageError: There is none, or several, or it does something else.
-        duckdb.Error: It is no SQL.
-    """
+    """Refuse what is not one statement that only reads."""
     statements = connection.extract_statements(sql)
     if not statements:
         raise UsageError("There is nothing to ask: the SQL is empty.", hint=_HINT)

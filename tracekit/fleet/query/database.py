@@ -29,7 +29,7 @@ _HELD = {
     *("utinyint", "usmallint", "uinteger", "ubigint"),
     *("float", "double", "decimal", "varchar", "uuid", "blob", "enum", "null"),
 }
-_HELD_BY_WORDS = {"hugeint"}
+_HELD_BY_WORDS = {"hugeint", "struct", "tuple"}  # the latter without parts
 _HELD_BY_PARQUET = {
     *("date", "time", "time_ns", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"),
     *("timestamp with time zone", "timestamptz_ns"),
@@ -52,69 +52,39 @@ def portable(relation: DuckDBPyRelation, *, words: bool) -> DuckDBPyRelation:
     """
     names = named(relation.columns)
     kinds: list[DuckDBPyType] = relation.types
-    if names == relation.columns and all(_held(kind, words=words) for kind in kinds):
+    targets = [_target(kind, words=words) for kind in kinds]
+    if names == relation.columns and targets == list(map(str, kinds)):
         return relation
+    columns = enumerate(zip(names, targets, strict=True), start=1)
     return relation.project(
         ", ".join(
-            f"{_cast(place, kind, words=words)} AS {_quoted(name)}"
-            for place, (name, kind) in enumerate(zip(names, kinds, strict=True), start=1)
+            f"CAST(#{place} AS {target}) AS {_quoted(name)}" for place, (name, target) in columns
         )
     )
 
 
-def _cast(place: int, kind: DuckDBPyType, *, words: bool) -> str:
-    held = _held(kind, words=words)
-    return f"#{place}" if held else f"CAST(#{place} AS {_target(kind, words=words)})"
-
-
-def _held(kind: DuckDBPyType, *, words: bool) -> bool:
-    """Tell whether a type, and all that it is made of, leaves as it is."""
-    match kind.id:
-        case "list" | "array":
-            return _held(_part(kind, 0), words=words)
-        case "map":  # a key of JSON is a text
-            text = not words or _part(kind, 0).id == "varchar"
-            return text and all(_held(_part(kind, part), words=words) for part in (0, 1))
-        case "struct" | "tuple":
-            parts = range(len(kind.children))
-            return bool(words or parts) and all(
-                _held(_part(kind, part), words=words) for part in parts
-            )
-        case leaf:
-            return leaf in _HELD or leaf in (_HELD_BY_WORDS if words else _HELD_BY_PARQUET)
-
-
 def _target(kind: DuckDBPyType, *, words: bool) -> str:
     """Return the type, in SQL, that a value leaves as."""
-    if kind.id in {"list", "array", "map", "struct", "tuple"} and kind.children:
-        number = 1 if kind.id in {"list", "array"} else len(kind.children)
-        parts = [_target(_part(kind, part), words=words) for part in range(number)]
-        return _made_of(kind, parts, words=words)
-    if kind.id == "hugeint" and not words:
-        return "DECIMAL(38,0)"  # as Arrow takes it for; of more digits, DuckDB refuses the column
-    plain = _held(kind, words=words) and kind.id not in {"enum", "null"}
-    return str(kind) if plain else "VARCHAR"
-
-
-def _made_of(kind: DuckDBPyType, parts: Sequence[str], *, words: bool) -> str:
+    nested = kind.id in {"list", "array", "map", "struct", "tuple"}
+    types = [part for _, part in kind.children if isinstance(part, DuckDBPyType)] if nested else []
+    parts = [_target(part, words=words) for part in types]
     match kind.id:
-        case "list":
-            return f"{parts[0]}[]"
-        case "array":
-            return f"{parts[0]}[{kind.children[1][1]}]"
+        case "list" | "array":
+            size = kind.children[1][1] if kind.id == "array" else ""
+            target = f"{parts[0]}[{size}]"
         case "map":
-            return f"MAP({'VARCHAR' if words else parts[0]}, {parts[1]})"
-        case "tuple":
-            return f"TUPLE({', '.join(parts)})"
-        case _:
+            target = f"MAP({'VARCHAR' if words else parts[0]}, {parts[1]})"  # keys of JSON are text
+        case "tuple" if parts:
+            target = f"TUPLE({', '.join(parts)})"
+        case "struct" if parts:
             fields = zip(kind.children, parts, strict=True)
-            return f"STRUCT({', '.join(f'{_quoted(field[0])} {part}' for field, part in fields)})"
-
-
-def _part(kind: DuckDBPyType, place: int) -> DuckDBPyType:
-    part = kind.children[place][1]
-    assert isinstance(part, DuckDBPyType), "only an array's size is no type"
-    return part
+            target = f"STRUCT({', '.join(f'{_quoted(field[0])} {part}' for field, part in fields)})"
+        case "hugeint" if not words:
+            target = "DECIMAL(38,0)"  # as Arrow takes it for; of more digits, DuckDB refuses it
+        case leaf:
+            held = _HELD | (_HELD_BY_WORDS if words else _HELD_BY_PARQUET)
+            target = str(kind) if leaf in held else "VARCHAR"
+    return target
 
 
 def _quoted(name: str) -> str:
@@ -190,11 +160,7 @@ class Database:
         self.connection.execute("SET lock_configuration = true")
 
     def view(self, name: str, select: str) -> None:
-        """Make a view.
-
-        Raises:
-            duckdb.Error: Its files cannot be read.
-        """
+        """Make a view."""
         self.waiting(lambda: self.connection.execute(f"CREATE VIEW {name} AS {select}"))
 
     def table(self, name: str, content: pa.Table) -> None:
@@ -204,12 +170,7 @@ class Database:
         self.connection.unregister(f"{name}_given")
 
     def answer(self, sql: str) -> Answer:
-        """Ask; the rows are computed as they are read.
-
-        Raises:
-            duckdb.Error: It cannot be asked.
-            InterruptedRunError: Someone asked to stop.
-        """
+        """Ask; the rows are computed as they are read."""
         relation = self.waiting(lambda: self.connection.sql(sql))
         assert relation is not None, "what returns nothing is no question"
         types = dict(zip(named(relation.columns), map(str, relation.types), strict=True))
@@ -228,11 +189,7 @@ class Database:
             yield batch
 
     def waiting(self, work: Callable[[], _T]) -> _T:
-        """Do work on DuckDB's thread; at an interrupt, end it.
-
-        Raises:
-            InterruptedRunError: Someone asked to stop.
-        """
+        """Do work on DuckDB's thread; at an interrupt, end it."""
         doing = self._thread.submit(work)
         try:
             return doing.result()

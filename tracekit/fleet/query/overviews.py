@@ -23,11 +23,7 @@ _RUNS = """
 
 
 def results(batches: Sequence[AskedBatch]) -> str:
-    """Return the rows of all batches, as they are.
-
-    Raises:
-        RecordingError: There is no batch.
-    """
+    """Return the rows of all batches, as they are."""
     if not batches:
         raise RecordingError(
             "No batch is asked, so there are no batch_results.",
@@ -125,11 +121,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
 
 
 def rows_of(name: str, run: AskedRun, recording: Recording) -> Iterator[Cells]:
-    """Yield a run's rows of an overview.
-
-    Raises:
-        TracekitError: It has none, with the reason; a row of `runs` there always is.
-    """
+    """Yield a run's rows of an overview."""
     provenance = recording.provenance()
     if name != "runs" and not recording.result_file.exists():
         raise RecordingError("it is not analyzed", hint="`tracekit analyze RUN` does it.")

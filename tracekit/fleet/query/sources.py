@@ -218,11 +218,7 @@ class Opener:
     )
 
     def opened(self, run: AskedRun) -> Recording:
-        """Return the run.
-
-        Raises:
-            TracekitError: It is a bundle that cannot be imported, or its path is no text.
-        """
+        """Return the run."""
         if not is_text(run.path.resolve()):
             raise InputError(f"{run.place} is no text in UTF-8.", hint="Rename it.")
         if not run.is_bundle:

@@ -3,14 +3,12 @@
 A table is kept in a file whose name holds a digest of everything that it follows from: the stamps
 of the exports, and of the bundle where tables are read from it, the targets, the table's columns,
 and the versions of what reads it. So a table that is no longer true has another name, and is never
-met; and a checksum of its content, so that neither is one that was damaged. A file appears whole
-or not at all; what its reader had to say stands in it.
+met. A file appears whole or not at all; what its reader had to say stands in it.
 """
 
 import logging
 import os
 import shutil
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -47,7 +45,6 @@ from tracekit.tables import (
 FORMAT = 2
 _SAID = b"tracekit.said"
 _ROW_GROUP = 122_880  # rows; what one thread of DuckDB takes at a time
-_BLOCK = 1 << 20
 _log = logging.getLogger(__name__)
 
 
@@ -69,22 +66,16 @@ def normalized(recording: Recording, name: str, workshop: Path) -> Part:
         MissingTableError: The run does not have the table.
         TracekitError: The table cannot be read.
     """
-    before = _digest(recording, name)
-    if before is None:
-        return _made(recording, name, workshop)
-    kept = sorted(recording.normalized.glob(f"{name}.{before}-*.parquet"))
-    whole = next(filter(None, map(_whole, kept)), None)
-    return whole or _keep(recording, name, before, workshop)
-
-
-def _keep(recording: Recording, name: str, digest: str, workshop: Path) -> Part:
+    digest = _digest(recording, name)
+    file = recording.normalized / f"{name}.{digest}.parquet"
+    if digest is not None and (known := _known(file)) is not None:
+        return known
     made = _made(recording, name, workshop)
-    if digest != _digest(recording, name):
+    if digest is None or digest != _digest(recording, name):
         return made
     try:
-        file = recording.normalized / f"{name}.{digest}-{_checksum(made.file)}.parquet"
         with replacing(file) as kept, made.file.open("rb") as content:
-            shutil.copyfileobj(content, kept, _BLOCK)
+            shutil.copyfileobj(content, kept)
         for other in file.parent.glob(f"{name}.*.parquet"):
             if other != file:
                 other.unlink(missing_ok=True)
@@ -109,26 +100,14 @@ def _made(recording: Recording, name: str, workshop: Path) -> Part:
     return Part(file, said)
 
 
-def _whole(file: Path) -> Part | None:
-    """Return the table that is kept there; None where it is not what was written."""
+def _known(file: Path) -> Part | None:
+    """Return the table that is kept there; None where there is none that can be read."""
     try:
-        if not file.stem.endswith(f"-{_checksum(file)}"):
-            _log.info("%s is damaged, and made again", file)
-            return None
         metadata = pq.read_metadata(file).metadata or {}
         return Part(file, msgspec.json.decode(metadata[_SAID], type=tuple[str, ...]))
     except (OSError, KeyError, pa.ArrowException, msgspec.MsgspecError) as error:
-        _log.info("%s is made again: %s", file, error)
+        _log.info("%s is made: %s", file, error)
         return None
-
-
-def _checksum(file: Path) -> str:
-    """Return a checksum of a file's content; DuckDB looks at none, and would answer wrongly."""
-    found = 0
-    with file.open("rb") as content:
-        while block := content.read(_BLOCK):
-            found = zlib.crc32(block, found)
-    return f"{found:08x}"
 
 
 def _digest(recording: Recording, name: str) -> str | None:
@@ -178,13 +157,7 @@ class Views:
     progress: Progress
 
     def make(self, name: str) -> None:
-        """Make the view that a question names, in whatever case.
-
-        Raises:
-            UsageError: There is no view of that name.
-            RecordingError: No run has the table.
-            duckdb.Error: DuckDB cannot read its files.
-        """
+        """Make the view that a question names, in whatever case."""
         name = name.lower()
         if name not in NAMES:
             raise no_table(name, NAMES)

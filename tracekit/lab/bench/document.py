@@ -16,7 +16,6 @@ T = TypeVar("T")
 LEAST_ROUNDS = least_pairs()
 MOST_CALLS = 64
 _SAMPLE = 20_000_000  # ns that a sample should last, for clocks and schedulers to be small beside
-ORDER = "round-robin, every other round backwards, so that drift hits all alike (ABBA)"
 
 
 def in_turn(things: Sequence[T], number: int) -> list[T]:
@@ -33,26 +32,15 @@ def calls_of(duration: float) -> int:
 
 
 def rounds_of(budget: float, costs: Sequence[float], most: int) -> int:
-    """Return how many rounds fit.
+    """Return how many rounds of these costs fit into a budget for each thing, all in nanoseconds.
 
-    Args:
-        budget: Nanoseconds for each thing; slower ones take of what quicker ones leave.
-        costs: Nanoseconds that a round takes for each thing.
-        most: Rounds at most.
-
-    Returns:
-        At least 6, as many as an interval takes, however little time there is, unless `most` is
-        less.
+    Slower things take of what quicker ones leave. It is at least 6, as many as an interval takes,
+    however little time there is, unless `most` is less.
     """
     fitting = math.floor(budget * len(costs) / max(sum(costs), 1.0))
     return max(1, min(most, max(LEAST_ROUNDS, fitting)))
 
 
-PERCENTILES = "linear between ranks"
-OUTLIERS = (
-    "none is dropped: the median and the MAD bear them; the filtered mean leaves out what is more "
-    "than 2 standard deviations from the mean, and stands beside"
-)
 _SIGMAS = 2
 
 
@@ -122,13 +110,14 @@ GPU = "GPU"
 DEFINITIONS: Mapping[str, str] = {
     "micro": "evaluation of a chain of calls that was built before, divided by their number",
     "macro": "one step as the workload takes it: built, submitted and waited for",
-    "percentiles": PERCENTILES,
-    "outliers": OUTLIERS,
-    "order": ORDER,
+    "percentiles": "linear between ranks",
+    "outliers": "none is dropped: the median and the MAD bear them; the filtered mean leaves out "
+    "what is more than 2 standard deviations from the mean, and stands beside",
+    "order": "round-robin, every other round backwards, so that drift hits all alike (ABBA)",
     "ratio": "median of the ratios of neighbours in a round, with an interval of 95 % confidence "
     "from order statistics; above 1 the subject is quicker",
     "error": "largest absolute error of a sequence over its largest absolute value, against "
-    "float64, of the first and the last sequence or head",
+    "float64, of the first and the last sequence, and of a prompt at 64 queries",
     "gb_per_s": "bytes that memory must move, each counted once, over the GPU time of a call, or "
     "over the median of micro where no GPU time was measured",
 }

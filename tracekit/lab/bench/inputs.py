@@ -1,6 +1,7 @@
 """The shapes that a bench runs on, and the inputs that subjects of one shape share."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -152,13 +153,10 @@ class Inputs:
     @cached_property
     def sets(self) -> int:
         """How many problems of decode rotate."""
-        return self.sets_of(self._pool, _COPIES)
-
-    @property
-    def _pool(self) -> int:
         shape = self.shape
         tokens = shape.batch * shape.table * shape.block_size
-        return 2 * tokens * shape.kv_heads * shape.head_dim * shape.itemsize
+        pool = 2 * tokens * shape.kv_heads * shape.head_dim * shape.itemsize
+        return self.sets_of(pool, _COPIES)
 
     @cached_property
     def lens(self) -> list[int]:
@@ -176,31 +174,36 @@ class Inputs:
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
         """Decode calls over pages, one for each set."""
-        return tuple(self.problem(self.shape.seed + number) for number in range(self.sets))
-
-    def problem(self, seed: int) -> Problem:
-        """Draw one decode call over pages of its own."""
         shape = self.shape
-        return draw_problem(
-            self.lens,
-            q_heads=shape.q_heads,
-            kv_heads=shape.kv_heads,
-            head_dim=shape.head_dim,
-            block_size=shape.block_size,
-            max_blocks=shape.table,
-            dtype=self.dtype,
-            seed=seed,
+        return tuple(
+            draw_problem(
+                self.lens,
+                q_heads=shape.q_heads,
+                kv_heads=shape.kv_heads,
+                head_dim=shape.head_dim,
+                block_size=shape.block_size,
+                max_blocks=shape.table,
+                dtype=self.dtype,
+                seed=shape.seed + number,
+            )
+            for number in range(self.sets)
         )
 
     @cached_property
     def dense(self) -> tuple[tuple[mx.array, mx.array], ...]:
-        """Keys and values of each problem, contiguous: `[batch, kv_heads, tokens, head_dim]`."""
-        return tuple(self._contiguous(problem, swapped=False) for problem in self.problems)
+        """Keys and values of each problem, contiguous: `[batch, kv_heads, tokens, head_dim]`.
+
+        Rows past a sequence's end hold finite numbers here, which the mask silences.
+        """
+        return tuple(_contiguous(gathered(problem, self.longest)) for problem in self.problems)
 
     @cached_property
     def dense_bshd(self) -> tuple[tuple[mx.array, mx.array], ...]:
         """The same with tokens before heads: `[batch, tokens, kv_heads, head_dim]`."""
-        return tuple(self._contiguous(problem, swapped=True) for problem in self.problems)
+        return tuple(
+            _contiguous(one.swapaxes(1, 2) for one in gathered(problem, self.longest))
+            for problem in self.problems
+        )
 
     @cached_property
     def mask(self) -> mx.array | None:
@@ -212,11 +215,8 @@ class Inputs:
         mx.eval(mask)
         return mask
 
-    def _contiguous(self, problem: Problem, *, swapped: bool) -> tuple[mx.array, mx.array]:
-        keys, values = gathered(problem, self.longest)
-        if swapped:
-            keys, values = keys.swapaxes(1, 2), values.swapaxes(1, 2)
-        # Rows past a sequence's end hold finite numbers here, which the mask silences.
-        copies = mx.contiguous(keys), mx.contiguous(values)
-        mx.eval(*copies)
-        return copies
+
+def _contiguous(arrays: Iterable[mx.array]) -> tuple[mx.array, mx.array]:
+    keys, values = map(mx.contiguous, arrays)
+    mx.eval(keys, values)
+    return keys, values

@@ -21,6 +21,8 @@ from tracekit.lab.metal_queue import PROTOCOL, Dispatch, Protocol, load_metal, t
 from tracekit.record import Progress
 from tracekit.workload import backend
 
+_OF_MLX = "the kernels are MLX's own, which no queue but its own can launch"
+
 
 @dataclass(frozen=True)
 class GpuClock:
@@ -33,21 +35,13 @@ class GpuClock:
         """Time each kernel of a call alone, the inputs in turns; return also why there is none."""
         launch = prepared.launch
         if launch is None:
-            return (), _no_launch()
+            why = "MLX runs on the CPU here" if backend() == "cpu" else _OF_MLX
+            return (), f"GPU time is not available, because {why}."
         calls = [partial(launch, number) for number in range(prepared.sets)]
         try:
             return time_kernels(calls, self.metal or load_metal(), self.protocol), ""
         except ToolError as error:
             return (), f"{error.message} ({error.hint})" if error.hint else error.message
-
-
-def _no_launch() -> str:
-    if backend() == "cpu":
-        return "GPU time is not available, because MLX runs on the CPU here."
-    return (
-        "GPU time is not available, because the kernels are MLX's own, which no queue but its own "
-        "can launch."
-    )
 
 
 Clock = Callable[[], int]
@@ -108,13 +102,8 @@ def measure_in_turns(
 ) -> tuple[dict[str, Row], list[Runner] | None]:
     """Prepare subjects, measure them in turns, and time their kernels on the GPU.
 
-    Args:
-        subjects: What to measure, each with its inputs.
-        effort: How much.
-        refused: Makes the row of a subject that cannot be prepared, or raises.
-        clock: Nanoseconds.
-        progress: Called with what goes on.
-        title: What stands before the number of a round.
+    `refused` makes the row of a subject that cannot be prepared, or raises; `title` stands before
+    the number of a round.
 
     Returns:
         Rows by the names of subjects; and what is not finished, None if nobody stopped it.
@@ -165,8 +154,7 @@ def _warm(runner: Runner, effort: Effort, clock: Clock) -> None:
 
 
 def _sample(runner: Runner, clock: Clock) -> None:
-    micro = runner.chained(clock)
-    macro = runner.step(clock)
+    micro, macro = runner.chained(clock), runner.step(clock)  # both, or none
     runner.micro.append(micro)
     runner.macro.append(macro)
 
@@ -191,13 +179,10 @@ def compared(rows: Sequence[Row], subjects: Sequence[Subject], against: str | No
     """
     by_name = {row.name: row for row in rows}
     naive = {subject.family: subject.name for subject in subjects if subject.naive}
+    pairs = [(row, _comparison(row, naive.get(row.family), by_name)) for row in rows]
     return [
-        replace(
-            row,
-            speed_up=_comparison(row, naive.get(row.family), by_name),
-            against=_comparison(row, against, by_name),
-        )
-        for row in rows
+        replace(row, speed_up=speed_up, against=_comparison(row, against, by_name))
+        for row, speed_up in pairs
     ]
 
 
@@ -234,27 +219,19 @@ def failed(subject: Subject, error: Exception) -> Row:
 
 
 def finished(runner: Runner, gpu: GpuClock | None, stopped: str = "") -> Row:
-    """Make a row of what a subject left.
-
-    Args:
-        runner: The subject with its samples.
-        gpu: What measures GPU time; None if it should not.
-        stopped: Why it was stopped before its time; empty if it was not.
-    """
-    prepared, step, how = runner.prepared, runner.prepared.step, runner.prepared.launched
+    """Make a row of what a subject left; `stopped` says why it was stopped before its time."""
+    prepared, step = runner.prepared, runner.prepared.step
     reason = runner.failure or stopped
     dispatches, no_gpu = (), reason
     if gpu is not None and not reason:
         dispatches, no_gpu = gpu.measure(prepared)
+    partial_or_failed = "partial" if runner.micro else "failed"
     return Row(
         name=runner.subject.name,
         family=runner.subject.family,
-        state=_state(runner, reason),
+        state=partial_or_failed if reason else "measured",
         reason=reason,
-        kernel=how.kernel,
-        threadgroup=how.threadgroup,
-        hd_tile=how.hd_tile,
-        partitions=how.partitions,
+        **vars(prepared.launched),
         block_size=runner.inputs.shape.block_size if runner.subject.paged else None,
         chained=prepared.chained,
         micro=_timing(runner.micro, runner.calls),
@@ -276,9 +253,3 @@ def finished(runner: Runner, gpu: GpuClock | None, stopped: str = "") -> Row:
 
 def _timing(samples: Sequence[float], calls: int) -> Timing | None:
     return Timing(tuple(samples), calls, summarize(samples)) if samples else None
-
-
-def _state(runner: Runner, reason: str) -> Literal["measured", "partial", "failed"]:
-    if not reason:
-        return "measured"
-    return "partial" if runner.micro else "failed"

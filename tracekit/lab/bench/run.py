@@ -72,19 +72,16 @@ def run_bench(
     """Measure subjects on a shape.
 
     One that fails is a row that says so; an interrupt ends the measuring, and keeps what there
-    is.
-
-    Args:
-        shape: The sizes.
-        settings: What to measure, and how much.
-        subjects: The implementations; those of the settings' suite by default.
-        clock: Nanoseconds.
-        progress: Called with what goes on.
+    is. The subjects are those of the settings' suite by default.
 
     Raises:
         UsageError: There is no such suite, or no such subject in it.
     """
-    asked = tuple(subjects) if subjects is not None else _subjects(settings)
+    if subjects is None:
+        against = [settings.against] if settings.against else []
+        names = [*settings.subjects, *against] if settings.subjects else []
+        subjects = chosen(settings.suite, names)
+    asked = tuple(subjects)
     if settings.against is not None:
         require(settings.against, [one.name for one in asked], "subject")
     started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -102,22 +99,16 @@ def run_bench(
                 one.subject.name: finished(one, None, INTERRUPTED) for one in left if one.micro
             }
             break
+    plain = asdict(settings)
     compared_rows = [rows[one.name] for one in asked if one.name in rows]
     return Bench(
         environment=_environment(inputs, compared_rows),
         shape=shape,
-        settings=_plain(settings),
+        settings={**{k: v for k, v in plain.items() if k != "effort"}, **plain["effort"]},
         rows=compared(compared_rows, asked, settings.against),
         started=started,
         interrupted=left is not None,
     )
-
-
-def _subjects(settings: Settings) -> tuple[Subject, ...]:
-    if not settings.subjects:
-        return chosen(settings.suite)
-    against = (settings.against,) if settings.against else ()
-    return chosen(settings.suite, (*settings.subjects, *against))
 
 
 def _refused(subject: Subject, error: Exception) -> Row:
@@ -142,8 +133,3 @@ def _environment(inputs: Inputs, rows: Sequence[Row]) -> dict[str, Any]:
         "cache": inputs.cache.bytes,
         "cache_known_from": inputs.cache.known,
     }
-
-
-def _plain(settings: Settings) -> dict[str, Any]:
-    values = asdict(settings)
-    return {**{k: v for k, v in values.items() if k != "effort"}, **values["effort"]}

@@ -2,25 +2,88 @@
 
 import csv
 import io
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tracekit.base import UsageError, recording, require_writable, write_whole
-from tracekit.lab.bench.document import VERSION, Bench, Comparison, Row
+from tracekit.lab.bench.document import VERSION, Bench, Row, Summary
+from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.tune import Tuning
 
-COLUMNS = (
-    *("tokens", "seq_len", "heads", "head_dim", "BLOCK_SIZE", "TG_SIZE", "gpu_ms"),
-    *("subject", "family", "state", "kernel", "kv_heads", "dtype", "HD_TILE", "partitions"),
-    *("host_ms", "host_ms_mad", "host_ms_p95", "samples", "clock", "step_ms", "tokens_per_s"),
-    *("bytes", "bytes_read", "flops", "intensity", "gb_per_s", "residence", "error"),
-    *("speed_up", "speed_up_low", "speed_up_high"),
-    *("against", "ratio", "ratio_low", "ratio_high"),
-    *("execution_width", "most_threads", "threadgroup_memory", "reason"),
-)
 _MS = 1e6
+
+
+def _summary(row: Row) -> Summary | None:
+    return row.micro.summary if row.micro else None
+
+
+def _ms(nanoseconds: float | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / _MS
+
+
+def _of_heads(name: str) -> "Cell":
+    return lambda row, shape: None if row.family == "norm" else getattr(shape, name)
+
+
+def _of_limits(name: str) -> "Cell":
+    return lambda row, _: getattr(row.dispatches[0], name) if row.dispatches else None
+
+
+def _of_summary(name: str) -> "Cell":
+    return lambda row, _: _ms(getattr(_summary(row), name, None))
+
+
+def _of_comparison(comparison: str, name: str) -> "Cell":
+    return lambda row, _: getattr(getattr(row, comparison), name, None)
+
+
+Cell = Callable[[Row, Shape], Any]
+COLUMNS: Mapping[str, Cell] = {
+    "tokens": lambda row, _: row.tokens or None,
+    "seq_len": lambda row, _: row.sequence or None,
+    "heads": _of_heads("q_heads"),
+    "head_dim": _of_heads("head_dim"),
+    "BLOCK_SIZE": lambda row, _: row.block_size,
+    "TG_SIZE": lambda row, _: row.threadgroup,
+    "gpu_ms": lambda row, _: _ms(row.gpu_ns),
+    "subject": lambda row, _: row.name,
+    "family": lambda row, _: row.family,
+    "state": lambda row, _: row.state,
+    "kernel": lambda row, _: row.kernel,
+    "kv_heads": _of_heads("kv_heads"),
+    "dtype": lambda _, shape: shape.dtype,
+    "HD_TILE": lambda row, _: row.hd_tile,
+    "partitions": lambda row, _: row.partitions,
+    "host_ms": _of_summary("median"),
+    "host_ms_mad": _of_summary("mad"),
+    "host_ms_p95": _of_summary("p95"),
+    "samples": lambda row, _: row.micro.summary.count if row.micro else None,
+    "clock": lambda row, _: "host" if row.micro else None,
+    "step_ms": lambda row, _: _ms(row.macro.summary.median) if row.macro else None,
+    "tokens_per_s": lambda row, _: row.tokens_per_s,
+    "bytes": lambda row, _: (row.bytes_unique + row.bytes_written) or None,
+    "bytes_read": lambda row, _: row.bytes_read or None,
+    "flops": lambda row, _: row.flops or None,
+    "intensity": lambda row, _: row.intensity,
+    "gb_per_s": lambda row, _: row.gb_per_s,
+    "residence": lambda row, _: row.residence,
+    "error": lambda row, _: row.error,
+    "speed_up": _of_comparison("speed_up", "median"),
+    "speed_up_low": _of_comparison("speed_up", "low"),
+    "speed_up_high": _of_comparison("speed_up", "high"),
+    "against": _of_comparison("against", "other"),
+    "ratio": _of_comparison("against", "median"),
+    "ratio_low": _of_comparison("against", "low"),
+    "ratio_high": _of_comparison("against", "high"),
+    "execution_width": _of_limits("execution_width"),
+    "most_threads": _of_limits("most_threads"),
+    "threadgroup_memory": _of_limits("threadgroup_memory"),
+    "reason": lambda row, _: row.reason or row.no_gpu,
+}
+"""What a line of the CSV holds, by column; what is not known is empty."""
 
 
 def save(bench: Bench, path: Path) -> None:
@@ -29,16 +92,14 @@ def save(bench: Bench, path: Path) -> None:
     Raises:
         RecordingError: The file cannot be written.
     """
-    write_whole(path, as_csv(bench).encode() if path.suffix == ".csv" else as_json(bench))
+    if path.suffix == ".csv":
+        write_whole(path, as_csv(bench).encode())
+    else:
+        recording.save(path, bench_document(bench))
 
 
 def check_writable(path: Path) -> None:
-    """Find out before anything is measured whether a file can be written at its end.
-
-    Raises:
-        UsageError: The name ends in something else than .json or .csv.
-        RecordingError: It is a folder, or nothing can be written where it should be.
-    """
+    """Refuse, before anything is measured, a file that could not be written at its end."""
     if path.suffix not in {".json", ".csv"}:
         raise UsageError(
             f"{path} ends neither in .json nor in .csv.", hint="The ending says what is written."
@@ -65,96 +126,10 @@ def tuning_document(tuning: Tuning) -> dict[str, Any]:
     return {"kind": "tuning", "version": VERSION} | plain
 
 
-def save_tuning(tuning: Tuning, path: Path) -> None:
-    """Write a sweep as JSON; raise RecordingError if the file cannot be written."""
-    recording.save(path, tuning_document(tuning))
-
-
-def as_json(bench: Bench) -> bytes:
-    """Return a bench as indented JSON."""
-    return recording.as_json(bench_document(bench))
-
-
 def as_csv(bench: Bench) -> str:
     """Return a line for each subject; what is not known is empty."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in bench.rows:
-        writer.writerow(line_of(row, bench))
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([cell(row, bench.shape) for cell in COLUMNS.values()] for row in bench.rows)
     return text.getvalue()
-
-
-def line_of(row: Row, bench: Bench) -> dict[str, Any]:
-    """Return the cells of a subject's line, by column."""
-    shape = bench.shape
-    attention = row.family != "norm"
-    cells: dict[str, Any] = {
-        "tokens": row.tokens or None,
-        "seq_len": row.sequence or None,
-        "heads": shape.q_heads if attention else None,
-        "head_dim": shape.head_dim if attention else None,
-        "BLOCK_SIZE": row.block_size,
-        "TG_SIZE": row.threadgroup,
-        "gpu_ms": _ms(row.gpu_ns),
-        "subject": row.name,
-        "family": row.family,
-        "state": row.state,
-        "kernel": row.kernel,
-        "kv_heads": shape.kv_heads if attention else None,
-        "dtype": shape.dtype,
-        "HD_TILE": row.hd_tile,
-        "partitions": row.partitions,
-        "bytes": (row.bytes_unique + row.bytes_written) or None,
-        "bytes_read": row.bytes_read or None,
-        "flops": row.flops or None,
-        "intensity": row.intensity,
-        "gb_per_s": row.gb_per_s,
-        "residence": row.residence,
-        "error": row.error,
-        "reason": row.reason or row.no_gpu,
-    }
-    return cells | _times(row) | _ratios(row) | _limits(row)
-
-
-def _times(row: Row) -> dict[str, Any]:
-    if row.micro is None or row.macro is None:
-        return {}
-    said = row.micro.summary
-    return {
-        "host_ms": _ms(said.median),
-        "host_ms_mad": _ms(said.mad),
-        "host_ms_p95": _ms(said.p95),
-        "samples": said.count,
-        "clock": "host",
-        "step_ms": _ms(row.macro.summary.median),
-        "tokens_per_s": row.tokens_per_s,
-    }
-
-
-def _ratios(row: Row) -> dict[str, Any]:
-    cells = _interval(row.speed_up, "speed_up")
-    if row.against is None:
-        return cells
-    return cells | {"against": row.against.other} | _interval(row.against, "ratio")
-
-
-def _interval(found: Comparison | None, name: str) -> dict[str, Any]:
-    if found is None:
-        return {}
-    return {name: found.median, f"{name}_low": found.low, f"{name}_high": found.high}
-
-
-def _limits(row: Row) -> dict[str, Any]:
-    if not row.dispatches:
-        return {}
-    first = row.dispatches[0]
-    return {
-        "execution_width": first.execution_width,
-        "most_threads": first.most_threads,
-        "threadgroup_memory": first.threadgroup_memory,
-    }
-
-
-def _ms(nanoseconds: float | None) -> float | None:
-    return None if nanoseconds is None else nanoseconds / _MS

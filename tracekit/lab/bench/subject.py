@@ -17,20 +17,23 @@ class Unavailable(Exception):  # noqa: N818  nothing went wrong
 
 
 @dataclass(frozen=True)
-class Launched:
-    """How a Metal kernel was launched.
+class Launch:
+    """How a Metal kernel is launched; None leaves a size to the kernel's plan, or to MLX.
 
     Attributes:
         kernel: Its name, such as "grouped"; "mlx" for MLX's own operations.
-        threadgroup: Threads of a threadgroup; None where MLX decides.
-        hd_tile: Elements of a head that a lane owns; None where there is no such tile.
-        partitions: Threadgroups that share out a sequence's tokens; None where MLX decides.
+        hd_tile: Elements of a head that a lane owns.
+        threadgroup: Threads of a threadgroup.
+        partitions: Threadgroups that share out a sequence's tokens.
     """
 
-    kernel: str = "mlx"
-    threadgroup: int | None = None
+    kernel: str
     hd_tile: int | None = None
+    threadgroup: int | None = None
     partitions: int | None = None
+
+
+BY_MLX = Launch("mlx")
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Prepared:
     sequence: int
     error: float | None = None
     chained: bool = True
-    launched: Launched = Launched()
+    launched: Launch = BY_MLX
     launch: Callable[[int], mx.array] | None = None
 
 

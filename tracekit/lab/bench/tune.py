@@ -4,6 +4,7 @@ import itertools
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import mlx.core as mx
 
@@ -17,8 +18,8 @@ from tracekit.lab.bench.measure import (
     measure_in_turns,
     quicker,
 )
-from tracekit.lab.bench.subject import Prepared, Subject
-from tracekit.lab.bench.subjects.attention import Choice, paged
+from tracekit.lab.bench.subject import Launch, Subject
+from tracekit.lab.bench.subjects.attention import paged
 from tracekit.ops import HD_TILES, LEAST_BUFFER, Plan, Problem, check_head_dim, plan
 from tracekit.record import Progress, quiet
 from tracekit.workload import backend
@@ -34,7 +35,7 @@ class Candidate:
     """One launch: the size of a page, and what the kernel is given."""
 
     block_size: int
-    choice: Choice = Choice()  # noqa: RUF009  frozen
+    choice: Launch = Launch("grouped")  # noqa: RUF009  frozen
 
     @property
     def name(self) -> str:
@@ -89,14 +90,11 @@ def candidates(shape: Shape, device: str) -> list[Candidate]:
     blocks = [size for size in BLOCK_SIZES if shape.context % size == 0] or [shape.block_size]
     if device != "metal":
         return [Candidate(block) for block in blocks]
-    partitions = [
-        partition
-        for partition in PARTITIONS
-        if partition == 1 or shape.context // partition >= shape.block_size
-    ]
+    least = shape.block_size
+    partitions = [one for one in PARTITIONS if one == 1 or shape.context // one >= least]
     launches = itertools.product(blocks, THREADGROUPS, HD_TILES, partitions)
     return [
-        Candidate(block, Choice("grouped", tile, threads, parts))
+        Candidate(block, Launch("grouped", tile, threads, parts))
         for block, threads, tile, parts in launches
     ]
 
@@ -110,7 +108,8 @@ def tune(
     progress: Progress = quiet,
 ) -> Tuning:
     """Measure every launch of the paged kernel on one shape, and rank them."""
-    sweep = list(asked) if asked is not None else candidates(shape, backend())
+    device = backend()
+    sweep = list(asked) if asked is not None else candidates(shape, device)
     by_name = {one.name: one for one in sweep}
     pools = {size: _inputs(shape, size) for size in {one.block_size for one in sweep}}
     subjects = [(_subject(one), pools[one.block_size]) for one in by_name.values()]
@@ -122,8 +121,8 @@ def tune(
         shape=shape,
         ranked=ranked([rows[name] for name in by_name if name in rows], by_name),
         failed=tuple(row for row in rows.values() if row.micro is None),
-        planned=planned(shape) if backend() == "metal" else None,
-        without_meaning="" if backend() == "metal" else MEANINGLESS,
+        planned=planned(shape) if device == "metal" else None,
+        without_meaning="" if device == "metal" else MEANINGLESS,
         interrupted=left is not None,
     )
 
@@ -134,35 +133,26 @@ def _inputs(shape: Shape, block_size: int) -> Inputs:
     return Inputs(sized, cache_here())
 
 
-def _subject(candidate: Candidate) -> Subject:
-    def prepare(inputs: Inputs) -> Prepared:
-        return paged(inputs, candidate.choice)
-
-    return Subject(candidate.name, "attention", "decode", "", prepare, paged=True)
+def _subject(one: Candidate) -> Subject:
+    prepare = partial(paged, choice=one.choice)
+    return Subject(one.name, "attention", "decode", "", prepare, paged=True)
 
 
 def ranked(rows: Iterable[Row], by_name: Mapping[str, Candidate]) -> tuple[Ranked, ...]:
     """Order rows by their median, fastest first, and compare each with the fastest in pairs."""
-    timed = sorted((one for one in rows if one.micro), key=_took)
-    if not timed:
-        return ()
-    best = timed[0]
-    return tuple(_standing(row, best, by_name[row.name]) for row in timed)
-
-
-def _standing(row: Row, best: Row, candidate: Candidate) -> Ranked:
-    assert row.micro is not None
-    assert best.micro is not None
-    if row is best:
-        return Ranked(candidate, row, None, tied=False)
-    behind = quicker(best.micro.samples, row.micro.samples, row.name)
-    apart = behind.low is not None and behind.low > 1
-    return Ranked(candidate, row, behind, tied=not apart)
-
-
-def _took(row: Row) -> float:
-    assert row.micro is not None
-    return row.micro.summary.median
+    timed = sorted(
+        ((row.micro, row) for row in rows if row.micro), key=lambda one: one[0].summary.median
+    )
+    made: list[Ranked] = []
+    for micro, row in timed:
+        candidate = by_name[row.name]
+        if not made:
+            made.append(Ranked(candidate, row, None, tied=False))
+            continue
+        behind = quicker(timed[0][0].samples, micro.samples, row.name)
+        apart = behind.low is not None and behind.low > 1
+        made.append(Ranked(candidate, row, behind, tied=not apart))
+    return tuple(made)
 
 
 def planned(shape: Shape) -> Plan:

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -58,11 +57,6 @@ def _excerpt(text: str, line: int, column: int, shown_as: int) -> str:
     return f"\n{number} | {content}\n{' ' * len(number)} | {' ' * (column - 1)}^"
 
 
-def named(words: str, name_of: Callable[[int], str]) -> str:
-    """Call buffers by the names of their parameters."""
-    return re.sub(r"\bof buffer (\d+)", lambda found: f"of {name_of(int(found[1]))}", words)
-
-
 SHIM = Path(__file__).parent / "shim"
 _NAMES = ("g++", "clang++", "c++", *(f"clang++-{version}" for version in range(22, 15, -1)))
 _PATIENCE = 300  # s, for one file
@@ -71,7 +65,11 @@ _FLAGS = (
     *("-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-math-errno"),
     *("-fno-stack-protector", "-ftabstop=1"),
 )
-_HINT = "Install g++ 12 (on arm64 13) or clang 16, or newer."
+_HINT = (
+    "Run `xcode-select --install`."
+    if sys.platform == "darwin"
+    else "Install g++ 12 (on arm64 13) or clang 16, or newer."
+)
 
 
 @dataclass(frozen=True)
@@ -90,55 +88,51 @@ class Compiler:
     def flags(self) -> tuple[str, ...]:
         """What every file is compiled with."""
         probes = ("-fstack-clash-protection",) if sys.platform == "linux" else ()
-        plain = "-fno-caret-diagnostics" if self._is_clang else "-fno-diagnostics-show-caret"
-        return (*_FLAGS, plain, *probes, *_machine_flags(), *self._rounding())
-
-    @property
-    def _is_clang(self) -> bool:
-        return "clang" in self.version
-
-    def _rounding(self) -> tuple[str, ...]:
-        """Have every half operation rounded, where the compiler would keep floats in between."""
-        if platform.machine() not in {"x86_64", "AMD64"}:
-            return ()
-        if self._is_clang:
-            return ("-Xclang", "-ffloat16-excess-precision=none")
-        major = re.search(r"\) (\d+)\.", self.version)
-        return ("-fexcess-precision=16",) if major and int(major[1]) >= 13 else ()  # noqa: PLR2004
-
-    def run(self, *arguments: str, folder: Path) -> None:
-        """Compile; files are named as in `folder`.
-
-        Raises:
-            ToolError: It refuses, with its own words as the message, or takes too long.
-        """
-        self._said(*arguments, folder=folder)
+        is_clang = "clang" in self.version
+        plain = "-fno-caret-diagnostics" if is_clang else "-fno-diagnostics-show-caret"
+        # every half operation rounded, where the compiler would keep floats in between
+        rounding: tuple[str, ...] = ()
+        if platform.machine() in {"x86_64", "AMD64"}:
+            major = re.search(r"\) (\d+)\.", self.version)
+            if is_clang:
+                rounding = ("-Xclang", "-ffloat16-excess-precision=none")
+            elif major and int(major[1]) >= 13:  # noqa: PLR2004
+                rounding = ("-fexcess-precision=16",)
+        return (*_FLAGS, plain, *probes, *_machine_flags(), *rounding)
 
     def preprocess(self, text: str) -> str:
-        """Return a text as the preprocessor leaves it, with the macros of the header files.
+        """Return a text as the preprocessor leaves it, with the macros of the header files."""
+        macros = str(SHIM / "prelude.hpp")
+        return self.run("-x", "c++", "-E", "-P", "-imacros", macros, "-", given=text)
+
+    def run(self, *arguments: str, folder: Path | None = None, given: str = "") -> str:
+        """Compile, with files named as in `folder`; return what it wrote.
 
         Raises:
             ToolError: It refuses, with its own words as the message, or takes too long.
         """
-        macros = str(SHIM / "prelude.hpp")
-        return self._said("-x", "c++", "-E", "-P", "-imacros", macros, "-", given=text)
-
-    def _said(self, *arguments: str, folder: Path | None = None, given: str = "") -> str:
         argv = [self.path, *self.flags, f"-I{SHIM}", *arguments]
-        environment = {**os.environ, "LC_ALL": "C"}
-        try:
-            done = subprocess.run(
-                argv, cwd=folder, env=environment, capture_output=True, check=False,
-                timeout=_PATIENCE, input=given.encode(),
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as error:
-            raise ToolError(f"{self.path} took more than {_PATIENCE} s for a kernel.") from error
-        except OSError as error:
-            raise ToolError(f"{self.path} cannot be run: {error.strerror or error}.") from error
+        done = ran(argv, given, folder=folder)
         if done.returncode != 0:
-            words = (done.stderr + done.stdout).decode(errors="replace").strip()
+            words = (done.stderr + done.stdout).strip()
             raise ToolError(words or f"{self.path} ended with status {done.returncode}, silently.")
-        return done.stdout.decode(errors="replace")
+        return done.stdout
+
+
+def ran(
+    argv: list[str], given: str = "", *, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a compiler to its end, with messages in English; raise ToolError if it cannot be run."""
+    environment = {**os.environ, "LC_ALL": "C"}
+    try:
+        return subprocess.run(
+            argv, input=given, cwd=folder, env=environment, capture_output=True, check=False,
+            timeout=_PATIENCE, encoding="utf-8", errors="replace",
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(f"{argv[0]} took more than {_PATIENCE} s for a kernel.") from error
+    except OSError as error:
+        raise ToolError(f"{argv[0]} cannot be run: {error.strerror or error}.") from error
 
 
 def find_compiler(name: str | None = None) -> Compiler:
@@ -153,26 +147,18 @@ def find_compiler(name: str | None = None) -> Compiler:
     if found is None:
         wanted = f"the C++ compiler {asked!r}" if asked else "a C++ compiler"
         raise ToolError(
-            f"Running Metal kernels on a CPU takes {wanted}, and there is none on PATH.",
-            hint="Run `xcode-select --install`." if sys.platform == "darwin" else _HINT,
+            f"Running Metal kernels on a CPU takes {wanted}, and there is none on PATH.", hint=_HINT
         )
     return _known(found, Path(found).stat().st_mtime_ns)
 
 
 @cache
 def _known(path: str, _changed: int) -> Compiler:
-    try:
-        said = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, check=False, timeout=60,
-            stdin=subprocess.DEVNULL, errors="replace",
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ToolError(f"{path} cannot be run: {error}.", hint=_HINT) from error
+    said = ran([path, "--version"])
     if said.returncode != 0:
         words = (said.stderr or said.stdout).strip()
         raise ToolError(
-            f"{path} does not say its version: {words or f'status {said.returncode}'}.",
-            hint="Run `xcode-select --install`." if sys.platform == "darwin" else _HINT,
+            f"{path} does not say its version: {words or f'status {said.returncode}'}.", hint=_HINT
         )
     return Compiler(path, said.stdout.partition("\n")[0].strip())
 

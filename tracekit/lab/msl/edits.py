@@ -65,16 +65,11 @@ def edited(text: str, edits: Iterable[Edit]) -> Edited:
     return Edited("".join(pieces), shifts)
 
 
-def place(text: str, offset: int) -> tuple[int, int]:
-    """Return line and column, both from 1, of an offset."""
-    line = text.count("\n", 0, offset) + 1
-    return line, offset - text.rfind("\n", 0, offset)
-
-
-def placed(kernel: Kernel, text: str, offset: int) -> tuple[str, int, int]:
-    """Return file, line and column of an offset in a kernel's text."""
-    line, column = place(text, offset)
-    return *kernel.where(line), column
+def place(kernel: Kernel, text: str, offset: int) -> str:
+    """Return "file:line:column" of an offset in a kernel's text."""
+    file, line = kernel.where(text.count("\n", 0, offset) + 1)
+    column = offset - text.rfind("\n", 0, offset)
+    return f"{file}:{line}:{column}"
 
 
 def blank(piece: str) -> str:
@@ -115,11 +110,6 @@ def with_includes(
     Files are looked for beside the one that includes them, then in `folders`. Those of Metal
     itself (`<metal_stdlib>`) stay as they are, and so does a name that is found nowhere: whether
     it matters depends on the conditions around it.
-
-    Args:
-        text: Of the file.
-        file: Where it lies.
-        folders: Where to look for what is not beside the file.
 
     Returns:
         The text, and where its pieces stood before; none where nothing was included.
@@ -164,7 +154,10 @@ class _Reading:
         if file in self._done:
             yield self._line("")
             return
-        text = _read(file)
+        try:
+            text = file.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{file} cannot be read as text: {error}.") from error
         once = re.search(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", text, re.MULTILINE)
         if once and depth == 0:
             self._done.add(file)
@@ -188,10 +181,3 @@ class _Reading:
     def _find(self, name: str, by: Path) -> Path | None:
         candidates = [by.parent / name, *(folder / name for folder in self.folders)]
         return next((candidate.resolve() for candidate in candidates if candidate.is_file()), None)
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read as text: {error}.") from error

@@ -5,17 +5,15 @@ them. What it has not is Metal's library: a header declares it, and a name that 
 is distinguished from a mistake.
 """
 
-import os
 import re
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from shutil import which
 
 from tracekit.base import ToolError
+from tracekit.lab.msl.compiler import ran
 from tracekit.lab.msl.edits import without_comments
 
 _DECLARATIONS = Path(__file__).parent / "opencl"
@@ -40,55 +38,45 @@ def as_opencl(text: str, function: str, template: str, file: str) -> str:
     Threadgroup variables, which OpenCL would allow in the kernel itself only, become references
     into threadgroup memory.
     """
-    plain = _ATTRIBUTE.sub(_blank, _CONSTANT.sub(_initialised, _without_comments(text)))
-    plain = _DIRECTIVE.sub(_blank, plain)
+    plain = without_comments(text, as_blanks=_blank)
+    # OpenCL wants a value of a constant, and no matter which
+    plain = _CONSTANT.sub(lambda found: "= {}" + _blank(found[0])[4:], plain)
+    for left_out in (_ATTRIBUTE, _DIRECTIVE):
+        plain = left_out.sub(lambda found: _blank(found[0]), plain)
     plain = _DECLARED.sub(lambda found: _referred(plain, found, file), plain)
-    return f'#line 1 "{file}"\n{plain}\n{_instance(plain, function, template)}'
+    there = re.search(rf"decltype\(\s*{re.escape(function)}\s*<", plain)
+    made = f"template decltype({function}<{template}>) {function}<{template}>;"
+    return f'#line 1 "{file}"\n{plain}\n{made if template and not there else ""}'
 
 
 def prelude(text: str, defines: Mapping[str, str]) -> str:
     """Return what must stand before the text: Metal's library and MLX's, without its own names."""
-    plain = _without_comments(text)
-    own = [name for name in _OWN_NAMES if _defines(plain, name)]
+    plain = without_comments(text, as_blanks=_blank)
+    own = [
+        name
+        for name in _OWN_NAMES
+        if re.search(rf"\b(?:struct\s+{name}\b|{name}\s*\([^()]*\)\s*\{{)", plain)
+    ]
+    vectors = [
+        f"{prefix}{scalar}{lanes}"
+        for scalar in _SCALARS.split()
+        for lanes in (2, 3, 4)
+        for prefix in ("", "packed_")
+    ]
     parts = [
         *(f"#define TRACEKIT_OWN_{name}" for name in own),
         (_DECLARATIONS / "metal.hpp").read_text(),
         (_DECLARATIONS / "mlx.hpp").read_text(),
-        *_constructors(),
+        # `float4(a, b)`, which C++ for OpenCL lacks
+        *(f"#define {name}(...) tracekit_vector<{name}>(__VA_ARGS__)" for name in vectors),
         *(f"#define {name} {value}" for name, value in defines.items()),
     ]
     return "\n".join(parts)
 
 
-def _defines(plain: str, name: str) -> bool:
-    """Say whether the text has a type or a function of that name, with its body."""
-    return bool(re.search(rf"\b(?:struct\s+{name}\b|{name}\s*\([^()]*\)\s*\{{)", plain))
-
-
-def _constructors() -> Iterator[str]:
-    """Return macros for `float4(a, b)`, which C++ for OpenCL lacks."""
-    for scalar in _SCALARS.split():
-        for lanes in (2, 3, 4):
-            for name in (f"{scalar}{lanes}", f"packed_{scalar}{lanes}"):
-                yield f"#define {name}(...) tracekit_vector<{name}>(__VA_ARGS__)"
-
-
-def _without_comments(text: str) -> str:
-    return without_comments(text, as_blanks=_blank_bytes)
-
-
-def _blank(found: re.Match[str]) -> str:
-    return _blank_bytes(found[0])
-
-
-def _blank_bytes(piece: str) -> str:
+def _blank(piece: str) -> str:
     """Return as many blanks as `piece` has bytes, which clang counts; line ends stay."""
     return re.sub(r"(?:[^\n\\]|\\(?!\n))+", lambda line: " " * len(line[0].encode()), piece)
-
-
-def _initialised(found: re.Match[str]) -> str:
-    """Give a function constant a value: OpenCL wants one, and no matter which."""
-    return "= {}" + _blank(found)[4:]
 
 
 def _referred(text: str, found: re.Match[str], file: str) -> str:
@@ -107,15 +95,7 @@ def _referred(text: str, found: re.Match[str], file: str) -> str:
     return f'{made}\n#line {line} "{file}"\n{" " * column}'
 
 
-def _instance(text: str, function: str, template: str) -> str:
-    there = re.search(rf"decltype\(\s*{re.escape(function)}\s*<", text)
-    if not template or there:
-        return ""
-    return f"template decltype({function}<{template}>) {function}<{template}>;"
-
-
 OLDEST, NEWEST = 14, 40
-_SECONDS = 60
 _ARGUMENTS = (
     *("-x", "cl", "-cl-std=clc++2021", "-target", "spir64", "-cl-no-stdinc", "-fsyntax-only"),
     # neither pointers without an address space nor double: Metal has none of them
@@ -159,13 +139,11 @@ class Lint:
     """What clang says of a kernel.
 
     Attributes:
-        clang: The program that was asked.
         defects: What Metal would refuse as well.
         unknown: What may be due to names and conversions that the declarations of Metal's
             library lack: clang could not judge these lines.
     """
 
-    clang: str
     defects: tuple[Complaint, ...]
     unknown: tuple[Complaint, ...]
 
@@ -173,14 +151,10 @@ class Lint:
 def lint(
     text: str, function: str = "", template: str = "", *, defines: Mapping[str, str] | None = None
 ) -> Lint:
-    """Check the address spaces and the syntax of a Metal text.
+    """Check the address spaces and the syntax of a Metal text; its includes are left out.
 
-    Args:
-        text: Metal source, such as MLX generates it; its includes are left out.
-        function: A function template to instantiate; a template that nobody instantiates is
-            checked in part only.
-        template: Its arguments as text, such as "float16_t, 128".
-        defines: Macros that the text expects.
+    A `function` template is instantiated with the arguments of `template`; one that nobody
+    instantiates is checked in part only. `defines` are macros that the text expects.
 
     Raises:
         ToolError: There is no clang that can, or it failed; the message says which were tried.
@@ -191,7 +165,7 @@ def lint(
     complaints = _complaints(_asked(clang, f'#line 1 "{_OWN}"\n{own}\n{program}'))
     missing = any(_UNKNOWN.search(complaint.message) for complaint in complaints)
     defects = tuple(one for one in complaints if _certain(one, text, missing=missing))
-    return Lint(clang, defects, tuple(one for one in complaints if one not in defects))
+    return Lint(defects, tuple(one for one in complaints if one not in defects))
 
 
 @cache
@@ -243,59 +217,37 @@ def _unfit(clang: str) -> str:
 
 def _asked(clang: str, program: str) -> str:
     """Return what clang writes; raise ToolError where it does not judge at all."""
-    try:
-        ran = subprocess.run(
-            [clang, *_ARGUMENTS],
-            input=program,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-            env={**os.environ, "LC_ALL": "C"},
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ToolError(f"{clang} could not be run: {error}.") from error
-    if ran.returncode != 0 and not _SAID.search(ran.stderr):
-        words = " ".join(ran.stderr.split())[:300]
-        raise ToolError(f"{clang} ended with {ran.returncode}: {words or 'no word'}")
-    return ran.stderr
+    done = ran([clang, *_ARGUMENTS], program)
+    if done.returncode != 0 and not _SAID.search(done.stderr):
+        words = " ".join(done.stderr.split())[:300]
+        raise ToolError(f"{clang} ended with {done.returncode}: {words or 'no word'}")
+    return done.stderr
 
 
 def _complaints(words: str) -> tuple[Complaint, ...]:
     """Return the errors, each once, in Metal's words; a remark on one's reason goes with it."""
     found: dict[Complaint, None] = {}
     last: Complaint | None = None
-    for file, line, column, kind, message in _SAID.findall(words):
-        words = _in_metal(message)
+    for file, line, column, kind, said in _SAID.findall(words):
+        message = re.sub("|".join(_SPACES), lambda word: _SPACES[word[0]], said)
         if kind == "error":
             place = (int(line), int(column)) if file == _KERNEL else (0, 0)
-            last = Complaint(*place, words)
+            last = Complaint(*place, message)
             found.setdefault(last)
         elif last is not None and last in found and "candidate" in message:
             del found[last]
-            last = Complaint(last.line, last.column, f"{last.message} ({words})")
-            found.setdefault(last)
+            found.setdefault(Complaint(last.line, last.column, f"{last.message} ({message})"))
             last = None
     return tuple(found)
 
 
-def _in_metal(message: str) -> str:
-    for theirs, ours in _SPACES.items():
-        message = message.replace(theirs, ours)
-    return message
-
-
-def excerpt(text: str, complaints: Iterable[Complaint]) -> Iterable[str]:
-    """Return lines that show each place: the line of the text, then a caret below its column."""
+def excerpt(text: str, complaints: Iterable[Complaint]) -> Iterator[str]:
+    """Yield lines that show each place: the line of the text, then a caret below its column."""
     lines = text.splitlines()
-    return chain.from_iterable(_shown(lines, complaint) for complaint in complaints)
-
-
-def _shown(lines: list[str], complaint: Complaint) -> Iterable[str]:
-    yield f"{complaint.line}:{complaint.column}: {complaint.message}"
-    if 0 < complaint.line <= len(lines):
-        line = lines[complaint.line - 1]
-        before = line.encode()[: complaint.column - 1].decode(errors="replace")
-        yield f"  {line}"
-        yield "  " + re.sub(r"[^\t]", " ", before) + "^"
+    for one in complaints:
+        yield f"{one.line}:{one.column}: {one.message}"
+        if 0 < one.line <= len(lines):
+            line = lines[one.line - 1]
+            before = line.encode()[: one.column - 1].decode(errors="replace")
+            yield f"  {line}"
+            yield "  " + re.sub(r"[^\t]", " ", before) + "^"

@@ -2,21 +2,23 @@
 
 import ctypes
 import os
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from pathlib import Path
+from threading import Thread
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.base import KernelError, UsageError
-from tracekit.lab.msl.compiler import located, named
+from tracekit.lab.msl.compiler import located
 from tracekit.lab.msl.edits import Edited, without_comments
 from tracekit.lab.msl.kernel import Kernel
-from tracekit.lab.msl.library import Buffer, Counts, Entry, Library, Request
-from tracekit.lab.msl.library import Parameter as CompiledParameter
 from tracekit.lab.msl.signature import Parameter, constant_indices
 
 
@@ -70,28 +72,120 @@ class Statistics:
     partial_simd_operations: int = 0
 
 
+@dataclass(frozen=True)
+class Launched:
+    """One launch of a kernel, and what was counted."""
+
+    kernel: Kernel
+    statistics: Statistics
+
+
 Array = NDArray[Any]
+Triple = tuple[int, int, int]
+
+MOST_BUFFERS = 64
+_ROOM = 4096
+
+
+# A compiled library as ctypes sees it: see shim/launch.hpp and shim/interface.hpp.
+
+
+class _Buffer(ctypes.Structure):
+    _fields_ = (("start", c_void_p), ("size", c_size_t), ("touched", c_void_p))
+
+
+class _Type(ctypes.Structure):
+    """The type of a parameter, as the compiler knows it."""
+
+    _fields_ = (("kind", c_int), ("size", c_uint), ("bytes", c_uint))
+
+
+class _Entry(ctypes.Structure):
+    _fields_ = (("body", c_void_p), ("parameters", POINTER(_Type)))
+
+
+class _Request(ctypes.Structure):
+    _fields_ = (
+        ("grid", c_uint * 3),
+        ("threadgroup", c_uint * 3),
+        ("order", c_int),
+        ("workers", c_uint),
+        ("seed", c_uint64),
+        ("lenient", c_int),
+        ("buffer_count", c_uint),
+        ("argument_count", c_uint),
+        ("buffers", POINTER(_Buffer)),
+        ("argument_bytes", POINTER(c_size_t)),
+        ("stop", POINTER(c_int)),
+    )
+
+
+class _Moved(ctypes.Structure):
+    _fields_ = (("loaded", c_uint64), ("stored", c_uint64), ("referenced", c_uint64))
+
+
+class _Counts(ctypes.Structure):
+    _fields_ = (
+        ("barriers", c_uint64),
+        ("simd_operations", c_uint64),
+        ("partial_simd_operations", c_uint64),
+        ("threadgroup_bytes", c_uint64),
+        ("switches", c_uint64),
+        ("traffic", _Moved * MOST_BUFFERS),
+    )
+
+
+class Library:
+    """A compiled kernel that is loaded; raises OSError where the system refuses it."""
+
+    _stacks: ClassVar[int | None] = None
+
+    def __init__(self, path: Path, entry: str) -> None:
+        library = ctypes.CDLL(str(path))
+        self._run = library.tracekit_run
+        self._run.argtypes = [
+            POINTER(_Entry), POINTER(_Request), POINTER(_Counts), c_char_p, c_size_t,
+        ]  # fmt: skip
+        self._run.restype = c_int
+        share = library.tracekit_share_stacks
+        share.argtypes, share.restype = [c_void_p], c_void_p
+        Library._stacks = share(Library._stacks)
+        self.entry = _Entry.in_dll(library, entry)
+
+    def run(self, request: _Request, patience: float) -> tuple[_Counts, str]:
+        """Launch; return what was counted, and why it failed or ""; "stopped" after `patience`."""
+        counts, message = _Counts(), ctypes.create_string_buffer(_ROOM)
+        stop = c_int(0)
+        request.stop = ctypes.pointer(stop)
+        arguments = (self.entry, request, counts, message, _ROOM)
+        # In a thread of its own, so that this one can be interrupted.
+        launch = Thread(target=self._run, args=arguments)
+        launch.start()
+        try:
+            launch.join(patience)
+        finally:
+            stop.value = 1
+            launch.join()
+        return counts, message.value.decode(errors="replace")
+
 
 _ALIGNMENT = 16  # of float4, which kernels read through casts of any pointer
 _MARGIN = 4096  # bytes on both sides of what is written
 _UNTOUCHED = 0xA5
 
 
-@dataclass
-class Bound:
+class _Bound:
     """Arrays as bound to one launch.
 
-    Attributes:
-        table: Address, size and map of touched bytes of each buffer, by its number.
-        touched: The maps, by name.
+    `table` holds address, size and map of touched bytes of each buffer, by its number; `touched`
+    the maps by name.
     """
 
-    table: list[Buffer] = field(default_factory=list[Buffer])
-    touched: dict[str, Array] = field(default_factory=dict[str, Array])
-    _held: list[Array] = field(default_factory=list[Array])
-    _copies: list[tuple[str, Array, Array, Array]] = field(
-        default_factory=list[tuple[str, Array, Array, Array]]
-    )
+    def __init__(self) -> None:
+        self.table: list[_Buffer] = []
+        self.touched: dict[str, Array] = {}
+        self._held: list[Array] = []
+        self._copies: list[tuple[str, Array, Array, Array]] = []
 
     def add(self, parameter: Parameter, array: Array, *, checked: bool, alone: bool) -> None:
         """Bind one array.
@@ -106,14 +200,13 @@ class Bound:
             if parameter.writable:
                 self._copies.append((parameter.name, array, copy, room))
             array = copy
-        while len(self.table) <= parameter.index:
-            self.table.append(Buffer(None, 0, None))
+        missing = parameter.index + 1 - len(self.table)
+        self.table += [_Buffer(None, 0, None) for _ in range(missing)]
         touched = None
         if checked:
-            bits = np.zeros(array.nbytes // 64 + 1, np.uint64)
-            self.touched[parameter.name] = bits
+            bits = self.touched[parameter.name] = np.zeros(array.nbytes // 64 + 1, np.uint64)
             touched = bits.ctypes.data
-        self.table[parameter.index] = Buffer(array.ctypes.data, array.nbytes, touched)
+        self.table[parameter.index] = _Buffer(array.ctypes.data, array.nbytes, touched)
         self._held.append(array)
 
     def write_back(self) -> str:
@@ -138,43 +231,6 @@ def _copied(array: Array) -> tuple[Array, Array]:
     return room, copy
 
 
-def bind(
-    parameters: Sequence[Parameter],
-    entry: Entry,
-    buffers: Mapping[str, Array | float],
-    *,
-    checked: bool,
-    kernel: Kernel,
-) -> Bound:
-    """Bind arrays to the buffers of a kernel.
-
-    Raises:
-        UsageError: One is missing or unknown, or its type or form is not what the kernel takes.
-    """
-    wanted = {one.name: (at, one) for at, one in enumerate(parameters) if one.kind == "buffer"}
-    unknown = sorted(set(buffers) - set(wanted))
-    missing = sorted(
-        name for name, (_, one) in wanted.items()
-        if name not in buffers and _is_there(one, kernel)
-    )  # fmt: skip
-    if unknown or missing:
-        problems = [f"there is none called {name!r}" for name in unknown]
-        problems += [f"{name!r} is not given" for name in missing]
-        raise UsageError(
-            f"The buffers do not fit the kernel: {', '.join(problems)}.",
-            hint=f"It has: {', '.join(wanted) or 'none'}.",
-        )
-    bound = Bound()
-    for name, (at, one) in wanted.items():
-        if name in buffers:
-            compiled = entry.parameters[at]
-            array = _fitting(buffers[name], one, compiled)
-            others = (other for key, other in buffers.items() if key != name)
-            alone = not any(np.may_share_memory(array, other) for other in others)
-            bound.add(one, array, checked=checked, alone=alone)
-    return bound
-
-
 def _is_there(parameter: Parameter, kernel: Kernel) -> bool:
     """Say whether a parameter that depends on a function constant is there."""
     if not parameter.condition:
@@ -184,7 +240,7 @@ def _is_there(parameter: Parameter, kernel: Kernel) -> bool:
     return index is None or bool(kernel.constants.get(index, False))
 
 
-def _fitting(given: Array | float, parameter: Parameter, compiled: CompiledParameter) -> Array:
+def _fitting(given: Array | float, parameter: Parameter, compiled: _Type) -> Array:
     kind, size = chr(compiled.kind), compiled.size
     if not isinstance(given, np.ndarray):
         if parameter.writable:
@@ -225,8 +281,6 @@ def _name(kind: str, size: int) -> str:
     return "bfloat16" if kind == "b" else _dtype(kind, size).name
 
 
-Triple = tuple[int, int, int]
-
 MOST_THREADS = 1024
 _WHERE = "Compile it with checked=True to learn where."
 _LARGEST = 2**32 - 1
@@ -246,7 +300,6 @@ class Program:
         kernel: Kernel,
         parameters: tuple[Parameter, ...],
         library: Library,
-        entry: Entry,
         text: Edited,
         *,
         checked: bool,
@@ -254,8 +307,7 @@ class Program:
         self.kernel = kernel
         self.parameters = parameters
         self.checked = checked
-        self._library, self._entry = library, entry
-        self._text = text
+        self._library, self._text = library, text
 
     def run(
         self,
@@ -293,15 +345,15 @@ class Program:
             UsageError: The arrays or sizes do not fit the kernel.
         """
         _check_sizes(grid, threadgroup)
-        bound = bind(self.parameters, self._entry, buffers, checked=self.checked,
-                     kernel=self.kernel)  # fmt: skip
-        sizes = threadgroup_bytes or {}
-        request = Request(
+        bound = self._bound(buffers)
+        given = threadgroup_bytes or {}
+        sizes = [given.get(at, 0) for at in range(max(given, default=-1) + 1)]
+        request = _Request(
             grid, threadgroup, list(Order).index(order), workers or processors(),
-            seed % 2**64, lenient, len(bound.table), max(sizes, default=-1) + 1,
-            (Buffer * len(bound.table))(*bound.table), _sizes(sizes),
+            seed % 2**64, lenient, len(bound.table), len(sizes),
+            (_Buffer * len(bound.table))(*bound.table), (ctypes.c_size_t * len(sizes))(*sizes),
         )  # fmt: skip
-        counts, message = self._library.run(self._entry, request, patience)
+        counts, message = self._library.run(request, patience)
         beside = bound.write_back()
         if message:
             raise self._error(message, patience)
@@ -311,36 +363,54 @@ class Program:
             )
         return self._statistics(counts, bound)
 
-    def _error(self, message: str, patience: float) -> KernelError:
-        names = {
-            parameter.index: parameter.name
-            for parameter in self.parameters
-            if parameter.kind == "buffer"
+    def _bound(self, buffers: Mapping[str, Array | float]) -> _Bound:
+        """Bind arrays; raise UsageError where one is missing, unknown, or does not fit."""
+        wanted = {
+            one.name: (at, one)
+            for at, one in enumerate(self.parameters)
+            if one.kind == "buffer" and (one.name in buffers or _is_there(one, self.kernel))
         }
+        problems = [f"there is none called {name!r}" for name in sorted(set(buffers) - set(wanted))]
+        problems += [f"{name!r} is not given" for name in sorted(set(wanted) - set(buffers))]
+        if problems:
+            names = [one.name for one in self.parameters if one.kind == "buffer"]
+            raise UsageError(
+                f"The buffers do not fit the kernel: {', '.join(problems)}.",
+                hint=f"It has: {', '.join(names) or 'none'}.",
+            )
+        bound = _Bound()
+        for name, (at, one) in wanted.items():
+            array = _fitting(buffers[name], one, self._library.entry.parameters[at])
+            others = (other for key, other in buffers.items() if key != name)
+            alone = not any(np.may_share_memory(array, other) for other in others)
+            bound.add(one, array, checked=self.checked, alone=alone)
+        return bound
+
+    def _error(self, message: str, patience: float) -> KernelError:
         if message == "stopped":
             return KernelError(
                 f"{self.kernel.file} did not end within {patience:g} s and was stopped.",
                 hint="Threads that wait for each other without a barrier never meet here.",
             )
-        words = located(
-            named(message, lambda at: f"buffer {names.get(at, at)!r}"), self.kernel, self._text
+        names = {str(one.index): one.name for one in self.parameters if one.kind == "buffer"}
+        named = re.sub(
+            r"\bof buffer (\d+)",
+            lambda found: f"of buffer {names.get(found[1], found[1])!r}",
+            message,
         )
         unchecked = "access of memory" in message and not self.checked
-        hint = _WHERE if unchecked else ""
-        return KernelError(f"{self.kernel.file}: {words}", hint=hint)
+        return KernelError(
+            f"{self.kernel.file}: {located(named, self.kernel, self._text)}",
+            hint=_WHERE if unchecked else "",
+        )
 
-    def _statistics(self, counts: Counts, bound: Bound) -> Statistics:
+    def _statistics(self, counts: _Counts, bound: _Bound) -> Statistics:
         traffic: dict[str, Traffic] = {}
-        if self.checked:
-            for parameter in self.parameters:
-                if parameter.name in bound.touched and not parameter.is_reference:
-                    moved = counts.traffic[parameter.index]
-                    touched = int(
-                        np.bitwise_count(bound.touched[parameter.name]).sum(dtype=np.int64)
-                    )
-                    traffic[parameter.name] = Traffic(
-                        moved.loaded, moved.stored, touched, moved.referenced
-                    )
+        for one in self.parameters:
+            if one.name in bound.touched and not one.is_reference:
+                moved = counts.traffic[one.index]
+                touched = int(np.bitwise_count(bound.touched[one.name]).sum(dtype=np.int64))
+                traffic[one.name] = Traffic(moved.loaded, moved.stored, touched, moved.referenced)
         return Statistics(
             counts.barriers, counts.simd_operations, counts.threadgroup_bytes, counts.switches,
             traffic, counts.partial_simd_operations,
@@ -352,11 +422,6 @@ def processors() -> int:
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _sizes(sizes: Mapping[int, int]) -> Any:
-    count = max(sizes, default=-1) + 1
-    return (ctypes.c_size_t * max(1, count))(*(sizes.get(at, 0) for at in range(count)))
 
 
 def _check_sizes(grid: Triple, threadgroup: Triple) -> None:

@@ -8,9 +8,7 @@ edit. Everything else is left to the C++ compiler and the header files in `shim`
 """
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
-from itertools import accumulate
+from collections.abc import Collection, Iterable, Iterator
 
 from tracekit.base import UsageError
 from tracekit.lab.msl.edits import (
@@ -18,7 +16,7 @@ from tracekit.lab.msl.edits import (
     Edited,
     blank,
     edited,
-    placed,
+    place,
     without_comments,
     without_strings,
 )
@@ -52,25 +50,13 @@ _SYSTEM = re.compile(
 
 
 def refuse_unknown(code: str, original: str, kernel: Kernel) -> None:
-    """Raise UsageError for the first thing in a text that cannot be run here.
-
-    Args:
-        code: The text with comments and strings made blank.
-        original: The text with its strings.
-        kernel: Whose text it is.
-    """
+    """Raise UsageError for the first thing that cannot be run here; `original` has its strings."""
     if "/*" in code:
         _refuse(kernel, code, code.index("/*"), "a comment begins that never ends")
     for pattern, what in _UNKNOWN.items():
-        found = re.search(pattern, code)
-        if found:
-            _refuse(
-                kernel,
-                code,
-                found.start(),
-                f"{what} cannot be run on a CPU",
-                words=found[0].strip(),
-            )
+        if found := re.search(pattern, code):
+            words = f"{what} cannot be run on a CPU ({found[0].strip()})"
+            _refuse(kernel, code, found.start(), words)
     for found in re.finditer(r"\[\[([^\[\]]*)\]\]", code):
         for word in re.findall(r"(\w+)\s*(?:\([^()]*\))?", found[1]):
             if word not in _ATTRIBUTES:
@@ -83,12 +69,8 @@ def refuse_unknown(code: str, original: str, kernel: Kernel) -> None:
             )  # fmt: skip
 
 
-def _refuse(
-    kernel: Kernel, code: str, offset: int, what: str, *, words: str = "", hint: str = ""
-) -> None:
-    file, line, column = placed(kernel, code, offset)
-    quoted = f" ({words})" if words else ""
-    raise UsageError(f"{file}:{line}:{column}: {what}{quoted}.", hint=hint)
+def _refuse(kernel: Kernel, code: str, offset: int, what: str, *, hint: str = "") -> None:
+    raise UsageError(f"{place(kernel, code, offset)}: {what}.", hint=hint)
 
 
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
@@ -109,15 +91,12 @@ def says_where_this_lies(code: str, start: int) -> bool:
     return _AFTER_PARAMETERS.search(code[max(0, start - 40) : start]) is not None
 
 
-def repeated_overloads(code: str, *, checked: bool) -> Iterator[Edit]:
-    """Yield edits that leave out a function if one before is the same but for address spaces.
+def repeated_overloads(code: str, *, checked: bool) -> Iterator[tuple[int, int]]:
+    """Yield from where to where a function is the same as one before but for address spaces.
 
     Where two bodies differ both stay, and the compiler will refuse the second. `template <>` of a
-    member is left out too: an overload does the same, and g++ before 14 knows no other way.
-
-    Args:
-        code: Text without comments and strings.
-        checked: Whether pointers to device memory are a type of their own.
+    member is left out too: an overload does the same, and g++ before 14 knows no other way. In a
+    `checked` text pointers to device memory are a type of their own.
     """
     seen: dict[tuple[int, str], str] = {}
     code = _DIRECTIVE.sub(lambda one: blank(one[0]), code)
@@ -125,10 +104,10 @@ def repeated_overloads(code: str, *, checked: bool) -> Iterator[Edit]:
         head = code[start:opening]
         member = _FOR_ALL.match(head)
         if member and _IN_CLASS.search(code[:scope]):
-            yield Edit(start, start + member.end(), "")
+            yield start, start + member.end()
         key, body = (scope, _erased_head(head, checked)), _erased(code[opening:end])
         if set("(<") & set(head) and seen.get(key) == body:
-            yield Edit(start, end, "")
+            yield start, end
         seen.setdefault(key, body)
 
 
@@ -197,8 +176,7 @@ _NAME = re.compile(r"\s*(?:const\s+)?(\w+)")
 def checked_pointers(code: str, kernel: Kernel) -> Iterator[Edit]:
     """Yield the edits that make every pointer into a buffer a checked one.
 
-    Raises:
-        UsageError: A use of `device` that is neither a pointer nor a reference.
+    A use of `device` that is neither a pointer nor a reference is refused.
     """
     names: set[str] = set()
     covered: list[tuple[int, int]] = []
@@ -214,7 +192,13 @@ def checked_pointers(code: str, kernel: Kernel) -> Iterator[Edit]:
         names.add(found["name"])
         yield Edit(found.start(), found.end(), f"{_pointer(found)} {found['name']}")
         covered.append(found.span())
-    _expect_covered(code, covered, kernel)
+    for found in re.finditer(r"\bdevice\b(?!\s*\()", code):
+        is_pointer = any(start <= found.start() < end for start, end in covered)
+        is_qualifier = says_where_this_lies(code, found.start())
+        if not (is_pointer or is_qualifier or _REFERENCE.match(code, found.end())):
+            hint = "Run it unchecked, or write it as a pointer `device T*`."
+            what = "this use of `device` cannot be checked"
+            _refuse(kernel, code, found.start(), what, hint=hint)
     yield from _addresses(code, names)
     yield from _values(code)
 
@@ -235,18 +219,6 @@ def _cast(code: str, found: re.Match[str]) -> Iterator[Edit]:
     if before and after:
         yield Edit(start + before.start(), found.start(), "(")
         yield Edit(found.end(), found.end() + after.end(), ")")
-
-
-def _expect_covered(code: str, covered: list[tuple[int, int]], kernel: Kernel) -> None:
-    for found in re.finditer(r"\bdevice\b(?!\s*\()", code):
-        is_pointer = any(start <= found.start() < end for start, end in covered)
-        is_qualifier = says_where_this_lies(code, found.start())
-        if not (is_pointer or is_qualifier or _REFERENCE.match(code, found.end())):
-            file, line, column = placed(kernel, code, found.start())
-            raise UsageError(
-                f"{file}:{line}:{column}: this use of `device` cannot be checked.",
-                hint="Run it unchecked, or write it as a pointer `device T*`.",
-            )
 
 
 def _addresses(code: str, names: set[str]) -> Iterator[Edit]:
@@ -283,12 +255,8 @@ def _values(code: str) -> Iterator[Edit]:
     for found in re.finditer(r"(?<!constexpr )(?<!constexpr const )\bauto\s+\w+\s*=(?!=)", code):
         end = code.find(";", found.end())
         first = code[found.end() : end]
-        if (
-            end > 0
-            and "{" not in first
-            and "\n#" not in first
-            and first.count("(") == first.count(")")
-        ):
+        is_plain = "{" not in first and "\n#" not in first
+        if end > 0 and is_plain and first.count("(") == first.count(")"):
             yield Edit(found.end(), found.end(), "tracekit::value(")
             yield Edit(end, end, ")")
 
@@ -311,6 +279,11 @@ _FILLED = re.compile(
     r"\b(?P<name>\w+)\s*\[(?P<size>[^\[\];{}]+)\](?P<is>\s*=\s*\{\s*"
     r"\[\s*0\s*\.\.\.(?P<last>[^\[\];{}]+)\]\s*=\s*(?P<value>[^;{},]+)\}\s*;)"
 )
+_LEFT_OUT = re.compile(r"^[ \t]*#[ \t]*(?:include|import|pragma)\b[^\n]*", re.MULTILINE)
+_POINTER_REWRITE = re.compile(
+    r"\s*(?:const\s+|volatile\s+|unsigned\s+)*[\w:]+(?:\s*<(?:[^;<>]|<(?:[^;<>]|<[^<>]*>)*>)*>)?"
+    r"(?:\s+const|\s+volatile)*\s*(?:[*&]|\(\s*[*&])|\s*[*&]"
+)
 _LETTERS = {letter: str(i) for word in ("xyzw", "rgba") for i, letter in enumerate(word)}
 
 
@@ -322,18 +295,10 @@ def rewritten(kernel: Kernel, *, checked: bool) -> Edited:
     """
     text = without_comments(kernel.text)
     refuse_unknown(without_strings(text), text, kernel)
-    text = _INSTANCE.sub(lambda found: blank(found[0]), text)
-    text = re.sub(
-        r"^[ \t]*#[ \t]*(?:include|import|pragma)\b[^\n]*", lambda found: blank(found[0]),
-        text, flags=re.MULTILINE,
-    )  # fmt: skip
-    code = without_strings(text)
-    for overload in repeated_overloads(code, checked=checked):
-        text = (
-            text[: overload.start]
-            + blank(text[overload.start : overload.end])
-            + text[overload.end :]
-        )
+    for left_out in (_INSTANCE, _LEFT_OUT):
+        text = left_out.sub(lambda found: blank(found[0]), text)
+    for start, end in repeated_overloads(without_strings(text), checked=checked):
+        text = text[:start] + blank(text[start:end]) + text[end:]
     code = without_strings(text)
     edits = [
         *with_constants(code, kernel),
@@ -346,22 +311,8 @@ def rewritten(kernel: Kernel, *, checked: bool) -> Edited:
     if checked:
         edits += checked_pointers(code, kernel)
         edits += checked_indices(code, _shared_names(code))
-    covered = _Covered(edits)
-    blanked = _blank_words(text, code, covered, kernel)
-    return edited(blanked, edits)
-
-
-class _Covered:
-    """Which characters edits replace."""
-
-    def __init__(self, edits: list[Edit]) -> None:
-        spans = sorted((edit.start, edit.end) for edit in edits if edit.end > edit.start)
-        self._starts = [start for start, _ in spans]
-        self._ends = list(accumulate((end for _, end in spans), max))
-
-    def __contains__(self, offset: int) -> bool:
-        at = bisect_right(self._starts, offset) - 1
-        return at >= 0 and offset < self._ends[at]
+    replaced = {at for edit in edits for at in range(edit.start, edit.end)}
+    return edited(_blank_words(text, code, replaced, kernel), edits)
 
 
 def _shared(code: str) -> Iterator[Edit]:
@@ -416,17 +367,23 @@ def _fields(code: str) -> set[str]:
     }
 
 
-def _blank_words(text: str, code: str, covered: _Covered, kernel: Kernel) -> str:
+def _blank_words(text: str, code: str, replaced: Collection[int], kernel: Kernel) -> str:
     """Blank attributes and address spaces; `constant` becomes `const` where there is none."""
     made = list(text)
     for found in re.finditer(_IGNORED, code):
         made[found.start() : found.end()] = blank(found[0])
     for found in re.finditer(r"\b(?:device|threadgroup|thread|constant)\b(?!\s*\()", code):
-        if found.start() in covered:
+        if found.start() in replaced:
             continue
         is_qualifier = says_where_this_lies(code, found.start())
-        if found[0] == "threadgroup" and not is_qualifier:
-            _expect_pointer(code, found, kernel)
+        is_shared = found[0] == "threadgroup" and not is_qualifier
+        if is_shared and not _POINTER_REWRITE.match(code, found.end()):
+            # it would silently become private to each thread
+            hint = (
+                "Write `threadgroup T name[N];`, or a pointer or reference to threadgroup memory."
+            )
+            what = "this use of `threadgroup` is not understood"
+            _refuse(kernel, code, found.start(), what, hint=hint)
         is_constant = found[0] == "constant" and not is_qualifier
         new = "const" if is_constant and not _is_const(code, found) else ""
         made[found.start() : found.end()] = new.ljust(len(found[0]))
@@ -440,19 +397,3 @@ def _is_const(code: str, found: re.Match[str]) -> bool:
     return bool(
         re.search(r"\bconst(?:expr)?\s+$", before) or re.match(r"\s+const(?:expr)?\b", after)
     )
-
-
-_POINTER_REWRITE = re.compile(
-    r"\s*(?:const\s+|volatile\s+|unsigned\s+)*[\w:]+(?:\s*<(?:[^;<>]|<(?:[^;<>]|<[^<>]*>)*>)*>)?"
-    r"(?:\s+const|\s+volatile)*\s*(?:[*&]|\(\s*[*&])|\s*[*&]"
-)
-
-
-def _expect_pointer(code: str, found: re.Match[str], kernel: Kernel) -> None:
-    """Refuse a `threadgroup` that would silently become private to each thread."""
-    if not _POINTER_REWRITE.match(code, found.end()):
-        file, line, column = placed(kernel, code, found.start())
-        raise UsageError(
-            f"{file}:{line}:{column}: this use of `threadgroup` is not understood.",
-            hint="Write `threadgroup T name[N];`, or a pointer or reference to threadgroup memory.",
-        )

@@ -1,5 +1,6 @@
 """What a Metal text declares: kernels, parameters, instantiations, function constants."""
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -128,11 +129,7 @@ def split_parameters(text: str) -> list[str]:
 
 
 def parameters_of(code: str, function: str, file: str) -> tuple[Parameter, ...]:
-    """Read the signature of a kernel function from text without comments.
-
-    Raises:
-        UsageError: There is no such function, or a parameter that is not understood.
-    """
+    """Read the signature of a kernel function from text without comments; refuse others."""
     named = rf"\bvoid\s+{re.escape(function)}\s*\("
     for pattern in (rf"(?:{_KERNEL})\s*{named}", named):
         for found in re.finditer(pattern, code):
@@ -157,10 +154,6 @@ def _parameter(text: str, file: str) -> Parameter:
     builtin = next((one for one in re.findall(r"\w+", attributes) if one in BUILTINS), "")
     if builtin:
         return Parameter(name[1], "builtin", -1, "", "", builtin)
-    return _memory(plain, name[1], attributes, file)
-
-
-def _memory(plain: str, name: str, attributes: str, file: str) -> Parameter:
     words = re.findall(r"\w+", plain)
     space = next((one for one in _SPACES if one in words), "")
     if space not in {"device", "constant", "threadgroup"} or not set("*&[") & set(plain):
@@ -176,21 +169,19 @@ def _memory(plain: str, name: str, attributes: str, file: str) -> Parameter:
     element = re.sub(r"\b(?:device|constant|threadgroup|const|volatile)\b", " ", before)
     writable = space == "device" and not re.search(r"\bconst\b", before)
     return Parameter(
-        name, kind, int(index[1]) if index else -1, space, " ".join(element.split()), "",
+        name[1], kind, int(index[1]) if index else -1, space, " ".join(element.split()), "",
         condition[1] if condition else "", writable, "&" in plain,
     )  # fmt: skip
 
 
 def _numbered(parameters: list[Parameter]) -> tuple[Parameter, ...]:
     """Give those without a number the first that is free, as Metal does."""
-    made: list[Parameter] = []
-    for parameter in parameters:
-        index = parameter.index
-        if parameter.kind != "builtin" and index < 0:
-            taken = {other.index for other in [*made, *parameters] if other.kind == parameter.kind}
-            index = next(number for number in range(1000) if number not in taken)
-        made.append(replace(parameter, index=index))
-    return tuple(made)
+    for at, one in enumerate(parameters):
+        if one.kind != "builtin" and one.index < 0:
+            taken = {other.index for other in parameters if other.kind == one.kind}
+            index = next(number for number in itertools.count() if number not in taken)
+            parameters[at] = replace(one, index=index)
+    return tuple(parameters)
 
 
 _DECLARED = re.compile(
@@ -214,18 +205,13 @@ def with_constants(code: str, kernel: Kernel) -> Iterator[Edit]:
         kind, name = found["type"], found["name"]
         index = indices[name]
         for question in re.finditer(_asked(name), code):
-            answer = "true" if index in kernel.constants else "false"
-            yield Edit(question.start(), question.end(), answer)
+            yield Edit(*question.span(), "true" if index in kernel.constants else "false")
         value = _literal(kernel.constants.get(index, 0))
-        yield Edit(found.start(), found.end(), f"constexpr {kind} {name} = ({kind})({value});")
+        yield Edit(*found.span(), f"constexpr {kind} {name} = ({kind})({value});")
 
 
 def require_constants(kernel: Kernel) -> None:
-    """Check that each function constant has a value that the kernel may use.
-
-    Raises:
-        UsageError: One has none, or an index that is no number.
-    """
+    """Refuse a kernel that may use a function constant without a value."""
     code = without_strings(without_comments(kernel.text))
     indices = constant_indices(code, kernel)
     if not set(indices.values()) - set(kernel.constants):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tracekit.base import UsageError
 from tracekit.lab.msl.edits import Edited, without_comments
 from tracekit.lab.msl.kernel import Kernel
-from tracekit.lab.msl.library import MOST_BUFFERS
+from tracekit.lab.msl.program import MOST_BUFFERS
 from tracekit.lab.msl.rewrite import rewritten
 from tracekit.lab.msl.signature import (
     Instance,
@@ -36,17 +36,8 @@ class Unit:
     code: Edited
 
 
-def _unexpanded(_kernel: Kernel) -> str:
-    return ""
-
-
-def unit(given: Kernel, *, checked: bool, expand: Callable[[Kernel], str] = _unexpanded) -> Unit:
-    """Write the C++ file of a kernel.
-
-    Args:
-        given: What the file is to hold.
-        checked: Whether accesses are checked.
-        expand: Replaces the macros of a text; asked where the kernel is not found without.
+def unit(given: Kernel, *, checked: bool, expand: Callable[[Kernel], str]) -> Unit:
+    """Write the C++ file of a kernel; `expand` replaces macros where it is not found without.
 
     Raises:
         UsageError: The text uses what this engine does not know, or has no such function.
@@ -55,7 +46,12 @@ def unit(given: Kernel, *, checked: bool, expand: Callable[[Kernel], str] = _une
     code = rewritten(kernel, checked=checked)
     require_constants(kernel)
     parameters = parameters_of(plain, kernel.function, kernel.file)
-    _check_numbers(parameters, kernel.file)
+    numbers = [parameter.index for parameter in parameters if parameter.kind == "buffer"]
+    if len(set(numbers)) < len(numbers) or any(number >= MOST_BUFFERS for number in numbers):
+        raise UsageError(
+            f"{kernel.file}: buffers are numbered {', '.join(map(str, sorted(numbers)))}; "
+            f"each needs a number of its own, below {MOST_BUFFERS}."
+        )
     body = _body(kernel, code.text, _call(kernel, parameters))
     lines = ['#include "prelude.hpp"', *body, *_ENTRY]
     return Unit("\n".join(lines) + "\n", parameters, code)
@@ -79,43 +75,30 @@ def _instance(code: str, name: str) -> Instance | None:
     return next((one for one in named if one.template or one.function != name), None)
 
 
-def _check_numbers(parameters: Sequence[Parameter], file: str) -> None:
-    numbers = [parameter.index for parameter in parameters if parameter.kind == "buffer"]
-    if len(set(numbers)) < len(numbers) or any(number >= MOST_BUFFERS for number in numbers):
-        raise UsageError(
-            f"{file}: buffers are numbered {', '.join(map(str, sorted(numbers)))}; "
-            f"each needs a number of its own, below {MOST_BUFFERS}."
-        )
-
-
 def _body(kernel: Kernel, text: str, calls: Sequence[str]) -> list[str]:
     macros = {*_macros(text), *(name.partition("(")[0] for name in kernel.defines)}
+    # a text that adds to Metal's own namespace stands in no other
+    extends_metal = re.search(r"^\s*namespace\s+metal\b", text, re.MULTILINE) is not None
+    inside = "namespace kernel_0 { using namespace metal; using namespace mlx_prelude;"
     return [
         *(f'#pragma push_macro("{name}")' for name in sorted(macros)),
-        *(_define(name, value) for name, value in kernel.defines.items()),
-        _opening(text),
+        define_lines(kernel),
+        "using namespace metal;" if extends_metal else inside,
         '#line 1 "0.metal"',
         text,
         '#line 1 "0.end"',
-        *(() if _extends_metal(text) else ("}",)),
+        *(() if extends_metal else ("}",)),
         *calls,  # template arguments may be macros of the text
         *(f'#undef {name}\n#pragma pop_macro("{name}")' for name in sorted(macros)),
     ]
 
 
-def _extends_metal(text: str) -> bool:
-    """Say whether a text adds to Metal's own namespace: then it stands in no other."""
-    return re.search(r"^\s*namespace\s+metal\b", text, re.MULTILINE) is not None
-
-
-def _opening(text: str) -> str:
-    if _extends_metal(text):
-        return "using namespace metal;"
-    return "namespace kernel_0 { using namespace metal; using namespace mlx_prelude;"
-
-
-def _define(name: str, value: str) -> str:
-    return f"#undef {name.partition('(')[0]}\n#define {name} {value}"
+def define_lines(kernel: Kernel) -> str:
+    """Return the lines that define the macros of a kernel."""
+    return "\n".join(
+        f"#undef {name.partition('(')[0]}\n#define {name} {value}"
+        for name, value in kernel.defines.items()
+    )
 
 
 def _macros(text: str) -> set[str]:

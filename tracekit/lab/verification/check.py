@@ -9,7 +9,6 @@
 Its parameters are options of `tracekit verify-kernel FILE.py`.
 """
 
-import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -22,15 +21,14 @@ from typing import Any, overload
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base import InputError, TracekitError, UsageError, moved, open_input
+from tracekit.base import InputError, TracekitError, open_input
 from tracekit.lab.msl.emulation import emulation, generated
 from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.program import Order
-from tracekit.lab.verification.verdict import arrays
-from tracekit.lab.verification.verify import PATIENCE, Answer, Launched, Subject
+from tracekit.lab.verification.verify import PATIENCE, Answer, Subject, arrays
+from tracekit.workload import load_marked
 
 _MARK = "__tracekit_check__"
-_SHIPPED = Path(__file__).parent / "checks"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,18 +78,10 @@ class Declared:
     make: Make
     each: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
 
-    @property
-    def summary(self) -> str:
-        """The first line of the function's docstring."""
-        return (inspect.getdoc(self.make) or "").partition("\n")[0]
-
     def cases(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the parameters of every case: each value of `each` that `given` leaves open."""
-        open_ = {name: values for name, values in self.each.items() if name not in given}
-        return [
-            {**dict(zip(open_, values, strict=True)), **given}
-            for values in product(*open_.values())
-        ]
+        tried = {name: values for name, values in self.each.items() if name not in given}
+        return [{**dict(zip(tried, one, strict=True)), **given} for one in product(*tried.values())]
 
     def check(self, parameters: Mapping[str, Any]) -> Check:
         """Make inputs and expectation; raise InputError if the function returns no Check."""
@@ -125,126 +115,80 @@ def check(
     return mark if make is None else mark(make)
 
 
+def declared_by(make: Make, name: str, file: Path) -> Declared:
+    """Return the check that a function marked `@check` declares."""
+    return Declared(name, file, make, getattr(make, _MARK))
+
+
 def load(file: Path) -> Declared:
-    """Load the one check of `file`; raise InputError where it has none, or several."""
-    marked = [value for value in vars(_execute(file)).values() if hasattr(value, _MARK)]
-    if len(marked) != 1:
-        raise InputError(
-            f"{file} has {len(marked)} functions marked @check; it must have one.",
-            hint="from tracekit.lab.verification import Check, check; then write @check above the "
-            "function.",
-        )
-    each: Mapping[str, Sequence[Any]] = getattr(marked[0], _MARK)
-    for name in each:
-        if name not in inspect.signature(marked[0]).parameters:
-            raise InputError(f"{file} tries each {name!r}, which is no parameter of its check.")
-    return Declared(marked[0].__name__.replace("_", "-"), file, marked[0], each)
+    """Load the one check of `file`; raise InputError where it has none, or several.
 
-
-def shipped_names() -> tuple[str, ...]:
-    """Return the names of the kernels that tracekit brings along, in alphabetical order."""
-    return tuple(sorted(file.stem.replace("_", "-") for file in _shipped_files()))
-
-
-def shipped_check(name: str) -> Path:
-    """Return the file that says what a kernel of ours must do.
-
-    Raises:
-        UsageError: There is no such kernel; the hint says which there are.
+    Kernels that the file makes at its top run on the CPU as well.
     """
-    for file in _shipped_files():
-        if file.stem == name.replace("-", "_"):
-            return file
-    raise UsageError(
-        f"There is no kernel {name!r}, and no file of that name.",
-        hint=f"There are: {', '.join(shipped_names())}, all; or a FILE.metal or FILE.py.",
-    )
-
-
-def _shipped_files() -> Iterator[Path]:
-    yield from (file for file in _SHIPPED.glob("*.py") if not file.stem.startswith("_"))
-
-
-def _execute(file: Path) -> Any:
     open_input(file).close()
-    name = f"tracekit.verified.{file.stem}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise InputError(f"{file} is no file of Python.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
     folder = str(file.parent.resolve())
     sys.path.insert(0, folder)  # modules beside it, as for a program
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        message = f"The check {file} cannot be loaded: {error!r}."
-        raise InputError(message, hint=moved(error)) from error
+        with emulation():
+            make = load_marked(file, "check", _MARK, "from tracekit.lab import Check, check")
     finally:
         sys.path.remove(folder)
-    return module
+    declared = declared_by(make, make.__name__.replace("_", "-"), file)
+    for name in declared.each:
+        if name not in inspect.signature(make).parameters:
+            raise InputError(f"{file} tries each {name!r}, which is no parameter of its check.")
+    return declared
 
 
 def check_subjects(
-    file: Path,
+    declared: Declared,
     given: Mapping[str, Any],
     seed: int,
     *,
     lenient: bool = False,
     patience: float = PATIENCE,
 ) -> Iterator[Subject]:
-    """Return a subject for every case of the check in `file`, made when its turn comes.
+    """Yield a subject for every case of a check, made when its turn comes.
 
-    Kernels that the file makes at its top run on the CPU as well. A `lenient` run lets some lanes
-    leave an operation of their simdgroup out, as Metal does. A launch that takes more seconds than
-    `patience` is stopped.
-    """
-    with emulation():
-        declared = load(file)
-    for case in declared.cases(given):
-        yield check_subject(declared, case, seed, lenient=lenient, patience=patience)
-
-
-def check_subject(
-    declared: Declared,
-    case: Mapping[str, Any],
-    seed: int,
-    *,
-    lenient: bool = False,
-    patience: float = PATIENCE,
-) -> Subject:
-    """Make the inputs of one case, and return what is to be verified of it.
-
-    MLX's and numpy's generators start at `seed`, so that every run has the same inputs.
+    MLX's and numpy's generators start at `seed`, so that every run has the same inputs. A
+    `lenient` run lets some lanes leave an operation of their simdgroup out, as Metal does. A
+    launch that takes more seconds than `patience` is stopped.
 
     Raises:
         InputError: The check's function fails, or returns no check.
     """
-    mx.random.seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002  a user's check may draw from it
-    with emulation(), _blaming(declared):
-        check = declared.check(case)
-        expected = arrays(check.expected)
-
-    def launch(order: Order, watched: bool) -> Answer:
-        emulated = emulation(
-            order=order, seed=seed, checked=watched, lenient=lenient, patience=patience
+    for case in declared.cases(given):
+        mx.random.seed(seed)
+        np.random.seed(seed % 2**32)  # noqa: NPY002  a user's check may draw from it
+        with emulation(), _blaming(declared):
+            check = declared.check(case)
+            expected = arrays(check.expected)
+        runs = _Runs(declared, check, {"seed": seed, "lenient": lenient, "patience": patience})
+        yield Subject(
+            declared.name, case, runs.launch, runs.sources, expected, check.bound, check.loaded
         )
-        with emulated as log, _blaming(declared):
-            got = arrays(check.run())
-        if not log.launches:
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    declared: Declared
+    check: Check
+    how: Mapping[str, Any]
+
+    def launch(self, order: Order, watched: bool) -> Answer:
+        emulated = emulation(order=order, checked=watched, **self.how)
+        with emulated as launches, _blaming(self.declared):
+            got = arrays(self.check.run())
+        if not launches:
             raise InputError(
-                f"The check {declared.name} launches no kernel.",
+                f"The check {self.declared.name} launches no kernel.",
                 hint="Call a kernel of mx.fast.metal_kernel in `run`.",
             )
-        launches = (Launched(one.source.kernel, one.statistics) for one in log.launches)
         return Answer(got, tuple(launches))
 
-    def sources() -> list[Kernel]:
-        with _blaming(declared):
-            return [one.kernel for one in generated(check.run)]
-
-    return Subject(declared.name, case, launch, sources, expected, check.bound, check.loaded)
+    def sources(self) -> list[Kernel]:
+        with _blaming(self.declared):
+            return [one.kernel for one in generated(self.check.run)]
 
 
 @contextmanager

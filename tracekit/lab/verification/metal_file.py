@@ -10,26 +10,18 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 import psutil
-from numpy.typing import NDArray
 
 from tracekit.base import BOUNDS, InputError, UsageError, open_input
 from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.edits import with_includes, without_comments
 from tracekit.lab.msl.kernel import Kernel
-from tracekit.lab.msl.program import Order, Program
+from tracekit.lab.msl.program import Array, Launched, Order
 from tracekit.lab.msl.signature import kernels_of
-from tracekit.lab.verification.verdict import arrays
-from tracekit.lab.verification.verify import PATIENCE, Answer, Launched, Subject
-
-_AXES = 3
+from tracekit.lab.verification.verify import PATIENCE, Answer, Subject, arrays
 
 
 def pairs(words: Sequence[str], option: str) -> dict[str, str]:
-    """Split `NAME=VALUE` of an option that may be repeated.
-
-    Raises:
-        UsageError: There is no `=`, or a name is given twice.
-    """
+    """Split `NAME=VALUE` of an option that may be repeated; refuse a name that is given twice."""
     made: dict[str, str] = {}
     for word in words:
         name, separator, value = word.partition("=")
@@ -42,16 +34,11 @@ def pairs(words: Sequence[str], option: str) -> dict[str, str]:
 
 
 def triple(words: str, option: str) -> tuple[int, int, int]:
-    """Read the sizes of a grid or a threadgroup: one to three; those left out are 1.
-
-    Raises:
-        UsageError: They are no whole numbers of at least 1, or more than three.
-    """
-    sizes = [int(part) for part in words.split(",") if re.fullmatch(r"\s*\d{1,9}\s*", part)]
-    if not words or len(sizes) != len(words.split(",")) or len(sizes) > _AXES or 0 in sizes:
+    """Read the sizes of a grid or a threadgroup, 1 to 3 of at least 1; those left out are 1."""
+    if not re.fullmatch(r"\s*0*[1-9]\d{0,8}\s*(,\s*0*[1-9]\d{0,8}\s*){0,2}", words):
         message = f"{option} {words!r} is no size." if words else f"{option} is not given."
         raise UsageError(message, hint=f"Write for example {option} 256,1,1.")
-    x, y, z = [*sizes, 1, 1][:_AXES]
+    x, y, z = [*map(int, words.split(",")), 1, 1][:3]
     return x, y, z
 
 
@@ -74,8 +61,6 @@ def constant(word: str) -> int | float | bool:
             hint="Write true, false or a number, such as --constant 0=true.",
         ) from None
 
-
-Array = NDArray[Any]
 
 BFLOAT16 = "bfloat16"
 DTYPES = (
@@ -108,18 +93,11 @@ class Buffer:
     array: Array
     is_given: bool
 
-    @property
-    def is_floating(self) -> bool:
-        """Whether the elements can be NaN."""
-        return self.dtype == BFLOAT16 or self.array.dtype.kind == "f"
-
     def poisoned(self) -> Array:
         """Return as many elements, all NaN, or all ones in every bit where there is no NaN."""
-        return (
-            np.frombuffer(b"\xff" * self.array.nbytes, self.array.dtype)
-            .reshape(self.array.shape)
-            .copy()
-        )
+        array = np.empty_like(self.array)
+        array.reshape(-1).view(np.uint8)[...] = 0xFF
+        return array
 
     def readable(self, array: Array) -> Array:
         """Return contents of this dtype as numbers that numpy can compute with."""
@@ -148,7 +126,11 @@ def buffer(words: str, *, seed: int) -> Buffer:
     if found is None or found["dtype"] not in DTYPES:
         raise UsageError(f"--buffer {words!r} cannot be read.", hint=_HINT)
     shape = tuple(int(size) for size in (found["shape"] or "1").split(","))
-    _require_room(words, shape)
+    needed = 8 * prod(shape)
+    if needed > psutil.virtual_memory().total:
+        raise UsageError(f"--buffer {words} takes more memory than this machine has.")
+    if needed == 0:
+        raise UsageError(f"--buffer {words} has no elements.")
     # a stream of its own for each name: another buffer more changes no contents
     random = np.random.default_rng([seed, *name.encode()])
     values = _drawn(found["dtype"], shape, found["low"], found["high"], random)
@@ -168,14 +150,6 @@ def load_array(file: Path) -> Array:
         kind = getattr(array, "dtype", type(array).__name__)
         raise InputError(f"{file} holds {kind}, which is not one of {', '.join(DTYPES)}.")
     return array
-
-
-def _require_room(words: str, shape: tuple[int, ...]) -> None:
-    needed, there = 8 * prod(shape), psutil.virtual_memory().total
-    if needed > there:
-        raise UsageError(f"--buffer {words} takes more memory than this machine has.")
-    if needed == 0:
-        raise UsageError(f"--buffer {words} has no elements.")
 
 
 def _drawn(
@@ -260,19 +234,20 @@ def metal_subject(file: Path, launch: Launch, seed: int) -> Subject:
         InputError: The file, or one with an array, cannot be read.
     """
     kernel = _kernel(file, launch)
-    bound = {one.name: one for one in (buffer(words, seed=seed) for words in launch.buffers)}
+    buffers = {one.name: one for one in (buffer(words, seed=seed) for words in launch.buffers)}
     expected = pairs(launch.expected, "--expect")
     for name in expected:
-        if name not in bound:
+        if name not in buffers:
             raise UsageError(f"--expect {name}: there is no --buffer {name}.")
-    runs = _Runs(kernel, bound, launch, seed, tuple(expected))
+    least = BOUNDS["float32"]
+    bounds = [BOUNDS.get(buffers[name].dtype, least) for name in expected]
     return Subject(
         name=f"{file.name} {kernel.function}",
         parameters={},
-        launch=runs.run,
+        launch=_Runs(kernel, buffers, launch, seed, tuple(expected)).run,
         sources=lambda: (kernel,),
         expected=arrays([load_array(Path(one)) for one in expected.values()]),
-        bound=_bound(launch, [bound[name] for name in expected]),
+        bound=max(bounds, default=least) if launch.bound is None else launch.bound,
     )
 
 
@@ -286,7 +261,14 @@ class _Runs:
 
     def run(self, order: Order, watched: bool) -> Answer:
         program = compile_kernel(self.kernel, checked=watched)
-        written = self._written(program)
+        needed = [one for one in program.parameters if one.kind == "buffer" and not one.condition]
+        missing = [one.name for one in needed if one.name not in self.buffers]
+        if missing:
+            raise UsageError(
+                f"{self.kernel.function} has buffers that are not given: {', '.join(missing)}.",
+                hint=f"Add, for example, --buffer '{missing[0]}=float32[1024]'.",
+            )
+        written = [one.name for one in needed if one.writable]
         contents = {
             name: one.poisoned() if name in written and not one.is_given else one.array.copy()
             for name, one in self.buffers.items()
@@ -304,27 +286,6 @@ class _Runs:
         )
         results = [self.buffers[name].readable(contents[name]) for name in self.compared or written]
         return Answer(arrays(results), (Launched(self.kernel, statistics),))
-
-    def _written(self, program: Program) -> list[str]:
-        """Return the buffers that the kernel may write to; refuse those that are missing."""
-        needed = [
-            parameter
-            for parameter in program.parameters
-            if parameter.kind == "buffer" and not parameter.condition
-        ]
-        missing = [one.name for one in needed if one.name not in self.buffers]
-        if missing:
-            raise UsageError(
-                f"{self.kernel.function} has buffers that are not given: {', '.join(missing)}.",
-                hint=f"Add, for example, --buffer '{missing[0]}=float32[1024]'.",
-            )
-        strange = self.buffers.keys() - {one.name for one in program.parameters}
-        if strange:
-            raise UsageError(
-                f"{self.kernel.function} has no buffer {min(strange)!r}.",
-                hint=f"It has: {', '.join(one.name for one in needed)}.",
-            )
-        return [one.name for one in needed if one.writable]
 
 
 def _kernel(file: Path, launch: Launch) -> Kernel:
@@ -349,21 +310,14 @@ def _kernel(file: Path, launch: Launch) -> Kernel:
 
 def _only_kernel(file: Path, text: str) -> str:
     names = list(dict.fromkeys(kernels_of(without_comments(text))))
-    if len(names) == 1:
-        return names[0]
     if not names:
         raise InputError(
             f"{file} has no kernel function.",
             hint="A text for mx.fast.metal_kernel is a body only: write a FILE.py with @check.",
         )
-    raise UsageError(
-        f"{file} has {len(names)} kernels: {', '.join(names)}.",
-        hint="Choose one with --function.",
-    )
-
-
-def _bound(launch: Launch, compared: Sequence[Buffer]) -> float:
-    if launch.bound is not None:
-        return launch.bound
-    least = BOUNDS["float32"]
-    return max([BOUNDS.get(one.dtype, least) for one in compared], default=least)
+    if len(names) > 1:
+        raise UsageError(
+            f"{file} has {len(names)} kernels: {', '.join(names)}.",
+            hint="Choose one with --function.",
+        )
+    return names[0]

@@ -8,38 +8,109 @@ Watched accesses come first: a kernel that leaves its buffers must not run unwat
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
+
+import mlx.core as mx
+import numpy as np
 
 from tracekit.base import InputError, KernelError, ToolError
 from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.lint import excerpt, find_clang, lint
-from tracekit.lab.msl.program import Order, Statistics
-from tracekit.lab.verification.verdict import (
-    Array,
-    Moved,
-    Outcome,
-    Question,
-    Verdict,
-    Verification,
-    all_written,
-    defect,
-    orders_agree,
-    passed,
-    require_shapes,
-    unknown,
-    within_bound,
-)
+from tracekit.lab.msl.program import Array, Launched, Order
 
-PATIENCE = 60.0
-"""Seconds that one launch may take: kernels that never end are a defect to find, too."""
+
+class Outcome(StrEnum):
+    """How a question was answered."""
+
+    PASSED = "passed"
+    DEFECT = "defect"
+    NOT_CHECKED = "not checked"
+
+
+class Question(StrEnum):
+    """What is asked of every kernel, in this order."""
+
+    COMPILES = "compiles"
+    ADDRESS_SPACES = "address spaces"
+    SYNCHRONISATION = "barriers and simd operations"
+    BOUNDS = "accesses in bounds"
+    ENDS = "runs to its end"
+    ORDERS = "same answer in all orders"
+    WRITTEN = "no NaN of unwritten memory"
+    ERROR = "error within its bound"
+    TRAFFIC = "bytes loaded"
 
 
 @dataclass(frozen=True)
-class Launched:
-    """One launch of a kernel, and what was counted."""
+class Verdict:
+    """The answer to one question.
 
-    kernel: Kernel
-    statistics: Statistics
+    Attributes:
+        question: What was asked.
+        outcome: Passed, a defect, or not checked.
+        detail: The finding in words, or why nothing could be found.
+        excerpt: Lines that show the place.
+    """
+
+    question: Question
+    outcome: Outcome
+    detail: str
+    excerpt: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Bytes that a launch moved of one buffer.
+
+    `loaded` and `stored` count every access of every thread; `touched` counts each byte once.
+    """
+
+    kernel: str
+    buffer: str
+    loaded: int
+    stored: int
+    touched: int
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All that was found of one kernel in one case.
+
+    Attributes:
+        name: The check, or the kernel's function.
+        parameters: The case: the check's parameters as they were chosen.
+        kernels: The functions that were launched, in running order.
+        verdicts: An answer to every question.
+        traffic: Bytes moved, launch by launch; empty where that was not counted.
+    """
+
+    name: str
+    parameters: Mapping[str, Any]
+    kernels: tuple[str, ...]
+    verdicts: tuple[Verdict, ...]
+    traffic: tuple[Moved, ...] = field(default=())
+
+    @property
+    def defects(self) -> tuple[Verdict, ...]:
+        """The verdicts that found something."""
+        return tuple(verdict for verdict in self.verdicts if verdict.outcome is Outcome.DEFECT)
+
+
+def _passed(question: Question, detail: str = "") -> Verdict:
+    return Verdict(question, Outcome.PASSED, detail)
+
+
+def _defect(question: Question, detail: str, excerpt: Sequence[str] = ()) -> Verdict:
+    return Verdict(question, Outcome.DEFECT, detail, tuple(excerpt))
+
+
+def _unknown(question: Question, why: str) -> Verdict:
+    return Verdict(question, Outcome.NOT_CHECKED, why)
+
+
+PATIENCE = 60.0
+"""Seconds that one launch may take: kernels that never end are a defect to find, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +127,7 @@ Sources = Callable[[], Sequence[Kernel]]
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """Something to verify.
+    """A case to verify; for what must come out see `Check`.
 
     Attributes:
         name: What it is called in the report.
@@ -64,7 +135,7 @@ class Subject:
         launch: Runs it in an order of threads; the flag asks for bounds and bytes to be watched.
         sources: Returns the kernels that would run, without running them.
         expected: What must come out; empty where that is not known.
-        bound: The largest error allowed, as a share of the largest magnitude expected.
+        bound: The largest error allowed.
         loaded: Bytes that must be loaded of buffers, by their names.
     """
 
@@ -109,7 +180,34 @@ def verify(subject: Subject, orders: Sequence[Order] = tuple(Order)) -> Verifica
             answers[order] = subject.launch(order, False).arrays
     except KernelError as error:
         return _stopped(subject, error, order)
-    return _judged(subject, watched, answers)
+    launches = watched.launches
+    barriers = sum(one.statistics.barriers for one in launches)
+    operations = sum(one.statistics.simd_operations for one in launches)
+    kernels = tuple(one.kernel.function for one in launches)
+    count = len(set(kernels))
+    verdicts = [
+        _passed(Question.COMPILES, f"{count} kernel{'s' if count != 1 else ''}"),
+        address_spaces([one.kernel for one in launches]),
+        _passed(
+            Question.SYNCHRONISATION,
+            f"{barriers:,} barriers and {operations:,} simd operations, each met by all",
+        ),
+        _passed(Question.BOUNDS, "every access to a buffer was watched"),
+        _passed(Question.ENDS),
+        orders_agree(answers),
+    ]
+    if subject.expected:
+        error_found = within_bound(answers, subject.expected, subject.bound)
+    else:
+        error_found = _unknown(Question.ERROR, "there is nothing to compare with")
+    verdicts += [all_written(answers, subject.expected), error_found]
+    moved = tuple(
+        Moved(one.kernel.function, name, traffic.loaded, traffic.stored, traffic.touched)
+        for one in launches
+        for name, traffic in one.statistics.traffic.items()
+    )
+    verdicts.append(loaded_as_modelled(moved, subject.loaded))
+    return Verification(subject.name, subject.parameters, kernels, tuple(verdicts), moved)
 
 
 def _stopped(subject: Subject, error: KernelError, order: Order) -> Verification:
@@ -121,49 +219,16 @@ def _stopped(subject: Subject, error: KernelError, order: Order) -> Verification
     words = head if question is Question.COMPILES else f"{head.rstrip(':.')} (order {order})"
     if _UNENDED in head:
         lines.append("--patience SECONDS gives a launch longer.")
-    found = defect(question, words, lines)
+    found = _defect(question, words, lines)
     why = "the kernel does not compile" if question is Question.COMPILES else "it was stopped"
-    known = {question: found, Question.ADDRESS_SPACES: _of_sources(subject)}
-    if question is not Question.COMPILES:
-        known[Question.COMPILES] = passed(Question.COMPILES)
-    verdicts = [known.get(one, unknown(one, why)) for one in Question]
-    return Verification(subject.name, subject.parameters, (), tuple(verdicts))
-
-
-def _of_sources(subject: Subject) -> Verdict:
-    """Judge the address spaces of kernels that did not run, if they can be had as texts."""
     try:
-        return address_spaces(subject.sources())
-    except InputError as error:
-        return unknown(Question.ADDRESS_SPACES, error.message)
-
-
-def _judged(
-    subject: Subject, watched: Answer, answers: dict[str, tuple[Array, ...]]
-) -> Verification:
-    """Compare what came out of a subject that ran to its end in every order."""
-    verdicts = [
-        passed(Question.COMPILES, _count(watched.launches, "kernel")),
-        address_spaces([launch.kernel for launch in watched.launches]),
-        passed(Question.SYNCHRONISATION, _met(watched.launches)),
-        passed(Question.BOUNDS, "every access to a buffer was watched"),
-        passed(Question.ENDS),
-        orders_agree(answers),
-    ]
-    if subject.expected:
-        for got in answers.values():
-            require_shapes(got, subject.expected)
-        verdicts += [
-            all_written(answers, subject.expected),
-            within_bound(answers, subject.expected, subject.bound),
-        ]
-    else:
-        why = "there is nothing to compare with"
-        verdicts += [all_written(answers), unknown(Question.ERROR, why)]
-    moved = traffic_of(watched.launches)
-    verdicts.append(loaded_as_modelled(moved, subject.loaded))
-    kernels = tuple(launch.kernel.function for launch in watched.launches)
-    return Verification(subject.name, subject.parameters, kernels, tuple(verdicts), moved)
+        spaces = address_spaces(subject.sources())
+    except InputError as reason:
+        spaces = _unknown(Question.ADDRESS_SPACES, reason.message)
+    known = {Question.COMPILES: _passed(Question.COMPILES), Question.ADDRESS_SPACES: spaces}
+    known[question] = found
+    verdicts = [known.get(one, _unknown(one, why)) for one in Question]
+    return Verification(subject.name, subject.parameters, (), tuple(verdicts))
 
 
 def address_spaces(kernels: Sequence[Kernel]) -> Verdict:
@@ -172,7 +237,7 @@ def address_spaces(kernels: Sequence[Kernel]) -> Verdict:
     try:
         clang = find_clang()
     except ToolError as error:
-        return unknown(question, error.message)
+        return _unknown(question, error.message)
     doubts: list[str] = []
     for kernel in {(one.text, one.function, one.template): one for one in kernels}.values():
         found = lint(kernel.text, kernel.function, kernel.template, defines=kernel.defines)
@@ -180,21 +245,12 @@ def address_spaces(kernels: Sequence[Kernel]) -> Verdict:
             first, *lines = excerpt(kernel.text, found.defects)
             line, _, rest = first.partition(":")
             file, own = kernel.where(int(line))
-            return defect(question, f"{file}:{own}:{rest}", lines)
+            return _defect(question, f"{file}:{own}:{rest}", lines)
         doubts += [f"{doubt.message} (line {doubt.line})" for doubt in found.unknown]
     return (
-        unknown(question, f"clang cannot judge all: {doubts[0]}")
+        _unknown(question, f"clang cannot judge all: {doubts[0]}")
         if doubts
-        else passed(question, clang)
-    )
-
-
-def traffic_of(launches: Sequence[Launched]) -> tuple[Moved, ...]:
-    """Return the bytes that each launch moved of each buffer, in the order of launches."""
-    return tuple(
-        Moved(launch.kernel.function, name, moved.loaded, moved.stored, moved.touched)
-        for launch in launches
-        for name, moved in launch.statistics.traffic.items()
+        else _passed(question, clang)
     )
 
 
@@ -202,7 +258,7 @@ def loaded_as_modelled(moved: Sequence[Moved], model: Mapping[str, int]) -> Verd
     """Compare the bytes loaded of buffers, over all launches, with what a model says."""
     question = Question.TRAFFIC
     if not model:
-        return unknown(question, "no model says how many there should be")
+        return _unknown(question, "no model says how many there should be")
     there = Counter[str]()
     for one in moved:
         there[one.buffer] += one.loaded
@@ -212,19 +268,8 @@ def loaded_as_modelled(moved: Sequence[Moved], model: Mapping[str, int]) -> Verd
         if there[name] != wanted
     ]
     if wrong:
-        return defect(question, "; ".join(wrong))
-    return passed(question, f"as modelled: {', '.join(model)}")
-
-
-def _met(launches: Sequence[Launched]) -> str:
-    barriers = sum(launch.statistics.barriers for launch in launches)
-    operations = sum(one.statistics.simd_operations for one in launches)
-    return f"{barriers:,} barriers and {operations:,} simd operations, each met by all"
-
-
-def _count(launches: Sequence[Launched], noun: str) -> str:
-    number = len({launch.kernel.function for launch in launches})
-    return f"{number} {noun}{'s' if number != 1 else ''}"
+        return _defect(question, "; ".join(wrong))
+    return _passed(question, f"as modelled: {', '.join(model)}")
 
 
 _WIDTH = 30
@@ -232,20 +277,14 @@ _WIDTH = 30
 
 def case(name: str, parameters: Mapping[str, Any]) -> str:
     """Return the name and the chosen parameters, as they would be given again."""
-    return " ".join([name, *(f"{_option(key)} {value}" for key, value in parameters.items())])
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    options = (f"--{key.replace('_', '-')} {value}" for key, value in parameters.items())
+    return " ".join([name, *options])
 
 
 def in_short(verification: Verification) -> Iterator[str]:
     """Return a line that counts the answers, then what was not found well, and where."""
-    counts = {
-        outcome: sum(verdict.outcome is outcome for verdict in verification.verdicts)
-        for outcome in Outcome
-    }
-    tally = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+    counts = Counter(verdict.outcome for verdict in verification.verdicts)
+    tally = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
     yield f"{case(verification.name, verification.parameters)}: {tally}"
     for verdict in verification.defects:
         yield from _lines(verdict)
@@ -257,7 +296,10 @@ def in_full(verification: Verification) -> Iterator[str]:
     for verdict in verification.verdicts:
         if verdict.outcome is not Outcome.NOT_CHECKED:
             yield from _lines(verdict)
-    yield from _unasked(verification.verdicts)
+    unasked = [one for one in verification.verdicts if one.outcome is Outcome.NOT_CHECKED]
+    for why in dict.fromkeys(one.detail for one in unasked):
+        questions = ", ".join(one.question for one in unasked if one.detail == why)
+        yield f"  not checked, because {why}: {questions}"
     for name in dict.fromkeys(moved.kernel for moved in verification.traffic):
         yield from _table(name, [moved for moved in verification.traffic if moved.kernel == name])
 
@@ -266,14 +308,6 @@ def _lines(verdict: Verdict) -> Iterator[str]:
     mark = "ok" if verdict.outcome is Outcome.PASSED else "DEFECT"
     yield f"  {verdict.question:<{_WIDTH}}{mark:<8}{verdict.detail}".rstrip()
     yield from (f"      {line}" for line in verdict.excerpt)
-
-
-def _unasked(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Return what was not checked, a line for each reason."""
-    unasked = [verdict for verdict in verdicts if verdict.outcome is Outcome.NOT_CHECKED]
-    for why in dict.fromkeys(one.detail for one in unasked):
-        questions = ", ".join(one.question for one in unasked if one.detail == why)
-        yield f"  not checked, because {why}: {questions}"
 
 
 def _table(kernel: str, moved: Sequence[Moved]) -> Iterator[str]:
@@ -287,3 +321,112 @@ def _table(kernel: str, moved: Sequence[Moved]) -> Iterator[str]:
         cells = [row[0].ljust(widths[0])]
         cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         yield f"    {'  '.join(cells)}".rstrip()
+
+
+Answers = Mapping[str, Sequence[Array]]  # the arrays that came out, by the order of threads
+
+
+def arrays(found: Any) -> tuple[Array, ...]:
+    """Return what a function gave as numpy's arrays: float64 for floats, else as they are."""
+    several = found if isinstance(found, list | tuple) else (found,)
+    return tuple(_plain(one) for one in several)
+
+
+def _plain(array: Any) -> Array:
+    if isinstance(array, mx.array):
+        exact = array.astype(mx.float32) if array.dtype in {mx.bfloat16, mx.float16} else array
+        array = np.array(exact)
+    plain = np.asarray(array)
+    return plain.astype(np.float64) if plain.dtype.kind == "f" else plain
+
+
+def require_shapes(got: Sequence[Array], expected: Sequence[Array]) -> None:
+    """Raise InputError if something else came out than is expected."""
+    ours, theirs = ([list(one.shape) for one in several] for several in (got, expected))
+    if ours != theirs:
+        raise InputError(
+            f"The check runs to arrays of the shapes {ours}, and expects {theirs}.",
+            hint="`run` and `expected` must have as many arrays, of the same shapes.",
+        )
+
+
+def orders_agree(answers: Answers) -> Verdict:
+    """Say whether the same bits came out, whatever the order in which threads ran."""
+    question = Question.ORDERS
+    (first, reference), *others = answers.items()
+    if not others:
+        return _unknown(question, f"only the order {first} was run")
+    for order, got in others:
+        for number, (one, other) in enumerate(zip(reference, got, strict=True)):
+            same = (one == other) | ((one != one) & (other != other))  # noqa: PLR0124  NaN
+            if not same.all():
+                place = _place(np.argwhere(~same)[0], number, len(got))
+                return _defect(
+                    question,
+                    f"{np.count_nonzero(~same)} of {same.size} elements differ between {first} "
+                    f"and {order}, the first at {place}: a barrier is missing, or threads race.",
+                )
+    return _passed(question, ", ".join(answers))
+
+
+def all_written(answers: Answers, expected: Sequence[Array] = ()) -> Verdict:
+    """Say whether NaN came out where none is expected; memory is full of NaN before a launch."""
+    question = Question.WRITTEN
+    for order, got in answers.items():
+        for number, one in enumerate(got):
+            there = np.isnan(expected[number]) if expected else np.zeros(one.shape, bool)
+            strange = np.isnan(one) & ~there if one.dtype.kind == "f" else np.zeros((), bool)
+            if strange.any():
+                place = _place(np.argwhere(strange)[0], number, len(got))
+                return _defect(
+                    question,
+                    f"{np.count_nonzero(strange)} of {one.size} elements are NaN in the order "
+                    f"{order}, the first at {place}: never written, or computed of memory that "
+                    "was never written.",
+                )
+    kinds = {one.dtype.kind for got in answers.values() for one in got}
+    if "f" not in kinds:
+        return _unknown(question, "the outputs are no floating-point numbers: none can be NaN")
+    return _passed(question)
+
+
+def within_bound(answers: Answers, expected: Sequence[Array], bound: float) -> Verdict:
+    """Say whether every answer is as near to what is expected as the check demands."""
+    question = Question.ERROR
+    worst, where = 0.0, ""
+    for order, got in answers.items():
+        require_shapes(got, expected)
+        for number, (one, wanted) in enumerate(zip(got, expected, strict=True)):
+            error, place = error_and_place(one, wanted)
+            if error > worst:
+                worst, where = error, f"at {_place(place, number, len(got))}, order {order}"
+    measured = f"{worst:.2g} of {bound:g} allowed"
+    return (
+        _passed(question, measured) if worst <= bound else _defect(question, f"{measured}, {where}")
+    )
+
+
+def error_and_place(got: Array, expected: Array) -> tuple[float, Array]:
+    """Return the largest error as a share of the largest finite magnitude expected, and where.
+
+    Unlike `agreement.relative_error` it takes the array as a whole: a check may expect
+    anything, and nobody knows which axis of it is that of sequences. NaN and infinity where they
+    are expected count as right, elsewhere as infinitely wrong. The share is of 1 where nothing
+    but zeros is expected.
+    """
+    if got.size == 0:
+        return 0.0, np.zeros(got.ndim, int)
+    ours, theirs = got.astype(np.float64), expected.astype(np.float64)
+    finite = np.abs(theirs[np.isfinite(theirs)])
+    largest = float(finite.max()) if finite.size else 0.0
+    same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+    with np.errstate(invalid="ignore"):
+        off = np.where(same, 0.0, np.abs(ours - theirs))
+    off = np.nan_to_num(off, nan=np.inf, posinf=np.inf)
+    place = np.unravel_index(int(np.argmax(off)), off.shape)
+    return float(off[place]) / (largest or 1.0), np.array(place)
+
+
+def _place(index: Array, number: int, several: int) -> str:
+    where = f"[{', '.join(str(one) for one in index)}]"
+    return f"{where} of output {number}" if several > 1 else where

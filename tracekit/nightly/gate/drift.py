@@ -1,15 +1,14 @@
-"""Changes that come in small parts: what a night's commit became, by a chain of nights.
+"""What nights add up to: drift that no single night shows, where it began, and the anchor.
 
-A reference that moves along, such as `HEAD~1`, hides what becomes worse by less than the
-threshold each night. So changes are chained through commits: tonight's reference was measured as
-the candidate of an earlier night, and so on. A chain of logarithms adds up, and so do the
-variances of its links; a chain that lies beyond the threshold by more than its own uncertainty
-explains is a regression. `bench/drift_simulation.py` counts false alarms.
+Every night is judged through the levels of the nights before it too (`history/levels.py`). A
+metric is a regression if tonight and the night before lie beyond the threshold together, each by
+half of it, and by more than equal nights explain, above three earlier nights in a row; or tonight
+above the beginning of a chain. `bench/drift_simulation.py` counts false alarms, and how soon drift
+is found.
 """
 
 import math
 import shlex
-import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,23 +18,18 @@ import numpy as np
 
 from tracekit.base import short_commit
 from tracekit.compare import Interval, Shown
-from tracekit.nightly.history.night import Accepted, Entry, Judged, Night, Outcome
+from tracekit.nightly.gate.changes import plain_change
+from tracekit.nightly.gate.decision import POLICY
+from tracekit.nightly.history.levels import SURE, Levels, levels, moves
+from tracekit.nightly.history.night import ANCHORED, Accepted, Entry, Judged, Night, Outcome
+from tracekit.nightly.history.steps import Point, Series
+from tracekit.nightly.history.store.documents import measured_of
 
-SURE = 2.5
-"""Standard deviations of a chain beyond which equal nights do not explain it."""
-_FEW = 3  # links, of which nothing can be said of how nights differ
-_BETWEEN_ENDS = 2 * 1.96  # standard deviations between the ends of a 95 % interval
-
-
-@dataclass(frozen=True)
-class Link:
-    """One night's change from its reference, on a scale on which changes add up."""
-
-    started: str
-    reference: str
-    candidate: str
-    change: float
-    deviation: float
+_CHAINED = 60  # nights that are looked back
+_WINDOW = 3  # nights in a row whose level is one to compare with; one alone may be odd
+_LATEST = 2  # nights that must lie above it, tonight included
+_HALF = 1.96  # deviations of half a 95 % interval
+_Lost = tuple[int, float, float]  # since which night, -1 for before the first; how much; deviation
 
 
 @dataclass(frozen=True)
@@ -43,13 +37,10 @@ class Drift:
     """A change for the worse over several nights.
 
     Attributes:
-        nights: How many of them the chain has.
+        nights: How many nights it took.
         since: When the first of them began.
-        first: The commit that the chain begins with, the reference of its first night.
-        last: The commit that it ends with.
-        change: The whole change: a ratio less one, or a difference.
-        low: Lower end of its 95 % interval.
-        high: Its upper end.
+        first: The commit before them; `last` is tonight's. Empty for files of no commit.
+        change: The whole change: a ratio less one, or a difference, with its 95 % interval.
     """
 
     nights: int
@@ -61,130 +52,261 @@ class Drift:
     high: float
 
 
-def drift_of(links: Sequence[Link], judged: Judged) -> Drift | None:
-    """Return the change that the chain to the last link shows, where it is worse.
+@dataclass(frozen=True)
+class Past:
+    """A metric up to tonight, from what was accepted last on, and what is known of its anchor."""
+
+    series: Series
+    anchors: tuple[Point, ...] = ()
+
+    @property
+    def moving(self) -> bool:
+        """Whether the reference moves along."""
+        return moves(self.series)
+
+    @property
+    def turn(self) -> int:
+        """What changes are multiplied by so that those above 0 are for the worse."""
+        return {"lower": 1, "higher": -1}.get(self.series.better, 0)
+
+    @property
+    def threshold(self) -> float:
+        """The threshold where changes add up."""
+        own = self.series.threshold
+        return math.log1p(own) if self.series.scale == "ratio" else own
+
+    def levels(self) -> Levels:
+        """Return the levels of its nights."""
+        return levels(self.series, self.anchors)
+
+
+def drift_of(past: Past) -> Drift | None:
+    """Return the change for the worse that several nights show together, up to tonight."""
+    found = past.levels()
+    if len(found.nights) < _LATEST or past.turn == 0:
+        return None
+    alarms = [
+        one
+        for one in _contrasts(found, past)
+        if one[1] >= past.threshold and one[1] >= SURE * one[2]
+    ]
+    if not alarms or found.nights[-1] != len(past.series.points) - 1:
+        return None
+    return _drift(past, found, *_latest(alarms))
+
+
+def beginning_of(past: Past) -> Drift | None:
+    """Return since when a metric that is worse tonight is so; None where nights do not show it."""
+    found = past.levels()
+    if not found.nights or past.turn == 0:
+        return None
+    apart = past.turn * (found.values[-1] - found.values[:-1])
+    deviations = found.deviations_from(len(found.nights) - 1)
+    lost = [(place, float(apart[place]), float(deviations[place])) for place in range(len(apart))]
+    variance = float(found.covariance[-1, -1])
+    lost.insert(0, (-1, float(past.turn * found.values[-1]), math.sqrt(max(variance, 0.0))))
+    return _drift(past, found, *_latest(lost[::-1])) if max(one[1] for one in lost) > 0 else None
+
+
+def _latest(lost: Sequence[_Lost]) -> _Lost:
+    """Return since when all was lost: the latest of which it is not certain that more was before.
 
     Args:
-        links: The changes of nights, oldest first; the last one is tonight's.
-        judged: The metric, its direction and its threshold.
+        lost: The latest first.
     """
-    sign = {"lower": 1, "higher": -1}.get(judged.better, 0)
-    ratio = judged.scale == "ratio"
-    threshold = math.log1p(judged.threshold) if ratio else judged.threshold
-    chain = list(_back(links))
-    if len(chain) < 2:  # noqa: PLR2004  tonight's own change is judged by its pairs
-        return None
-    # Nights differ by more than their pairs show, as each has its own heat and memory layout.
-    between = statistics.variance(link.change for link in chain) if len(chain) > _FEW else 0.0
-    changes = np.cumsum([link.change for link in chain])
-    variances = np.cumsum([max(link.deviation**2, between) for link in chain])
-    beyond = sign * changes / np.sqrt(np.maximum(variances, np.finfo(float).tiny))
-    beyond[(sign * changes < threshold) | (np.arange(len(chain)) == 0)] = 0
-    length = int(np.argmax(beyond))
-    if beyond[length] < SURE:
-        return None
-    half = _BETWEEN_ENDS / 2 * math.sqrt(variances[length])
-    change, first = float(changes[length]), chain[length]
+    most = max(change for _, change, _ in lost)
+    return next(
+        (at, change, deviation)
+        for at, change, deviation in lost
+        if change >= max(most - _HALF * deviation, most / 2)
+    )
+
+
+def _contrasts(found: Levels, past: Past) -> Iterator[_Lost]:
+    """Yield how far tonight lies above earlier levels, the latest first.
+
+    Each is the last night of the earlier level, -1 for the beginning of the chain; the change for
+    the worse; and its standard deviation.
+    """
+    number = len(found.nights)
+    weights = np.zeros(number)
+    weights[-_LATEST:] = 1 / _LATEST
+    for begin in reversed(range(number - _LATEST - _WINDOW + 1)):
+        own = weights.copy()
+        own[begin : begin + _WINDOW] -= 1 / _WINDOW
+        change, variance = past.turn * own @ found.values, own @ found.covariance @ own
+        level = found.values[begin : begin + _WINDOW].mean()
+        each = past.turn * (found.values[-_LATEST:] - level)
+        if each.min() < POLICY.agreement * past.threshold:
+            continue  # a single odd night
+        yield begin + _WINDOW - 1, float(change), math.sqrt(max(float(variance), 0.0))
+    if past.moving:  # against a commit that stays tonight is judged by its own pairs
+        variance = max(float(found.covariance[-1, -1]), 0.0)
+        yield -1, float(past.turn * found.values[-1]), math.sqrt(variance)
+
+
+def _drift(past: Past, found: Levels, before: int, worse: float, deviation: float) -> Drift:
+    points = [past.series.points[place] for place in found.nights]
+    first = points[before].commit if before >= 0 else points[0].reference_commit
+    change, half = past.turn * worse, _HALF * deviation
     ends = (change, change - half, change + half)
-    plain = [math.expm1(end) if ratio else end for end in ends]
-    return Drift(length + 1, first.started, first.reference, chain[0].candidate, *plain)
-
-
-def _back(links: Sequence[Link]) -> Iterator[Link]:
-    """Yield the links of the chain that ends with the last one, latest first."""
-    by_candidate: dict[str, Link] = {}
-    for link in links[:-1]:
-        by_candidate.setdefault(link.candidate, link)
-    link = links[-1] if links else None
-    while link is not None:
-        yield link
-        link = by_candidate.pop(link.reference, None)
-
-
-def links_of(nights: Sequence[Night], entry: Entry, metric: str) -> list[Link]:
-    """Return the changes of a metric in nights that did the same work, and in `entry`, the last."""
-    entries = [
-        (night.started, one)
-        for night in nights
-        for one in night.entries
-        if (one.capture, one.work) == (entry.capture, entry.work)
-    ]
-    found = (_link(started, one, metric) for started, one in [*entries, ("", entry)])
-    return [link for link in found if link is not None]
-
-
-def _link(started: str, entry: Entry, metric: str) -> Link | None:
-    judged = next((one for one in entry.judged if one.metric == metric), None)
-    commits = (entry.reference.commit if entry.reference else "", entry.candidate.commit)
-    if judged is None or judged.expected or not all(commits) or commits[0] == commits[1]:
-        return None
-    values = (judged.change, judged.low, judged.high)
-    if None in values:
-        return None
-    ends = [math.log1p(one or 0.0) if judged.scale == "ratio" else (one or 0.0) for one in values]
-    return Link(started, *commits, ends[0], (ends[2] - ends[1]) / _BETWEEN_ENDS)
+    plain = (plain_change(end, past.series.scale) for end in ends)
+    since = points[min(before + 1, len(points) - 1)].at
+    return Drift(len(points) - before - 1, since, first, points[-1].commit, *plain)
 
 
 def with_drift(
-    entry: Entry,
-    earlier: Sequence[Night],
-    accepted: Accepted | None = None,
-    workloads: Path | None = None,
-) -> Entry:
-    """Return an entry with metrics that a chain of nights shows to be worse as regressions.
+    night: Night,
+    earlier: Sequence[Series],
+    accepted: dict[str, Accepted],
+    workloads: dict[str, Path | None],
+) -> Night:
+    """Return a night in which metrics that nights together show to be worse are regressions.
+
+    The reasons of all regressions say since which night, in which commits, and how to search.
 
     Args:
-        entry: A capture of tonight that has ended.
-        workloads: The folder of the plan's own workloads.
-        earlier: Nights of the same plan on the same machine, oldest first.
-        accepted: What was accepted last: a chain begins behind that night.
+        night: Tonight; its captures have ended.
+        earlier: The series of the plan on this machine before tonight.
+        accepted: What was accepted last, by capture: what was before does not count.
+        workloads: The folders of workloads of one's own, by capture.
     """
-    ids = [night.id for night in earlier]
-    begin = ids.index(accepted.night) + 1 if accepted and accepted.night in ids else 0
-    judged = tuple(_judged(one, entry, earlier[begin:], workloads) for one in entry.judged)
-    changed = [new for new, old in zip(judged, entry.judged, strict=True) if new is not old]
-    if not changed:
-        return entry
-    reason = " ".join(f"{one.metric}: {one.reason}" for one in changed)
-    if entry.outcome in {Outcome.REGRESSION, Outcome.FAILED}:
-        reason = f"{entry.reason} {reason}"
-    return replace(entry, judged=judged, outcome=Outcome.REGRESSION, reason=reason)
+    entries: list[Entry] = []
+    for entry in night.entries:
+        name = entry.capture.removesuffix(ANCHORED)
+        judged = [
+            _judged(one, entry, past_of(night, name, one, earlier, accepted), workloads.get(name))
+            for one in entry.judged
+        ]
+        changed = [new for new, old in zip(judged, entry.judged, strict=True) if new is not old]
+        new = replace(entry, judged=tuple(judged))
+        if any(one.outcome is Outcome.REGRESSION for one in changed):
+            reason = " ".join(
+                f"{one.metric}: {one.reason}" for one in judged if one.outcome is Outcome.REGRESSION
+            )
+            if entry.outcome is Outcome.FAILED:
+                reason = f"{entry.reason} {reason}"
+            new = replace(new, outcome=Outcome.REGRESSION, reason=reason)
+        entries.append(new)
+    return replace(night, entries=tuple(entries))
 
 
-def _judged(
-    judged: Judged, entry: Entry, earlier: Sequence[Night], workloads: Path | None
-) -> Judged:
-    if not judged.gated or judged.outcome not in {Outcome.OK, Outcome.INCONCLUSIVE}:
+def past_of(
+    night: Night,
+    capture: str,
+    judged: Judged,
+    earlier: Sequence[Series],
+    accepted: dict[str, Accepted],
+) -> Past | None:
+    """Return a metric of a capture up to tonight; None where tonight does not have it."""
+    entry = next((one for one in night.entries if one.capture == capture), None)
+    if entry is None or entry.reference is None:
+        return None
+    own = next((one for one in entry.judged if one.metric == judged.metric), None)
+    if own is None:
+        return None
+    points = _points(earlier, capture, judged.metric, entry.work)
+    anchors = _points(earlier, capture + ANCHORED, judged.metric)
+    points += [_tonight(night, entry, own)]
+    for one in night.entries:
+        if one.capture == capture + ANCHORED:
+            same = [each for each in one.judged if each.metric == own.metric]
+            anchors += [_tonight(night, one, each) for each in same]
+    series = Series(
+        *(night.machine, night.plan, capture, entry.work, own.metric, own.unit, own.better),
+        *(own.scale, own.threshold, own.gated),
+        points=tuple(points[-_CHAINED:]),
+    )
+    held = accepted.get(capture)
+    places = [at for at, point in enumerate(series.points) if held and point.night == held.night]
+    if places:  # of a chain the next link is the first, else the accepted night is where it begins
+        begin = places[0] + moves(series)
+        series = replace(series, points=series.points[begin:])
+        anchors = [one for one in anchors if one.at >= series.points[0].at]
+    return Past(series, tuple(anchors))
+
+
+def _points(
+    earlier: Sequence[Series], capture: str, metric: str, work: str | None = None
+) -> list[Point]:
+    found = [
+        point
+        for one in earlier
+        if (one.capture, one.metric) == (capture, metric) and work in {None, one.work}
+        for point in one.points
+    ]
+    return sorted(found, key=lambda one: one.at)
+
+
+def _tonight(night: Night, entry: Entry, judged: Judged) -> Point:
+    found = measured_of(entry.pairs, judged)
+    return Point(
+        night.id,
+        night.started,
+        judged.candidate,
+        change=found["measured"],
+        low=found["measured_low"],
+        high=found["measured_high"],
+        commit=entry.candidate.commit,
+        reference_commit=entry.reference.commit if entry.reference else "",
+    )
+
+
+def _judged(judged: Judged, entry: Entry, past: Past | None, workloads: Path | None) -> Judged:
+    if past is None or not judged.gated:
         return judged
-    found = drift_of(links_of(earlier, entry, judged.metric), judged)
-    if found is None or found.last != entry.candidate.commit:
+    if judged.outcome is Outcome.REGRESSION:
+        began = beginning_of(past)
+        words = [] if began is None else [*_where(began), *_search(began, judged, entry, workloads)]
+        return replace(judged, reason=" ".join([judged.reason, *words])) if words else judged
+    if judged.outcome not in {Outcome.OK, Outcome.INCONCLUSIVE} or entry.reference_kind == "anchor":
         return judged
-    search = f"To find the commit: `{bisect_command(found, judged, entry, workloads)}`."
-    why = f"{judged.reason} {sentence(found, judged)} {search}".strip()
+    found = drift_of(past)
+    if found is None:
+        return judged
+    words = [sentence(found, judged), *_search(found, judged, entry, workloads)]
+    why = " ".join([judged.reason, *words]).strip()
     return replace(judged, outcome=Outcome.REGRESSION, reason=why)
 
 
 def sentence(drift: Drift, judged: Judged) -> str:
-    """Say what a chain of nights shows."""
+    """Say what several nights show."""
     shown = Shown(judged.scale, judged.unit)
     whole = shown.whole(drift.change, Interval(drift.change, drift.low, drift.high))
-    commits = f"{short_commit(drift.first)}..{short_commit(drift.last)}"
     return (
         f"Over the last {drift.nights} nights, since {drift.since[:10]}, the changes add up to "
-        f"{whole} in {commits}: worse, beyond the threshold of {shown.amount(judged.threshold)}."
+        f"{whole}{_commits(drift)}: worse, beyond the threshold of "
+        f"{shown.amount(judged.threshold)}."
     )
 
 
-def bisect_command(drift: Drift, judged: Judged, entry: Entry, workloads: Path | None) -> str:
-    """Return the command line that finds the commit with most of the change."""
+def _where(drift: Drift) -> list[str]:
+    commits = _commits(drift)
+    if drift.nights == 1:
+        return [f"It began tonight{commits}."] if commits else []
+    return [f"It began {drift.nights} nights ago, {drift.since[:10]}{commits}."]
+
+
+def _commits(drift: Drift) -> str:
+    if not drift.first or drift.first == drift.last:
+        return ""
+    return f", in {short_commit(drift.first)}..{short_commit(drift.last)}"
+
+
+def _search(drift: Drift, judged: Judged, entry: Entry, workloads: Path | None) -> list[str]:
+    """Return the command line that finds the commit with most of the change, in a sentence."""
+    commits = (drift.first, drift.last)
+    if drift.first == drift.last or not all(one.isalnum() for one in commits):
+        return []
     work = entry.candidate
     values = [f"{name}={_text(value)}" for name, value in work.parameters.items()]
-    first, last = short_commit(drift.first), short_commit(drift.last)
+    first, last = (short_commit(one) for one in commits)
     words = ["tracekit", "ab", f"{work.workload}@{first}", *values, "--", *values]
     words += ["--metric", judged.metric, "--threshold", f"{abs(drift.change) / 2:.3f}", "--bisect"]
     if workloads is not None:
         words += ["--workloads", str(workloads)]
-    return f"git bisect start {last} {first} && git bisect run {shlex.join(words)}"
+    line = f"git bisect start {last} {first} && git bisect run {shlex.join(words)}"
+    return [f"To find the commit: `{line}`."]
 
 
 def _text(value: object) -> str:

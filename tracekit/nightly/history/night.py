@@ -37,7 +37,20 @@ FORMAT = 1
 DOCUMENT = "night.json"
 
 Side = Literal["candidate", "reference"]
+ANCHORED = "-anchor"
+"""Behind a capture's name: the same work against the anchor of a reference that moves along."""
+ReferenceKind = Literal["", "fixed", "branch point", "moving", "anchor"]
 Values = dict[str, tuple[float, ...]]
+
+
+KINDS: dict[ReferenceKind, str] = {
+    "fixed": "a fixed commit: what nights lose adds up in the change",
+    "branch point": "where the branch began: the change is that of all its commits",
+    "moving": "one that moves along: the change is that of one night; what nights lose together "
+    "is found by their chain, and against the anchor",
+    "anchor": "the anchor of one that moves along: the change is what all nights since add up to",
+}
+"""What is measured against, by its kind: said in the plan, the night, the page and the gate."""
 
 
 class Outcome(StrEnum):
@@ -187,6 +200,7 @@ class Entry:
         overhead: What tracing cost: traced steps against untraced ones of this session.
         parity: What was checked first, and how that ended, in a sentence.
         backend: Where the work ran, as `Step.backend`.
+        reference_kind: Which kind of commit the reference is; empty where it is none.
     """
 
     capture: str
@@ -201,6 +215,7 @@ class Entry:
     overhead: Overhead | None = None
     parity: str = ""
     backend: str = ""
+    reference_kind: ReferenceKind = ""
 
 
 @dataclass(frozen=True)

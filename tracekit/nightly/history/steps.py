@@ -14,7 +14,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -92,8 +92,6 @@ class Series:
 SHORTEST = 3  # nights of a stretch; of fewer an odd night or two are half of it
 PENALTY = 5.0  # in deviations of a night
 _PLAUSIBLE = 2.0  # a cut elsewhere that costs as many deviations more is not ruled out
-_TWO_SIDED = 2 * 1.96  # deviations between the ends of a 95 % interval
-_SURE = 3.0  # deviations of a chain of changes; a step of so many is not its own uncertainty
 _FLOOR = 0.5  # of the least change that matters: nights that are more alike than this do not count
 
 Floats = NDArray[np.float64]
@@ -125,77 +123,6 @@ class Step:
     earliest: int = 0
     latest: int = 0
     of: Literal["value", "change"] = "value"
-
-
-def steps_of(series: Series) -> tuple[Step, ...]:
-    """Find the steps of a series, oldest first, of half its threshold at least.
-
-    They are looked for in the changes from the reference where there is one, for what slows down
-    both sides alike is the machine's; then `before` and `after` are changes, as `Point.change`,
-    from the first night's reference where the reference moved (`chained`). Else they are looked
-    for in the values.
-    """
-    least = series.threshold / 2
-    if all(point.change is None for point in series.points):
-        return steps([point.value for point in series.points], scale=series.scale, least=least)
-    zero = 1.0 if series.scale == "ratio" else 0.0
-    moved = [None if change is None else zero + change for change in chained(series)]
-    found = steps(moved, scale=series.scale, least=least)
-    if _moves(series):
-        found = _certain(found, series)
-    return tuple(
-        replace(step, before=step.before - zero, after=step.after - zero, of="change")
-        for step in found
-    )
-
-
-def chained(series: Series) -> list[float | None]:
-    """Return each night's change from the reference of the first night.
-
-    A reference that moves along, such as `HEAD~1` or a branch, hides what comes in small parts. So
-    changes are chained through commits: from the first reference to a night's reference, which an
-    earlier night measured, and from there to its candidate. A night whose reference no earlier
-    night measured is a gap.
-    """
-    if not _moves(series):
-        return [point.change for point in series.points]
-    known: dict[str, float] = {}
-    chain: list[float | None] = []
-    for point in series.points:
-        before = known.get(point.reference_commit, None if known else 0.0)
-        if point.change is None or before is None or not point.reference_commit:
-            chain.append(None)
-            continue
-        known.setdefault(point.reference_commit, before)
-        is_ratio = series.scale == "ratio"
-        after = (1 + before) * (1 + point.change) - 1 if is_ratio else before + point.change
-        known.setdefault(point.commit, after)
-        chain.append(after)
-    return chain
-
-
-def _moves(series: Series) -> bool:
-    """Tell whether the reference is not the same commit in all nights."""
-    return len({point.reference_commit for point in series.points if point.change is not None}) > 1
-
-
-def _certain(found: Sequence[Step], series: Series) -> tuple[Step, ...]:
-    """Return the steps of a chain that its own uncertainty does not explain.
-
-    Each link adds what its interval leaves open, so that a long chain of equal nights wanders.
-    """
-    begins = [0, *(step.index for step in found)]
-    ends = [*(step.index for step in found[1:]), len(series.points)]
-    kept: list[Step] = []
-    for step, begin, end in zip(found, begins, ends, strict=False):
-        links = [point for point in series.points[begin:end] if point.change is not None]
-        if any(link.low is None or link.high is None for link in links):
-            continue
-        wide = [((link.high or 0.0) - (link.low or 0.0)) / _TWO_SIDED for link in links]
-        change = math.log1p(step.change) if series.scale == "ratio" else step.change
-        if abs(change) > _SURE * math.hypot(*wide):
-            kept.append(step)
-    return tuple(kept)
 
 
 def is_searched(series: Series) -> bool:

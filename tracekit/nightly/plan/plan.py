@@ -28,7 +28,12 @@ class Reference:
         python: Another interpreter, which has tracekit; without one it is what runs the night.
             Relative to the worktree where there is a revision.
         revision: A commit, branch or tag of the repository that holds the plan. It is checked out
-            in a worktree of its own.
+            in a worktree of its own. A commit or a tag is fixed; all else moves along.
+        merge_base: A branch, as "main": the reference is the commit at which HEAD left it.
+        previous_night: Whether the reference is the commit that the night before measured.
+        anchor_every: Of a reference that moves along: after how many nights the candidate is
+            measured against the anchor too, which is the commit that the first night was measured
+            against, or that of the night accepted last.
         setup: A command that makes the worktree's environment, run there once for each commit.
         pythonpath: Folders of the worktree that are searched for modules before all others.
     """
@@ -37,6 +42,9 @@ class Reference:
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     python: Path | None = None
     revision: str = ""
+    merge_base: str = ""
+    previous_night: bool = False
+    anchor_every: int = 7
     setup: tuple[str, ...] = ()
     pythonpath: tuple[str, ...] = (".",)
 
@@ -46,9 +54,23 @@ class Reference:
         return not (self.workload or self.parameters)
 
     @property
+    def has_commit(self) -> bool:
+        """Whether it is a commit of the repository, in a worktree of its own."""
+        return bool(self.revision or self.merge_base or self.previous_night)
+
+    @property
     def is_revision_alone(self) -> bool:
         """Whether nothing but the commit differs from the candidate."""
-        return self.same_work and bool(self.revision) and self.python is None
+        return self.same_work and self.has_commit and self.python is None
+
+    @property
+    def words(self) -> str:
+        """What names its commit, in words; empty where it is none."""
+        if self.merge_base:
+            return f"branch point with {self.merge_base}"
+        if self.previous_night:
+            return f"previous night {self.revision}".strip()
+        return f"revision {self.revision}" if self.revision else ""
 
 
 @contextmanager
@@ -59,7 +81,7 @@ def searched(reference: Reference | None, folder: Path) -> Generator[None]:
     other modules; `folder` is the plan's.
     """
     folders: list[str] = []
-    if reference is not None and reference.revision:
+    if reference is not None and reference.has_commit:
         whole = folder.resolve()
         tops = [one for one in (whole, *whole.parents) if (one / ".git").exists()]
         folders = [str((top / one).resolve()) for top in tops[:1] for one in reference.pythonpath]
@@ -220,4 +242,9 @@ def _measured(capture: Capture, folder: Path) -> Any:
         checks=(),
         parity="auto",
     )
-    return msgspec.to_builtins(plain, enc_hook=str)
+    measured = msgspec.to_builtins(plain, enc_hook=str)
+    for name in ("merge_base", "previous_night", "anchor_every") if reference else ():
+        value = measured["reference"].pop(name)  # digests of earlier nights do not hold them
+        if value != getattr(Reference(), name):
+            measured["reference"][name] = value
+    return measured

@@ -13,6 +13,7 @@ from tracekit.analysis import METRICS, RULES, Better
 from tracekit.base import InputError, UsageError, least_pairs, nearest
 from tracekit.compare import Scale
 from tracekit.machine import StateLimits
+from tracekit.nightly.history.night import ANCHORED
 from tracekit.nightly.plan.document import MINIMAL, SHARED, Document, Mistakes, open_document
 from tracekit.nightly.plan.keys import (
     CAPTURE,
@@ -76,12 +77,12 @@ FOLLOWED = (
     "start_latency_p99",
     "idle_ratio",
     "idle_host_late",
-    "idle_start_latency",
+    "idle_late_start",
     "idle_driver",
     "idle_compile",
-    "idle_readback",
+    "idle_after_wait",
     "idle_other_process",
-    "idle_down_clocked",
+    "idle_powering_up",
     "idle_unattributed",
     "other_process_share",
     "steady_compiles",
@@ -261,17 +262,22 @@ def _reference(given: Given, folder: Path) -> Reference | None:
         return None
     table = given.fields(REFERENCE)
     values = read(table, REFERENCE)
-    if not {"workload", "parameters", "python", "revision"} & table.keys():
-        hint = "It differs by revision, python, workload or parameters."
+    named = [key for key in ("revision", "merge_base", "previous_night") if values.get(key)]
+    for key in named[1:]:
+        words = f"names a commit, and {named[0].replace('_', '-')} names one as well."
+        table[key].refuse(words, "Leave one of them out.")
+    if not (named or {"workload", "parameters", "python", "revision"} & table.keys()):
+        hint = "It differs by revision, merge-base, python, workload or parameters."
         given.refuse("does not say how it differs.", hint)
-    if "revision" not in table:
-        for key in sorted({"setup", "pythonpath"} & table.keys()):
-            table[key].refuse("is for a revision's worktree, and none is named.")
+    if not named:
+        for key in sorted({"setup", "pythonpath", "anchor_every"} & table.keys()):
+            if "revision" not in table:
+                table[key].refuse("is for a commit's worktree, and none is named.")
         if "python" in values:
             values["python"] = folder / values["python"]
-    revision = values.get("revision", "")
-    if revision.startswith("-"):
-        table["revision"].refuse(f"must be a revision; {revision!r} is an option.")
+    for key in {"revision", "merge_base"} & values.keys():
+        if values[key].startswith("-"):
+            table[key].refuse(f"must be a revision; {values[key]!r} is an option.")
     return Reference(**values)
 
 
@@ -372,6 +378,8 @@ def _captures(table: Table, given: Given, folder: Path, *, work: bool) -> tuple[
         if capture is None:
             continue
         captures.append(capture)
+        if capture.name.endswith(ANCHORED):
+            one.within("name").refuse(f"must not end in {ANCHORED}, which nights add for anchors.")
         key = unicodedata.normalize("NFKC", capture.name).casefold()
         if key in seen:
             words = f"is a second capture named {capture.name!r}."

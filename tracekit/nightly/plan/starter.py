@@ -29,12 +29,14 @@ parameters = { batch = 16 }
 # checks = [["python", "-m", "pytest", "-q", "tests/parity"]]
 # fail-on = ["pipeline-churn"]
 
-# What it is measured against, in the same session: a revision, another interpreter, or other work.
-# Against a commit that stays, what is lost night by night adds up; a branch would move along with
-# it. When a change is meant, accept it (`tracekit baseline accept`), or name a newer commit.
+# What it is measured against, in the same session: a commit, another interpreter, or other work.
+# Against a commit that stays, what is lost night by night adds up. When a change is meant, accept
+# it (`tracekit baseline accept`), or name a newer commit. Instead of it, `merge-base = "main"` is
+# where this branch left main, and `previous-night = true` what the night before measured; then a
+# fixed anchor is measured as well, every 7 nights and once nights have lost half of a threshold.
 [nightly.capture.reference]
 revision = "1a2b3c4d5e6f"  # the commit that stood when this was written
-# setup = ["uv", "sync"]   # makes the environment of the revision's worktree
+# setup = ["uv", "sync"]   # makes the environment of the commit's worktree
 # python = ".venv/bin/python"
 # workload = "sdpa"
 

@@ -8,7 +8,6 @@ the change: 02:30 is then the moment that the clock calls 03:30. On the day when
 time that comes twice counts the first time. So each date has just one due time.
 """
 
-import fcntl
 import os
 import re
 import shutil
@@ -20,7 +19,7 @@ from datetime import UTC, datetime, time, timedelta, tzinfo
 from hashlib import blake2b
 from pathlib import Path
 
-from tracekit.base import TracekitError, UsageError, now, replacing
+from tracekit.base import UsageError, now
 from tracekit.nightly.plan.plan import NightPlan
 
 _SYSTEM_PATH = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
@@ -60,30 +59,15 @@ def bare_environment(
 
 
 LOG = "nightly.log"
-OLD = "nightly.log.1"
-LARGEST = 1 << 20  # bytes; some years of nights that have nothing to tell
+_LARGEST = 1 << 20  # bytes; some years of nights that have nothing to tell
 
 
-def bound_log(output: Path, largest: int = LARGEST) -> None:
-    """Begin the log of a plan's output again where it is too large; its end is kept as OLD.
-
-    Called when a night begins. Where the log is this process's own output, writing goes on at
-    its end: whether launchd opens it so is not documented.
-    """
+def rotate_log(output: Path) -> None:
+    """Rename the log of a plan's output where it is too large; the next night begins another."""
     log = output / LOG
-    with suppress(OSError, TracekitError):
-        if log.is_symlink():
-            return
-        for descriptor in (1, 2):
-            if os.path.samestat(os.fstat(descriptor), log.stat()):
-                flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
-                fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_APPEND)
-        if log.stat().st_size <= largest:
-            return
-        with log.open("rb") as file, replacing(output / OLD) as old:
-            file.seek(-largest, os.SEEK_END)
-            old.write(file.read(largest))
-        os.truncate(log, 0)
+    with suppress(OSError):
+        if log.stat().st_size > _LARGEST:
+            log.replace(output / f"{LOG}.1")
 
 
 _DAY = timedelta(days=1)
@@ -179,11 +163,7 @@ class Job:
 
 
 def job_of(plan: NightPlan, at: time) -> Job:
-    """Return the job that runs a plan's nights, as this environment allows.
-
-    Raises:
-        UsageError: A path holds a letter that configuration files of schedulers cannot.
-    """
+    """Return the job that runs a plan's nights, as this environment allows."""
     file, output = plan.file.absolute(), plan.output.absolute()
     argv = (os.path.abspath(sys.executable), "-P", "-m", "tracekit", "nightly", str(file))  # noqa: PTH100  a link to it is the environment
     environment = {**bare_environment(programs_of(plan)), AT: f"{at:%H:%M}", SINCE: now()}

@@ -1,6 +1,5 @@
 """Nights that come by themselves: installed, looked at, and taken away again."""
 
-import subprocess
 import sys
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
@@ -12,10 +11,17 @@ from tracekit.nightly.folder import make_output
 from tracekit.nightly.history.listing import NightSummary, last_course, moment_in
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.job import Job, job_of, next_due, passed, unserved
-from tracekit.nightly.schedule.launchd import Launchd
 from tracekit.nightly.schedule.running import runs_in
-from tracekit.nightly.schedule.scheduler import Cron, Installed, Standing, cron_line
-from tracekit.nightly.schedule.systemd import Systemd
+from tracekit.nightly.schedule.schedulers import (
+    Cron,
+    FileScheduler,
+    Installed,
+    Standing,
+    cron_line,
+    launchd,
+    systemd,
+)
+from tracekit.record import run
 
 _SECONDS = 120.0
 _QUOTED_LINES = 6
@@ -23,31 +29,18 @@ _QUOTED_LINES = 6
 
 def rehearse(job: Job) -> None:
     """Start tracekit in nothing but the job's environment; raise ToolError where that fails."""
-    argv = (*job.argv[:4], "--version")
-    try:
-        done = subprocess.run(
-            argv,
-            cwd=job.folder,
-            env=job.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ToolError(f"{argv[0]} cannot be started as a night would be: {error}.") from error
+    variables = (f"{name}={value}" for name, value in job.environment.items())
+    done = run(("/usr/bin/env", "-i", *variables, *job.argv[:4], "--version"), _SECONDS)
     if done.returncode != 0:
         said = "\n".join(done.stderr.strip().splitlines()[-_QUOTED_LINES:])
         raise ToolError(
             f"tracekit does not start in the bare environment of a night:\n{said}",
-            hint=f"Install tracekit into the environment of {argv[0]}.",
+            hint=f"Install tracekit into the environment of {job.argv[0]}.",
         )
 
 
 Method = Literal["auto", "launchd", "systemd", "cron"]
-_Scheduler = Launchd | Systemd | Cron
+_Scheduler = FileScheduler | Cron
 _PATIENCE = timedelta(minutes=15)  # after a due time, before a night counts as not begun
 
 
@@ -120,9 +113,6 @@ def uninstall(file: Path) -> tuple[tuple[Installed, ...], tuple[str, ...]]:
     """Take away whatever starts the nights of a plan's file, which need not exist any more.
 
     Return what was installed, and warnings.
-
-    Raises:
-        ToolError: A night runs now, or the scheduler does not let go of it.
     """
     found = _found(file)
     for _, one in found:
@@ -163,7 +153,7 @@ def missed(plan: NightPlan, last_started: datetime | None, now: datetime) -> lis
 
 
 def _all() -> tuple[_Scheduler, ...]:
-    return (Launchd(), Systemd(), Cron())
+    return (launchd(), systemd(), Cron())
 
 
 def _found(file: Path) -> list[tuple[_Scheduler, Installed]]:

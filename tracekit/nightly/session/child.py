@@ -53,11 +53,7 @@ class RemoteWorkload:
     _rest: bytes = b""
 
     def greet(self, python: Path) -> Hello:
-        """Wait for its first words.
-
-        Raises:
-            ToolError: It has no tracekit, one without turns, or one of another protocol.
-        """
+        """Wait for its first words."""
         try:
             self.hello = _given(self._answer(self.bounds.timeouts.hello).hello)
         except ToolError:
@@ -135,11 +131,7 @@ class RemoteWorkload:
         return answer
 
     def _line(self, until: float) -> bytes | None:
-        """Return its next line; None where there is none in time.
-
-        Raises:
-            ToolError: It ended.
-        """
+        """Return its next line; None where there is none in time."""
         assert self.child.process.stdout is not None
         handle = self.child.process.stdout.fileno()
         parts = [self._rest]

@@ -123,12 +123,7 @@ def last_words(log: Path, since: int = 0) -> str:
 def start(
     program: Program, supervisor: Supervisor, policy: StopPolicy = POLICY, *, pipe: bool = False
 ) -> tuple[Child, int]:
-    """Start a program; return it, and at which byte of its log it begins.
-
-    Raises:
-        ToolError: It cannot be started.
-        RecordingError: What it says cannot be kept.
-    """
+    """Start a program; return it, and at which byte of its log it begins."""
     with ExitStack() as stack:
         try:
             program.log.parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,13 @@ from tracekit.nightly.history.night import Described
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference, searched
 from tracekit.nightly.session.program import Bounds
-from tracekit.nightly.session.worktree import OF_ANOTHER, Worktree, checked_out, repository
+from tracekit.nightly.session.worktree import (
+    OF_ANOTHER,
+    Worktree,
+    checked_out,
+    commit_of,
+    repository,
+)
 from tracekit.record import own_environment
 from tracekit.workload import Hello, find
 
@@ -61,17 +67,13 @@ def candidate_of(capture: Capture, plan: NightPlan) -> CodeVariant:
     """Return the candidate: this interpreter, and the files as they are.
 
     Where the reference is a revision, the same folders of the repository go before all modules.
-
-    Raises:
-        UsageError: There is no such workload, or a parameter does not fit.
-        InputError: The workload's file cannot be loaded.
     """
     home = plan.file.resolve().parent
     with searched(capture.reference, home):
         find(capture.workload, capture.workloads).bind(capture.parameters)
     env = own_environment({})
     reference = capture.reference
-    if reference is not None and reference.revision:
+    if reference is not None and reference.has_commit:
         env = _with_modules(env, repository(home).top, reference.pythonpath)
     return CodeVariant(
         role="candidate",
@@ -102,9 +104,9 @@ def reference_of(
     asked = capture.reference
     if asked is None:
         yield None
-    elif asked.revision:
+    elif asked.has_commit:
         found = repository(candidate.cwd)
-        worktree = Worktree(found, found.commit(asked.revision), asked.setup)
+        worktree = Worktree(found, commit_of(asked, found), asked.setup)
         with checked_out(worktree, bounds) as folder:
             yield _at(capture, asked, candidate, worktree, folder)
     else:
@@ -126,13 +128,13 @@ def _at(
         workloads = folder / inside
         if not workloads.is_dir():
             raise UsageError(
-                f"The revision {asked.revision!r} has no folder {workloads.name} of workloads.",
+                f"The {asked.words} has no folder {workloads.name} of workloads.",
                 hint="Give a revision that has it, or keep the workloads outside of the "
                 "repository.",
             )
-    named = short = worktree.commit[:_SHORT]
-    if not worktree.commit.startswith(asked.revision):
-        named = f"{asked.revision} ({short})"
+    named = f"{asked.words} ({worktree.commit[:_SHORT]})"
+    if asked.revision and worktree.commit.startswith(asked.revision):
+        named = f"{asked.words.removesuffix(asked.revision)}{worktree.commit[:_SHORT]}"
     variant = _reference(capture, asked, candidate, own)
     return replace(
         variant,
@@ -140,14 +142,14 @@ def _at(
         env=_with_modules(variant.env, folder, asked.pythonpath, without=found.top),
         cwd=folder / home if home and (folder / home).is_dir() else folder,
         commit=worktree.commit,
-        difference=(f"revision {named}", *variant.difference),
+        difference=(named, *variant.difference),
     )
 
 
 def _reference(
     capture: Capture, asked: Reference, candidate: CodeVariant, python: Path
 ) -> CodeVariant:
-    here = python == candidate.python and not asked.revision
+    here = python == candidate.python and not asked.has_commit
     name = asked.workload or capture.workload
     parameters = dict(capture.parameters) | asked.parameters
     if name != capture.workload or here:

@@ -32,6 +32,8 @@ from tracekit.base import (
     opened,
     save,
 )
+from tracekit.nightly.history.night import ANCHORED, ReferenceKind
+from tracekit.nightly.plan.plan import Capture, Reference
 from tracekit.nightly.session.program import Bounds, Program, last_words, run
 
 
@@ -42,11 +44,7 @@ class Repository:
     top: Path
 
     def commit(self, revision: str) -> str:
-        """Return the commit that a revision names, in full.
-
-        Raises:
-            UsageError: There is no such commit here.
-        """
+        """Return the commit that a revision names, in full."""
         asked = f"{revision}^{{commit}}"
         found = git(self.top, "rev-parse", "--verify", "--quiet", "--end-of-options", asked)
         if found.returncode == 0:
@@ -63,6 +61,20 @@ class Repository:
             "`git fetch --tags` may bring it.",
         )
 
+    def branch_point(self, branch: str) -> str:
+        """Return the commit at which HEAD left a branch.
+
+        Raises:
+            UsageError: There is no such branch here, or no commit that both have.
+        """
+        found = git(self.top, "merge-base", "HEAD", self.commit(branch))
+        if found.returncode != 0:
+            raise UsageError(
+                f"HEAD and {branch} have no commit in common in the repository {self.top}.",
+                hint="A shallow clone may lack it: `git fetch --unshallow` brings the rest.",
+            )
+        return found.stdout.strip()
+
     def has_tag(self, name: str) -> bool:
         """Tell whether there is a tag of that name: a revision that stays."""
         return git(self.top, "show-ref", "--quiet", "--verify", f"refs/tags/{name}").returncode == 0
@@ -73,13 +85,39 @@ class Repository:
         return whole.relative_to(self.top) if whole.is_relative_to(self.top) else None
 
 
-def repository(folder: Path) -> Repository:
-    """Return the repository whose work tree holds a folder.
+def commit_of(reference: Reference, repository: Repository) -> str:
+    """Return the commit that a reference is now; without a name HEAD, as where no night was before.
 
     Raises:
-        UsageError: None does.
-        ToolError: There is no git.
+        UsageError: The repository has no such revision or branch.
     """
+    if reference.merge_base:
+        return repository.branch_point(reference.merge_base)
+    return repository.commit(reference.revision or "HEAD")
+
+
+def kind_of(capture: Capture, folder: Path) -> ReferenceKind:
+    """Return which kind of reference it has, in the repository of a folder; "" if it is no commit.
+
+    Raises:
+        UsageError: The repository has no such revision.
+    """
+    reference = capture.reference
+    if reference is None or not reference.has_commit:
+        return ""
+    if capture.name.endswith(ANCHORED):
+        return "anchor"
+    if reference.merge_base:
+        return "branch point"
+    if reference.previous_night:
+        return "moving"
+    found, revision = repository(folder), reference.revision
+    fixed = found.commit(revision).startswith(revision) or found.has_tag(revision)
+    return "fixed" if fixed else "moving"
+
+
+def repository(folder: Path) -> Repository:
+    """Return the repository whose work tree holds a folder."""
     found = git(folder, "rev-parse", "--show-toplevel")
     if found.returncode != 0 or not found.stdout.strip():
         said = complaint(found)  # it may be another reason, as that the folder is not ours
@@ -137,11 +175,7 @@ class Worktree:
 
     @property
     def changed(self) -> str:
-        """What of its tracked files is not as in the commit; empty where all is.
-
-        Raises:
-            ToolError: Git cannot tell.
-        """
+        """What of its tracked files is not as in the commit; empty where all is."""
         arguments = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
         return done(self.folder, *arguments).strip()
 
@@ -221,34 +255,22 @@ def _require_submodules(worktree: Worktree) -> None:
 
 
 def _remove(repository: Repository, folder: Path) -> None:
-    """Remove a work tree and what git knows of it; refuse one that somebody locked."""
-    reason = _lock_of(repository, folder)
-    if reason is not None:
+    """Remove a work tree and what git knows of it, unless somebody locked it."""
+    removed = git(repository.top, "worktree", "remove", "--force", str(folder))
+    if "locked" in removed.stderr:
         raise ToolError(
-            f"The work tree {folder} is not as it was made, and cannot be made again: it is locked"
-            f"{f' ({reason})' if reason else ''}.",
+            f"The work tree {folder} is not as it was made, and cannot be made again: "
+            f"{complaint(removed)}",
             hint=f"`git worktree unlock {folder}` lets it be replaced.",
         )
     try:
         folder.with_suffix(".json").unlink(missing_ok=True)
-        git(repository.top, "worktree", "remove", "--force", str(folder))
         if folder.is_symlink() or folder.is_file():
             folder.unlink()
         elif folder.exists():
             shutil.rmtree(folder)
     except OSError as error:
         raise RecordingError(f"{folder} cannot be removed: {error.strerror}.") from error
-
-
-def _lock_of(repository: Repository, folder: Path) -> str | None:
-    """Return why git says that a work tree is locked, empty for no reason; None if it is not."""
-    listed = git(repository.top, "worktree", "list", "--porcelain").stdout
-    for block in listed.split("\n\n"):
-        lines = block.splitlines()
-        if lines and lines[0] == f"worktree {folder.resolve()}":
-            found = [line for line in lines if line.split(" ")[0] == "locked"]
-            return found[0].partition(" ")[2] if found else None
-    return None
 
 
 def _prune(worktree: Worktree) -> None:

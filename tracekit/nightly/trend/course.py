@@ -3,7 +3,15 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tracekit.nightly.history.night import Accepted, Entry, Judged, Night, Outcome, TracedFinding
+from tracekit.nightly.history.night import (
+    ANCHORED,
+    Accepted,
+    Entry,
+    Judged,
+    Night,
+    Outcome,
+    TracedFinding,
+)
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.words import State, moment_of, state_of
@@ -41,6 +49,7 @@ class Course:
 
     Its series have those first that decide; how nights ended and what was accepted of it are
     oldest first. It is `current` as the capture's latest work; links on the page call it `name`.
+    `anchors` are the series of the same work against the anchor of a reference that moves along.
     """
 
     machine: str
@@ -52,6 +61,7 @@ class Course:
     accepted: tuple[Accepted, ...] = ()
     current: bool = True
     name: str = ""
+    anchors: tuple[Series, ...] = ()
 
     @property
     def shown(self) -> tuple[Series, ...]:
@@ -105,7 +115,9 @@ def courses_of(
             for one in accepted
             if (*places.get(one.night, key[:2]), one.capture, one.work) == key
         )
-        found.append(Course(*key, own, fared, taken, current=current))
+        anchored = (*key[:2], key[2] + ANCHORED)
+        anchors = [one for one in series if (one.machine, one.plan, one.capture) == anchored]
+        found.append(Course(*key, own, fared, taken, current=current, anchors=tuple(anchors)))
     found.sort(key=lambda one: not one.current)
     return tuple(replace(one, name=f"capture-{at}") for at, one in enumerate(found, 1))
 
@@ -134,6 +146,8 @@ def _fared(
         if (entry.capture, entry.work) == (capture, work)
     }
     times = [moment_of(one.started) for one in own if one.id in entries]
+    if any(entry.reference_kind == "anchor" for entry in entries.values()):
+        own, missed = [one for one in own if one.id in entries], ()  # it is not due every night
     found = [_of_night(one, entries.get(one.id)) for one in own if _spoken_for(one, capture, work)]
     found += [
         Fared(one.due, State.MISSED, one.reason)

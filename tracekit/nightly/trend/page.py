@@ -7,14 +7,14 @@ from typing import Any
 from markupsafe import Markup
 
 from tracekit.base import quantity, short_commit
-from tracekit.nightly.history.night import Accepted, Described, Night
+from tracekit.nightly.history.levels import anchors_of, steps_of
+from tracekit.nightly.history.night import KINDS, Accepted, Described, Night
 from tracekit.nightly.history.steps import (
     SHORTEST,
     Point,
     Series,
     Step,
     is_searched,
-    steps_of,
 )
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.course import Course, Fared, courses_of
@@ -30,7 +30,7 @@ from tracekit.nightly.trend.happened import (
     restless,
 )
 from tracekit.nightly.trend.picture import day_axis, svg
-from tracekit.nightly.trend.points import RECENT, Drawing, summary_of
+from tracekit.nightly.trend.points import RECENT, Drawing, summary_of, total_of
 from tracekit.nightly.trend.standing import (
     LATELY,
     MOST_CHANGES,
@@ -45,7 +45,7 @@ from tracekit.nightly.trend.standing import (
 from tracekit.nightly.trend.words import change_words, cost_of, day, days_of, moment_of, several
 from tracekit.report import Redact, document, environment_of, heading, text
 
-Steps = Callable[[Series], Sequence[Step]]
+Steps = Callable[[Series, Sequence[Point]], Sequence[Step]]
 _Stepped = Sequence[tuple[Series, Sequence[Step]]]
 _Link = tuple[str, str]
 
@@ -104,7 +104,10 @@ def render_trend(
     """
     shown = partial(_unredacted, links=links, redact=redact)
     courses = courses_of(series, nights, accepted, missed)
-    stepped = [[(one, steps(one)) for one in course.shown] for course in courses]
+    stepped = [
+        [(one, steps(one, anchors_of(one, course.anchors))) for one in course.shown]
+        for course in courses
+    ]
     stands = [stand_of(one, now) for one in courses]
     turns = turns_of(
         [(course, *one) for course, held in zip(courses, stepped, strict=True) for one in held]
@@ -167,6 +170,7 @@ def _section(course: Course, stepped: _Stepped, links: Links, redact: Redact) ->
         "course": course,
         "candidate": _described(last.candidate) if last else "",
         "reference": _described(last.reference) if last and last.reference else "",
+        "kind": KINDS[last.reference_kind] if last and last.reference_kind else "",
         "checked": text.sentence(last.parity) if last else "",
         "cost": cost_of(last.overhead) if last else "",
         "large": [figure for figure in figures if figure["series"].gated],
@@ -193,9 +197,10 @@ def _figures(
     for one, steps in stepped:
         picture = picture_of(one, steps, drawing)
         drawn = svg(picture, lambda words: text.visible(redact(words)))
+        total = total_of(one, anchors_of(one, course.anchors))
         yield {
             "series": one,
-            "summary": summary_of(one, steps),
+            "summary": f"{summary_of(one, steps)} {total}".strip(),
             "drawing": Markup(drawn),  # noqa: S704  escaped as XML
         }
 

@@ -5,12 +5,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tracekit.base import quantity, short_commit
+from tracekit.nightly.gate.changes import plain_change
+from tracekit.nightly.history.levels import levels as levels_of
+from tracekit.nightly.history.levels import moves
 from tracekit.nightly.history.steps import Point, Series, Step
 from tracekit.nightly.trend.course import Course, Fared
 from tracekit.nightly.trend.happened import Happening
 from tracekit.nightly.trend.words import (
     State,
     bounds,
+    change_words,
     day,
     days_of,
     direction,
@@ -163,6 +167,18 @@ def summary_of(series: Series, steps: Sequence[Step]) -> str:
     )
     changed = (f"Changed on {words}." for words in (step_words(series, step) for step in steps))
     return " ".join((parts, *changed))
+
+
+def total_of(series: Series, anchors: Sequence[Point]) -> str:
+    """Return what all nights add up to where the reference moves along; empty where it does not."""
+    found = levels_of(series, anchors)
+    if not moves(series) or len(found.nights) < 2:  # noqa: PLR2004  one is tonight's own change
+        return ""
+    change, half = float(found.values[-1]), 1.96 * float(found.covariance[-1, -1]) ** 0.5
+    ends = [plain_change(one, series.scale) for one in (change, change - half, change + half)]
+    since = day(series.points[found.nights[0]].at)
+    words = change_words(ends[0], ends[1], ends[2], series.scale, series.unit)
+    return f"From the reference of {since} on, nights add up to {words}."
 
 
 def step_words(series: Series, step: Step) -> str:

@@ -52,16 +52,11 @@ class DenseShape:
 
 
 def dense_traffic(shape: DenseShape, *, rereads: int = 1, mask: int = 0) -> Traffic:
-    """Model attention that keeps no scores.
+    """Model attention that keeps no scores, and has a mask of so many bytes.
 
     `read` counts the padding, as an upper bound, since a kernel may skip what a mask hides;
-    `unique` counts it not, since nobody needs it. A query that sees n keys takes
-    4 n head_dim operations in each of its heads.
-
-    Args:
-        shape: The sizes.
-        rereads: How often each row of K and V is read.
-        mask: Bytes of the mask.
+    `unique` counts it not, since nobody needs it. Each row of K and V is read `rereads` times. A
+    query that sees n keys takes 4 n head_dim operations in each of its heads.
     """
     read = len(shape.lens) * shape.longest * shape.row
     return Traffic(
@@ -80,13 +75,7 @@ def gathered_traffic(shape: DenseShape, block_size: int, *, rereads: int = 1) ->
     """
     pages = len(shape.lens) * -(-shape.longest // block_size)
     copied, tables = pages * block_size * shape.row, 4 * pages
-    dense = dense_traffic(shape, rereads=rereads)
-    return Traffic(
-        read=dense.read + copied + tables,
-        unique=dense.unique + copied + tables,
-        written=dense.written + copied,
-        flops=dense.flops,
-    )
+    return dense_traffic(shape, rereads=rereads).plus(copied + tables, copied)
 
 
 def naive_traffic(shape: DenseShape) -> Traffic:
@@ -94,13 +83,7 @@ def naive_traffic(shape: DenseShape) -> Traffic:
 
     Each once, in float32: the least that an implementation with a matrix of scores can do.
     """
-    dense = dense_traffic(shape)
-    return Traffic(
-        read=dense.read + shape.scores,
-        unique=dense.unique + shape.scores,
-        written=dense.written + shape.scores,
-        flops=dense.flops,
-    )
+    return dense_traffic(shape).plus(shape.scores, shape.scores)
 
 
 Layout = Literal["BHSD", "BSHD"]
@@ -220,6 +203,15 @@ class DenseProblem:
         first = (lens - self.queries)[:, None, None, None]
         return mx.arange(self.longest) <= first + mx.arange(self.queries)[:, None]
 
+    def laid_out(self, layout: Layout) -> tuple[mx.array, mx.array, mx.array]:
+        """Return queries, keys and values in a layout, contiguous; see `sdpa`."""
+        arrays = (self.q, self.keys, self.values)
+        if layout == "BHSD":
+            return arrays
+        q, keys, values = (mx.contiguous(array.swapaxes(1, 2)) for array in arrays)
+        mx.eval(q, keys, values)
+        return q, keys, values
+
     def seen(self, sequence: int) -> NDArray[np.bool_]:
         """Return which keys each query of a sequence sees: bool `[queries, longest]`."""
         length, places = self.lens[sequence], np.arange(self.longest)
@@ -252,10 +244,10 @@ def draw_dense(shape: DenseShape, *, dtype: mx.Dtype, seed: int = 0) -> DensePro
     """Draw queries, keys and values of a shape, and fill the device with them.
 
     Raises:
-        UsageError: They and the scores are larger than this machine's memory.
+        UsageError: They are larger than this machine's memory.
     """
     batch, width = len(shape.lens), shape.head_dim
-    check_memory(2 * shape.out + batch * shape.longest * shape.row + shape.scores, "The call")
+    check_memory(2 * shape.out + batch * shape.longest * shape.row, "The call")
     keys = mx.random.split(mx.random.key(seed), 3)
     sizes = [(shape.q_heads, shape.queries), *[(shape.kv_heads, shape.longest)] * 2]
     drawn = [
@@ -266,19 +258,17 @@ def draw_dense(shape: DenseShape, *, dtype: mx.Dtype, seed: int = 0) -> DensePro
     return DenseProblem(*drawn, lens=tuple(shape.lens), causal=shape.causal)
 
 
-def largest_dense_error(problem: DenseProblem, out: mx.array, *, sequences: Iterable[int]) -> float:
-    """Return the largest relative error of some sequences of `out`; see `relative_error`.
+def largest_dense_error(
+    problem: DenseProblem, out: mx.array, *, sequences: Iterable[int] | None = None
+) -> float:
+    """Return the largest relative error of `out`; see `relative_error`.
 
-    Of more than 64 queries, 64 from the first to the last are looked at.
-
-    Args:
-        problem: What was asked.
-        out: `[batch, q_heads, queries, head_dim]`.
-        sequences: Which sequences to look at.
+    It is that of some sequences, by default of the first and the last. Of more than 64 queries,
+    64 from the first to the last are looked at.
     """
     rows = np.unique(np.linspace(0, problem.queries - 1, _CHECKED_QUERIES).astype(int))
     worst = 0.0
-    for sequence in sequences:
+    for sequence in {0, len(problem.lens) - 1} if sequences is None else sequences:
         expected = dense_reference(
             as_float64(problem.q[sequence])[:, rows],
             as_float64(problem.keys[sequence]),

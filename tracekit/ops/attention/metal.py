@@ -56,33 +56,29 @@ def specialization_names(problem: Problem, how: Plan) -> tuple[str, ...]:
     decode = _SOURCES[how.kernel].name(_template(problem, how), [*inputs, *outputs])
     if how.partitions == 1:
         return (decode,)
-    return decode, _MERGE.name(_merge_template(problem), ["float", "float", "int32_ts", t])
+    merge = [("T", problem.dtype), ("D", problem.head_dim)]
+    return decode, _MERGE.name(merge, ["float", "float", "int32_ts", t])
 
 
 def _template(problem: Problem, how: Plan) -> list[tuple[str, Any]]:
-    group = problem.q_heads // problem.kv_heads
     shape = [("T", problem.dtype), ("D", problem.head_dim), ("BLOCK", problem.block_size)]
     if how.kernel == "barriers":
-        return [*shape, ("GROUP", group), ("THREADS", how.threadgroup)]
+        return [*shape, ("GROUP", problem.group), ("THREADS", how.threadgroup)]
     simdgroups = ("SIMDGROUPS", how.threadgroup // LANES)
     if how.kernel == "per-head":
-        return [*shape, ("KV_HEADS", problem.kv_heads), ("GROUP", group), simdgroups]
+        return [*shape, ("KV_HEADS", problem.kv_heads), ("GROUP", problem.group), simdgroups]
     sizes = [("HD_TILE", how.hd_tile), ("HEADS", how.heads), ("TOKENS", how.tokens)]
-    return [*shape, ("GROUP", group), *sizes, simdgroups, ("AHEAD", int(how.ahead))]
-
-
-def _merge_template(problem: Problem) -> list[tuple[str, Any]]:
-    return [("T", problem.dtype), ("D", problem.head_dim)]
+    return [*shape, ("GROUP", problem.group), *sizes, simdgroups, ("AHEAD", int(how.ahead))]
 
 
 def _launch(problem: Problem, scale: float, how: Plan) -> mx.array:
-    split, group = how.partitions > 1, problem.q_heads // problem.kv_heads
+    split = how.partitions > 1
     rows = (problem.batch, problem.q_heads, how.partitions)
     width = problem.q_heads
     shapes: list[tuple[int, ...]] = [problem.q.shape]
     if how.kernel == "grouped":
         # What the number of partitions leaves unused is one element, so that there is one kernel.
-        width = problem.kv_heads * how.rereads(group)
+        width = problem.kv_heads * how.rereads(problem.group)
         stats = (max(LEAST_BUFFER, 2 * prod(rows)),)
         shapes = [(1,), (*rows, problem.head_dim), stats] if split else [*shapes, (1,), (1,)]
     tables = padded(problem.block_tables.reshape(-1))
@@ -98,13 +94,11 @@ def _launch(problem: Problem, scale: float, how: Plan) -> mx.array:
         output_shapes=shapes,
         output_dtypes=[problem.dtype, mx.float32, mx.float32][: len(shapes)],
     )
-    return _merged(problem, partial, how.partitions) if split else out
-
-
-def _merged(problem: Problem, partial: list[mx.array], partitions: int) -> mx.array:
+    if not split:
+        return out
     (out,) = _MERGE.kernel()(
-        inputs=[*partial, partitions],
-        template=_merge_template(problem),
+        inputs=[*partial, how.partitions],
+        template=[("T", problem.dtype), ("D", problem.head_dim)],
         grid=(problem.head_dim * problem.q_heads, problem.batch, 1),
         threadgroup=(problem.head_dim, 1, 1),
         output_shapes=[problem.q.shape],

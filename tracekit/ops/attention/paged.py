@@ -6,7 +6,7 @@ import mlx.core as mx
 
 from tracekit.ops.attention.dense import gathered, padding_mask, sdpa
 from tracekit.ops.attention.metal import paged_decode
-from tracekit.ops.attention.plan import Kernel, plan
+from tracekit.ops.attention.plan import Kernel, Plan, plan
 from tracekit.ops.attention.problem import Problem
 from tracekit.ops.kernels import Traffic
 from tracekit.workload import backend
@@ -22,7 +22,6 @@ def traffic(
     itemsize: int,
     rereads: int = 1,
     partitions: int = 1,
-    block_tables: Sequence[Sequence[int]] | None = None,
 ) -> Traffic:
     """Model one decode call over contexts of these lengths.
 
@@ -41,29 +40,32 @@ def traffic(
         rereads: How often each row of K and V is read: `Plan.rereads` says it of a kernel.
         partitions: Parts that each sequence's tokens are shared out to. Several write float32
             sums, head_dim and two more for each q head, which a merge reads.
-        block_tables: Pages of each sequence, which may share some; None if all are disjoint.
     """
     row = 2 * kv_heads * head_dim * itemsize
     tokens = sum(context_lens)
-    rows = tokens if block_tables is None else _rows(context_lens, block_tables, block_size)
     query = len(context_lens) * q_heads * head_dim * itemsize
     tables = sum(4 * -(-length // block_size) + 4 for length in context_lens)
     parts = len(context_lens) * q_heads * partitions * 4 * (head_dim + 2) * (partitions > 1)
     return Traffic(
         read=rereads * tokens * row + query + tables + parts,
-        unique=rows * row + query + tables + parts,
+        unique=tokens * row + query + tables + parts,
         written=query + parts,
         flops=4 * q_heads * head_dim * tokens,
     )
 
 
-def _rows(lens: Sequence[int], tables: Sequence[Sequence[int]], block_size: int) -> int:
-    used: dict[int, int] = {}
-    for length, pages in zip(lens, tables, strict=True):
-        for number, start in enumerate(range(0, length, block_size)):
-            page = pages[number]
-            used[page] = max(used.get(page, 0), min(block_size, length - start))
-    return sum(used.values())
+def traffic_of(problem: Problem, lens: Sequence[int], how: Plan | None = None) -> Traffic:
+    """Model a decode call over contexts of these lengths; see `traffic`."""
+    return traffic(
+        lens,
+        q_heads=problem.q_heads,
+        kv_heads=problem.kv_heads,
+        head_dim=problem.head_dim,
+        block_size=problem.block_size,
+        itemsize=problem.dtype.size,
+        rereads=how.rereads(problem.group) if how else 1,
+        partitions=how.partitions if how else 1,
+    )
 
 
 def append(
@@ -148,34 +150,9 @@ def paged_attention(
         UsageError: The shapes or dtypes do not fit together, or there is no such kernel.
         ToolError: A kernel was asked for, and MLX has no Metal here.
     """
-    return attend(
-        Problem(q, k_pages, v_pages, block_tables, context_lens),
-        scale=scale,
-        longest=longest,
-        kernel=kernel,
-        hd_tile=hd_tile,
-        threadgroup=threadgroup,
-        partitions=partitions,
-    )
-
-
-def attend(
-    problem: Problem,
-    *,
-    scale: float,
-    longest: int | None = None,
-    kernel: Kernel | None = None,
-    hd_tile: int | None = None,
-    threadgroup: int | None = None,
-    partitions: int | None = None,
-) -> mx.array:
-    """Do what `paged_attention` does with arrays that were checked before.
-
-    On Metal `kernels/paged_decode.metal` does it, in one dispatch or, with partitions, two;
-    elsewhere MLX's own ops gather the pages and attend, unless a kernel is asked for.
-    """
-    asked = (kernel, hd_tile, threadgroup, partitions) != (None, None, None, None)
-    if asked or backend() == "metal":
+    problem = Problem(q, k_pages, v_pages, block_tables, context_lens)
+    how = None
+    if (kernel, hd_tile, threadgroup, partitions) != (None, None, None, None):
         how = plan(
             problem,
             longest=longest,
@@ -184,13 +161,23 @@ def attend(
             threadgroup=threadgroup,
             partitions=partitions,
         )
+    return attend(problem, scale=scale, longest=longest, how=how)
+
+
+def attend(
+    problem: Problem, *, scale: float, longest: int | None = None, how: Plan | None = None
+) -> mx.array:
+    """Do what `paged_attention` does with arrays that were checked before.
+
+    On Metal `kernels/paged_decode.metal` does it, in one dispatch or, with partitions, two;
+    elsewhere MLX's own ops gather the pages and attend, unless a kernel's plan is given.
+    """
+    if how is None and backend() == "metal":
+        how = plan(problem, longest=longest)
+    if how is not None:
         return paged_decode(problem, scale=scale, how=how)
-    return _gathered(problem, scale=scale, longest=longest)
-
-
-def _gathered(problem: Problem, *, scale: float, longest: int | None) -> mx.array:
-    longest = problem.max_blocks * problem.block_size if longest is None else longest
-    keys, values = gathered(problem, longest)
+    tokens = problem.max_blocks * problem.block_size if longest is None else longest
+    keys, values = gathered(problem, tokens)
     lens = problem.context_lens[: problem.batch]
     valid = padding_mask(lens, keys.shape[2])
     # A weight of 0 would not silence what is not a number behind a sequence's end.

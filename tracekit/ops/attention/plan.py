@@ -101,53 +101,36 @@ def plan(
         UsageError: What is given cannot be had, or not together.
     """
     kernel = kernel or "grouped"
-    if kernel == "grouped":
-        whole = replace(_unshared(problem, hd_tile), ahead=ahead)
-        tallest = problem.max_blocks * problem.block_size if longest is None else longest
-        return _shared_out(problem, whole, tallest, threadgroup, partitions=partitions, cores=cores)
-    if hd_tile is not None or partitions not in {None, 1} or ahead:
-        raise UsageError(
-            f'The kernel "{kernel}" has neither tiles of a head nor partitions, nor loads ahead.',
-            hint='The kernel "grouped" has all of these.',
-        )
-    threads = threadgroup or (256 if kernel == "per-head" else 128)
-    room = THREADGROUP_BYTES - 256 if kernel == "per-head" else 0
-    _check_threadgroup(threads, room, problem.head_dim)
-    return Plan(kernel, threads)
-
-
-def _unshared(problem: Problem, hd_tile: int | None) -> Plan:
+    if kernel != "grouped":
+        if hd_tile is not None or partitions not in {None, 1} or ahead:
+            raise UsageError(
+                f'The kernel "{kernel}" has neither tiles of a head nor partitions, '
+                "nor loads ahead.",
+                hint='The kernel "grouped" has all of these.',
+            )
+        threads = threadgroup or (256 if kernel == "per-head" else 128)
+        room = THREADGROUP_BYTES - 256 if kernel == "per-head" else 0
+        _check_threadgroup(threads, room, problem.head_dim)
+        return Plan(kernel, threads)
     tile = HD_TILES[0] if hd_tile is None else hd_tile
     if tile not in HD_TILES:
         raise UsageError(f"There is no HD_TILE of {tile}; there are 8 and 16.")
-    heads = heads_at_once(problem.q_heads // problem.kv_heads, tile)
+    heads = heads_at_once(problem.group, tile)
     tokens = max(1, LOADED_BYTES // (2 * tile * problem.dtype.size))
-    return Plan("grouped", THREADS, 1, tile, heads, tokens)
-
-
-def _shared_out(
-    problem: Problem,
-    whole: Plan,
-    longest: int,
-    threadgroup: int | None,
-    *,
-    partitions: int | None,
-    cores: int | None,
-) -> Plan:
-    rereads = whole.rereads(problem.q_heads // problem.kv_heads)
-    threadgroups = problem.batch * problem.kv_heads * rereads
-    chosen = partitions_for(threadgroups, longest, cores) if partitions is None else partitions
-    if not 1 <= chosen <= MOST_PARTITIONS:
-        raise UsageError(f"{chosen} partitions cannot be had; there are 1 to {MOST_PARTITIONS}.")
-    usual = THREADS if cores is None else _threads_of_a_core(whole)
-    threads = usual if threadgroup is None else threadgroup
-    _check_threadgroup(threads, THREADGROUP_BYTES - 8 * whole.heads * LANES, problem.head_dim)
-    return replace(whole, threadgroup=threads, partitions=chosen)
-
-
-def _threads_of_a_core(whole: Plan) -> int:
-    held = whole.heads * whole.hd_tile
-    return next((threads for most, threads in THREADS_OF_A_CORE.items() if held <= most), THREADS)
+    whole = Plan("grouped", THREADS, 1, tile, heads, tokens, ahead)
+    if partitions is None:
+        tallest = problem.max_blocks * problem.block_size if longest is None else longest
+        threadgroups = problem.batch * problem.kv_heads * whole.rereads(problem.group)
+        partitions = partitions_for(threadgroups, tallest, cores)
+    if not 1 <= partitions <= MOST_PARTITIONS:
+        raise UsageError(
+            f"{partitions} partitions cannot be had; there are 1 to {MOST_PARTITIONS}."
+        )
+    if threadgroup is None:
+        fitting = (threads for most, threads in THREADS_OF_A_CORE.items() if heads * tile <= most)
+        threadgroup = THREADS if cores is None else next(fitting, THREADS)
+    _check_threadgroup(threadgroup, THREADGROUP_BYTES - 8 * heads * LANES, problem.head_dim)
+    return replace(whole, threadgroup=threadgroup, partitions=partitions)
 
 
 def heads_at_once(group: int, hd_tile: int) -> int:

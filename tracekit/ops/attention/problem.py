@@ -8,7 +8,7 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base import UsageError
-from tracekit.ops.kernels import DTYPES, LEAST_BUFFER, require_memory
+from tracekit.ops.kernels import DTYPES, LEAST_BUFFER, check_axes, require_memory
 
 HEAD_DIMS = (64, 80, 96, 128, 256)
 
@@ -29,7 +29,15 @@ class Problem:
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit together."""
-        _check_axes(self)
+        pages = ("blocks", "block_size", "kv_heads", "head_dim")
+        check_axes(
+            self,
+            q=("batch", "q_heads", "head_dim"),
+            k_pages=pages,
+            v_pages=pages,
+            block_tables=("batch", "max_blocks"),
+            context_lens=("batch or more",),
+        )
         _check_pages(self)
         _check_tables(self)
         check_heads(self.q_heads, self.kv_heads)
@@ -50,9 +58,19 @@ class Problem:
         return self.k_pages.shape[2]
 
     @property
+    def group(self) -> int:
+        """Query heads that share a head of K and V."""
+        return self.q_heads // self.kv_heads
+
+    @property
     def head_dim(self) -> int:
         """Elements of a head."""
         return self.q.shape[2]
+
+    @property
+    def scale(self) -> float:
+        """The usual factor of the scores."""
+        return self.head_dim**-0.5
 
     @property
     def block_size(self) -> int:
@@ -84,21 +102,6 @@ def check_head_dim(head_dim: int) -> None:
     if head_dim not in HEAD_DIMS:
         sizes = ", ".join(str(size) for size in HEAD_DIMS)
         raise UsageError(f"The Metal kernel has no head size {head_dim}; it has {sizes}.")
-
-
-def _check_axes(problem: Problem) -> None:
-    for name, array, axes in (
-        ("q", problem.q, ("batch", "q_heads", "head_dim")),
-        ("k_pages", problem.k_pages, ("blocks", "block_size", "kv_heads", "head_dim")),
-        ("v_pages", problem.v_pages, ("blocks", "block_size", "kv_heads", "head_dim")),
-        ("block_tables", problem.block_tables, ("batch", "max_blocks")),
-        ("context_lens", problem.context_lens, ("batch or more",)),
-    ):
-        if array.ndim != len(axes) or 0 in array.shape:
-            raise UsageError(
-                f"{name} must be [{', '.join(axes)}], none of them 0; "
-                f"its shape is {list(array.shape)}."
-            )
 
 
 def _check_pages(problem: Problem) -> None:
@@ -133,22 +136,16 @@ def _check_tables(problem: Problem) -> None:
 
 def nan_past_ends(problem: Problem) -> Problem:
     """Return the problem with NaN in all rows of all pages that hold no token of a sequence."""
-    used = mx.array(_used(problem))[:, :, None, None]
-    nan = mx.array(mx.nan, problem.dtype)
-    keys, values = (mx.where(used, one, nan) for one in (problem.k_pages, problem.v_pages))
-    mx.eval(keys, values)
-    return replace(problem, k_pages=keys, v_pages=values)
-
-
-def _used(problem: Problem) -> np.ndarray:
-    """Return which rows of which pages hold tokens: `[pages, block_size]`."""
-    pages, size = problem.k_pages.shape[:2]
-    used = np.zeros((pages, size), bool)
+    size = problem.block_size
+    used = np.zeros(problem.k_pages.shape[:2], bool)
     lens = np.array(problem.context_lens)[: problem.batch]
     for table, length in zip(np.array(problem.block_tables), lens, strict=True):
         rows = np.arange(length)
         used[table[rows // size], rows % size] = True
-    return used
+    holds_tokens, nan = mx.array(used)[:, :, None, None], mx.array(mx.nan, problem.dtype)
+    keys, values = (mx.where(holds_tokens, one, nan) for one in (problem.k_pages, problem.v_pages))
+    mx.eval(keys, values)
+    return replace(problem, k_pages=keys, v_pages=values)
 
 
 _HINT = "Take shorter or fewer sequences, or fewer heads."

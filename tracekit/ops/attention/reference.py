@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from tracekit.base import Floats, as_float64, relative_error
 from tracekit.ops.attention.problem import Problem
 
-Integers = NDArray[np.int32]
-
 
 def dense_reference(
     q: Floats, keys: Floats, values: Floats, seen: NDArray[np.bool_], *, scale: float
@@ -33,61 +31,42 @@ def dense_reference(
     return out
 
 
-def reference(
-    q: Floats,
-    k_pages: Floats,
-    v_pages: Floats,
-    block_tables: Integers,
-    context_lens: Integers,
-    *,
-    scale: float,
+def reference_of(
+    problem: Problem, *, scale: float, sequences: Iterable[int] | None = None
 ) -> Floats:
-    """Attend as the definition says; shapes as in `paged_attention`.
+    """Return what a problem must give, of all its sequences or of some.
 
     softmax(scale * q K^T) V over the tokens of each sequence, where q head h reads kv head
     h // (q_heads / kv_heads). A sequence of length 0 gives zeros.
+
+    Returns:
+        `[sequences, q_heads, head_dim]`.
     """
-    out = np.zeros_like(q)
-    _, block_size, kv_heads, head_dim = k_pages.shape
-    for sequence in range(q.shape[0]):
-        length = int(context_lens[sequence])
+    tables, lens = np.array(problem.block_tables), np.array(problem.context_lens)
+    chosen = list(range(problem.batch) if sequences is None else sequences)
+    out = np.zeros((len(chosen), problem.q_heads, problem.head_dim))
+    for row, sequence in enumerate(chosen):
+        length = int(lens[sequence])
         if length == 0:
             continue
-        pages = block_tables[sequence, : -(-length // block_size)]
-        keys = k_pages[pages].reshape(-1, kv_heads, head_dim)[:length]
-        values = v_pages[pages].reshape(-1, kv_heads, head_dim)[:length]
-        rows = (q[sequence, :, None], keys.swapaxes(0, 1), values.swapaxes(0, 1))
-        seen = np.ones((1, length), np.bool_)
-        out[sequence] = dense_reference(*rows, seen, scale=scale)[:, 0]
+        pages = mx.array(tables[sequence, : -(-length // problem.block_size)])
+        rows = (-1, problem.kv_heads, problem.head_dim)
+        keys, values = (
+            as_float64(one[pages]).reshape(rows)[:length].swapaxes(0, 1)
+            for one in (problem.k_pages, problem.v_pages)
+        )
+        q, seen = as_float64(problem.q[sequence])[:, None], np.ones((1, length), np.bool_)
+        out[row] = dense_reference(q, keys, values, seen, scale=scale)[:, 0]
     return out
 
 
-def reference_of(problem: Problem, *, scale: float) -> Floats:
-    """Return what a problem must give; see `reference`."""
-    return reference(
-        as_float64(problem.q),
-        as_float64(problem.k_pages),
-        as_float64(problem.v_pages),
-        np.array(problem.block_tables),
-        np.array(problem.context_lens),
-        scale=scale,
-    )
-
-
 def largest_error(
-    problem: Problem, out: mx.array, *, scale: float, sequences: Iterable[int]
+    problem: Problem, out: mx.array, *, sequences: Iterable[int] | None = None
 ) -> float:
-    """Return the largest relative error of some sequences of `out`; see `relative_error`."""
-    worst = 0.0
-    for sequence in sequences:
-        pages = problem.block_tables[sequence]
-        expected = reference(
-            as_float64(problem.q[sequence][None]),
-            as_float64(problem.k_pages[pages]),
-            as_float64(problem.v_pages[pages]),
-            np.arange(problem.max_blocks, dtype=np.int32)[None],
-            np.array(problem.context_lens[sequence][None]),
-            scale=scale,
-        )
-        worst = max(worst, relative_error(as_float64(out[sequence][None]), expected))
-    return worst
+    """Return the largest relative error of `out`, with the usual factor of the scores.
+
+    It is that of some sequences, by default of the first and the last; see `relative_error`.
+    """
+    chosen = sorted({0, problem.batch - 1} if sequences is None else sequences)
+    expected = reference_of(problem, scale=problem.scale, sequences=chosen)
+    return relative_error(as_float64(out[mx.array(chosen)]), expected)

@@ -6,6 +6,7 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base import Floats, UsageError, as_float64
+from tracekit.ops.attention.reference import dense_reference
 from tracekit.ops.kernels import require_memory
 
 # Rows come round again after so many tokens; a prime, so that no window and no block does too.
@@ -74,22 +75,16 @@ def draw_rows(sizes: Sizes, *, seed: int = 0) -> Rows:
 
 
 def expected(rows: Rows, sequence: int, *, length: int, kept: int, scale: float) -> Floats:
-    """Attend densely, in float64, from the last of `length` tokens to the last `kept` of them.
+    """Attend in float64 from the last of `length` tokens to the last `kept`: `[q_heads, head_dim]`.
 
-    softmax(scale * q K^T) V for each q head h and kv head h // (q_heads / kv_heads).
-
-    Returns:
-        `[q_heads, head_dim]`.
+    See `dense_reference`.
     """
     tokens = np.arange(length - kept, length) % DRAWN
-    q = as_float64(rows.query(length - 1)[sequence])
-    keys, values = (as_float64(one[:, sequence])[tokens] for one in (rows.keys, rows.values))
-    group = q.shape[0] // keys.shape[1]
-    keys, values = (np.repeat(one, group, axis=1) for one in (keys, values))
-    scores = scale * np.einsum("hd,thd->ht", q, keys)
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    weights /= weights.sum(axis=1, keepdims=True)
-    return np.einsum("ht,thd->hd", weights, values)
+    q = as_float64(rows.query(length - 1)[sequence])[:, None]
+    keys, values = (
+        as_float64(one[:, sequence])[tokens].swapaxes(0, 1) for one in (rows.keys, rows.values)
+    )
+    return dense_reference(q, keys, values, np.ones((1, kept), np.bool_), scale=scale)[:, 0]
 
 
 class GrowingCache:
@@ -97,12 +92,8 @@ class GrowingCache:
 
     Room is made for `step` tokens at a time, as mlx-lm does, by copying all that is held into
     arrays that are longer. Between two such copies an append writes in place, unless somebody
-    else holds a view of the arrays: then MLX copies the whole cache for every token.
-
-    Args:
-        shape: Contexts, kv heads, elements of a head.
-        dtype: Type of the elements.
-        step: Tokens that room is made for at a time.
+    else holds a view of the arrays: then MLX copies the whole cache for every token. `shape` is
+    contexts, kv heads, elements of a head.
     """
 
     def __init__(self, shape: tuple[int, int, int], dtype: mx.Dtype, *, step: int = 256) -> None:
@@ -144,13 +135,9 @@ class GrowingCache:
         self.keys, self.values = (mx.concatenate([array, room], axis=2) for array in held)
 
     def append(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
-        """Append the keys and values of new tokens; return those of all tokens.
+        """Append new tokens, `[batch, kv_heads, tokens, head_dim]`; return all that is kept.
 
         What is returned are views: who still holds one at the next append makes MLX copy.
-
-        Args:
-            keys: `[batch, kv_heads, tokens, head_dim]`.
-            values: As `keys`.
         """
         tokens = keys.shape[2]
         self.grow(tokens)
@@ -173,12 +160,7 @@ class SlidingCache:
 
     Token t lies in row t % window, so a new token takes the place of the oldest one, and the
     cache never grows. Attention does not ask in what order keys stand, provided that their
-    positions were put into them before.
-
-    Args:
-        shape: Contexts, kv heads, elements of a head.
-        dtype: Type of the elements.
-        window: Tokens that are kept.
+    positions were put into them before. `shape` is contexts, kv heads, elements of a head.
     """
 
     copied = 0  # it never grows
@@ -210,13 +192,10 @@ class SlidingCache:
         """Make room for more tokens: a no-op."""
 
     def append(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
-        """Append the keys and values of new tokens; return those that are kept, in any order.
+        """Append new tokens, `[batch, kv_heads, tokens, head_dim]`; return all that is kept.
 
-        What is returned are views: who still holds one at the next append makes MLX copy.
-
-        Args:
-            keys: `[batch, kv_heads, tokens, head_dim]`; of more than a window the last count.
-            values: As `keys`.
+        Of more tokens than a window the last count. What is returned are views, in any order of
+        tokens: who still holds one at the next append makes MLX copy.
         """
         tokens = keys.shape[2]
         taken = min(tokens, self.window)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base import as_float64, relative_error
+from tracekit.base import accepted, as_float64, relative_error
 from tracekit.ops.cache.contiguous import GrowingCache, Rows, Sizes, SlidingCache, expected
 from tracekit.ops.cache.paged import PagedCache
 from tracekit.workload import Gauge, Span, StepReport
@@ -19,30 +19,19 @@ Attend = Callable[[mx.array], mx.array]
 
 @dataclass
 class Spent:
-    """What the steps since `Decoding.begin` took.
-
-    Attributes:
-        steps: How many there were.
-        read: Bytes of K and V that they attended to.
-        time: Their time, in ns.
-    """
+    """What the steps since `Decoding.begin` took."""
 
     steps: int = 0
-    read: int = 0
-    time: int = 0
+    read: int = 0  # bytes of K and V that they attended to
+    time: int = 0  # ns
 
 
 @dataclass
 class Decoding:
-    """Sequences of one length, their cache, and how to attend to it.
+    """Sequences of one length, their cache, and how to attend to all that it keeps.
 
-    Attributes:
-        sizes: Of sequences and heads.
-        rows: What is asked and appended.
-        cache: Holds keys and values.
-        attend: Attends to all that the cache keeps.
-        hold_a_view: Hold a slice of the cache from step to step, so that MLX must copy it all
-            for each token: the commonest mistake with such a cache.
+    With `hold_a_view` a slice of the cache is held from step to step, so that MLX must copy it all
+    for each token: the commonest mistake with such a cache.
     """
 
     sizes: Sizes
@@ -112,13 +101,18 @@ class Decoding:
         return mx.get_peak_memory() - before
 
     def error(self) -> float:
-        """Return the relative error of the last result, of the first and the last sequence."""
+        """Return the relative error of the last result, of the first and the last sequence.
+
+        Raises:
+            ToolError: It is larger than the type allows.
+        """
         assert self._out is not None
         checked = sorted({0, self.sizes.batch - 1})
         length, kept = self.cache.length, self.cache.kept
         scale = self.sizes.head_dim**-0.5
         right = [expected(self.rows, one, length=length, kept=kept, scale=scale) for one in checked]
-        return relative_error(as_float64(self._out)[checked], np.stack(right))
+        error = relative_error(as_float64(self._out)[checked], np.stack(right))
+        return accepted(error, self.sizes.dtype, f"Attention after {length} tokens")
 
     def _room_made(self) -> tuple[Span, ...]:
         """Let the cache grow if it must, and wait for that, so that the span holds its copy."""

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -18,13 +18,9 @@ from tracekit.workload import IDLE, Gauge, Measured, Request, Span, StepReport
 class Clock(Protocol):
     """Tells the time and lets it pass; nanoseconds."""
 
-    def now(self) -> int:
-        """Return the time."""
-        ...
+    def now(self) -> int: ...  # noqa: D102
 
-    def wait(self, nanoseconds: int) -> None:
-        """Let at least so much time pass."""
-        ...
+    def wait(self, nanoseconds: int) -> None: ...  # noqa: D102
 
 
 class SystemClock:
@@ -109,13 +105,8 @@ class Scheduler:
 
     A request waits until there is a slot, and blocks for its prompt and its whole output, so
     that none ever has to be put off again. First come, first served: one that waits for blocks
-    holds up those behind it, small as they may be.
-
-    Args:
-        slots: Sequences that are served at a time.
-        blocks: The pool.
-        block_size: Tokens of a block.
-        prefill_chunk: Tokens of a prompt that one tick takes at most.
+    holds up those behind it, small as they may be. `slots` are the sequences that are served at a
+    time, `prefill_chunk` the tokens of a prompt that one tick takes at most.
     """
 
     def __init__(self, *, slots: int, blocks: Blocks, block_size: int, prefill_chunk: int) -> None:
@@ -135,13 +126,9 @@ class Scheduler:
         """Whether there is nobody to serve."""
         return not self.waiting and not self.active
 
-    def needed(self, job: Job) -> int:
-        """Return the blocks that a request needs."""
-        return -(-job.tokens // self._block_size)
-
     def refusal(self, job: Job) -> str:
         """Return why a request can never be served; nothing if it can."""
-        needed = self.needed(job)
+        needed = job.blocks(self._block_size)
         if needed <= self.blocks.count:
             return ""
         return (
@@ -157,7 +144,7 @@ class Scheduler:
         """Give slots and blocks to as many as can have them, from the head of the queue on."""
         admitted: list[RunningSequence] = []
         while self.waiting and self._free_slots:
-            needed = self.needed(self.waiting[0].job)
+            needed = self.waiting[0].job.blocks(self._block_size)
             if needed > self.blocks.free_count:
                 break
             one = self.waiting.popleft()
@@ -238,17 +225,12 @@ class Tick:
 
 
 class Engine:
-    """Serves a schedule on an open loop.
+    """Serves a schedule, given by arrival, on an open loop.
 
     Latencies count from the scheduled arrival: a request that the loop sees late has waited
-    since it was to come, so that a slow server cannot hide behind a late question.
-
-    Args:
-        jobs: The schedule, by arrival.
-        scheduler: Who is served next.
-        model: What does the work.
-        clock: What all times are read from.
-        limits: Levels that others are compared with, by the name of their gauge and its unit.
+    since it was to come, so that a slow server cannot hide behind a late question. `limits` are
+    levels that others are compared with, by the name of their gauge and its unit; `rehearsal` is
+    done over and over before the schedule begins.
     """
 
     def __init__(
@@ -258,12 +240,16 @@ class Engine:
         model: Attention,
         clock: Clock,
         limits: Mapping[tuple[str, str], float] | None = None,
+        *,
+        rehearsal: Iterator[Plan],
     ) -> None:
         self._coming = deque(jobs)
         self._scheduler = scheduler
         self._model = model
         self._clock = clock
-        self._origin = 0
+        self._rehearsal = rehearsal
+        self._has_begun = False
+        self._origin = 0  # when the schedule began
         self._closed = False
         self._tick = Tick()
         self._levels: dict[str, float] = {}
@@ -273,6 +259,7 @@ class Engine:
 
     def begin(self) -> None:
         """Let the schedule start now."""
+        self._has_begun = True
         self._origin = self._clock.now()
 
     def exhausted(self) -> bool:
@@ -280,10 +267,15 @@ class Engine:
         return self._closed or (not self._coming and self._scheduler.empty)
 
     def submit(self) -> HandedOver:
-        """See who has come, admit, and hand over what this tick does; wait if there is nothing."""
+        """See who has come, admit, and hand over what this tick does; wait if there is nothing.
+
+        Before the schedule begins a rehearsal is handed over, which serves nobody.
+        """
         clock, tick, scheduler = self._clock, Tick(), self._scheduler
         self._tick = tick
         start = clock.now()
+        if not self._has_begun:
+            return HandedOver(Plan(), tuple(self._handed_over(next(self._rehearsal), start)))
         if self._idle(start):
             return HandedOver(Plan())
         came = self._arrivals(start)
@@ -307,11 +299,11 @@ class Engine:
         retired = self._scheduler.complete(work.plan, now)
         self._tick.requests += [_told(sequence, "completed") for sequence in retired]
         if retired:
-            self._tick.span("retire", now, self._clock.now())
+            self._spanned("retire", now)
 
     def tell(self) -> StepReport:
-        """Say what the last tick was."""
-        return StepReport(**vars(self._tick))
+        """Return what the last tick was; a rehearsal is nothing to report."""
+        return StepReport(**vars(self._tick)) if self._has_begun else StepReport(tokens=0)
 
     def finish(self) -> dict[str, float | Measured]:
         """End the run; say how late arrivals were seen, and how many were still to come.
@@ -365,8 +357,7 @@ class Engine:
         late = [now - one.scheduled for one in due]
         self._lateness += late
         if late:
-            worst = Gauge("arrival_lateness", float(max(late)), now, "ns")
-            self._tick.gauges.append(worst)
+            self._tick.gauges.append(Gauge("arrival_lateness", float(max(late)), now, "ns"))
         return bool(due)
 
     def _due(self, now: int) -> list[RunningSequence]:

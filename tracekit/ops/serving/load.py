@@ -68,10 +68,7 @@ class Lengths:
             return [self.typical] * count
         if self.distribution == "uniform":
             return rng.integers(self.shortest, self.longest, count, endpoint=True).tolist()
-        return self._lognormal(count, rng)
-
-    def _lognormal(self, count: int, rng: np.random.Generator) -> list[int]:
-        """Draw by the inverse of the distribution function, cut at both bounds."""
+        # by the inverse of the distribution function, cut at both bounds
         normal = NormalDist(math.log(self.typical), SIGMA)
         low = normal.cdf(math.log(self.shortest - 0.5))
         high = normal.cdf(math.log(self.longest + 0.5))
@@ -183,12 +180,7 @@ def draw_arrivals(
     benchmark does; last of all the rate says which moment each sum of intervals is. A schedule
     of N requests at a constant rate thus lasts exactly N / rate seconds.
 
-    Args:
-        rate: Requests per second over time.
-        duration: Seconds of the schedule; it has as many requests as the rate brings in them.
-        count: Requests of the schedule, whatever time they take; None to go by `duration`.
-        burstiness: 1 draws a Poisson process; less is burstier, more is more even.
-        seed: Equal seeds draw equal arrivals.
+    See `Load` for what is asked.
 
     Raises:
         UsageError: The schedule would hold no request.
@@ -218,9 +210,9 @@ class Load:
         rate: Requests per second over time.
         prompts: How long prompts are.
         outputs: How many tokens are asked for.
-        duration: Seconds of the schedule, unless `count` says how many requests it has.
-        count: Requests of the schedule; None to go by `duration`.
-        burstiness: 1 is a Poisson process; see `draw_arrivals`.
+        duration: Seconds of the schedule; it has as many requests as the rate brings in them.
+        count: Requests of the schedule, whatever time they take; None to go by `duration`.
+        burstiness: 1 draws a Poisson process; less is burstier, more is more even.
         seed: Equal seeds draw equal loads.
     """
 
@@ -256,10 +248,9 @@ class Job:
     output_tokens: int
     content: int = 0
 
-    @property
-    def tokens(self) -> int:
-        """Tokens that it needs room for."""
-        return self.prompt_tokens + self.output_tokens
+    def blocks(self, block_size: int) -> int:
+        """Return how many blocks of so many tokens it needs."""
+        return -(-(self.prompt_tokens + self.output_tokens) // block_size)
 
 
 def draw_schedule(load: Load) -> tuple[Job, ...]:

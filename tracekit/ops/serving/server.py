@@ -1,7 +1,7 @@
 """The harness as a step: a virtual model, rehearsed in the warm-up, then the schedule."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from collections.abc import Sequence as Several
 from dataclasses import dataclass
 from math import prod
@@ -15,21 +15,20 @@ from tracekit.ops.attention.dense import sdpa
 from tracekit.ops.attention.metal import specializations
 from tracekit.ops.attention.paged import append, append_run, attend
 from tracekit.ops.attention.problem import Problem, check_heads
-from tracekit.ops.attention.reference import reference
+from tracekit.ops.attention.reference import dense_reference
 from tracekit.ops.cache.paged import Blocks
 from tracekit.ops.kernels import LEAST_BUFFER, require_memory
 from tracekit.ops.serving.engine import (
     Chunk,
     Clock,
     Engine,
-    HandedOver,
     Plan,
     RunningSequence,
     Scheduler,
     SystemClock,
 )
 from tracekit.ops.serving.load import Job, Load, draw_schedule
-from tracekit.workload import Measured, Step, StepReport, backend
+from tracekit.workload import Measured, Step, backend
 
 ROWS = 1021
 """Rows that contents are taken from: token t of a request is row (content + t) % ROWS."""
@@ -166,6 +165,16 @@ class Model:
         """Block until what was handed over is complete."""
         mx.eval(handed_over)
 
+    def error(self, sequence: RunningSequence, context: int, out: mx.array) -> float:
+        """Return the relative error of what the newest of `context` tokens attended to."""
+        rows = self._rows(sequence, 0, context)
+        keys, values = (as_float64(one[rows]).swapaxes(0, 1) for one in (self.keys, self.values))
+        expected = as_float64(self.queries[rows[-1:]]).swapaxes(0, 1)
+        seen = np.ones((1, context), np.bool_)
+        for _ in range(self.shape.layers):
+            expected = dense_reference(expected, keys, values, seen, scale=self.shape.scale)
+        return relative_error(as_float64(out[None]), expected.swapaxes(0, 1))
+
     def _handed_over(self, out: mx.array) -> mx.array:
         # MLX's CPU backend holds up whoever hands over more than a few operations until most are
         # done: the work would begin, and be seen, before the step says that it was handed over.
@@ -173,11 +182,8 @@ class Model:
             mx.async_eval(out)
         return out
 
-    def content_rows(self, content: int, tokens: int) -> np.ndarray:
-        """Return which rows of the drawn contents the first tokens of a request are."""
-        return (content % ROWS + np.arange(tokens)) % ROWS
-
     def _rows(self, sequence: RunningSequence, first: int, count: int) -> mx.array:
+        """Return which rows of the drawn contents some tokens of a request are."""
         start = sequence.job.content % ROWS + first
         return mx.arange(start, start + count) % ROWS
 
@@ -220,7 +226,7 @@ class Cost:
         return (pieces * self.chunk + tokens / slots * self.decode) / (seconds * 1e9)
 
 
-def rehearse(model: Model) -> Iterator[tuple[Chunk, list[RunningSequence]]]:
+def rehearse(model: Model) -> Iterator[Plan]:
     """Yield work of every shape there is, again and again; it touches no block of a request.
 
     The decode step has as many sequences as there are slots, half as long as they may get.
@@ -232,27 +238,25 @@ def rehearse(model: Model) -> Iterator[tuple[Chunk, list[RunningSequence]]]:
     batch = [RunningSequence(Job(0, 0, half, 1), 0, slot, nowhere) for slot in range(shape.slots)]
     starts = range(0, shape.longest, shape.chunk)
     for first in itertools.cycle(starts):
-        yield Chunk(prompt, first, min(shape.chunk, shape.longest - first)), batch
+        yield Plan(Chunk(prompt, first, min(shape.chunk, shape.longest - first)), batch)
 
 
 def measure(model: Model, clock: Clock, *, rounds: int = 3) -> Cost:
     """Run every shape once to compile it, and then a few of them to see what they cost."""
-    pieces = rehearse(model)
     shapes = -(-model.shape.longest // model.shape.chunk)
     chunks: list[int] = []
     decodes: list[int] = []
-    for number in range(shapes + rounds):
-        chunk, batch = next(pieces)
+    for plan in itertools.islice(rehearse(model), shapes + rounds):
+        assert plan.chunk is not None
         begin = clock.now()
-        model.write_prompt(chunk)
-        model.wait(model.attend_prompt(chunk))
+        model.write_prompt(plan.chunk)
+        model.wait(model.attend_prompt(plan.chunk))
         middle = clock.now()
-        model.write_tokens(batch)
-        model.wait(model.attend_tokens(batch))
-        if number >= shapes:
-            chunks.append(middle - begin)
-            decodes.append(clock.now() - middle)
-    return Cost(median(decodes), median(chunks))
+        model.write_tokens(plan.decoding)
+        model.wait(model.attend_tokens(plan.decoding))
+        chunks.append(middle - begin)
+        decodes.append(clock.now() - middle)
+    return Cost(median(decodes[shapes:]), median(chunks[shapes:]))
 
 
 def verify(model: Model) -> float:
@@ -269,13 +273,18 @@ def verify(model: Model) -> float:
     """
     worst = 0.0
     for sample in _samples(model):
-        out = _prefilled(model, sample)
-        worst = max(worst, _error(model, sample.job, sample.job.prompt_tokens, out))
+        prompt, size = sample.job.prompt_tokens, model.shape.chunk
+        out, count = model.queries, 0
+        for first in range(0, prompt, size):
+            count = min(size, prompt - first)
+            model.write_prompt(Chunk(sample, first, count))
+            out = model.attend_prompt(Chunk(sample, first, count))
+        worst = max(worst, model.error(sample, prompt, out[0, :, count - 1]))
         for at in range(sample.job.output_tokens - 1):
             sample.tokens.append(at)
             model.write_tokens([sample])
             decoded = model.attend_tokens([sample])[sample.slot]
-            worst = max(worst, _error(model, sample.job, sample.context, decoded))
+            worst = max(worst, model.error(sample, sample.context, decoded))
     return accepted(worst, model.shape.dtype, "Attention")
 
 
@@ -287,36 +296,11 @@ def _samples(model: Model) -> Iterator[RunningSequence]:
     for slot, tokens in enumerate((most, max(2, most // 2 - 1), 2)):
         output = min(1 + _DECODED, tokens - 1)
         job = Job(slot, 0, tokens - output, output, content=ROWS_APART * slot)
-        needed = -(-tokens // shape.block_size)
-        yield RunningSequence(job, 0, slot % shape.slots, blocks[:needed])
+        held = blocks[: job.blocks(shape.block_size)]
+        yield RunningSequence(job, 0, slot % shape.slots, held)
 
 
 ROWS_APART = 331  # contents of the samples that differ
-
-
-def _prefilled(model: Model, sequence: RunningSequence) -> mx.array:
-    """Prefill a prompt; return what its last token attended to."""
-    prompt, size = sequence.job.prompt_tokens, model.shape.chunk
-    out, count = model.queries, 0
-    for first in range(0, prompt, size):
-        count = min(size, prompt - first)
-        chunk = Chunk(sequence, first, count)
-        model.write_prompt(chunk)
-        out = model.attend_prompt(chunk)
-    return out[0, :, count - 1]
-
-
-def _error(model: Model, job: Job, context: int, out: mx.array) -> float:
-    """Return the relative error of the newest of `context` tokens."""
-    rows = mx.array(model.content_rows(job.content, context))
-    keys, values = as_float64(model.keys[rows])[None], as_float64(model.values[rows])[None]
-    expected = as_float64(model.queries[rows[-1:]])
-    alone = np.zeros((1, 1), np.int32)
-    for _ in range(model.shape.layers):
-        expected = reference(
-            expected, keys, values, alone, np.array([context], np.int32), scale=model.shape.scale
-        )
-    return relative_error(as_float64(out[None]), expected)
 
 
 MILLISECOND = 1_000_000
@@ -337,44 +321,6 @@ class Limits:
     tick: float = 200.0
 
 
-class Server:
-    """An engine that idles until it is asked to begin."""
-
-    def __init__(self, engine: Engine, model: Model) -> None:
-        self._engine = engine
-        self._model = model
-        self._pieces = rehearse(model)
-        self._live = False
-
-    def begin(self) -> None:
-        """Let the schedule start now."""
-        self._live = True
-        self._engine.begin()
-
-    def submit(self) -> HandedOver:
-        """Hand over a tick, or before the beginning a rehearsal of one."""
-        if self._live:
-            return self._engine.submit()
-        chunk, batch = next(self._pieces)
-        model = self._model
-        model.write_prompt(chunk)
-        model.write_tokens(batch)
-        parts = (("prefill", model.attend_prompt(chunk)), ("decode", model.attend_tokens(batch)))
-        return HandedOver(Plan(), parts)
-
-    def wait(self, work: HandedOver) -> None:
-        """Wait for a tick, or a rehearsal."""
-        if self._live:
-            self._engine.wait(work)
-            return
-        for _, part in work.parts:
-            self._model.wait(part)
-
-    def tell(self) -> StepReport:
-        """Say what the tick was; a rehearsal produces no tokens."""
-        return self._engine.tell() if self._live else StepReport(tokens=0)
-
-
 def serving_step(load: Load, shape: Shape, limits: Limits) -> Step:
     """Make the step of a server that serves a load; see what it costs and that it is right.
 
@@ -383,7 +329,12 @@ def serving_step(load: Load, shape: Shape, limits: Limits) -> Step:
         ToolError: The results are wrong.
     """
     jobs, clock = draw_schedule(load), SystemClock()
-    _require_room(jobs, shape)
+    fewest = min(job.blocks(shape.block_size) for job in jobs)
+    if fewest > shape.blocks:
+        raise UsageError(
+            f"The pool of {shape.blocks} blocks holds no request: the smallest takes {fewest}.",
+            hint="Give more --blocks, or shorter prompts and outputs.",
+        )
     model = Model(shape, load.seed)
     error = verify(model)
     cost = measure(model, clock)
@@ -393,16 +344,16 @@ def serving_step(load: Load, shape: Shape, limits: Limits) -> Step:
         block_size=shape.block_size,
         prefill_chunk=shape.chunk,
     )
-    engine = Engine(jobs, scheduler, model, clock, _levels(shape, limits))
-    server = Server(engine, model)
+    levels = _levels(shape, limits)
+    engine = Engine(jobs, scheduler, model, clock, levels, rehearsal=rehearse(model))
     return Step(
-        submit=server.submit,
-        wait=server.wait,
+        submit=engine.submit,
+        wait=engine.wait,
         backend=model.backend,
         specializations=specializations,
         results={"max_error": error, **_offered(jobs, cost, shape)},
-        tell=server.tell,
-        begin=server.begin,
+        tell=engine.tell,
+        begin=engine.begin,
         exhausted=engine.exhausted,
         finish=engine.finish,
         leave=engine.leave,
@@ -434,12 +385,3 @@ def _offered(jobs: tuple[Job, ...], cost: Cost, shape: Shape) -> dict[str, float
         "rehearsed_decode": Measured(cost.decode, "ns", "lower"),
         "rehearsed_prefill_chunk": Measured(cost.chunk, "ns", "lower"),
     }
-
-
-def _require_room(jobs: Sequence[Job], shape: Shape) -> None:
-    fewest = min((-(-job.tokens // shape.block_size) for job in jobs), default=0)
-    if fewest > shape.blocks:
-        raise UsageError(
-            f"The pool of {shape.blocks} blocks holds no request: the smallest takes {fewest}.",
-            hint="Give more --blocks, or shorter prompts and outputs.",
-        )

@@ -45,19 +45,12 @@ Standing = Literal["equal", "differs", "unchecked"]
 
 @dataclass(frozen=True)
 class Checked:
-    """A table that was compared.
+    """A table that was compared."""
 
-    Attributes:
-        schema: Its name.
-        rows: How many rows were compared.
-        checked: When.
-        difference: The first difference in words; empty if there was none.
-    """
-
-    schema: str
-    rows: int
-    checked: str
-    difference: str = ""
+    schema: str  # its name
+    rows: int  # how many rows were compared
+    checked: str  # when
+    difference: str = ""  # the first difference in words; empty if there was none
 
 
 @dataclass(frozen=True)

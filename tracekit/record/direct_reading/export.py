@@ -5,24 +5,30 @@ the direct read. Where they are equal, later recordings are not exported; where 
 export is what counts, and a warning says what differs.
 """
 
-from collections.abc import Collection, Iterator
-from pathlib import Path
+import logging
+from collections.abc import Collection
 from typing import Literal
 
-import pyarrow.compute as pc
-
-from tracekit.base import InputError, Recording, ToolError, notes_folder
+from tracekit.base import InputError, Recording, ToolError, TracekitError, notes_folder
 from tracekit.record.direct_reading.compare import Memory, build_of, check, notes_on, recall
 from tracekit.record.recorder import Progress
-from tracekit.record.xctrace.exporting import GPU_INTERVALS, TIME_INFO, Choose, Seen, lacking, only
-from tracekit.record.xctrace.outcome import target_has_rows, without_rows
+from tracekit.record.xctrace.exporting import (
+    GPU_INTERVALS,
+    NO_ROWS,
+    TIME_INFO,
+    Choose,
+    Seen,
+    lacking,
+    only,
+)
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.tables import (
     DIRECT_NOTE,
-    BundleReader,
     BundleRun,
+    Choice,
     Direct,
     Store,
+    Tables,
     TocRun,
     UnknownBundleError,
     note_direct,
@@ -32,23 +38,9 @@ from tracekit.tables import (
     write_toc,
 )
 
+log = logging.getLogger(__name__)
 
-def named_directly(bundle: Path, run: TocRun, *, unchecked: bool = False) -> frozenset[int] | None:
-    """Return the processes with GPU intervals in a run; None where that is not surely known.
-
-    `unchecked` allows for a table that was never compared with an export.
-    """
-    memory = recall(build_of(run.instruments_version), notes_folder())
-    trusted = {"equal", "unchecked"} if unchecked else {"equal"}
-    try:
-        runs = opened(bundle).runs
-        same = next((other for other in runs if other.number == run.number), runs[-1])
-        stores = [store for store in same.stores if store.schema == GPU_INTERVALS]
-        if not stores or any(memory.standing(store) not in trusted for store in stores):
-            return None
-        return frozenset(pid for store in stores for pid in _pids(same, store))
-    except InputError:
-        return None
+Xml = Literal["asked", "unchecked", "none"]
 
 
 def rows_of_target(
@@ -56,25 +48,30 @@ def rows_of_target(
 ) -> tuple[bool | None, tuple[str, ...]]:
     """Tell whether the target has GPU work, by its exports or by its bundle; and a warning.
 
-    None where that is not known: there is no target, or no such table.
+    None where that is not known: there is no target, or no such table that can be read.
     """
-    found, named = target_has_rows(recording, pids), None
-    run = own(recording)
-    if found is None and pids and run is not None:
-        named = named_directly(recording.bundle, run, unchecked=True)
-        found = None if named is None else not named.isdisjoint(pids)
-    warnings = (without_rows(recording, pids, named),) if found is False else ()
-    return found, warnings
-
-
-def _pids(run: BundleRun, store: Store) -> Iterator[int]:
-    for piece in BundleReader(run, store, "").pieces():
-        for column in piece.columns:
-            if column.column.mnemonic == "process" and column.pids is not None:
-                yield from pc.call_function("unique", [column.pids]).drop_null().to_pylist()
-
-
-Xml = Literal["asked", "unchecked", "none"]
+    targets = frozenset(pids)
+    try:
+        run = own(recording)
+        place = Choice(None if run is None else run.number)
+        rows = Tables(recording.exports, targets, recording.tables, place).get("gpu_intervals")
+        if rows is None:  # nothing was exported yet
+            rows = Tables(recording.bundle, targets, only=place).get("gpu_intervals")
+    except TracekitError as error:
+        log.info("rows were not looked for: %s", error)
+        return None, ()
+    if rows is None or not pids:
+        return None, ()
+    if rows["target"].any():
+        return True, ()
+    if rows.empty:
+        return False, (NO_ROWS,)
+    numbers = ", ".join(map(str, sorted(pids)))
+    only_others = (
+        f"{GPU_INTERVALS} has rows of other processes only: no GPU work of the target (process "
+        f"{numbers}) was recorded. See whether the target was awake and used Metal."
+    )
+    return False, (only_others,)
 
 
 def export(

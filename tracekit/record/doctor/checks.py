@@ -6,14 +6,14 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import psutil
 
-from tracekit.base import ToolError, TracekitError, UsageError, shipped
+from tracekit.base import ToolError, TracekitError, UsageError
 from tracekit.machine import JUDGED, StateLimits, contaminated
 from tracekit.machine import unknown as not_known
 from tracekit.record.doctor.facts import Fact, failed, not_applicable, ok, unknown, warning
@@ -22,7 +22,7 @@ from tracekit.record.host.sampler import Sampler, read_samples
 from tracekit.record.supervisor.guardian import size
 from tracekit.record.xctrace.claim import VARIABLE, floor, refuse_rivals
 from tracekit.record.xctrace.command import distorts
-from tracekit.record.xctrace.problems import LICENCE, SELECT_XCODE, WAYS_TO_COUNTERS
+from tracekit.record.xctrace.problems import SELECT_XCODE, WAYS_TO_COUNTERS
 from tracekit.record.xctrace.selection import GPU_COUNTERS, METAL_SYSTEM_TRACE
 from tracekit.record.xctrace.tool import Listed
 
@@ -31,54 +31,35 @@ Look = Callable[[Surroundings], Fact | Iterable[Fact]]
 
 @dataclass(frozen=True)
 class Check:
-    """One thing to look at.
-
-    Attributes:
-        name: What its fact is called.
-        look: Finds out.
-        fits: Tells whether the question has a meaning on a machine; everywhere by default.
-        otherwise: Why it has none elsewhere; `{system}` stands for the system there.
-    """
+    """One thing to look at; it has no meaning where something says why, by `elsewhere`."""
 
     name: str
     look: Look
-    fits: Callable[[Surroundings], bool] = lambda _: True
-    otherwise: str = ""
-
-    def facts(self, at: Surroundings) -> Iterator[Fact]:
-        """Yield what is found on a machine."""
-        if not self.fits(at):
-            why = self.otherwise.format(system=at.machine.system)
-            yield not_applicable(why, name=self.name)
-            return
-        found = self.look(at)
-        for fact in (found,) if isinstance(found, Fact) else found:
-            yield fact if fact.name else replace(fact, name=self.name)
+    elsewhere: Callable[[Surroundings], str] = lambda _: ""
 
 
-def _on_mac(at: Surroundings) -> bool:
-    return at.on_mac
+def _only_on_mac(at: Surroundings) -> str:
+    return "" if at.on_mac else f"Only macOS has it, and this is {at.machine.system}."
 
 
-def _has_xcode(at: Surroundings) -> bool:
-    return at.has_xcode
+def _only_with_xcode(at: Surroundings) -> str:
+    return "" if at.has_xcode else f"Xcode runs on macOS only, and this is {at.machine.system}."
 
 
-def _for_xctrace(at: Surroundings) -> bool:
-    return at.on_mac or at.has_xctrace
+def _only_where_it_records(at: Surroundings) -> str:
+    why = _only_with_xcode(at)
+    return why and f"{why} Record on a Mac, and read its exports here with `tracekit import`."
+
+
+def _only_for_xctrace(at: Surroundings) -> str:
+    return "" if at.on_mac or at.has_xctrace else "It matters to xctrace only, which is not here."
 
 
 _INSTALL_AGAIN = "Let TMPDIR be a folder that you may write to; else install tracekit again."
-_FOLDERS = ("kernels", "workloads", "templates")
-_READER = ("lxml", "msgspec", "numpy", "pandas", "pyarrow")
 
 
 def _tracekit(_: Surroundings) -> Fact:
-    missing = [name for name in _FOLDERS if not shipped(name).is_dir()]
-    words = f"{version('tracekit')} in {Path(__file__).parents[2]}"
-    if not missing:
-        return ok(words)
-    return failed(f"{words} lacks {', '.join(missing)}.", "Install it again.")
+    return ok(f"{version('tracekit')} in {Path(__file__).parents[2]}")
 
 
 def _host_recorder(_: Surroundings) -> Fact:
@@ -93,25 +74,6 @@ def _host_recorder(_: Surroundings) -> Fact:
     if not taken or not readable:
         return failed("A sample of this process came out empty.", _INSTALL_AGAIN)
     return ok("works: any program can be recorded on the CPU")
-
-
-def _reader(_: Surroundings) -> Fact:
-    absent: list[str] = []
-    for package in _READER:
-        try:
-            __import__(package)
-        except ImportError:
-            absent.append(package)
-    if absent:
-        return failed(f"{', '.join(absent)} cannot be imported.", "Install tracekit again.")
-    return ok(f"work: {', '.join(f'{name} {_version(name)}' for name in _READER)}")
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "of unknown version"
 
 
 def _system(at: Surroundings) -> Fact:
@@ -258,7 +220,6 @@ def _metal(at: Surroundings, device: str, *, available: bool) -> Fact:
 
 
 _COMMAND_LINE_TOOLS = "/Library/Developer/CommandLineTools"
-_SILENT = "xctrace does not answer."
 
 
 def _developer_folder(at: Surroundings) -> Fact:
@@ -283,14 +244,6 @@ def _xctrace(at: Surroundings) -> Fact:
     return ok(f"{version.text}: by its build {version.build}, of Xcode {version.xcode}")
 
 
-def _licence(at: Surroundings) -> Fact:
-    trouble = at.toolchain.trouble
-    if trouble is None:
-        return ok("accepted: xctrace runs")
-    refused = trouble.hint == LICENCE.hint
-    return failed(LICENCE.meaning, LICENCE.hint) if refused else unknown(_SILENT)
-
-
 def _template(at: Surroundings) -> Fact:
     absent = failed(
         f"This Xcode has no template {METAL_SYSTEM_TRACE!r}.",
@@ -307,7 +260,7 @@ def _gpu_counters(at: Surroundings) -> Fact:
 
 def _listed(at: Surroundings, what: Listed, wanted: str, absent: Fact) -> Fact:
     if at.toolchain.tool is None:
-        return unknown(_SILENT)
+        return unknown("xctrace does not answer.")
     names: list[str] = []
     with suppress(TracekitError):
         names = at.toolchain.tool.names(what)
@@ -359,7 +312,7 @@ def _other_recorders(at: Surroundings) -> Fact:
 
 
 def _disk(at: Surroundings, wanted: Path) -> Fact:
-    folder, traced = _existing(wanted), _for_xctrace(at)
+    folder, traced = _existing(wanted), not _only_for_xctrace(at)
     try:
         least = floor(at.environment) if traced else _HOST_FLOOR
         free = at.free(folder)
@@ -427,40 +380,27 @@ def _nightly(at: Surroundings) -> Iterator[Fact]:
         yield unknown(" ".join(missing), fix, name="nightly, unknown")
 
 
-_A_SWITCH = "A switch of macOS, and this is {system}."
-_NO_XCODE = "Xcode runs on macOS only, and this is {system}."
-_ELSEWHERE = " Record on a Mac, and read its exports here with `tracekit import`."
-
 CHECKS: tuple[Check, ...] = (
     Check("tracekit", _tracekit),
     Check("host recorder", _host_recorder),
-    Check("import and analysis", _reader),
     Check("system", _system),
     Check("architecture", _architecture),
     Check("chip", _chip),
-    Check("gpu cores", _gpu_cores, _on_mac, "Counted on macOS only."),
+    Check("gpu cores", _gpu_cores, _only_on_mac),
     Check("metal switches", _metal_switches),
     Check("interpreter", _interpreter),
     Check("python3 on PATH", _python_on_path),
     Check("mlx", _mlx),
-    Check("developer folder", _developer_folder, _has_xcode, _NO_XCODE),
-    Check("xctrace", _xctrace, _has_xcode, _NO_XCODE + _ELSEWHERE),
-    Check("licence", _licence, _has_xcode, _NO_XCODE),
-    Check("template", _template, _has_xcode, _NO_XCODE),
-    Check("gpu counters", _gpu_counters, _has_xcode, _NO_XCODE),
-    Check("developer mode", _developer_mode, _on_mac, _A_SWITCH),
-    Check("developer group", _developer_group, _on_mac, _A_SWITCH),
-    Check(
-        "other recorders",
-        _other_recorders,
-        _for_xctrace,
-        "Only recordings of xctrace get in each other's way.",
-    ),
+    Check("developer folder", _developer_folder, _only_with_xcode),
+    Check("xctrace", _xctrace, _only_where_it_records),
+    Check("template", _template, _only_with_xcode),
+    Check("gpu counters", _gpu_counters, _only_with_xcode),
+    Check("developer mode", _developer_mode, _only_on_mac),
+    Check("developer group", _developer_group, _only_on_mac),
+    Check("other recorders", _other_recorders, _only_for_xctrace),
     Check("disk for runs", lambda at: _disk(at, at.runs)),
     Check("disk for staging", lambda at: _disk(at, at.temporary)),
-    Check(
-        "staging files", _staging_files, _for_xctrace, "xctrace leaves them, and it is not here."
-    ),
+    Check("staging files", _staging_files, _only_for_xctrace),
     Check("place for runs", _place_for_runs),
     Check("nightly", _nightly),
 )
@@ -469,5 +409,9 @@ CHECKS: tuple[Check, ...] = (
 def checked(at: Surroundings, *names: str) -> Iterator[Fact]:
     """Yield the facts of a machine, in the order of the table; of some checks, or of all."""
     for check in CHECKS:
-        if not names or check.name in names:
-            yield from check.facts(at)
+        if names and check.name not in names:
+            continue
+        why = check.elsewhere(at)
+        found = not_applicable(why) if why else check.look(at)
+        for fact in (found,) if isinstance(found, Fact) else found:
+            yield fact if fact.name else replace(fact, name=check.name)

@@ -16,21 +16,14 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Fact:
-    """One row of the doctor's table.
+    """One row of the doctor's table."""
 
-    Attributes:
-        name: What was looked at.
-        verdict: How it stands.
-        words: What it is, in words.
-        fix: What to do about it; empty where there is nothing to do.
-        needed: Whether nothing can be recorded without it, so that not knowing it leaves the
-            whole question open.
-    """
-
-    name: str
-    verdict: Verdict
-    words: str
-    fix: str = ""
+    name: str  # what was looked at
+    verdict: Verdict  # how it stands
+    words: str  # what it is, in words
+    fix: str = ""  # what to do about it; empty where there is nothing to do
+    # whether nothing can be recorded without it, so that not knowing it leaves the whole question
+    # open
     needed: bool = False
 
 

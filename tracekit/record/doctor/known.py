@@ -29,15 +29,9 @@ from tracekit.record.xctrace.tool import read_version
 from tracekit.workload import METAL_SYSTEM_TRACE, Plan
 
 
-def keep(capabilities: Capabilities, where: Path) -> Path:
-    """Write the matrix in place of an older one of the same machine; return its file.
-
-    Raises:
-        RecordingError: The cache cannot be written.
-    """
-    file = _file(capabilities.identity, where)
-    save(file, capabilities)
-    return file
+def keep(capabilities: Capabilities, where: Path) -> None:
+    """Write the matrix in place of an older one of the same machine; raise RecordingError."""
+    save(_file(capabilities.identity, where), capabilities)
 
 
 def recall_probe(identity: Identity, where: Path) -> Capabilities | None:

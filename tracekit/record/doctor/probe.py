@@ -56,9 +56,6 @@ def probe(
     """Record the probe in each way, and return what came of it.
 
     A way that fails is a result like any other. What was recorded is removed again.
-
-    Raises:
-        InterruptedRunError: Someone asked to stop.
     """
     combinations: list[Combination] = []
     for number, (mode, counters) in enumerate(ways, 1):

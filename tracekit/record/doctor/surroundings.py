@@ -28,31 +28,20 @@ class Toolchain:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a recording on a machine depends on; tests describe another one.
+    """What a recording on a machine depends on; tests describe another one."""
 
-    Attributes:
-        machine: The machine itself.
-        run: How commands are run.
-        patience: Seconds that a tool of Xcode's may take to answer.
-        environment: The environment variables.
-        rivals: Lists the other recorders that run.
-        free: Measures the free space where a folder is.
-        runs: The folder in which runs land.
-        temporary: The folder for temporary files, where xctrace stages recordings.
-        executable: This Python, as it calls itself.
-        state: Looks at what a night would want to know of the machine.
-    """
-
-    machine: Machine = field(default_factory=Machine)
-    run: Run = run
-    patience: float = 60
+    machine: Machine = field(default_factory=Machine)  # the machine itself
+    run: Run = run  # how commands are run
+    patience: float = 60  # seconds that a tool of Xcode's may take to answer
+    # the environment variables
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    rivals: Callable[[], Iterable[Rival]] = rivals
-    free: Free = free_bytes
-    runs: Path = TRACES
+    rivals: Callable[[], Iterable[Rival]] = rivals  # lists the other recorders that run
+    free: Free = free_bytes  # measures the free space where a folder is
+    runs: Path = TRACES  # the folder in which runs land
+    # the folder for temporary files, where xctrace stages recordings
     temporary: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
-    executable: str = sys.executable
-    state: Callable[[], State] = look
+    executable: str = sys.executable  # this Python, as it calls itself
+    state: Callable[[], State] = look  # looks at what a night would want to know of the machine
 
     @property
     def on_mac(self) -> bool:

@@ -1,80 +1,79 @@
-"""Turns the host recorder's bundle and the workload's events into exports."""
+"""Tables of the host recorder and of a workload's own events, as Parquet files of flat tables.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+A file has the columns that `schemas.toml` declares for the table, by their mnemonics, and is called
+after the schema: `exports/host-steps.parquet`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from tracekit.base import Recording
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tracekit.base import Process, Recording, replacing
 from tracekit.record.host.sampler import Sample, read_samples
-from tracekit.record.host.session import Bundle, Session, load_session
-from tracekit.record.host.writer import (
-    Cell,
-    Compound,
-    ExportColumn,
-    ExportTable,
-    process,
-    thread,
-    write_export,
-    write_toc,
-)
+from tracekit.record.host.session import Bundle, Session, load_session, write_toc
 from tracekit.record.recorder import Progress
 from tracekit.record.throughput import read_output
-from tracekit.tables import SCHEMAS, Kind
+from tracekit.tables import PARQUET, SCHEMAS, Kind
 from tracekit.workload import WorkloadReport, fold
 
 _TYPES = {
-    Kind.TIME: "event-time",
-    Kind.DURATION: "duration",
-    Kind.INTEGER: "uint64",
-    Kind.NUMBER: "fixed-decimal",
-    Kind.TEXT: "string",
-    Kind.PROCESS: "process",
+    **dict.fromkeys((Kind.TIME, Kind.DURATION, Kind.INTEGER), pa.int64()),
+    Kind.NUMBER: pa.float64(),
+    Kind.TEXT: pa.string(),
 }
 
+Row = tuple[int | float | str | None, ...]
+Rows = Iterable[Row]
 
-def _export_of(name: str, *mnemonics: str) -> ExportTable:
-    """Return the export that a table is read from where there is no trace.
 
-    It has the columns that the table declares, or those of them with the mnemonics, in order.
+def source_of(table: str) -> str:
+    """Return the schema that a table is read from where there is no trace."""
+    return next(source.schema for source in SCHEMAS[table].sources if source.clock == "host")
+
+
+def write_rows(
+    folder: Path,
+    table: str,
+    rows: Rows,
+    *,
+    columns: Sequence[str] = (),
+    process: Process | None = None,
+) -> Path:
+    """Write a table, whole or not at all, in place of an export of it as XML; return the file.
+
+    Args:
+        folder: The folder of exports.
+        table: Its name, as in `SCHEMAS`.
+        rows: Its rows, with a cell for each column.
+        columns: The mnemonics of the columns; without them all that the table declares, but for
+            those of a process.
+        process: The process of all rows.
+
+    Raises:
+        RecordingError: The file cannot be written.
+        ValueError: A row is shorter or longer than the table.
     """
-    schema = SCHEMAS[name]
-    source = next(source.schema for source in schema.sources if source.clock == "host")
     declared = {
-        column.source: column
-        for column in schema.columns
-        if column.source and "." not in column.source
+        column.source: _TYPES[column.kind]
+        for column in SCHEMAS[table].columns
+        if column.kind in _TYPES and (column.source in columns or "." not in column.source)
     }
-    columns = (
-        ExportColumn(
-            mnemonic,
-            declared[mnemonic].name.replace("_", " ").title(),
-            "start-time" if mnemonic == "start" else _TYPES[declared[mnemonic].kind],
-        )
-        for mnemonic in mnemonics or declared
-    )
-    return ExportTable(source, tuple(columns))
-
-
-PHASES = _export_of("phases")
-STEPS = _export_of("steps")
-SPECIALIZATIONS = _export_of("specializations")
-STEP_MODEL = _export_of("step_models")
-SPANS = _export_of("spans")
-GAUGES = _export_of("gauges")
-REQUESTS = _export_of("requests")
-REQUEST_TOKENS = _export_of("request_tokens")
-RESULTS = _export_of("results")
-MEMORY_PROFILE = _export_of("memory_profile")
-SAMPLES = _export_of("process_samples")
-INTERVALS = _export_of(
-    "gpu_intervals",
-    *("start", "duration", "channel-name", "start-latency", "event-label", "process"),
-)
-_SUBMISSIONS = _export_of("submissions", "start", "duration", "event-label", "process")
-SUBMISSIONS = replace(
-    _SUBMISSIONS, columns=(*_SUBMISSIONS.columns, ExportColumn("thread", "Thread", "thread"))
-)
+    names = columns or tuple(declared)
+    cells = [dict(zip(names, row, strict=True)) for row in rows]
+    made = pa.Table.from_pylist(cells, pa.schema([(name, declared[name]) for name in names]))
+    if process is not None:
+        name, pid = (pa.scalar(one) for one in (f"{process.name} ({process.pid})", process.pid))
+        made = made.append_column("process", pa.repeat(name, len(made)))
+        made = made.append_column("process.pid", pa.repeat(pid, len(made)))
+    path = folder / f"{source_of(table)}{PARQUET}"
+    with replacing(path) as file:
+        pq.write_table(made, file, write_page_checksum=True)
+    path.with_suffix(".xml").unlink(missing_ok=True)  # of a version before
+    return path
 
 
 def account(recording: Recording) -> WorkloadReport:
@@ -91,24 +90,21 @@ def account(recording: Recording) -> WorkloadReport:
     )
 
 
-def event_tables(recording: Recording, report: WorkloadReport) -> tuple[ExportTable, ...]:
-    """Return the tables of an account: all of a worker's, of any other program those with rows."""
+def event_tables(recording: Recording, report: WorkloadReport) -> tuple[str, ...]:
+    """Name the tables of an account: all of a worker's, of any other program those with rows."""
     if recording.journal_file.exists():
-        return EVENTS
-    filled = (GAUGES, report.gauges), (RESULTS, report.results)
+        return tuple(EVENTS)
+    filled = ("gauges", report.gauges), ("results", report.results)
     return tuple(table for table, rows in filled if rows)
 
 
-Rows = Iterator[tuple[Cell, ...]]
-
-
-def _phases(report: WorkloadReport, origin: int) -> Rows:
+def _phases(report: WorkloadReport, origin: int) -> Iterator[Row]:
     for phase in report.phases:
         end = phase.start if phase.end is None else phase.end
         yield phase.start - origin, end - phase.start, phase.name
 
 
-def _steps(report: WorkloadReport, origin: int) -> Rows:
+def _steps(report: WorkloadReport, origin: int) -> Iterator[Row]:
     for index, step in enumerate(report.steps):
         yield (
             step.start - origin,
@@ -121,12 +117,12 @@ def _steps(report: WorkloadReport, origin: int) -> Rows:
         )
 
 
-def _specializations(report: WorkloadReport, origin: int) -> Rows:
+def _specializations(report: WorkloadReport, origin: int) -> Iterator[Row]:
     for pipeline in report.specializations:
         yield pipeline.at - origin, pipeline.name
 
 
-def _step_models(report: WorkloadReport, origin: int) -> Rows:
+def _step_models(report: WorkloadReport, origin: int) -> Iterator[Row]:
     """Yield one row a variant, at the end of the preparation."""
     variants = (report.variants or {"": report.model}) if report.backend else {}
     for variant, work in variants.items():
@@ -135,17 +131,17 @@ def _step_models(report: WorkloadReport, origin: int) -> Rows:
         yield (_prepared(report, origin), report.backend, *numbers, variant)
 
 
-def _spans(report: WorkloadReport, origin: int) -> Rows:
+def _spans(report: WorkloadReport, origin: int) -> Iterator[Row]:
     for span in report.spans:
         yield span.start - origin, span.end - span.start, span.name
 
 
-def _gauges(report: WorkloadReport, origin: int) -> Rows:
+def _gauges(report: WorkloadReport, origin: int) -> Iterator[Row]:
     for gauge in report.gauges:
         yield gauge.at - origin, gauge.name, float(gauge.value), gauge.unit, gauge.source
 
 
-def _requests(report: WorkloadReport, origin: int) -> Rows:
+def _requests(report: WorkloadReport, origin: int) -> Iterator[Row]:
     """Yield a row a request; all times count from the scheduled arrival."""
     for request in report.requests:
         known = [request.admitted, *request.tokens[:1], *request.tokens[-1:]]
@@ -156,13 +152,13 @@ def _requests(report: WorkloadReport, origin: int) -> Rows:
         yield *first, *sizes, *times, len(request.tokens), request.reason
 
 
-def _request_tokens(report: WorkloadReport, origin: int) -> Rows:
+def _request_tokens(report: WorkloadReport, origin: int) -> Iterator[Row]:
     for request in report.requests:
         for index, at in enumerate(request.tokens):
             yield at - origin, request.number, index
 
 
-def _results(report: WorkloadReport, origin: int) -> Rows:
+def _results(report: WorkloadReport, origin: int) -> Iterator[Row]:
     """Yield a row a result, at the end of the preparation."""
     for name, result in report.results.items():
         value = None if result.value is None else float(result.value)
@@ -170,7 +166,7 @@ def _results(report: WorkloadReport, origin: int) -> Rows:
         yield at, name, value, result.unit, result.better, result.reason
 
 
-def _memory_profile(report: WorkloadReport, origin: int) -> Rows:
+def _memory_profile(report: WorkloadReport, origin: int) -> Iterator[Row]:
     for memory in report.memory:
         yield memory.at - origin, memory.phase, memory.what, memory.bytes, memory.reason
 
@@ -180,48 +176,29 @@ def _prepared(report: WorkloadReport, origin: int) -> int:
     return 0 if end is None else end - origin
 
 
-_EVENT_ROWS: Mapping[ExportTable, Callable[[WorkloadReport, int], Rows]] = {
-    PHASES: _phases,
-    STEPS: _steps,
-    SPECIALIZATIONS: _specializations,
-    STEP_MODEL: _step_models,
-    SPANS: _spans,
-    GAUGES: _gauges,
-    REQUESTS: _requests,
-    REQUEST_TOKENS: _request_tokens,
-    RESULTS: _results,
-    MEMORY_PROFILE: _memory_profile,
+EVENTS: Mapping[str, Callable[[WorkloadReport, int], Iterator[Row]]] = {
+    "phases": _phases,
+    "steps": _steps,
+    "specializations": _specializations,
+    "step_models": _step_models,
+    "spans": _spans,
+    "gauges": _gauges,
+    "requests": _requests,
+    "request_tokens": _request_tokens,
+    "results": _results,
+    "memory_profile": _memory_profile,
 }
-EVENTS = tuple(_EVENT_ROWS)
+"""The tables of a worker's events, and what makes their rows.
+
+Times count from an origin, in monotonic ns. Events from before it, such as the warm-up of a worker
+that a recorder attached to later, keep their true, negative times.
+"""
 
 
-def export_events(
-    report: WorkloadReport,
-    origin: int,
-    exports: Path,
-    *,
-    first: int = 1,
-    only: Sequence[ExportTable] = EVENTS,
-) -> tuple[Path, ...]:
-    """Write a worker's events as tables beside those of a recorder; return the files.
-
-    `origin` is time 0 of the trace, in monotonic ns; `first` is one past the last place of the
-    recorder's own TOC. Events from before the origin, such as the warm-up of a worker that a
-    recorder attached to later, keep their true, negative times.
-
-    Raises:
-        RecordingError: A file cannot be written.
-    """
-    return _write(exports, [(table, _EVENT_ROWS[table](report, origin)) for table in only], first)
-
-
-def _write(
-    folder: Path, tables: Sequence[tuple[ExportTable, Rows]], first: int = 1
-) -> tuple[Path, ...]:
-    """Write tables with their rows, from a place of the TOC on; return the files."""
-    for index, (table, rows) in enumerate(tables, first):
-        write_export(folder / f"{table.schema}.xml", replace(table, index=index), rows)
-    return tuple(folder / f"{table.schema}.xml" for table, _ in tables)
+def write_events(report: WorkloadReport, origin: int, exports: Path, tables: Iterable[str]) -> None:
+    """Write the tables of an account of those names; raise RecordingError where one cannot be."""
+    for table in tables:
+        write_rows(exports, table, EVENTS[table](report, origin))
 
 
 def export(recording: Recording, progress: Progress) -> tuple[str, ...]:
@@ -231,80 +208,65 @@ def export(recording: Recording, progress: Progress) -> tuple[str, ...]:
         RecordingError: There is no bundle, or a file cannot be written.
         InputError: The bundle is damaged.
     """
-    bundle = Bundle(recording.host_bundle)
+    bundle, exports = Bundle(recording.host_bundle), recording.exports
     session = load_session(bundle)
     samples = read_samples(bundle.samples)
     report = account(recording)
-    events = event_tables(recording, report)
-    tables = [(table, _EVENT_ROWS[table](report, session.origin)) for table in events]
-    if recording.journal_file.exists():
-        tables.append((SUBMISSIONS, submissions(report, session)))
-        tables.append((INTERVALS, intervals(report, session)))
+    tables = list(event_tables(recording, report))
     progress("host-steps")
-    _write(recording.exports, tables)
+    write_events(report, session.origin, exports, tables)
+    if recording.journal_file.exists():
+        tables += ["submissions", "gpu_intervals"]
+        _write_steps(report, session, exports)
     progress("host-process-samples")
-    tables.append((SAMPLES, process_samples(samples, session)))
-    _write(recording.exports, tables[-1:], len(tables))
+    tables.append("process_samples")
+    rows = process_samples(samples, session.origin)
+    write_rows(exports, "process_samples", rows, process=session.process)
     moments = [sample.at for sample in samples[-1:]]
     moments += [step.completed for step in report.steps[-1:]]
-    schemas = [table.schema for table, _ in tables]
+    schemas = [source_of(table) for table in tables]
     write_toc(recording.toc_file, session, schemas, last=max(moments, default=0))
     if len(samples) > 1:
         return ()
     return ("The target ended before two samples were taken: its load is not known.",)
 
 
-def submissions(report: WorkloadReport, session: Session) -> Rows:
-    """Yield a row for each step: from the call that builds it until it is handed over."""
-    owner = _owner(session)
-    main = thread("Main Thread", report.thread, owner) if report.thread else None
-    for step in report.steps:
-        yield (
-            step.start - session.origin,
-            step.submitted - step.start,
-            report.workload,
-            owner,
-            main,
-        )
+def _write_steps(report: WorkloadReport, session: Session, exports: Path) -> None:
+    """Write a submission and an interval of each step.
 
-
-def intervals(report: WorkloadReport, session: Session) -> Rows:
-    """Yield a row for each step: from hand-over until it was seen complete.
-
-    When work began after hand-over a host does not see, so there is no start latency.
+    A submission lasts from the call that builds the step until it is handed over, an interval from
+    then until it was seen complete. When work began after hand-over a host does not see.
     """
-    owner = _owner(session)
+    origin, process, label = session.origin, session.process, report.workload
+    write_rows(
+        exports,
+        "submissions",
+        (
+            (step.start - origin, step.submitted - step.start, label, report.thread or None)
+            for step in report.steps
+        ),
+        columns=("start", "duration", "event-label", "thread.tid"),
+        process=process,
+    )
     channel = "CPU" if report.backend == "cpu" else f"{report.backend}, seen from the host"
-    for step in report.steps:
-        yield (
-            step.submitted - session.origin,
-            step.completed - step.submitted,
-            channel,
-            None,
-            report.workload,
-            owner,
-        )
+    write_rows(
+        exports,
+        "gpu_intervals",
+        (
+            (step.submitted - origin, step.completed - step.submitted, channel, None, label)
+            for step in report.steps
+        ),
+        columns=("start", "duration", "channel-name", "start-latency", "event-label"),
+        process=process,
+    )
 
 
-def process_samples(samples: Sequence[Sample], session: Session) -> Rows:
+def process_samples(samples: Sequence[Sample], origin: int) -> Iterator[Row]:
     """Yield a row for each sample; the first has nothing before it to tell cores from."""
-    owner = _owner(session)
     cores: list[tuple[float | None, float | None]] = [(None, None)]
     for sample, other in pairwise(samples):
         wall = other.at - sample.at
         cores.append(((other.cpu - sample.cpu) / wall, (other.machine - sample.machine) / wall))
     for sample, (cpu, machine) in zip(samples, cores, strict=False):
-        yield (
-            sample.at - session.origin,
-            owner,
-            cpu,
-            sample.memory,
-            sample.threads,
-            sample.voluntary,
-            sample.involuntary,
-            machine,
-        )
-
-
-def _owner(session: Session) -> Compound:
-    return process(session.name, session.pid)
+        switches = sample.voluntary, sample.involuntary
+        yield sample.at - origin, cpu, sample.memory, sample.threads, *switches, machine

@@ -3,16 +3,16 @@
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version as installed
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.base import (
     Overhead,
-    Process,
     Recording,
     UsageError,
     exit_words,
@@ -75,37 +75,6 @@ ONLY_SAMPLES = (
 )
 
 
-def record_attached(
-    target: Attach, recording: Recording, pace: Pace, progress: Progress
-) -> Recorded:
-    """Sample the process, and leave it as it was."""
-    running = runs(target.pid)
-    bundle = fresh(recording.host_bundle)
-    session = Session(
-        target.pid,
-        process_name(target.pid),
-        "attached",
-        origin=time.monotonic_ns(),
-        started=now(),
-        time_limit=pace.limit,
-        machine=describe(),
-    )
-    save(bundle.session, session)
-    with closing(Sampler(target.pid, bundle.samples)) as sampler:
-        end = watch(sampler, Listener(None), pace, progress, running=running)
-    session = close(bundle, session, end.value)
-    return Recorded(
-        targets=(Process(session.pid, session.name),),
-        started=session.started,
-        ended=session.ended,
-        end_reason=session.end_reason,
-        clock={"origin": session.origin, "clock": "monotonic"},
-        overhead=Overhead(reason="A process that is not tracekit's own cannot be run unrecorded."),
-        interrupted=end is End.INTERRUPTED,
-        warnings=(ONLY_SAMPLES,),
-    )
-
-
 @dataclass(frozen=True)
 class Ending:
     """How a program ended: `status` is its exit status, `complaint` the end of its stderr.
@@ -115,20 +84,20 @@ class Ending:
 
     session: Session
     end: End
-    status: int | None
-    complaint: str
+    status: int | None = None
+    complaint: str = ""
     stopped: bool = False
 
 
-def settled(ending: Ending, target: Launch, recording: Recording) -> WorkloadReport | None:
+def settled(ending: Ending, journal: Path | None, recording: Recording) -> WorkloadReport | None:
     """Fold the worker's marks, and save them where it did not close its account itself.
 
     Raises:
         UsageError: The worker refused its parameters, so that nothing was recorded.
     """
-    if target.journal is None:
+    if journal is None:
         return None
-    report = fold(target.journal)
+    report = fold(journal)
     if not report.complete:
         report = unclosed(report, _failure(ending, report))
         save(recording.workload_file, report)
@@ -137,28 +106,27 @@ def settled(ending: Ending, target: Launch, recording: Recording) -> WorkloadRep
     return report
 
 
-def recorded(ending: Ending, target: Launch, report: WorkloadReport | None) -> Recorded:
+def recorded(
+    ending: Ending, report: WorkloadReport | None, *command_lines: tuple[str, ...]
+) -> Recorded:
     """Say what was recorded, and whether it counts as whole."""
     session = ending.session
     return Recorded(
-        targets=(Process(session.pid, session.name),),
-        command_lines=(target.argv,),
+        targets=(session.process,),
+        command_lines=command_lines,
         started=session.started,
         ended=session.ended,
         end_reason=session.end_reason,
         clock={"origin": session.origin, "clock": "monotonic"},
         overhead=Overhead(reason=_NOT_OURS) if report is None else overhead(report),
-        interrupted=_interrupted(ending, report),
+        # Somebody may have asked the worker itself to stop.
+        interrupted=report is not None and report.complete and report.state == "interrupted"
+        if ending.end is End.EXITED
+        else ending.stopped or ending.end is End.INTERRUPTED,
         failure=_failure(ending, report),
         hint=report.hint if report is not None and report.error else "",
         warnings=_warnings(ending, report),
     )
-
-
-def _interrupted(ending: Ending, report: WorkloadReport | None) -> bool:
-    if ending.end is End.EXITED:  # somebody asked the worker itself to stop
-        return report is not None and report.complete and report.state == "interrupted"
-    return ending.stopped or ending.end is End.INTERRUPTED
 
 
 def _failure(ending: Ending, report: WorkloadReport | None) -> str:
@@ -206,36 +174,18 @@ def _warnings(ending: Ending, report: WorkloadReport | None) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def record_launched(
-    target: Launch, recording: Recording, pace: Pace, progress: Progress
-) -> Recorded:
-    """Run the program and sample it; nothing that it started outlives the recording."""
-    with Supervisor(recording.folder) as supervisor:
-        return _record(target, recording, pace, progress, supervisor)
-
-
 def _record(
     target: Launch, recording: Recording, pace: Pace, progress: Progress, supervisor: Supervisor
 ) -> Recorded:
-    bundle = fresh(recording.host_bundle)
-    machine = describe()
-    origin, started = time.monotonic_ns(), now()
+    """Run the program and sample it; nothing that it started outlives the recording."""
+    bundle, begun = fresh(recording.host_bundle), _begun("launched", pace)
     child = start(target.argv, target.env, bundle, supervisor, pace.timeouts)
     try:
-        pid = child.pid
-        session = Session(
-            pid,
-            process_name(pid) or Path(target.argv[0]).name,
-            "launched",
-            arguments=target.argv[1:],
-            origin=origin,
-            started=started,
-            time_limit=pace.limit,
-            machine=machine,
-        )
+        name = process_name(child.pid) or Path(target.argv[0]).name
+        session = replace(begun, pid=child.pid, name=name, arguments=target.argv[1:])
         save(bundle.session, session)
         listener = Listener(target.journal)
-        with closing(Sampler(pid, bundle.samples)) as sampler:
+        with closing(Sampler(child.pid, bundle.samples)) as sampler:
             end = watch(
                 sampler, listener, pace, progress, running=lambda: child.exit_status is None
             )
@@ -246,7 +196,28 @@ def _record(
     end = end if graceful else End.KILLED
     session = close(bundle, session, end.value, child.exit_status)
     ending = Ending(session, end, child.exit_status, last_words(bundle.stderr), stopped=stopped)
-    return recorded(ending, target, settled(ending, target, recording))
+    return recorded(ending, settled(ending, target.journal, recording), target.argv)
+
+
+def _record_attached(
+    target: Attach, recording: Recording, pace: Pace, progress: Progress
+) -> Recorded:
+    """Sample the process, and leave it as it was."""
+    running = runs(target.pid)
+    bundle, begun = fresh(recording.host_bundle), _begun("attached", pace)
+    session = replace(begun, pid=target.pid, name=process_name(target.pid))
+    save(bundle.session, session)
+    with closing(Sampler(target.pid, bundle.samples)) as sampler:
+        end = watch(sampler, Listener(None), pace, progress, running=running)
+    return recorded(Ending(close(bundle, session, end.value), end), None)
+
+
+def _begun(kind: Literal["launched", "attached"], pace: Pace) -> Session:
+    """Return a session that begins now; whose it is, is still to be said."""
+    origin, started = time.monotonic_ns(), now()
+    return Session(
+        0, "", kind, origin=origin, started=started, time_limit=pace.limit, machine=describe()
+    )
 
 
 @dataclass(frozen=True)
@@ -279,10 +250,11 @@ class HostRecorder:
         """
         pace = Pace(self.period, request.time_limit, self.timeouts)
         if isinstance(request.target, Attach):
-            return record_attached(request.target, recording, pace, progress)
+            return _record_attached(request.target, recording, pace, progress)
         if isinstance(request.target, Warmed):
             raise UsageError("The host recorder starts a workload itself; it waits for no go file.")
-        return record_launched(request.target, recording, pace, progress)
+        with Supervisor(recording.folder) as supervisor:
+            return _record(request.target, recording, pace, progress, supervisor)
 
     def export(self, recording: Recording, progress: Progress) -> tuple[str, ...]:
         """Write the TOC and the tables into `recording.exports`; return warnings.

@@ -37,11 +37,7 @@ class Sampler:
     """Takes samples of one process and appends each to a file of JSON lines as it comes."""
 
     def __init__(self, pid: int, path: Path) -> None:
-        """Begin to look at process `pid`, which must not have been reaped yet.
-
-        Raises:
-            RecordingError: The file cannot be written.
-        """
+        """Begin to look at process `pid`, which must not have been reaped yet."""
         self._path = path
         self._process = psutil.Process(pid)
         self._threads: dict[str, tuple[int, int]] = {}  # context switches, of ended ones too

@@ -1,13 +1,17 @@
 """What one recording of the host recorder knows of itself, beside its samples."""
 
+import shlex
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from tracekit.base import InputError, RecordingError, now, save
+from tracekit.base import InputError, Process, RecordingError, now, save, write_whole
+from tracekit.tables import Toc, TocRun, TocTable, toc_text
 
 
 @dataclass(frozen=True)
@@ -33,32 +37,22 @@ class Session:
     time_limit: float = 0.0
     machine: dict[str, Any] = field(default_factory=dict[str, Any])
 
+    @property
+    def process(self) -> Process:
+        """Who was recorded."""
+        return Process(self.pid, self.name)
 
-@dataclass(frozen=True)
+
 class Bundle:
-    """The folder `recording.host` and the names in it."""
+    """The folder `recording.host` and the files in it."""
 
-    folder: Path
-
-    @property
-    def session(self) -> Path:
-        """What the recording knows of itself."""
-        return self.folder / "session.json"
-
-    @property
-    def samples(self) -> Path:
-        """The raw samples, one JSON object a line, as they came."""
-        return self.folder / "samples.jsonl"
-
-    @property
-    def stdout(self) -> Path:
-        """What the target said."""
-        return self.folder / "stdout.txt"
-
-    @property
-    def stderr(self) -> Path:
-        """What the target complained of."""
-        return self.folder / "stderr.txt"
+    def __init__(self, folder: Path) -> None:
+        """Name the files; none is opened."""
+        self.folder = folder
+        self.session = folder / "session.json"  # what the recording knows of itself
+        self.samples = folder / "samples.jsonl"  # as they came, one JSON object a line
+        self.stdout = folder / "stdout.txt"
+        self.stderr = folder / "stderr.txt"
 
 
 def fresh(folder: Path) -> Bundle:
@@ -92,3 +86,44 @@ def load_session(bundle: Bundle) -> Session:
         raise RecordingError(f"{bundle.folder} holds no recording of the host recorder.") from None
     except msgspec.MsgspecError as error:
         raise InputError(f"{bundle.session} cannot be read: {error}.") from error
+
+
+def write_toc(path: Path, session: Session, schemas: Sequence[str], *, last: int = 0) -> None:
+    """Write the TOC of a session and its tables, in order.
+
+    It says that tracekit's host recorder made it, with no template's name, so that nobody
+    takes it for a trace of Instruments. Names of machine and user are left out. `last` is the
+    last moment known, in monotonic ns, for a session that was never closed.
+
+    Raises:
+        RecordingError: The file cannot be written.
+    """
+    machine, status = session.machine, session.exit_status
+    system = " ".join(str(machine.get(key, "")) for key in ("system", "release")).strip()
+    run = TocRun(
+        number=1,
+        device={
+            "platform": str(machine.get("system", "")),
+            "model": str(machine.get("chip", "")),
+            "os-version": system,
+        },
+        target=session.process,
+        target_type=session.kind,
+        arguments=shlex.join(session.arguments) if session.kind == "launched" else "",
+        exit_status="" if status is None else str(status),
+        termination_reason="" if status is None else _termination(status),
+        start_date=session.started,
+        end_date=session.ended,
+        duration=round(max(0, (session.end or last) - session.origin) / 1e9, 6),
+        end_reason=session.end_reason,
+        instruments_version=f"tracekit host recorder {version('tracekit')}",
+        recording_mode="Host",
+        time_limit=f"{session.time_limit:g} seconds",
+        processes=(session.process,),
+        tables=tuple(TocTable(place, schema) for place, schema in enumerate(schemas, start=1)),
+    )
+    write_whole(path, toc_text(Toc((run,))).encode())
+
+
+def _termination(status: int) -> str:
+    return f"signal({-status})" if status < 0 else f"exit({status})"

@@ -21,22 +21,15 @@ from tracekit.record.supervisor.supervisor import Supervisor
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Seconds to wait.
+    """Seconds to wait."""
 
-    Attributes:
-        ready: For a worker to come to its steady phase, from its launch.
-        grace: For a worker to finish its step and its account, past its time limit and past what
-            it said that its measurement of what recording costs may take.
-        interrupt: For a program to end after SIGINT.
-        terminate: After SIGTERM.
-        kill: After SIGKILL.
-    """
-
-    ready: float = 600.0
+    ready: float = 600.0  # for a worker to come to its steady phase, from its launch
+    # for a worker to finish its step and its account, past its time limit and past what it said
+    # that its measurement of what recording costs may take
     grace: float = 20.0
-    interrupt: float = 10.0
-    terminate: float = 5.0
-    kill: float = 5.0
+    interrupt: float = 10.0  # for a program to end after SIGINT
+    terminate: float = 5.0  # after SIGTERM
+    kill: float = 5.0  # after SIGKILL
 
     @property
     def policy(self) -> StopPolicy:
@@ -56,12 +49,7 @@ def start(
     supervisor: Supervisor,
     timeouts: Timeouts,
 ) -> Child:
-    """Start a program with no input, its output in files of the bundle.
-
-    Raises:
-        ToolError: There is no such program, or it cannot be started.
-        RecordingError: The bundle cannot be written.
-    """
+    """Start a program with no input, its output in files of the bundle."""
     try:
         bundle.folder.mkdir(parents=True, exist_ok=True)
         with bundle.stdout.open("wb") as out, bundle.stderr.open("wb") as err:

@@ -47,25 +47,17 @@ class Watched:
 
 @dataclass(frozen=True)
 class Order:
-    """One line from tracekit to its guardian; several parts may be given at once.
+    """One line from tracekit to its guardian; several parts may be given at once."""
 
-    Attributes:
-        watch: From now on this process is to be stopped if tracekit ends.
-        handles: So many file descriptors come along: what the process writes to, to be read on.
-        forget: The process of that number has ended, or is no longer ours.
-        doing: What goes on, in words, for `recording.json`.
-        timeout: Seconds to wait before the first signal, because it ends by itself.
-        journal: The file in which a worker writes its process id.
-        done: All went well; the guardian is not needed any more.
-    """
-
-    watch: Watched | None = None
+    watch: Watched | None = None  # from now on this process is to be stopped if tracekit ends
+    # so many file descriptors come along: what the process writes to, to be read on
     handles: int = 0
-    forget: int | None = None
-    doing: str | None = None
+    forget: int | None = None  # the process of that number has ended, or is no longer ours
+    doing: str | None = None  # what goes on, in words, for `recording.json`
+    # seconds to wait before the first signal, because it ends by itself
     timeout: float | None = None
-    journal: str | None = None
-    done: bool = False
+    journal: str | None = None  # the file in which a worker writes its process id
+    done: bool = False  # all went well; the guardian is not needed any more
 
 
 def size(paths: Iterable[Path]) -> int:

@@ -32,17 +32,11 @@ _STATES = {"preparing": "preparing the workload", "warming": "warming up, outsid
 
 @dataclass(frozen=True)
 class WorkerTimeouts:
-    """How long to wait for a worker, in seconds.
+    """How long to wait for a worker, in seconds."""
 
-    Attributes:
-        ready: From its launch until it has warmed up.
-        leave: Until it has closed its account and ended, after it was asked to.
-        poll: Between two looks at it.
-    """
-
-    ready: float = 600
-    leave: float = 20
-    poll: float = 0.02
+    ready: float = 600  # from its launch until it has warmed up
+    leave: float = 20  # until it has closed its account and ended, after it was asked to
+    poll: float = 0.02  # between two looks at it
 
 
 @dataclass

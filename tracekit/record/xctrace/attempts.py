@@ -87,22 +87,14 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Manner:
-    """How to record.
+    """How to record."""
 
-    Attributes:
-        deadlines: How long each state may last.
-        pauses: Seconds before each new try.
-        worker: How long to wait for a worker that is attached to.
-        premises: Where notes are kept, and what must stay free.
-        largest_checked: A bundle of up to so many bytes is exported to see whether its target has
-            rows; None for no bundle.
-    """
-
-    deadlines: Deadlines = field(default_factory=Deadlines)
-    pauses: Sequence[float] = (1, 1, 1)
+    deadlines: Deadlines = field(default_factory=Deadlines)  # how long each state may last
+    pauses: Sequence[float] = (1, 1, 1)  # seconds before each new try
+    # how long to wait for a worker that is attached to
     worker: WorkerTimeouts = field(default_factory=WorkerTimeouts)
+    # where notes are kept, and what must stay free
     premises: Premises = field(default_factory=Premises)
-    largest_checked: float | None = 1e9
 
 
 @dataclass(frozen=True)

@@ -114,9 +114,6 @@ def refuse_rivals(found: Iterable[Rival]) -> tuple[str, ...]:
 
     Whether an open Instruments records cannot be seen from outside, so it is no reason to
     refuse; an `xctrace` that exports is none either.
-
-    Raises:
-        ToolError: Another `xctrace record` runs.
     """
     warnings: list[str] = []
     for rival in found:
@@ -205,16 +202,12 @@ def not_returned(stale: Holder) -> str:
 
 @dataclass(frozen=True)
 class Premises:
-    """Where a recorder keeps its notes, and what it leaves alone.
+    """Where a recorder keeps its notes, and what it leaves alone."""
 
-    Attributes:
-        notes: The folder of the lock and of the list of staging files.
-        disk: What must stay free.
-        staging_age: Seconds since its last change after which a staging file may be removed.
-    """
-
+    # the folder of the lock and of the list of staging files
     notes: Path = field(default_factory=notes_folder)
-    disk: Disk = field(default_factory=Disk)
+    disk: Disk = field(default_factory=Disk)  # what must stay free
+    # seconds since its last change after which a staging file may be removed
     staging_age: float = 60.0
 
     @property

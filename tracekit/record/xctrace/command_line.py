@@ -19,16 +19,12 @@ from tracekit.record.xctrace.tool import Xctrace
 
 @dataclass(frozen=True)
 class Subject:
-    """Whom one recording is of.
+    """Whom one recording is of."""
 
-    Attributes:
-        target: What xctrace launches or attaches to.
-        changed: Called with the account of the recording whenever its state changes.
-        finished: Says whether nothing of it is left to record, though xctrace may go on.
-    """
-
-    target: Launch | Attach
+    target: Launch | Attach  # what xctrace launches or attaches to
+    # called with the account of the recording whenever its state changes
     changed: Callable[[Account], None] = lambda _: None
+    # says whether nothing of it is left to record, though xctrace may go on
     finished: Callable[[], bool] = lambda: False
 
 
@@ -37,9 +33,6 @@ def subject_of(target: Launch | Attach) -> Subject:
 
     xctrace notices the end of a program that it launched; whether it does so with one that it
     attached to is not established, so that one is watched.
-
-    Raises:
-        UsageError: There is no such process to attach to.
     """
     if isinstance(target, Launch):
         return Subject(target)
@@ -111,11 +104,7 @@ def record_line(
 
 
 def time_limit(seconds: float) -> str:
-    """Write a time limit as xctrace reads it: whole seconds, else whole milliseconds.
-
-    Raises:
-        UsageError: It is shorter than a millisecond.
-    """
+    """Write a time limit as xctrace reads it: whole seconds, else whole milliseconds."""
     milliseconds = round(seconds * 1000)
     if milliseconds < 1:
         raise UsageError(f"A time limit of {seconds:g} s is too short to record anything.")
@@ -123,12 +112,7 @@ def time_limit(seconds: float) -> str:
 
 
 def absolute(argv: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return `argv` with the absolute path of its program.
-
-    Raises:
-        UsageError: There is no such program, or it is an app bundle, which xctrace would look
-            up by its identifier and might start another copy of.
-    """
+    """Return `argv` with the absolute path of its program."""
     if not argv:
         raise UsageError("There is no command to record.")
     if argv[0].rstrip("/").endswith(".app"):

@@ -104,27 +104,16 @@ class Issue:
 
 @dataclass(frozen=True)
 class Account:
-    """All that a recording has said so far.
+    """All that a recording has said so far."""
 
-    Attributes:
-        state: How far it has come.
-        stop: Why it stopped, from its stop line.
-        stop_line: That line.
-        failed: It said that the recording failed with errors.
-        issues: Errors and warnings, each once.
-        foreign: Its lines were not in English and are read by their order alone.
-        output: Its lines on standard output.
-        complaints: Its lines on standard error.
-    """
-
-    state: State = State.LAUNCHED
-    stop: Stop = Stop.UNSAID
-    stop_line: str = ""
-    failed: bool = False
-    issues: tuple[Issue, ...] = ()
-    foreign: bool = False
-    output: tuple[str, ...] = ()
-    complaints: tuple[str, ...] = ()
+    state: State = State.LAUNCHED  # how far it has come
+    stop: Stop = Stop.UNSAID  # why it stopped, from its stop line
+    stop_line: str = ""  # that line
+    failed: bool = False  # it said that the recording failed with errors
+    issues: tuple[Issue, ...] = ()  # errors and warnings, each once
+    foreign: bool = False  # its lines were not in English and are read by their order alone
+    output: tuple[str, ...] = ()  # its lines on standard output
+    complaints: tuple[str, ...] = ()  # its lines on standard error
 
     @property
     def text(self) -> str:

@@ -1,8 +1,6 @@
 """The recorder of a Mac: one recording with xctrace, checked before anyone relies on it."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from tracekit.base import (
     InterruptedRunError,
@@ -25,10 +23,8 @@ from tracekit.record.xctrace.command_line import Subject, about, early_end, reco
 from tracekit.record.xctrace.exporting import counter_warnings
 from tracekit.record.xctrace.outcome import (
     judge,
-    look_for_rows,
     nothing_came,
     warnings,
-    without_rows,
 )
 from tracekit.record.xctrace.selection import Selection, select
 from tracekit.record.xctrace.staging import staging_warning
@@ -36,15 +32,11 @@ from tracekit.record.xctrace.tool import Xctrace
 from tracekit.tables import TocRun, read_toc
 from tracekit.workload import WorkloadReport, fold
 
-# Which processes have GPU intervals in a bundle; None where only an export says so.
-Named = Callable[[Path, TocRun], frozenset[int] | None]
-
 
 class XctraceRecorder:
     """Records with Apple's xctrace; see docs/explanation/xctrace.md for what that takes.
 
-    `choose` says which tables to export, by Apple's names, of those that a recording has. `named`
-    looks into a bundle for whose work it holds, before anything is exported for that.
+    `choose` says which tables to export, by Apple's names, of those that a recording has.
     """
 
     name = "xctrace"
@@ -54,12 +46,10 @@ class XctraceRecorder:
         tool: Xctrace,
         choose: exporting.Choose,
         manner: Manner | None = None,
-        named: Named | None = None,
     ) -> None:
         self._tool = tool
         self._choose = choose
         self._manner = manner or Manner()
-        self._named = named or (lambda _bundle, _run: None)
 
     def version(self) -> str:
         """Return what `xctrace version` prints; the build in brackets is what counts."""
@@ -103,7 +93,7 @@ class XctraceRecorder:
         ended, target = attempt.ended, job.request.target
         failure = judge(ended, run, launched=isinstance(target, Launch), report=report)
         said = warnings(ended)
-        recorded = replace(
+        return replace(
             _recorded(job.request, attempt, run, report, began=began),
             clock=align(run.start_date, report.anchors if report else ()),
             failure=failure,
@@ -116,28 +106,6 @@ class XctraceRecorder:
                 *early_end(target, ended),
             ),
         )
-        return self._with_rows(recorded, job, run)
-
-    def _with_rows(self, recorded: Recorded, job: Job, run: TocRun) -> Recorded:
-        """Look whether the target has rows, unless somebody waits for the end."""
-        pids = [process.pid for process in recorded.targets]
-        if recorded.interrupted or not pids:
-            return recorded
-        job.progress("looking for GPU work of the target")
-        tool = self._tool.guarded(job.claim.supervisor)
-        try:
-            named = self._named(job.recording.bundle, run)
-            if named is None:
-                largest = self._manner.largest_checked
-                found = look_for_rows(tool, job.recording, run, pids, largest)
-            else:
-                found = not named.isdisjoint(pids)
-        except KeyboardInterrupt:
-            return replace(recorded, interrupted=True)
-        if found is not False:
-            return replace(recorded, target_rows=found)
-        remarks = (*recorded.warnings, without_rows(job.recording, pids, named))
-        return replace(recorded, target_rows=False, warnings=remarks)
 
     def _attempt(self, job: Job, selection: Selection) -> tuple[Attempt, WorkloadReport | None]:
         target, recording = job.request.target, job.recording

@@ -69,29 +69,19 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 @dataclass(frozen=True)
 class Deadlines:
-    """How long to wait, in seconds; people have seen each of them needed.
+    """How long to wait, in seconds; people have seen each of them needed."""
 
-    Attributes:
-        start: From the launch until it records.
-        slack: Beyond the time limit, which xctrace may ignore.
-        stopping: From its stop line until it saves.
-        saving: Until it is saved, counted again whenever the bundle or its staging files grow.
-        finished: From the end of what there is to record until it stops by itself.
-        exit: From "saved" to the end of the process.
-        signals: After each of the stop signals, until the next one.
-        poll: Between two looks at the process.
-        survey: Between two looks at sizes and at child processes.
-    """
-
-    start: float = 45
-    slack: float = 20
-    stopping: float = 60
+    start: float = 45  # from the launch until it records
+    slack: float = 20  # beyond the time limit, which xctrace may ignore
+    stopping: float = 60  # from its stop line until it saves
+    # until it is saved, counted again whenever the bundle or its staging files grow
     saving: float = 300
-    finished: float = 3
-    exit: float = 60
+    finished: float = 3  # from the end of what there is to record until it stops by itself
+    exit: float = 60  # from "saved" to the end of the process
+    # after each of the stop signals, until the next one
     signals: tuple[float, float, float, float] = (120, 60, 10, 5)
-    poll: float = 0.1
-    survey: float = 1
+    poll: float = 0.1  # between two looks at the process
+    survey: float = 1  # between two looks at sizes and at child processes
 
     def policy(self, bundle: Path) -> StopPolicy:
         """Return how a guardian stops it, which does not hear it: saving has its full time."""
@@ -176,23 +166,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Ended:
-    """A recording whose process is gone.
+    """A recording whose process is gone."""
 
-    Attributes:
-        account: All that it said; its state is the last one before the end.
-        returncode: Its exit code; negative for a signal; None if nothing could end it.
-        signals: The signals that we sent, in order.
-        interrupted: A person or the system asked to stop.
-        finished: Its target had nothing left to record while it went on.
-        halted: Why we stopped it before its time; empty if we did not.
-    """
-
-    account: Account
-    returncode: int | None
-    signals: tuple[signal.Signals, ...] = ()
-    interrupted: bool = False
-    finished: bool = False
-    halted: str = ""
+    account: Account  # all that it said; its state is the last one before the end
+    returncode: int | None  # its exit code; negative for a signal; None if nothing could end it
+    signals: tuple[signal.Signals, ...] = ()  # the signals that we sent, in order
+    interrupted: bool = False  # a person or the system asked to stop
+    finished: bool = False  # its target had nothing left to record while it went on
+    halted: str = ""  # why we stopped it before its time; empty if we did not
 
     @property
     def killed(self) -> bool:
@@ -214,18 +195,12 @@ class Survey:
 
 @dataclass(frozen=True)
 class Watch:
-    """What to do while a recording runs.
+    """What to do while a recording runs."""
 
-    Attributes:
-        changed: Called with the account whenever its state changes.
-        sent: Called with each signal that was sent.
-        survey: Called now and then.
-        finished: Tells whether the target has nothing left to record; asked while it records.
-    """
-
-    changed: Callable[[Account], None]
-    sent: Callable[[signal.Signals], None]
-    survey: Callable[[], Survey]
+    changed: Callable[[Account], None]  # called with the account whenever its state changes
+    sent: Callable[[signal.Signals], None]  # called with each signal that was sent
+    survey: Callable[[], Survey]  # called now and then
+    # tells whether the target has nothing left to record; asked while it records
     finished: Callable[[], bool] = lambda: False
 
 

@@ -114,9 +114,6 @@ class Xctrace:
 
         `place` (1, 2 …) chooses among tables of the same schema. What was written before a
         failure is kept beside it, with `.partial` appended to its name.
-
-        Raises:
-            ToolError: xctrace failed, or wrote something that is not XML.
         """
         if not _SCHEMA.fullmatch(schema):
             raise ToolError(f"{schema!r} is not the name of a table and is not exported.")

@@ -3,12 +3,15 @@
 from tracekit.report.panel import Panel
 from tracekit.report.panels.bubbles import bubbles
 from tracekit.report.panels.checks import checks
+from tracekit.report.panels.cpu_time import cpu_time
 from tracekit.report.panels.findings import findings
 from tracekit.report.panels.health import health
+from tracekit.report.panels.host_events import host_events
 from tracekit.report.panels.latencies import latencies
 from tracekit.report.panels.memory import memory
 from tracekit.report.panels.metrics import metrics
 from tracekit.report.panels.occupancy import occupancy
+from tracekit.report.panels.replay import replay
 from tracekit.report.panels.reproduce import reproduce
 from tracekit.report.panels.requests import requests
 from tracekit.report.panels.roofline import roofline
@@ -28,7 +31,10 @@ PANELS: tuple[Panel, ...] = (
     work,
     latencies,
     occupancy,
+    replay,
     roofline,
+    cpu_time,
+    host_events,
     memory,
     telemetry,
     checks,

@@ -20,6 +20,7 @@ from tracekit.report.panel import (
 )
 from tracekit.report.plots import Level, levels
 from tracekit.report.text import heading, sentence
+from tracekit.report.timeline.still import highest
 
 _STEADY = "steady"
 FEWEST = 8
@@ -65,13 +66,10 @@ def _levels(tables: Tables) -> Iterator[Level]:
         own = of_target(tables, table).frame.dropna(subset=[column]).sort_values(time)
         if len(own) < FEWEST:
             continue
-        times = own[time].to_numpy(dtype=np.float64)
+        times = own[time].to_numpy(dtype=np.int64)
         sizes = own[column].to_numpy(dtype=np.float64)
         edges = np.linspace(times[0], times[-1], MOST_POINTS + 1)
-        places = np.searchsorted(times, edges[:-1], side="right") - 1
-        highest = sizes[places]
-        np.maximum.at(highest, np.searchsorted(edges, times[:-1], side="right") - 1, sizes[:-1])
-        yield Level(name, edges.tolist(), highest.tolist(), color)
+        yield Level(name, edges.tolist(), highest(times, sizes, edges).tolist(), color)
 
 
 def _chart(lines: list[Level], tables: Tables) -> Chart:

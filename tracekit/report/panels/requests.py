@@ -1,6 +1,5 @@
 """What a server was asked, and how it answered: latencies, the parts of the run, its levels."""
 
-import numpy as np
 import pandas as pd
 
 from tracekit.analysis import (
@@ -9,8 +8,6 @@ from tracekit.analysis import (
     Latency,
     Result,
     Unavailable,
-    Window,
-    level_at,
     limit,
     parts,
     readings_named,
@@ -19,11 +16,9 @@ from tracekit.analysis import (
 from tracekit.base import count
 from tracekit.report.panel import Context, Tables, panel, rows
 from tracekit.report.panels.work import by_time
-from tracekit.report.timeline.still import ticks
+from tracekit.report.timeline.still import level_path, ticks
 from tracekit.workload import REFERENCE
 
-WIDTH, HEIGHT = 1000, 60
-MOST_POINTS = 400
 _STATES = ("completed", "unfinished", "rejected")
 _NAMES = {
     "ttft": "to the first token",
@@ -69,8 +64,6 @@ def requests(result: Result, tables: Tables) -> Context | None:
         **_parts(steps, gauges),
         "spans": by_time(did[did["name"] != REFERENCE], "name", None),
         **_charts(steps, gauges),
-        "width": WIDTH,
-        "height": HEIGHT,
     }
 
 
@@ -99,7 +92,7 @@ def _parts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Context:
 
 
 def _charts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Context:
-    """Draw levels over time as areas of WIDTH by HEIGHT.
+    """Draw levels over time as areas.
 
     The height stands for the limit where the workload reports one, else for the highest level.
     """
@@ -116,24 +109,6 @@ def _charts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Context:
         most = limit(gauges, bound) if bound else None
         peak = float(values.max())
         summary = f"at most {count(peak)}" + ("" if most is None else f" of {count(most)}")
-        path = _area(gauges, name, times, run, most or peak or 1.0)
+        path = level_path(times, values, run, most or peak)
         charts.append({"name": title, "note": unit, "kind": kind, "path": path, "summary": summary})
     return {"charts": charts, "ticks": ticks(0, run.length)}
-
-
-def _area(gauges: pd.DataFrame, name: str, times: np.ndarray, run: Window, top: float) -> str:
-    """Draw a level as steps; where there are many readings, the highest of each bin."""
-    edges = np.linspace(run.start, run.end, MOST_POINTS + 1).astype(np.int64)
-    levels = level_at(gauges, name, edges[:-1])
-    bins = np.searchsorted(edges, times, side="right") - 1
-    inside = (bins >= 0) & (bins < MOST_POINTS)
-    np.maximum.at(levels, bins[inside], level_at(gauges, name, times)[inside])
-    heights = np.clip(levels / top, 0, 1) * HEIGHT
-    commands = [f"M0 {HEIGHT}"]
-    before = -1.0
-    for place, height in enumerate(heights.tolist()):
-        if height != before:
-            x = place * WIDTH / MOST_POINTS
-            commands.append(f"H{x:g}V{HEIGHT - height:.1f}")
-            before = height
-    return "".join([*commands, f"H{WIDTH}V{HEIGHT}Z"])

@@ -6,10 +6,8 @@ import pandas as pd
 from tracekit.analysis import Result, Window, readings
 from tracekit.base import quantity
 from tracekit.report.panel import Context, Tables, marked_window, panel, rows
-from tracekit.report.timeline.still import ticks
+from tracekit.report.timeline.still import level_path, ticks
 
-WIDTH, HEIGHT = 1000, 60
-_MOST_POINTS = 400
 _DRAWN = ("gpu_", "thermal_")
 _KINDS = {"Hz": "device", "W": "steps", "level": "idle"}
 
@@ -32,8 +30,6 @@ def telemetry(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001
         "levels": levels,
         "drawn": drawn or levels,
         "ticks": ticks(run.start, run.end),
-        "width": WIDTH,
-        "height": HEIGHT,
     }
 
 
@@ -44,24 +40,12 @@ def _level(name: str, own: pd.DataFrame, run: Window, steady: Window | None) -> 
     if steady is not None:
         inside = own[(own["time"] >= steady.start) & (own["time"] <= steady.end)]
     values = inside["value"].astype(float)
+    ordered = own.sort_values("time")
+    times, levels = ordered["time"].to_numpy(np.int64), ordered["value"].to_numpy(np.float64)
     return {
         "name": name,
         "kind": _KINDS.get(unit, "others"),
-        "path": _line(own, run),
+        "path": level_path(times, levels, run, float(levels.max())),
         "numbers": [quantity(one, unit) for one in (values.min(), values.median(), values.max())],
         "count": len(inside),
     }
-
-
-def _line(own: pd.DataFrame, run: Window) -> str:
-    """Draw the readings as an area; of very many, every so manieth."""
-    ordered = own.sort_values("time").iloc[:: max(1, len(own) // _MOST_POINTS)]
-    times = ordered["time"].to_numpy(dtype=np.int64)
-    levels = ordered["value"].to_numpy(dtype=np.float64)
-    top = float(levels.max())
-    heights = np.clip(levels / top, 0, 1) * HEIGHT if top > 0 else np.zeros(levels.size)
-    places = (times - run.start) / max(1, run.length) * WIDTH
-    points = "".join(
-        f"L{x:.1f} {HEIGHT - y:.1f}" for x, y in zip(places.tolist(), heights.tolist(), strict=True)
-    )
-    return f"M{places[0]:.1f} {HEIGHT}{points}L{places[-1]:.1f} {HEIGHT}Z"

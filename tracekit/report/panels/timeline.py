@@ -1,7 +1,9 @@
 """The timeline: everything on one axis."""
 
+from dataclasses import replace
+
 from tracekit.analysis import Result
-from tracekit.report.panel import Context, Tables, panel
+from tracekit.report.panel import Context, Tables, is_without_gpu_work, panel
 from tracekit.report.timeline.still import SHADES, WIDTH, strips, ticks
 from tracekit.report.timeline.track import Timeline
 from tracekit.report.timeline.tracks import timeline as laid
@@ -16,7 +18,8 @@ from tracekit.report.timeline.tracks import timeline as laid
 )
 def timeline(result: Result, tables: Tables) -> Context:
     """Lay the run on one axis, for the script and for readers without it."""
-    return drawn(laid(result, tables))
+    line = laid(result, tables)
+    return drawn(replace(line, absences=()) if is_without_gpu_work(tables) else line)
 
 
 def drawn(line: Timeline) -> Context:

@@ -4,9 +4,28 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tracekit.analysis import Check, Measurement, Result, Severity, Status
-from tracekit.base import count, quantity, unavailable
-from tracekit.report.panel import REPORTED, Context, Tables, of_metric, panel
+from tracekit.analysis import (
+    PROFILES,
+    Check,
+    Measurement,
+    Result,
+    Severity,
+    Status,
+    functions,
+    sampled_weight,
+)
+from tracekit.base import count, percent, quantity, unavailable
+from tracekit.report.panel import (
+    REPLAY,
+    REPORTED,
+    Context,
+    Tables,
+    is_without_gpu_work,
+    of_metric,
+    of_target,
+    panel,
+    rows,
+)
 from tracekit.report.panels.findings import ranked
 from tracekit.report.text import first_sentence
 
@@ -107,7 +126,7 @@ def _sureness(results: dict[str, Measurement]) -> str:
 class Verdict:
     """A sentence, to be followed by the first one of a finding; its tone is a word of the style.
 
-    Tones are error, warning, unclear and good.
+    Tones are error, warning, unclear, good, and samples for a recording without GPU work.
     """
 
     tone: str
@@ -119,11 +138,37 @@ class Verdict:
 def verdict(result: Result, tables: Tables) -> Context:
     """Say in one sentence how the run did, and show its headlines."""
     return {
-        "verdict": verdict_of(result),
+        "verdict": _of_samples(result, tables) or verdict_of(result),
         "numbers": headlines(result, tables),
         "tally": _tally(result),
         "broken": list(result.provenance.unfinished.items()),
     }
+
+
+def _of_samples(result: Result, tables: Tables) -> Verdict | None:
+    """Say what a recording without GPU work holds; None for others, or where a fault was found."""
+    if not is_without_gpu_work(tables) or any(
+        one.severity is not Severity.NOTE for one in result.findings
+    ):
+        return None
+    names = [name for name in PROFILES if not of_target(tables, name).absence]
+    replayed = rows(tables, REPLAY).frame
+    if len(replayed):
+        number = replayed["place"].nunique()
+        lead = f"Xcode's counters of {count(number)} encoders,"
+        return Verdict("samples", lead, "from a serialized replay at a fixed clock.")
+    if not names:
+        return None
+    samples = of_target(tables, names[0]).frame
+    hottest = functions(samples, rows(tables, "profile_frames").frame).head(1)
+    weight = sampled_weight(samples)
+    most = [
+        f", {percent(own / weight)} of their weight in {name}"
+        for own, name in zip(hottest["own"], hottest["function"], strict=True)
+        if weight
+    ]
+    lead = "The recording holds no GPU work, but samples of the target's threads:"
+    return Verdict("samples", lead, f"{count(len(samples))}{''.join(most)}.")
 
 
 def verdict_of(result: Result) -> Verdict:

@@ -5,8 +5,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tracekit.analysis import IntervalSet
+from tracekit.analysis import IntervalSet, Times, Window
 from tracekit.base import count, duration, moment, percent, quantity
 from tracekit.report.timeline.track import Levels, Timeline, Track
 
@@ -17,8 +18,11 @@ MOST_BINS = 100
 SHADES = 4
 TICKS = 5
 
+LEVEL_HEIGHT = 60
+MOST_STEPS = 400
 
 Mark = dict[str, Any]
+Floats = NDArray[np.float64]
 
 
 def strips(timeline: Timeline) -> list[dict[str, Any]]:
@@ -35,6 +39,27 @@ def strips(timeline: Timeline) -> list[dict[str, Any]]:
 def ticks(begin: int, end: int) -> tuple[str, ...]:
     """Return the words for TICKS points of an axis of time, evenly apart, both ends included."""
     return tuple(duration(at) for at in np.linspace(begin, end, TICKS))
+
+
+def highest(times: Times, values: Floats, edges: Floats) -> Floats:
+    """Return the highest level between edges; each value holds until the next one, at first 0."""
+    held = np.searchsorted(times, edges[:-1], side="right") - 1
+    found = np.where(held >= 0, values[np.maximum(held, 0)], 0.0)
+    place = np.searchsorted(edges, times, side="right") - 1
+    inside = (place >= 0) & (place < found.size)
+    np.maximum.at(found, place[inside], values[inside])
+    return found
+
+
+def level_path(times: Times, values: Floats, window: Window, top: float) -> str:
+    """Draw a level as an area of WIDTH by LEVEL_HEIGHT, whose upper edge stands for `top`."""
+    edges = np.linspace(window.start, window.end, MOST_STEPS + 1)
+    heights = np.clip(highest(times, values, edges) / (top or 1.0), 0, 1) * LEVEL_HEIGHT
+    steps = "".join(
+        f"H{place * WIDTH / MOST_STEPS:g}V{LEVEL_HEIGHT - heights[place]:.1f}"
+        for place in np.flatnonzero(np.diff(heights, prepend=-1.0)).tolist()
+    )
+    return f"M0 {LEVEL_HEIGHT}{steps}H{WIDTH}V{LEVEL_HEIGHT}Z"
 
 
 def _strip(track: Track, timeline: Timeline, bins: int) -> dict[str, Any]:

@@ -36,17 +36,11 @@ class Prepare:
 
 @dataclass(frozen=True)
 class RunSteps:
-    """Step for a while; answered by `steps`.
+    """Step for a while; answered by `steps`."""
 
-    Attributes:
-        seconds: How long, at least.
-        least: How many steps, at least.
-        wake: How long to step before, unmeasured: a wait lets clocks and caches go down.
-    """
-
-    seconds: float
-    least: int = 5
-    wake: float = 0.05
+    seconds: float  # how long, at least
+    least: int = 5  # how many steps, at least
+    wake: float = 0.05  # how long to step before, unmeasured: a wait lets clocks and caches go down
 
 
 @dataclass(frozen=True)
@@ -56,19 +50,12 @@ class Finish:
 
 @dataclass(frozen=True)
 class Calibrate:
-    """Do fixed work that shows the machine's pace; answered by `calibration`.
+    """Do fixed work that shows the machine's pace; answered by `calibration`."""
 
-    Attributes:
-        device: Where: the device of MLX, or the CPU.
-        mlx: Whether on the CPU MLX does it, else Python.
-        seconds: How long it is repeated; the median counts.
-        wake: How long it is repeated before, unmeasured.
-    """
-
-    device: Literal["cpu", "gpu"] = "cpu"
-    mlx: bool = False
-    seconds: float = 0.1
-    wake: float = 0.05
+    device: Literal["cpu", "gpu"] = "cpu"  # where: the device of MLX, or the CPU
+    mlx: bool = False  # whether on the CPU MLX does it, else Python
+    seconds: float = 0.1  # how long it is repeated; the median counts
+    wake: float = 0.05  # how long it is repeated before, unmeasured
 
 
 @dataclass(frozen=True)
@@ -83,67 +70,41 @@ class ChildRequest:
 
 @dataclass(frozen=True)
 class Hello:
-    """The child's first words: what it is.
+    """The child's first words: what it is."""
 
-    Attributes:
-        protocol: The version of the protocol that it speaks.
-        tracekit: Its version of tracekit.
-        python: Its version of Python.
-        mlx: The version of MLX that it could load; empty without one.
-        pid: Its process id.
-    """
-
-    protocol: int
-    tracekit: str = ""
-    python: str = ""
-    mlx: str = ""
-    pid: int = 0
+    protocol: int  # the version of the protocol that it speaks
+    tracekit: str = ""  # its version of tracekit
+    python: str = ""  # its version of Python
+    mlx: str = ""  # the version of MLX that it could load; empty without one
+    pid: int = 0  # its process id
 
 
 @dataclass(frozen=True)
 class Ready:
-    """The workload is warm.
+    """The workload is warm."""
 
-    Attributes:
-        backend: As `Step.backend`.
-        mlx: The version of MLX that is loaded; empty where the workload loads none.
-        device: What MLX says of its device.
-        tokens: Tokens of a step.
-        steps: Steps of the warm-up.
-        last: How long the last of them took, in ns; 0 without one.
-        warnings: What is not as it should be.
-    """
-
-    backend: str
-    mlx: str = ""
-    device: dict[str, Any] = field(default_factory=dict[str, Any])
-    tokens: int = 0
-    steps: int = 0
-    last: int = 0
-    warnings: tuple[str, ...] = ()
+    backend: str  # as `Step.backend`
+    mlx: str = ""  # the version of MLX that is loaded; empty where the workload loads none
+    device: dict[str, Any] = field(default_factory=dict[str, Any])  # what MLX says of its device
+    tokens: int = 0  # tokens of a step
+    steps: int = 0  # steps of the warm-up
+    last: int = 0  # how long the last of them took, in ns; 0 without one
+    warnings: tuple[str, ...] = ()  # what is not as it should be
 
 
 @dataclass(frozen=True)
 class StepTimes:
-    """What a run of steps was.
+    """What a run of steps was."""
 
-    Attributes:
-        times: How long each step took, in ns; of those that did something.
-        idle: How many steps only waited for load.
-        tokens: Tokens of all steps.
-        length: From the start of the first step to the end of the last, waits for load included.
-        variants: Which of several compared things the steps were; empty where all are alike.
-        specializations: Names of the pipelines that were made in it.
-        exhausted: Whether there is nothing left to do.
-    """
-
-    times: tuple[int, ...] = ()
-    idle: int = 0
-    tokens: int = 0
+    times: tuple[int, ...] = ()  # how long each step took, in ns; of those that did something
+    idle: int = 0  # how many steps only waited for load
+    tokens: int = 0  # tokens of all steps
+    # from the start of the first step to the end of the last, waits for load included
     length: int = 0
+    # which of several compared things the steps were; empty where all are alike
     variants: tuple[str, ...] = ()
-    specializations: tuple[str, ...] = ()
-    exhausted: bool = False
+    specializations: tuple[str, ...] = ()  # names of the pipelines that were made in it
+    exhausted: bool = False  # whether there is nothing left to do
 
 
 @dataclass(frozen=True)

@@ -44,9 +44,6 @@ def work_of(asked: Calibrate) -> Work:
 
     On a GPU it is a product of two matrices. On a CPU it is the reference work of workers, by MLX
     or by Python.
-
-    Raises:
-        ToolError: It needs an MLX that is not there, or has no such device.
     """
     if asked.device == "cpu" and not asked.mlx:
         return reference().work

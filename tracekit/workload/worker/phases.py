@@ -25,12 +25,7 @@ _ENVIRONMENT = "Metal captures only in a process that was started with MTL_CAPTU
 
 
 def capture_steps(loop: Loop, path: Path, steps: int) -> None:
-    """Make `steps` steps while Metal captures them into `path`.
-
-    Raises:
-        RecordingError: The path exists.
-        ToolError: There is no GPU work to capture, or no capture came of it.
-    """
+    """Make `steps` steps while Metal captures them into `path`."""
     if path.exists():
         raise RecordingError(f"{path} exists; a capture is never written over.")
     metal = _metal(loop.step.backend)

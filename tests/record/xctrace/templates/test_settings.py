@@ -7,18 +7,16 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.record.xctrace.templates.archive import Archive, read_archive
+from tracekit.record.xctrace.templates.archive import Archive, read_archive, with_values
 from tracekit.record.xctrace.templates.settings import (
     Changes,
     Wish,
-    changed,
     changes,
     counter_profile,
 )
 
 UID = plistlib.UID
 Keyed = Callable[..., dict[str, Any]]
-ROUTE = "root.instruments[0].options.settings"
 BOTH = {"counterprofile": 0, "counterprofileinternal": 0}
 
 
@@ -27,22 +25,26 @@ def read(plist: dict[str, Any]) -> Archive:
 
 
 def told(found: Changes) -> list[tuple[str, Any, Any]]:
-    return [(one.route, one.before, one.after) for one in found.changes]
+    return [(one.key, one.before, one.after) for one in found.changes]
+
+
+def changed(archive: Archive, found: Changes) -> Archive:
+    return with_values(archive, {(one.holder, one.position): one.after for one in found.changes})
 
 
 def test_the_counter_profile_stands_in_two_places(archive: Archive) -> None:
     found = changes(archive, Wish(counter_profile=13))
     assert told(found) == [
-        (f"{ROUTE}.counterprofile", 0, 13),
-        (f"{ROUTE}.counterprofileinternal", 0, 13),
+        ("counterprofile", 0, 13),
+        ("counterprofileinternal", 0, 13),
     ]
 
 
 def test_the_shader_timeline_is_switched_on_and_off(archive: Archive) -> None:
     on = changes(archive, Wish(shader_timeline=True))
     assert told(on) == [
-        (f"{ROUTE}.shaderprofiler", False, True),
-        (f"{ROUTE}.shaderprofilerinternal", False, True),
+        ("shaderprofiler", False, True),
+        ("shaderprofilerinternal", False, True),
     ]
     off = changes(changed(archive, on), Wish(shader_timeline=False))
     assert [(before, after) for _, before, after in told(off)] == [(True, False)] * 2
@@ -50,11 +52,11 @@ def test_the_shader_timeline_is_switched_on_and_off(archive: Archive) -> None:
 
 def test_what_looks_alike_is_named_and_stays(archive: Archive) -> None:
     found = changes(archive, Wish(counter_profile=3))
-    assert found.untouched == (
-        f"{ROUTE}.counterscounterprofile = 0",
-        f"{ROUTE}.shaderprofiler = False",
-        f"{ROUTE}.shaderprofilerinternal = False",
-    )
+    assert [one.partition(": ")[2] for one in found.untouched] == [
+        "counterscounterprofile = 0",
+        "shaderprofiler = False",
+        "shaderprofilerinternal = False",
+    ]
 
 
 def test_only_what_was_wished_for_is_changed(
@@ -77,12 +79,7 @@ def test_a_setting_in_several_places_is_changed_in_all(
 ) -> None:
     archive = read(keyed([BOTH, {"deeper": {**BOTH, "counterprofile": 3}}]))
     found = changes(archive, Wish(counter_profile=13))
-    assert [one.route for one in found.changes] == [
-        "root[0].counterprofile",
-        "root[0].counterprofileinternal",
-        "root[1].deeper.counterprofile",
-        "root[1].deeper.counterprofileinternal",
-    ]
+    assert len({one.holder for one in found.changes}) == 2
     assert [one.before for one in found.changes] == [0, 0, 3, 0]
     written = {"counterprofile": 13, "counterprofileinternal": 13}
     assert plain(changed(archive, found)) == [written, {"deeper": written}]
@@ -146,18 +143,7 @@ def test_a_dictionary_that_nothing_points_at_is_changed_and_said(keyed: Keyed) -
     value = UID(len(plist["$objects"]) - 1)
     plist["$objects"].append({"NS.keys": [UID(key) for key in keys], "NS.objects": [value] * 2})
     found = changes(read(plist), Wish(counter_profile=13))
-    assert found.changes[0].route == "(nothing points at it).counterprofile"
-
-
-def test_objects_that_point_in_circles_are_named_by_the_shortest_way(keyed: Keyed) -> None:
-    plist = keyed({"inner": BOTH, "other": {"more": 1}})
-    outer = plist["$objects"][1]
-    for one in plist["$objects"]:
-        if isinstance(one, dict) and "NS.keys" in one and one is not outer:
-            one["NS.keys"].append(outer["NS.keys"][0])
-            one["NS.objects"].append(UID(1))
-    found = changes(read(plist), Wish(counter_profile=13))
-    assert found.changes[0].route == "root.inner.counterprofile"
+    assert found.changes[0].place == f"object {len(plist['$objects']) - 1}: counterprofile"
 
 
 @pytest.mark.parametrize(

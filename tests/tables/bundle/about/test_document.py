@@ -82,7 +82,6 @@ def test_a_bundle_without_one(tmp_path: Path) -> None:
         (b"bplist00 and then nothing", "is no property list"),
         (b"<plist><dict/></plist>", "is no keyed archive"),
         (zlib.compress(b"some text"), "is no property list"),
-        (zlib.compress(bytes(1 << 27)), "holds more than 67,108,864 bytes"),
         (b"\x78\x9c and no stream", "cannot be inflated"),
         (binary(BY_HAND)[:-9], "is no property list"),
     ],
@@ -93,6 +92,11 @@ def test_a_damaged_one_is_told(tmp_path: Path, content: bytes, why: str) -> None
     assert why in found.why_not(3)
     assert "form.template" in found.why_not(3)
     assert not found.why_not(3).endswith(".")
+
+
+def test_one_that_would_fill_the_memory_is_told(tmp_path: Path) -> None:
+    found = document(tmp_path, zlib.compress(bytes(1 << 26) + b"1"))
+    assert "holds more than 67,108,864 bytes" in found.why_not(3)
 
 
 def test_parts_are_looked_for_nearby_only(tmp_path: Path) -> None:

@@ -3,13 +3,13 @@
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import mlx.core as mx
-import numpy as np
 
 from tracekit.lab.bench.inputs import Inputs
-from tracekit.lab.bench.subject import Launched, Prepared, Subject, Unavailable
+from tracekit.lab.bench.subject import Launch, Prepared, Subject, Unavailable
+from tracekit.lab.bench.subjects.attention import NO_METAL
 from tracekit.ops import (
     NormProblem,
     Traffic,
@@ -23,7 +23,7 @@ from tracekit.ops import (
     separate,
     separate_traffic,
 )
-from tracekit.workload import Step, Work, backend, step_of
+from tracekit.workload import Work, backend, step_of
 
 
 def _append(inputs: Inputs) -> Prepared:
@@ -38,9 +38,8 @@ def _append(inputs: Inputs) -> Prepared:
         pools.keys = append(pools.keys, rows, tables, positions)
         pools.values = append(pools.values, rows, tables, positions)
 
-    written = 2 * size
-    work = Work(shape.batch, written, written, written)
-    return _prepared(pools.arrays, write, work, shape.batch * shape.context * written)
+    work = Work(shape.batch, 2 * size, 2 * size, 2 * size)
+    return _prepared(pools.arrays, write, work, shape.batch * shape.context * 2 * size)
 
 
 def _append_run(inputs: Inputs) -> Prepared:
@@ -97,7 +96,7 @@ def _rows(inputs: Inputs, count: int) -> tuple[mx.array, int]:
         (count, shape.kv_heads, shape.head_dim), dtype=inputs.dtype, key=mx.random.key(shape.seed)
     )
     mx.eval(rows)
-    return rows, int(np.prod(rows.shape)) * shape.itemsize
+    return rows, rows.nbytes
 
 
 def _prepared(
@@ -113,21 +112,8 @@ def _prepared(
             write(next(turn))
         return arrays()
 
-    def submit() -> list[mx.array]:
-        made = chain(1)
-        mx.async_eval(*made)
-        return made
-
-    def wait(made: Any) -> None:
-        mx.eval(*made)
-
     return Prepared(
-        step=Step(
-            submit=submit,
-            wait=wait,
-            backend=backend(),
-            **vars(work),
-        ),
+        step=step_of(cast("Any", lambda: chain(1)), work),
         chain=chain,
         working_set=working_set,
         sets=1,
@@ -140,18 +126,12 @@ CACHE = (
         "append", "cache", "append", "a row for each sequence, into its page", _append, paged=True
     ),
     Subject(
-        "append-concat",
-        "cache",
-        "append",
-        "contexts copied to put a row behind",
+        *("append-concat", "cache", "append", "contexts copied to put a row behind"),
         _append_concat,
         naive=True,
     ),
     Subject(
-        "append-run",
-        "cache",
-        "append-run",
-        "a prompt's rows, into its pages",
+        *("append-run", "cache", "append-run", "a prompt's rows, into its pages"),
         _append_run,
         paged=True,
     ),
@@ -161,12 +141,12 @@ CACHE = (
 def fused(inputs: Inputs, *, device: str | None = None) -> Prepared:
     """Do both in one kernel; `device` is where MLX runs if it is not to be asked."""
     if (device or backend()) != "metal":
-        raise Unavailable("it is a Metal kernel, and MLX finds no Metal on this machine")
+        raise Unavailable(NO_METAL)
     problems = _problems(inputs)
     made = _prepared_layers(problems, fused_kernel, kernel_traffic(problems[0]))
     return replace(
         made,
-        launched=Launched("rmsnorm_linear"),
+        launched=Launch("rmsnorm_linear"),
         launch=lambda number: fused_kernel(problems[number]),
     )
 
@@ -220,17 +200,11 @@ def _prepared_layers(
 NORM = (
     Subject("norm-fused", "norm", "norm", "RMSNorm and Linear in one kernel", fused),
     Subject(
-        "norm-compiled",
-        "norm",
-        "norm",
-        "both in one function of mx.compile",
+        *("norm-compiled", "norm", "norm", "both in one function of mx.compile"),
         lambda inputs: _by_ops(inputs, compiled),
     ),
     Subject(
-        "norm-separate",
-        "norm",
-        "norm",
-        "one after the other, as layers of mlx.nn are",
+        *("norm-separate", "norm", "norm", "one after the other, as layers of mlx.nn are"),
         lambda inputs: _by_ops(inputs, separate),
         naive=True,
     ),

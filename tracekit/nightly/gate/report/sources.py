@@ -16,7 +16,15 @@ from tracekit.compare import (
     side,
 )
 from tracekit.nightly.gate.report.model import Case, GateReport, Link, Suite, explained
-from tracekit.nightly.history.night import Described, Entry, Judged, Night, Outcome, TracedFinding
+from tracekit.nightly.history.night import (
+    KINDS,
+    Described,
+    Entry,
+    Judged,
+    Night,
+    Outcome,
+    TracedFinding,
+)
 from tracekit.nightly.plan.plan import NightPlan
 
 SUITE = "runs"
@@ -126,6 +134,7 @@ PAGE = "report.html"
 _UNFINISHED = "It has not ended: it still runs, or was killed."
 _NOTHING = "It has no capture, so that nothing was judged."
 _PARTIAL = "Captures are missing, so that nothing can be said of them."
+_STOPPED = "The night was stopped before all of its captures were through."
 _UNMEASURED = "It has no metric."
 _UNDECIDED = "No metric of it decides: all are followed only."
 
@@ -159,7 +168,7 @@ def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
         ended=night.ended,
         commit=night.commit,
         links=tuple(_links(night)),
-        warnings=night.warnings,
+        warnings=(*night.warnings, *((_STOPPED,) if night.partial else ())),
     )
 
 
@@ -248,12 +257,15 @@ def _night_metric(capture: str, judged: Judged) -> Case:
 def _night_finding(entry: Entry, finding: TracedFinding, rules: tuple[str, ...]) -> Case:
     worse = finding.rule in rules and finding.traces > 0 and finding.in_reference == 0
     decided = worse and entry.outcome is Outcome.REGRESSION
+    found = (
+        f" (in {finding.traces} of {finding.of} traces, {finding.in_reference} of the reference)"
+    )
     return Case(
         suite=entry.capture,
         name=finding.rule,
         kind="finding",
         outcome=Outcome.REGRESSION if decided else None,
-        message=finding.message,
+        message=finding.message + found,
         pairs=finding.traces,
         severity=finding.severity,
     )
@@ -263,6 +275,7 @@ def _sides(entry: Entry) -> dict[str, str]:
     return {
         **_described("candidate", entry.candidate),
         **(_described("reference", entry.reference) if entry.reference else {}),
+        "reference kind": KINDS[entry.reference_kind] if entry.reference_kind else "",
         "mlx": entry.candidate.mlx,
         "parity": entry.parity,
     }

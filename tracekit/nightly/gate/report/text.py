@@ -62,6 +62,8 @@ def titled(suite: Suite) -> str:
     """Return what was measured against what, and what its changes come on top of."""
     candidate, reference = (suite.labels.get(one, "") for one in ("candidate", "reference"))
     against = f": {candidate} against {reference}" if candidate and reference else ""
+    if candidate and not reference:
+        against = f": {candidate}, followed without a reference"
     beyond = next((one.baseline for one in suite.cases if one.baseline), "")
     expected = f"; changes beyond the baseline {beyond}" if beyond else ""
     return said(suite.name + against + expected)
@@ -202,6 +204,8 @@ def _suite(suite: Suite) -> Iterator[str]:
     yield from ("", f"### {_MARKS[suite.outcome]} {escaped(titled(suite))}", "")
     if suite.reason:
         yield from (escaped(suite.reason), "")
+    if kind := suite.labels.get("reference kind"):
+        yield from (escaped(f"The reference is {kind}."), "")
     rows = [row(one) for one in suite.cases if one.kind != "finding"]
     if rows:
         yield from _table(COLUMNS, rows)

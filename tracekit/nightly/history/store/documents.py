@@ -137,12 +137,12 @@ def judgement_rows(night: Night) -> Iterator[dict[str, Any]]:
                 "capture": plain(entry.capture),
                 "work": plain(entry.work),
                 **(row | words),
-                **_measured(entry.pairs, judged),
+                **measured_of(entry.pairs, judged),
             }
 
 
-def _measured(pairs: tuple[Pair, ...], judged: Judged) -> dict[str, float | None]:
-    """Return the change as it was measured, on the metric's own scale, and the extreme pairs."""
+def measured_of(pairs: tuple[Pair, ...], judged: Judged) -> dict[str, float | None]:
+    """Return the change before anything was expected, on the metric's scale, and extreme pairs."""
     found = changes(pairs, judged.metric, judged.scale)
     interval = shift(found)
     candidate = values(pairs, judged.metric, "candidate")

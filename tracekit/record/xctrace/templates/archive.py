@@ -51,12 +51,7 @@ class Entry:
 
 
 def read_archive(name: str, content: bytes) -> Archive:
-    """Read an archive from the content of its file.
-
-    Raises:
-        InputError: It is too large, no binary property list, no keyed archive, or it points at
-            objects that it does not have.
-    """
+    """Read an archive from the content of its file."""
     if len(content) > LARGEST:
         raise InputError(f"{name} is larger than any template; it was not read.")
     if not content.startswith(_BINARY):

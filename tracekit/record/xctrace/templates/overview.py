@@ -35,23 +35,16 @@ _NOTES = {METAL_SYSTEM_TRACE: "GPU work; the default of tracekit"}
 
 @dataclass(frozen=True)
 class Overview:
-    """The templates as xctrace lists them, and where GPU counters come from.
+    """The templates as xctrace lists them, and where GPU counters come from."""
 
-    Attributes:
-        xctrace: What `xctrace version` prints.
-        sections: Names of templates under the headings that xctrace prints, in order.
-        metal_system_trace: Whether the template that tracekit records with is among them.
-        gpu_counters: The instrument that records GPU counters; empty if there is none.
-        instruments_app: The Instruments of that Xcode; empty if it was not found.
-        files: Template files that were found; names of templates need no file.
-    """
-
-    xctrace: str
+    xctrace: str  # what `xctrace version` prints
+    # names of templates under the headings that xctrace prints, in order
     sections: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    # whether the template that tracekit records with is among them
     metal_system_trace: bool = False
-    gpu_counters: str = ""
-    instruments_app: str = ""
-    files: tuple[str, ...] = ()
+    gpu_counters: str = ""  # the instrument that records GPU counters; empty if there is none
+    instruments_app: str = ""  # the Instruments of that Xcode; empty if it was not found
+    files: tuple[str, ...] = ()  # template files that were found; names of templates need no file
 
     @property
     def rows(self) -> list[tuple[str, str, str]]:

@@ -1,0 +1,104 @@
+"""A workload that sleeps and plays tricks on whoever measures, and captures of it."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
+from tracekit.nightly.session.prepared import Prepared, prepared
+from tracekit.nightly.session.program import Timeouts
+
+HASTY = Timeouts(hello=20, ready=20, calibration=20, turn=20, finish=20, leave=0.3)
+
+NAPS = '''
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from tracekit.workload import IDLE, StepReport
+from tracekit.workload import Step, workload
+
+
+@workload
+def naps(seconds: float = 0.001, trick: str = "", slow: float = 1.0, mark: str = "") -> Step:
+    """Sleep a little in each step, and play tricks on whoever measures."""
+    made = {"steps": 0}
+    if mark:
+        with open(mark, "a") as file:
+            file.write(f"{os.getpid()}\\n")
+    if trick == "fork":
+        argv = [sys.executable, "-IS", "-c", "import time; time.sleep(600)"]
+        with open(mark, "a") as file:
+            for alone in (False, True):
+                file.write(f"{subprocess.Popen(argv, start_new_session=alone).pid}\\n")
+    if trick == "refuse":
+        raise ValueError("not today")
+
+    def wait(_):
+        made["steps"] += 1
+        if made["steps"] > 20:
+            if trick == "crash":
+                raise RuntimeError("the pool is empty")
+            if trick == "kill":
+                sys.stderr.write("about to be killed\\n")
+                sys.stderr.flush()
+                os.kill(os.getpid(), signal.SIGKILL)
+            if trick == "hang":
+                time.sleep(3600)
+            if trick == "exit":
+                os._exit(7)
+        if trick == "print":
+            print("a line of the workload")
+            assert sys.stdin.read() == ""
+        time.sleep(seconds * slow)
+
+    return Step(
+        submit=lambda: None,
+        wait=wait,
+        backend="cpu",
+        tokens=3,
+        results={"depth": 0.25},
+        exhausted=lambda: trick == "exhausted" and made["steps"] > 20,
+        tell=(lambda: StepReport(variant=IDLE)) if trick == "idle" else None,
+    )
+'''
+
+
+def capture_of(home: Path, **values: Any) -> Capture:
+    """Return a capture of naps against naps, in short turns, by a plan in `home`."""
+    defaults: dict[str, Any] = {
+        "name": "short",
+        "workload": "naps",
+        "workloads": home / "plan" / "workloads",
+        "reference": Reference(),
+        "turn": 0.01,
+        "warmup": 1,
+        "pairs": 2,
+    }
+    return Capture(**{**defaults, **values})
+
+
+def write_naps(home: Path) -> Path:
+    """Write the workload; return its folder."""
+    folder = home / "plan" / "workloads"
+    folder.mkdir(parents=True)
+    (folder / "naps.py").write_text(NAPS)
+    return folder
+
+
+@contextmanager
+def prepared_in(
+    home: Path, deadline: float = math.inf, timeouts: Timeouts = HASTY, **values: Any
+) -> Iterator[Prepared]:
+    """Prepare a capture of naps."""
+    capture, file = capture_of(home, **values), home / "plan" / "tracekit.toml"
+    file.touch()
+    night = home / "nights" / "night"
+    night.mkdir(parents=True, exist_ok=True)
+    plan = NightPlan("nightly", file, (capture,), home / "nights", "sqlite://")
+    with prepared(capture, plan, night, deadline=deadline, timeouts=timeouts) as found:
+        yield found

@@ -1,0 +1,151 @@
+"""Nights in a real repository, by a clock that is made: each commit says what a step costs.
+
+Plan, references, work trees, judgement, history, page and gate are the real ones; only the times of
+steps are made, of the cost that each side's own files name, of the machine's pace and of noise.
+"""
+
+import math
+import random
+import re
+import subprocess
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from tracekit.machine.state import State
+from tracekit.nightly.captures import Session
+from tracekit.nightly.history.night import Described, Night, Pair
+from tracekit.nightly.history.night import Side as Role
+from tracekit.nightly.plan.plan import Capture, NightPlan
+from tracekit.nightly.plan.reading import read_plan
+from tracekit.nightly.run import run_night
+from tracekit.nightly.session.prepared import Prepared
+from tracekit.nightly.session.program import Bounds
+from tracekit.nightly.session.variants import CodeVariant, candidate_of, reference_of
+
+_WORK = """from tracekit.workload import Step, workload
+
+COST = {cost!r}
+
+
+@workload
+def costly() -> Step:
+    return Step(submit=lambda: None, wait=lambda _: None, backend="cpu")
+"""
+_PLAN = """
+[nightly]
+name = "played"
+machine = "mini"
+output = "nights"
+retries = 0
+[[nightly.capture]]
+name = "decode"
+workload = "costly"
+workloads = "own"
+telemetry = "off"
+traced = 0
+{reference}
+[nightly.capture.metrics]
+step_p50 = 0.03
+"""
+_FIRST = datetime(2026, 11, 1, 2, 30, tzinfo=UTC)
+_NS = 1e6
+_BUSY = "Other programs were busy."
+
+
+@dataclass
+class Played:
+    """A repository and its nights, a day apart; `noise` is that of a turn, one deviation.
+
+    `pace` is how much longer everything takes, and `rejected` the session of which no pair counts.
+    """
+
+    top: Path
+    noise: float = 0.004
+    pace: float = 1.0
+    rejected: int = 0
+    nights: list[Night] = field(default_factory=list[Night])
+    commits: list[str] = field(default_factory=list[str])
+    source: random.Random = field(default_factory=lambda: random.Random(1))
+
+    def git(self, *words: str) -> str:
+        """Run git as nobody in particular."""
+        own = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
+        argv = ["git", "-C", str(self.top), *own, *words]
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
+
+    def begin(self, reference: str, branch: str = "main") -> None:
+        """Make the repository, with a first commit and a plan; `reference` is the lines of it."""
+        (self.top / "own").mkdir(parents=True)
+        (self.top / ".gitignore").write_text("nights/\ntracekit.toml\n")
+        self.git("init", "--quiet", f"--initial-branch={branch}")
+        first = self.commit(1.0)
+        table = "[nightly.capture.reference]\n" + reference.replace("FIRST", first)
+        plan = _PLAN.format(reference=table if reference else "")
+        (self.top / "tracekit.toml").write_text(plan)
+
+    def commit(self, cost: float) -> str:
+        """Commit what lets a step cost so much; return the commit."""
+        (self.top / "own" / "costly.py").write_text(_WORK.format(cost=cost))
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", f"cost {cost}")
+        self.commits.append(self.git("rev-parse", "HEAD"))
+        return self.commits[-1]
+
+    def night(self, cost: float | None = None, **keys: Any) -> Night:
+        """Commit a cost, where one is given, and let the next night run."""
+        if cost is not None:
+            self.commit(cost)
+        begun = _FIRST + timedelta(days=len(self.nights))
+        seam = Session(_ready, lambda _: "", self._measure, lambda *_, **__: iter(()))
+        plan = read_plan(self.top / "tracekit.toml")
+        self.nights.append(run_night(plan, now=lambda: begun, session=seam, **keys))
+        return self.nights[-1]
+
+    @property
+    def plan(self) -> Path:
+        """The file of the plan."""
+        return self.top / "tracekit.toml"
+
+    @property
+    def page(self) -> str:
+        """The trend page, as it is now."""
+        return (self.top / "nights" / "trend.html").read_text()
+
+    def _measure(
+        self, prepared: Prepared, *, session: int = 1, first: int = 1, pairs: int = 0, **_: object
+    ) -> Iterator[Pair]:
+        for number in range(first, first + pairs):
+            sides = [self._turns(one) for one in (prepared.candidate, prepared.reference)]
+            why = (_BUSY,) if session == self.rejected else ()
+            state = State("2026-11-01T02:30:00+00:00", {"load": 0.9 if why else 0.0})
+            order = "abba" if number % 2 else "baab"
+            yield Pair(session, number, order, False, *sides, before=state, after=state)
+
+    def _turns(self, variant: CodeVariant | None) -> dict[str, tuple[float, ...]]:
+        if variant is None:
+            return {}
+        assert variant.workloads is not None
+        found = re.search(r"COST = (\S+)", (variant.workloads / "costly.py").read_text())
+        assert found is not None
+        whole = math.log(float(found[1]) * self.pace * _NS)
+        turns = (math.exp(self.source.gauss(whole, self.noise)) for _ in range(2))
+        return {"step_p50": tuple(turns)}
+
+
+@contextmanager
+def _ready(
+    capture: Capture, plan: NightPlan, folder: Path, *, deadline: float
+) -> Generator[Prepared]:
+    """Check both sides out; nothing is started."""
+    bounds = Bounds(None, deadline=deadline)  # type: ignore[arg-type]
+    candidate = candidate_of(capture, plan)
+    with reference_of(capture, plan, candidate, bounds) as reference:
+        described: dict[Role, Described] = {}
+        for one in filter(None, (candidate, reference)):
+            words = ", ".join(one.difference) or one.workload
+            described[one.role] = Described(one.workload, commit=one.commit, words=words)
+        yield Prepared(capture, folder, candidate, reference, described, bounds, backend="cpu")

@@ -1,0 +1,327 @@
+"""launchd, systemd and cron: what they are given, how they are asked, and that nothing is left."""
+
+import os
+import plistlib
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_schedulers import Fakes, agents, units
+from tracekit.base.errors import RecordingError, ToolError
+from tracekit.nightly.plan.plan import NightPlan
+from tracekit.nightly.schedule.job import Job, job_of
+from tracekit.nightly.schedule.schedulers import (
+    Cron,
+    FileScheduler,
+    cron_line,
+    launchd,
+    property_list,
+    service,
+    systemd,
+    timer,
+)
+
+pytestmark = pytest.mark.processes
+
+ANALYZE = shutil.which("systemd-analyze")
+ODD = "50 % of \"a\" $HOME 'b' \\n ; # é"
+
+
+@pytest.fixture
+def job(plan: NightPlan, home: Path) -> Job:
+    return job_of(plan, time(2, 30))
+
+
+@pytest.fixture
+def odd(plan: NightPlan, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """A job whose every path and value has letters that mean something to schedulers."""
+    monkeypatch.setenv("TRACEKIT_CACHE", ODD)
+    folder = tmp_path / ODD
+    (folder / "nights").mkdir(parents=True)
+    file = folder / "tracekit.toml"
+    file.write_text("")
+    return job_of(replace(plan, name=ODD, file=file, output=folder / "nights"), time(23, 5))
+
+
+@dataclass(frozen=True)
+class Ours:
+    """A scheduler, the program that stands for it, and the files and jobs that it has."""
+
+    fakes: Fakes
+    make: Callable[[], FileScheduler]
+    files: Callable[[], list[Path]]
+    key: str
+    refusal: str
+
+    @property
+    def scheduler(self) -> FileScheduler:
+        """The scheduler, of the home and settings of now."""
+        return self.make()
+
+    @property
+    def loaded(self) -> list[str]:
+        """The labels of what it was asked to load."""
+        known: Any = self.fakes.known.get(self.key, [])
+        return sorted(one.removesuffix(".timer") for one in known)
+
+
+@pytest.fixture(params=["launchd", "systemd"])
+def ours(request: pytest.FixtureRequest) -> Ours:
+    fakes = request.getfixturevalue(request.param)
+    if request.param == "launchd":
+        return Ours(fakes, launchd, agents, "loaded", "Bootstrap failed: 119: disabled")
+    fakes.tell(lingers=True)
+    return Ours(fakes, systemd, units, "active", "Failed to enable unit: Access denied")
+
+
+def test_a_job_is_written_and_loaded_and_found(ours: Ours, job: Job) -> None:
+    assert ours.scheduler.install(job) == ()
+    assert {one.name for one in ours.files() if not one.is_symlink()} == {
+        one.name for one in ours.scheduler.files(job)
+    }
+    assert ours.loaded == [job.label]
+    [found] = ours.scheduler.find(job.plan)
+    assert (found.label, found.at, found.log) == (job.label, time(2, 30), job.log)
+    assert found.since == job.environment["TRACEKIT_NIGHTLY_SINCE"]
+    assert found.file is not None
+    assert oct(found.file.stat().st_mode & 0o777) == "0o644"
+    standing = ours.scheduler.standing(found)
+    assert (standing.loaded, standing.last_exit) == (True, None)
+
+
+def test_an_odd_job_is_read_back_as_it_was_written(ours: Ours, odd: Job) -> None:
+    ours.scheduler.install(odd)
+    [found] = ours.scheduler.find(odd.plan)
+    assert (found.label, found.at, found.log) == (odd.label, time(23, 5), odd.log)
+
+
+def test_at_another_time_or_under_another_name_it_takes_the_place_of_the_old_one(
+    ours: Ours, job: Job, plan: NightPlan
+) -> None:
+    ours.fakes.tell(lingering=3)  # launchctl returns before the job is gone
+    ours.scheduler.install(job)
+    ours.scheduler.install(job_of(plan, time(4, 0)))
+    [found] = ours.scheduler.find(job.plan)
+    assert (found.at, ours.loaded) == (time(4, 0), [job.label])
+    renamed = job_of(replace(plan, name="other"), time(4, 0))
+    ours.scheduler.install(renamed)
+    assert {one.stem for one in ours.files()} == {renamed.label}
+    assert ours.loaded == [renamed.label]
+
+
+def test_removing_leaves_no_file_and_nothing_loaded(ours: Ours, job: Job) -> None:
+    ours.scheduler.install(job)
+    [found] = ours.scheduler.find(job.plan)
+    assert ours.scheduler.remove(found) == ()
+    assert (ours.files(), ours.loaded, ours.scheduler.find(job.plan)) == ([], [], ())
+
+
+def test_a_refusal_is_quoted_and_leaves_what_was_there(
+    ours: Ours, job: Job, plan: NightPlan
+) -> None:
+    ours.fakes.tell(refuses=ours.refusal)
+    with pytest.raises(ToolError, match=ours.refusal) as caught:
+        ours.scheduler.install(job)
+    assert caught.value.hint == ours.scheduler.hint
+    assert ours.files() == []
+    ours.fakes.tell(refuses="")
+    ours.scheduler.install(job)
+    ours.fakes.tell(refuses=ours.refusal)
+    with pytest.raises(ToolError):
+        ours.scheduler.install(job_of(plan, time(4, 0)))
+    [found] = ours.scheduler.find(job.plan)
+    assert found.at == time(2, 30)
+
+
+def test_standing_tells_how_the_last_night_exited(ours: Ours, job: Job) -> None:
+    ours.scheduler.install(job)
+    [found] = ours.scheduler.find(job.plan)
+    ours.fakes.tell(exits={job.label: 4, f"{job.label}.service": 4})
+    assert ours.scheduler.standing(found).last_exit == 4
+    ours.fakes.tell(**{ours.key: []})
+    assert ours.scheduler.standing(found).loaded is False
+
+
+def test_without_its_program_standing_is_not_known(
+    ours: Ours, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours.scheduler.install(job)
+    [found] = ours.scheduler.find(job.plan)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "there is no " in ours.scheduler.lacks()
+    assert ours.scheduler.standing(found).loaded is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\xff\xfe", b"[Timer]\nOnCalendar=daily\n", b"<?xml", b"<plist><dict/></plist>"],
+)
+def test_a_file_of_its_name_that_is_none_is_passed_over(
+    content: bytes, ours: Ours, job: Job
+) -> None:
+    file = next(iter(ours.scheduler.files(job)))
+    file.parent.mkdir(parents=True)
+    file.write_bytes(content)
+    assert ours.scheduler.find(job.plan) == ()
+
+
+def test_a_folder_that_takes_no_file_is_an_error(ours: Ours, job: Job, home: Path) -> None:
+    (home / "Library").write_text("a file")
+    (home / ".config").write_text("a file")
+    with pytest.raises(RecordingError, match="cannot be written"):
+        ours.scheduler.install(job)
+    assert ours.fakes.verbs() == []
+
+
+def test_launchd_is_given_documented_keys(odd: Job) -> None:
+    """The keys that launchd.plist(5) documents for an agent that runs at a time of the day."""
+    ((file, content),) = launchd().files(odd).items()
+    assert file == Path.home() / "Library" / "LaunchAgents" / f"{odd.label}.plist"
+    assert plistlib.loads(content) == property_list(odd)
+    assert property_list(odd) == {
+        "Label": odd.label,
+        "ProgramArguments": list(odd.argv),
+        "WorkingDirectory": str(odd.folder),
+        "EnvironmentVariables": odd.environment,
+        "StandardOutPath": str(odd.log),
+        "StandardErrorPath": str(odd.log),
+        "StartCalendarInterval": {"Hour": 23, "Minute": 5},
+        "ProcessType": "Interactive",
+        "ExitTimeOut": 300,
+        "RunAtLoad": False,
+    }
+
+
+@pytest.mark.parametrize("ours", ["launchd"], indirect=True)
+def test_launchd_is_asked_in_the_users_session(ours: Ours, job: Job) -> None:
+    ours.scheduler.install(job)
+    domain = f"gui/{os.getuid()}"
+    assert ours.fakes.asked[-1] == ["launchctl", "bootstrap", domain, str(agents()[0])]
+    ours.fakes.tell(loaded={}, no_gui=True)
+    with pytest.raises(ToolError, match="Domain does not support specified action") as caught:
+        ours.scheduler.install(job)
+    assert f"launchctl bootstrap {domain}" in caught.value.message
+    assert "exit code 125" in caught.value.message
+    assert "bootout" not in ours.fakes.verbs(), "what is not loaded is not unloaded"
+
+
+def values(text: str, key: str) -> list[str]:
+    return [one.partition("=")[2] for one in text.splitlines() if one.startswith(f"{key}=")]
+
+
+@pytest.mark.skipif(ANALYZE is None, reason="no systemd-analyze on the PATH")
+@pytest.mark.parametrize("name", ["job", "odd"])
+def test_systemd_itself_finds_nothing_wrong(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    job: Job = request.getfixturevalue(name)
+    files = replace(systemd(), folder=tmp_path / "units").files(job)
+    (tmp_path / "units").mkdir()
+    for file, content in files.items():
+        file.write_bytes(content)
+    assert ANALYZE is not None
+    ran = subprocess.run(
+        [ANALYZE, "verify", "--man=no", "--user", *map(str, files)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)},
+    )
+    said = [one for one in ran.stderr.splitlines() if job.label in one]
+    assert (ran.returncode, said) == (0, [])
+
+
+def test_systemd_makes_up_for_a_night_and_stops_gently(job: Job) -> None:
+    units = timer(job), service(job)
+    keys = ("OnCalendar", "Persistent", "WantedBy", "Type", "KillMode", "TimeoutStartSec")
+    assert [one for key in keys for unit in units for one in values(unit, key)] == [
+        *("*-*-* 02:30:00", "true", "timers.target", "oneshot", "process", "10800")
+    ]
+
+
+def test_letters_that_mean_something_to_systemd_are_escaped(odd: Job) -> None:
+    text = service(odd)
+    [command] = values(text, "ExecStart")
+    assert command.endswith('50 %% of \\"a\\" $$HOME \'b\' \\\\n ; # é/tracekit.toml"')
+    assert values(text, "WorkingDirectory")[0].endswith("/50 %% of \"a\" $HOME 'b' \\n ; # é/")
+    cache = '"TRACEKIT_CACHE=50 %% of \\"a\\" $HOME \'b\' \\\\n ; # é"'
+    assert cache in values(text, "Environment")
+
+
+@pytest.mark.parametrize("ours", ["systemd"], indirect=True)
+def test_a_systemd_timer_forgets_when_it_last_ran(
+    ours: Ours, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A timer remembers when it last ran; of a new time it would think that it was missed."""
+    ours.fakes.tell(lingers=False)
+    [warning] = ours.scheduler.install(job)
+    assert "loginctl enable-linger" in warning
+    ours.scheduler.install(job)
+    verbs = ours.fakes.verbs()
+    assert verbs.index("disable") < verbs.index("clean") < len(verbs) - 1
+    assert verbs[-2:] == ["daemon-reload", "enable"]
+    ours.fakes.tell(no_bus=True)
+    [found] = ours.scheduler.find(job.plan)
+    assert "Failed to connect to bus" in ours.scheduler.lacks()
+    [warning] = ours.scheduler.remove(found)
+    assert "Failed to connect to bus" in warning
+    assert units() == []
+    ours.fakes.tell(no_bus=False)
+    ours.scheduler.install(job)
+    monkeypatch.setenv("PATH", "/nowhere")
+    [warning] = ours.scheduler.remove(found)
+    assert "no systemctl" in warning
+    assert units() == []
+
+
+def test_systemd_heeds_another_folder_for_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/settings")
+    assert systemd().folder == Path("/settings/systemd/user")
+
+
+def test_a_shell_runs_just_that_in_just_that_environment(job: Job, tmp_path: Path) -> None:
+    """As crontab(5) says, `%` ends a command unless it has a backslash, which cron removes."""
+    folder = tmp_path / ODD
+    folder.mkdir()
+    seen = replace(
+        job,
+        argv=("/usr/bin/env",),
+        environment={"PATH": "/usr/bin:/bin", "TRACEKIT_CACHE": ODD},
+        folder=folder,
+        log=folder / "nightly.log",
+    )
+    text = cron_line(seen)
+    assert text.startswith("30 2 * * * cd ")
+    assert text.endswith(f" # {job.label}")
+    assert text.count("%") == text.count("\\%") > 0
+    command = text.split(" * * * ", 1)[1].replace("\\%", "%")
+    subprocess.run(["/bin/sh", "-c", command], check=True, env={"SECRET": "s3cret"})
+    lines = (folder / "nightly.log").read_text().splitlines()
+    assert sorted(lines) == ["PATH=/usr/bin:/bin", f"TRACEKIT_CACHE={ODD}"]
+
+
+def test_a_line_is_found_in_a_crontab_among_others_and_never_changed(
+    job: Job, programs: Callable[..., Fakes], tmp_path: Path
+) -> None:
+    programs()
+    assert Cron().find(job.plan) == (), "there is no crontab"
+    text = cron_line(job)
+    fakes = programs("crontab")
+    assert Cron().find(job.plan) == (), "it is empty"
+    fakes.tell(crontab=f"# m h dom mon dow\n5 4 * * * backup # tracekit\n{text}\n")
+    [found] = Cron().find(job.plan)
+    assert (found.label, found.at, found.file) == (job.label, time(2, 30), None)
+    assert found.since == job.environment["TRACEKIT_NIGHTLY_SINCE"]
+    assert Cron().find(tmp_path / "other.toml") == ()
+    assert "crontab -e" in Cron().install(job)[0]
+    assert found.label in Cron().remove(found)[0]
+    assert Cron().standing(found).loaded is None
+    for wrong in ("30 24 ", "60 2 "):
+        fakes.tell(crontab=text.replace("30 2 ", wrong))
+        assert Cron().find(job.plan) == ()

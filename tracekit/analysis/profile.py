@@ -1,0 +1,132 @@
+"""Samples of running threads: functions by self and total weight, threads, a flame graph.
+
+Weights are nanoseconds in the table `cpu_profile` (Time Profiler) and cycles in `cycle_profile`
+(CPU Profiler). The self weight of a function is that of the samples whose innermost frame it is;
+its total weight is that of all samples with it in their stack, each counted once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.tables import Symbols
+
+PROFILES = {"cpu_profile": "time-profile", "cycle_profile": "cpu-profile"}
+"""The tables of samples that have stacks, and the schema whose symbols name their frames."""
+
+
+def frames_table(symbols: Symbols) -> pd.DataFrame:
+    """Return a row for each frame of each stack: `stack`, `depth` (0 is innermost), `function`.
+
+    A frame without a name is called by its binary and its address.
+    """
+    frames = symbols.frames.to_pandas()
+    address = frames["address"].map(lambda at: f"0x{int(at):x}", na_action="ignore")
+    binary = frames["binary"].fillna("")
+    unnamed = (binary + " ").where(binary != "", "") + address.fillna("(no address)")
+    names = frames["name"].fillna(unnamed).to_numpy(dtype=object)
+    stacks = symbols.stacks.column("frames").combine_chunks()
+    depths = [np.arange(len(stack)) for stack in stacks.to_pylist()]
+    numbers = np.repeat(np.arange(len(depths)), [depth.size for depth in depths])
+    return pd.DataFrame(
+        {
+            "stack": numbers,
+            "depth": np.concatenate(depths) if depths else np.empty(0, np.int64),
+            "function": names[stacks.flatten().to_numpy(zero_copy_only=False).astype(np.int64)],
+        }
+    )
+
+
+def functions(samples: pd.DataFrame, frames: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each function: `function`, `own` and `total` weight, `samples`.
+
+    The one with the greatest weight of its own comes first; of equal ones that with the greater
+    total. Samples without a stack belong to no function.
+    """
+    by_stack = _by_stack(samples)
+    held = frames[frames["stack"].isin(by_stack.index)]
+    innermost = held[held["depth"] == 0].set_index("stack")["function"]
+    own = by_stack["weight"].groupby(innermost).sum()
+    once = held.drop_duplicates(["stack", "function"])
+    weights, numbers = (once["stack"].map(by_stack[name]) for name in ("weight", "samples"))
+    table = pd.DataFrame(
+        {
+            "total": weights.groupby(once["function"]).sum(),
+            "samples": numbers.groupby(once["function"]).sum(),
+        }
+    )
+    table["own"] = own.reindex(table.index).fillna(0).astype(np.int64)
+    ordered = table.rename_axis("function").reset_index()
+    return ordered.sort_values(
+        ["own", "total", "function"], ascending=[False, False, True], ignore_index=True
+    )
+
+
+def _by_stack(samples: pd.DataFrame) -> pd.DataFrame:
+    known = samples.dropna(subset=["stack"])
+    weight = known["weight"].fillna(0).astype(np.int64)
+    grouped = weight.groupby(known["stack"].astype(np.int64))
+    return pd.DataFrame({"weight": grouped.sum(), "samples": grouped.size()})
+
+
+@dataclass(frozen=True)
+class Block:
+    """A function in a flame graph, below what called it; `start` and `weight` as the samples'."""
+
+    function: str
+    depth: int
+    start: int
+    weight: int
+
+
+def flame(
+    samples: pd.DataFrame, frames: pd.DataFrame, *, least: float = 0.002, deepest: int = 80
+) -> list[Block]:
+    """Return the blocks of a flame graph: stacks with equal callers are merged, by name.
+
+    Args:
+        samples: The target's samples.
+        frames: As `frames_table` gives them.
+        least: Share of all weight below which a block and what it calls are left out.
+        deepest: How many frames of a stack are shown, from the outermost on.
+    """
+    weights = _by_stack(samples)["weight"].to_dict()
+    held = frames[frames["stack"].isin(weights)].sort_values(["stack", "depth"], kind="stable")
+    paths: dict[tuple[str, ...], int] = {}
+    for stack, names in held.groupby("stack", sort=False)["function"]:
+        outermost_first = tuple(reversed(names.tolist()))[:deepest]
+        paths[outermost_first] = paths.get(outermost_first, 0) + weights[int(stack)]  # pyright: ignore[reportArgumentType]
+    entire = sum(paths.values())
+    return list(_blocks(sorted(paths.items()), 0, 0, least * entire))
+
+
+def _blocks(
+    paths: list[tuple[tuple[str, ...], int]], depth: int, start: int, least: float
+) -> Iterator[Block]:
+    """Yield the blocks of sorted paths that are equal above `depth`."""
+    first = 0
+    while first < len(paths):
+        path, weight = paths[first]
+        if len(path) == depth:  # samples in the caller itself: a prefix sorts first
+            start += weight
+            first += 1
+            continue
+        last = first
+        while last < len(paths) and paths[last][0][depth : depth + 1] == path[depth : depth + 1]:
+            last += 1
+        sum_of_them = sum(weight for _, weight in paths[first:last])
+        if sum_of_them >= least:
+            yield Block(path[depth], depth, start, sum_of_them)
+            yield from _blocks(paths[first:last], depth + 1, start, least)
+        start += sum_of_them
+        first = last
+
+
+def sampled_weight(samples: pd.DataFrame) -> int:
+    """Return the weight of all samples; raise Unavailable where none has one."""
+    if samples["weight"].isna().all():
+        raise Unavailable("no sample has a weight.")
+    return int(samples["weight"].fillna(0).sum())

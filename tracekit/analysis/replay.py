@@ -1,0 +1,64 @@
+"""Counters that Xcode exported of a GPU frame capture, encoder by encoder.
+
+They belong to a serialized replay at a fixed clock. So they rank what holds an encoder back, and
+say nothing of rates, of idle time, or of how encoders overlap in the run.
+"""
+
+import pandas as pd
+
+from tracekit.analysis.counters import Group, Kind, meaning
+
+COST = "Execution Cost"
+OCCUPANCY = "Kernel Occupancy"
+_COLUMNS = {
+    "cost": COST,
+    "occupancy": OCCUPANCY,
+    "read": "Bytes Read From Device Memory",
+    "written": "Bytes Written To Device Memory",
+    "bandwidth": "Device Memory Bandwidth",
+}
+_STACK = ("Stack L1 Read Accesses", "Stack L1 Write Accesses")
+
+
+def encoders(replay_counters: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each encoder, the dearest first, or in their order where no cost is known.
+
+    Columns: `place`, `command_buffer`, `encoder`; `cost`, its share of the replay's time;
+    `occupancy`; `limiter` and `limited`, the unit that was busy or stalled longest and its share;
+    `used`, the share in which that unit worked; `read` and `written`, bytes of device memory;
+    `bandwidth`, as Xcode writes it; `stack`, share of L1 accesses to stacks, which hold spilled
+    registers and private arrays. What is not known, or suspect, is null.
+    """
+    sound = replay_counters[replay_counters["suspect"].isna()]
+    values = sound.pivot_table(index="place", columns="counter", values="value", aggfunc="first")
+    labels = replay_counters.drop_duplicates("place").set_index("place")
+    table = labels[["command_buffer", "encoder"]].sort_index()
+    values = values.reindex(table.index)
+    for name, counter in _COLUMNS.items():
+        table[name] = values[counter] if counter in values else float("nan")
+    known = {name: known for name in values if (known := meaning(str(name))) is not None}
+    limiters = {
+        unit.unit: name
+        for name, unit in known.items()
+        if unit.kind is Kind.LIMITER and unit.group is not Group.LAUNCH
+    }
+    uses = {unit.unit: str(name) for name, unit in known.items() if unit.kind is Kind.UTILIZATION}
+    held = values[list(limiters.values())].rename(columns={n: u for u, n in limiters.items()})
+    some = held.notna().any(axis=1)
+    table["limiter"] = held[some].idxmax(axis=1).reindex(table.index)
+    table["limited"] = held.max(axis=1)
+    table["used"] = float("nan")
+    for unit, name in uses.items():
+        table["used"] = table["used"].mask(table["limiter"] == unit, values[name])
+    stack = [name for name in _STACK if name in values]
+    table["stack"] = values[stack].sum(axis=1, min_count=1) if stack else float("nan")
+    return table.reset_index().sort_values(
+        ["cost", "place"], ascending=[False, True], kind="stable", ignore_index=True
+    )
+
+
+def weighted(table: pd.DataFrame, column: str) -> float | None:
+    """Return the mean of a column over encoders, weighted by their cost; None without costs."""
+    known = table.dropna(subset=["cost", column])
+    entire = known["cost"].sum()
+    return float((known["cost"] * known[column]).sum() / entire) if entire > 0 else None

@@ -1,1 +1,0 @@
-"""What the kernels of kernels/ must do: a file for each, called as the kernel is."""

@@ -1,0 +1,178 @@
+"""What the kernels of `kernels/` must do: a check for each, called as the kernel is.
+
+Those that decode run on ragged contexts over pages that hold traps.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import mlx.core as mx
+import numpy as np
+import typer
+
+from tracekit.base import BOUNDS, UsageError, as_float64
+from tracekit.lab.verification.check import Check, Declared, check, declared_by
+from tracekit.ops import (
+    Kernel,
+    Problem,
+    draw_norm_problem,
+    draw_problem,
+    fused_kernel,
+    nan_past_ends,
+    paged_decode,
+    plan,
+    reference,
+    reference_of,
+    tile_of,
+)
+from tracekit.workload import DTYPES, DtypeName
+
+NO_PAGE = 10**6
+
+Dtype = Annotated[DtypeName, typer.Option(help="Type of the elements.")]
+HeadDim = Annotated[
+    Literal["64", "80", "96", "128", "256"], typer.Option(help="Elements of a head.")
+]
+BlockSize = Annotated[int, typer.Option(min=2, max=1024, help="Tokens of a page.")]
+KvHeads = Annotated[int, typer.Option(min=1, max=64, help="Heads of K and V.")]
+Group = Annotated[int, typer.Option(min=1, max=64, help="Query heads of a kv head.")]
+
+
+@check(each={"dtype": DTYPES, "hd_tile": (8, 16), "partitions": (1, 3)})
+def paged_decode_grouped(
+    *,
+    dtype: Dtype = "float16",
+    head_dim: HeadDim = "128",
+    block_size: BlockSize = 16,
+    kv_heads: KvHeads = 2,
+    group: Group = 4,
+    hd_tile: Annotated[int, typer.Option(help="Elements of a head that a lane owns.")] = 8,
+    partitions: Annotated[int, typer.Option(min=1, max=64, help="Parts of a context.")] = 1,
+) -> Check:
+    """Decode with rows of K and V loaded once for all query heads that share them."""
+    problem = trapped(dtype, int(head_dim), block_size, kv_heads, group)
+    return decode_check("grouped", problem, hd_tile=hd_tile, partitions=partitions)
+
+
+@check(each={"dtype": DTYPES})
+def paged_decode_barriers(
+    *,
+    dtype: Dtype = "float16",
+    head_dim: HeadDim = "64",
+    block_size: BlockSize = 16,
+    kv_heads: KvHeads = 1,
+    group: Group = 2,
+) -> Check:
+    """Decode with three barriers for each token, as a first attempt does."""
+    return decode_check("barriers", trapped(dtype, int(head_dim), block_size, kv_heads, group))
+
+
+@check(each={"dtype": DTYPES})
+def paged_decode_per_head(
+    *,
+    dtype: Dtype = "float16",
+    head_dim: HeadDim = "64",
+    block_size: BlockSize = 16,
+    kv_heads: KvHeads = 1,
+    group: Group = 2,
+) -> Check:
+    """Decode with a threadgroup for each query head."""
+    return decode_check("per-head", trapped(dtype, int(head_dim), block_size, kv_heads, group))
+
+
+@check(each={"dtype": DTYPES, "rows": (1, 5, 9), "dims": (128, 67)})
+def rmsnorm_linear(
+    *,
+    dtype: Dtype = "float16",
+    rows: Annotated[int, typer.Option(min=1, max=4096, help="Rows of x.")] = 5,
+    dims: Annotated[int, typer.Option(min=1, max=65536, help="Elements of a row.")] = 128,
+    out_dims: Annotated[int, typer.Option(min=1, max=65536, help="Elements of a result.")] = 50,
+) -> Check:
+    """Normalise rows and multiply them with a matrix in one dispatch."""
+    problem = draw_norm_problem(rows, dims, out_dims, dtype=getattr(mx, dtype))
+    tile, size = tile_of(problem), problem.dtype.size
+    down, across = -(-rows // tile.rows), -(-out_dims // tile.columns)
+    x, gain, weight = (as_float64(one) for one in (problem.x, problem.gain, problem.weight))
+    return Check(
+        run=lambda: fused_kernel(problem),
+        expected=reference(x, gain, weight, problem.eps),
+        bound=BOUNDS[dtype],
+        loaded={
+            "x": across * rows * dims * size,
+            "gain": down * across * dims * size,
+            "weight": down * out_dims * dims * size,
+        },
+    )
+
+
+def trapped(dtype: DtypeName, head_dim: int, block_size: int, kv_heads: int, group: int) -> Problem:
+    """Draw a problem with NaN in unused rows, and unused entries that name no page.
+
+    Whoever reads beyond a sequence's length gets NaN, or is out of bounds. Lengths have an edge
+    each: none, one token, around a page, a full table.
+    """
+    edges = [0, 1, block_size - 1, block_size, block_size + 1, 3 * block_size, 4 * block_size]
+    problem = draw_problem(
+        edges,
+        q_heads=kv_heads * group,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        block_size=block_size,
+        max_blocks=4,
+        dtype=getattr(mx, dtype),
+    )
+    tables = np.array(problem.block_tables)
+    for row, length in zip(tables, edges, strict=True):
+        row[-(-length // block_size) :] = NO_PAGE
+    return replace(nan_past_ends(problem), block_tables=mx.array(tables))
+
+
+def decode_check(
+    kernel: Kernel,
+    problem: Problem,
+    *,
+    hd_tile: int | None = None,
+    partitions: int | None = None,
+) -> Check:
+    """Return the check of one specialization of one of the kernels that decode.
+
+    Rows of K and V must be loaded exactly as often as the traffic model says.
+    """
+    how = plan(problem, kernel=kernel, hd_tile=hd_tile, partitions=partitions)
+    scale = problem.head_dim**-0.5
+    rows = int(np.array(problem.context_lens).sum()) * how.rereads(problem.group)
+    loaded = rows * problem.kv_heads * problem.head_dim * problem.dtype.size
+    return Check(
+        run=lambda: paged_decode(problem, scale=scale, how=how),
+        expected=reference_of(problem, scale=scale),
+        bound=BOUNDS[str(problem.dtype).rpartition(".")[2]],
+        loaded={"k_pages": loaded, "v_pages": loaded},
+    )
+
+
+_SHIPPED = {
+    "paged-decode": paged_decode_grouped,  # and, with partitions, paged-merge
+    "paged-decode-barriers": paged_decode_barriers,
+    "paged-decode-per-head": paged_decode_per_head,
+    "rmsnorm-linear": rmsnorm_linear,
+}
+
+
+def shipped_names() -> tuple[str, ...]:
+    """Return the names of the kernels that tracekit brings along, in alphabetical order."""
+    return tuple(_SHIPPED)
+
+
+def shipped_check(name: str) -> Declared:
+    """Return the check of a kernel of ours.
+
+    Raises:
+        UsageError: There is no such kernel; the hint says which there are.
+    """
+    if name not in _SHIPPED:
+        raise UsageError(
+            f"There is no kernel {name!r}, and no file of that name.",
+            hint=f"There are: {', '.join(_SHIPPED)}, all; or a FILE.metal or FILE.py.",
+        )
+    return declared_by(_SHIPPED[name], name, Path(__file__))

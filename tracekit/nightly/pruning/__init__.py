@@ -1,1 +1,0 @@
-"""Room on the disk: what of old runs may go, and what may not."""

@@ -1,0 +1,123 @@
+"""What the target's threads ran, by samples: functions, threads, a flame graph."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis import PROFILES, Result, flame, functions, sampled_weight
+from tracekit.base import count, duration, percent
+from tracekit.report.panel import Context, Rows, Tables, of_table, of_target, panel, rows
+
+MOST_ROWS = 25
+LEAST = 0.05
+"""Share of the CPU time from which a function is listed that has none of its own."""
+_WIDTH, _ROW = 1_000, 18  # of the flame graph, in units of its own
+_LETTER = 6.6  # width of a letter there
+_AWAKE = 0.5  # share of the recorded time below which a target is said to have slept
+
+
+@panel("CPU time", *PROFILES, "threads")
+def cpu_time(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
+    """Show where the samples of the target's threads lie; None where nothing was sampled."""
+    name = next((table for table in PROFILES if not rows(tables, table).absence), None)
+    if name is None:
+        return None
+    found = of_target(tables, name)
+    if found.absence:
+        return {"absence": found.absence}
+    samples, frames = found.frame, rows(tables, "profile_frames").frame
+    weight = sampled_weight(samples)
+    in_words = duration if name == "cpu_profile" else _cycles
+    every = functions(samples, frames)
+    listed = every[(every["own"] > 0) | (every["total"] >= LEAST * weight)]
+    return {
+        "absence": "",
+        "source": of_table(tables, name),
+        "samples": len(samples),
+        "weight": in_words(weight),
+        "asleep": _asleep(weight, tables) if name == "cpu_profile" else "",
+        "functions": [
+            {
+                "function": function,
+                "samples": number,
+                "own": in_words(own),
+                "own_share": own / weight if weight else 0.0,
+                "total": in_words(total),
+                "total_share": total / weight if weight else 0.0,
+            }
+            for function, own, total, number in zip(
+                *(listed.head(MOST_ROWS)[one] for one in ("function", "own", "total", "samples")),
+                strict=True,
+            )
+        ],
+        "more": len(every) - min(len(listed), MOST_ROWS),
+        "nameless": int(samples["stack"].isna().sum()),
+        "threads": list(_threads(samples, in_words, weight, rows(tables, "threads"))),
+        "flame": _flame(samples, frames, in_words, weight),
+    }
+
+
+def _cycles(number: float) -> str:
+    return f"{count(number)} cycles"
+
+
+def _asleep(weight: int, tables: Tables) -> str:
+    """Say how much of the recorded time the target ran, and that it slept, where it mostly did."""
+    recorded = rows(tables, "capture").frame
+    length = recorded["duration"].iloc[0] if len(recorded) else None
+    if length is None or pd.isna(length) or not length:
+        return ""
+    share = f"That is {percent(weight / length)} of the {duration(int(length))} recorded"
+    if weight < _AWAKE * length:
+        return f"{share}: for the rest no thread of the target ran. It waited, or was not started."
+    return f"{share}; more than 100 % where several threads ran at once."
+
+
+def _threads(
+    samples: pd.DataFrame, in_words: Callable[[float], str], entire: int, known: Rows
+) -> Iterator[Context]:
+    """Yield the sampled threads, the one that ran longest first, by their names where known."""
+    named = known.frame.drop_duplicates("tid", keep="last").set_index("tid")
+    weights = samples["weight"].fillna(0).astype(np.int64).groupby(samples["tid"], dropna=False)
+    sums, sizes = weights.sum(), weights.size()
+    for tid in sums.sort_values(ascending=False, kind="stable").index:
+        name = named["name"].get(tid) if len(named) else None
+        yield {
+            "name": f"thread {tid}" if name is None or pd.isna(name) else str(name),
+            "samples": int(sizes[tid]),
+            "own": in_words(int(sums[tid])),
+            "share": int(sums[tid]) / entire if entire else 0.0,
+        }
+
+
+def _flame(
+    samples: pd.DataFrame, frames: pd.DataFrame, in_words: Callable[[float], str], entire: int
+) -> Context | None:
+    """Place the blocks of the flame graph, the outermost callers on top."""
+    blocks = flame(samples, frames) if entire else []
+    if not blocks:
+        return None
+    scale = _WIDTH / entire
+    placed = [
+        {
+            "x": round(block.start * scale, 2),
+            "y": block.depth * _ROW,
+            "width": round(block.weight * scale, 2),
+            "tone": block.depth % 2,
+            "label": _cut(block.function, block.weight * scale),
+            "title": f"{block.function}: {in_words(block.weight)}, "
+            f"{percent(block.weight / entire)}",
+        }
+        for block in blocks
+    ]
+    deepest = max(block.depth for block in blocks) + 1
+    return {"blocks": placed, "width": _WIDTH, "height": deepest * _ROW, "row": _ROW}
+
+
+def _cut(name: str, width: float) -> str:
+    """Return as much of a name as a block has room for."""
+    room = int(width / _LETTER) - 1
+    if room < 3:  # noqa: PLR2004  a letter and an ellipsis say nothing
+        return ""
+    return name if len(name) <= room else f"{name[: room - 1]}…"

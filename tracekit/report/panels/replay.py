@@ -1,0 +1,62 @@
+"""Counters that Xcode exported, by encoder: what a serialized replay at a fixed clock shows."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from tracekit.analysis import Result, encoders, weighted
+from tracekit.base import percent, size
+from tracekit.report.panel import REPLAY, Context, Tables, panel, rows
+
+MOST_ROWS = 30
+
+
+@panel("Xcode's counters, by encoder", REPLAY)
+def replay(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
+    """List encoders with what held them back; None where no counters were imported."""
+    found = rows(tables, REPLAY)
+    if found.absence:
+        return None
+    table = encoders(found.frame)
+    suspect = found.frame.dropna(subset=["suspect"])
+    sums = {name: weighted(table, name) for name in ("occupancy", "limited")}
+    return {
+        "ranked": bool(table["cost"].notna().any()),
+        "encoders": [_shown(row) for row in table.head(MOST_ROWS).to_dict("records")],
+        "more": max(0, len(table) - MOST_ROWS),
+        "occupancy": None if sums["occupancy"] is None else percent(sums["occupancy"]),
+        "limiters": _limiters(table),
+        "suspect": [
+            (str(counter), str(reason), len(own))
+            for (counter, reason), own in suspect.groupby(["counter", "suspect"], sort=True)
+        ],
+    }
+
+
+def _limiters(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return the limiters, by the share of the execution cost for which each is the highest."""
+    costs = table.dropna(subset=["cost", "limiter"]).groupby("limiter")["cost"].sum()
+    ordered = costs.sort_values(ascending=False, kind="stable")
+    return [(str(unit), percent(float(cost))) for unit, cost in ordered.items()]
+
+
+def _shown(row: Mapping[Any, Any]) -> Context:
+    def words(name: str, say: Any) -> str:
+        return "not available" if pd.isna(row[name]) else say(row[name])
+
+    return {
+        "place": int(row["place"]),
+        "encoder": str(row["encoder"]),
+        "command_buffer": "" if pd.isna(row["command_buffer"]) else str(row["command_buffer"]),
+        "cost": words("cost", percent),
+        "share": None if pd.isna(row["cost"]) else float(row["cost"]),
+        "occupancy": words("occupancy", percent),
+        "limiter": words("limiter", str),
+        "limited": words("limited", percent),
+        "used": words("used", percent),
+        "read": words("read", size),
+        "written": words("written", size),
+        "bandwidth": words("bandwidth", lambda value: f"{value:,.2f}"),
+        "stack": words("stack", percent),
+    }
