@@ -119,6 +119,6 @@ def test_a_cut_export_is_compared_with_nothing(made: Callable[..., Made]) -> Non
 
 def test_a_table_that_cannot_be_read_directly_differs(made: Callable[..., Made]) -> None:
     export, table, toc = made()
-    table.write_bytes(b"x\x9c\0")
+    table.file.write_bytes(b"x\x9c\0")
     _, found = compare(export, table, toc)
     assert found.startswith("it cannot be read directly: x.trace: corespace/")
