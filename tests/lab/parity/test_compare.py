@@ -6,7 +6,6 @@ import shutil
 import mlx.core as mx
 import pytest
 
-from tracekit.base.errors import UsageError
 from tracekit.lab.parity import (
     Case,
     Implementation,
@@ -182,21 +181,6 @@ def test_dense_attention_always_comes_along() -> None:
         "sdpa",
         "paged",
     ]
-
-
-@on_the_cpu
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("paged-gruped", "There is no subject 'paged-gruped'."),
-        ("paged-grouped", "paged-grouped is a Metal kernel, and MLX finds no Metal on this"),
-    ],
-)
-def test_an_implementation_that_is_not_there_is_refused(name: str, said: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        chosen_implementations([name], emulate=False)
-    assert caught.value.message.startswith(said)
-    assert "Did you mean paged-grouped" in caught.value.hint or "--emulate" in caught.value.hint
 
 
 @pytest.mark.emulator
