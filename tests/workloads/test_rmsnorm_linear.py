@@ -103,5 +103,3 @@ def test_parameters_that_do_not_fit_are_one_sentence(
     with pytest.raises(UsageError) as caught:
         prepare(**changes)
     assert sentence in caught.value.message
-
-

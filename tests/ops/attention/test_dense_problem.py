@@ -4,6 +4,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
+from problems import small_problem
 from tracekit.base.errors import UsageError
 from tracekit.ops.attention.dense import (
     DenseProblem,
@@ -14,20 +15,12 @@ from tracekit.ops.attention.dense import (
     naive_attention,
     sdpa,
 )
-from tracekit.ops.attention.problem import context_lengths, draw_problem
+from tracekit.ops.attention.problem import context_lengths
 from tracekit.ops.attention.reference import largest_error
 
 
 def dense(lens: list[int], queries: int = 1, dtype: mx.Dtype = mx.float32) -> DenseProblem:
-    pages = draw_problem(
-        lens,
-        q_heads=4,
-        kv_heads=2,
-        head_dim=16,
-        block_size=4,
-        max_blocks=4,
-        dtype=dtype,
-    )
+    pages = small_problem(lens, q_heads=4, kv_heads=2, head_dim=16, max_blocks=4, dtype=dtype)
     return dense_problem(pages, lens, queries=queries)
 
 
@@ -45,9 +38,7 @@ def test_mlx_agrees_with_the_reference(lens: list[int], queries: int) -> None:
 
 def test_one_query_is_what_paged_attention_computes() -> None:
     lens = [12, 5, 9]
-    pages = draw_problem(
-        lens, q_heads=4, kv_heads=2, head_dim=16, block_size=4, max_blocks=4, dtype=mx.float32
-    )
+    pages = small_problem(lens, q_heads=4, kv_heads=2, head_dim=16, max_blocks=4)
     out = attended(dense_problem(pages, lens))[:, :, 0]
     assert largest_error(pages, out, sequences=range(3)) < 2e-6
 

@@ -5,22 +5,17 @@ import re
 import mlx.core as mx
 import pytest
 
+from problems import small_problem
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.emulation import Generated, generated
 from tracekit.ops.attention.metal import paged_decode, specialization_names, specializations
 from tracekit.ops.attention.plan import Kernel, Plan, plan
-from tracekit.ops.attention.problem import Problem, draw_problem
+from tracekit.ops.attention.problem import Problem
 
 
 def _problem(batch: int, head_dim: int = 64, dtype: mx.Dtype = mx.float16) -> Problem:
-    return draw_problem(
-        [5] * batch,
-        q_heads=4,
-        kv_heads=2,
-        head_dim=head_dim,
-        block_size=16,
-        max_blocks=1,
-        dtype=dtype,
+    return small_problem(
+        [5] * batch, q_heads=4, kv_heads=2, head_dim=head_dim, block_size=16, dtype=dtype
     )
 
 

@@ -40,5 +40,3 @@ def test_what_is_expected_is_the_definition() -> None:
     weights = np.exp([1.0, 3.0])
     assert out[0, 0] == pytest.approx((10 * weights[0] + 20 * weights[1]) / weights.sum())
     assert expected(rows, 0, length=3, kept=1, scale=0.5)[0, 0] == 20
-
-

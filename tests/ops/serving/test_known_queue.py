@@ -68,5 +68,3 @@ def test_a_stalled_loop_shows_in_every_latency_that_it_touched(rig: Callable[...
     assert first[0] == 1e6
     assert (first[1:] > 400e6).all()
     assert METRICS["ttft_p50"].measure(tables_of(one)["requests"], pd.DataFrame()) > 400e6
-
-
