@@ -98,6 +98,7 @@ def test_where_no_id_can_be_kept_that_is_said(
         ),
         ({"architecture": "aarch64", "machine_id": "00ff00ff"}, "aarch64-00ff00ff"),
         ({"chip": "Apple M1"}, "apple-m1"),
+        ({"chip": f"{'x' * 39} y", "machine_id": "1"}, f"{'x' * 39}-1"),
         ({}, "machine"),
         ({"chip": "…", "machine_id": "1"}, "machine-1"),
     ],
