@@ -3,8 +3,9 @@
 python bench/judged_again.py bench/nights/history.db
 
 A history keeps each pair of each night. Here they are judged by today's rules: with what had been
-accepted by then, with the levels of the nights before, and by the thresholds that nights note. How many
-pairs were asked for no night notes: those that count were. The history itself stays as it is.
+accepted by then, with the levels of the nights before, and by the thresholds that nights note. No
+night notes how many pairs were asked for: the pairs that count are taken for them. The history
+itself stays as it is.
 """
 
 import sys
