@@ -11,7 +11,7 @@ lint:
     uv run --group check codespell
 
 types:
-    uv run --group check basedpyright
+    uv run --group check --group mutants basedpyright
 
 layers:
     uv run --group check lint-imports

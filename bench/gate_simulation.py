@@ -127,12 +127,12 @@ def centred(file: Path) -> tuple[float, ...]:
     return tuple(found)
 
 
-def inserted(text: str, page: str) -> str:
+def inserted(text: str, page: str, place: tuple[str, str] = (_BEGIN, _END)) -> str:
     """Return a page with the tables in their place; leave with a sentence where it has none."""
-    before, begin, rest = text.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
+    before, begin, rest = text.partition(place[0])
+    _, end, after = rest.partition(place[1])
     if not end:
-        sys.exit(f"The page has no place for the tables: {_BEGIN} and {_END}.")
+        sys.exit(f"The page has no place for the tables: {place[0]} and {place[1]}.")
     return f"{before}{begin}\n\n{page}\n\n{end}{after}"
 
 

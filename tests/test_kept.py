@@ -4,6 +4,7 @@ The files in `kept` were written by the commit before the package was put into r
 """
 
 import json
+import lzma
 import shutil
 import sqlite3
 from pathlib import Path
@@ -11,7 +12,11 @@ from pathlib import Path
 import pytest
 
 from command_line import run
+from judged_again import judged_again, others
 from tracekit.analysis.result import load
+from tracekit.nightly.history.levels import steps_of
+from tracekit.nightly.history.night import Outcome
+from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.reading import read_plan
 
 KEPT = Path(__file__).parent / "kept"
@@ -68,3 +73,23 @@ def test_a_history_is_read_and_exported(kept: Path, capsys: pytest.CaptureFixtur
     )
     values = [one["value"] for one in json.loads(samples.read_text())]
     assert 271985.0 in values
+
+
+def test_a_month_is_judged_again_and_what_ends_otherwise_is_listed(tmp_path: Path) -> None:
+    """Thirty nights against a pinned commit, written before commits were told from each other."""
+    with sqlite3.connect(tmp_path / "history.db") as made:
+        made.executescript(lzma.decompress((KEPT / "month.sql.xz").read_bytes()).decode())
+    made.close()
+    with Store.open(str(tmp_path / "history.db")) as store:
+        every = list(judged_again(store))
+        found = list(others(iter(every)))
+        [changed] = steps_of(next(one for one in store.series() if one.metric == "step_p50"))
+    assert len(every) == 30
+    assert {(one.then, one.now) for one in found} == {("ok", "inconclusive")}
+    assert all("are the same commit" in one.why for one in found)
+    assert [one.night for one in found] == [old.id for old, _ in every[:19]]
+    assert [new.outcome for _, new in every[19:]] == [old.outcome for old, _ in every[19:]]
+    worse = every[19][1]
+    assert worse.outcome is Outcome.REGRESSION
+    assert "It began tonight" in worse.reason
+    assert changed.index == 19

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tracekit.base.processes import found, no_older, runs, start_of, start_ticks
+from tracekit.base.processes import found, no_older, reported, runs, start_of, start_ticks
 
 pytestmark = pytest.mark.processes
 
@@ -56,6 +56,15 @@ def test_a_child_is_no_older_than_its_parent(sleeper: subprocess.Popen[bytes]) -
     assert no_older(sleeper.pid, os.getpid()) == psutil.Process(sleeper.pid)
     assert no_older(os.getpid(), os.getpid()) is not None
     assert no_older(os.getppid(), sleeper.pid) is None
+
+
+def test_a_process_that_was_named_with_its_start_is_that_one_or_none(
+    sleeper: subprocess.Popen[bytes],
+) -> None:
+    process, start = psutil.Process(sleeper.pid), start_of(sleeper.pid)
+    assert reported(sleeper.pid, start) == reported(sleeper.pid) == (process,)
+    assert reported(sleeper.pid, start + 1) == ()
+    assert reported(os.getppid()) == reported(0) == reported(-1) == ()
 
 
 def test_one_that_ended_does_not_run(sleeper: subprocess.Popen[bytes]) -> None:

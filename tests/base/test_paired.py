@@ -53,12 +53,6 @@ def test_ratios_are_taken_pair_by_pair() -> None:
     assert paired_ratio(a, b) == Paired(median=2.0, low=0.25, high=2.0, pairs=7)
 
 
-def test_twenty_pairs_give_the_sixth_of_either_end() -> None:
-    a = [float(value) for value in (20, 3, 1, 2, 19, 18, 4, 5, 6, 7, 8, 17, 16, 15, 9, 14, 13)]
-    found = paired_ratio([*a, 10.0, 11.0, 12.0], [1.0] * 20)
-    assert found == Paired(median=10.5, low=6.0, high=15.0, pairs=20)
-
-
 @pytest.mark.parametrize(
     ("a", "expected"),
     [

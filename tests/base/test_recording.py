@@ -13,7 +13,6 @@ from tracekit.base.recording import (
     Stage,
     quoted,
     save,
-    write_whole,
 )
 
 FULL = Provenance(
@@ -57,33 +56,6 @@ def test_provenance_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     save(recording.provenance_file, {"format": 99})
     with pytest.raises(InputError, match="format 99"):
         recording.provenance()
-
-
-def test_writing_leaves_nothing_half_done(tmp_path: Path) -> None:
-    path = tmp_path / "folder" / "file"
-    write_whole(path, b"one")
-    write_whole(path, b"two")
-    assert path.read_bytes() == b"two"
-    assert [one.name for one in path.parent.iterdir()] == ["file"]
-
-
-def test_a_place_that_cannot_be_written_is_told_and_left_clean(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(RecordingError, match="cannot be written"):
-        write_whole(tmp_path / "file" / "below", b"one")
-    taken = tmp_path / "taken"
-    (taken / "inside").mkdir(parents=True)
-    with pytest.raises(RecordingError, match="cannot be written"):
-        write_whole(taken, b"one")
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "taken"]
-
-
-def test_a_full_disk_is_told_in_a_sentence() -> None:
-    full = Path("/dev/full")
-    if not full.exists():
-        pytest.skip("no /dev/full here")
-    with pytest.raises(RecordingError, match="cannot be written"):
-        write_whole(full / "file", b"one")
 
 
 def test_stages_that_never_ended_are_known() -> None:

@@ -30,11 +30,6 @@ def test_names_are_left_out_and_the_rest_is_kept(text: str, expected: str) -> No
     assert redact(text) == expected
 
 
-def test_redacting_twice_changes_nothing_more() -> None:
-    once = redact("/Users/ada/x on ada-mac")
-    assert redact(once) == once
-
-
 def test_values_of_environment_variables_are_left_out_of_command_lines() -> None:
     provenance = Provenance(
         command_lines=(

@@ -100,12 +100,6 @@ def test_what_was_there_stays_if_writing_ends_early(
     assert names(tmp_path) == ["file"]
 
 
-def test_a_file_that_cannot_be_written_is_told_in_words(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(RecordingError, match="cannot be written: File exists"):
-        replacing(tmp_path / "file" / "below").__enter__()
-
-
 @pytest.mark.processes
 def test_what_a_killed_process_left_is_removed_by_the_next(
     tmp_path: Path, writer: subprocess.Popen[str]

@@ -34,7 +34,13 @@ def test_a_failure_is_kept_with_its_message(recording: Recording) -> None:
 
 @pytest.mark.parametrize(
     ("name", "follow"),
-    [("record", "export"), ("export", "export"), ("analyze", "analyze"), ("report", "report")],
+    [
+        ("record", "export"),
+        ("import", "analyze"),
+        ("export", "export"),
+        ("analyze", "analyze"),
+        ("report", "report"),
+    ],
 )
 def test_an_interrupt_says_how_to_go_on(recording: Recording, name: str, follow: str) -> None:
     recording.bundle.mkdir()

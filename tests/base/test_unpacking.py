@@ -73,6 +73,17 @@ def test_other_archives_are_refused_before_anything_is_written(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_file_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    archive = tmp_path / "x.trace.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for content in (b"one", b"other"):
+            file.writestr("x.trace/open.creq", content)
+    with pytest.raises(InputError, match="holds a file twice"):
+        unpack_bundle(archive, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR])
 def test_links_and_devices_are_refused(tmp_path: Path, kind: int) -> None:
     archive = tmp_path / "x.trace.zip"

@@ -17,6 +17,7 @@ from tracekit.base.streams import on_one_line, visible
         pytest.param("a\x9b31m\x7f", r"a\u009b31m\u007f", id="controls of eight bits"),
         pytest.param("a\u2028b\u2029c", r"a\u2028b\u2029c", id="line separators"),
         pytest.param("user\u202egnp.exe\u061c", r"user\u202egnp.exe\u061c", id="text direction"),
+        pytest.param("a\u2060b\u2066c\u2069", r"a\u2060b\u2066c\u2069", id="isolated text"),
         pytest.param("a\ud800b", r"a\ud800b", id="half a character"),
         pytest.param("a\ufeffb\u200bc", r"a\ufeffb\u200bc", id="no width"),
         pytest.param("one\ntwo\tthree", "one\ntwo\tthree", id="lines and tabs stay"),

@@ -51,22 +51,6 @@ def test_what_was_written_is_imported_like_any_export(
     assert "\ngpu_intervals\t1\t" in listed
 
 
-def test_a_damaged_table_is_exit_code_3_and_the_others_are_there(
-    tracekit: Run, bundle: Path, tmp_path: Path
-) -> None:
-    (bundle / "corespace/run1/core/stores/indexed-store-0/bulkstore").unlink()
-    ran = tracekit("export", bundle, tmp_path / "out")
-    assert ran.code == 3
-    assert "The table tick is not written" in ran.err
-    assert (tmp_path / "out/metal-gpu-intervals.xml").exists()
-
-
-def test_a_run_is_exported_into_its_own_folder(tracekit: Run, tmp_path: Path) -> None:
-    ran = tracekit("export", tmp_path, tmp_path / "out")
-    assert ran.code == 2
-    assert "is no .trace bundle: a run is exported into its own folder." in ran.err
-
-
 def test_a_missing_store_is_exit_code_3_of_convert_and_export(
     tracekit: Run, bundle: Path, tmp_path: Path
 ) -> None:

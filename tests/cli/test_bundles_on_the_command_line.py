@@ -65,16 +65,6 @@ def test_a_bundle_is_converted_whole(bundle: Path, tmp_path: Path, tracekit: Tra
     assert names == ["metal-gpu-intervals.parquet", "tick-2.parquet", "tick.parquet"]
 
 
-def test_damage_is_told_and_the_rest_written(
-    bundle: Path, tmp_path: Path, tracekit: Tracekit
-) -> None:
-    (bundle / "corespace/run1/core/stores/indexed-store-1/bulkstore").write_bytes(b"nonsense")
-    ran = tracekit("convert", bundle, tmp_path / "out", "--to", "csv")
-    assert ran.code == 3
-    assert "metal-gpu-intervals" in ran.err
-    assert sorted(one.name for one in (tmp_path / "out").iterdir()) == ["tick-2.csv", "tick.csv"]
-
-
 def test_one_table_of_a_bundle_is_converted(
     bundle: Path, tmp_path: Path, tracekit: Tracekit
 ) -> None:

@@ -6,17 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 
 Xml = Callable[..., str]
 Run = Callable[..., Any]
-
-
-def test_analyze_shows_findings_with_advice(tracekit: Run, imported: Path) -> None:
-    ran = tracekit("analyze", imported)
-    assert ran.code == 0
-    assert "gpu_busy" in ran.out
-    assert "passed       capture-empty" in ran.out
 
 
 def test_a_recording_that_was_cut_short_is_said_again_after_its_analysis(
@@ -140,39 +132,6 @@ def test_tables_shows_a_line_for_each_repeat(
     analyzed = tracekit("analyze", folder)
     assert "bubbles" in analyzed.out.partition("not checked  ")[2]
     assert "2 tables of metal-gpu-intervals" in analyzed.out
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        pytest.param("", "", id="empty"),
-        pytest.param("Export failed: Document Missing Template Error\n", "", id="words"),
-        pytest.param(
-            '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><trace-query-result/>',
-            "document type",
-            id="entities",
-        ),
-    ],
-)
-def test_convert_refuses_what_is_no_export(
-    content: str, said: str, tracekit: Run, tmp_path: Path
-) -> None:
-    (tmp_path / "bad.xml").write_text(content)
-    ran = tracekit("convert", tmp_path / "bad.xml", tmp_path / "out.csv")
-    assert ran.code == 3
-    assert "bad.xml" in ran.err
-    assert said in ran.err
-    assert "Traceback" not in ran.err
-    assert not (tmp_path / "out.csv").exists()
-
-
-def test_convert_does_not_know_every_suffix(
-    tracekit: Run, tmp_path: Path, intervals_xml: Xml
-) -> None:
-    (tmp_path / "a.xml").write_text(intervals_xml([]))
-    ran = tracekit("convert", tmp_path / "a.xml", tmp_path / "out.xlsx")
-    assert ran.code == 2
-    assert ".parquet" in ran.err
 
 
 def test_rules_are_listed_and_explained(tracekit: Run) -> None:

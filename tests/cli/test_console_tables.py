@@ -7,8 +7,9 @@ import pytest
 
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Finding, Severity
+from tracekit.base.errors import InconclusiveError
 from tracekit.base.recording import Provenance, Recording
-from tracekit.cli.console import measurements, show, show_tables
+from tracekit.cli.console import measurements, require_rows, require_target_rows, show, show_tables
 
 
 def test_a_table_with_very_many_columns_is_listed_with_the_first(
@@ -91,3 +92,26 @@ def test_idle_time_is_that_of_the_window_that_findings_speak_of(
     assert "gpu_idle_ratio" not in capsys.readouterr().out
     show(Result(Provenance(), metrics=(whole,)), Recording(tmp_path))
     assert "gpu_idle_ratio" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("status", [Status.ABSTAINED, Status.FAILED])
+def test_only_of_a_recording_of_xctrace_must_it_be_known_that_it_holds_the_targets_work(
+    status: Status,
+) -> None:
+    checks = (Check("capture-empty", status, "no table could be read."),)
+    require_rows(Result(Provenance(recorder="import"), checks=checks))
+    with pytest.raises(InconclusiveError, match="no table could be read"):
+        require_rows(Result(Provenance(recorder="xctrace"), checks=checks))
+
+
+@pytest.mark.parametrize(("known", "raised"), [(True, False), (None, False), (False, True)])
+def test_a_recording_that_is_known_to_lack_its_targets_work_is_inconclusive(
+    tmp_path: Path, *, known: bool | None, raised: bool
+) -> None:
+    recording = Recording(tmp_path)
+    recording.save_provenance(Provenance(target_rows=known))
+    if not raised:
+        require_target_rows(recording)
+        return
+    with pytest.raises(InconclusiveError, match="No GPU work of the target"):
+        require_target_rows(recording)

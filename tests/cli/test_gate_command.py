@@ -285,21 +285,6 @@ def test_git_bisect_finds_the_commit_and_skips_what_is_inconclusive(tmp_path: Pa
     assert f"git bisect bad {commits[6]}" in log
 
 
-@pytest.mark.processes
-def test_git_bisect_stops_where_the_command_line_is_wrong(tmp_path: Path) -> None:
-    if shutil.which("git") is None:
-        pytest.skip("no git")
-    repository = tmp_path / "repository"
-    commits = history(repository, 3)
-    git(repository, "bisect", "start", commits[3], commits[1])
-    judge = f'exec "{sys.executable}" -m tracekit gate --bisect --no-such-option'
-    with pytest.raises(subprocess.CalledProcessError) as error:
-        git(repository, "bisect", "run", "sh", "-c", judge)
-    assert "130" in error.value.stderr or "128" in error.value.stderr
-    log = git(repository, "bisect", "log")
-    assert commits[2] not in log, "no commit was judged"
-
-
 def history(repository: Path, count: int) -> dict[int, str]:
     """Make a repository with commits that differ in a file `number`; return them by number."""
     repository.mkdir()

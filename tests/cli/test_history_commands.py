@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from stored_nights import entry_of, judged_of, night_of, pair_of
+from tracekit.cli.history import time_of
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store
 
@@ -32,6 +34,17 @@ def file(tmp_path: Path) -> Path:
         store.append(night_of(4, [], outcome=Outcome.FAILED, reason=failed))
         store.missed("nightly", "mini", "2026-03-03T02:30:00+00:00", "no night began")
     return file
+
+
+def test_a_time_without_a_zone_is_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert time_of("2026-03-01").isoformat() == "2026-03-01T00:00:00+00:00"
+        assert time_of("2026-03-01T09:00+09:00") == time_of("2026-03-01")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def rows_of(out: str) -> list[list[str]]:

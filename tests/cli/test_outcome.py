@@ -1,8 +1,6 @@
 """What exit codes say to a script, and to `git bisect run`."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tracekit.cli.console import bisect_code, night_code
 from tracekit.nightly.history.night import Outcome
@@ -39,13 +37,3 @@ def test_every_end_of_a_night_has_its_code(outcome: Outcome | None, code: int) -
 )
 def test_git_is_told_what_it_takes_codes_for(code: int, told: int) -> None:
     assert bisect_code(code) == told
-
-
-@given(st.integers(0, 255))
-def test_only_a_regression_is_bad_and_only_an_answer_is_good(code: int) -> None:
-    told = bisect_code(code)
-    assert 0 <= told <= 255
-    assert (told == 0) == (code == 0)
-    assert (told == 1) == (code == 1)
-    assert told in {0, 1, 125} or told >= 128
-    assert bisect_code(told) == told

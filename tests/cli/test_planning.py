@@ -25,6 +25,13 @@ def test_it_has_no_parameters_of_its_own() -> None:
     assert named_workload(["--workload=command"]) is None
 
 
+def test_the_last_workload_that_is_named_before_the_dashes_counts() -> None:
+    words = ["--workload", "sdpa", "--workload=paged", "--", "--workload", "gemm"]
+    named = named_workload(words)
+    assert named is not None
+    assert named.name == "paged"
+
+
 def test_without_a_program_it_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="--workload command needs the program") as raised:
         plan_of(workload="command")

@@ -201,14 +201,6 @@ def test_a_bundle_is_converted_whole_or_one_run_of_it(
     assert (pd.read_csv(table)["start"].tolist(), chosen(first)) == ([0, 20], False)
 
 
-def test_an_export_says_which_run_it_is_of(
-    bundle: Path, tmp_path: Path, tracekit: Tracekit
-) -> None:
-    assert chosen(tracekit("export", bundle, tmp_path / "last"))
-    assert not chosen(tracekit("export", bundle, tmp_path / "first", "--run", 1))
-    assert "run[1]" in (tmp_path / "first/metal-gpu-intervals.xml").read_text()
-
-
 def test_a_question_is_asked_of_one_run(bundle: Path, tracekit: Tracekit) -> None:
     sql = "select sum(duration)::bigint as busy from gpu_intervals where target"
     last = tracekit("query", sql, bundle)

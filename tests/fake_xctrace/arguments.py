@@ -1,24 +1,19 @@
 """The arguments of `xctrace record`, and what is refused before anything is recorded."""
 
-import json
 import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import generations
 import texts
 from scenario import Scenario
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _WITH_VALUE = {
-    "--output", "--template", "--instrument", "--device", "--time-limit", "--window", "--attach",
-    "--env", "--package", "--target-stdin", "--target-stdout", "--notify-tracing-started",
-    "--run-name", "--recording-options",
+    "--output", "--template", "--instrument", "--time-limit", "--attach", "--env",
+    "--target-stdout",
 }  # fmt: skip
-_ALONE = {
-    "--append-run", "--all-processes", "--no-prompt", "--quiet", "-q", "--show-recording-options",
-}  # fmt: skip
+_ALONE = {"--append-run", "--all-processes", "--no-prompt"}
 
 
 class RefusalError(Exception):
@@ -74,8 +69,7 @@ class Arguments:
         return f" Time limit: {self.limit:.1f} s"
 
 
-def parse(options: list[str], xcode: str) -> Arguments:
-    unknown = {flag for flag, first in generations.FLAGS.items() if float(xcode) < first}
+def parse(options: list[str]) -> Arguments:
     arguments = Arguments()
     rest = list(options)
     while rest:
@@ -84,8 +78,6 @@ def parse(options: list[str], xcode: str) -> Arguments:
         if word == "--launch":
             arguments.command = rest[1:] if rest[:1] == ["--"] else rest
             break
-        if name in unknown:
-            raise RefusalError(64, f"unexpected argument: {word}")
         if word in _ALONE:
             arguments.flags.add(word)
             continue
@@ -116,32 +108,9 @@ def check(arguments: Arguments, scenario: Scenario) -> None:
         raise RefusalError(64, "no target")
     _check_names(arguments, scenario)
     _check_target(arguments)
-    _check_device(arguments, scenario)
-    _check_options(arguments, scenario)
     output = Path(arguments.values.get("--output", ""))
     if output.suffix == ".trace" and output.exists() and "--append-run" not in arguments.flags:
         raise RefusalError(64, f"will not write over {output.name}")
-
-
-def _check_device(arguments: Arguments, scenario: Scenario) -> None:
-    """Look for a device as the real one does: a part of its name, whatever the case."""
-    wish = arguments.values.get("--device")
-    listed = scenario.get("devices", texts.DEVICES).splitlines()
-    hits = [line for line in listed if "(" in line and wish and wish.casefold() in line.casefold()]
-    if len(hits) > 1:
-        raise RefusalError(28, f"Provided device parameter '{wish}' is ambiguous")
-
-
-def _check_options(arguments: Arguments, scenario: Scenario) -> None:
-    """Refuse recording options that lack a key of an instrument that they name."""
-    file = arguments.values.get("--recording-options")
-    if file is None:
-        return
-    given = json.loads(Path(file).read_text())
-    wanted = scenario.get("recording_options", {"Hangs": ["threshold"]})
-    for name in given.keys() & wanted.keys():
-        if set(wanted[name]) - set(given[name]):
-            raise RefusalError(57, texts.PARTIAL_OPTIONS)
 
 
 def _check_names(arguments: Arguments, scenario: Scenario) -> None:
@@ -150,9 +119,7 @@ def _check_names(arguments: Arguments, scenario: Scenario) -> None:
         if name not in instruments:
             raise RefusalError(56, f"Instrument with name '{name}' cannot be found")
     template = arguments.values.get("--template")
-    known = generations.templates(scenario.xcode)
-    templates = scenario.get("templates", known).splitlines()
-    templates += [one for names in scenario.get("own_templates", {}).values() for one in names]
+    templates = scenario.get("templates", texts.TEMPLATES).splitlines()
     if template and template not in templates and not Path(template).is_file():
         raise RefusalError(64, f"unknown template {template}")
     if template and templates.count(template) > 1:

@@ -19,9 +19,7 @@ _XPATH = re.compile(
 )
 
 
-_TIMES = ("--time-start", "--time-end", "--duration")  # accepted from Xcode 27 on, and ignored
-_TIME = re.compile(r"\d+(?:\.\d+)?(?:ns|us|ms|s)")
-_WITH_VALUE = {"--input", "--output", "--xpath", *_TIMES}
+_WITH_VALUE = {"--input", "--output", "--xpath"}
 _USAGE = 64
 
 
@@ -33,7 +31,7 @@ def export(options: list[str], scenario: Scenario) -> int:
     scenario.note("Exporting")
     time.sleep(scenario.get("export_delay", 0))
     try:
-        given = _values(options, scenario)
+        given = _values(options)
     except UsageError as error:
         sys.stderr.write(f"{error}\n")
         return _USAGE
@@ -46,31 +44,23 @@ def export(options: list[str], scenario: Scenario) -> int:
         state = json.loads((there if there.exists() else bundle / "form.template").read_text())
     except (OSError, ValueError):
         return _refuse()
-    if "--har" in given:
-        sys.stderr.write("Export failed: the trace holds no HTTP traffic\n")
-        return 1
     if "--toc" in given:
         return _write(given, iter((documents.toc(state, scenario),)))
     return _table(given, state, scenario)
 
 
-def _values(options: list[str], scenario: Scenario) -> dict[str, str]:
-    """Return the options; one of --toc, --xpath and --har is wanted, and one only."""
+def _values(options: list[str]) -> dict[str, str]:
+    """Return the options; one of --toc and --xpath is wanted, and one only."""
     values: dict[str, str] = {}
     words = iter(options)
     for word in words:
-        if word in {"--toc", "--har"}:
+        if word == "--toc":
             values[word] = ""
         elif word in _WITH_VALUE:
             values[word] = next(words, "")
-        elif word.startswith("-") or float(scenario.xcode) < 27:
-            raise UsageError(f"unexpected argument: {word}")
         else:
-            values["--input"] = word
-    for name in _TIMES:
-        if name in values and (float(scenario.xcode) < 27 or not _TIME.fullmatch(values[name])):
-            raise UsageError(f"unexpected argument: {name} {values[name]}")
-    if sum(name in values for name in ("--toc", "--xpath", "--har")) != 1:
+            raise UsageError(f"unexpected argument: {word}")
+    if ("--toc" in values) == ("--xpath" in values):
         raise UsageError("Table of Contents and XPath query are two separate modes")
     return values
 

@@ -8,7 +8,6 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER))
 
-import generations  # noqa: E402 - the folder is put on the path first
 import texts  # noqa: E402 - the folder is put on the path first
 from scenario import Scenario  # noqa: E402
 
@@ -41,14 +40,12 @@ def xcrun(arguments: list[str], scenario: Scenario) -> int:
 def xctrace(arguments: list[str], scenario: Scenario) -> int:
     match arguments:
         case ["version"]:
-            known = generations.VERSIONS.get(scenario.xcode, texts.VERSION)
-            return say(scenario.get("version", known))
+            return say(scenario.get("version", texts.VERSION))
         case ["help"] | []:
             return say(texts.HELP.rstrip("\n"))
         case ["help", command]:
-            own = {**texts.HELP_OF, "record": generations.help_of_record(scenario.xcode)}
-            text = scenario.get("help", {}).get(command) or own.get(command, texts.HELP)
-            return say(text.rstrip("\n"))
+            known = scenario.get("help", {}).get(command) or texts.HELP_OF.get(command, texts.HELP)
+            return say(known.rstrip("\n"))
         case ["list", what]:
             return list_(what, scenario)
         case ["record" | "export" as command, *options]:
@@ -60,23 +57,11 @@ def xctrace(arguments: list[str], scenario: Scenario) -> int:
 
 
 def list_(what: str, scenario: Scenario) -> int:
-    xcode = scenario.xcode
-    known = {
-        "templates": generations.templates(xcode) + own_templates(scenario),
-        "instruments": generations.instruments(xcode),
-        "devices": generations.devices(scenario.get("host", "Simon's MacBook Air")),
-    }
-    if not known.get(what):
+    known = {"templates": texts.TEMPLATES, "instruments": texts.INSTRUMENTS}
+    if what not in known:
         return complain(texts.HELP, 64)
-    there = "stderr" if generations.lists_on_stderr(xcode) else "stdout"
-    stream = sys.stderr if scenario.get("list_to", there) == "stderr" else sys.stdout
-    stream.write(scenario.get(what, known[what]))
+    sys.stdout.write(scenario.get(what, known[what]))
     return 0
-
-
-def own_templates(scenario: Scenario) -> str:
-    sections = scenario.get("own_templates", {})
-    return "".join(generations.user_section(*section) for section in sections.items())
 
 
 def say(text: str) -> int:

@@ -20,13 +20,11 @@ from scenario import Scenario
 
 TARGET_FAILED = 54
 _TICK = 0.01
-# What people saw of the target of a killed recorder.
-_DEAF = ("/bin/sh", "-c", 'trap "" TERM; exec "$@"', "sh")
 
 
 def record(options: list[str], scenario: Scenario) -> int:
     try:
-        arguments = parse(options, scenario.xcode)
+        arguments = parse(options)
         check(arguments, scenario)
     except RefusalError as refusal:
         sys.stderr.write(f"{refusal.text}\n")
@@ -129,8 +127,6 @@ class Recording:
         if self.arguments.command:
             self.child = self._launch()
         self.started = datetime.now().astimezone()
-        if self.scenario["notify_file"] and "--notify-tracing-started" in self.arguments.values:
-            Path(self.scenario["notify_file"]).touch()
         self._say(texts.CTRL_C)
         if self.scenario["noise"]:
             sys.stderr.write(f"{'noise ' * 20}\n" * (self.scenario["noise"] // 121))
@@ -144,9 +140,7 @@ class Recording:
         elif target_output:
             output = Path(target_output).open("wb")  # noqa: SIM115 - the child keeps it
         child = subprocess.Popen(
-            (*_DEAF, *self.arguments.command)
-            if self.scenario["deaf_target"]
-            else self.arguments.command,
+            self.arguments.command,
             env=inherited | self.arguments.env,
             stdin=subprocess.DEVNULL,
             stdout=output,

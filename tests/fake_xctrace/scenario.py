@@ -21,11 +21,6 @@ class Scenario:
         """Return what the scenario says of `key`."""
         return self._keys.get(key, default)
 
-    @property
-    def xcode(self) -> str:
-        """Return the Xcode to be."""
-        return self._keys.get("xcode", "26.3")
-
     def note(self, line: str) -> None:
         """Write down what is said, so that a test can see how far a recording has come."""
         if self._path is not None:

@@ -1,6 +1,5 @@
 """The fake prints what people have seen the real one print, and ends as it ended."""
 
-import os
 import re
 import signal
 import subprocess
@@ -62,79 +61,6 @@ def table(schema: str) -> str:
     return f'/trace-toc/run[@number="1"]/data/table[@schema="{schema}"]'
 
 
-def test_xcrun_finds_it(call: Call) -> None:
-    found = call("xcrun", "--find", "xctrace")
-    assert Path(found.stdout.strip()).name == "xctrace"
-    assert os.access(found.stdout.strip(), os.X_OK)
-
-
-def test_version_is_that_of_xcode_26_3(call: Call) -> None:
-    assert call("xcrun", "xctrace", "version").stdout == "xctrace version 26.0 (17C529)\n"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "xctrace version 16.0 (17F113)",
-        "xctrace version 16.0 (16C5032a)",
-        "xctrace version 27.0 (27A5194q)",
-        "nothing of the kind",
-    ],
-)
-def test_version_can_be_any(scenario: Scenario, call: Call, text: str) -> None:
-    scenario(version=text)
-    assert call("xctrace", "version").stdout == f"{text}\n"
-
-
-def test_help_names_the_commands(call: Call) -> None:
-    text = call("xctrace", "help").stdout
-    assert text.startswith("usage:\n    xctrace <command> [options]\n")
-    assert "    version                                     Print version of the tool\n" in text
-
-
-def test_help_of_record_begins_with_its_usage(call: Call) -> None:
-    text = call("xctrace", "help", "record").stdout
-    assert text.startswith(
-        "usage: xctrace record [<options>] [--attach | --all-processes | --launch -- command ]\n"
-    )
-    assert "--no-prompt" in text
-
-
-def test_lists_have_a_heading_and_no_template_of_counters(call: Call) -> None:
-    lines = call("xctrace", "list", "templates").stdout.splitlines()
-    assert lines[0] == "== Standard Templates =="
-    assert "Metal System Trace" in lines
-    assert not [line for line in lines if "GPU Counters" in line]
-
-
-def test_counters_are_an_instrument(call: Call) -> None:
-    assert "\nMetal GPU Counters\n" in call("xctrace", "list", "instruments").stdout
-
-
-def test_old_xcodes_list_on_standard_error(scenario: Scenario, call: Call) -> None:
-    scenario(list_to="stderr")
-    listed = call("xctrace", "list", "templates")
-    assert listed.stdout == ""
-    assert listed.stderr.startswith("== Standard Templates ==\n")
-
-
-@pytest.mark.parametrize(
-    ("mode", "code", "text"),
-    [
-        ("no-tool", 72, 'xcrun: error: unable to find utility "xctrace", not a developer tool'),
-        ("command-line-tools", 1, "xcode-select: error: tool 'xctrace' requires Xcode, but"),
-        ("licence", 69, "You have not agreed to the Xcode license agreements"),
-    ],
-)
-def test_toolchain_problems(
-    scenario: Scenario, call: Call, mode: str, code: int, text: str
-) -> None:
-    scenario(toolchain=mode)
-    found = call("xcrun", "--find", "xctrace")
-    assert (found.returncode, found.stdout) == (code, "")
-    assert found.stderr.startswith(text)
-
-
 def test_attach_until_the_limit_prints_these_five_lines(
     call: Call, sleeper: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
@@ -153,16 +79,6 @@ def test_attach_until_the_limit_prints_these_five_lines(
     ]
     assert (ended.returncode, ended.stderr) == (0, "")
     assert sleeper.poll() is None
-
-
-def test_limits_in_milliseconds_are_told_in_milliseconds(
-    call: Call, sleeper: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
-    ended = call(
-        "xctrace", "record", *MST, "--attach", str(sleeper.pid), "--time-limit", "200ms",
-        "--output", str(tmp_path / "a.trace"),
-    )  # fmt: skip
-    assert ended.stdout.splitlines()[0].endswith("Time limit: 200.0 ms")
 
 
 def test_launch_until_the_program_ends(call: Call, tmp_path: Path) -> None:
@@ -300,21 +216,6 @@ def test_arguments_that_are_refused(
     assert not (tmp_path / "a.trace").exists()
 
 
-def test_an_ambiguous_template_is_refused(scenario: Scenario, call: Call, tmp_path: Path) -> None:
-    scenario(templates="== Standard Templates ==\nA\n\n== User Templates ==\nA\n")
-    ended = call("xctrace", "record", "--template", "A", "--all-processes")
-    assert ended.returncode == 30
-    assert ended.stderr.startswith("Provided template parameter")
-
-
-def test_an_existing_bundle_is_refused_and_untouched(call: Call, tmp_path: Path) -> None:
-    bundle = tmp_path / "a.trace"
-    bundle.mkdir()
-    ended = call("xctrace", "record", "--all-processes", "--output", str(bundle))
-    assert ended.returncode != 0
-    assert list(bundle.iterdir()) == []
-
-
 def test_a_launched_program_gets_only_what_env_names(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -379,13 +280,6 @@ def test_nothing_matches(call: Call, bundle: Path) -> None:
     assert ended.stdout == ('<?xml version="1.0"?>\n<trace-query-result>\n</trace-query-result>\n')
 
 
-def test_an_empty_table_has_its_schema(call: Call, bundle: Path) -> None:
-    text = export(call, bundle, "--xpath", table("metal-gpu-counter-intervals")).stdout
-    root = etree.fromstring(text.encode())
-    assert len(root.findall("node/schema/col")) == 12
-    assert root.findall("node/row") == []
-
-
 def test_repeated_schemas_are_chosen_by_place(call: Call, bundle: Path) -> None:
     places = [
         re.search(r"table\[(\d+)\]", export(call, bundle, "--xpath", path).stdout).group(1)
@@ -394,32 +288,8 @@ def test_repeated_schemas_are_chosen_by_place(call: Call, bundle: Path) -> None:
     assert places == ["2", "3"]
 
 
-def test_output_goes_to_a_file_and_is_told(call: Call, bundle: Path, tmp_path: Path) -> None:
-    output = tmp_path / "toc.xml"
-    ended = export(call, bundle, "--output", str(output), "--toc")
-    assert ended.stdout == f"Finished export to the file: {output}\n"
-    assert output.read_text().startswith('<?xml version="1.0"?>\n\n<trace-toc>')
-
-
-def test_toc_and_xpath_exclude_each_other(call: Call, bundle: Path) -> None:
-    assert export(call, bundle, "--toc", "--xpath", table("tick")).returncode != 0
-
-
 def test_a_bundle_may_become_exportable_only_later(
     scenario: Scenario, call: Call, bundle: Path
 ) -> None:
     scenario(missing_template=2)
     assert [export(call, bundle, "--toc").returncode for _ in range(3)] == [10, 10, 0]
-
-
-def test_it_may_die_half_way_without_a_word(
-    scenario: Scenario, call: Call, bundle: Path, tmp_path: Path
-) -> None:
-    scenario(trap=["metal-gpu-intervals"])
-    output = tmp_path / "a.xml"
-    path = table("metal-gpu-intervals")
-    ended = export(call, bundle, "--output", str(output), "--xpath", path)
-    assert ended.returncode == -signal.SIGTRAP
-    assert (ended.stdout, ended.stderr) == ("", "")
-    with pytest.raises(etree.XMLSyntaxError):
-        etree.parse(output)

@@ -90,6 +90,17 @@ def test_every_table_becomes_a_file(tracekit: Run, run: Path, tmp_path: Path, to
     assert read(out / f"gpu_intervals.{to}")["start"].tolist() == [0, 20]
 
 
+def test_a_table_that_cannot_be_read_is_named_and_the_others_are_written(
+    tracekit: Run, run: Path, tmp_path: Path
+) -> None:
+    [export] = [one for one in (run / "exports").glob("*.xml") if "gpu" in one.read_text()]
+    export.write_text(export.read_text().replace("<row>", "<!DOCTYPE x><row>", 1)[:900])
+    ran = tracekit("convert", run, tmp_path / "files", "--to", "csv")
+    assert ran.code == 0
+    assert "warning: gpu_intervals: " in ran.err
+    assert (tmp_path / "files" / "cpu_profile.csv").exists()
+
+
 def test_names_of_people_are_left_out_unless_asked_for(
     tracekit: Run, tmp_path: Path, intervals_xml: Callable[..., str]
 ) -> None:

@@ -97,6 +97,16 @@ def test_without_tracks_the_trace_is_whole_and_empty() -> None:
     assert [packet.HasField("track_event") for packet in trace.packet] == [False]
 
 
+def test_times_are_shifted_so_that_the_first_is_zero(tables: Tables) -> None:
+    def moments(of: Tables) -> list[int]:
+        packets = Trace.FromString(written(of)).packet
+        return sorted(one.timestamp for one in packets if one.HasField("track_event"))
+
+    assert moments(tables)[0] == 0
+    later = {name: one for name, one in tables.items() if name != "phases"}
+    assert moments(later)[0] == 1000
+
+
 def test_what_overlaps_stands_on_tracks_of_its_own(tables: Tables) -> None:
     trace = Trace.FromString(written(tables))
     described = [one.track_descriptor for one in trace.packet if one.HasField("track_descriptor")]

@@ -61,6 +61,26 @@ def test_a_chain_runs_from_the_command_buffer_over_the_encoder_to_the_gpu(tables
     assert len({*buffers.tolist(), *on_gpu.tolist(), *of_others.tolist(), 0}) == 6
 
 
+def test_chains_of_two_processes_never_meet(tables: Tables) -> None:
+    """Ids are given by each process, and may be small."""
+    two = tables["encoders"].assign(
+        pid=pd.array([4, 8], dtype="Int64"), encoder=pd.array([2, 1], dtype="UInt64")
+    )
+    links = [
+        int(link)
+        for one in tracks({"encoders": two})
+        for flow in slices(one).flows
+        for link in flow
+    ]
+    assert len(set(links)) == len(links) == 4
+
+
+def test_the_targets_tracks_stand_first(tables: Tables) -> None:
+    tables["gpu_intervals"] = tables["gpu_intervals"].iloc[::-1]
+    names = [name for group, name in drawn(tables) if group == "GPU"]
+    assert names == ["Compute: python3 (4711)", "Vertex: WindowServer (420)"]
+
+
 def test_a_row_without_an_id_is_no_link(tables: Tables) -> None:
     frame = tables["encoders"]
     tables["encoders"] = frame.assign(encoder=pd.array([None, 81], dtype="UInt64"))

@@ -60,24 +60,6 @@ def test_a_bundle_becomes_a_run_that_reads_it_where_it_is(bundle: Path, tmp_path
     assert direct(run.recording.exports) == Direct("../recording.trace")
 
 
-def test_its_analysis_counts_as_that_of_exports_does(bundle: Path, tmp_path: Path) -> None:
-    run = imported(bundle, tmp_path / "run")
-    result = pipeline.analyze(run.recording)
-    values = {one.name: one.value for one in result.metrics}
-    assert (values["gpu_interval_count"], values["gpu_busy"], values["gpu_span"]) == (3, 35, 120)
-    page = pipeline.report(run.recording).read_text()
-    assert page.startswith("<!doctype html>")
-    assert "Ada" not in page
-
-
-def test_the_target_can_be_named(bundle: Path, tmp_path: Path) -> None:
-    run = imported(bundle, tmp_path / "run", "WindowServer")
-    assert run.provenance.targets == (Target(420, "WindowServer"),)
-    with pytest.raises(UsageError, match="--target nobody"):
-        imported(bundle, tmp_path / "other", "nobody")
-    assert not (tmp_path / "other").exists()
-
-
 def test_without_its_document_what_is_missing_is_said(tmp_path: Path) -> None:
     names = [Process(4711, "python3")]
     path = write_bundle(tmp_path / "x.trace", TABLES, with_document=False, names=names)
@@ -99,13 +81,6 @@ def test_a_document_in_an_unknown_form_is_said_in_the_run_and_on_its_page(tmp_pa
     assert (
         "2 of 2 members in a form that is not known" in pipeline.report(run.recording).read_text()
     )
-
-
-def test_a_build_that_was_not_verified_is_said(tmp_path: Path) -> None:
-    info = RunInfo(instruments_version="27.0 (18A1)")
-    path = write_bundle(tmp_path / "x.trace", TABLES, info=info)
-    said = " ".join(imported(path, tmp_path / "run").provenance.warnings)
-    assert "not verified for this build of Instruments, 18A1" in said
 
 
 def test_stores_that_are_missing_are_reported_and_found(bundle: Path, tmp_path: Path) -> None:
@@ -206,10 +181,3 @@ def test_what_was_noted_of_other_runs_is_not_said(tmp_path: Path) -> None:
     write_runs(tmp_path / "x.trace", runs)
     said = " ".join(imported(tmp_path / "x.trace", tmp_path / "run").provenance.warnings)
     assert ("Buffers were full" in said, "Recording was cut" in said) == (True, False)
-
-
-def test_without_its_document_the_target_is_that_of_the_analysis(tmp_path: Path) -> None:
-    modeling = {"target-pid": 4711}
-    path = write_bundle(tmp_path / "x.trace", TABLES, with_document=False, modeling=modeling)
-    [target] = imported(path, tmp_path / "run").provenance.targets
-    assert target.pid == 4711

@@ -12,7 +12,7 @@ from fake_macmon import install_macmon
 from tracekit import pipeline
 from tracekit.base.recording import Recording
 from tracekit.workload.plan import Plan
-from tracekit.workload.workload import REFERENCE, find
+from tracekit.workload.workload import find
 
 pytestmark = pytest.mark.processes
 
@@ -60,19 +60,6 @@ def test_a_programs_output_becomes_results(tmp_path: Path) -> None:
         "tg128_tokens_per_second": (61.5, "tokens/s"),
         "tg128_tokens_per_second_stddev": (0.5, "tokens/s"),
     }
-
-
-def test_a_program_has_no_tables_of_a_worker(tmp_path: Path) -> None:
-    command = llama_bench(tmp_path)
-    recording = recorded(
-        Plan(command=command, recorder="host", telemetry="off", output=tmp_path / "run")
-    )
-    there = set(pipeline.tables_of(recording))
-    assert {"results", "process_samples"} <= there
-    assert not {"steps", "phases", "gauges", "requests"} & there
-    rate = pipeline.analyze(recording).metric("step_rate")
-    assert rate is not None
-    assert "has no table steps" in rate.reason
 
 
 def test_what_no_reader_knows_is_kept_and_makes_no_results(tmp_path: Path) -> None:
@@ -132,23 +119,8 @@ def test_a_monitor_stands_on_the_time_of_a_workloads_steps(tmp_path: Path) -> No
     assert not [one for one in result.provenance.warnings if "macmon" in one]
 
 
-@pytest.mark.usefixtures("macmon")
-def test_off_reads_nothing(tmp_path: Path) -> None:
-    recording = recorded(workload_plan(tmp_path / "run", telemetry="off"))
-    assert not recording.gauges_file.exists()
-    assert set(pipeline.tables_of(recording)["gauges"]["name"]) <= {REFERENCE}  # the worker's own
-    power = pipeline.analyze(recording).metric("gpu_power_p50")
-    assert power is not None
-    assert power.reason.startswith("no monitor was read")
-
-
 @pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has ioreg")
 def test_a_monitor_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
     recording = pipeline.record(workload_plan(tmp_path / "run", telemetry="ioreg"))
     (told,) = [one for one in recording.provenance().warnings if "ioreg" in one]
     assert told.startswith("ioreg tells of GPUs on macOS only;")
-
-
-def test_a_worker_has_no_output_of_a_program(tmp_path: Path) -> None:
-    recording = pipeline.record(workload_plan(tmp_path / "run", telemetry="off"))
-    assert not recording.output_file.exists()

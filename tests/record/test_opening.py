@@ -1,6 +1,5 @@
 """What `tracekit open` opens, and by which command line."""
 
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -86,12 +85,6 @@ def test_the_page_is_opened_unless_something_else_is_named(
     assert got.argv == (opener, str(recording.report_file.resolve()))
 
 
-def test_a_run_that_was_only_captured_opens_its_capture(make: Make) -> None:
-    recording = make("capture.gputrace")
-    got = opening(recording, system="darwin", run=nothing)
-    assert got.argv == ("open", str(recording.gputrace.resolve()))
-
-
 @pytest.mark.parametrize(
     ("names", "hint"),
     [
@@ -144,16 +137,6 @@ def test_a_bundle_from_elsewhere_opens_in_the_selected_xcode(
     assert got.warnings == ()
 
 
-def test_a_version_that_cannot_be_asked_for_is_told(
-    make: Make, xcode: Callable[[str], tuple[str, str]]
-) -> None:
-    tool, app = xcode("Xcode.app")
-    recording = make("recording.trace", line=(tool, "record"))
-    got = opening(recording, "trace", system="darwin", run=Xcodes(("/other", VERSION)))
-    assert got.argv[2] == app
-    assert "is not known" in got.warnings[0]
-
-
 def test_a_mac_without_a_usable_xcode_leaves_the_choice_to_macos(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,12 +159,6 @@ def test_a_bundle_that_is_not_there_is_told(make: Make, names: list[str], hint: 
     with pytest.raises(RecordingError, match="no bundle of xctrace") as caught:
         opening(make(*names), "trace", system="darwin", run=nothing)
     assert hint in caught.value.hint
-
-
-def test_a_capture_that_is_not_there_is_told(make: Make) -> None:
-    with pytest.raises(RecordingError, match="no GPU frame capture") as caught:
-        opening(make("report.html"), "gputrace", system="darwin", run=nothing)
-    assert "--gputrace" in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -219,32 +196,3 @@ def test_the_command_line_is_printed_as_a_shell_takes_it(
     assert command(recording.folder, "--print") == 0
     opener = "open" if sys.platform == "darwin" else "xdg-open"
     assert capsys.readouterr().out == f"{opener} '{recording.report_file.resolve()}'\n"
-
-
-def test_two_things_at_a_time_are_a_usage_error(
-    make: Make, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command(make("report.html").folder, "--page", "--trace") == 2
-    assert "one thing at a time" in capsys.readouterr().err
-
-
-def test_a_folder_that_is_no_run_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command(tmp_path) == 3
-    assert "no recording.json" in capsys.readouterr().err
-
-
-@pytest.mark.processes
-def test_the_page_is_handed_to_the_browser(
-    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recording = make("report.html")
-    browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > "{tmp_path}/seen"\n')
-    browser.chmod(0o755)
-    monkeypatch.setenv("BROWSER", f"{browser} %s")
-    argv = [sys.executable, "-m", "tracekit", "open", str(recording.folder)]
-    ran = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
-    assert ran.returncode == 0, ran.stderr
-    assert (tmp_path / "seen").read_text() == recording.report_file.resolve().as_uri()

@@ -37,18 +37,6 @@ def test_a_table_that_is_there_gives_its_rows(frame: Frame) -> None:
     assert found.frame is table
 
 
-def test_a_missing_table_says_so_and_has_its_columns() -> None:
-    found = rows({}, "steps")
-    assert found.absence == "the recording has no table steps"
-    assert found.frame.empty
-    assert "submitted" in found.frame
-    assert found.clock == ""
-
-
-def test_an_empty_table_says_so(frame: Frame) -> None:
-    assert rows({"steps": frame("steps", [])}, "steps").absence == "the table steps has no rows"
-
-
 def test_a_damaged_table_says_what_is_wrong() -> None:
     found = rows(Damaged(), "steps")
     assert found.absence == "the table steps cannot be read: row 3 ends in the middle"

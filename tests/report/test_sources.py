@@ -63,7 +63,3 @@ def test_a_table_of_the_analysis_comes_from_the_first_recorded_one(host_run: Any
 def test_counters_are_no_times(frame: Any) -> None:
     tables = {"gpu_counters": frame("gpu_counters", [{"start": 1, "clock": "gpu"}])}
     assert of_table(tables, "counter_means").startswith("counters of the GPU")
-
-
-def test_an_unknown_metric_has_no_meaning() -> None:
-    assert meaning("of_the_future") == ""

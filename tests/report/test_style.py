@@ -97,22 +97,8 @@ def test_who_wants_no_motion_gets_none() -> None:
     assert re.search(r"prefers-reduced-motion: reduce\) \{ html \{ scroll-behavior: auto", CSS)
 
 
-def test_paper_shows_what_is_folded_and_nothing_that_only_moves() -> None:
-    paper = CSS[CSS.index("@media print") :]
-    assert "details::details-content { content-visibility: visible; block-size: auto; }" in paper
-    assert re.search(r"nav, [^{]*#timeline-live[^{]*\{ display: none; \}", paper)
-    assert ".drawn .still { display: block; }" in paper
-    assert ".scroll { overflow: visible; }" in paper
-
-
 def test_every_colour_is_said_once_and_has_two_themes() -> None:
     after = CSS[CSS.index("* {") :]
     loose = set(re.findall(r"#[0-9a-fA-F]{3,8}\b(?![^{}]*\{)", after)) - {"#ffffff"}
     assert loose == set()
     assert set(TEXTS) | set(MARKS) <= set(PAIRS)
-
-
-def test_the_style_loads_nothing() -> None:
-    assert "url(" not in CSS
-    assert "@import" not in CSS
-    assert "@font-face" not in CSS

@@ -3,7 +3,7 @@
 import mlx.core as mx
 
 from tracekit.ops.kernels import Traffic
-from tracekit.workload.calls import step_of, submitting, variant_of
+from tracekit.workload.calls import step_of, submitting
 from tracekit.workload.workload import Work
 
 WORK = Work(
@@ -26,12 +26,6 @@ def test_a_step_says_what_its_call_does() -> None:
     out = step.submit()
     step.wait(out)
     assert out.tolist() == [1.0, 1.0, 1.0]
-
-
-def test_a_variant_is_a_call_with_a_name() -> None:
-    one = variant_of("paged", lambda: mx.ones(1), WORK)
-    assert (one.name, one.work) == ("paged", WORK)
-    assert one.submit().tolist() == [1.0]
 
 
 def test_a_call_is_made_anew_for_each_step() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.workload.calls import Order, Turns, Variant, alternate, compared
+from tracekit.workload.calls import Order, Turns, Variant, compared
 from tracekit.workload.workload import Measured, Work, measured
 
 A = Variant("new", lambda: "a", Work(tokens=4, flops=7))
@@ -57,21 +57,6 @@ def test_a_step_that_fails_is_nobodys() -> None:
     assert of.timed == []
 
 
-def test_the_step_names_both_variants_and_what_they_do() -> None:
-    step = alternate(
-        turns(), backend="cpu", results={"max_error": 0.5}, specializations=lambda: frozenset("k")
-    )
-    assert step.variants == {"new": A.work, "old": B.work}
-    assert (step.tokens, step.flops) == (0, 0)
-    assert step.specializations() == {"k"}
-    assert step.results == {"max_error": 0.5}
-    step.begin()
-    step.wait(step.submit())
-    assert step.tell is not None
-    assert step.tell().variant == "new"
-    assert measured(step.finish())["step_time_new"].value is not None
-
-
 def test_what_is_said_of_literal_times() -> None:
     # new, old, old, new: pairs 20/10, 30/20, 60/30, 30/10, 50/20, 40/10; an odd step is left over
     new, old = (10, 20, 30, 10, 20, 10), (20, 30, 60, 30, 50, 40)
@@ -105,10 +90,3 @@ def test_without_a_pair_there_is_no_speedup(timed: list[tuple[str, int]]) -> Non
     assert said["step_time_old"].reason == "the steady phase had no step of old"
     assert said["tokens_per_second_old"].value is None
     assert said["pairs"].value == 0
-
-
-def test_what_makes_no_tokens_has_no_rate_of_them() -> None:
-    silent = Variant("new", lambda: "a", Work())
-    said = compared([("new", 5), ("old", 5)], silent, B)
-    assert "tokens_per_second_new" not in said
-    assert "tokens_per_second_old" in said

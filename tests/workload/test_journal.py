@@ -77,16 +77,6 @@ def test_marks_become_a_report(journal: Journal) -> None:
     )
 
 
-def test_a_phase_that_was_left_keeps_its_end(journal: Journal) -> None:
-    journal.write("phase", name="steady", start=10)
-    journal.write("left", at=20)
-    journal.write("phase", name="overhead", start=30)
-    journal.write("left", at=40)
-    journal.write("end", at=50)
-    journal.close()
-    assert fold(journal.path).phases == (Phase("steady", 10, 20), Phase("overhead", 30, 40))
-
-
 def test_cut_anywhere_every_whole_line_counts(journal: Journal) -> None:
     journal.write("phase", name="steady", start=0)
     for number in range(3):
@@ -145,27 +135,9 @@ def test_marks_of_a_newer_worker_are_left_out(journal: Journal) -> None:
     assert (report.workload, report.unreadable) == ("gemm", 0)
 
 
-def test_no_journal_is_an_empty_report(tmp_path: Path) -> None:
-    assert fold(tmp_path / "nothing") == WorkloadReport()
-
-
 def test_an_account_that_nobody_closed_has_failed() -> None:
     report = unclosed(WorkloadReport(state="steady"), "It died.")
     assert (report.state, report.error) == ("failed", "It died.")
-
-
-def test_an_account_that_nobody_closed_and_nothing_explains_was_interrupted() -> None:
-    assert unclosed(WorkloadReport(state="steady"), "").state == "interrupted"
-
-
-def test_a_closed_account_stays_as_it_is() -> None:
-    closed = WorkloadReport(state="interrupted", complete=True)
-    assert unclosed(closed, "It died.") == closed
-
-
-def test_a_journal_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RecordingError, match="cannot be written: No such file or directory"):
-        Journal(tmp_path / "missing" / "workload.jsonl")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
@@ -176,12 +148,6 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="No space left on device"):
         journal.write("phase", name="steady", start=1)
     journal.close()
-
-
-def test_a_clock_anchor_reads_both_clocks() -> None:
-    first, second = ClockAnchor.now(), ClockAnchor.now()
-    assert 0 < first.monotonic <= second.monotonic
-    assert first.epoch > 1_700_000_000_000_000_000
 
 
 def test_a_result_that_is_no_number_costs_nothing_else(tmp_path: Path) -> None:

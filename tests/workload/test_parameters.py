@@ -49,11 +49,3 @@ def test_bounds_hold_in_every_workload(workload: str, given: dict[str, Any], sen
 @pytest.mark.parametrize(("text", "value"), [("16", 16), (16, 16), ("1", 1)])
 def test_numbers_come_as_a_command_line_knows_them(text: object, value: int) -> None:
     assert find("sdpa").bind({"batch": text}) == {"batch": value}
-
-
-def test_a_kernel_may_be_left_open() -> None:
-    bind = find("paged").bind
-    assert bind({"kernel": None}) == {"kernel": None}
-    assert bind({"kernel": "per-head"}) == {"kernel": "per-head"}
-    with pytest.raises(UsageError, match="--kernel cannot be 'fast'"):
-        bind({"kernel": "fast"})

@@ -79,10 +79,6 @@ def test_values_become_the_functions_own_types(gemm: Workload) -> None:
     assert isinstance(bound["scale"], float)
 
 
-def test_what_is_not_given_is_left_to_the_default(gemm: Workload) -> None:
-    assert gemm.bind({"rows": 1}) == {"rows": 1}
-
-
 @pytest.mark.parametrize(
     ("given", "sentence", "hint"),
     [
@@ -146,21 +142,6 @@ def test_a_misspelt_workload_has_its_name_told(name: str, meant: str) -> None:
     with pytest.raises(UsageError) as caught:
         find(name)
     assert caught.value.hint == f"Did you mean {meant}?"
-
-
-def test_files_with_an_underscore_are_not_workloads(tmp_path: Path) -> None:
-    (tmp_path / "_shared.py").write_text("x = 1")
-    assert "_shared" not in [one.name for one in all_workloads(tmp_path)]
-
-
-def test_the_shipped_workload_is_found() -> None:
-    assert find("paged").summary.startswith("Decode one token")
-
-
-def test_a_file_that_exits_is_told(tmp_path: Path) -> None:
-    (tmp_path / "gone.py").write_text("raise SystemExit(0)")
-    with pytest.raises(InputError, match="cannot be loaded: SystemExit"):
-        load(tmp_path / "gone.py")
 
 
 def test_a_function_that_returns_no_step_is_told(tmp_path: Path) -> None:

@@ -10,8 +10,6 @@ from tracekit.lab.msl.emulation import emulation
 from tracekit.ops.attention.dense import DenseProblem
 from tracekit.workload.workload import Step, find, measured
 
-pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
-
 DECODE = {
     "batch": 2,
     "q_heads": 4,
@@ -75,6 +73,7 @@ def test_variants_say_what_each_of_them_does() -> None:
     }
 
 
+@pytest.mark.usefixtures("compiled_kernels")
 def test_a_kernel_is_compared_in_place_of_mlx_ops() -> None:
     with emulation() as log:
         step = prepare("paged-vs-sdpa", **DECODE, kernel="grouped", dtype="float32")
@@ -179,12 +178,10 @@ def test_parameters_that_contradict_each_other_are_one_sentence(
 
 
 def test_a_dense_copy_holds_what_the_pages_hold() -> None:
+    from problems import small_problem  # noqa: PLC0415
     from tracekit.ops.attention.dense import dense_problem  # noqa: PLC0415
-    from tracekit.ops.attention.problem import draw_problem  # noqa: PLC0415
 
-    pages = draw_problem(
-        [8], q_heads=1, kv_heads=1, head_dim=2, block_size=4, max_blocks=2, dtype=mx.float32
-    )
+    pages = small_problem([8], q_heads=1, head_dim=2, max_blocks=2)
     dense: DenseProblem = dense_problem(pages, [8])
     first = pages.block_tables[0, 0].item()
     assert dense.keys[0, 0, :4].tolist() == pages.k_pages[first, :, 0].tolist()

@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,16 +140,6 @@ def test_parameters_that_contradict_each_other_are_one_sentence(
     with pytest.raises(UsageError) as caught:
         prepare(**changes)
     assert sentence in caught.value.message
-
-
-@pytest.mark.processes
-def test_listing_it_loads_no_mlx() -> None:
-    code = (
-        "import sys; from tracekit.workload.workload import find; "
-        "find('kv-cache'); print(*sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "mlx.core" not in done.stdout.split()
 
 
 @pytest.mark.processes

@@ -13,8 +13,6 @@ from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.emulation import emulation
 from tracekit.workload.workload import Span, Step, find, measured
 
-pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
-
 on_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
 
 
@@ -93,6 +91,7 @@ def test_where_mlx_does_not_compile_churn_says_so() -> None:
         mx.enable_compile()
 
 
+@pytest.mark.usefixtures("compiled_kernels")
 def test_on_metal_each_pipeline_is_a_template_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """The very source that MLX generates, run on this CPU; names are those in a trace."""
     monkeypatch.setattr(mx, "default_device", lambda: mx.Device(mx.gpu))

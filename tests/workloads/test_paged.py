@@ -9,8 +9,6 @@ from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.emulation import emulation
 from tracekit.workload.workload import Step, find, measured
 
-pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
-
 SMALL = {
     "batch": 2,
     "q_heads": 4,
@@ -110,6 +108,7 @@ def test_a_kernel_that_cannot_run_here_is_refused() -> None:
     assert "no Metal" in measured(prepare().results)["specializations"].reason
 
 
+@pytest.mark.usefixtures("compiled_kernels")
 def test_every_specialization_of_the_model_is_made_before_the_first_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -129,6 +128,7 @@ def test_every_specialization_of_the_model_is_made_before_the_first_step(
     assert (measured(step.results)["max_error"].value or 1) < 1e-5
 
 
+@pytest.mark.usefixtures("compiled_kernels")
 def test_a_kernel_a_head_reads_every_row_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tracekit.ops.BLOCK_SIZES", ())
     with emulation():

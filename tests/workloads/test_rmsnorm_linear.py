@@ -1,15 +1,9 @@
-import json
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.tables.tables import Tables
 from tracekit.workload.workload import Step, find
 
 SMALL = {"rows": 3, "dims": 96, "out_dims": 40}
@@ -109,31 +103,3 @@ def test_parameters_that_do_not_fit_are_one_sentence(
     with pytest.raises(UsageError) as caught:
         prepare(**changes)
     assert sentence in caught.value.message
-
-
-@pytest.mark.processes
-def test_listing_it_loads_no_mlx() -> None:
-    code = (
-        "import sys; from tracekit.workload.workload import find; "
-        "find('rmsnorm-linear'); print(*sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "mlx.core" not in done.stdout.split()
-
-
-@pytest.mark.processes
-@NO_METAL
-def test_a_capture_compares_the_variants(tracekit: Callable[..., Any], tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    sizes = "--rows 3 --dims 96 --out-dims 40 --dtype float32 --warmup 2 --repeats 16".split()
-    done = tracekit("capture", "--workload", "rmsnorm-linear", *sizes, "--output", run)
-    assert done.code == 0, done.err
-    result = json.loads((run / "result.json").read_text())
-    told = {one["name"]: one for one in result["results"]}
-    assert told["pairs"]["value"] == 8
-    assert "needs Metal" in told["fused_speedup"]["reason"]
-    tables = Tables(run / "exports", frozenset())
-    steady = tables["steps"].query("phase == 'steady'")
-    assert steady["variant"].tolist() == ["compiled", "separate", "separate", "compiled"] * 4
-    assert steady["tokens"].tolist() == [3] * 16
-    assert set(tables["step_models"]["variant"]) == {"separate", "compiled"}

@@ -75,13 +75,6 @@ def test_padding_is_told_and_read_and_not_needed() -> None:
         assert step.bytes_read - step.bytes_unique == (2 * longest - keys) * ROW
 
 
-def test_shapes_are_those_of_paged() -> None:
-    ours, paged = find("sdpa").parameters, find("paged").parameters
-    for name in ("batch", "q_heads", "kv_heads", "head_dim", "block_size", "max_blocks"):
-        assert ours[name].annotation == paged[name].annotation
-        assert ours[name].default == paged[name].default
-
-
 def test_lengths_and_work_are_those_of_paged() -> None:
     workload = find("paged")
     paged = workload.prepare(**workload.bind({**SMALL, "ragged": True, "seed": 1}))

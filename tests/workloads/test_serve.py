@@ -138,11 +138,6 @@ def ticks(events: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in events["steps"] if one["phase"] == "steady"]
 
 
-def level(events: dict[str, Any], name: str, at: int) -> float:
-    told = [one["value"] for one in events["gauges"] if one["name"] == name and one["at"] <= at]
-    return told[-1] if told else 0.0
-
-
 @pytest.mark.processes
 def test_the_recording_has_what_the_recomputation_needs(events: dict[str, Any]) -> None:
     states = [one["state"] for one in events["requests"]]
@@ -158,6 +153,12 @@ def test_latencies_agree_with_a_plain_recomputation(
     for name, values in latencies(events["requests"]).items():
         for metric, expected in statistics(name, values):
             assert metrics[metric] == expected, metric
+
+
+def reference_work(events: dict[str, Any], begin: int, end: int) -> int:
+    """Return how long the worker timed work of its own between steps, in which none was made."""
+    own = [one for one in events["spans"] if one["name"] == "reference"]
+    return sum(max(0, min(one["end"], end) - max(one["start"], begin)) for one in own)
 
 
 def test_rates_and_goodput_agree_with_a_plain_recomputation(
@@ -183,43 +184,6 @@ def test_rates_and_goodput_agree_with_a_plain_recomputation(
     seconds = (end - begin - reference_work(events, begin, end)) / 1e9
     assert metrics["tokens_per_second"] == produced / seconds
     assert metrics["step_rate"] == len(worked) / seconds
-
-
-def reference_work(events: dict[str, Any], begin: int, end: int) -> int:
-    """Return how long the worker timed work of its own between steps, in which none was made."""
-    own = [one for one in events["spans"] if one["name"] == "reference"]
-    return sum(max(0, min(one["end"], end) - max(one["start"], begin)) for one in own)
-
-
-def test_ramp_steady_and_tail_agree_with_a_plain_recomputation(
-    events: dict[str, Any], metrics: dict[str, float]
-) -> None:
-    steps = ticks(events)
-    worked = [one for one in steps if one["variant"] != "idle"]
-    busy = [one for one in worked if level(events, "active_sequences", one["completed"]) >= 1.6]
-    first, last = busy[0]["start"], busy[-1]["completed"]
-    inside = [one for one in worked if first <= one["start"] < last]
-    rates = [one["tokens"] * 1e9 / (one["completed"] - one["start"]) for one in inside]
-    assert metrics["steady_token_rate"] == percentile(rates, 50)
-    assert metrics["ramp_time"] == first - steps[0]["start"]
-    assert metrics["steady_time"] == last - first
-    assert metrics["tail_time"] == steps[-1]["completed"] - last
-    slow = [one for one in worked if one["completed"] - one["start"] > 2e6]
-    assert metrics["tick_spikes"] == len(slow)
-
-
-def test_levels_agree_with_a_plain_recomputation(
-    events: dict[str, Any], metrics: dict[str, float]
-) -> None:
-    steps = ticks(events)
-    begin, end = steps[0]["start"], steps[-1]["completed"]
-    told = [(one["at"], one["value"]) for one in events["gauges"] if one["name"] == "used_blocks"]
-    bounds = [begin, *(at for at, _ in told if begin < at < end), end]
-    held = [level(events, "used_blocks", at) * (after - at) for at, after in pairwise(bounds)]
-    assert metrics["block_occupancy_mean"] == math.fsum(held) / (end - begin) / 3
-    assert metrics["block_occupancy_peak"] == max(value for _, value in told) / 3
-    queued = [one["value"] for one in events["gauges"] if one["name"] == "queued_requests"]
-    assert metrics["queue_peak"] == max(queued)
 
 
 def test_the_page_shows_the_requests(folder: Path) -> None:

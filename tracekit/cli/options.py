@@ -9,7 +9,7 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Sequence
 from enum import Enum
-from itertools import pairwise
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -263,8 +263,11 @@ def _plain(value: Any) -> Any:
 
 
 def _value_of(option: str, arguments: Sequence[str]) -> str | None:
-    values = [
-        argument.partition("=")[2] for argument in arguments if argument.startswith(f"{option}=")
-    ]
-    values += [value for name, value in pairwise(arguments) if name == option]
-    return values[-1] if values else None
+    """Return the value that an option is given last, as `--option VALUE` or `--option=VALUE`."""
+    found: str | None = None
+    for word, following in zip_longest(arguments, arguments[1:]):
+        if word == option:
+            found = following
+        elif word.startswith(f"{option}="):
+            found = word.partition("=")[2]
+    return found

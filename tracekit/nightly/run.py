@@ -32,7 +32,8 @@ def notes(night: Night) -> Iterator[str]:
     """Yield what is to be known beside the numbers, a sentence a line."""
     for entry in night.entries:
         if entry.reference_kind and entry.reference:
-            yield f"{entry.capture}: against {entry.reference.words}, {KINDS[entry.reference_kind]}."
+            kind = KINDS[entry.reference_kind]
+            yield f"{entry.capture}: against {entry.reference.words}, {kind}."
         if entry.parity:
             yield f"{entry.capture}: {entry.parity}"
         if entry.overhead is not None:

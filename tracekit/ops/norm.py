@@ -1,7 +1,6 @@
 """RMSNorm and the linear layer after it: fused, separate, their reference and traffic."""
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import mlx.core as mx
@@ -145,14 +144,10 @@ def compiled(problem: NormProblem) -> mx.array:
 
     It is no fused kernel: the multiplication stays an op of its own.
     """
-    return _compiled()(problem.x, problem.gain, problem.weight, problem.eps)
+    return _normalised_product(problem.x, problem.gain, problem.weight, problem.eps)
 
 
-@cache
-def _compiled() -> Any:
-    return mx.compile(_normalised_product)
-
-
+@mx.compile
 def _normalised_product(x: mx.array, gain: mx.array, weight: mx.array, eps: float) -> mx.array:
     exact = x.astype(mx.float32)
     factor = mx.rsqrt(mx.mean(exact * exact, axis=-1, keepdims=True) + eps)

@@ -61,7 +61,7 @@ def test_a_single_file_is_its_own_source(tmp_path: Path) -> None:
     assert list(source.files()) == ["toc.xml"]
 
 
-@pytest.mark.parametrize("change", ["content", "time", "more", "less"])
+@pytest.mark.parametrize("change", ["content", "time", "size", "more", "less"])
 def test_the_stamp_changes_with_the_files(tmp_path: Path, change: str) -> None:
     source = made(tmp_path / "e", "toc.xml", "a.xml")
     before = source.stamp("")
@@ -72,6 +72,10 @@ def test_the_stamp_changes_with_the_files(tmp_path: Path, change: str) -> None:
             file.write_text("<trace-toc>another")
         case "time":
             os.utime(file, (1, 1))
+        case "size":
+            before_ns = file.stat().st_mtime_ns
+            file.write_text("<trace-toc> and more")
+            os.utime(file, ns=(before_ns, before_ns))
         case "more":
             (tmp_path / "e" / "b.xml").write_text("")
         case _:

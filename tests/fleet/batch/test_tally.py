@@ -1,6 +1,7 @@
 """How far a batch is."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -19,14 +20,14 @@ def test_nothing_is_said_of_a_pace_that_is_not_known() -> None:
 @pytest.mark.parametrize(
     ("passed", "words"),
     [
-        (1.0, "4 of 12 · 1 failed · 4 per s · 2 s left"),
-        (80.0, "4 of 12 · 1 failed · 20 s each · 3 min left"),
+        (1.0, "7 of 15 · 2 failed · 4 per s · 2 s left"),
+        (80.0, "7 of 15 · 2 failed · 20 s each · 3 min left"),
     ],
 )
 def test_the_pace_says_how_long_it_will_take(
     passed: float, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tally = Tally(12, began=100.0)
+    tally = Tally(15, kept=2, failed_before=1, began=100.0)
     for rows in ((GOOD,), (GOOD, GOOD), (BAD,), (GOOD,)):
         tally.add(rows)
     monkeypatch.setattr(time, "monotonic", lambda: 100.0 + passed)
@@ -35,7 +36,7 @@ def test_the_pace_says_how_long_it_will_take(
 
 def test_only_the_first_failures_are_kept() -> None:
     tally = Tally(100)
-    for _ in range(50):
-        tally.add((BAD,))
-    assert tally.failures == [("b", "No.", "Do.")] * 10
+    for number in range(50):
+        tally.add((replace(BAD, recording=f"b{number}"),))
+    assert tally.failures == [(f"b{number}", "No.", "Do.") for number in range(10)]
     assert (tally.failed, tally.all_failed, tally.done) == (50, 50, 0)

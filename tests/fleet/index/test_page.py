@@ -47,14 +47,6 @@ def test_a_folder_without_runs_says_how_to_make_one() -> None:
     assert "tracekit capture --workload paged" in page()
 
 
-def test_what_cannot_be_read_stands_there_with_the_reason() -> None:
-    text = page(
-        RunFolder("bad", Provenance(), None, "recording.json cannot be read: it is no JSON.", {})
-    )
-    assert "recording.json cannot be read: it is no JSON." in text
-    assert "<b>bad</b>" in text
-
-
 @pytest.mark.parametrize(
     ("facts", "name"),
     [

@@ -57,3 +57,16 @@ def test_many_runs_are_counted_and_some_named() -> None:
     assert len(others) == 11
     assert more.startswith("There are 19 more runs that are left out")
     assert remark.endswith("and 18 more: A column is new.")
+
+
+@pytest.mark.parametrize(("runs", "more"), [(12, ""), (13, " and 1 more")])
+def test_a_dozen_is_named_whole(runs: int, more: str) -> None:
+    left_out = LeftOut()
+    names = [f"r{number}" for number in range(runs)]
+    for name in names:
+        left_out.lacks("hangs", name)
+        left_out.unreadable("phases", name, f"{name} is cut.")
+    absent, *broken = left_out.warnings
+    assert absent.endswith(f"left out: {', '.join(names[:12])}{more}.")
+    assert len(broken) == runs
+    assert broken[-1].startswith("There are 1 more") is bool(more)

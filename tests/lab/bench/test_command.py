@@ -70,15 +70,6 @@ def test_all_suites_end_to_end(tracekit: Run, tmp_path: Path) -> None:
     assert f"written: {tmp_path / 'results.json'}" in ran.err
 
 
-@on_the_cpu
-def test_one_suite_alone(tracekit: Run) -> None:
-    ran = tracekit("bench", "--suite", "attention", *SMALL)
-    assert ran.code == 0
-    assert subjects(ran.out) == [
-        *("paged", "sdpa", "sdpa-bshd", "gather-sdpa", "naive", "flash", "flash-naive"),
-    ]
-
-
 def test_json_instead_of_tables(tracekit: Run) -> None:
     ran = tracekit("bench", "--suite", "norm", "--subject", "norm-separate", "--json", *SMALL)
     plain = json.loads(ran.out)
@@ -109,12 +100,6 @@ def test_against_brings_the_other_subject_along(tracekit: Run) -> None:
     assert paged["against"]["low"] <= paged["against"]["median"] <= paged["against"]["high"]
     assert paged["against"]["pairs"] == 6
     assert sdpa["against"] is None
-
-
-def test_the_list_of_subjects_measures_nothing(tracekit: Run) -> None:
-    ran = tracekit("bench", "--list")
-    assert ran.code == 0
-    assert [line.split("\t")[0] for line in ran.out.splitlines()] == [one.name for one in SUBJECTS]
 
 
 def test_a_failing_subject_is_told_and_ends_in_three(capsys: pytest.CaptureFixture[str]) -> None:

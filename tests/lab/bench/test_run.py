@@ -205,8 +205,3 @@ def test_a_clock_that_stands_still_gives_no_ratio() -> None:
     assert done.rows[0].against.reason == "a sample took no time that this clock can see"
     assert done.rows[0].gb_per_s is None
     assert done.rows[0].tokens_per_s is None
-
-
-def test_an_unknown_subject_to_compare_with_is_refused() -> None:
-    with pytest.raises(UsageError, match="no subject 'sdpaa'"):
-        bench(Hand(), literal_subject(Hand(), "sdpa", 1), against="sdpaa")

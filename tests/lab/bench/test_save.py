@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -136,18 +135,6 @@ def test_another_ending_is_refused_before_anything_is_measured(tmp_path: Path) -
 def test_a_place_that_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
     check_writable(tmp_path / "a" / "b.json")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    (tmp_path / "there.json").mkdir()
-    with pytest.raises(RecordingError, match="is a folder"):
-        check_writable(tmp_path / "there.json")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="there is no /sys")
-def test_a_folder_that_may_not_be_written_to_is_told_before() -> None:
-    with pytest.raises(RecordingError, match="cannot be written"):
-        check_writable(Path("/sys/bench.json"))  # not even by root
 
 
 def test_a_file_in_the_place_of_a_folder_is_told_before(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from tracekit.base.errors import UsageError
 from tracekit.base.tolerances import BOUNDS
 from tracekit.lab.bench.inputs import Cache, Inputs, Shape
 from tracekit.lab.bench.measure import GpuClock
-from tracekit.lab.bench.run import SUBJECTS, chosen
+from tracekit.lab.bench.run import SUBJECTS
 from tracekit.lab.bench.subject import BY_MLX, Launch, Prepared, Subject, Unavailable
-from tracekit.lab.bench.subjects.attention import paged, planned
+from tracekit.lab.bench.subjects.attention import planned
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.paged import attend
 from tracekit.ops.attention.plan import plan
@@ -63,14 +63,6 @@ def test_ragged_lengths_are_right_too(name: str) -> None:
     made = BY_NAME[name].prepare(inputs(ragged=True, batch=5, seed=3))
     assert made.error is not None
     assert made.error <= BOUNDS["float32"]
-
-
-@pytest.mark.parametrize("name", ["sdpa", "sdpa-bshd", "gather-sdpa", "naive"])
-def test_all_of_decode_give_the_same(name: str) -> None:
-    there = inputs()
-    ours = BY_NAME[name].prepare(there).chain(3)
-    theirs = BY_NAME["paged"].prepare(there).chain(3)
-    assert mx.allclose(ours, theirs, atol=1e-5)
 
 
 def test_calls_of_a_chain_go_on_with_the_result_before() -> None:
@@ -159,12 +151,6 @@ def test_whether_a_cache_holds_the_inputs(
     assert cache.holds(working_set) is fits
 
 
-@on_the_cpu
-def test_a_launch_cannot_be_chosen_where_mlx_chooses() -> None:
-    with pytest.raises(Unavailable, match="no Metal on this machine"):
-        paged(inputs(), Launch("grouped", hd_tile=16))
-
-
 @pytest.mark.parametrize(
     ("head_dim", "choice", "said"),
     [
@@ -214,41 +200,6 @@ def test_gpu_time_that_cannot_be_had_is_a_reason() -> None:
     found, reason = GpuClock(zeros).measure(prepared(there, launch))
     assert found == ()
     assert reason == "GPU time is not available, because the GPU's clock gave zeros."
-
-
-@on_the_cpu
-def test_operations_of_mlx_have_no_gpu_time_on_a_cpu() -> None:
-    _, reason = GpuClock().measure(prepared(inputs(), None))
-    assert reason == "GPU time is not available, because MLX runs on the CPU here."
-
-
-def test_names_are_unique_and_every_family_has_one_naive_subject_at_most() -> None:
-    assert len(BY_NAME) == len(SUBJECTS)
-    for family in {one.family for one in SUBJECTS}:
-        assert sum(one.naive for one in SUBJECTS if one.family == family) <= 1
-
-
-def test_suites_and_subjects_are_found_by_name() -> None:
-    assert {one.suite for one in chosen("all")} == {"attention", "cache", "norm"}
-    assert [one.name for one in chosen("norm", ["norm-separate"])] == ["norm-separate"]
-
-
-@pytest.mark.parametrize(
-    ("suite", "names", "said", "hint"),
-    [
-        ("attentions", [], "There is no suite 'attentions'.", "Did you mean attention?"),
-        ("all", ["spda"], "There is no subject 'spda'.", "Did you mean sdpa?"),
-        ("norm", ["sdpa"], "There is no subject 'sdpa'.", "There are: norm-fused"),
-        ("xyz", [], "There is no suite 'xyz'.", "There are: attention, cache, norm, all."),
-    ],
-)
-def test_a_name_that_is_not_there_gets_the_nearest(
-    suite: str, names: list[str], said: str, hint: str
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        chosen(suite, names)
-    assert caught.value.message == said
-    assert caught.value.hint.startswith(hint)
 
 
 @pytest.mark.parametrize(

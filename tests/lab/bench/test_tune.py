@@ -11,7 +11,7 @@ from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.measure import Effort, GpuClock
 from tracekit.lab.bench.save import tuning_document
 from tracekit.lab.bench.subject import Launch
-from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Ranked, Tuning, candidates, ranked, tune
+from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Ranked, candidates, ranked, tune
 
 SHAPE = Shape(batch=1, q_heads=2, kv_heads=1, head_dim=64, block_size=16, active_blocks=4)
 on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")
@@ -118,19 +118,6 @@ def test_a_stopped_sweep_keeps_its_samples_and_takes_no_gpu_time(
     assert asked_gpu == []
 
 
-def test_a_sweep_that_is_stopped_at_the_gpu_keeps_its_samples(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(GpuClock, "measure", stop)
-    done = tune(SHAPE, Effort(1, 6, 0.001), asked=[Candidate(16), Candidate(32)])
-    assert done.interrupted
-    assert {one.row.block_size for one in done.ranked} == {16, 32}
-    assert {len(one.row.micro.samples) for one in done.ranked if one.row.micro} == {6}
-
-
 @on_the_cpu
 def test_a_launch_that_cannot_be_had_is_said_and_the_others_are_ranked() -> None:
     asked = [Candidate(16), Candidate(16, Launch("grouped", 8, 256, 1))]
@@ -140,14 +127,3 @@ def test_a_launch_that_cannot_be_had_is_said_and_the_others_are_ranked() -> None
     assert failed.name == "block 16, TG 256, HD_TILE 8, partitions 1"
     assert "MLX finds no Metal" in failed.reason
     assert any("failed: Unavailable" in one for one in words.tuning_remarks(done))
-
-
-def test_a_tie_is_said_in_the_ranking() -> None:
-    found = ranked(
-        [row("quick", *[10.0] * 8), row("near", 9, 11, 12, 9, 11, 12, 11, 9)],
-        {"quick": Candidate(16), "near": Candidate(32)},
-    )
-    _, rows = words.ranking(Tuning(SHAPE, found, (), ()))
-    assert rows[0][-1] == "fastest"
-    assert rows[1][0] == "block 32"
-    assert rows[1][-1].endswith("(a tie)")

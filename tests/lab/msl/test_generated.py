@@ -106,8 +106,3 @@ def test_what_nobody_uses_would_not_run() -> None:
         return a + 1
 
     assert generated(wasteful, mx.zeros((3,))) == ()
-
-
-def test_contents_cannot_be_read_while_tracing() -> None:
-    with pytest.raises(ValueError, match="eval"):
-        generated(lambda a: a * a.item(), mx.zeros(()))

@@ -4,8 +4,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tracekit.base.errors import UsageError
-from tracekit.lab.parity import GRID, Case, Heads, named
+from tracekit.lab.parity import GRID, Case, Heads
 
 
 def test_the_grid_has_every_type_with_every_head_and_page_size() -> None:
@@ -60,27 +59,3 @@ def test_everything_past_an_end_is_not_a_number_and_nothing_else(dtype: str) -> 
             rows = nan[table].reshape(-1, 2, 64)
             assert not rows[:length].any()
             assert rows[length:].all()
-
-
-def test_a_seed_makes_the_same_case_again_and_another_one_another() -> None:
-    case = Case("float16", 64, 16)
-    assert mx.array_equal(case.problem(1).q, case.problem(1).q)
-    assert not mx.array_equal(case.problem(1).q, case.problem(2).q)
-
-
-def test_cases_are_found_by_name() -> None:
-    assert [one.name for one in named(["float16-d64-b16-q8-kv2-one"])] == [
-        "float16-d64-b16-q8-kv2-one"
-    ]
-
-
-def test_an_unknown_case_gets_the_nearest() -> None:
-    with pytest.raises(UsageError, match="no case 'float16-d64-b16-q8-kv2-won'") as caught:
-        named(["float16-d64-b16-q8-kv2-won"])
-    assert caught.value.hint == "Did you mean float16-d64-b16-q8-kv2-one?"
-
-
-def test_a_case_that_is_like_none_gets_the_list() -> None:
-    with pytest.raises(UsageError) as caught:
-        named(["?"])
-    assert caught.value.hint == "`tracekit parity --list` lists them."

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.lab.verification.check import Check, check, load
+from tracekit.lab.verification.check import Check, load
 from tracekit.lab.verification.shipped import shipped_check, shipped_names
 
 HEAD = "from tracekit.lab import Check, check\nimport numpy as np\n"
@@ -90,14 +90,6 @@ def test_a_check_needs_a_function_and_a_bound() -> None:
     for bound in (-1, np.nan, "small"):
         with pytest.raises(InputError, match="at least 0"):
             Check(run=lambda: 1, expected=1, bound=bound)  # type: ignore[arg-type]
-
-
-def test_the_decorator_returns_the_function() -> None:
-    def mine() -> Check:
-        return Check(run=lambda: 1, expected=1, bound=0)
-
-    assert check(mine) is mine
-    assert check(each={})(mine) is mine
 
 
 @pytest.mark.parametrize("name", shipped_names())

@@ -64,14 +64,6 @@ def test_the_bound_follows_the_dtype_unless_it_is_given(scale: Write, tmp_path: 
     assert metal_subject(scale(), replace(launch, bound=0.5), seed=0).bound == 0.5
 
 
-def test_a_page_that_is_not_there_is_found(scale: Write) -> None:
-    launch = replace(GOOD, buffers=(*GOOD.buffers[:2], "rows=int32[4]=4"))
-    (one,) = verify(metal_subject(scale(), launch, seed=0)).defects
-    assert one.question is Question.BOUNDS
-    assert "of buffer 'in' (512 bytes)" in one.detail
-    assert "scale.metal:12:" in one.detail
-
-
 def test_an_output_that_is_read_first_is_nan_unless_it_is_given(scale: Write) -> None:
     file = scale("+ at.x] = in", "+ at.x] += in")
     found = verify(metal_subject(file, GOOD, seed=0))
@@ -87,11 +79,6 @@ def test_bfloat16_is_compared_as_numbers(scale: Write) -> None:
     assert verify(subject).defects == ()
     (out,) = subject.launch(Order.ASCENDING, False).arrays
     assert set(out.flatten().tolist()) == {3.75}
-
-
-def test_an_odd_last_threadgroup_is_launched_as_metal_does(scale: Write) -> None:
-    launch = replace(GOOD, threadgroup="48")
-    assert verify(metal_subject(scale(), launch, seed=0)).defects == ()
 
 
 MISTAKES = {

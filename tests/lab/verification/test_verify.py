@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import InputError, ToolError, UsageError
@@ -67,23 +66,6 @@ def test_a_divergent_barrier_is_told_with_its_line(row_sums: Write) -> None:
     assert "divergent threadgroup_barrier" in one.detail
     assert one.detail.endswith("(order ascending)")
     assert any("if (lane > 5) threadgroup_barrier" in line for line in one.excerpt)
-
-
-def test_a_divergent_simd_operation_is_told(row_sums: Write) -> None:
-    found = _judged(
-        row_sums(
-            "sum = simd_sum(sum);", "if (lane < 7) sum = simd_sum(sum); else sum = simd_max(sum);"
-        )
-    )
-    (one,) = found.defects
-    assert one.question is Question.SYNCHRONISATION
-    assert "divergent simdgroup operation" in one.detail
-
-
-def test_an_index_one_too_far_is_told_with_its_buffer(row_sums: Write) -> None:
-    (one,) = _judged(row_sums("i < WIDTH;", "i <= WIDTH;")).defects
-    assert one.question is Question.BOUNDS
-    assert "access of 4 bytes at offset 1600 of buffer 'x' (1600 bytes)" in one.detail
 
 
 def test_a_kernel_that_leaves_its_buffers_never_runs_unwatched(row_sums: Write) -> None:
@@ -227,22 +209,6 @@ def test_every_case_is_a_subject_of_its_own(row_sums: Write) -> None:
         {"dtype": "float16", "rows": 2},
         {"dtype": "float32", "rows": 2},
     ]
-
-
-@pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
-def test_kernels_are_mlxs_own_again_afterwards(row_sums: Write) -> None:
-    _judged(row_sums())
-    kernel = mx.fast.metal_kernel(
-        name="k", input_names=["a"], output_names=["o"], source="o[0]=a[0];"
-    )
-    with pytest.raises(RuntimeError, match="No Metal back-end"):
-        kernel(
-            inputs=[mx.zeros(8)],
-            grid=(1, 1, 1),
-            threadgroup=(1, 1, 1),
-            output_shapes=[(1,)],
-            output_dtypes=[mx.float32],
-        )
 
 
 PARTLY = "if (lane < 40) sum = simd_sum(sum);"

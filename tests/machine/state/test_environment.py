@@ -29,14 +29,6 @@ def mac(uuid: str = UUID, build: str = "25D2128\n") -> Machine:
     return Machine("Darwin", answer=answer, battery=lambda: plugged)
 
 
-def test_the_machine_its_software_and_its_power_are_reported() -> None:
-    facts = environment()
-    assert facts["system"] == platform.system()
-    assert facts["tracekit"] == "0.1.0" or re.match(r"\d+\.\d+", facts["tracekit"])
-    assert re.fullmatch(r"[0-9a-f]{8}", facts["machine_id"])
-    assert not [name for name, value in facts.items() if value in {"", None}]
-
-
 def test_no_host_is_named(tmp_path: Path) -> None:
     file = tmp_path / "machine-id"
     file.write_text("3d1219c7c4c5404aaa1f6d2a48adfda4\n")
@@ -106,6 +98,7 @@ def test_where_no_id_can_be_kept_that_is_said(
         ),
         ({"architecture": "aarch64", "machine_id": "00ff00ff"}, "aarch64-00ff00ff"),
         ({"chip": "Apple M1"}, "apple-m1"),
+        ({"chip": f"{'x' * 39} y", "machine_id": "1"}, f"{'x' * 39}-1"),
         ({}, "machine"),
         ({"chip": "…", "machine_id": "1"}, "machine-1"),
     ],

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.machine.sources import IOREG_COMMAND, Client, Clients, others, read
+from tracekit.machine.sources import Client, Clients, others, read
 
 SECOND = 1_000_000_000
 
@@ -102,8 +102,3 @@ def test_without_entries_the_reason_is_reported() -> None:
     for pair in ((blind, seeing), (seeing, blind)):
         assert others(*pair, ()).absences == {"gpu_others": "no root."}
     assert "no time passed" in others(seeing, seeing, ()).absences["gpu_others"]
-
-
-def test_the_command_asks_for_a_property_list_of_that_class() -> None:
-    assert IOREG_COMMAND[0] == "/usr/sbin/ioreg"
-    assert {"-a", "-r", "AGXDeviceUserClient"} <= set(IOREG_COMMAND)

@@ -235,29 +235,3 @@ def test_stricter_limits_never_remove_a_reason(
 ) -> None:
     loose, strict = (contaminated(before, after, seen, one) for one in limits)
     assert subjects(loose) <= subjects(strict)
-
-
-@given(states, states, st.lists(states, max_size=6))
-def test_each_subject_is_told_once_and_the_order_of_the_ends_does_not_matter(
-    before: State, after: State, seen: list[State]
-) -> None:
-    found = contaminated(before, after, seen, StateLimits())
-    assert len(subjects(found)) == len(found)
-    assert set(contaminated(after, before, seen, StateLimits())) == set(found)
-
-
-@given(states, st.lists(states, max_size=6))
-def test_limits_that_are_none_contaminate_nothing(one: State, seen: list[State]) -> None:
-    assert contaminated(one, one, seen, ANYTHING) == ()
-
-
-@given(states, states)
-def test_what_was_not_read_is_no_reason(before: State, after: State) -> None:
-    known = {name for one in (before, after) for name in one.readings}
-    found = subjects(contaminated(before, after, (), StateLimits()))
-    if not known & {"load"}:
-        assert "cores" not in found
-    if not known & {"mains"}:
-        assert "battery" not in found
-    if not known & {"gpu_clock"}:
-        assert "clock" not in found

@@ -62,17 +62,6 @@ def test_the_monitor_ends_with_the_recording(tmp_path: Path) -> None:
     assert (tmp_path / "arguments").read_text() == "pipe -s 7220 -i 500"
 
 
-def test_the_monitor_ends_with_a_recording_that_fails(tmp_path: Path) -> None:
-    def interrupted() -> None:
-        with beside("auto", tmp_path / "gauges.jsonl", 10, with_macmon(tmp_path)):
-            pid_of(tmp_path)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert gone(pid_of(tmp_path))
-
-
 def test_a_monitor_that_does_not_listen_is_killed(tmp_path: Path) -> None:
     deaf = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nsay(line)\nsay('deaf')\n" + FOREVER
     file = tmp_path / "gauges.jsonl"
@@ -129,15 +118,6 @@ def test_a_field_that_changed_its_name_is_reported_once(tmp_path: Path) -> None:
     assert "gpu_mhz" in remark
 
 
-def test_a_sample_cut_in_half_by_the_end_is_left_out(tmp_path: Path) -> None:
-    lines = "say(line)\nsys.stdout.write(line[:50])\nsys.stdout.flush()\ntime.sleep(60)\n"
-    file = tmp_path / "gauges.jsonl"
-    with beside("auto", file, 10, with_macmon(tmp_path, lines)) as reported:
-        until(lambda: len(fold(file).gauges) >= 8)
-    assert reported.remarks == ()
-    assert len(fold(file).gauges) == 8
-
-
 def test_a_program_that_cannot_be_started_disturbs_nobody(tmp_path: Path) -> None:
     machine = Machine("Darwin", lambda name: f"/nowhere/{name}", root=False)
     with beside("macmon", tmp_path / "gauges.jsonl", 10, machine) as reported:
@@ -169,13 +149,6 @@ def test_a_file_that_cannot_be_written_is_reported_and_disturbs_nobody(tmp_path:
     assert "cannot be written" in reported.remarks[0]
 
 
-def test_off_starts_nothing(tmp_path: Path) -> None:
-    with beside("off", tmp_path / "gauges.jsonl", 10, with_macmon(tmp_path)) as reported:
-        pass
-    assert reported.monitor is None
-    assert [one.name for one in tmp_path.iterdir()] == ["macmon"]
-
-
 def test_samples_can_be_followed_without_a_file(tmp_path: Path) -> None:
     taken: list[tuple[str, Taken]] = []
     with following("auto", lambda *one: taken.append(one), 10, with_macmon(tmp_path)) as reported:
@@ -184,9 +157,3 @@ def test_samples_can_be_followed_without_a_file(tmp_path: Path) -> None:
     assert {source for source, _ in taken} == {"macmon"}
     assert Reading("gpu_clock", 1.398e9, "Hz") in taken[0][1].readings
     assert gone(pid_of(tmp_path))
-
-
-def test_nothing_is_followed_where_nothing_can_be_read() -> None:
-    nowhere = Machine("Linux", lambda _: None, root=False, sensors=Taken)
-    with following("auto", lambda *_: pytest.fail("nothing was taken"), 10, nowhere) as reported:
-        assert reported.monitor is None

@@ -121,13 +121,3 @@ def test_ioreg_that_is_not_there_is_a_remark() -> None:
     taken = monitor.look()
     assert taken.readings == ()
     assert "ioreg" in taken.remarks[0]
-
-
-def test_the_file_begins_with_the_time_of_day(tmp_path: Path) -> None:
-    machine = install_powermetrics(tmp_path, document(444.0, "Nominal"))
-    file = tmp_path / "gauges.jsonl"
-    with beside("powermetrics", file, 10, machine):
-        until(lambda: bool(fold(file).gauges))
-    (anchor,) = fold(file).anchors
-    assert abs(anchor.monotonic - fold(file).gauges[0].at) < 10**10
-    assert abs(anchor.epoch - time.time_ns()) < 60 * 10**9

@@ -1,10 +1,8 @@
 """Installed, looked at and taken away; and what a night sees when it is started so."""
 
 import json
-import plistlib
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from fake_schedulers import Fakes, agents, units
 from tracekit.base.errors import ToolError
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule import schedule
-from tracekit.nightly.schedule.job import job_of, next_due
+from tracekit.nightly.schedule.job import next_due
 from tracekit.nightly.schedule.running import only_one
 
 pytestmark = pytest.mark.processes
@@ -33,23 +31,6 @@ def night(plan: NightPlan, started: datetime, **more: Any) -> None:
 
 def now() -> datetime:
     return datetime.now(UTC)
-
-
-def test_installing_writes_loads_and_says_when(launchd: Fakes, plan: NightPlan) -> None:
-    one = schedule.install(plan, NIGHT, "launchd")
-    assert [*one.files] == agents()
-    assert timedelta(0) < one.next - now() <= timedelta(hours=26)
-    assert one.job.log.parent.is_dir()
-    assert one.line == ""
-
-
-def test_a_dry_run_touches_nothing(launchd: Fakes, plan: NightPlan) -> None:
-    one = schedule.preview(plan, NIGHT, "launchd")
-    assert agents() == []
-    assert launchd.asked == []
-    assert not plan.output.exists()
-    ((_, content),) = one.files.items()
-    assert plistlib.loads(content)["Label"] == one.job.label
 
 
 def test_another_scheduler_takes_the_place_of_the_first(
@@ -98,16 +79,6 @@ def test_a_running_night_is_not_stopped_by_installing_or_removing(
     assert launchd.verbs() == ["bootstrap"]
 
 
-def test_uninstalling_needs_no_plan_that_can_be_read(launchd: Fakes, plan: NightPlan) -> None:
-    schedule.install(plan, NIGHT, "launchd")
-    plan.file.unlink()
-    [found], warnings = schedule.uninstall(plan.file)
-    assert found.method == "launchd"
-    assert warnings == ()
-    assert agents() == []
-    assert schedule.uninstall(plan.file) == ((), ())
-
-
 def test_status_tells_the_last_night_and_the_missed_ones(launchd: Fakes, plan: NightPlan) -> None:
     at = (now().astimezone() - timedelta(hours=1)).time().replace(second=0, microsecond=0)
     schedule.install(plan, at, "launchd")
@@ -154,12 +125,3 @@ def test_a_python_without_tracekit_is_found_out_at_once(
         schedule.install(plan, NIGHT, "launchd")
     assert str(broken) in caught.value.hint
     assert agents() == []
-
-
-def test_an_interpreter_that_is_gone_is_an_error(
-    plan: NightPlan, home: Path, tmp_path: Path
-) -> None:
-    job = job_of(plan, NIGHT)
-    gone = replace(job, argv=(str(tmp_path / "gone"), *job.argv[1:]))
-    with pytest.raises(ToolError, match="does not start in the bare environment"):
-        schedule.rehearse(gone)

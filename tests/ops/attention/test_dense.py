@@ -4,6 +4,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
+from problems import small_problem
 from tracekit.ops.attention.dense import (
     Layout,
     causal_mask,
@@ -13,7 +14,6 @@ from tracekit.ops.attention.dense import (
     sdpa,
 )
 from tracekit.ops.attention.paged import paged_attention
-from tracekit.ops.attention.problem import draw_problem
 
 
 def drawn(*shape: int) -> mx.array:
@@ -57,9 +57,7 @@ def test_a_causal_mask_lets_the_last_query_see_everything() -> None:
 
 
 def test_gathered_pages_are_the_sequence_in_order() -> None:
-    problem = draw_problem(
-        [3, 8], q_heads=4, kv_heads=2, head_dim=64, block_size=4, max_blocks=3, dtype=mx.float32
-    )
+    problem = small_problem([3, 8], q_heads=4, kv_heads=2, head_dim=64, max_blocks=3)
     keys, values = gathered(problem, longest=5)
     assert keys.shape == values.shape == (2, 2, 8, 64)  # whole pages
     page = problem.block_tables[1, 1].item()

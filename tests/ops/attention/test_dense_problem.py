@@ -4,6 +4,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
+from problems import small_problem
 from tracekit.base.errors import UsageError
 from tracekit.ops.attention.dense import (
     DenseProblem,
@@ -14,20 +15,12 @@ from tracekit.ops.attention.dense import (
     naive_attention,
     sdpa,
 )
-from tracekit.ops.attention.problem import context_lengths, draw_problem
-from tracekit.ops.attention.reference import dense_reference, largest_error
+from tracekit.ops.attention.problem import context_lengths
+from tracekit.ops.attention.reference import largest_error
 
 
 def dense(lens: list[int], queries: int = 1, dtype: mx.Dtype = mx.float32) -> DenseProblem:
-    pages = draw_problem(
-        lens,
-        q_heads=4,
-        kv_heads=2,
-        head_dim=16,
-        block_size=4,
-        max_blocks=4,
-        dtype=dtype,
-    )
+    pages = small_problem(lens, q_heads=4, kv_heads=2, head_dim=16, max_blocks=4, dtype=dtype)
     return dense_problem(pages, lens, queries=queries)
 
 
@@ -45,9 +38,7 @@ def test_mlx_agrees_with_the_reference(lens: list[int], queries: int) -> None:
 
 def test_one_query_is_what_paged_attention_computes() -> None:
     lens = [12, 5, 9]
-    pages = draw_problem(
-        lens, q_heads=4, kv_heads=2, head_dim=16, block_size=4, max_blocks=4, dtype=mx.float32
-    )
+    pages = small_problem(lens, q_heads=4, kv_heads=2, head_dim=16, max_blocks=4)
     out = attended(dense_problem(pages, lens))[:, :, 0]
     assert largest_error(pages, out, sequences=range(3)) < 2e-6
 
@@ -72,18 +63,6 @@ def test_the_reference_sees_what_the_mask_shows() -> None:
     assert isinstance(mask, mx.array)
     for one in (0, 1):
         assert problem.seen(one).tolist() == mask[one, 0].tolist()
-
-
-def test_padding_is_a_share_of_all_keys() -> None:
-    assert dense([4, 2, 3]).padding == pytest.approx(3 / 12)
-    assert dense([8, 8]).padding == 0
-
-
-def test_the_reference_is_the_formula() -> None:
-    q, keys = np.array([[[1.0]], [[2.0]]]), np.array([[[0.0], [1.0]]])
-    out = dense_reference(q, keys, np.array([[[3.0], [5.0]]]), np.ones((1, 2), bool), scale=1.0)
-    weight = [np.e / (1 + np.e), np.e**2 / (1 + np.e**2)]
-    np.testing.assert_allclose(out[:, 0, 0], [3 + 2 * one for one in weight])
 
 
 def test_of_many_queries_the_first_and_the_last_are_looked_at() -> None:

@@ -64,15 +64,6 @@ def test_gathering_reads_writes_and_reads_whole_pages() -> None:
     assert moved.flops == dense.flops
 
 
-def test_the_guides_example_of_scores() -> None:
-    # batch 2, 32 heads, 8192 tokens: 2 * 32 * 8192^2 * 4 bytes are 16 GiB
-    shape = DenseShape((8192, 8192), 8192, 32, 32, 128, 2, queries=8192)
-    assert shape.scores == 16 << 30
-    naive, fused = naive_traffic(shape), dense_traffic(shape)
-    assert naive.written - fused.written == naive.read - fused.read == 16 << 30
-    assert naive.flops == fused.flops
-
-
 @given(
     some.lists(some.integers(1, 40), min_size=1, max_size=5), some.integers(1, 12), some.booleans()
 )

@@ -1,7 +1,10 @@
-"""Every specialization of the kernels, run on this CPU from the text that MLX would compile."""
+"""Specializations of the kernels, run on this CPU from the text that MLX would compile.
+
+Each pair of a type, a head size, a page size and a tile is in one of them; a campaign runs all.
+"""
 
 import itertools
-from functools import cache
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -25,6 +28,27 @@ Specialization = tuple[mx.Dtype, int, int, int]
 ALL: list[Specialization] = list(itertools.product(DTYPES, HEAD_DIMS, BLOCK_SIZES, HD_TILES))
 
 
+def _pairs(one: Specialization) -> set[Any]:
+    return set(itertools.combinations(enumerate(one), 2))
+
+
+def _pairwise() -> list[Specialization]:
+    """Choose specializations, each the one with most pairs that none before it has."""
+    chosen: list[Specialization] = []
+    left = set[Any]().union(*map(_pairs, ALL))
+    while left:
+        chosen.append(max(ALL, key=lambda one: len(_pairs(one) & left)))
+        left -= _pairs(chosen[-1])
+    return chosen
+
+
+def _tiered(every: list[Any], chosen: list[Any]) -> list[Any]:
+    """Leave to a campaign what is not chosen."""
+    return [
+        one if one in chosen else pytest.param(one, marks=pytest.mark.campaign) for one in every
+    ]
+
+
 def _ragged(dtype: mx.Dtype, head_dim: int, block: int, group: int) -> Case:
     """Return one token, around a block, none, and a full table."""
     lens = (1, block - 1, block, block + 1, 0, 2 * block + 3, 3 * block)
@@ -40,21 +64,16 @@ def _case(one: Specialization) -> tuple[Case, Plan]:
     return case, how
 
 
-@cache
-def _programs(dtype: mx.Dtype) -> dict[str, Program]:
-    cases = [_case(one) for one in ALL if one[0] == dtype]
-    return compiled(kernel for case, how in cases for kernel in traced(case, how))
-
-
 def _name(one: Specialization) -> str:
     return "-".join([str(one[0]).removeprefix("mlx.core."), *map(str, one[1:])])
 
 
-@pytest.mark.parametrize("one", ALL, ids=_name)
+@pytest.mark.parametrize("one", _tiered(ALL, _pairwise()), ids=_name)
 def test_every_specialization_agrees_in_every_order_and_loads_what_is_modelled(
     one: Specialization,
 ) -> None:
-    (case, how), programs = _case(one), _programs(one[0])
+    case, how = _case(one)
+    programs = compiled(traced(case, how))
     for order in Order:
         out, statistics = run(case, how, programs, order)
         assert relative_error(case, out) <= BOUNDS[case.dtype]
@@ -68,9 +87,12 @@ def _row_bytes(case: Case) -> int:
     return sum(case.lens) * KV_HEADS * case.head_dim * case.dtype.size
 
 
-@pytest.mark.parametrize("group", [1, 2, 3, 4, 5, 7, 8])
-@pytest.mark.parametrize("ahead", [False, True])
-def test_every_number_of_heads_with_many_tiles_of_a_simdgroup(group: int, *, ahead: bool) -> None:
+HEADS = list(itertools.product([1, 2, 3, 4, 5, 7, 8], [False, True]))
+
+
+@pytest.mark.parametrize("heads", _tiered(HEADS, [(1, False), (3, True), (7, False), (8, True)]))
+def test_every_number_of_heads_with_many_tiles_of_a_simdgroup(heads: tuple[int, bool]) -> None:
+    group, ahead = heads
     case = Case(mx.float16, 128, 32, group, (96, 77, 40), 3)
     how = plan(drawn(case), threadgroup=32, ahead=ahead)
     assert how.heads == group
@@ -92,7 +114,7 @@ def test_table_entries_behind_the_end_are_read_and_not_followed() -> None:
 
 def test_zeros_for_a_sequence_without_tokens() -> None:
     case, how = _case(ALL[1])
-    out, _ = run(case, how, _programs(case.dtype), Order.ASCENDING)
+    out, _ = run(case, how, compiled(traced(case, how)), Order.ASCENDING)
     assert case.lens[4] == 0
     assert not out[4].any()
 
@@ -127,9 +149,12 @@ def test_many_heads_are_shared_out_and_rows_loaded_for_each_share() -> None:
     assert statistics.traffic["k_pages"].loaded == 2 * _row_bytes(case)
 
 
-@pytest.mark.parametrize("partitions", [1, 3, 7])
-@pytest.mark.parametrize("block_size", [3, 8, 128])
-def test_other_block_sizes_and_more_partitions_than_pages(block_size: int, partitions: int) -> None:
+PARTS = list(itertools.product([3, 8, 128], [1, 3, 7]))
+
+
+@pytest.mark.parametrize("parts", _tiered(PARTS, [(3, 1), (8, 3), (128, 7)]))
+def test_other_block_sizes_and_more_partitions_than_pages(parts: tuple[int, int]) -> None:
+    block_size, partitions = parts
     case = _ragged(mx.float16, 64, block_size, 2)
     how = plan(drawn(case), partitions=partitions)
     out, statistics = run(case, how, compiled(traced(case, how)), Order.RANDOM)

@@ -5,22 +5,17 @@ import re
 import mlx.core as mx
 import pytest
 
+from problems import small_problem
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.emulation import Generated, generated
 from tracekit.ops.attention.metal import paged_decode, specialization_names, specializations
 from tracekit.ops.attention.plan import Kernel, Plan, plan
-from tracekit.ops.attention.problem import Problem, draw_problem
+from tracekit.ops.attention.problem import Problem
 
 
 def _problem(batch: int, head_dim: int = 64, dtype: mx.Dtype = mx.float16) -> Problem:
-    return draw_problem(
-        [5] * batch,
-        q_heads=4,
-        kv_heads=2,
-        head_dim=head_dim,
-        block_size=16,
-        max_blocks=1,
-        dtype=dtype,
+    return small_problem(
+        [5] * batch, q_heads=4, kv_heads=2, head_dim=head_dim, block_size=16, dtype=dtype
     )
 
 
@@ -77,27 +72,6 @@ def test_unpadded_lengths_are_padded() -> None:
         problem.context_lens[:2],
     )
     assert [one.text for one in _traced(short)] == [one.text for one in _traced(problem)]
-
-
-def test_grids_are_whole_threadgroups() -> None:
-    problem = _problem(3, 80)
-    decode, merge = _traced(problem, plan(problem, partitions=5, threadgroup=96))
-    assert (decode.grid, decode.threadgroup) == ((2 * 96, 3, 5), (96, 1, 1))
-    assert (merge.grid, merge.threadgroup) == ((4 * 80, 3, 1), (80, 1, 1))
-
-
-def test_the_kernel_keeps_its_header_and_loses_its_mark() -> None:
-    text = _traced(_problem(2))[0].text
-    assert "// ---- body ----" not in text
-    assert text.index("#define UNROLLED") < text.index("[[kernel]]")
-
-
-def test_another_head_size_is_another_pipeline() -> None:
-    def names(problem: Problem) -> tuple[str, ...]:
-        return specialization_names(problem, plan(problem))
-
-    assert names(_problem(2, 64)) != names(_problem(2, 128))
-    assert names(_problem(2)) == names(_problem(16))
 
 
 def test_a_head_size_without_a_kernel_is_told() -> None:

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from problems import small_problem
 from tracekit.base.errors import UsageError
 from tracekit.base.tolerances import as_float64
 from tracekit.ops.attention.paged import paged_attention
-from tracekit.ops.attention.problem import Problem, draw_lengths, draw_problem
+from tracekit.ops.attention.problem import Problem
 from tracekit.ops.attention.reference import dense_reference, largest_error
 from tracekit.workload.calls import backend
 
@@ -34,7 +35,7 @@ def error(problem: Problem, out: mx.array) -> float:
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("head_dim", [64, 80, 128])
 def test_ragged_sequences_agree_with_the_reference(dtype: mx.Dtype, head_dim: int) -> None:
-    problem = draw_problem(
+    problem = small_problem(
         [1, 16, 17, 47],
         q_heads=6,
         kv_heads=2,
@@ -60,14 +61,12 @@ def test_ragged_sequences_agree_with_the_reference(dtype: mx.Dtype, head_dim: in
 def test_any_shape_agrees_with_the_reference(
     lens: list[int], kv_heads: int, group: int, block_size: int, seed: int
 ) -> None:
-    problem = draw_problem(
+    problem = small_problem(
         lens,
         q_heads=group * kv_heads,
         kv_heads=kv_heads,
-        head_dim=8,
         block_size=block_size,
         max_blocks=12 // block_size,
-        dtype=mx.float32,
         seed=seed,
     )
     assert error(problem, attend(problem)) <= 2e-6
@@ -75,15 +74,7 @@ def test_any_shape_agrees_with_the_reference(
 
 
 def test_what_lies_behind_the_end_does_not_count() -> None:
-    problem = draw_problem(
-        [5, 3],
-        q_heads=2,
-        kv_heads=1,
-        head_dim=8,
-        block_size=4,
-        max_blocks=3,
-        dtype=mx.float32,
-    )
+    problem = small_problem([5, 3], max_blocks=3)
     tables = np.array(problem.block_tables)
     keys, values = np.array(problem.k_pages), np.array(problem.v_pages)
     for sequence, length in ((0, 5), (1, 3)):
@@ -103,20 +94,10 @@ def test_what_lies_behind_the_end_does_not_count() -> None:
 
 
 def test_a_sequence_without_tokens_gives_zeros() -> None:
-    problem = draw_problem(
-        [0, 4], q_heads=2, kv_heads=1, head_dim=8, block_size=4, max_blocks=1, dtype=mx.float16
-    )
+    problem = small_problem([0, 4], dtype=mx.float16)
     out = as_float64(attend(problem))
     assert not out[0].any()
     assert out[1].any()
-
-
-def test_a_single_token_is_copied() -> None:
-    problem = draw_problem(
-        [1], q_heads=2, kv_heads=2, head_dim=8, block_size=4, max_blocks=2, dtype=mx.float32
-    )
-    page = int(problem.block_tables[0, 0].item())
-    assert mx.array_equal(attend(problem)[0], problem.v_pages[page, 0]).item()
 
 
 def test_the_reference_is_the_textbook() -> None:
@@ -127,9 +108,7 @@ def test_the_reference_is_the_textbook() -> None:
 
 
 def test_a_wrong_result_is_seen() -> None:
-    problem = draw_problem(
-        [4, 4], q_heads=2, kv_heads=1, head_dim=8, block_size=4, max_blocks=1, dtype=mx.float32
-    )
+    problem = small_problem([4, 4])
     right = attend(problem)
     least = min(float(mx.abs(one).max()) for one in right)
     assert error(problem, right + 0.5) == pytest.approx(0.5 / least, rel=1e-4)
@@ -137,19 +116,11 @@ def test_a_wrong_result_is_seen() -> None:
 
 
 def test_drawn_pages_are_disjoint_and_shuffled() -> None:
-    problem = draw_problem(
-        [4] * 5, q_heads=1, kv_heads=1, head_dim=8, block_size=4, max_blocks=7, dtype=mx.float32
-    )
+    problem = small_problem([4] * 5, q_heads=1, max_blocks=7)
     pages = np.array(problem.block_tables).ravel()
     assert sorted(pages) == list(range(35))
     assert list(pages) != list(range(35))
     assert problem.context_lens.shape == (8,)
-
-
-def test_the_same_seed_draws_the_same() -> None:
-    assert draw_lengths(9, 50, seed=3) == draw_lengths(9, 50, seed=3)
-    assert draw_lengths(9, 50, seed=3) != draw_lengths(9, 50, seed=4)
-    assert {1, 2} == set(draw_lengths(60, 2, seed=0))
 
 
 def test_here_is_no_metal() -> None:

@@ -51,11 +51,6 @@ def test_room_can_be_made_ahead() -> None:
     assert keys[0, 0, :, 0].tolist() == [7, 7, 7, 7, 8]
 
 
-def test_an_empty_cache_holds_nothing() -> None:
-    keys, values = GrowingCache(SHAPE, mx.float32).held()
-    assert keys.shape == values.shape == (2, 3, 0, 4)
-
-
 def test_a_step_of_nought_is_refused() -> None:
     with pytest.raises(UsageError, match="at least 1 token"):
         GrowingCache(SHAPE, mx.float32, step=0)

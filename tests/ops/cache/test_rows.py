@@ -40,12 +40,3 @@ def test_what_is_expected_is_the_definition() -> None:
     weights = np.exp([1.0, 3.0])
     assert out[0, 0] == pytest.approx((10 * weights[0] + 20 * weights[1]) / weights.sum())
     assert expected(rows, 0, length=3, kept=1, scale=0.5)[0, 0] == 20
-
-
-def test_query_heads_share_the_kv_head_of_their_group() -> None:
-    rows = draw_rows(Sizes(1, 4, 2, 8, mx.float32))
-    out = expected(rows, 0, length=9, kept=9, scale=0.3)
-    dense = mx.fast.scaled_dot_product_attention(
-        rows.query(8)[:, :, None], *rows.run(0, 9), scale=0.3
-    )
-    assert np.allclose(out, np.array(dense)[0, :, 0], atol=1e-6)

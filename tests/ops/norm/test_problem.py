@@ -5,20 +5,6 @@ from tracekit.base.errors import UsageError
 from tracekit.ops.norm import NormProblem, draw_norm_problem
 
 
-def test_a_problem_knows_its_sizes() -> None:
-    problem = draw_norm_problem(3, 16, 5, dtype=mx.bfloat16)
-    assert (problem.rows, problem.dims, problem.outputs) == (3, 16, 5)
-    assert problem.dtype == mx.bfloat16
-
-
-def test_the_same_seed_draws_the_same() -> None:
-    one, again, other = (
-        draw_norm_problem(2, 8, 3, dtype=mx.float32, seed=seed) for seed in (4, 4, 5)
-    )
-    assert mx.array_equal(one.weight, again.weight)
-    assert not mx.array_equal(one.x, other.x)
-
-
 @pytest.mark.parametrize(
     ("x", "gain", "weight", "sentence"),
     [

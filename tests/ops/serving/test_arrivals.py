@@ -31,16 +31,6 @@ def test_a_number_of_requests_takes_its_number_over_the_rate() -> None:
     assert (len(arrivals), arrivals[-1]) == (20, 2_500_000_000)
 
 
-def test_the_same_seed_draws_the_same_and_another_one_does_not() -> None:
-    assert drawn(Rate(20), seed=3) == drawn(Rate(20), seed=3)
-    assert drawn(Rate(20), seed=3) != drawn(Rate(20), seed=4)
-
-
-def test_another_rate_stretches_the_same_draw() -> None:
-    slow, fast = drawn(Rate(10), count=50), drawn(Rate(20), count=50)
-    assert np.allclose(np.array(slow), 2 * np.array(fast), rtol=0, atol=2)
-
-
 def test_arrivals_are_those_of_a_rescaled_gamma_process() -> None:
     gaps = np.random.default_rng([7, 0]).gamma(2.5, 1 / 2.5, 30)
     expected = np.cumsum(gaps) / gaps.sum() * 3.0

@@ -55,13 +55,6 @@ def test_no_wait_is_so_long_that_a_stop_would_not_be_heard(rig: Make) -> None:
     assert one.tick().variant == ""
 
 
-def test_nobody_waits_while_there_is_work(rig: Make) -> None:
-    one = rig([(0, 4, 30), (500, 4, 1)]).begin()
-    told = [one.tick() for _ in range(30)]
-    assert {each.variant for each in told} == {""}
-    assert one.tick().variant == IDLE
-
-
 def test_a_tick_says_what_it_did_and_spans_do_not_overlap(rig: Make) -> None:
     one = rig([(0, 12, 3), (0, 4, 3)]).run()
     assert [span.name for span in one.told[0].spans] == ["admit", "prefill"]
@@ -86,11 +79,6 @@ def test_a_request_that_can_never_fit_is_rejected_at_once(rig: Make) -> None:
     assert (rejected.state, rejected.tokens, rejected.admitted) == ("rejected", (), None)
     assert rejected.reason == "100 + 40 tokens need 35 blocks of 4; the pool has 8"
     assert one.requests[1].state == "completed"
-
-
-def test_a_run_of_nothing_but_rejections_comes_to_an_end(rig: Make) -> None:
-    one = rig([(0, 100, 1), (20, 100, 1)], blocks=2).run()
-    assert {request.state for request in one.requests.values()} == {"rejected"}
 
 
 def test_what_is_not_complete_at_the_end_is_told_as_unfinished(rig: Make) -> None:

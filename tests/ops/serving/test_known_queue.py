@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis import serving
-from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.metrics import METRICS
 
 MS = 1_000_000
@@ -57,13 +56,6 @@ def test_a_prompt_beside_it_makes_a_gap_between_two_tokens(rig: Callable[..., An
     assert gaps.tolist() == [11e6, 11e6, 1e6, 1e6, 1e6]
 
 
-def test_with_one_slot_the_second_waits_for_all_of_the_first(rig: Callable[..., Any]) -> None:
-    one = rig([(0, 8, 5), (1, 8, 5)], slots=1, prefill=4 * MS, decode=2 * MS).run()
-    table = tables_of(one)["requests"]
-    assert serving.whole_times(table).tolist() == [12e6, 23e6]
-    assert one.requests[1].admitted - one.begun == 12 * MS
-
-
 def test_a_stalled_loop_shows_in_every_latency_that_it_touched(rig: Callable[..., Any]) -> None:
     """Ten requests come while the loop stands still; a closed loop would have asked one."""
     one = rig([(0, 8, 2), *((10 * n, 8, 1) for n in range(1, 11))], slots=16, prefill=1 * MS)
@@ -76,22 +68,3 @@ def test_a_stalled_loop_shows_in_every_latency_that_it_touched(rig: Callable[...
     assert first[0] == 1e6
     assert (first[1:] > 400e6).all()
     assert METRICS["ttft_p50"].measure(tables_of(one)["requests"], pd.DataFrame()) > 400e6
-
-
-def test_levels_over_the_run_are_worked_out(rig: Callable[..., Any]) -> None:
-    limits = {("limit_blocks", "count"): 32.0, ("limit_active_sequences", "count"): 4.0}
-    one = tables_of(rig([(0, 8, 4), (0, 8, 4)], limits=limits, prefill=4 * MS).run())
-    gauges = one["gauges"]
-    # both take three blocks; prefill, prefill + decode, decode, decode: done; decode: done
-    assert METRICS["block_occupancy_peak"].measure(one["requests"], gauges) == 6 / 32
-    assert METRICS["queue_peak"].measure(one["requests"], gauges) == 0
-    times, values = serving.readings_named(gauges, "used_blocks")
-    assert values.tolist() == [6, 3, 0]
-    assert times.tolist() == [0, 14 * MS, 16 * MS]
-
-
-def test_nobody_waited_where_nobody_came(rig: Callable[..., Any]) -> None:
-    one = rig([(90_000, 8, 1)])
-    one.run(until=one.clock.time + 100 * MS)
-    with pytest.raises(Unavailable, match="serves no requests"):
-        METRICS["queue_peak"].measure(tables_of(one)["requests"], tables_of(one)["gauges"])

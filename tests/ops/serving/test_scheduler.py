@@ -46,13 +46,6 @@ def test_blocks_are_taken_for_prompt_and_output_at_once(scheduler: Make) -> None
     assert request.slot in {0, 1}
 
 
-def test_the_first_to_come_is_the_first_to_be_admitted(scheduler: Make) -> None:
-    one = scheduler(slots=3)
-    for number in (4, 1, 3):
-        one.arrive(asked(number, 1, 1))
-    assert numbers(one.admit(0)) == [4, 1, 3]
-
-
 def test_without_a_slot_a_request_waits(scheduler: Make) -> None:
     one = scheduler(slots=1)
     for number in range(2):
@@ -124,14 +117,6 @@ def test_prompts_are_taken_in_the_order_of_admission(scheduler: Make) -> None:
         order.append(plan.chunk.sequence.job.number)
         one.complete(plan, 0)
     assert order == [7, 7, 2, 2]
-
-
-def test_a_retired_request_gives_back_slot_and_blocks(scheduler: Make) -> None:
-    one = scheduler()
-    one.arrive(asked(0, 4, 1))
-    one.admit(0)
-    assert serve(one) == [0]
-    assert (one.blocks.used, one.active, one.empty) == (0, [], True)
 
 
 @pytest.mark.parametrize(("slots", "chunk"), [(0, 1), (1, 0)])

@@ -15,7 +15,7 @@ from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.worker.phases import run
 from tracekit.workload.worker.spec import Account, Spec
 from tracekit.workload.worker.stopping import Stop
-from tracekit.workload.workload import IDLE, Measured, Step, StepReport
+from tracekit.workload.workload import Measured, Step, StepReport
 
 LOAD = Load(
     rate=Rate(400.0, spikes=(Spike(0.01, 0.02, 900.0),)),
@@ -58,36 +58,6 @@ def test_a_rehearsal_serves_nobody() -> None:
         assert step.tell() == StepReport(tokens=0)
     assert not step.exhausted()
     assert sum(len(told.requests) for told in served(step)) == 12
-
-
-def test_the_same_seed_serves_the_same_requests_in_the_same_order() -> None:
-    runs = [served(serving_step(LOAD, SHAPE, Limits())) for _ in range(2)]
-    first, second = (
-        [
-            (one.number, one.prompt_tokens, one.output_tokens, one.state, len(one.tokens))
-            for told in run
-            for one in sorted(told.requests, key=lambda one: one.number)
-        ]
-        for run in runs
-    )
-    assert sorted(first) == sorted(second)
-    assert {state for *_, state, _ in first} == {"completed"}
-
-
-def test_moments_of_a_request_are_in_order() -> None:
-    told = served(serving_step(LOAD, SHAPE, Limits()))
-    for request in (one for each in told for one in each.requests):
-        assert request.admitted is not None
-        moments = [request.scheduled, request.admitted, *request.tokens]
-        assert moments == sorted(moments)
-        assert len(request.tokens) == request.output_tokens
-
-
-def test_all_tokens_are_told_by_ticks_as_by_requests() -> None:
-    told = served(serving_step(LOAD, SHAPE, Limits()))
-    by_ticks = sum(one.tokens or 0 for one in told)
-    assert by_ticks == sum(len(one.tokens) for each in told for one in each.requests)
-    assert all(one.tokens == 0 for one in told if one.variant == IDLE)
 
 
 def test_limits_that_are_not_set_are_not_told() -> None:
@@ -179,14 +149,6 @@ def test_a_schedule_that_is_served_ends_the_run_before_its_time(worker: Serve) -
     assert report.results["arrivals_after_the_end"].value == 0
     names = {gauge.name: gauge.value for gauge in report.gauges}
     assert (names["active_sequences"], names["used_blocks"]) == (0, 0)
-
-
-def test_no_cost_of_recording_is_measured_when_nothing_is_left(worker: Serve) -> None:
-    report = worker(
-        seconds=60.0, parameters={"seconds": 0.05, "rate": 100.0}, measure_overhead=True
-    )
-    assert report.blocks == ()
-    assert [phase.name for phase in report.phases] == ["prepare", "warm-up", "steady"]
 
 
 def test_the_system_clock_goes_on_and_waits() -> None:

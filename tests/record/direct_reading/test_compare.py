@@ -36,10 +36,6 @@ def made(tmp_path: Path) -> Callable[..., Made]:
     return make
 
 
-def test_what_is_equal_has_no_difference(made: Callable[..., Made]) -> None:
-    assert compare(*made()) == (3, "")
-
-
 def test_values_of_all_types_are_equal(made: Callable[..., Made]) -> None:
     assert compare(*made(TABLE)) == (3, "")
 
@@ -65,11 +61,6 @@ def test_the_first_cell_that_differs_is_named(
     made: Callable[..., Made], old: str, new: str, difference: str
 ) -> None:
     assert compare(*made(None, old, new)) == (3, difference)
-
-
-def test_another_name_of_a_process_is_a_difference(made: Callable[..., Made]) -> None:
-    _, found = compare(*made(None, 'fmt="WindowServer (420)"', 'fmt="Server (420)"'))
-    assert found == ("row 2, process: 'WindowServer (420)' directly, 'Server (420)' exported")
 
 
 @pytest.mark.parametrize(

@@ -58,13 +58,6 @@ def test_what_cannot_be_read_is_forgotten(tmp_path: Path, content: str) -> None:
     assert recall("17C529", tmp_path) == Memory("17C529")
 
 
-def test_a_build_names_no_file_elsewhere(tmp_path: Path) -> None:
-    keep(Memory("../../x"), tmp_path / "notes")
-    assert [one.name for one in (tmp_path / "notes").iterdir()] == ["direct-reading-x.json"]
-    keep(Memory(""), tmp_path / "notes")
-    assert (tmp_path / "notes/direct-reading-unknown.json").exists()
-
-
 @pytest.mark.parametrize(
     ("version", "build"), [("26.0 (17C529)", "17C529"), ("16.0 (27A5209h)", "27A5209h"), ("", "")]
 )

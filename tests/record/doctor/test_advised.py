@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity, Mode
-from tracekit.record.doctor.known import advised, known_of
-from tracekit.record.host.recorder import HostRecorder
+from tracekit.record.doctor.known import advised
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import Step, Workload
 
@@ -74,11 +73,3 @@ def test_a_program_cannot_be_attached_to_by_advice() -> None:
 def test_a_template_of_ones_own_keeps_its_own_counters() -> None:
     own = replace(WORKLOAD, templates=("/t/Mine.tracetemplate",))
     assert advised(own, EVERYTHING) == (own, ())
-
-
-def test_a_machine_on_which_nothing_worked_is_left_to_say_so() -> None:
-    assert advised(WORKLOAD, matrix()) == (WORKLOAD, ())
-
-
-def test_the_host_recorder_needs_no_probe() -> None:
-    assert known_of(HostRecorder()) is None

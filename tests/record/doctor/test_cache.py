@@ -49,11 +49,6 @@ def test_another_build_or_chip_was_never_probed(other: Identity, tmp_path: Path)
     assert recall_probe(MACHINE, tmp_path) == FOUND
 
 
-def test_names_that_look_alike_as_files_are_kept_apart(tmp_path: Path) -> None:
-    keep(FOUND, tmp_path)
-    assert recall_probe(replace(MACHINE, chip="Apple (M1)"), tmp_path) is None
-
-
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"identity": 1}', b"\xff\xfe"])
 def test_a_damaged_file_is_said_and_counts_as_nothing(
     content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -30,19 +30,6 @@ def verdicts(document: dict[str, Any]) -> dict[str, str]:
     return {fact["name"]: fact["verdict"] for fact in document["facts"]}
 
 
-def test_json_is_printed_alone_and_says_its_own_exit_code(
-    scenario: Scenario, capsys: pytest.CaptureFixture[str]
-) -> None:
-    scenario()
-    code, document = examined(capsys)
-    assert document["exit_code"] == code == 0
-    assert document["format"] == 1
-    assert document["identity"]["xcode_build"] == "17C529"
-    assert document["capabilities"] is None
-    assert verdicts(document)["xctrace"] == "ok"
-    assert verdicts(document)["probe"] == "unknown"
-
-
 @pytest.mark.parametrize(
     ("mode", "said"),
     [

@@ -64,7 +64,3 @@ def test_the_document_is_stable() -> None:
         },
         "exit_code": 3,
     }
-
-
-def test_a_machine_that_was_never_probed_says_null() -> None:
-    assert Diagnosis(IDENTITY, (GOOD,)).document()["capabilities"] is None

@@ -113,26 +113,6 @@ def test_a_mac_whose_developer_mode_says_something_new_is_inconclusive(
     assert examine(mac(said), tmp_path).exit_code == 4
 
 
-def test_every_failed_row_has_its_fix(mac: Make, tmp_path: Path) -> None:
-    worst = mac(
-        dict.fromkeys(("xcrun --find xctrace", "xcode-select -p", "python"), ""),
-        architecture="x86_64",
-        free=lambda _: 0,
-        executable="",
-    )
-    failed = [fact for fact in examine(worst, tmp_path).facts if fact.verdict == "failed"]
-    assert failed
-    for fact in failed:
-        assert fact.fix, fact
-
-
-def test_names_of_facts_are_unique(mac: Make, linux: Make, tmp_path: Path) -> None:
-    keep(MATRIX, tmp_path)
-    for machine in (mac(), linux()):
-        names = [fact.name for fact in examine(machine, tmp_path).facts]
-        assert len(set(names)) == len(names)
-
-
 def test_what_was_probed_just_now_is_shown_and_kept(mac: Make, tmp_path: Path) -> None:
     diagnosis = examine(mac(), tmp_path, fresh=MATRIX)
     assert diagnosis.capabilities == MATRIX
@@ -159,11 +139,3 @@ def test_a_probe_without_any_trace_does_not_replace_an_older_one(mac: Make, tmp_
     assert diagnosis.exit_code == 3
     assert "not kept" in diagnosis.facts[-1].words
     assert recall_probe(M1, tmp_path) == MATRIX
-
-
-def test_the_same_machine_with_another_xcode_was_never_probed(mac: Make, tmp_path: Path) -> None:
-    keep(MATRIX, tmp_path)
-    newer = mac({"/X/xctrace version": "xctrace version 16.0 (17F113)\n"})
-    diagnosis = examine(newer, tmp_path)
-    assert diagnosis.capabilities is None
-    assert any("never probed" in fact.words for fact in diagnosis.facts)

@@ -15,24 +15,6 @@ def look(surroundings: Surroundings) -> dict[str, Fact]:
     return {fact.name: fact for fact in checked(surroundings, "nightly")}
 
 
-def test_what_can_be_read_is_named(mac: Make) -> None:
-    facts = look(mac())
-    state, missing = facts["nightly"], facts["nightly, unknown"]
-    assert state.verdict is Verdict.OK
-    assert state.words.startswith("as a night wants it; readable: load, memory free, mains")
-    assert missing.words == "The GPU's clock is not known: ioreg does not tell it."
-    assert "macmon" in missing.fix
-    assert not missing.needed
-
-
-def test_elsewhere_each_absence_has_its_reason_and_no_fix_of_a_mac(linux: Make) -> None:
-    missing = look(linux())["nightly, unknown"]
-    assert missing.verdict is Verdict.UNKNOWN
-    assert "The thermal pressure is not known: Linux has no thermal pressure." in missing.words
-    assert "Fixed work" not in missing.words
-    assert missing.fix == ""
-
-
 def test_a_state_in_which_nothing_would_count_is_a_warning(mac: Make) -> None:
     made = mac()
     state = made.state()

@@ -65,29 +65,12 @@ def test_rows_of_other_processes_alone_are_zero_of_the_probes_own(scenario: Scen
     assert not one.works
 
 
-def test_counters_that_the_chip_rejects_give_no_rows_and_a_warning(scenario: Scenario) -> None:
-    rejected = "GPU Service reported error: Selected counter profile is not supported on target"
-    scenario(counter_set="(null)", issues=[["Warning", rejected]])
-    [one] = probed(("launch", True))
-    assert one.rows
-    assert one.counter_rows == 0
-    assert not one.works
-    assert any("not supported" in text for text in one.warnings)
-
-
 def test_a_way_that_fails_is_a_result_with_its_reason(scenario: Scenario) -> None:
     scenario(die={"at": "start", "code": 3})
     for one in probed(("launch", False), ("attach", False)):
         assert one.rows is None
         assert "xctrace ended" in one.failure
         assert not one.works
-
-
-def test_an_xcode_without_the_instrument_still_gives_the_other_ways(scenario: Scenario) -> None:
-    scenario(instruments="== Standard Instruments ==\nGPU\n")
-    plain, counted = probed(("launch", False), ("launch", True))
-    assert plain.works
-    assert "no instrument 'Metal GPU Counters'" in counted.failure
 
 
 class Interrupted:

@@ -25,22 +25,6 @@ def script(path: Path) -> Path:
     return path
 
 
-def test_a_mac_with_mlx(mac: Make, executable: Path) -> None:
-    facts = look(mac())
-    assert facts["interpreter"].words == str(executable)
-    assert facts["mlx"].words == "0.32.1"
-    assert facts["mlx metal"].words == "available: Apple M1 applegpu_g13g"
-    assert {fact.verdict for fact in facts.values()} == {Verdict.OK}
-
-
-def test_the_program_behind_a_link_is_named(mac: Make, executable: Path, tmp_path: Path) -> None:
-    link = tmp_path / "venv-python"
-    link.symlink_to(executable)
-    fact = look(mac(executable=str(link)))["interpreter"]
-    assert fact.verdict is Verdict.OK
-    assert fact.words == f"{link}, which is {executable}"
-
-
 def test_an_interpreter_that_is_a_script_fails(mac: Make, tmp_path: Path) -> None:
     shim = script(tmp_path / "shims" / "python")
     fact = look(mac(executable=str(shim)))["interpreter"]
@@ -68,12 +52,6 @@ def test_mlx_without_metal_fails_on_a_mac(mac: Make) -> None:
     fact = look(mac({"python": '["0.32.1", false, {}]'}))["mlx metal"]
     assert fact.verdict is Verdict.FAILED
     assert "arm64" in fact.fix
-
-
-def test_mlx_without_metal_is_as_it_should_be_elsewhere(linux: Make) -> None:
-    facts = look(linux())
-    assert facts["mlx metal"].verdict is Verdict.NOT_APPLICABLE
-    assert "Some CPU x86_64" in facts["mlx metal"].words
 
 
 @pytest.mark.parametrize(

@@ -18,16 +18,6 @@ def look(*ways: Combination) -> dict[str, Fact]:
     return {fact.name: fact for fact in shown(matrix, has_xctrace=True)}
 
 
-def test_a_machine_on_which_all_works() -> None:
-    facts = look(LAUNCH, ATTACH, COUNTED)
-    assert facts["probe"].words == "3 ways to record were tried 2026-11-20 10:15:03 UTC"
-    assert facts["probe: launch"].words == (
-        "150 GPU intervals of the probe's own for 150 dispatches"
-    )
-    assert facts["probe: counters"].words == "launch 4,000 samples of Performance Limiters"
-    assert {fact.verdict for fact in facts.values()} == {Verdict.OK}
-
-
 def test_rows_of_others_alone_are_no_success() -> None:
     facts = look(replace(LAUNCH, rows=0), replace(ATTACH, rows=0))
     for name in ("probe: launch", "probe: attach"):
@@ -93,27 +83,7 @@ def test_counters_of_which_no_trace_could_be_read_are_unknown() -> None:
     assert "not available" not in fact.words
 
 
-def test_a_reason_of_its_own_is_not_explained_away() -> None:
-    full = replace(LAUNCH, rows=None, failure="The disk is full.")
-    fact = look(full)["probe: launch"]
-    assert fact.words == "The disk is full."
-    assert "Instruments itself" not in fact.fix
-    assert "Instruments itself" in look(replace(LAUNCH, rows=0))["probe: launch"].fix
-
-
 def test_rows_that_could_not_be_read_are_not_zero() -> None:
     fact = look(replace(LAUNCH, rows=None, others=None))["probe: launch"]
     assert fact.verdict is Verdict.FAILED
     assert "not known" in fact.words
-
-
-def test_a_machine_that_was_never_probed_says_how() -> None:
-    [fact] = shown(None, has_xctrace=True)
-    assert fact.verdict is Verdict.UNKNOWN
-    assert "tracekit doctor --probe" in fact.fix
-    assert not fact.needed
-
-
-def test_without_xctrace_there_is_nothing_to_probe() -> None:
-    [fact] = shown(None, has_xctrace=False)
-    assert fact.verdict is Verdict.NOT_APPLICABLE

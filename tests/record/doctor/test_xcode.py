@@ -1,7 +1,5 @@
 """Xcode: each known trouble with its fix, by canned answers and by the fake."""
 
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,16 +27,6 @@ XCODE = ("developer folder", "xctrace", "template", "gpu counters")
 
 def look(surroundings: Surroundings) -> dict[str, Fact]:
     return {fact.name: fact for fact in checked(surroundings, *XCODE)}
-
-
-def test_an_xcode_that_is_ready(mac: Make) -> None:
-    ready = mac()
-    tools, facts = ready.toolchain, look(ready)
-    assert tools.tool is not None
-    assert tools.tool.path == "/X/xctrace"
-    assert tools.version.text == "xctrace version 26.0 (17C529)"
-    assert {fact.verdict for fact in facts.values()} == {Verdict.OK}
-    assert "by its build 17C529, of Xcode 26" in facts["xctrace"].words
 
 
 def test_the_number_of_a_version_is_not_believed(mac: Make) -> None:
@@ -71,12 +59,6 @@ def test_a_failure_nobody_knows_is_quoted(mac: Make, ended: Ended) -> None:
     assert fact.verdict is Verdict.FAILED
     assert "exit code 3: Sorry." in fact.words
     assert "by hand" in fact.fix
-
-
-def test_an_xcrun_that_names_nothing_fails(mac: Make) -> None:
-    fact = look(mac({FIND: "\n"}))["xctrace"]
-    assert fact.verdict is Verdict.FAILED
-    assert "named no path" in fact.words
 
 
 def test_the_selected_command_line_tools_are_a_trap(mac: Make) -> None:
@@ -121,59 +103,3 @@ def test_a_missing_template_fails_and_a_missing_instrument_warns(mac: Make) -> N
 def test_lists_without_names_leave_it_unknown(said: str | None, mac: Make) -> None:
     facts = look(mac({"/X/xctrace list templates": said}))
     assert facts["template"].verdict is Verdict.UNKNOWN
-
-
-def test_without_macos_and_xcrun_nothing_is_asked(linux: Make) -> None:
-    facts = look(linux()).values()
-    assert not linux().has_xctrace
-    assert {fact.verdict for fact in facts} == {Verdict.NOT_APPLICABLE}
-    assert all("this is Linux" in fact.words for fact in facts)
-
-
-@pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Surroundings]:
-    """Put the fake on PATH, directed by a scenario; return the surroundings that see it."""
-
-    def make(scenario: str, patience: float = 60) -> Surroundings:
-        file = tmp_path / "scenario.json"
-        file.write_text(scenario)
-        monkeypatch.setenv("PATH", f"{FAKE}:{os.environ['PATH']}")
-        monkeypatch.setenv("FAKE_XCTRACE_SCENARIO", str(file))
-        monkeypatch.setenv("FAKE_XCTRACE_PYTHON", sys.executable)
-        return Surroundings(patience=patience, environment={"PATH": str(FAKE)})
-
-    return make
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize(
-    ("mode", "fix"),
-    [
-        pytest.param("no-tool", "Install Xcode", id="no-tool"),
-        pytest.param("command-line-tools", "xcode-select --switch", id="command-line-tools"),
-        pytest.param("licence", "xcodebuild -license", id="licence"),
-    ],
-)
-def test_each_mode_of_the_fake_has_its_fix(
-    mode: str, fix: str, fake: Callable[..., Surroundings]
-) -> None:
-    fact = look(fake(f'{{"toolchain": "{mode}"}}'))["xctrace"]
-    assert fact.verdict is Verdict.FAILED
-    assert fix in fact.fix
-
-
-@pytest.mark.processes
-def test_a_toolchain_that_does_not_answer_is_not_waited_for(
-    fake: Callable[..., Surroundings],
-) -> None:
-    fact = look(fake('{"answer_delay": 600}', patience=0.2))["xctrace"]
-    assert fact.verdict is Verdict.FAILED
-    assert "did not end within 0.2 s" in fact.words
-    assert "by hand" in fact.fix
-
-
-@pytest.mark.processes
-def test_a_fake_that_is_ready_is_ready(fake: Callable[..., Surroundings]) -> None:
-    facts = look(fake("{}"))
-    for name in ("xctrace", "template", "gpu counters"):
-        assert facts[name].verdict is Verdict.OK, facts[name]

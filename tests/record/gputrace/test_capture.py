@@ -86,13 +86,6 @@ def test_no_later_stage_makes_numbers_of_it(
     assert not recording.result_file.exists()
 
 
-def test_progress_tells_the_phases(mac: Mac, plan: Plan) -> None:
-    told: list[str] = []
-    capture_gpu(plan, told.append, Timeouts(whole=60, poll=0.001))
-    assert told[0] == "looking for Metal"
-    assert told == list(dict.fromkeys(told))
-
-
 @pytest.mark.parametrize(
     ("metal", "dots", "said"),
     [
@@ -115,19 +108,6 @@ def test_a_capture_that_did_not_come_is_said_and_what_is_there_kept(
     assert not recording.gputrace.exists()
 
 
-def test_a_workload_that_fails_is_quoted(mac: Mac, capture: Capture) -> None:
-    with pytest.raises(ToolError, match="RuntimeError: out of memory"):
-        capture(parameters={"size": 100})
-
-
-def test_a_parameter_that_does_not_exist_leaves_no_folder(
-    mac: Mac, capture: Capture, tmp_path: Path
-) -> None:
-    with pytest.raises(UsageError, match="no parameter 'width'"):
-        capture(parameters={"width": 1})
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_machine_without_metal_says_so_before_it_makes_a_folder(
     mac: Mac, capture: Capture, tmp_path: Path
 ) -> None:
@@ -136,12 +116,6 @@ def test_a_machine_without_metal_says_so_before_it_makes_a_folder(
         capture()
     assert caught.value.exit_code == 3
     assert not (tmp_path / "run").exists()
-
-
-def test_an_mlx_that_cannot_be_loaded_is_quoted(mac: Mac, capture: Capture, tmp_path: Path) -> None:
-    (tmp_path / "python" / "mlx" / "core.py").write_text("raise ImportError('no libmlx')")
-    with pytest.raises(ToolError, match=r"MLX cannot be loaded.*no libmlx"):
-        capture()
 
 
 def test_a_capture_that_takes_too_long_is_ended(mac: Mac, capture: Capture, tmp_path: Path) -> None:

@@ -52,9 +52,3 @@ def test_what_a_worker_measured_itself_counts_more(recording: Recording) -> None
     results = account(recording).results
     assert results["generation_tokens"] == Measured(3.0, "count")
     assert results["generation_tokens_per_second"].value == 45.256
-
-
-def test_nothing_reported_is_no_table(recording: Recording) -> None:
-    report = account(recording)
-    assert (report.gauges, report.results, report.anchors) == ((), {}, ())
-    assert event_tables(recording, report) == ()

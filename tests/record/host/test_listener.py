@@ -58,7 +58,3 @@ def test_nonsense_is_not_heard(path: Path, line: bytes) -> None:
     listener = Listener(path)
     assert listener.listen()
     assert listener.phase == "steady"
-
-
-def test_without_a_journal_there_is_nothing_to_hear() -> None:
-    assert not Listener(None).listen()

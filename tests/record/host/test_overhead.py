@@ -58,8 +58,3 @@ def test_too_few_blocks_are_no_measurement() -> None:
 def test_the_workers_reason_is_given() -> None:
     text = "Steps of 9.0 s are too long to measure what recording costs."
     assert overhead(WorkloadReport(overhead_reason=text)) == Overhead(reason=text)
-
-
-def test_what_was_not_asked_for_is_not_measured() -> None:
-    measured = overhead(WorkloadReport(warnings=("It rains.",)))
-    assert measured == Overhead(reason="no steps were made unrecorded")

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.base.errors import InputError, RecordingError
-from tracekit.record.host.session import Bundle, Session, close, fresh, load_session
+from tracekit.base.errors import RecordingError
+from tracekit.record.host.session import Session, close, fresh, load_session
 
 SESSION = Session(pid=7, name="python", kind="launched", arguments=("-V",), origin=5)
 
@@ -28,26 +28,3 @@ def test_a_bundle_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("a file")
     with pytest.raises(RecordingError, match="cannot be written: Not a directory"):
         fresh(tmp_path / "run" / "recording.host")
-
-
-def test_no_session_is_told(tmp_path: Path) -> None:
-    with pytest.raises(RecordingError, match="holds no recording"):
-        load_session(Bundle(tmp_path))
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"pid": "many"}', '{"pid": 1}', "\x00"])
-def test_a_damaged_session_is_told(tmp_path: Path, text: str) -> None:
-    Bundle(tmp_path).session.write_text(text)
-    with pytest.raises(InputError, match=r"session\.json cannot be read"):
-        load_session(Bundle(tmp_path))
-
-
-def test_names_in_the_bundle(tmp_path: Path) -> None:
-    bundle = Bundle(tmp_path)
-    files = (bundle.session, bundle.samples, bundle.stdout, bundle.stderr)
-    assert [file.name for file in files] == [
-        "session.json",
-        "samples.jsonl",
-        "stdout.txt",
-        "stderr.txt",
-    ]

@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
-from tracekit.base.processes import Child, last_words
+from tracekit.base.processes import Child
 from tracekit.record.host.session import Bundle
 from tracekit.record.host.watch import Timeouts, start
 from tracekit.record.supervisor.supervisor import Supervisor
@@ -60,34 +59,6 @@ def ready(run: Run, bundle: Bundle) -> Run:
     return begin
 
 
-def test_it_tells_how_it_ended(run: Run) -> None:
-    child = run("raise SystemExit(7)")
-    child.process.wait(30)
-    assert child.exit_status == 7
-    assert child.stop()
-
-
-def test_its_words_are_kept(run: Run, bundle: Bundle) -> None:
-    child = run("import sys; print('out'); sys.stderr.write('err')")
-    child.process.wait(30)
-    assert bundle.stdout.read_text() == "out\n"
-    assert bundle.stderr.read_text() == "err"
-    assert last_words(bundle.stderr) == "err"
-
-
-def test_only_the_last_words_are_quoted(run: Run, bundle: Bundle) -> None:
-    child = run("import sys; sys.stderr.write('a' * 100_000 + ' the end')")
-    child.process.wait(30)
-    assert len(last_words(bundle.stderr)) == 2000
-    assert last_words(bundle.stderr).endswith("a the end")
-
-
-def test_words_that_are_no_text_are_quoted_all_the_same(run: Run, bundle: Bundle) -> None:
-    child = run("import sys; sys.stderr.buffer.write(bytes([0xff, 65]))")
-    child.process.wait(30)
-    assert last_words(bundle.stderr) == "\ufffdA"
-
-
 @pytest.mark.parametrize(
     ("code", "ended", "by"),
     [
@@ -104,28 +75,6 @@ def test_it_is_asked_then_terminated_then_killed(
     child = ready(code)
     assert child.stop() is ended
     assert child.exit_status == -by
-
-
-def test_a_handler_may_end_it_in_order(ready: Run) -> None:
-    child = ready("import signal, sys, time; signal.signal(2, lambda *_: sys.exit(5)); " + READY)
-    assert child.stop(Timeouts().policy)
-    assert child.exit_status == 5
-
-
-def test_all_that_it_started_is_ended(ready: Run, bundle: Bundle) -> None:
-    child = ready(
-        "import subprocess, sys, time;"
-        "one = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3600)']);"
-        "print(one.pid, flush=True); time.sleep(3600)"
-    )
-    grandchild = psutil.Process(int(bundle.stdout.read_text()))
-    child.stop()
-    child.clean_up()
-    for _ in range(3000):
-        if not grandchild.is_running() or grandchild.status() == psutil.STATUS_ZOMBIE:
-            return
-        time.sleep(0.01)
-    pytest.fail("it outlived the recording")
 
 
 def test_ctrl_c_while_it_is_asked_kills_it(ready: Run) -> None:

@@ -88,13 +88,6 @@ def test_a_worker_has_the_time_that_it_says_it_needs(journal: Journal) -> None:
     assert last_moment(0, listener, pace) == 348 * second
 
 
-def test_a_pause_is_kept(sampler: Sampler, journal: Journal) -> None:
-    journal.write("sampling", on=False, at=1)
-    pace = Pace(0.001, 600.0, PATIENT)
-    assert watch(sampler, Listener(journal.path), pace, str, running=running_for(9)) is End.EXITED
-    assert sampler.count == 0
-
-
 def test_ctrl_c_is_an_end(sampler: Sampler) -> None:
     def running() -> bool:
         raise KeyboardInterrupt

@@ -174,15 +174,6 @@ def test_what_cannot_be_started_is_an_error_as_always(
     assert caught.value.filename == program
 
 
-def test_all_is_well_when_everything_ended(recording: Recording) -> None:
-    before = recording.provenance()
-    with Supervisor(recording.folder) as supervisor:
-        process = start(supervisor, "true")
-        assert process.wait() == 0
-        supervisor.forget(process.pid)
-    assert recording.provenance() == before
-
-
 def test_what_is_still_watched_is_stopped_at_the_end(tmp_path: Path) -> None:
     with Supervisor(tmp_path) as supervisor:
         process = start(supervisor, "sleep", "60", policy=StopPolicy(GENTLE))
@@ -213,12 +204,6 @@ def test_a_deaf_program_meets_every_signal(kill: Kill, recording: Recording) -> 
     code = "signal.signal(2, signal.SIG_IGN); signal.signal(15, signal.SIG_IGN)\nsay('ready')\n"
     assert not runs(kill(code + "time.sleep(600)", STEEP))
     assert message(recording).endswith("ended after SIGKILL")
-
-
-def test_a_program_that_ends_by_itself_is_given_its_time(kill: Kill, recording: Recording) -> None:
-    code = "signal.signal(2, lambda *_: os._exit(9))\nsay('ready')\ntime.sleep(1)"
-    assert not runs(kill(code, doing="xctrace: saving", timeouts=60))
-    assert message(recording).endswith("had ended")
 
 
 def test_a_program_that_grows_is_waited_for(
@@ -272,17 +257,6 @@ def test_what_a_program_started_ends_with_it(kill: Kill, tmp_path: Path) -> None
     until(lambda: not runs(int(child.read_text())), "the child has ended")
 
 
-def test_a_whole_group_is_killed(kill: Kill, tmp_path: Path) -> None:
-    child = tmp_path / "child"
-    code = (
-        "import subprocess\n"
-        "one = subprocess.Popen(['sh', '-c', 'trap \"\" INT TERM; sleep 600 & wait'])\n"
-        f"open({str(child)!r}, 'w').write(str(one.pid))\nsay('ready')\ntime.sleep(600)"
-    )
-    kill(code, group=True)
-    until(lambda: not runs(int(child.read_text())), "the child has ended")
-
-
 @pytest.mark.usefixtures("boot")
 def test_a_worker_is_found_by_what_it_says(kill: Kill, tmp_path: Path) -> None:
     """A recorder may start it in a way that makes it nobody's child."""
@@ -302,12 +276,6 @@ def test_a_worker_is_found_by_what_it_says(kill: Kill, tmp_path: Path) -> None:
     kill(code, journal=str(journal))
     worker = json.loads(journal.read_text())["pid"]
     until(lambda: not runs(worker), "the worker has ended")
-
-
-def test_a_folder_that_is_gone_stops_nobody(tmp_path: Path) -> None:
-    with Supervisor(tmp_path / "gone") as supervisor:
-        process = start(supervisor, "sleep", "60", policy=StopPolicy(GENTLE))
-    assert process.wait(LIMIT) == -signal.SIGINT
 
 
 def test_a_guardian_that_was_killed_is_reported_and_does_not_matter(

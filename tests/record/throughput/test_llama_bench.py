@@ -61,16 +61,6 @@ def test_tests_are_called_as_llama_bench_calls_them(shape: dict[str, int], name:
     assert list(speeds(text({**PROMPT, **shape}))) == [f"{name}_tokens_per_second"]
 
 
-def test_lines_of_json_are_read_as_well() -> None:
-    lines = f"{json.dumps(PROMPT)}\n{json.dumps(DECODE)}\n"
-    assert speeds(lines) == {"pp512_tokens_per_second": 711.25, "tg128_tokens_per_second": 61.5}
-
-
-def test_other_lines_around_the_results_do_not_matter() -> None:
-    output = f"[warming up]\nloading {{model}}\n{text(PROMPT, DECODE)}done\n"
-    assert list(speeds(output)) == ["pp512_tokens_per_second", "tg128_tokens_per_second"]
-
-
 def test_tests_of_one_name_are_told_apart_by_their_settings() -> None:
     output = text(PROMPT, {**PROMPT, "n_threads": 4, "avg_ts": 300.0})
     assert speeds(output) == {
@@ -90,13 +80,6 @@ def test_of_an_output_cut_short_the_whole_tests_count() -> None:
     whole = text(PROMPT, DECODE)
     cut = whole[: whole.index('"n_gen": 128')]
     assert speeds(cut) == {"pp512_tokens_per_second": 711.25}
-
-
-def test_older_ones_without_depth_and_samples_are_read() -> None:
-    old = {"n_prompt": 512, "n_gen": 0, "avg_ts": 100}
-    assert read_llama_bench(text(old)) == {
-        "pp512_tokens_per_second": Measured(100.0, "tokens/s", "higher")
-    }
 
 
 @pytest.mark.parametrize(

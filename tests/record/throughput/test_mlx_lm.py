@@ -35,14 +35,6 @@ def test_what_a_generation_says_at_its_end_is_read() -> None:
     }
 
 
-def test_older_ones_do_not_count_tokens() -> None:
-    text = "Prompt: 950.195 tokens-per-sec\nGeneration: 45.256 tokens-per-sec\n"
-    assert values(text) == {
-        "prompt_tokens_per_second": 950.195,
-        "generation_tokens_per_second": 45.256,
-    }
-
-
 def test_of_several_generations_the_median_counts_and_the_highest_peak() -> None:
     several = "".join(
         f"Prompt: 10 tokens, {rate} tokens-per-sec\n"

@@ -16,13 +16,6 @@ def test_the_program_is_known_by_what_it_prints(tmp_path: Path) -> None:
     assert read_output(file) == {}
 
 
-def test_a_file_is_read_with_bytes_that_are_no_text(tmp_path: Path) -> None:
-    file = tmp_path / "output.txt"
-    file.write_bytes(b"\xff\xfe\n" + MLX.encode())
-    results = read_output(file)
-    assert results["generation_tokens_per_second"].value == 45.256
-
-
 def test_of_a_very_long_output_the_end_counts(tmp_path: Path) -> None:
     file = tmp_path / "output.txt"
     with file.open("wb") as opened:
@@ -32,11 +25,6 @@ def test_of_a_very_long_output_the_end_counts(tmp_path: Path) -> None:
     results = read_output(file)
     assert results["generation_tokens_per_second"].value == 45.256
     assert "generations_measured" not in results
-
-
-def test_no_file_says_nothing(tmp_path: Path) -> None:
-    assert read_output(tmp_path / "output.txt") == {}
-    assert read_output(tmp_path) == {}
 
 
 def test_an_output_is_kept_in_the_runs_folder(tmp_path: Path) -> None:
@@ -56,8 +44,3 @@ def test_a_second_try_takes_the_place_of_the_first(tmp_path: Path) -> None:
         printed.write_text(text)
         keep_output(recording, printed)
     assert recording.output_file.read_text() == "second\n"
-
-
-def test_nothing_printed_is_nothing_kept(tmp_path: Path) -> None:
-    keep_output(Recording(tmp_path), tmp_path / "missing.txt")
-    assert not (tmp_path / "output.txt").exists()

@@ -1,6 +1,5 @@
 """Attaching, from the command line to the page: workloads that are warm, and running processes."""
 
-import json
 import os
 import re
 import signal
@@ -115,29 +114,6 @@ def the_timeline_is_as_long_as_the_trace(opened: Run) -> None:
     assert "warm-up" not in tracks["Steps"].texts
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        pytest.param(
-            ("--method", "attach", "--", "/bin/true"),
-            "--method attach is for workloads", id="a program",
-        ),
-        pytest.param(
-            ("--method", "launch", "--attach", "1"), "contradict each other", id="a process"
-        ),
-        pytest.param(("--method", "fork", "--attach", "1"), "'fork' is not one of", id="unknown"),
-    ],
-)  # fmt: skip
-def test_methods_that_make_no_sense(
-    scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str],
-    arguments: tuple[str, ...], sentence: str,
-) -> None:  # fmt: skip
-    scenario()
-    assert run("record", "--output", folder, *arguments) == 2
-    assert sentence in capsys.readouterr().err
-    assert not folder.exists()
-
-
 NAPS = '''
 import time
 from tracekit.workload import Step, workload
@@ -147,15 +123,6 @@ def naps() -> Step:
     """Sleep a little in each step."""
     return Step(submit=lambda: None, wait=lambda _: time.sleep(0.01), backend="cpu")
 '''
-
-
-def test_the_host_recorder_says_that_it_follows_no_method(tmp_path: Path, folder: Path) -> None:
-    (tmp_path / "naps.py").write_text(NAPS)
-    own = ("--workload", "naps", "--workloads", tmp_path, "--recorder", "host", "--repeats", "5")
-    assert run("record", *own, "--method", "attach", "--output", folder) == 0
-    provenance = open_run(folder).provenance
-    assert any(one.startswith("--method attach was not followed") for one in provenance.warnings)
-    assert provenance.method == "attach"
 
 
 @pytest.mark.parametrize("recorder", ["xctrace", "host"])
@@ -297,13 +264,3 @@ def test_what_a_wrapper_starts_counts_as_the_target_s(
         child, folder, scenario, tmp_path,
         toc=toc_xml(pid=first.pid, name="sh"), intervals=intervals_xml(rows),
     )  # fmt: skip
-
-
-def test_the_worker_s_orders_say_that_it_waits(scenario: Scenario, folder: Path) -> None:
-    scenario(refuse={"code": 64, "text": "no"})
-    asked = ("--workload", "paged", *SMALL, "--method", "attach")
-    assert run("record", "--output", folder, *asked) == 3
-    orders = json.loads((folder / "worker.json").read_text())
-    assert Path(orders["go_file"]) == folder / "worker.go"
-    assert orders["lifeline"] is True
-    assert orders["limit_from"] == "steady"

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import psutil
 import pytest
 
 from children import running, started_since
-from tracekit.base.errors import InterruptedRunError, ToolError, UsageError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.observe import request_for
 from tracekit.record.recorder import Recorded
@@ -142,21 +141,6 @@ def test_the_warm_up_is_outside_of_the_trace_and_the_steady_phase_inside(
     assert recorded.end_reason == "The target had ended, so xctrace was asked to stop"
 
 
-def test_both_command_lines_are_told_and_the_worker_is_the_target(
-    attach: Attach, recording: Recording
-) -> None:
-    recorded = attach()
-    worker, xctrace = recorded.command_lines
-    pid = report_of(recording).pid
-    assert worker[-3:] == ("-m", "tracekit.workload.worker", str(recording.spec_file.resolve()))
-    assert xctrace[1:] == (
-        "record", "--template", "Metal System Trace", "--time-limit", "22s",
-        "--output", str(recording.bundle), "--no-prompt", "--attach", str(pid),
-    )  # fmt: skip
-    assert recorded.targets[0].pid == pid
-    assert not (recording.folder / "worker.go").exists()
-
-
 def test_a_steady_phase_that_lasts_until_the_limit_needs_no_signal(
     attach: Attach, told: list[str]
 ) -> None:
@@ -180,18 +164,6 @@ def test_the_worker_stays_until_the_recording_is_saved(
 
     assert attach(progress=progress).failure == ""
     assert alive == [True]
-
-
-def test_what_distorts_metal_is_kept_from_the_worker_and_the_rest_handed_on(
-    attach: Attach, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MTL_DEBUG_LAYER", "1")
-    monkeypatch.setenv("MTLCAPTURE_DESTINATION", "x")
-    monkeypatch.setenv("MY_MODEL", "tiny")
-    attach()
-    seen = (tmp_path / "environment").read_text()
-    assert "MTL" not in seen
-    assert "'MY_MODEL': 'tiny'" in seen
 
 
 @pytest.mark.parametrize(
@@ -231,15 +203,6 @@ def test_a_worker_that_is_never_ready(
     assert report_of(recording).pid
 
 
-def test_a_worker_that_takes_for_ever_to_be_ready_is_ended(
-    attach: Attach, recording: Recording
-) -> None:
-    timeouts = WorkerTimeouts(ready=1, leave=0.2)
-    with pytest.raises(ToolError, match=r"The workload was not ready within 1 s, so nothing was"):
-        attach(prepare="time.sleep(600)", timeouts=timeouts)
-    assert not recording.bundle.exists()
-
-
 def test_a_pid_that_is_not_found_at_once_is_tried_again_with_the_same_worker(
     attach: Attach, scenario: Scenario, recording: Recording, told: list[str]
 ) -> None:
@@ -249,16 +212,6 @@ def test_a_pid_that_is_not_found_at_once_is_tried_again_with_the_same_worker(
     assert recorded.failure == ""
     assert told.count("xctrace could not start; trying again in 0 s") == 2
     assert [phase.name for phase in report_of(recording).phases].count("prepare") == 1
-
-
-def test_a_pid_that_is_never_found_is_told(
-    attach: Attach, scenario: Scenario, recording: Recording
-) -> None:
-    scenario(refuse={"code": 21, "text": "Cannot find process for provided pid: 1"})
-    with pytest.raises(ToolError, match="There is no process with that id to attach to") as caught:
-        attach()
-    assert "Cannot find process for provided pid: 1" in caught.value.message
-    assert steady(report_of(recording)) == 0
 
 
 def test_a_worker_that_was_let_go_in_vain_is_followed_by_another(
@@ -309,17 +262,6 @@ def test_a_worker_that_crashes_while_it_is_recorded_costs_only_itself(
     assert steady(report_of(recording)) > 0
 
 
-def test_a_worker_that_fails_while_it_is_recorded_says_why(
-    attach: Attach, recording: Recording
-) -> None:
-    recorded = attach(step="1 / (made < 15)")
-    assert recorded.failure == (
-        "The workload failed; the trace up to then is kept. "
-        "The workload failed: ZeroDivisionError: division by zero"
-    )
-    assert recording.bundle.is_dir()
-
-
 def test_a_recording_that_ends_before_the_steady_phase_is_no_success(attach: Attach) -> None:
     recorded = attach(step="time.sleep(made and 2.5)", warmup=1, repeats=None, time_limit=0.1)
     assert recorded.failure == "The recording ended before the workload came to its steady phase."
@@ -349,18 +291,6 @@ def test_ctrl_c_while_the_worker_prepares(
     assert not recording.bundle.exists()
 
 
-def test_ctrl_c_before_anything_is_recorded(
-    attach: Attach, scenario: Scenario, recording: Recording, told: list[str]
-) -> None:
-    scenario(hang="announced")
-    with pytest.raises(InterruptedRunError, match="Stopped before anything was recorded"):
-        attach(
-            deadlines=replace(DEADLINES, signals=STEEP),
-            progress=interrupting("xctrace is starting", told),
-        )
-    assert steady(report_of(recording)) == 0
-
-
 @pytest.mark.parametrize("moment", ["recording", "stopping", "saving; this can take minutes"])
 def test_ctrl_c_saves_what_was_recorded(
     attach: Attach, recording: Recording, told: list[str], moment: str
@@ -386,15 +316,3 @@ def test_a_step_that_never_ends_is_killed_after_the_recording_is_saved(
         "The workload did not end when it was asked to, and was killed."
     )
     assert recording.bundle.is_dir()
-
-
-def test_what_the_worker_started_does_not_outlive_it(attach: Attach, tmp_path: Path) -> None:
-    child = "(folder / 'child').write_text(str(subprocess.Popen(('sleep', '600')).pid))"
-    recorded = attach(prepare=child)
-    pid = int((tmp_path / "child").read_text())
-    assert [one.name for one in recorded.targets[1:]] == ["sleep"]
-    assert recorded.targets[1].pid == pid
-    deadline = time.monotonic() + 20
-    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

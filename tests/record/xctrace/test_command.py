@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.record.xctrace.command import Completed, check, failure, run
+from tracekit.record.xctrace.command import Completed, failure, run
 
 pytestmark = pytest.mark.processes
 
@@ -26,22 +26,6 @@ def test_megabytes_on_both_pipes_do_not_block() -> None:
     code = "import sys; sys.stderr.write('e' * 3_000_000); sys.stdout.write('o' * 3_000_000)"
     completed = run(python(code), 20)
     assert (len(completed.stdout), len(completed.stderr)) == (3_000_000, 3_000_000)
-
-
-def test_bytes_that_are_no_text_are_replaced() -> None:
-    code = "import sys; sys.stdout.buffer.write(bytes([65, 255, 66]))"
-    assert run(python(code), 20).stdout == "A�B"
-
-
-def test_there_is_nothing_to_read() -> None:
-    assert run(python("import sys; print(repr(sys.stdin.read()))"), 20).stdout == "''\n"
-
-
-def test_it_speaks_english_and_metal_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LANG", "de_DE.UTF-8")
-    monkeypatch.setenv("MTL_HUD_ENABLED", "1")
-    code = "import os; print(*map(os.environ.get, ['LANG', 'LC_ALL', 'MTL_HUD_ENABLED']))"
-    assert run(python(code), 20).stdout == "en_US.UTF-8 en_US.UTF-8 None\n"
 
 
 def test_a_command_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
@@ -87,11 +71,6 @@ def test_a_program_that_is_not_there() -> None:
     assert "--recorder host" in caught.value.hint
 
 
-def test_check_lets_good_ends_pass() -> None:
-    good = Completed(("x",), 0, "out")
-    assert check(good) is good
-
-
 @pytest.mark.parametrize(
     ("code", "said", "meaning", "hint"),
     [
@@ -123,14 +102,3 @@ def test_failures_quote_the_line_and_the_tool(
     assert error.message.startswith(meaning)
     assert f"/X/xctrace version failed with exit code {code}:\n{said}" in error.message
     assert hint in error.hint
-
-
-def test_a_silent_failure_is_called_silent() -> None:
-    error = failure(Completed(("x",), -5))
-    assert error.message == "x failed with signal SIGTRAP:\nIt said nothing."
-
-
-def test_only_the_last_lines_are_quoted() -> None:
-    said = "\n".join(f"line {number}" for number in range(100))
-    lines = failure(Completed(("x",), 9, said)).message.splitlines()
-    assert lines[1:] == [f"line {number}" for number in range(88, 100)]

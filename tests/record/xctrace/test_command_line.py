@@ -108,20 +108,6 @@ def test_the_whole_line(
     )  # fmt: skip
 
 
-def test_half_seconds_are_written_as_milliseconds(line: Callable[..., tuple[str, ...]]) -> None:
-    assert line(Attach(1), limit=2.5)[4:6] == ("--time-limit", "2500ms")
-
-
-def test_counters_are_an_instrument_beside_the_template(
-    line: Callable[..., tuple[str, ...]],
-) -> None:
-    selection = Selection("Metal System Trace", adds_counters=True)
-    assert line(Attach(1), selection=selection)[2:6] == (
-        "--template", "Metal System Trace",
-        "--instrument", "Metal GPU Counters",
-    )  # fmt: skip
-
-
 def test_an_xctrace_without_no_prompt_is_not_given_it(
     line: Callable[..., tuple[str, ...]],
 ) -> None:
@@ -144,13 +130,6 @@ def test_time_limits_of_nothing_are_refused(seconds: float) -> None:
 
 def test_programs_are_found_on_the_path() -> None:
     assert absolute(("sh", "-c", "x"), {"PATH": "/bin"}) == ("/bin/sh", "-c", "x")
-
-
-def test_programs_are_found_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "run me"
-    program.touch(mode=0o755)
-    monkeypatch.chdir(tmp_path)
-    assert absolute(("./run me",), {"PATH": "/bin"}) == (str(program),)
 
 
 def test_links_are_kept_because_a_virtual_environment_is_one(tmp_path: Path) -> None:

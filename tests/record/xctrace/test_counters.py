@@ -10,21 +10,18 @@ from typing import Any
 
 import pytest
 
-from tracekit.base.recording import Recording
 from tracekit.cli.main import main
-from tracekit.record.recorder import Attach, Launch, Request
+from tracekit.record.recorder import Attach, Request
 from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.exporting import (
     counter_set,
     counter_warnings,
     lacking,
     no_counters,
-    only,
     without_repeats,
 )
-from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.selection import Selection, select
-from tracekit.record.xctrace.tool import Timeouts, Xctrace, locate
+from tracekit.record.xctrace.tool import Timeouts, Xctrace
 from tracekit.run import open as open_run
 from tracekit.tables.toc import TocRun, TocTable
 
@@ -82,21 +79,11 @@ def test_no_counter_set_is_said(selection: Selection, said: str) -> None:
     assert counter_warnings(selection, run_with("Counter Set: Performance Limiters")) == ()
 
 
-def test_nothing_is_said_of_counters_that_nobody_asked_for() -> None:
-    assert counter_warnings(Selection("Metal System Trace"), run_with("Counter Set: (null)")) == ()
-
-
 def test_it_is_said_once_for_the_first_reason() -> None:
     first, second = no_counters("xctrace says so"), no_counters("the table has no rows")
     assert without_repeats((first, "other", second)) == (first, "other")
     assert without_repeats((second, "other"), given=(first,)) == ("other",)
     assert counter_warnings(Selection("T", adds_counters=True), run_with(), (first,)) == ()
-
-
-def test_the_ways_out_are_named() -> None:
-    said = no_counters("no set")
-    for way in ("Recording Options > GPU > Counter Set", "--template", "tracekit templates make"):
-        assert way in said
 
 
 def run(argv: tuple[str, ...], timeout: float) -> Completed:
@@ -134,23 +121,6 @@ def test_of_a_template_that_is_not_understood_nothing_is_claimed(tmp_path: Path)
         got = chosen(template, "auto")
         assert (got.own_counters, got.warnings) == (None, ())
         assert chosen(template, "on").adds_counters
-
-
-@pytest.mark.processes
-def test_a_set_without_rows_is_said_at_the_export(scenario: Scenario, recording: Recording) -> None:
-    scenario(empty=True)
-    recorder = XctraceRecorder(
-        locate(), only(["metal-gpu-intervals", "metal-gpu-counter-intervals"])
-    )
-    request = Request(Launch(("/bin/true",)), 10, counters="on")
-    assert recorder.record(request, recording, print).failure == ""
-    told = [one for one in recorder.export(recording, print) if LACKING in one]
-    assert told == [
-        no_counters(
-            "the counter set Performance Limiters was switched on, but "
-            "metal-gpu-counter-intervals has no rows"
-        )
-    ]
 
 
 @pytest.mark.parametrize(("name", "said"), [("Performance Limiters", 1), ("(null)", 0)])
@@ -204,16 +174,6 @@ def test_a_template_that_was_made_brings_the_counters_of_a_chip_that_takes_its_n
     said = [one for one in result["provenance"]["warnings"] if LACKING in one]
     assert len(said) == (0 if works else 1)
     assert open_run(tmp_path / "run").tables["gpu_counters"].empty is not works
-
-
-@pytest.mark.processes
-def test_the_instrument_is_rejected_where_the_default_set_is(
-    scenario: Scenario, tmp_path: Path
-) -> None:
-    scenario(chip="M3")
-    result = captured(tmp_path / "run", "--counters", "on")
-    [said] = [one for one in result["provenance"]["warnings"] if LACKING in one]
-    assert REJECTED in said
 
 
 @pytest.mark.processes

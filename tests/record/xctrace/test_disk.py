@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import RecordingError, UsageError
-from tracekit.record.xctrace.claim import Disk, floor, free_bytes
+from tracekit.record.xctrace.claim import Disk, floor
 
 PLACES = (Path("/runs"), Path("/staging"))
 FREE = {Path("/runs"): 50e9, Path("/staging"): 8.25e9}
@@ -30,11 +30,6 @@ def test_a_variable_that_is_no_number_is_refused(text: str) -> None:
         floor({"TRACEKIT_DISK_FLOOR": text})
 
 
-def test_enough_is_no_word() -> None:
-    assert disk(8).shortage(PLACES) == ""
-    disk(8).require(PLACES)
-
-
 def test_a_shortage_names_the_place_and_both_numbers() -> None:
     assert disk(10).shortage(PLACES) == (
         "8.2 GB are free where /staging lies, and 10 GB must stay free"
@@ -47,7 +42,3 @@ def test_a_shortage_names_the_place_and_both_numbers() -> None:
 def test_a_tenth_of_the_floor_is_critical() -> None:
     assert not disk(80).critical(PLACES)
     assert disk(83).critical(PLACES)
-
-
-def test_what_is_free_is_asked_of_the_system(tmp_path: Path) -> None:
-    assert free_bytes(tmp_path) >= 0

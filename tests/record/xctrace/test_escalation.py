@@ -84,27 +84,10 @@ def test_growth_is_no_excuse_in_any_other_state(state: State) -> None:
     assert [made.due(now) for now in times] == [grown.due(now) for now in times]
 
 
-def test_the_same_state_again_gives_no_new_time() -> None:
-    made = escalation((1, State.STARTED), (30, State.STARTED))
-    assert made.due(31) is SIGINT
-
-
 def test_lines_that_are_not_understood_leave_time_to_save() -> None:
     made = escalation((1, State.STARTED), foreign=True)
     assert made.due(390) is None
     assert made.due(391) is SIGINT
-
-
-def test_asking_to_stop_takes_the_first_step_at_once() -> None:
-    made = escalation((1, State.STARTED))
-    assert made.next_signal(2) is SIGINT
-    assert made.due(121) is None
-    assert made.due(122) is SIGINT
-
-
-def test_no_signal_follows_the_last_one() -> None:
-    made = escalation()
-    assert [made.next_signal(1) for _ in range(6)] == [SIGINT, SIGINT, SIGTERM, SIGKILL, None, None]
 
 
 def test_a_target_that_is_done_soon_ends_the_recording() -> None:

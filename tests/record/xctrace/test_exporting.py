@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.base.errors import ToolError
 from tracekit.base.recording import Recording
 from tracekit.record.recorder import Launch, Request
 from tracekit.record.xctrace.exporting import export, has_rows, lacking, only
@@ -31,19 +30,6 @@ SCHEMAS = (
 def run_of(*schemas: str) -> TocRun:
     tables = tuple(TocTable(number, schema) for number, schema in enumerate(schemas, 1))
     return TocRun(1, tables=tables)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("<schema></schema><row><start-time/></row>", True),
-        ("<schema></schema></node>", False),
-        ('<?xml version="1.0"?>\n<trace-query-result>\n</trace-query-result>\n', False),
-    ],
-)
-def test_rows_are_seen(tmp_path: Path, text: str, expected: bool) -> None:
-    (tmp_path / "a.xml").write_text(text)
-    assert has_rows(tmp_path / "a.xml") is expected
 
 
 @pytest.fixture
@@ -101,14 +87,6 @@ def test_a_table_that_fails_leaves_the_others_alone(
     assert "metal-gpu-intervals.xml" in names
 
 
-def test_if_every_table_fails_the_export_fails(
-    tool: Xctrace, recorded: Recording, scenario: Scenario
-) -> None:
-    scenario(trap=[*SCHEMAS, "time-info"])
-    with pytest.raises(ToolError, match="signal SIGTRAP"):
-        export(tool, recorded, only(SCHEMAS), print)
-
-
 def test_a_trace_of_something_else_is_told(
     tool: Xctrace, recorded: Recording, scenario: Scenario, tmp_path: Path
 ) -> None:
@@ -120,21 +98,6 @@ def test_a_trace_of_something_else_is_told(
     scenario(exports={"toc": str(toc), "tables": {}})
     [warning] = export(tool, recorded, only(SCHEMAS), print)
     assert "has no table metal-gpu-intervals" in warning
-
-
-def test_a_transient_refusal_is_waited_out(
-    tool: Xctrace, recorded: Recording, scenario: Scenario
-) -> None:
-    scenario(missing_template=2)
-    assert export(tool, recorded, only(SCHEMAS), print) == ()
-
-
-def test_a_bundle_that_stays_closed_fails_in_words(
-    tool: Xctrace, recorded: Recording, scenario: Scenario
-) -> None:
-    scenario(missing_template=99)
-    with pytest.raises(ToolError, match="The bundle has no template document"):
-        export(tool, recorded, only(SCHEMAS), print)
 
 
 @pytest.mark.corpus

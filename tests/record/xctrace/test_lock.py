@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.base.errors import RecordingError, ToolError
-from tracekit.base.locks import Holder
-from tracekit.record.xctrace.claim import locked, not_returned
+from tracekit.base.errors import ToolError
+from tracekit.record.xctrace.claim import locked
 
 HOLD = """
 import os, sys, time
@@ -49,13 +48,6 @@ def test_what_is_given_back_leaves_no_trace(tmp_path: Path) -> None:
     assert lock_file(tmp_path).read_bytes() == b""
 
 
-def test_an_error_gives_it_back(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), locked(Path("/runs/mine"), tmp_path):
-        raise ZeroDivisionError
-    with locked(Path("/runs/mine"), tmp_path) as (_, stale):
-        assert stale is None
-
-
 @pytest.mark.processes
 def test_death_frees_it_and_the_next_one_hears_of_it(tmp_path: Path) -> None:
     argv = (sys.executable, "-c", HOLD, str(tmp_path))
@@ -83,34 +75,3 @@ def test_a_holder_that_is_gone_while_others_finish_its_work(tmp_path: Path) -> N
             locked(Path("/runs/mine"), tmp_path).__enter__()
         assert "999999999, was ended" in caught.value.message
         holder.kill()
-
-
-def test_an_unreadable_note_is_nobody_s(tmp_path: Path) -> None:
-    with locked(Path("/runs/mine"), tmp_path):
-        lock_file(tmp_path).write_text("{half")
-        with pytest.raises(ToolError, match="Another recording runs on this machine"):
-            locked(Path("/runs/other"), tmp_path).__enter__()
-
-
-def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(RecordingError, match="cannot be opened"):
-        locked(tmp_path, tmp_path / "file").__enter__()
-
-
-def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
-    with locked(Path("/runs/mine"), tmp_path):
-        file = lock_file(tmp_path)
-    precious = tmp_path / "precious"
-    precious.write_text("kept")
-    file.unlink()
-    file.symlink_to(precious)
-    with pytest.raises(RecordingError):
-        locked(Path("/runs/mine"), tmp_path).__enter__()
-    assert precious.read_text() == "kept"
-
-
-def test_what_was_not_given_back_is_told_in_words() -> None:
-    holder = Holder(17, 1, "2026-11-20T10:15:03.000+00:00", "/runs/theirs")
-    assert not_returned(holder).startswith("The recording into /runs/theirs, begun at 2026-11-20 ")
-    assert "by process 17, did not end in good order" in not_returned(holder)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.recording import Process
-from tracekit.record.xctrace.outcome import judge, nothing_came, target_end, warnings
+from tracekit.record.xctrace.outcome import judge, nothing_came, warnings
 from tracekit.record.xctrace.progress import Account, Issue, State, Stop
 from tracekit.record.xctrace.recording_process import Ended
 from tracekit.tables.toc import TocRun
@@ -122,21 +122,11 @@ def warned(**changes: Any) -> tuple[str, ...]:
     return warnings(Ended(account, 0))
 
 
-def test_warnings_with_exit_code_0_are_told() -> None:
-    assert warned(issues=(Issue("Warning", "Mind this."),)) == ("xctrace warns: Mind this.",)
-
-
 def test_rejected_counters_are_explained_with_the_way_out() -> None:
     [told] = warned(issues=(Issue("Warning", COUNTERS),))
     assert "GPU counters are not available on this chip and Xcode: xctrace says: " in told
     assert COUNTERS in told
     assert "Recording Options > GPU > Counter Set" in told
-
-
-def test_another_language_is_told() -> None:
-    assert warned(foreign=True) == (
-        "xctrace did not speak English, so its progress was read by the order of its lines.",
-    )
 
 
 @pytest.mark.parametrize(
@@ -152,21 +142,6 @@ def test_signals_nobody_asked_for_are_told(
 ) -> None:
     ended = Ended(SAVED, 0, signals, interrupted)
     assert warnings(ended) == told
-
-
-@pytest.mark.parametrize(
-    ("status", "reason", "end"),
-    [
-        ("0", "exit(0)", ""),
-        ("", "", ""),
-        ("0", "", ""),
-        ("2", "", "exit status 2"),
-        ("2", "exit(2)", "exit(2)"),
-        ("9", "SIGKILL", "SIGKILL"),
-    ],
-)
-def test_how_the_program_ended(status: str, reason: str, end: str) -> None:
-    assert target_end(failed(status, reason)) == end
 
 
 ARGV = ("/X/xctrace", "record", "--attach", "5")

@@ -35,27 +35,12 @@ def all_of(lines: OutputLines) -> list[tuple[str, str]]:
     return heard + list(lines.rest())
 
 
-def test_lines_are_known_by_their_pipe() -> None:
-    code = "import sys; print('a'); print('b', file=sys.stderr); print('µ')"
-    with lines_of(code) as lines:
-        heard = all_of(lines)
-    assert [line for pipe, line in heard if pipe == "out"] == ["a", "µ"]
-    assert [line for pipe, line in heard if pipe == "err"] == ["b"]
-
-
 def test_a_line_in_pieces_is_one_line_and_the_last_needs_no_end() -> None:
     code = (
         "import sys, time\nfor part in ('a', 'b\\nc'):\n  sys.stdout.write(part); time.sleep(.05)"
     )
     with lines_of(code) as lines:
         assert all_of(lines) == [("out", "ab"), ("out", "c")]
-
-
-def test_megabytes_come_through_both() -> None:
-    code = "import sys\nfor _ in range(50_000): print('o' * 40); sys.stderr.write('e' * 40 + '\\n')"
-    with lines_of(f"import sys\nsys.stdout.reconfigure(write_through=False)\n{code}") as lines:
-        heard = all_of(lines)
-    assert len(heard) == 100_000
 
 
 def test_bytes_without_a_line_end_do_not_pile_up() -> None:

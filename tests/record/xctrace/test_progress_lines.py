@@ -64,30 +64,8 @@ def test_the_first_stop_line_counts() -> None:
     assert account.stop is Stop.TIME_LIMIT
 
 
-def test_a_stop_line_may_be_missing() -> None:
-    account = heard(ANNOUNCED, STARTED, COMPLETED, SAVED)
-    assert (account.state, account.stop) == (State.SAVED, Stop.UNSAID)
-
-
-def test_the_limit_alone_is_not_saved() -> None:
-    assert heard(ANNOUNCED, STARTED, LIMIT).state < State.SAVING
-
-
 def test_a_full_stop_after_the_saved_line_is_nothing_special() -> None:
     assert heard(*LINES[:4], f"{SAVED}.").state is State.SAVED
-
-
-def test_failing_with_errors_is_told_apart_from_completing() -> None:
-    failed = heard(ANNOUNCED, STARTED, "Recording failed with errors. Saving output file...")
-    assert failed.failed
-    assert failed.state is State.SAVING
-    assert not heard(*LINES).failed
-
-
-def test_lines_of_the_target_between_them_change_nothing() -> None:
-    account = heard(ANNOUNCED, "hello", STARTED, "world", LIMIT)
-    assert account.state is State.STOPPING
-    assert not account.foreign
 
 
 BLOCK = """\
@@ -127,11 +105,6 @@ def test_nothing_beyond_started_is_concluded_from_foreign_lines() -> None:
 def test_a_known_line_takes_back_what_was_guessed_before_it() -> None:
     account = heard("A privacy notice.", "It has two lines.", ANNOUNCED)
     assert (account.state, account.foreign) == (State.ANNOUNCED, False)
-
-
-def test_only_the_last_lines_are_kept() -> None:
-    account = heard(*(str(number) for number in range(1000)))
-    assert account.output == tuple(str(number) for number in range(600, 1000))
 
 
 @given(st.lists(st.sampled_from((*LINES, "", "x", "* [Error] y")), max_size=12))

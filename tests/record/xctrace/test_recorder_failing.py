@@ -127,14 +127,6 @@ def test_a_recorder_that_hangs_after_it_saved_loses_nothing(
     assert recording.bundle.is_dir()
 
 
-def test_a_hung_recorder_that_heeds_terminate_is_not_killed(
-    record: Record, scenario: Scenario, recording: Recording
-) -> None:
-    scenario(hang="stopping", deaf_to_term=False)
-    with pytest.raises(ToolError, match="while it stopped and had to be killed"):
-        record(QUICK, deadlines=replace(DEADLINES, stopping=0.3, signals=(0.2, 0.2, 20, 10)))
-
-
 def test_a_worker_that_is_left_running_is_ended_by_its_own_pid(
     record: Record, scenario: Scenario, recording: Recording
 ) -> None:
@@ -167,13 +159,6 @@ def test_ctrl_c_stops_and_saves(record: Record, told: list[str], moment: str) ->
     assert "asked xctrace to stop and to save what it has" in told
     assert told[-1] == "checking the bundle"
     assert not runs(recorded.targets[0].pid)
-
-
-def test_terminate_stops_and_saves_too(record: Record, told: list[str]) -> None:
-    recorded = record(SLOW, progress=interrupting("recording", told, signal.SIGTERM))
-    assert recorded.interrupted
-    assert recorded.failure == ""
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_ctrl_c_while_the_bundle_is_checked_loses_nothing(

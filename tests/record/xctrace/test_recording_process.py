@@ -8,7 +8,6 @@ from typing import Any
 import psutil
 import pytest
 
-from tracekit.base.errors import ToolError
 from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.record.xctrace.progress import Account, State
 from tracekit.record.xctrace.recording_process import Deadlines, Ended, Survey, Watch, record
@@ -87,12 +86,6 @@ def test_complaints_are_heard_until_the_end() -> None:
     assert ended.returncode == 2
 
 
-def test_it_is_surveyed_while_it_runs() -> None:
-    heard = Heard()
-    run("time.sleep(0.5)", heard)
-    assert heard.surveys > 1
-
-
 def test_a_pipe_that_was_closed_early_is_no_end() -> None:
     heard = Heard()
     code = "os.close(1); os.close(2); time.sleep(0.3); os._exit(7)"
@@ -105,19 +98,6 @@ def test_a_child_that_keeps_the_pipes_is_not_waited_for() -> None:
     assert child.is_running()
     child.kill()
     assert ended.returncode == 0
-
-
-def test_a_deaf_process_meets_every_rung() -> None:
-    heard = Heard()
-    code = "signal.signal(2, signal.SIG_IGN); signal.signal(15, signal.SIG_IGN)\n"
-    code += saying(*NORMAL[:2]) + "time.sleep(60)"
-    quick = Deadlines(**{**vars(DEADLINES), "slack": 0.1})
-    ended = run(code, heard, quick, limit=0.1)
-    rungs = [signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
-    assert heard.sent == list(ended.signals) == rungs
-    assert ended.returncode == -signal.SIGKILL
-    assert ended.killed
-    assert not ended.interrupted
 
 
 def test_a_process_that_heeds_the_second_signal_is_not_killed() -> None:
@@ -142,10 +122,3 @@ def test_an_error_of_ours_leaves_nothing_running(tmp_path: Path) -> None:
     with Supervisor(tmp_path) as supervisor, pytest.raises(ZeroDivisionError):
         record(python(code), watch, DEADLINES, supervisor, time_limit=60, bundle=bundle)
     assert not psutil.pid_exists(int(pid.read_text()))
-
-
-def test_what_cannot_be_started_is_told() -> None:
-    argv, bundle = ("/nowhere/xctrace", "record"), Path("a.trace")
-    missing = pytest.raises(ToolError, match="/nowhere/xctrace cannot be started: No such file")
-    with Supervisor(Path("nowhere")) as supervisor, missing:
-        record(argv, Heard().watch(), DEADLINES, supervisor, time_limit=1, bundle=bundle)

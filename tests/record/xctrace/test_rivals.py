@@ -16,10 +16,6 @@ HIDDEN = Rival(19, "xctrace", "grace", SINCE, None)
 INSTRUMENTS = Rival(20, "Instruments", "ada", SINCE, ("/X/Instruments",))
 
 
-def test_nobody_else_is_no_matter() -> None:
-    assert refuse_rivals([]) == ()
-
-
 def test_another_recording_is_refused_with_who_and_since_when() -> None:
     with pytest.raises(ToolError) as caught:
         refuse_rivals([EXPORTING, RECORDING])

@@ -46,10 +46,6 @@ def test_a_template_by_its_exact_name(select_with: Select) -> None:
     assert select_with("Time Profiler") == Selection("Time Profiler")
 
 
-def test_no_template_is_metal_system_trace(select_with: Select) -> None:
-    assert select_with().template == MST
-
-
 @pytest.mark.parametrize("name", ["GPU Counters", "Metal GPU Counters", "gpu counters"])
 def test_a_template_of_gpu_counters_means_the_instrument(select_with: Select, name: str) -> None:
     assert select_with(name, counters="auto") == Selection(MST, adds_counters=True)
@@ -60,11 +56,6 @@ def test_counters_on_adds_the_instrument(select_with: Select) -> None:
     assert select_with(MST, counters="on") == Selection(MST, adds_counters=True)
 
 
-def test_counters_may_be_asked_for_twice(select_with: Select) -> None:
-    got = select_with(MST, "GPU Counters", counters="on")
-    assert got == Selection(MST, adds_counters=True)
-
-
 def test_auto_leaves_counters_out_and_says_so(select_with: Select) -> None:
     got = select_with(MST, counters="auto")
     assert not got.adds_counters
@@ -72,28 +63,15 @@ def test_auto_leaves_counters_out_and_says_so(select_with: Select) -> None:
     assert "`--counters on`" in got.warnings[0]
 
 
-def test_off_says_nothing(select_with: Select) -> None:
-    assert select_with(MST).warnings == ()
-
-
 def test_asked_for_and_switched_off_is_a_contradiction(select_with: Select) -> None:
     with pytest.raises(UsageError, match="both asked for and switched off"):
         select_with(MST, "GPU Counters", counters="off")
-
-
-def test_counters_are_auto_on_or_off(select_with: Select) -> None:
-    with pytest.raises(UsageError, match="auto, on or off, not 'maybe'"):
-        select_with(MST, counters="maybe")
 
 
 def test_two_templates_are_one_too_many(select_with: Select) -> None:
     with pytest.raises(UsageError, match=r"one template, and 2 were given") as caught:
         select_with(MST, "Time Profiler")
     assert "template file" in caught.value.hint
-
-
-def test_the_same_template_twice_is_one(select_with: Select) -> None:
-    assert select_with(MST, MST).template == MST
 
 
 @pytest.mark.parametrize("name", ["Metal System", "metal system trace", "Time Profile"])

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.base.errors import ToolError
 from tracekit.record.xctrace.command import Completed
-from tracekit.record.xctrace.staging import opened, remember, staging_files, staging_warning, sweep
+from tracekit.record.xctrace.staging import opened, remember, sweep
 
 AGE = 60.0
 
@@ -33,15 +32,6 @@ def make(path: Path, age: float = 2 * AGE) -> Path:
     moment = time.time() - age
     os.utime(path, (moment, moment))
     return path
-
-
-def test_files_of_all_recorders_are_known_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    mine = make(tmp_path / "instruments1.ktrace")
-    make(tmp_path / "other.ktrace")
-    assert staging_files() == {mine}
 
 
 def test_an_old_file_of_ours_that_nobody_has_open_goes(tmp_path: Path, ledger: Path) -> None:
@@ -87,12 +77,6 @@ def test_a_file_that_went_by_itself_is_forgotten(tmp_path: Path, ledger: Path) -
     assert ledger.read_text().strip() == "[]"
 
 
-def test_nothing_is_written_where_there_is_nothing(ledger: Path) -> None:
-    remember(ledger, [])
-    assert sweep(ledger, AGE, closed) == ()
-    assert not ledger.exists()
-
-
 def test_a_damaged_list_is_no_list(ledger: Path) -> None:
     ledger.parent.mkdir()
     ledger.write_text("[{")
@@ -114,13 +98,6 @@ def test_lsof_is_believed_only_where_it_is_sure(said: Completed, known: bool | N
     assert opened(Path("/a"), lambda _argv, _timeout: said) is known
 
 
-def test_without_lsof_it_is_not_known() -> None:
-    def missing(argv: tuple[str, ...], _timeout: float) -> Completed:
-        raise ToolError(f"{argv[0]} cannot be started.")
-
-    assert opened(Path("/a"), missing) is None
-
-
 @pytest.mark.processes
 def test_an_open_file_is_seen_by_the_real_lsof(tmp_path: Path) -> None:
     path = make(tmp_path / "instruments1.ktrace")
@@ -132,11 +109,3 @@ def test_an_open_file_is_seen_by_the_real_lsof(tmp_path: Path) -> None:
         while_open = opened(path)
         process.communicate(b"\n")
     assert (while_open, opened(path)) in {(True, False), (None, None)}
-
-
-def test_what_stays_is_told_with_its_size(tmp_path: Path) -> None:
-    assert staging_warning(frozenset()) == ()
-    path = make(tmp_path / "instruments1.ktrace")
-    [warning] = staging_warning(frozenset({path}))
-    assert warning.startswith("xctrace left 2 MB of staging files behind, which may still be in")
-    assert str(path) in warning

@@ -13,11 +13,6 @@ def ask(number: int = signal.SIGINT) -> None:
     os.kill(os.getpid(), number)
 
 
-def test_nothing_was_asked() -> None:
-    with stop_requests() as asked:
-        assert not asked()
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_request_is_taken_once(number: int) -> None:
     before = signal.getsignal(number)

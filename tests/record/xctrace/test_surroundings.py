@@ -4,16 +4,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import psutil
 import pytest
 
-from tracekit.base.processes import end_leftovers, reported, start_of
-from tracekit.record.supervisor.guardian import size
 from tracekit.record.xctrace.attempts import Family
 from tracekit.record.xctrace.clock import align
-from tracekit.record.xctrace.staging import staging_files
 from tracekit.workload.journal import ClockAnchor
 
 STUBBORN = (
@@ -53,43 +49,6 @@ def test_children_and_their_children_are_found_after_they_are_gone() -> None:
     assert shell.pid in {one.pid for one in family.descendants(os.getpid())}
 
 
-def test_a_process_that_was_never_seen_has_no_children() -> None:
-    assert Family().descendants(1) == ()
-
-
-@pytest.mark.processes
-def test_a_program_that_was_left_running_is_ended(sleeper: subprocess.Popen[bytes]) -> None:
-    assert end_leftovers(reported(sleeper.pid)) == (sleeper.pid,)
-    assert sleeper.wait(10) == -15
-
-
-@pytest.mark.processes
-def test_a_program_that_does_not_want_to_end_is_killed(
-    stubborn: subprocess.Popen[bytes],
-) -> None:
-    end_leftovers(reported(stubborn.pid), grace=0.1)
-    assert stubborn.wait(10) == -9
-
-
-@pytest.mark.processes
-def test_a_program_that_was_there_before_is_left_alone(
-    sleeper: subprocess.Popen[bytes],
-) -> None:
-    assert reported(os.getppid()) == ()
-    assert reported(sleeper.pid, start_of(sleeper.pid) + 1) == (), "another one of its number"
-    assert reported(sleeper.pid, start_of(sleeper.pid)) == (psutil.Process(sleeper.pid),)
-    assert sleeper.poll() is None
-
-
-@pytest.mark.processes
-def test_a_program_that_is_gone_is_no_error() -> None:
-    with subprocess.Popen(("true",)) as process:
-        [left] = reported(process.pid)
-        process.wait()
-    assert end_leftovers([left]) == ()
-    assert reported(process.pid) == reported(0) == reported(process.pid, 1) == ()
-
-
 SECOND = 1_000_000_000
 
 
@@ -121,23 +80,3 @@ def test_without_an_anchor_there_is_no_origin() -> None:
 @pytest.mark.parametrize("date", ["", "yesterday", "2026-03-30T21:38:10.000"])
 def test_without_a_date_and_its_zone_nothing_is_known(date: str) -> None:
     assert align(date, [ClockAnchor(1, 2)]) == {}
-
-
-def test_sizes_of_files_and_folders_add_up(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "b").mkdir()
-    (tmp_path / "a" / "b" / "one").write_bytes(bytes(10))
-    (tmp_path / "a" / "two").write_bytes(bytes(5))
-    (tmp_path / "three").write_bytes(bytes(2))
-    (tmp_path / "a" / "loop").symlink_to(tmp_path)
-    link = (tmp_path / "a" / "loop").lstat().st_size
-    assert size([tmp_path / "a", tmp_path / "three", tmp_path / "gone"]) == 17 + link
-
-
-def test_staging_files_are_known_by_their_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    (tmp_path / "instruments12ab.ktrace").touch()
-    (tmp_path / "other.ktrace").touch()
-    assert staging_files() == {tmp_path / "instruments12ab.ktrace"}

@@ -10,12 +10,10 @@ import pytest
 from tracekit.base.errors import ToolError
 from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.tool import (
-    Timeouts,
     Version,
     Xctrace,
     find_xctrace,
     locate,
-    parse_listing,
 )
 
 Say = Callable[..., Completed]
@@ -53,10 +51,6 @@ def test_flags_are_looked_for_in_the_help_asked_once(answers: Any, say: Say, too
     assert run.asked == [("/X/xctrace", "help", "record")]
 
 
-def test_help_may_end_as_it_likes(answers: Any, say: Say, tool: Tool) -> None:
-    assert tool(answers(say("", "usage: --no-prompt", 64))).knows("record", "--no-prompt")
-
-
 LISTED = """\
 == Standard Templates ==
 Metal System Trace
@@ -65,21 +59,6 @@ Time Profiler
 == User Templates ==
 Simon's µ counters
 """
-
-
-def test_names_stand_under_headings() -> None:
-    listing = parse_listing(f"a line before\n{LISTED}")
-    assert listing == {
-        "Standard Templates": ["Metal System Trace", "Time Profiler"],
-        "User Templates": ["Simon's µ counters"],
-    }
-
-
-def test_lists_come_on_standard_output(answers: Any, say: Say, tool: Tool) -> None:
-    run = answers(say(LISTED, "== Standard Templates ==\nNoise\n"))
-    names = tool(run).names("templates")
-    assert names == ["Metal System Trace", "Time Profiler", "Simon's µ counters"]
-    assert run.asked == [("/X/xctrace", "list", "templates")]
 
 
 def test_old_lists_come_on_standard_error(answers: Any, say: Say, tool: Tool) -> None:
@@ -96,19 +75,6 @@ def writing(text: str, returncode: int = 0, stderr: str = "") -> Callable[..., C
         return Completed(argv, returncode, "", stderr)
 
     return answer
-
-
-def test_the_command_line_of_a_toc(answers: Any, tool: Tool, tmp_path: Path) -> None:
-    run = answers(writing("<?xml version='1.0'?><trace-toc/>"))
-    output = tmp_path / "exports" / "toc.xml"
-    assert tool(run).toc(Path("/r/a.trace"), output) == output
-    assert run.asked == [
-        (
-            "/X/xctrace", "export", "--input", "/r/a.trace",
-            "--output", f"{output}.partial", "--toc",
-        )
-    ]  # fmt: skip
-    assert [path.name for path in output.parent.iterdir()] == ["toc.xml"]
 
 
 @pytest.mark.parametrize(
@@ -131,16 +97,6 @@ def test_the_command_line_of_a_table(
         )
     ]  # fmt: skip
     assert output.read_text() == XML
-
-
-def test_paths_are_absolute(
-    answers: Any, tool: Tool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    run = answers(writing(XML))
-    tool(run).toc(Path("run/a.trace"), Path("toc.xml"))
-    assert run.asked[0][3] == str(tmp_path / "run" / "a.trace")
-    assert run.asked[0][5] == str(tmp_path / "toc.xml.partial")
 
 
 def test_a_name_that_would_change_the_query_is_refused(
@@ -208,27 +164,9 @@ def test_what_is_not_xml_is_no_export(answers: Any, tool: Tool, tmp_path: Path, 
     assert not (tmp_path / "a.xml").exists()
 
 
-def test_an_export_that_left_no_file(answers: Any, say: Say, tool: Tool, tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="wrote no XML"):
-        tool(answers(say("Finished"))).toc(Path("/a"), tmp_path / "a.xml")
-
-
-def test_locate_asks_xcrun(answers: Any, say: Say) -> None:
-    run = answers(say("/Applications/Xcode.app/Contents/Developer/usr/bin/xctrace\n"))
-    assert locate(run).path == "/Applications/Xcode.app/Contents/Developer/usr/bin/xctrace"
-    assert run.asked == [("xcrun", "--find", "xctrace")]
-
-
 def test_locate_wants_a_path(answers: Any, say: Say) -> None:
     with pytest.raises(ToolError, match="named no path"):
         locate(answers(say("\n")))
-
-
-@pytest.mark.processes
-def test_a_tool_that_does_not_answer_is_not_waited_for(scenario: Callable[..., None]) -> None:
-    scenario(answer_delay=30)
-    with pytest.raises(ToolError, match=r"xcrun --find xctrace did not end within 0\.2 s"):
-        locate(timeouts=Timeouts(answer=0.2))
 
 
 def test_nothing_is_started_where_there_is_no_xcrun(
@@ -238,13 +176,6 @@ def test_nothing_is_started_where_there_is_no_xcrun(
     run = answers(say("/X/xctrace"))
     assert find_xctrace(run) is None
     assert run.asked == []
-
-
-@pytest.mark.processes
-def test_it_is_found_where_it_is(scenario: Callable[..., None]) -> None:
-    found = find_xctrace()
-    assert found is not None
-    assert found.version.build == "17C529"
 
 
 @pytest.mark.processes

@@ -94,16 +94,6 @@ def test_a_recording_without_rows_of_its_target_is_no_success(
     assert (folder / "report.html").exists()
 
 
-def test_counters_that_a_chip_rejects_are_said_to_be_missing(
-    scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    scenario(issues=[["Warning", f"GPU Service reported error: {REJECTED}"]])
-    assert capture(folder, "--counters", "on") == 0
-    printed = capsys.readouterr()
-    assert REJECTED in printed.err
-    assert "low-occupancy" in printed.out.partition("not checked  ")[2]
-
-
 def test_a_bundle_that_cannot_be_exported_is_kept_and_said(
     scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,33 +106,6 @@ def test_a_bundle_that_cannot_be_exported_is_kept_and_said(
     scenario()
     assert run("export", folder) == 0
     assert run("analyze", folder) == 0
-
-
-def test_any_program_can_be_recorded(scenario: Scenario, folder: Path) -> None:
-    scenario()
-    assert run("capture", "--output", folder, "--", "/bin/sleep", "0.3") == 0
-    assert open_run(folder).provenance.command == ("/bin/sleep", "0.3")
-
-
-def test_a_bundle_of_someone_else_can_be_imported(
-    scenario: Scenario, folder: Path, tmp_path: Path
-) -> None:
-    scenario()
-    assert capture(folder) == 0
-    assert run("import", folder / "recording.trace", "--output", tmp_path / "copy") == 0
-    assert run("analyze", tmp_path / "copy") == 0
-    mine, theirs = open_run(tmp_path / "copy"), open_run(folder)
-    assert mine.provenance.targets[0].pid == theirs.provenance.targets[0].pid
-    assert len(mine.tables["gpu_intervals"]) == len(theirs.tables["gpu_intervals"])
-
-
-def test_without_xcode_the_reason_is_told(
-    scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    scenario(toolchain="command-line-tools")
-    assert capture(folder, "--recorder", "xctrace") == 3
-    assert "xcode-select" in capsys.readouterr().err
-    assert not folder.exists()
 
 
 @pytest.mark.corpus
@@ -192,16 +155,3 @@ def test_more_tables_are_exported_beside_what_is_there(
     assert run("export", folder, "--tables", "no-such") == 0
     warnings = open_run(folder).provenance.warnings
     assert "The recording has no table no-such." in warnings
-
-
-def test_all_tables_are_exported_on_request(scenario: Scenario, folder: Path) -> None:
-    scenario()
-    assert capture(folder) == 0
-    assert run("export", folder, "--tables", "all") == 0
-    names = {path.name for path in (folder / "exports").iterdir()}
-    assert {"gpu-counter-info.xml", "gpu-counter-info-2.xml", "tick.xml"} <= names
-    tables = open_run(folder).tables
-    assert {"gpu_jobs", "command_buffers", "gpu_states", "ticks"} <= set(tables)
-    jobs = tables["gpu_jobs"]
-    assert len(jobs) == len(tables["gpu_intervals"])
-    assert jobs.loc[jobs["target"], "encoder_label"].notna().any()

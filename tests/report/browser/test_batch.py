@@ -1,6 +1,5 @@
 """The page of a batch in a browser."""
 
-import re
 from typing import Any
 
 import pytest
@@ -56,12 +55,3 @@ def test_a_reader_chooses_what_is_listed_without_a_script(
     opened.page.locator(f"#show-{choice}").check()
     rows = opened.page.locator("table.runs tbody tr")
     assert sum(row.is_visible() for row in rows.all()) == shown
-
-
-@pytest.mark.parametrize(("choice", "dark"), [("theme-light", False), ("theme-dark", True)])
-def test_the_reader_chooses_the_colours(open_page: Any, page: str, choice: str, dark: bool) -> None:
-    opened = open_page(page, java_script_enabled=False)
-    opened.page.locator(f"#{choice}").check()
-    color = opened.page.locator("body").evaluate("one => getComputedStyle(one).backgroundColor")
-    brightness = sum(int(part) for part in re.findall(r"\d+", color)[:3]) / 3
-    assert (brightness < 60) is dark

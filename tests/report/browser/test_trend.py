@@ -71,16 +71,6 @@ def test_keys_stop_at_charts_and_tables_but_not_at_each_night(open_page: Any, pa
         assert one in stops
 
 
-def test_the_table_of_values_opens_and_its_links_can_be_reached(open_page: Any, page: str) -> None:
-    opened = open_page(page, java_script_enabled=False)
-    link = opened.page.locator("#capture-1 .values a").first
-    assert link.is_hidden()
-    opened.page.get_by_text("Table of values: 40 nights").first.click()
-    assert link.is_visible()
-    link.focus()
-    assert link.evaluate("one => one === document.activeElement")
-
-
 def test_on_paper_all_is_open_and_nothing_is_cut(open_page: Any, page: str) -> None:
     opened = open_page(page)
     opened.page.emulate_media(media="print")

@@ -51,6 +51,11 @@ def test_a_distribution_names_its_percentiles_and_its_longest() -> None:
     assert chart.x.title == "time; the last bin holds all up to 500 ms"
 
 
+def test_a_distribution_without_any_far_beyond_the_others_ends_with_its_longest() -> None:
+    chart = distribution("Step", np.linspace(1, 2, 1000) * MS)
+    assert (chart.x.title, chart.x.low, chart.x.high) == ("time", MS, 2 * MS)
+
+
 def test_counts_have_no_halves() -> None:
     assert all(mark == round(mark) for mark in distribution("s", np.array([MS])).y.marks)
 

@@ -13,25 +13,6 @@ from tracekit.report.panels.health import clock_words, counter_set, health
 from tracekit.report.render import environment_of
 
 
-def test_rows_are_counted_with_those_of_the_target(trace_run: Any) -> None:
-    gates = {one.table: one for one in health.context(trace_run.result, trace_run.tables)["gates"]}
-    assert (gates["gpu_intervals"].rows, gates["gpu_intervals"].own) == (6, 4)
-    assert gates["gpu_intervals"].source == "GPU times, from the trace"
-    assert gates["steps"].absence == "the recording has no table steps"
-
-
-def test_rows_that_name_no_process_are_nobodys(host_run: Any) -> None:
-    gates = {one.table: one for one in health.context(host_run.result, host_run.tables)["gates"]}
-    assert (gates["phases"].rows, gates["phases"].own) == (3, None)
-    assert (gates["submissions"].rows, gates["submissions"].own) == (5, 5)
-
-
-def test_an_empty_table_is_not_shown_as_nought(host_run: Any) -> None:
-    emptied = host_run.emptied()
-    for gate in health.context(emptied.result, emptied.tables)["gates"]:
-        assert gate.absence
-
-
 def test_clocks_and_warnings_are_passed_on(host_run: Any) -> None:
     context = health.context(host_run.result, host_run.tables)
     assert context["clock"] == [("origin", "123"), ("clock", "monotonic")]

@@ -46,9 +46,9 @@ def test_each_variant_has_its_own_chart(bare: Any, frame: Any) -> None:
 def test_command_buffers_are_met_with_their_spans(bare: Any, frame: Any) -> None:
     rows = [
         {"committed": at * MS, "commit_to_start": 2 * MS, "commit_to_complete": 5 * MS, **who}
-        for at, who in enumerate([{"target": True}] * 3 + [{"target": False}])
+        for at, who in enumerate([{"target": True}] * 4 + [{"target": False}])
     ]
-    phases = [{"name": "steady", "start": MS, "duration": 10 * MS}]
+    phases = [{"name": "steady", "start": MS, "duration": 2 * MS}]
     tables = {
         "command_buffers": frame("command_buffers", rows),
         "phases": frame("phases", phases),

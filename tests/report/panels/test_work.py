@@ -76,7 +76,7 @@ def test_work_says_when_it_was_first_seen(trace_run: Any) -> None:
 def test_pipelines_of_the_steady_window_stand_first(host_run: Any, frame: Any) -> None:
     made = [
         {"time": at * 1_000_000, "name": name}
-        for at, name in [(601, "early"), (630, "late"), (640, "late"), (5, None)]
+        for at, name in [(600, "early"), (620, "late"), (640, "late"), (5, None)]
     ]
     seen = [
         {"time": 610_000_000, "name": "shader", "target": True},
@@ -92,9 +92,9 @@ def test_pipelines_of_the_steady_window_stand_first(host_run: Any, frame: Any) -
         (one["name"], one["seen"], one["first"] // 1_000_000, one["phase"], one["late"])
         for one in context["pipelines"]
     ] == [
-        ("late", "the workload", 630, "steady", True),
+        ("late", "the workload", 620, "steady", True),
         ("not named", "the workload", 5, "prepare", False),
-        ("early", "the workload", 601, "warm-up", False),
+        ("early", "the workload", 600, "warm-up", False),
         ("shader", "the trace", 610, "warm-up", False),
     ]
     assert context["steady"] == 620_000_000

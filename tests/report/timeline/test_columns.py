@@ -8,12 +8,9 @@ from tracekit.report.timeline.packing import (
     STEPS,
     Tick,
     clock,
-    folded,
-    pauses,
     planes,
     steps,
     three_digits,
-    unlike,
 )
 
 MAC = Tick(125, 3)
@@ -36,18 +33,6 @@ def test_a_negative_value_is_refused() -> None:
         planes(array(1, -3))
 
 
-@given(st.lists(st.integers(0, 2**62), max_size=30))
-def test_planes_hold_every_value(values: list[int]) -> None:
-    width, octets = planes(array(*values))
-    assert len(octets) == width * len(values)
-    size = len(values)
-    back = [
-        sum(octets[plane * size + at] << (8 * plane) for plane in range(width))
-        for at in range(size)
-    ]
-    assert back == values
-
-
 @given(st.lists(st.integers(-(10**12), 10**12), min_size=1))
 def test_ticks_of_a_mac_are_told_as_a_trace_tells_them(ticks: list[int]) -> None:
     counted = array(*ticks)
@@ -60,17 +45,6 @@ def test_one_time_between_ticks_makes_the_clock_one_of_nanoseconds() -> None:
     assert clock(array(0, 41, 83, 125)) == MAC
     assert clock(array(0, 41), array(84)) == NANOSECOND
     assert MAC.nearest(array(0, 20, 21, 41, 42, 125)).tolist() == [0, 0, 1, 1, 1, 3]
-
-
-def test_pauses_are_counted_within_each_lane() -> None:
-    starts, ends = array(5, 20, 7, 9), array(8, 30, 9, 11)
-    assert pauses(starts, ends, (2, 2), 3).tolist() == [2, 12, 4, 0]
-
-
-def test_a_value_differs_from_the_one_before_of_its_code() -> None:
-    values, codes = array(10, 70, 12, 69, 12), array(1, 0, 1, 0, 1)
-    assert unlike(values, codes).tolist() == [20, 140, 4, 1, 0]
-    assert folded(array(0, -1, 1, -2, 2)).tolist() == [0, 1, 2, 3, 4]
 
 
 def decoded(code: int) -> int:

@@ -80,12 +80,6 @@ def test_what_cannot_be_done_is_told(
     assert child.end() == (code, "")
 
 
-def test_who_is_asked_no_more_leaves(line: Start) -> None:
-    child = line()
-    child.hear()
-    assert child.end() == (130, "")
-
-
 def test_who_is_asked_no_more_leaves_after_the_step(line: Start, workloads: Path) -> None:
     child = line()
     child.hear()
@@ -111,11 +105,3 @@ def test_a_signal_ends_it_after_the_step_and_no_turn_is_told(
     os.kill(child.process.pid, number)
     assert child.process.wait(10) == 130
     assert child.process.stdout.read() == b""
-
-
-def test_it_ends_when_nobody_hears_it(line: Start, workloads: Path) -> None:
-    child = line()
-    child.hear()
-    child.process.stdout.close()
-    child.send(naps(workloads))
-    assert child.process.wait(10) == 130

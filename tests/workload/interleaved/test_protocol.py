@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.base.errors import InputError
-from tracekit.workload.interleaved import resident_command
 from tracekit.workload.interleaved.protocol import (
     PROTOCOL,
     Answer,
@@ -83,20 +82,3 @@ def test_what_is_no_request_is_refused(line: bytes) -> None:
 def test_what_is_no_answer_is_refused(line: bytes) -> None:
     with pytest.raises(InputError, match="What was answered is no answer"):
         answer_of(line)
-
-
-def test_a_newer_child_may_say_more() -> None:
-    line = b'{"hello":{"protocol":2,"mood":"good"},"weather":{}}'
-    assert answer_of(line) == Answer(hello=Hello(2))
-
-
-def test_the_command_line_names_the_interpreter_and_keeps_the_folder_out() -> None:
-    line = resident_command(Path("/venv/bin/python"))
-    assert line == (
-        "/venv/bin/python",
-        "-P",
-        "-X",
-        "faulthandler",
-        "-m",
-        "tracekit.workload.interleaved",
-    )

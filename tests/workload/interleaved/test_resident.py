@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.base.errors import InputError, UsageError
 from tracekit.workload.interleaved.protocol import (
-    PROTOCOL,
     ChildRequest,
     Finish,
     Prepare,
@@ -15,7 +13,7 @@ from tracekit.workload.interleaved.protocol import (
     RunSteps,
     StepTimes,
 )
-from tracekit.workload.interleaved.resident import Notes, Resident, hello, step_times
+from tracekit.workload.interleaved.resident import Notes, Resident, step_times
 from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import IDLE, Measured, Step, Work
 
@@ -61,11 +59,6 @@ def test_a_warm_up_that_never_calms_down_is_told(resident: Resident, workloads: 
     ready = prepare(resident, workloads, trick="churn")
     assert ready.steps == 64
     assert "before 2 steps in a row brought no new pipeline" in ready.warnings[0]
-
-
-def test_without_warm_up_no_step_is_made(resident: Resident, workloads: Path) -> None:
-    ready = prepare(resident, workloads, warmup=0)
-    assert (ready.steps, ready.last) == (0, 0)
 
 
 def test_a_turn_makes_its_fewest_steps(resident: Resident, workloads: Path) -> None:
@@ -126,20 +119,6 @@ def test_the_work_begins_once_and_is_asked_at_the_end(resident: Resident, worklo
     assert results["steps"].value == 12
 
 
-def test_who_was_never_asked_to_work_has_nothing_to_say(resident: Resident) -> None:
-    assert finish(resident) == {}
-
-
-def test_a_turn_needs_work(resident: Resident) -> None:
-    with pytest.raises(InputError, match="nothing was prepared"):
-        step_on(resident)
-
-
-def test_a_wrong_parameter_is_refused(resident: Resident, workloads: Path) -> None:
-    with pytest.raises(UsageError, match="has no parameter 'depth'"):
-        prepare(resident, workloads, depth=1)
-
-
 def test_tokens_are_those_of_the_variant() -> None:
     step = Step(
         submit=lambda: None,
@@ -153,17 +132,3 @@ def test_tokens_are_those_of_the_variant() -> None:
         notes.mark("step", start=start, submitted=start, completed=start + 4, **values)
     notes.mark("step", start=30, submitted=31, completed=39, variant=IDLE)
     assert step_times(notes, step) == StepTimes((4, 4), 1, 8, 29, ("paged", "sdpa"))
-
-
-def test_marks_that_nobody_asks_for_are_not_kept() -> None:
-    notes = Notes()
-    notes.mark("span", name="readback", start=1, end=2)
-    notes.enter("steady", "steady")
-    assert (notes.steps, notes.made, notes.warnings) == ([], [], [])
-
-
-def test_it_says_what_it_is() -> None:
-    words = hello()
-    assert words.protocol == PROTOCOL
-    assert words.tracekit
-    assert words.pid > 0

@@ -146,12 +146,6 @@ def test_a_warm_up_out_of_time_is_told(loop: Loop, told: Told, spec: Spec) -> No
     assert warning == "The warm-up ended before 4 steps in a row brought no new pipeline."
 
 
-def test_a_warm_up_that_is_stopped_ends(loop: Loop, told: Told, spec: Spec) -> None:
-    loop.stop.requests += 1
-    warm_up(spec, loop, NEVER)
-    assert (told().steps, told().warnings) == ((), ())
-
-
 def test_blocks_take_turns(loop: Loop, counter: Counter, told: Told, spec: Spec) -> None:
     loop.last = 50_000_000  # so that a block is one step
     measure(loop, spec)
@@ -161,12 +155,6 @@ def test_blocks_take_turns(loop: Loop, counter: Counter, told: Told, spec: Spec)
     assert {block.steps for block in blocks} == {1}
     assert len(counter.calls) == 2 * len(blocks)
     assert len(told().steps) == sum(block.recorded for block in blocks)
-
-
-def test_a_block_of_steps_that_cost_nothing_stays_small(loop: Loop, told: Told, spec: Spec) -> None:
-    loop.last = 1
-    measure(loop, spec)
-    assert {block.steps for block in told().blocks} == {1000}
 
 
 def test_blocks_end_when_somebody_asks(
@@ -262,8 +250,3 @@ def test_what_a_step_tells_is_marked_with_it(account: Account, tmp_path: Path) -
     assert report.spans == (Span("admit", 1, 2),) * 2
     assert report.gauges == (Gauge("used", 4, 5),) * 2
     assert report.requests == (Request(0, 1, 2, 3),) * 2
-
-
-def test_nothing_left_to_do_ends_the_loop(counter: Counter, account: Account) -> None:
-    step = replace(counter.step(), exhausted=lambda: counter.calls.count("wait") == 4)
-    assert Loop(step, account, Stop()).run("steady", 100, NEVER) == 4

@@ -66,22 +66,6 @@ def test_what_is_not_loaded_is_not_measured(
     assert baseline["resident"].bytes is not None
 
 
-def test_an_older_mlx_says_what_it_lacks(
-    noted: Callable[..., dict[str, Memory]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(mx, "get_cache_memory")
-    assert noted("old")["mlx_cache"].reason == "this MLX has no get_cache_memory"
-
-
-@pytest.mark.skipif(sys.platform == "darwin", reason="here is vmmap")
-def test_only_macos_has_vmmap(noted: Callable[..., dict[str, Memory]]) -> None:
-    assert "footprint" not in noted("cheap")
-    thorough = noted("thorough", thorough=True)
-    for what in ("footprint", "accelerator"):
-        assert thorough[what].bytes is None
-        assert thorough[what].reason == "vmmap is a program of macOS"
-
-
 def test_the_regions_of_the_gpu_are_summed() -> None:
     assert levels(sampler.read_vmmap(SUMMARY)) == {
         "footprint": Level(3 << 29),

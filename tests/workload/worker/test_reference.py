@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,18 +71,6 @@ def test_it_rests_far_longer_than_it_took(loop: Loop) -> None:
     assert one.due >= before
 
 
-def test_long_work_rests_in_proportion(
-    loop: Loop, report: Callable[[], WorkloadReport], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    moments = iter([1_000 * MS, 1_010 * MS])
-    monkeypatch.setattr("time.monotonic_ns", lambda: next(moments))
-    one = Reference(lambda: None, "Python")
-    one.take(loop)
-    monkeypatch.undo()
-    assert report().gauges[0].value == 10 * MS
-    assert 10 * MS / (one.due - 1_010 * MS) < 0.02
-
-
 def test_the_workloads_own_reference_goes_first(
     loop: Loop, report: Callable[[], WorkloadReport]
 ) -> None:
@@ -116,11 +103,6 @@ def test_work_of_python_serves_where_mlx_is_not_loaded() -> None:
     )
 
 
-def test_work_of_mlx_serves_where_it_is() -> None:
-    pytest.importorskip("mlx.core")
-    assert reference().tool == "MLX"
-
-
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("case", "sources"),
@@ -151,12 +133,3 @@ def test_a_worker_does_it_in_steady_steps_only(
     assert not any(
         step.start < one.end and one.start < step.completed for one in own for step in told.steps
     )
-
-
-def test_unrecorded_steps_have_none(loop: Loop, report: Callable[[], WorkloadReport]) -> None:
-    taken: list[Loop] = []
-    other = replace(loop, between=taken.append)
-    other.run_unrecorded(3)
-    assert taken == []
-    other.run("steady", 3, NEVER)
-    assert taken == [other] * 3

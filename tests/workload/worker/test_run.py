@@ -1,6 +1,5 @@
 """The worker as recorders see it: a program, a journal, an exit code."""
 
-import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -93,12 +92,6 @@ def test_time_ends_the_steady_phase(make_spec: MakeSpec, finish: Finish) -> None
     assert steady.end - steady.start >= 200_000_000
 
 
-def test_some_steps_are_made_however_short_the_time(make_spec: MakeSpec, finish: Finish) -> None:
-    spec = make_spec(repeats=None, seconds=0.001, limit_from="launch")
-    assert finish()[0] == 0
-    assert count(fold(spec.journal), "steady") == 3
-
-
 def test_a_limit_from_launch_counts_the_warm_up(make_spec: MakeSpec, finish: Finish) -> None:
     spec = make_spec(repeats=None, seconds=2, limit_from="launch", parameters={"seconds": 0.01})
     assert finish()[0] == 0
@@ -122,16 +115,6 @@ def test_overhead_blocks_stand_abba(make_spec: MakeSpec, finish: Finish) -> None
     assert '"on":true' in sampling[-1]
 
 
-def test_steps_too_long_to_compare_are_told(make_spec: MakeSpec, finish: Finish) -> None:
-    text = naps_that(step="time.sleep(0.6 if made > 3 else 0)")
-    spec = make_spec(text, repeats=2, measure_overhead=True)
-    assert finish()[0] == 0
-    report = fold(spec.journal)
-    assert report.blocks == ()
-    (warning,) = report.warnings
-    assert re.fullmatch(r"Steps of 0\.\d s are too long to measure what recording costs\.", warning)
-
-
 def test_the_warm_up_waits_for_new_pipelines(make_spec: MakeSpec, finish: Finish) -> None:
     names = 'lambda: frozenset(f"k{n}" for n in range(min(made, 4) + 1))'
     spec = make_spec(naps_that(pipelines=names), warmup=3)
@@ -141,24 +124,6 @@ def test_the_warm_up_waits_for_new_pipelines(make_spec: MakeSpec, finish: Finish
     assert count(report, "warm-up") == 4 + 3
     steady = report.phases[-1]
     assert all(one.at < steady.start for one in report.specializations)
-
-
-def test_a_warm_up_that_never_calms_down_is_bounded(make_spec: MakeSpec, finish: Finish) -> None:
-    names = 'lambda: frozenset(f"k{n}" for n in range(made))'
-    spec = make_spec(naps_that(pipelines=names), warmup=2)
-    assert finish()[0] == 0
-    report = fold(spec.journal)
-    assert count(report, "warm-up") == 64
-    assert report.warnings == (
-        "The warm-up ended before 2 steps in a row brought no new pipeline.",
-    )
-    assert len(report.specializations) == 64 + 5
-
-
-def test_no_warm_up_when_none_is_wanted(make_spec: MakeSpec, finish: Finish) -> None:
-    spec = make_spec(warmup=0)
-    assert finish()[0] == 0
-    assert count(fold(spec.journal), "warm-up") == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda one: one.name)
@@ -200,12 +165,6 @@ def test_a_step_that_raises_is_told_in_words(make_spec: MakeSpec, finish: Finish
     assert len(report.steps) == 3
 
 
-def test_leaving_in_a_step_is_no_success(make_spec: MakeSpec, finish: Finish) -> None:
-    spec = make_spec(naps_that(step="raise SystemExit(0)"))
-    assert finish()[0] == 3
-    assert saved(spec).error == "The workload failed: SystemExit: 0"
-
-
 def test_parameters_that_are_refused_are_usage(make_spec: MakeSpec, finish: Finish) -> None:
     text = naps_that(prepare='raise UsageError("Size 1 is too small.", "Take 2.")')
     spec = make_spec(text)
@@ -217,21 +176,6 @@ def test_parameters_that_are_refused_are_usage(make_spec: MakeSpec, finish: Fini
         "Take 2.",
     )
     assert report.exit_code == 2
-
-
-def test_unknown_parameters_are_usage(make_spec: MakeSpec, finish: Finish) -> None:
-    make_spec(parameters={"second": 1})
-    assert finish() == (
-        2,
-        "error: The workload naps has no parameter 'second'.\nhint: Did you mean seconds?\n",
-    )
-
-
-def test_a_file_without_a_workload_fails(make_spec: MakeSpec, finish: Finish) -> None:
-    make_spec("x = 1")
-    code, complaint = finish()
-    assert code == 3
-    assert "has 0 functions marked @workload" in complaint
 
 
 def test_it_waits_for_the_go(make_spec: MakeSpec, start: Start, when: When, tmp_path: Path) -> None:
@@ -251,16 +195,6 @@ def test_it_waits_for_the_go(make_spec: MakeSpec, start: Start, when: When, tmp_
     ]  # fmt: skip
     assert count(report, "steady") == 5
     assert count(report, "wake-up") == 2
-
-
-def test_without_a_warm_up_nothing_wakes_it_up(
-    make_spec: MakeSpec, start: Start, when: When, tmp_path: Path
-) -> None:
-    make_spec(go_file=tmp_path / "go", warmup=0)
-    (tmp_path / "go").touch()
-    start()
-    report = when(lambda report: report.complete)
-    assert [phase.name for phase in report.phases] == ["prepare", "warm-up", "waiting", "steady"]
 
 
 def test_slow_steps_wake_it_up_but_once(
@@ -320,14 +254,6 @@ def test_a_worker_ends_with_its_recorder(
     assert saved(spec).state == "interrupted"
 
 
-def test_it_does_not_wait_for_ever(make_spec: MakeSpec, finish: Finish, tmp_path: Path) -> None:
-    spec = make_spec(go_file=tmp_path / "go", go_timeout=0.05)
-    code, complaint = finish()
-    assert code == 3
-    assert complaint == ("error: The worker was ready, but no recorder said go within 0.05 s.\n")
-    assert saved(spec).state == "failed"
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_one_sentence(make_spec: MakeSpec, finish: Finish) -> None:
     spec = make_spec()
@@ -336,13 +262,6 @@ def test_a_full_disk_is_one_sentence(make_spec: MakeSpec, finish: Finish) -> Non
     assert code == 3
     expected = f"error: {spec.journal} cannot be written: No space left on device.\n"
     assert complaint == expected
-
-
-def test_it_needs_to_be_told_what_to_do(tmp_path: Path, finish: Finish) -> None:
-    (tmp_path / "worker.json").write_text('{"file": 1}')
-    code, complaint = finish()
-    assert code == 3
-    assert "does not tell a worker what to do" in complaint
 
 
 SERVES = '''

@@ -1,11 +1,10 @@
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.workload.worker.spec import Spec, command
+from tracekit.workload.worker.spec import Spec
 
 FILES: dict[str, Any] = {
     "file": Path("naps.py"),
@@ -51,14 +50,3 @@ def test_what_is_no_spec_is_told(tmp_path: Path, text: str) -> None:
     (tmp_path / "worker.json").write_text(text)
     with pytest.raises(InputError, match="does not tell a worker what to do"):
         Spec.load(tmp_path / "worker.json")
-
-
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="No such file"):
-        Spec.load(tmp_path / "worker.json")
-
-
-def test_the_command_names_this_interpreter() -> None:
-    argv = command(Path("worker.json"))
-    assert argv[0] == sys.executable
-    assert argv[-3:] == ("-m", "tracekit.workload.worker", "worker.json")

@@ -245,8 +245,5 @@ class Bench:
     @property
     def failures(self) -> list[str]:
         """Names of subjects that failed."""
-        return [row.name for row in self.rows if row.state == "failed" or _broke(row)]
-
-
-def _broke(row: Row) -> bool:
-    return row.state == "partial" and row.reason != INTERRUPTED
+        broken = {"failed", "partial"}
+        return [row.name for row in self.rows if row.state in broken and row.reason != INTERRUPTED]

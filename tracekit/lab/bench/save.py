@@ -9,15 +9,11 @@ from typing import Any
 import msgspec
 
 from tracekit.base import UsageError, recording, require_writable, write_whole
-from tracekit.lab.bench.document import VERSION, Bench, Row, Summary
+from tracekit.lab.bench.document import VERSION, Bench, Row
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.tune import Tuning
 
 _MS = 1e6
-
-
-def _summary(row: Row) -> Summary | None:
-    return row.micro.summary if row.micro else None
 
 
 def _ms(nanoseconds: float | None) -> float | None:
@@ -33,7 +29,7 @@ def _of_limits(name: str) -> "Cell":
 
 
 def _of_summary(name: str) -> "Cell":
-    return lambda row, _: _ms(getattr(_summary(row), name, None))
+    return lambda row, _: _ms(getattr(row.micro.summary, name)) if row.micro else None
 
 
 def _of_comparison(comparison: str, name: str) -> "Cell":

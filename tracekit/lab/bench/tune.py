@@ -112,7 +112,13 @@ def tune(
     sweep = list(asked) if asked is not None else candidates(shape, device)
     by_name = {one.name: one for one in sweep}
     pools = {size: _inputs(shape, size) for size in {one.block_size for one in sweep}}
-    subjects = [(_subject(one), pools[one.block_size]) for one in by_name.values()]
+    subjects = [
+        (
+            Subject(name, "attention", "decode", "", partial(paged, choice=one.choice), paged=True),
+            pools[one.block_size],
+        )
+        for name, one in by_name.items()
+    ]
     rows, left = measure_in_turns(subjects, effort, failed, clock=clock, progress=progress)
     for one in left or ():
         if one.micro or one.failure:
@@ -131,11 +137,6 @@ def _inputs(shape: Shape, block_size: int) -> Inputs:
     pages = shape.context // block_size
     sized = replace(shape, block_size=block_size, active_blocks=pages, max_blocks=None)
     return Inputs(sized, cache_here())
-
-
-def _subject(one: Candidate) -> Subject:
-    prepare = partial(paged, choice=one.choice)
-    return Subject(one.name, "attention", "decode", "", prepare, paged=True)
 
 
 def ranked(rows: Iterable[Row], by_name: Mapping[str, Candidate]) -> tuple[Ranked, ...]:

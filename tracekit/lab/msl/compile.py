@@ -40,13 +40,16 @@ def compile_kernel(
         with_live_lines(kernel, found), checked=checked, expand=lambda one: expanded(one, found)
     )
     # compiled once, and linked to every kernel
-    engine = cached("o", "engine", found, lambda path: _compile_engine(path, found))
+    source = str(SHIM / "engine.cpp")
+    engine = cached(
+        "o", "engine", found, lambda path: found.run("-O2", "-c", source, "-o", str(path))
+    )
 
     def make(path: Path) -> None:
-        source = path.with_suffix(".cpp")
-        source.write_text(made.text)
+        file = path.with_suffix(".cpp")
+        file.write_text(made.text)
         optimized = "-O2" if checked else "-O1"  # checks are small functions to be inlined
-        files = [source.name, str(engine), "-o", path.name]
+        files = [file.name, str(engine), "-o", path.name]
         try:
             found.run(optimized, "-shared", *files, folder=path.parent)
         except ToolError as error:
@@ -65,10 +68,6 @@ def compile_kernel(
             hint="Remove the file; it is made again. Is its folder one that programs may run from?",
         ) from error
     return Program(kernel, made.parameters, library, made.code, checked=checked)
-
-
-def _compile_engine(path: Path, compiler: Compiler) -> None:
-    compiler.run("-O2", "-c", str(SHIM / "engine.cpp"), "-o", str(path), folder=path.parent)
 
 
 _DIRECTIVE = re.compile(r"[ \t]*#")
@@ -126,7 +125,7 @@ def cache_folder() -> Path:
     return notes_folder() / "kernels"
 
 
-def cached(kind: str, text: str, compiler: Compiler, make: Callable[[Path], None]) -> Path:
+def cached(kind: str, text: str, compiler: Compiler, make: Callable[[Path], object]) -> Path:
     """Return the file that `make` writes of a text, at a path that it is given; made once.
 
     The name holds all that the content depends on: the text, the header files, the compiler, its

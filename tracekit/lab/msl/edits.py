@@ -143,7 +143,9 @@ class _Reading:
         for number, (line, code) in enumerate(zip(text.split("\n"), bare, strict=True), start=1):
             found = _DIRECTIVE.match(code)
             depth += bool(found and found["opens"]) - bool(found and found["closes"])
-            target = self._find(found["name"], file) if found and found["name"] else None
+            places = (file.parent, *self.folders) if found and found["name"] else ()
+            names = (place / found["name"] for place in places if found)
+            target = next((name.resolve() for name in names if name.is_file()), None)
             if target is None:
                 yield self._line("" if found and found["once"] else line)
                 continue
@@ -177,7 +179,3 @@ class _Reading:
                 f"With all that it includes, the text has more than {LONGEST_TEXT} characters."
             )
         return line
-
-    def _find(self, name: str, by: Path) -> Path | None:
-        candidates = [by.parent / name, *(folder / name for folder in self.folders)]
-        return next((candidate.resolve() for candidate in candidates if candidate.is_file()), None)

@@ -248,8 +248,8 @@ def _fitting(given: Array | float, parameter: Parameter, compiled: _Type) -> Arr
         given = np.asarray(given, None if kind in "bs" else _dtype(kind, size))
     if not _is_of(given.dtype, kind, size):
         raise UsageError(
-            f"{parameter.name} is {given.dtype}; the kernel takes {_name(kind, size)}"
-            f" ({parameter.element}).",
+            f"{parameter.name} is {given.dtype}; the kernel takes "
+            f"{'bfloat16' if kind == 'b' else _dtype(kind, size).name} ({parameter.element}).",
             hint="numpy has no bfloat16: give its bits as uint16." if kind == "b" else "",
         )
     if not given.flags.c_contiguous:
@@ -275,10 +275,6 @@ def _is_of(dtype: np.dtype[Any], kind: str, size: int) -> bool:
     if kind == "b":
         return dtype == np.uint16 or dtype.name == "bfloat16"
     return dtype == _dtype(kind, size)
-
-
-def _name(kind: str, size: int) -> str:
-    return "bfloat16" if kind == "b" else _dtype(kind, size).name
 
 
 MOST_THREADS = 1024

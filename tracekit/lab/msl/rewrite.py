@@ -105,7 +105,8 @@ def repeated_overloads(code: str, *, checked: bool) -> Iterator[tuple[int, int]]
         member = _FOR_ALL.match(head)
         if member and _IN_CLASS.search(code[:scope]):
             yield start, start + member.end()
-        key, body = (scope, _erased_head(head, checked)), _erased(code[opening:end])
+        types = ", ".join(_erased_type(part, checked) for part in re.split(r"[(),]", head))
+        key, body = (scope, types), _erased(code[opening:end])
         if set("(<") & set(head) and seen.get(key) == body:
             yield start, end
         seen.setdefault(key, body)
@@ -141,12 +142,8 @@ def _erased(code: str) -> str:
     return " ".join(_SPACES.sub(" ", code).split())
 
 
-def _erased_head(head: str, checked: bool) -> str:
-    """Return a head so that two are equal where their types are; parameters one by one."""
-    return ", ".join(_erased_type(part, checked) for part in re.split(r"[(),]", head))
-
-
 def _erased_type(words: str, checked: bool) -> str:
+    """Return a parameter, or what stands before them, so that two of one type are equal."""
     if not set("*&") & set(words):
         return _erased(words)
     is_const = re.search(r"\b(?:const|constant)\b", words) is not None
@@ -310,7 +307,15 @@ def rewritten(kernel: Kernel, *, checked: bool) -> Edited:
     ]
     if checked:
         edits += checked_pointers(code, kernel)
-        edits += checked_indices(code, _shared_names(code))
+        edits += checked_indices(
+            code,
+            (
+                name
+                for found in _SHARED.finditer(code)
+                for name, sizes in _DECLARATOR.findall(found["names"])
+                if sizes
+            ),
+        )
     replaced = {at for edit in edits for at in range(edit.start, edit.end)}
     return edited(_blank_words(text, code, replaced, kernel), edits)
 
@@ -324,11 +329,6 @@ def _shared(code: str) -> Iterator[Edit]:
             made += f"auto& {name} = tracekit::shared<{kind}>({number}); "
             number += 1
         yield Edit(found.start(), found.end(), made.rstrip())
-
-
-def _shared_names(code: str) -> Iterator[str]:
-    for found in _SHARED.finditer(code):
-        yield from (name for name, sizes in _DECLARATOR.findall(found["names"]) if sizes)
 
 
 def _swizzles(code: str, *, checked: bool) -> Iterator[Edit]:

@@ -55,10 +55,6 @@ def test_the_users_own_come_first(home: Path, xcode: Path) -> None:
     assert names == ["mine", "Blank", "Metal System Trace"]
 
 
-def test_nothing_there_is_nothing_found(tmp_path: Path) -> None:
-    assert template_files(tmp_path / "nobody", "/usr/bin/xctrace") == ()
-
-
 def test_a_template_is_found_by_its_exact_name(home: Path, xcode: Path) -> None:
     files = template_files(home, str(xcode))
     assert template_file("Metal System Trace", files).parent.parent.parent.name == "GPU.instrdst"

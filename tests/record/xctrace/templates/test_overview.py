@@ -49,12 +49,6 @@ def test_sections_are_as_xctrace_prints_them(look: Look) -> None:
     assert got.files == ()
 
 
-def test_counters_are_said_to_be_an_instrument(look: Look) -> None:
-    [remark] = look().remarks
-    assert "--counters on adds the instrument Metal GPU Counters" in remark
-    assert "tracekit templates make" in remark
-
-
 @pytest.mark.parametrize(
     "said", [{"instruments": "== Standard Instruments ==\nHangs\n"}, {"help": "--template"}]
 )
@@ -70,16 +64,3 @@ def test_an_xcode_without_the_template_is_told(look: Look) -> None:
     got = look(templates="== Standard Templates ==\nTime Profiler\n")
     assert not got.metal_system_trace
     assert "this Xcode cannot record GPU work" in got.remarks[0]
-
-
-def test_a_list_in_an_unknown_form_is_told(look: Look) -> None:
-    got = look(templates="Metal System Trace\n")
-    assert got.rows == []
-    assert "in a form that is known" in got.remarks[0]
-
-
-def test_files_of_the_user_are_found(look: Look, tmp_path: Path) -> None:
-    folder = tmp_path / "Library" / "Application Support" / "Instruments" / "Templates"
-    folder.mkdir(parents=True)
-    (folder / "mine.tracetemplate").touch()
-    assert look().files == (str(folder / "mine.tracetemplate"),)

@@ -117,19 +117,6 @@ def test_an_unknown_structure_is_left_alone_with_a_way_by_hand(
     assert "File > Save As Template" in caught.value.hint
 
 
-def test_a_switch_that_is_a_number_is_an_unknown_structure(keyed: Keyed) -> None:
-    archive = read(keyed({"shaderprofiler": 0, "shaderprofilerinternal": 0}))
-    with pytest.raises(InputError, match="is 0, not on or off"):
-        changes(archive, Wish(shader_timeline=True))
-
-
-def test_an_object_that_has_the_key_itself_is_an_unknown_structure(keyed: Keyed) -> None:
-    plist = keyed(BOTH)
-    plist["$objects"].append({"counterprofile": UID(0), "$class": UID(0)})
-    with pytest.raises(InputError, match="has the key as an attribute of its own"):
-        changes(read(plist), Wish(counter_profile=13))
-
-
 def test_data_that_speak_of_the_setting_are_named(keyed: Keyed) -> None:
     found = changes(read(keyed({**BOTH, "cache": b"counterprofile"})), Wish(counter_profile=1))
     assert len(found.changes) == 2

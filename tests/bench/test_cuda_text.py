@@ -15,7 +15,7 @@ from tracekit.ops.attention.plan import Kernel, Plan, plan
 from tracekit.ops.attention.problem import Problem, draw_problem
 from tracekit.ops.norm import NormProblem, fused_kernel
 
-BENCH = Path(__file__).parents[3] / "bench"
+BENCH = Path(__file__).parents[2] / "bench"
 
 
 def _translated(kernel: Kernel, partitions: int | None = None) -> tuple[Plan, list[Translated]]:
