@@ -12,11 +12,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from tracekit.base.errors import InputError, UsageError
 from tracekit.tables.convert import convert, symbol_files
 from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_flat
-from tracekit.tables.place import Choice
 
 Export = Callable[..., Path]
 PROCESS = '<process id="{0}" fmt="App ({1})"><pid id="{0}1">{1}</pid></process>'
@@ -52,15 +50,6 @@ def test_the_file_holds_the_table(table: Path, tmp_path: Path, suffix: str) -> N
     assert [one.name for one in out.parent.iterdir()] == [out.name]
 
 
-def test_an_empty_table_has_its_columns(export: Export, tmp_path: Path) -> None:
-    path = export("start:start-time thread:thread odd:brand-new")
-    for suffix in (".parquet", ".csv"):
-        assert convert(path, tmp_path / f"out{suffix}").rows == 0
-    frame = pd.read_parquet(tmp_path / "out.parquet")
-    pd.testing.assert_frame_equal(frame, read_flat(path).frame)
-    assert (tmp_path / "out.csv").read_text() == "start,thread,thread.tid,thread.pid,odd\n"
-
-
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_stacks_stand_beside_the_table(export: Export, tmp_path: Path, suffix: str) -> None:
     path = export("stack:backtrace", STACK.format(1), "<row><sentinel/></row>", STACK.format(5))
@@ -80,51 +69,6 @@ def test_stacks_stand_beside_the_table(export: Export, tmp_path: Path, suffix: s
     assert [[names[k] for k in chains[n]] for n in numbers.dropna()] == [["leaf", "main"]] * 2
     if suffix == ".parquet":
         pd.testing.assert_frame_equal(pd.read_parquet(out), flat.frame)
-
-
-def test_one_of_several_tables_is_chosen(
-    document: Export, node: Callable[..., str], tmp_path: Path, toc_xml: Callable[..., str]
-) -> None:
-    row = '<row><uint32 id="9">{}</uint32></row>'
-    path = document(
-        node("n:uint32", row.format(1), schema="metal-gpu-intervals", table=1),
-        node("n:uint32", row.format(2), schema="metal-gpu-intervals", table=2),
-    )
-    out = tmp_path / "out.csv"
-    with pytest.raises(InputError, match=r"table 1, with 1 row; .*table 2, with 1 row"):
-        convert(path, out)
-    assert not out.exists()
-    convert(path, out, choice=Choice(table=2))
-    assert out.read_text() == "n\n2\n"
-    (tmp_path / "toc.xml").write_text(
-        toc_xml(tables=2).replace('target-pid="ALL"', 'target-pid="SINGLE"', 1)
-    )
-    with pytest.raises(InputError, match=r"run 1 table 1 \(target-pid=SINGLE\), with 1 row"):
-        convert(path, out)
-    convert(path, out, choice=Choice(attributes={"target-pid": "SINGLE"}))
-    assert out.read_text() == "n\n1\n"
-
-
-def test_the_rows_before_damage_are_written(table: Path, tmp_path: Path) -> None:
-    table.write_text(table.read_text().rpartition("<row>")[0])
-    done = convert(table, tmp_path / "out.parquet")
-    assert done.rows == 1
-    assert len(done.told.damage) == 1
-    assert "damaged after row 1" in done.told.damage[0]
-    assert pd.read_parquet(tmp_path / "out.parquet")["start"].tolist() == [7]
-
-
-def test_nothing_is_written_of_what_is_no_export(tmp_path: Path) -> None:
-    (tmp_path / "bad.xml").write_text("<html/>")
-    (tmp_path / "out.parquet").write_bytes(b"before")
-    with pytest.raises(InputError):
-        convert(tmp_path / "bad.xml", tmp_path / "out.parquet")
-    with pytest.raises(InputError, match=r"absent\.xml cannot be read"):
-        convert(tmp_path / "absent.xml", tmp_path / "out.parquet")
-    with pytest.raises(UsageError, match="suffix"):
-        convert(tmp_path / "absent.xml", tmp_path / "out.xlsx")
-    assert (tmp_path / "out.parquet").read_bytes() == b"before"
-    assert len(list(tmp_path.iterdir())) == 2
 
 
 RUN = """

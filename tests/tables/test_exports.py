@@ -41,36 +41,6 @@ def test_a_file_is_what_it_begins_with(tmp_path: Path, text: str, content: Conte
     assert identify(path) == content
 
 
-def test_binary_files_are_unknown(tmp_path: Path) -> None:
-    path = tmp_path / "file.xml"
-    path.write_bytes(bytes(range(256)) * 100)
-    assert identify(path) == Content("unknown")
-
-
-def test_all_schemas_of_a_file_are_found_once(
-    document: Callable[..., Path], node: Callable[..., str]
-) -> None:
-    path = document(
-        node("a:string", '<row><string>&lt;schema name="no"&gt;</string></row>', schema="one"),
-        node("a:string", schema="two"),
-        node("a:string", schema="one"),
-    )
-    assert identify(path) == Content("tables", ("one", "two"))
-
-
-@pytest.mark.parametrize("before", range(1, 21))
-def test_a_schema_across_two_blocks_is_found(
-    document: Callable[..., Path], node: Callable[..., str], before: int
-) -> None:
-    second = node("a:string", schema="two")
-    path = document(node("a:string", schema="one"), "@", second)
-    text = path.read_text()
-    begins = text.rindex('<schema name="two">') - 1
-    path.write_text(text.replace("@", " " * ((1 << 22) - before - begins)))
-    assert path.read_text()[(1 << 22) - before :].startswith('<schema name="two">')
-    assert identify(path).schemas == ("one", "two")
-
-
 def test_a_folder_is_indexed_by_schema(export: Callable[..., Path], tmp_path: Path) -> None:
     one = export("a:string", schema="one", name="b.xml")
     again = export("a:string", schema="one", name="c.xml")

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.base.errors import InputError
 from tracekit.tables.exports import Header, headers
 from tracekit.tables.xml.reader import ExactReader
 from tracekit.tables.xml.source import whole_tags
@@ -100,11 +99,6 @@ def test_it_does_not_matter_where_blocks_are_cut(
 
 def test_a_schema_outside_of_a_node_is_no_table(document: Callable[..., Path]) -> None:
     assert headers(document("<schema name='lost'/>")) == []
-
-
-def test_a_file_that_cannot_be_read_is_told_in_words(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
-        headers(tmp_path / "absent.xml")
 
 
 def test_text_without_a_tag_does_not_pile_up() -> None:

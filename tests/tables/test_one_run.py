@@ -46,12 +46,6 @@ def test_without_a_name_the_last_run_with_tables_counts_and_that_is_said() -> No
     assert "Run 2, the last one with tables, is read" in said
 
 
-def test_one_run_needs_no_word() -> None:
-    alone = ExportIndex({"tick": (listed(1, 1), listed(None, None))}, toc=Toc(TOC.runs[:1]))
-    assert of_one_run(alone, FOLDER, OPEN)[2] == ()
-    assert meant(alone, FOLDER)[0] is TOC.runs[0]
-
-
 def test_a_place_may_be_named_too() -> None:
     assert places(of_one_run(FOUND, FOLDER, Choice(2, 2))[0]) == ["2-2"]
     assert places(of_one_run(FOUND, FOLDER, Choice(None, 2))[0]) == ["2-2"]

@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracekit.base.errors import InputError
 from tracekit.tables.flat import read_flat
 from tracekit.tables.reading import read_pieces
 from tracekit.tables.xml.fast.tokens import IrregularError
@@ -80,15 +79,3 @@ def test_what_the_fast_reader_yielded_is_forgotten(plain: Path, node: Callable[.
     read_pieces(plain, taken)
     assert taken.begun == 2
     assert [(one.schema, one.number) for one in taken.pieces] == [("table", 1), ("second", 2)]
-
-
-@pytest.mark.parametrize("end", ["", "\n", " \r\n\t\n"])
-def test_white_space_may_follow_the_end(plain: Path, end: str) -> None:
-    plain.write_text(plain.read_text().rstrip() + end, newline="")
-    assert len(read_flat(plain).frame) == 2
-
-
-def test_a_file_that_cannot_be_opened_is_told_in_words(tmp_path: Path) -> None:
-    for only in (None, "exact"):
-        with pytest.raises(InputError, match="cannot be read: No such file"):
-            read_flat(tmp_path / "absent.xml", only=only)

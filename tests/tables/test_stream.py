@@ -14,7 +14,6 @@ from tracekit.base.errors import RecordingError
 from tracekit.base.files import replacing
 from tracekit.tables.convert import streaming
 from tracekit.tables.flat import read_flat
-from tracekit.tables.values import FORMS, Form
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 from tracekit.tables.xml.reader import ExactReader
 
@@ -121,18 +120,6 @@ def test_a_streamed_table_is_the_one_from_memory(
     assert tuple(f"{path.name}: {one}" for one in drift) == flat.told.drift
 
 
-@pytest.mark.parametrize("rows", [2])
-@pytest.mark.parametrize("case", ROWS)
-def test_a_streamed_csv_is_the_one_from_memory(
-    whole: Callable[[str], Path], tmp_path: Path, case: str, rows: int
-) -> None:
-    path = whole(case)
-    pieces = [part for node in ExactReader(path).pieces() for part in cut(node, rows)]
-    streamed(tmp_path / "out.csv", pieces)
-    read_flat(path, only="exact").frame.to_csv(tmp_path / "memory.csv", index=False)
-    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "memory.csv").read_bytes()
-
-
 NUMBERS = {
     "start-time": pa.array([1, None, 3], pa.int64()),
     "uint64": pa.array([2**64 - 1, 0, 1], pa.uint64()),
@@ -237,7 +224,3 @@ def test_a_spool_that_cannot_be_made_is_told_in_words(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=r"cannot be written: No such file"):
         write()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_every_form_is_among_the_columns() -> None:
-    assert {FORMS.get(one) for one in TYPES.split()} == {*Form, None}

@@ -9,7 +9,6 @@ import pytest
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Process
 from tracekit.tables.toc import (
-    Toc,
     TocRun,
     TocTable,
     Wanted,
@@ -135,25 +134,10 @@ def test_values_of_the_environment_are_not_taken(tmp_path: Path) -> None:
     assert "secret" not in str(asdict(run))
 
 
-def test_the_environment_may_stand_beside_the_target(tmp_path: Path) -> None:
-    run = one(tmp_path, '<info><environment><item key="A" value="b"/></environment></info>')
-    assert run.environment == ("A",)
-    assert run.unknown == ()
-
-
 def test_what_is_private_is_not_shown(tmp_path: Path) -> None:
     shown = repr(read_toc(toc(tmp_path, LAUNCHED)))
     assert "--iters" not in shown
     assert "/opt/probe" not in shown
-
-
-def test_an_attached_process(tmp_path: Path) -> None:
-    run = one(
-        tmp_path,
-        '<info><target><process type="attached" name="Finder" pid="751"/></target></info>',
-    )
-    assert (run.target, run.target_type) == (Process(751, "Finder"), "attached")
-    assert run.exit_status == ""
 
 
 def test_a_recording_of_all_processes(tmp_path: Path) -> None:
@@ -180,18 +164,6 @@ def test_settings_of_xcode_27(tmp_path: Path) -> None:
     assert run.settings == {
         "Metal GPU Counters": ("Counter Set: Performance Limiters", "Shader Timeline: Enabled")
     }
-
-
-def test_settings_in_both_shapes_keep_their_order(tmp_path: Path) -> None:
-    run = one(
-        tmp_path,
-        '<info><summary><intruments-recording-settings><instrument name="A"><options>'
-        '<option key="b">c</option></options><array><dictionary><key name="d">e</key></dictionary>'
-        '</array></instrument><instrument name="A"><options><option key="f" value=""/></options>'
-        "</instrument></intruments-recording-settings></summary></info>",
-    )
-    assert run.settings == {"A": ("b: c", "d: e", "f: ")}
-    assert run.unknown == ()
 
 
 def test_settings_under_the_name_that_apple_meant(tmp_path: Path) -> None:
@@ -240,15 +212,6 @@ def test_what_tracekit_does_not_know_is_named(tmp_path: Path) -> None:
     assert warning.startswith("The TOC holds what tracekit does not know: @version, extra, run/@c")
     assert warning.count("gadget") == 1
     assert "secret" not in warning
-
-
-def test_a_known_table_of_contents_gives_no_warning(tmp_path: Path) -> None:
-    assert read_toc(toc(tmp_path, LAUNCHED)).warnings == ()
-    assert Toc(()).warnings == ()
-
-
-def test_a_trace_without_runs(tmp_path: Path) -> None:
-    assert read_toc(toc(tmp_path, "<trace-toc/>")).runs == ()
 
 
 def test_a_process_that_never_had_a_pid_is_no_target(tmp_path: Path) -> None:

@@ -89,64 +89,6 @@ def test_settings_as_a_bundle_keeps_them(again: Callable[..., Toc], settings: An
     assert again(toc, {1: settings}) == toc
 
 
-def test_the_text_is_in_the_grammar_of_xctrace() -> None:
-    run = TocRun(
-        number=1,
-        device={"platform": "macOS"},
-        target=Process(4711, "python3"),
-        target_type="launched",
-        environment=("TOKEN",),
-        duration=0.891228,
-        settings={"GPU": ("Counter Set: A",), "Idle": ()},
-        processes=(Process(0, "kernel"),),
-        paths={0: "/kernel"},
-        tables=(TocTable(2, "tick", {"frequency": "10"}), TocTable(1, "os-log", {"a": '"b c" d'})),
-    )
-    kept = {1: {"GPU": [{"Device": ["Counter Set: A"]}]}}
-    assert (
-        toc_text(Toc((run,)), kept)
-        == """<?xml version="1.0"?>
-
-<trace-toc>
-    <run number="1">
-        <info>
-            <target>
-                <device platform="macOS"/>
-                <process type="launched" name="python3" pid="4711"/>
-                <environment>
-                    <item key="TOKEN"/>
-                </environment>
-            </target>
-            <summary>
-                <duration>0.891228</duration>
-                <intruments-recording-settings>
-                    <instrument name="GPU">
-                        <array>
-                            <dictionary>
-                                <key name="Device">
-                                    <value>Counter Set: A</value>
-                                </key>
-                            </dictionary>
-                        </array>
-                    </instrument>
-                    <instrument name="Idle"/>
-                </intruments-recording-settings>
-            </summary>
-        </info>
-        <processes>
-            <process name="kernel" pid="0" path="/kernel"/>
-        </processes>
-        <data>
-            <table a="&quot;b c&quot; d" schema="os-log"/>
-            <table frequency="10" schema="tick"/>
-        </data>
-        <tracks/>
-    </run>
-</trace-toc>
-"""
-    )
-
-
 def test_what_xml_cannot_hold_is_replaced(again: Callable[..., Toc]) -> None:
     run = TocRun(
         1,

@@ -9,7 +9,6 @@ from bundle_writer import Encoder, Run, write_bundle, write_runs
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.errors import RecordingError
 from tracekit.tables.convert import unbundle
-from tracekit.tables.tables import Tables
 
 TABLES = [ticks([2, 1]), intervals((0, 10, PYTHON), (40, 10, SERVER)), ticks([], {"frequency": 1})]
 
@@ -26,14 +25,6 @@ def test_every_table_becomes_a_file_of_its_name(tmp_path: Path, suffix: str) -> 
     assert names(tmp_path / "out") == expected
     assert sorted(one.name for one in written.files) == expected
     assert (written.said, written.lost) == ((), ())
-
-
-def test_the_tables_are_those_that_are_read(tmp_path: Path) -> None:
-    bundle = write_bundle(tmp_path / "x.trace", TABLES)
-    unbundle(bundle, tmp_path / "out", ".parquet", lambda _: None)
-    for name, place in (("metal-gpu-intervals", None), ("tick", 1), ("tick-2", 3)):
-        read = Tables(bundle, frozenset()).raw(name.removesuffix("-2"), table=place)
-        pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "out" / f"{name}.parquet"), read)
 
 
 def test_of_several_runs_each_has_a_folder(tmp_path: Path) -> None:

@@ -160,14 +160,6 @@ def test_texts_are_never_numbers(declared: str) -> None:
     assert seen(declared, texts("5", "6")).type == pa.string()
 
 
-@pytest.mark.parametrize("nulls", [False, True])
-@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64(), pa.float64(), pa.bool_(), pa.string()])
-def test_the_dtype_is_that_of_the_values(kind: pa.DataType, nulls: bool) -> None:
-    cells = pa.array(["1"], pa.string()).cast(pa.int64()).cast(kind).to_pylist()
-    values = pa.chunked_array([pa.array([*cells, None] if nulls else cells, kind)])
-    assert str(series(values).dtype) == dtype_of(kind, nulls=nulls)
-
-
 @pytest.mark.parametrize(
     ("form", "cells", "dtype", "values"),
     [
@@ -207,13 +199,6 @@ def test_a_form_gives_its_dtype(
     assert [None if pd.isna(one) else one for one in found] == values
 
 
-def test_a_missing_number_is_not_a_number() -> None:
-    found = column(texts("1.5", None), Form.NUMBER)
-    assert found is not None
-    assert found.dtype == "float64"
-    assert found.isna().tolist() == [False, True]
-
-
 @pytest.mark.parametrize("form", [Form.INTEGER, Form.UNSIGNED, Form.FLAG])
 @pytest.mark.parametrize(
     "cell",
@@ -222,11 +207,6 @@ def test_a_missing_number_is_not_a_number() -> None:
 )  # fmt: skip
 def test_what_is_no_integer_is_none(form: Form, cell: str) -> None:
     assert column(texts("1", cell), form) is None
-
-
-def test_integers_that_no_dtype_holds_together_are_none() -> None:
-    assert column(texts("-1", str(2**63)), Form.INTEGER) is None
-    assert column(texts("-1", str(2**63)), Form.UNSIGNED) is None
 
 
 @pytest.mark.parametrize("cell", ["", " 1.5", "1,5", "1.5%", ".5", "0x1p3", "1.5.5", "infinity"])
@@ -265,13 +245,6 @@ def test_every_signed_integer_survives(numbers: list[int | None]) -> None:
     assert [None if pd.isna(one) else int(one) for one in found] == numbers
 
 
-@given(st.lists(st.one_of(st.none(), st.integers(0, 2**64 - 1))))
-def test_every_unsigned_integer_survives(numbers: list[int | None]) -> None:
-    found = column(texts(*(None if n is None else str(n) for n in numbers)), Form.UNSIGNED)
-    assert found is not None
-    assert [None if pd.isna(one) else int(one) for one in found] == numbers
-
-
 @given(st.lists(st.text(), max_size=5))
 def test_text_of_unknown_type_never_changes(cells: list[str]) -> None:
     found = inferred(texts(*cells))
@@ -286,12 +259,3 @@ def test_every_decimal_survives(number: float) -> None:
     found = column(texts(repr(number)), Form.NUMBER)
     assert found is not None
     assert found.tolist() == [number]
-
-
-def test_types_have_one_form_each() -> None:
-    assert FORMS["start-time"] is Form.INTEGER
-    assert FORMS["metal-command-buffer-id"] is Form.UNSIGNED
-    assert FORMS["percent"] is Form.NUMBER
-    assert FORMS["boolean"] is Form.FLAG
-    assert FORMS["formatted-label"] is Form.TEXT
-    assert "any" not in FORMS

@@ -9,7 +9,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracekit.base.errors import RecordingError, UsageError
 from tracekit.tables.convert import write_table
 
 
@@ -46,37 +45,6 @@ def test_csv_holds_every_value(frame: pd.DataFrame, tmp_path: Path) -> None:
         '1,18446744073709551615,18446744073709551615,,0.142594111,True,"a\u00a0µ ""x"",\ny"\n'
         "-2,,0,9223372036854775807,,,\n"
     )
-
-
-@pytest.mark.parametrize("name", ["table.xlsx", "table", "table.parquet.gz", ".csv"])
-def test_an_unknown_suffix_is_a_mistake_in_use(
-    frame: pd.DataFrame, tmp_path: Path, name: str
-) -> None:
-    with pytest.raises(UsageError, match="suffix") as caught:
-        write_table(frame, tmp_path / name)
-    assert ".parquet, .csv, .feather" in caught.value.hint
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_file_is_readable_for_others_and_nothing_else_is_left(
-    frame: pd.DataFrame, tmp_path: Path
-) -> None:
-    write_table(frame, tmp_path / "table.csv")
-    write_table(frame, tmp_path / "table.csv")
-    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
-    assert (tmp_path / "table.csv").stat().st_mode & 0o777 == 0o644
-
-
-def test_a_place_that_cannot_be_written_is_told_in_words(
-    frame: pd.DataFrame, tmp_path: Path
-) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RecordingError, match="cannot be written"):
-        write_table(frame, tmp_path / "file" / "table.csv")
-    (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(RecordingError, match="cannot be written: Is a directory"):
-        write_table(frame, tmp_path / "folder.csv")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.csv"]
 
 
 FULL = """

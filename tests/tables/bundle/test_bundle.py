@@ -9,7 +9,6 @@ import pytest
 from bundle_writer import Run, write_bundle, write_runs
 from bundle_writer.keyed import archive
 from small_bundle import PYTHON, intervals, ticks
-from tracekit.base.errors import InputError
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
 from tracekit.tables.bundle.errors import BundleError, UnknownBundleError
@@ -20,28 +19,6 @@ CORE = "corespace/run1/core"
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return write_bundle(tmp_path / "x.trace", [ticks([1, 2]), intervals((5, 6, PYTHON))])
-
-
-def test_a_bundle_has_runs_with_tables(path: Path) -> None:
-    (run,) = Bundle(path).runs
-    assert run.number == 1
-    assert [(one.number, one.schema, one.rows) for one in run.stores] == [
-        (0, "tick", 2),
-        (1, "metal-gpu-intervals", 1),
-    ]
-    assert run.strings[0] == ""
-    assert "Compute" in run.strings
-    assert "XRProcess" in run.types
-    assert len(run.arrays) == 1
-
-
-def test_runs_have_their_numbers(tmp_path: Path) -> None:
-    runs = {1: Run([ticks([1])]), 3: Run([ticks([1, 2, 3])])}
-    path = write_runs(tmp_path / "x.trace", runs)
-    (path / "corespace" / "currentRun").mkdir()
-    (path / "corespace" / "run0").mkdir()
-    found = {run.number: run.stores[0].rows for run in Bundle(path).runs}
-    assert found == {1: 1, 3: 3}
 
 
 def test_a_damaged_table_is_unreadable_and_the_others_are_not(path: Path) -> None:
@@ -117,21 +94,6 @@ def test_a_run_that_only_the_document_names_is_missing(tmp_path: Path) -> None:
     shutil.rmtree(path / "corespace/run2")
     [said] = Bundle(path).missing
     assert said.startswith("Run 2 is left out: x.trace has a document that names it")
-
-
-def test_a_table_without_a_name_is_unreadable_too(path: Path) -> None:
-    (path / CORE / "table-manager/tables.plist").unlink()
-    (path / CORE / "stores/indexed-store-0/spec.plist").unlink()
-    run = Bundle(path).runs[0]
-    (one,) = [one for one in run.tables if isinstance(one, Unreadable)]
-    assert (one.schema, dict(one.attributes)) == ("", {})
-    assert len(run.stores) == 1
-
-
-def test_a_file_is_no_bundle(tmp_path: Path) -> None:
-    (tmp_path / "x.trace").write_bytes(b"zip")
-    with pytest.raises(InputError, match="is not a folder"):
-        Bundle(tmp_path / "x.trace")
 
 
 @pytest.mark.parametrize(

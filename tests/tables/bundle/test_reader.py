@@ -54,37 +54,6 @@ def one_column(path: Path, type_id: str, *values: Value) -> ColumnCells:
     return piece.columns[1]
 
 
-def test_a_piece_says_which_table_it_is_of(tmp_path: Path) -> None:
-    (piece,) = reader_of(tmp_path, ["GPUState"], ("Idle",)).pieces()
-    assert (piece.schema, piece.xpath, piece.number, piece.rows) == ("made", "/xpath", 1, 1)
-    assert [one.column.engineering_type for one in piece.columns] == ["start-time", "gpu-state"]
-    assert (piece.damage, piece.notes) == ("", ())
-
-
-def test_texts_are_kept_once(tmp_path: Path) -> None:
-    cells = one_column(tmp_path, "GPUState", "Idle", "Active", None, "Idle").cells
-    assert cells.to_pylist() == ["Idle", "Active", None, "Idle"]
-    assert sorted(cells.chunk(0).dictionary.to_pylist()) == ["Active", "Idle"]
-
-
-def test_a_process_has_its_pid_beside_it(tmp_path: Path) -> None:
-    unknown = Process(99)
-    found = one_column(tmp_path, "Process", PYTHON, None, unknown, Process(None))
-    assert found.cells.to_pylist() == ["python3 (4711)", None, "Unknown (99)", None]
-    assert found.pids is not None
-    assert found.pids.to_pylist() == [4711, None, 99, None]
-    assert found.tids is None
-
-
-def test_a_thread_has_tid_and_pid_beside_it(tmp_path: Path) -> None:
-    found = one_column(tmp_path, "Thread", MAIN, None, Thread(7, None))
-    assert found.cells.to_pylist() == ["Main Thread 0x1d2fe4 (python3, pid: 4711)", None, None]
-    assert found.tids is not None
-    assert found.pids is not None
-    assert found.tids.to_pylist() == [0x1D2FE4, None, 7]
-    assert found.pids.to_pylist() == [4711, None, None]
-
-
 @pytest.mark.parametrize(
     ("type_id", "value", "text"),
     [

@@ -38,16 +38,6 @@ def test_values_of_all_types_are_written_as_instruments_writes_them(tmp_path: Pa
     assert fragment.sub('fmt="frag FRAGMENT"', rest) == f"{ROWS}</node></trace-query-result>\n"
 
 
-def test_a_table_without_rows_has_its_columns(tmp_path: Path) -> None:
-    bundle = write_bundle(tmp_path / "x.trace", [Table("nothing", [START])])
-    assert written(bundle, 1) == (
-        '<?xml version="1.0"?>\n<trace-query-result>\n'
-        "<node xpath='//trace-toc[1]/run[1]/data[1]/table[1]'><schema name=\"nothing\"><col>"
-        "<mnemonic>start</mnemonic><name>Start</name><engineering-type>start-time"
-        "</engineering-type></col></schema></node></trace-query-result>\n"
-    )
-
-
 def test_rows_are_written_in_the_order_of_their_times(tmp_path: Path) -> None:
     text = Col("text", "Text", "XRPrototypeStringTypeID")
     table = Table("t", [START, text], [(2, "b"), (1, "x"), (2, "a"), (1, "y")])

@@ -64,10 +64,6 @@ def test_what_the_parameters_do_not_say_is_empty(tmp_path: Path) -> None:
     assert told(bundle).run == TocRun(1)
 
 
-def test_a_target_without_a_name(tmp_path: Path) -> None:
-    assert told(written(tmp_path, TABLES[:3])).run.target == Target(4711, "")
-
-
 def test_a_start_before_1970_is_none(tmp_path: Path) -> None:
     bundle = written(tmp_path, [Table("time-info", [SAMPLED, STARTED], [(0, -5)])])
     assert told(bundle).run.start_date == ""

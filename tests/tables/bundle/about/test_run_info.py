@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bundle_writer.keyed import Archived, by_number
+from bundle_writer.keyed import Archived
 from documented_bundle import DEVICE, SYMBOL_STORES, bundle_of, process
 from tracekit.base.recording import Process
 from tracekit.tables.bundle.run_info import RunInfo, run_info
@@ -172,24 +172,9 @@ def test_a_moment_that_no_calendar_has_is_left_out(tmp_path: Path, seconds: Any)
     assert run.duration is None
 
 
-def test_what_is_not_recorded_is_empty(tmp_path: Path) -> None:
-    run = told(tmp_path, **dict.fromkeys(INFO), stores=None).run
-    assert run == TocRun(1)
-
-
 @pytest.mark.parametrize("stores", [None, {}, {2: {}}, {1: "none"}, [1]])
 def test_processes_that_are_not_listed(tmp_path: Path, stores: Any) -> None:
     assert told(tmp_path, stores=stores).run.processes == ()
-
-
-def test_symbol_stores_by_number(tmp_path: Path) -> None:
-    found = told(tmp_path, stores=by_number({1: {f"{DEVICE}.0": {}}}))
-    assert found.run.processes == (Process(0, "kernel.release.t8103"),)
-
-
-def test_a_setting_of_another_kind_is_left_out(tmp_path: Path) -> None:
-    found = told(tmp_path, _recordingSettings={"A": [{"b": {"c": "d"}, "e": "f", "g": None}]})
-    assert found.run.settings == {"A": ("e: f",)}
 
 
 @pytest.mark.parametrize(

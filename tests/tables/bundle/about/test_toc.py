@@ -11,7 +11,7 @@ from tracekit.base.recording import Process
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
 from tracekit.tables.bundle.run_info import issues_of, listed, toc_of, write_toc
-from tracekit.tables.toc import TocTable, read_toc
+from tracekit.tables.toc import TocTable
 
 COLUMNS = [Col("time", "Time", "XRSampleTimestampTypeID", TIME)]
 TABLES = (
@@ -44,15 +44,6 @@ def test_without_a_document_tables_are_the_same(tmp_path: Path) -> None:
     assert bare.runs[0].template == ""
 
 
-def test_what_is_written_reads_the_same(tmp_path: Path) -> None:
-    bundle = Bundle(write_bundle(tmp_path / "a.trace", TABLES, info=INFO))
-    write_toc(bundle, tmp_path / "toc.xml")
-    assert read_toc(tmp_path / "toc.xml") == toc_of(bundle)
-    text = (tmp_path / "toc.xml").read_text()
-    assert "<value>Counter Set: A</value>" in text
-    assert "secret" not in text
-
-
 def test_a_toc_that_cannot_be_written(tmp_path: Path) -> None:
     bundle = Bundle(write_bundle(tmp_path / "a.trace", TABLES))
     with pytest.raises(RecordingError):
@@ -78,15 +69,6 @@ def test_a_table_that_cannot_be_read_is_listed(tmp_path: Path) -> None:
     bundle = Bundle(path)
     assert [one.schema for one in toc_of(bundle).runs[0].tables] == ["tick", "kdebug", "tick"]
     assert isinstance(listed(bundle.runs[0])[1], Unreadable)
-
-
-def test_a_table_without_a_schema_is_not_listed(tmp_path: Path) -> None:
-    path = write_bundle(tmp_path / "a.trace", TABLES)
-    (path / "corespace/run1/core/stores/indexed-store-0/spec.plist").write_bytes(b"")
-    (path / "corespace/run1/core/table-manager/tables.plist").unlink()
-    bundle = Bundle(path)
-    assert [one.index for one in toc_of(bundle).runs[0].tables] == [1, 2]
-    assert [one.number for one in listed(bundle.runs[0])] == [1, 2]
 
 
 def test_a_run_without_stores_is_refused(tmp_path: Path) -> None:

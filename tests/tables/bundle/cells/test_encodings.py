@@ -1,30 +1,10 @@
 """How types are stored, as the layout says; what is not listed, and what is too new."""
 
-import pytest
-
 from bundle_writer.engineering_types import TYPES
 from tracekit.tables.bundle.cells.encodings import Encoding, Evidence, engineering_type, odd_tags
 from tracekit.tables.bundle.container.requirements import Requirements
 
 NONE = Requirements()
-
-
-@pytest.mark.parametrize(
-    ("type_id", "tag", "encoding", "evidence"),
-    [
-        ("XRStartTime", "start-time", Encoding.INTEGER, Evidence.VERIFIED),
-        ("XRGPUState", "gpu-state", Encoding.STRING, Evidence.VERIFIED),
-        ("XRProcess", "process", Encoding.PROCESS, Evidence.VERIFIED),
-        ("XRTimeSinceEpoch", "time-since-epoch", Encoding.DECIMAL, Evidence.VERIFIED),
-        ("XRPrototypeFixedDecimalValue", "fixed-decimal", Encoding.DECIMAL, Evidence.INFERRED),
-        ("XRThermalState", "thermal-state", Encoding.STRING, Evidence.INFERRED),
-        ("XRSizeInPixels", "size-in-pixels", Encoding.UNKNOWN, Evidence.NONE),
-        ("XRTomorrow", "XRTomorrow", Encoding.INTEGER, Evidence.RAW),
-    ],
-)
-def test_types(type_id: str, tag: str, encoding: Encoding, evidence: Evidence) -> None:
-    found = engineering_type(type_id, NONE)
-    assert (found.tag, found.encoding, found.evidence) == (tag, encoding, evidence)
 
 
 def test_the_tag_of_the_bundle_counts() -> None:

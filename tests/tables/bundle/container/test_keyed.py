@@ -30,22 +30,6 @@ def archived(objects: list[Any] = OBJECTS, root: int = 1) -> bytes:
     return plistlib.dumps(plain, fmt=plistlib.FMT_BINARY)
 
 
-def test_a_dictionary_has_plain_keys_and_values_as_they_stand() -> None:
-    archive = Archive(archived())
-    found = archive.mapping(archive.root)
-    assert set(found) == {"name", "other"}
-    assert archive.plain(found["name"]) == "value"
-    assert archive.sequence(found["other"]) == ["name", None, 7]
-
-
-def test_null_is_none_and_bytes_are_bytes() -> None:
-    archive = Archive(archived())
-    assert archive.at(UID(0)) is None
-    assert archive.plain(UID(7)) == b"abc"
-    assert archive.part(UID(7), "NS.nothing") is None
-    assert archive.part(UID(2), "of a text") is None
-
-
 def test_a_dictionary_by_numbers() -> None:
     archive = Archive(archived(root=6))
     assert list(archive.by_number(archive.root)) == [(10, "name"), (20, {"NS.string": "value"})]

@@ -11,7 +11,6 @@ from bundle_writer import DURATION, TIME, Col, Encoder, Table
 from bundle_writer.keyed import Archived, archive
 from bundle_writer.stores import write_store
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.record_layout import Field
 from tracekit.tables.bundle.container.store import Store, read_spec, read_store, store_folder
 from tracekit.tables.bundle.errors import BundleError
 
@@ -44,20 +43,6 @@ def change(folder: Path) -> Change:
 
 def read(folder: Path) -> Store:
     return read_store(Files(folder), 1, 4)
-
-
-def test_a_table_is_what_its_files_say(folder: Path) -> None:
-    found = read(folder)
-    assert (found.run, found.number, found.schema) == (1, 4, "made")
-    assert (found.rows, found.record) == (2, 36)
-    assert dict(found.attributes) == {"target": 7, "names": ["a", "b"]}
-    assert [(one.mnemonic, one.title, one.type_id, one.field) for one in found.columns] == [
-        ("start", "Start", "XRStartTime", Field(0, 8)),
-        ("duration", "Duration", "XRDuration", Field(8, 8)),
-        ("state", "State", "XRGPUState", Field(24, 4)),
-        ("id", "Id", "XRPrototypeValue", Field(28, 8)),
-    ]
-    assert found.bulkstore == "corespace/run1/core/stores/indexed-store-4/bulkstore"
 
 
 @pytest.mark.parametrize(
