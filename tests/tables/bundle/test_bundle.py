@@ -11,7 +11,7 @@ from bundle_writer.keyed import archive
 from small_bundle import PYTHON, intervals, ticks
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
-from tracekit.tables.bundle.errors import BundleError, UnknownBundleError
+from tracekit.tables.bundle.errors import BundleError, UnknownBundleError, called
 
 CORE = "corespace/run1/core"
 
@@ -127,3 +127,16 @@ def test_a_run_without_tables_is_damage(path: Path) -> None:
     shutil.rmtree(path / CORE / "stores")
     with pytest.raises(BundleError, match="stores is missing"):
         _ = Bundle(path).runs[0].tables
+
+
+def test_a_bundle_is_called_by_its_own_name_and_a_link_by_what_it_leads_to(tmp_path: Path) -> None:
+    bundle, run = tmp_path / "mine.trace", tmp_path / "run"
+    for folder in (bundle, run):
+        folder.mkdir()
+    (run / "recording.trace").symlink_to(bundle)
+    assert called(bundle) == called(run / "recording.trace") == "mine.trace"
+
+
+def test_a_link_is_called_so_even_if_it_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "recording.trace").symlink_to(tmp_path / "gone.trace")
+    assert called(tmp_path / "recording.trace") == "gone.trace"
