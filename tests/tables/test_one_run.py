@@ -1,5 +1,6 @@
 """Of the exports of several runs, those of one."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,17 @@ from tracekit.base.errors import InputError, UsageError
 from tracekit.base.recording import Process
 from tracekit.tables.direct import Listed
 from tracekit.tables.exports import ExportIndex, Loss
-from tracekit.tables.place import OPEN, Choice, Place, attributes_of, described, place_of, tables_at
+from tracekit.tables.place import (
+    OPEN,
+    Choice,
+    Place,
+    Stamp,
+    attributes_of,
+    described,
+    lasting,
+    place_of,
+    tables_at,
+)
 from tracekit.tables.selection import meant, of_one_run
 from tracekit.tables.toc import Toc, TocRun, TocTable
 
@@ -138,3 +149,12 @@ def test_a_choice_allows_what_it_does_not_rule_out(choice: Choice, allowed: bool
 def test_a_choice_is_named_for_a_sentence() -> None:
     assert str(Choice(2, 4, {"b": "2", "a": "1"})) == "run 2, table 4, a=1, b=2"
     assert str(Choice()) == ""
+
+
+@pytest.mark.parametrize("part", ["modified", "changed"])
+def test_a_stamp_lasts_from_two_seconds_on(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 10_000_000_000
+    monkeypatch.setattr("tracekit.tables.place.time.time_ns", lambda: now)
+    old = replace(Stamp(1, 0, 0, 7), **{part: now - 2_000_000_000})
+    assert lasting(old) == old
+    assert lasting(replace(old, **{part: now - 1_999_999_999})) is None

@@ -176,16 +176,6 @@ def test_the_details_of_a_track_are_refused_in_words(tmp_path: Path) -> None:
         read_nodes(path)
 
 
-def texts_of_ids(node: Node) -> list[list[str | None]]:
-    return [list(row) for row in zip(*(c.cells.to_pylist() for c in node.columns), strict=True)]
-
-
-def only_of_ids(path: Path) -> Node:
-    (node,) = read_nodes(path)
-    assert node.damage == ""
-    return node
-
-
 def test_ids_may_come_in_any_order(export: Export) -> None:
     path = export(
         "a:string b:string",
@@ -193,7 +183,7 @@ def test_ids_may_come_in_any_order(export: Export) -> None:
         '<row><string ref="2"/><string id="5">five</string></row>',
         '<row><string ref="9"/><string ref="5"/></row>',
     )
-    assert texts_of_ids(only_of_ids(path)) == [["nine", "two"], ["two", "five"], ["nine", "five"]]
+    assert texts(only(path)) == [["nine", "two"], ["two", "five"], ["nine", "five"]]
 
 
 def test_ids_may_be_anything(export: Export) -> None:
@@ -206,7 +196,7 @@ def test_ids_may_be_anything(export: Export) -> None:
         '<row><string ref="4000000000"/></row>',
         '<row><string ref=""/></row>',
     )
-    assert texts_of_ids(only_of_ids(path)) == [["name"], ["huge"], ["empty"]] * 2
+    assert texts(only(path)) == [["name"], ["huge"], ["empty"]] * 2
 
 
 def test_a_definition_counts_for_what_comes_after_it_in_its_row(export: Export) -> None:
@@ -216,7 +206,7 @@ def test_a_definition_counts_for_what_comes_after_it_in_its_row(export: Export) 
         '<string ref="1"/></row>',
         '<row><string ref="1"/><string id="1">three</string><string ref="1"/><sentinel/></row>',
     )
-    assert texts_of_ids(only_of_ids(path)) == [
+    assert texts(only(path)) == [
         ["one", "one", "two", "two"],
         ["two", "three", "three", None],
     ]
@@ -230,8 +220,8 @@ def test_a_compound_that_defines_an_id_again_counts_from_its_end(export: Export)
         '<row><process id="1" fmt="C (5)"><pid id="2">5</pid></process><process ref="1"/></row>',
         '<row><process ref="3"/><process id="3" fmt="D (5)"><pid ref="2"/></process></row>',
     )
-    node = only_of_ids(path)
-    assert texts_of_ids(node) == [["A (1)", "B (1)"], ["C (5)", "C (5)"], ["B (1)", "D (5)"]]
+    node = only(path)
+    assert texts(node) == [["A (1)", "B (1)"], ["C (5)", "C (5)"], ["B (1)", "D (5)"]]
     assert node.columns[0].pids.to_pylist() == ["1", "5", "1"]
     assert node.columns[1].pids.to_pylist() == ["1", "5", "5"]
 
