@@ -81,7 +81,7 @@ def test_steps_that_wake_it_are_nobody_s(resident: Resident, workloads: Path) ->
     prepare(resident, workloads, warmup=1, seconds=0.001)
     turn = step_on(resident, wake=0.02)
     assert len(turn.times) == 5
-    assert finish(resident)["steps"].value > 8
+    assert finish(resident)["steps"].value >= 7  # one warms up, at least one wakes
 
 
 def test_each_turn_tells_its_own_steps(resident: Resident, workloads: Path) -> None:
