@@ -348,7 +348,6 @@ def _show_nights(
 
 
 def _show_series(store: "nightly.Store", of: dict[str, Any], limit: int, *, json: bool) -> None:
-
     found = [replace(series, points=series.points[-limit:]) for series in known_series(store, of)]
     if json:
         console.show_json(found)
