@@ -91,5 +91,5 @@ def test_a_month_is_judged_again_and_what_ends_otherwise_is_listed(tmp_path: Pat
     assert [new.outcome for _, new in every[19:]] == [old.outcome for old, _ in every[19:]]
     worse = every[19][1]
     assert worse.outcome is Outcome.REGRESSION
-    assert "It began tonight" in worse.reason
+    assert "It came tonight" in worse.reason
     assert changed.index == 19
