@@ -34,10 +34,9 @@ from .attention.problem import check_memory as check_memory
 from .attention.problem import context_lengths as context_lengths
 from .attention.problem import draw_lengths as draw_lengths
 from .attention.problem import draw_problem as draw_problem
+from .attention.problem import largest_error as largest_error
 from .attention.problem import nan_past_ends as nan_past_ends
-from .attention.reference import dense_reference as dense_reference
-from .attention.reference import largest_error as largest_error
-from .attention.reference import reference_of as reference_of
+from .attention.problem import reference_of as reference_of
 from .cache.contiguous import GrowingCache as GrowingCache
 from .cache.contiguous import Sizes as Sizes
 from .cache.contiguous import SlidingCache as SlidingCache

@@ -7,10 +7,9 @@ import pytest
 
 from tracekit.lab.bench import words
 from tracekit.lab.bench.document import Row, Timing, summarize
-from tracekit.lab.bench.inputs import Shape
+from tracekit.lab.bench.inputs import Launch, Shape
 from tracekit.lab.bench.measure import Effort, GpuClock
 from tracekit.lab.bench.save import tuning_document
-from tracekit.lab.bench.subject import Launch
 from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Ranked, candidates, ranked, tune
 
 SHAPE = Shape(batch=1, q_heads=2, kv_heads=1, head_dim=64, block_size=16, active_blocks=4)

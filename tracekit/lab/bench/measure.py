@@ -15,8 +15,7 @@ from tracekit.lab.bench.document import (
     rounds_of,
     summarize,
 )
-from tracekit.lab.bench.inputs import Inputs
-from tracekit.lab.bench.subject import Prepared, Subject
+from tracekit.lab.bench.inputs import Inputs, Prepared, Subject
 from tracekit.lab.metal_queue import PROTOCOL, Dispatch, Protocol, load_metal, time_kernels
 from tracekit.record import Progress
 from tracekit.workload import backend

@@ -10,7 +10,7 @@ from typing import Any
 
 from tracekit.base import UsageError, require
 from tracekit.lab.bench.document import GPU, HOST, INTERRUPTED, Bench, Row
-from tracekit.lab.bench.inputs import Inputs, Shape, cache_here
+from tracekit.lab.bench.inputs import Inputs, Shape, Subject, Unavailable, cache_here
 from tracekit.lab.bench.measure import (
     Clock,
     Effort,
@@ -20,7 +20,6 @@ from tracekit.lab.bench.measure import (
     finished,
     measure_in_turns,
 )
-from tracekit.lab.bench.subject import Subject, Unavailable
 from tracekit.lab.bench.subjects.attention import DECODE, PREFILL
 from tracekit.lab.bench.subjects.layers import CACHE, NORM
 from tracekit.machine import describe as describe_machine

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from tracekit.base import KernelError, RecordingError, ToolError, notes_folder, replacing
 from tracekit.lab.msl.compiler import SHIM, Compiler, compiler_words, find_compiler
-from tracekit.lab.msl.edits import blank, without_comments
-from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.edits import Kernel, blank, without_comments
 from tracekit.lab.msl.program import Library, Program
 from tracekit.lab.msl.unit import ENTRY, define_lines, unit
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tracekit.base import UsageError
-from tracekit.lab.msl.edits import Edited, without_comments
-from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.edits import Edited, Kernel, without_comments
 from tracekit.lab.msl.program import MOST_BUFFERS
 from tracekit.lab.msl.rewrite import rewritten
 from tracekit.lab.msl.signature import (

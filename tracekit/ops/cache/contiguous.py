@@ -6,7 +6,7 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base import Floats, UsageError, as_float64
-from tracekit.ops.attention.reference import dense_reference
+from tracekit.ops.attention.problem import dense_reference
 from tracekit.ops.kernels import require_memory
 
 # Rows come round again after so many tokens; a prime, so that no window and no block does too.
