@@ -18,8 +18,7 @@ from tracekit.lab.bench.inputs import (
     Subject,
     Unavailable,
 )
-from tracekit.lab.bench.measure import GpuClock
-from tracekit.lab.bench.run import SUBJECTS
+from tracekit.lab.bench.measure import SUBJECTS, GpuClock
 from tracekit.lab.bench.subjects.attention import planned
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.paged import attend
