@@ -16,8 +16,7 @@ from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.edits import Kernel
 from tracekit.lab.msl.emulation import Generated, generated
 from tracekit.lab.msl.program import Order, Program, Statistics
-from tracekit.ops.attention.metal import paged_decode
-from tracekit.ops.attention.plan import Plan
+from tracekit.ops.attention.metal import Plan, paged_decode
 from tracekit.ops.attention.problem import Problem, reference_of
 
 Array = NDArray[Any]

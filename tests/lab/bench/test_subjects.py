@@ -20,9 +20,8 @@ from tracekit.lab.bench.inputs import (
 )
 from tracekit.lab.bench.measure import SUBJECTS, GpuClock
 from tracekit.lab.bench.subjects.attention import planned
-from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.metal import paged_decode, plan
 from tracekit.ops.attention.paged import attend
-from tracekit.ops.attention.plan import plan
 from tracekit.workload.workload import Step
 
 SMALL = Shape(

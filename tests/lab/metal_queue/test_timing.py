@@ -6,8 +6,7 @@ import pytest
 from fake_metal import Device, FakeMetal, microseconds
 from tracekit.base.errors import ToolError
 from tracekit.lab.metal_queue import Protocol, time_kernels
-from tracekit.ops.attention.metal import paged_decode
-from tracekit.ops.attention.plan import plan
+from tracekit.ops.attention.metal import paged_decode, plan
 from tracekit.ops.attention.problem import Problem, draw_problem
 
 

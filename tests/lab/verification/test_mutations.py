@@ -27,8 +27,7 @@ from tracekit.lab.verification.verify import (
     verify,
     within_bound,
 )
-from tracekit.ops.attention.metal import paged_decode
-from tracekit.ops.attention.plan import Kernel, plan
+from tracekit.ops.attention.metal import Kernel, paged_decode, plan
 from tracekit.ops.attention.problem import Problem
 
 pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]

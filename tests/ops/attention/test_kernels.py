@@ -14,9 +14,8 @@ from decode_calls import BOUNDS, KV_HEADS, Case, compiled, drawn, relative_error
 from small_kernels import needs_compiler
 from tracekit.base.errors import KernelError
 from tracekit.lab.msl.program import Order, Program
-from tracekit.ops.attention.metal import BLOCK_SIZES
+from tracekit.ops.attention.metal import BLOCK_SIZES, HD_TILES, Kernel, Plan, plan
 from tracekit.ops.attention.paged import traffic
-from tracekit.ops.attention.plan import HD_TILES, Kernel, Plan, plan
 from tracekit.ops.attention.problem import DTYPES, HEAD_DIMS
 
 GROUPS = (1, 4, 2, 8, 3, 5)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.cache.paged import Blocks
+from tracekit.ops.cache.caches import Blocks
 from tracekit.ops.serving.engine import RunningSequence, Scheduler
 from tracekit.ops.serving.load import Job
 

@@ -15,7 +15,7 @@ from tracekit.ops.attention.dense import sdpa
 from tracekit.ops.attention.metal import specializations
 from tracekit.ops.attention.paged import append, append_run, attend
 from tracekit.ops.attention.problem import Problem, check_heads, dense_reference
-from tracekit.ops.cache.paged import Blocks
+from tracekit.ops.cache.caches import Blocks
 from tracekit.ops.kernels import LEAST_BUFFER, require_memory
 from tracekit.ops.serving.engine import (
     Chunk,
