@@ -16,7 +16,7 @@ from tracekit.tables.bundle.run_info import issues_of, remarks_of, toc_of
 from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
 from tracekit.tables.bundle_xml.write import write_table
 from tracekit.tables.layout import Layout
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.toc import Toc
 
 Key = tuple[int, int]  # run, number of the store
 

@@ -11,7 +11,7 @@ from tracekit.base.recording import Provenance, Recording
 from tracekit.record.event_export import export_workload_events, trace_clock
 from tracekit.record.xctrace.clock import START_DATE, TIME_INFO
 from tracekit.tables.tables import Tables
-from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc import read_toc
 from tracekit.workload.journal import ClockAnchor, Journal
 
 COLUMNS = (

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import msgspec
 import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.tables import cache as caching
 from tracekit.tables import place as stamps
-from tracekit.tables.bundle.cells.encodings import Evidence, Unsure
-from tracekit.tables.cache import READER_VERSION, Cache, Kept
+from tracekit.tables.cache import READER_VERSION, Kept, kept_or_read
 from tracekit.tables.convert import symbol_files
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.place import Choice
@@ -64,14 +62,14 @@ def kept(folder: Path) -> list[str]:
     return sorted(one.name for one in folder.iterdir() if one.suffix == ".parquet")
 
 
-def taken(cache: Cache, export: Path, choice: Choice | None = None) -> Kept:
-    found = cache.table(export, "samples", choice or Choice())
+def taken(cache: Path, export: Path, choice: Choice | None = None) -> Kept:
+    found = kept_or_read(cache, export, "samples", choice or Choice())
     assert isinstance(found, Kept)
     return found
 
 
 def test_a_kept_table_is_the_one_that_is_read(table: Path, tmp_path: Path) -> None:
-    cache = Cache(tmp_path / "kept")
+    cache = tmp_path / "kept"
     flat = read_flat(table)
     for _ in range(2):
         found = taken(cache, table)
@@ -80,12 +78,11 @@ def test_a_kept_table_is_the_one_that_is_read(table: Path, tmp_path: Path) -> No
         assert found.symbols.stacks.equals(flat.symbols.stacks)
         assert found.symbols.frames.equals(flat.symbols.frames)
         assert found.note.rows == 2
-        assert found.note.reader == flat.reader
     assert len(kept(tmp_path / "kept")) == 3
 
 
 def test_only_the_columns_that_are_asked_for_are_loaded(table: Path, tmp_path: Path) -> None:
-    for found in (taken(Cache(tmp_path / "kept"), table), read_flat(table)):
+    for found in (taken(tmp_path / "kept", table), read_flat(table)):
         assert list(found.part({"id", "start", "absent"})) == ["start", "id"]
         assert list(found.part(["process"])) == ["process"]  # and not process.pid
         assert list(found.part([])) == []
@@ -93,14 +90,14 @@ def test_only_the_columns_that_are_asked_for_are_loaded(table: Path, tmp_path: P
 
 
 def test_without_a_folder_nothing_is_kept(table: Path) -> None:
-    found = Cache(None).table(table, "samples")
+    found = kept_or_read(None, table, "samples")
     assert isinstance(found, Flat)
     assert [one.name for one in table.parent.iterdir()] == [table.name]
 
 
 @pytest.mark.usefixtures("later")
 def test_an_unchanged_export_is_hashed_once(table: Path, tmp_path: Path, hashed: list[str]) -> None:
-    cache = Cache(tmp_path / "kept")
+    cache = tmp_path / "kept"
     taken(cache, table)
     assert hashed.count(table.name) == 1
     hashed.clear()
@@ -111,7 +108,7 @@ def test_an_unchanged_export_is_hashed_once(table: Path, tmp_path: Path, hashed:
 def test_a_young_export_is_hashed_every_time(
     table: Path, tmp_path: Path, hashed: list[str]
 ) -> None:
-    cache = Cache(tmp_path / "kept")
+    cache = tmp_path / "kept"
     taken(cache, table)
     hashed.clear()
     taken(cache, table)
@@ -123,15 +120,15 @@ def test_the_content_decides_where_the_stamp_differs(
     table: Path, tmp_path: Path, hashed: list[str]
 ) -> None:
     folder = tmp_path / "kept"
-    taken(Cache(folder), table)
+    taken(folder, table)
     (first,) = [one for one in kept(folder) if one.count(".") == 3]
     table.with_name("copy.xml").write_bytes(table.read_bytes())
     table.with_name("copy.xml").replace(table)  # another inode, the same content
     hashed.clear()
-    assert taken(Cache(folder), table).path.name == first
+    assert taken(folder, table).path.name == first
     assert hashed == [table.name]
     hashed.clear()
-    assert taken(Cache(folder), table).path.name == first
+    assert taken(folder, table).path.name == first
     assert hashed == []  # the new stamp was noted
 
 
@@ -139,7 +136,7 @@ def test_the_content_decides_where_the_stamp_differs(
 def test_a_changed_export_is_read_again_even_with_its_old_times(
     table: Path, tmp_path: Path
 ) -> None:
-    cache = Cache(tmp_path / "kept")
+    cache = tmp_path / "kept"
     taken(cache, table)
     before = table.stat()
     table.write_text(table.read_text().replace(">7</start-time>", ">8</start-time>"))
@@ -149,10 +146,10 @@ def test_a_changed_export_is_read_again_even_with_its_old_times(
 
 def test_what_is_stale_is_dropped(table: Path, tmp_path: Path, export: Export) -> None:
     folder = tmp_path / "kept"
-    cache = Cache(folder)
+    cache = folder
     old = taken(cache, table).path
     other = export("n:uint32", schema="sample", name="other.xml")
-    cache.table(other, "sample")
+    kept_or_read(cache, other, "sample")
     older = folder / f"samples.{'0' * 32}.{READER_VERSION - 1}.parquet"
     older.write_bytes(b"of an old reader")
     mine = folder / "samples.mine.parquet"
@@ -167,22 +164,11 @@ def test_what_is_stale_is_dropped(table: Path, tmp_path: Path, export: Export) -
     )
 
 
-def test_remarks_that_an_earlier_version_kept_as_sentences_are_understood(
-    table: Path, tmp_path: Path
-) -> None:
-    cache = Cache(tmp_path / "kept")
-    note = taken(cache, table).path.with_suffix(".json")
-    unsure = Unsure(Evidence.INFERRED, "tick", ("a", "b"), "x.trace")
-    said = {**msgspec.json.decode(note.read_bytes()), "remarks": ["Plain.", str(unsure)]}
-    note.write_bytes(msgspec.json.encode(said))
-    assert taken(cache, table).said == ("Plain.", unsure)
-
-
 def test_two_at_once_both_read_whole_tables(table: Path, tmp_path: Path) -> None:
     flat = read_flat(table)
     folder = tmp_path / "kept"
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: taken(Cache(folder), table).part(), range(16)))
+        found = list(pool.map(lambda _: taken(folder, table).part(), range(16)))
     for frame in found:
         pd.testing.assert_frame_equal(frame, flat.frame)
     assert len(kept(folder)) == 3
@@ -194,7 +180,7 @@ def test_damage_that_shows_late_is_mended_from_the_export(
     table: Path, tmp_path: Path, part: str
 ) -> None:
     flat = read_flat(table)
-    found = taken(Cache(tmp_path / "kept"), table)
+    found = taken(tmp_path / "kept", table)
     files = dict(zip(("frames", "stacks"), symbol_files(found.path), strict=True))
     damaged = files.get(part, found.path)
     damaged.write_bytes(damaged.read_bytes()[:50])
@@ -204,14 +190,14 @@ def test_damage_that_shows_late_is_mended_from_the_export(
     else:
         assert found.symbols.frames.equals(flat.symbols.frames)
         assert found.symbols.stacks.equals(flat.symbols.stacks)
-    again = taken(Cache(tmp_path / "kept"), table)
+    again = taken(tmp_path / "kept", table)
     pd.testing.assert_frame_equal(again.part(), flat.frame)
     assert again.symbols.stacks.equals(flat.symbols.stacks)
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(table: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    found = Cache(tmp_path / "file").table(table, "samples")
+    found = kept_or_read(tmp_path / "file", table, "samples")
     assert isinstance(found, Flat)
     assert len(found.frame) == 2
 
@@ -220,11 +206,10 @@ def test_what_the_reader_said_is_kept(table: Path, tmp_path: Path) -> None:
     text = table.read_text().replace(">5</uint64>", ">five</uint64>")
     table.write_text(text.rpartition("</node>")[0])
     flat = read_flat(table)
-    assert len(flat.said) == 2
+    assert len(flat.told.said) == 2
     for _ in range(2):
-        found = taken(Cache(tmp_path / "kept"), table)
-        assert found.said == flat.said
-        assert found.note.irregularity == flat.irregularity != ""
+        found = taken(tmp_path / "kept", table)
+        assert found.told.said == flat.told.said
 
 
 def test_chosen_tables_are_kept_apart(
@@ -235,12 +220,12 @@ def test_chosen_tables_are_kept_apart(
         node("n:uint32", row.format(1), schema="samples", table=4),
         node("n:uint32", row.format(2), schema="samples", table=9),
     )
-    cache = Cache(tmp_path / "kept")
+    cache = tmp_path / "kept"
     for _ in range(2):
         assert taken(cache, path, Choice(1, 4)).part()["n"].tolist() == [1]
         assert taken(cache, path, Choice(1, 9)).part()["n"].tolist() == [2]
     with pytest.raises(InputError, match="2 tables of samples"):
-        cache.table(path, "samples")
+        kept_or_read(cache, path, "samples")
     assert len(kept(tmp_path / "kept")) == 2
     assert not list((tmp_path / "kept").glob(".*"))
 
@@ -258,7 +243,7 @@ def test_an_export_that_changes_meanwhile_is_not_kept(
         return found
 
     monkeypatch.setattr(caching, "digest", overtaken)
-    found = Cache(tmp_path / "kept").table(table, "samples")
+    found = kept_or_read(tmp_path / "kept", table, "samples")
     assert isinstance(found, Flat)
     assert found.frame["start"].iloc[0] == 77
     assert not [one for one in kept(tmp_path / "kept") if one.count(".") == 3]

@@ -1,5 +1,6 @@
 """Texts that are kept once each make the same tables as texts that are not, in memory and files."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -45,8 +46,14 @@ def in_memory(parts: Sequence[Node]) -> pd.DataFrame:
     return layout.frame(pa.concat_tables([layout.take(one) for one in parts]))
 
 
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["tracekit.tables.convert"], "_PART_ROWS", 2)
+
+
 def in_file(parts: Sequence[Node], path: Path) -> Path:
-    with replacing(path) as file, streaming(file, path.suffix, path.parent, 2) as stream:
+    with replacing(path) as file, streaming(file, path.suffix, path.parent) as stream:
+        stream.begin()
         for one in parts:
             stream.take(one)
         stream.finish()

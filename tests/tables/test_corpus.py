@@ -17,7 +17,7 @@ import pytest
 from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_flat, read_table
 from tracekit.tables.tables import Tables
-from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc import read_toc
 from tracekit.tables.xml.fast.reader import FastReader
 from tracekit.tables.xml.fast.tokens import IrregularError
 from tracekit.tables.xml.node import STACK_TYPES, Reader

@@ -135,7 +135,7 @@ def test_a_repair_takes_no_longer_than_its_input(content: bytes) -> None:
 def test_details_without_rows_are_an_empty_table(detail: Detail) -> None:
     flat = read_flat(detail())
     assert flat.frame.shape == (0, 0)
-    assert flat.damage == ()
+    assert flat.told.damage == ()
 
 
 def test_details_are_called_by_their_place(detail: Detail) -> None:
@@ -167,12 +167,8 @@ def test_several_details_of_one_file_have_columns_of_their_own(tmp_path: Path) -
         read_table(path)
 
 
-def test_many_rows_come_in_pieces_of_the_same_columns(detail: Detail) -> None:
+def test_a_column_may_come_late(detail: Detail) -> None:
     path = detail(*(f'<row index="{n}"/>\n' for n in range(20_000)), '<row late="x"/>')
-    pieces = list(DetailReader(path).pieces())
-    assert len(pieces) > 1
-    assert sum(piece.rows for piece in pieces) == 20_001
-    assert all([p.column.mnemonic for p in piece.columns] == ["index", "late"] for piece in pieces)
     frame = read_table(path)
     assert frame["index"].tolist()[:-1] == list(range(20_000))
     assert frame["late"].tolist()[-2:] == [pd.NA, "x"]
@@ -181,7 +177,7 @@ def test_many_rows_come_in_pieces_of_the_same_columns(detail: Detail) -> None:
 def test_an_element_that_is_no_stack_is_named(detail: Detail) -> None:
     flat = read_flat(detail('<row a="1"><note>x</note></row>', *ROWS[1:2]))
     assert flat.frame["a"].tolist() == [1, pd.NA]
-    assert any("does not know are left out: note" in remark for remark in flat.remarks)
+    assert any("does not know are left out: note" in remark for remark in flat.told.remarks)
 
 
 def test_cut_anywhere_the_rows_before_are_read_and_it_is_said(tmp_path: Path) -> None:
@@ -221,25 +217,14 @@ def test_damage_is_a_warning(detail: Detail) -> None:
 def test_a_broken_row_ends_the_details_before_it(detail: Detail, row: str, words: str) -> None:
     flat = read_flat(detail(ROWS[0], row, ROWS[0]))
     assert len(flat.frame) == 1
-    assert words in flat.damage[0]
+    assert words in flat.told.damage[0]
 
 
 def test_columns_without_end_are_refused(detail: Detail) -> None:
     path = detail('<row a="1"/>', *(f'<row a{n}="1"/>' for n in range(1500)))
     flat = read_flat(path)
-    assert "more than 1000 columns" in flat.damage[0]
+    assert "more than 1000 columns" in flat.told.damage[0]
     assert flat.frame.shape == (1000, 1000)
-
-
-def test_a_file_that_changes_while_it_is_read_is_damaged(detail: Detail) -> None:
-    path = detail(*(f'<row index="{n}"/>\n' for n in range(30_000)))
-    pieces = DetailReader(path).pieces()
-    first = next(pieces)
-    with path.open("r+b") as file:
-        file.truncate(300_000)
-    rest = list(pieces)
-    assert first.rows + sum(piece.rows for piece in rest) < 30_000
-    assert rest[-1].damage
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,12 @@ import pytest
 from bundle_writer import write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.errors import InputError
-from tracekit.tables.direct import DIRECT_NOTE, Direct, direct, note_direct
+from tracekit.tables.cache import to_put_away
+from tracekit.tables.direct import DIRECT_NOTE, Direct, Listed, Stored, direct, note_direct
 from tracekit.tables.drift import Flaw
 from tracekit.tables.exports import index
 from tracekit.tables.place import Choice
-from tracekit.tables.pruned import to_put_away
-from tracekit.tables.raw import RawTables
-from tracekit.tables.tables import MissingTableError, Tables
+from tracekit.tables.tables import MissingTableError, RawTables, Tables
 
 Xml = Callable[..., str]
 TABLES = [
@@ -40,6 +39,11 @@ def exports(tmp_path: Path) -> Path:
     (folder / "toc.xml").write_text(TOC)
     note_direct(folder, Direct("../recording.trace"))
     return folder
+
+
+def stored(listed: Listed) -> Stored:
+    assert isinstance(listed.ref, Stored)
+    return listed.ref
 
 
 def test_a_bundle_is_a_folder_of_tables(tmp_path: Path) -> None:
@@ -77,7 +81,7 @@ def test_an_export_of_the_same_place_wins(exports: Path, intervals_xml: Xml) -> 
     xml = intervals_xml([(99, 1, 4711, "python3")]).replace("table[1]", "table[2]")
     (exports / "gpu.xml").write_text(xml)
     [only] = index(exports).tables["metal-gpu-intervals"]
-    assert only.file == exports / "gpu.xml"
+    assert only.ref == exports / "gpu.xml"
     assert Tables(exports, frozenset())["gpu_intervals"]["start"].tolist() == [99]
 
 
@@ -86,7 +90,7 @@ def test_an_export_of_an_unknown_place_wins_for_its_schema(
 ) -> None:
     (exports / "gpu.xml").write_text(intervals_xml([(99, 1, 4711, "python3")]))
     [only] = index(exports).tables["metal-gpu-intervals"]
-    assert only.file == exports / "gpu.xml"
+    assert only.ref == exports / "gpu.xml"
     assert len(index(exports).tables["tick"]) == 3
 
 
@@ -121,10 +125,10 @@ def test_a_bundle_that_is_gone_is_said(exports: Path) -> None:
 def test_a_table_that_cannot_be_read_is_not_empty(exports: Path) -> None:
     bundle = exports.parent / "recording.trace"
     [one] = index(exports).tables["metal-gpu-intervals"]
-    one.file.with_name("schema.xml").write_bytes(b"<nonsense")
+    stored(one).file.with_name("schema.xml").write_bytes(b"<nonsense")
     [broken] = index(exports).tables["metal-gpu-intervals"]
     assert broken.unreadable
-    assert broken.file.is_relative_to(bundle)
+    assert stored(broken).bundle == bundle
     tables = Tables(exports, frozenset())
     assert "gpu_intervals" in tables
     with pytest.raises(InputError, match=r"schema\.xml is no XML"):
@@ -133,7 +137,7 @@ def test_a_table_that_cannot_be_read_is_not_empty(exports: Path) -> None:
 
 def test_of_several_the_one_that_can_be_read_is_taken_and_the_other_named(exports: Path) -> None:
     first, _, _ = index(exports).tables["tick"]
-    first.file.with_name("schema.xml").write_bytes(b"<nonsense")
+    stored(first).file.with_name("schema.xml").write_bytes(b"<nonsense")
     raw = RawTables(exports)
     assert raw.table("tick").part()["time"].tolist() == [7]
     [said, _] = raw.warnings
@@ -143,8 +147,8 @@ def test_of_several_the_one_that_can_be_read_is_taken_and_the_other_named(export
 
 def test_a_table_without_a_name_is_said(exports: Path) -> None:
     [one] = index(exports).tables["metal-gpu-intervals"]
-    one.file.with_name("spec.plist").write_bytes(b"nonsense")
-    (one.file.parents[2] / "table-manager/tables.plist").unlink()
+    stored(one).file.with_name("spec.plist").write_bytes(b"nonsense")
+    (stored(one).file.parents[2] / "table-manager/tables.plist").unlink()
     raw = RawTables(exports)
     assert raw.schemas == ("tick",)
     said, unchecked = raw.warnings

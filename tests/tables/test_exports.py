@@ -7,6 +7,7 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.tables.exports import Content, identify, index
+from tracekit.tables.toc import read_toc
 
 TOC = '<?xml version="1.0"?>\n\n<trace-toc><run number="1"/></trace-toc>'
 
@@ -80,16 +81,19 @@ def test_a_folder_is_indexed_by_schema(export: Callable[..., Path], tmp_path: Pa
     (tmp_path / "other.xml").write_text("<html/>")
     (tmp_path / "folder").mkdir()
     found = index(tmp_path)
-    assert found.schemas == {"one": (one, again), "two": (two,)}
-    assert found.tocs == (toc,)
+    assert {name: [one.ref for one in listed] for name, listed in found.tables.items()} == {
+        "one": [one, again],
+        "two": [two],
+    }
+    assert found.toc == read_toc(toc)
 
 
 def test_an_absent_folder_holds_nothing(tmp_path: Path) -> None:
-    assert index(tmp_path / "absent").schemas == {}
+    assert index(tmp_path / "absent").tables == {}
 
 
 def test_a_file_that_cannot_be_opened_is_told_in_words(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         identify(tmp_path / "absent.xml")
     (tmp_path / "folder.xml").mkdir()
-    assert index(tmp_path).schemas == {}
+    assert index(tmp_path).tables == {}

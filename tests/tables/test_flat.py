@@ -11,7 +11,7 @@ from tracekit.base.errors import InputError
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning
 from tracekit.tables.flat import read_flat, read_table
 from tracekit.tables.place import Choice
-from tracekit.tables.toc.toc import Toc, TocRun, TocTable
+from tracekit.tables.toc import Toc, TocRun, TocTable
 
 Export = Callable[..., Path]
 PROCESS = '<process id="{0}" fmt="App ({1})"><pid id="{0}1">{1}</pid></process>'
@@ -145,7 +145,7 @@ def test_damage_is_a_warning_that_counts_the_rows(export: Export) -> None:
             read_table(path)
     flat = read_flat(path)
     assert flat.frame.equals(frame)
-    assert len(flat.damage) == 1
+    assert len(flat.told.damage) == 1
     assert issubclass(DamagedExportWarning, ExportWarning)
     assert issubclass(ExportWarning, UserWarning)
 
@@ -226,7 +226,7 @@ def test_tables_that_are_empty_alike_are_one_empty_table(
 ) -> None:
     flat = read_flat(document(*two_profiles(node, 0, 0)))
     assert list(flat.frame) == ["n", "process", "process.pid"]
-    assert (len(flat.frame), flat.remarks) == (0, ())
+    assert (len(flat.frame), flat.told.remarks) == (0, ())
     with pytest.raises(InputError, match=r"2 tables of table: .* with 0 rows"):
         read_table(document(node("n:uint32"), node("m:uint32", table=2)))
 

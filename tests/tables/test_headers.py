@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.exports import Header, _Scan, headers
+from tracekit.tables.exports import Header, headers
 from tracekit.tables.xml.reader import ExactReader
+from tracekit.tables.xml.source import whole_tags
 
 ROW = '<row><uint32 id="1">5</uint32></row>'
 NodeMaker = Callable[..., str]
@@ -79,19 +80,17 @@ def test_a_tag_that_breaks_the_rules_of_xml_is_no_header(
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 50, 10_000])
-def test_it_does_not_matter_where_blocks_are_cut(node: NodeMaker, size: int) -> None:
-    text = (
-        "<?xml version='1.0'?>\n<trace-query-result>\n"
-        + node("n:uint32", ROW, schema="one", table=4)
-        + node("n:uint32", schema="two", table=9)
-        + f"<node xpath='{xpath(10)}'>\n{ROW}</node>"
-        + node("n:uint32", schema="three", table=11)
-        + "</trace-query-result>\n"
-    ).encode()
-    scan = _Scan()
-    for begin in range(0, len(text), size):
-        scan.feed(text[begin : begin + size])
-    assert scan.found == [
+def test_it_does_not_matter_where_blocks_are_cut(
+    document: Callable[..., Path], node: NodeMaker, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = document(
+        node("n:uint32", ROW, schema="one", table=4),
+        node("n:uint32", schema="two", table=9),
+        f"<node xpath='{xpath(10)}'>\n{ROW}</node>",
+        node("n:uint32", schema="three", table=11),
+    )
+    monkeypatch.setattr("tracekit.tables.exports._BLOCK", size)
+    assert headers(path) == [
         Header("one", xpath(4), 1, rows=True),
         Header("two", xpath(9), 2),
         Header("two", xpath(10), 3, rows=True, inherited=True),
@@ -109,7 +108,5 @@ def test_a_file_that_cannot_be_read_is_told_in_words(tmp_path: Path) -> None:
 
 
 def test_text_without_a_tag_does_not_pile_up() -> None:
-    scan = _Scan()
-    for _ in range(3):
-        scan.feed(b"<x>" + b" " * (1 << 23))
-        assert len(scan._rest) <= 1 << 22
+    blocks = [b"<x>" + b" " * (1 << 20)] * 3
+    assert max(map(len, whole_tags(blocks))) < 1 << 21

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tracekit.tables.place import Choice, Place, attributes_of, described, place_of, schema_at
-from tracekit.tables.toc.toc import Toc, TocRun, TocTable
+from tracekit.tables.place import Choice, Place, attributes_of, described, place_of, tables_at
+from tracekit.tables.toc import Toc, TocRun, TocTable
 
 TOC = Toc(
     (
@@ -39,9 +39,8 @@ def test_the_table_of_contents_says_what_a_place_holds() -> None:
     assert attributes_of(TOC, Place(1, 1), "kdebug") == {}  # of another trace
     assert attributes_of(TOC, Place(3, 1), "tick") == {}
     assert attributes_of(None, Place(1, 1), "tick") == {}
-    assert schema_at(TOC, Place(1, 2)) == "tick"
-    assert schema_at(TOC, Place(1, 3)) is None
-    assert schema_at(None, Place(1, 1)) is None
+    assert [one.schema for one in tables_at(TOC, Place(1, 2))] == ["tick"]
+    assert [*tables_at(TOC, Place(1, 3))] == [*tables_at(None, Place(1, 1))] == []
 
 
 @pytest.mark.parametrize(

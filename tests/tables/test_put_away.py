@@ -7,11 +7,10 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.cache import READER_VERSION, Cache
+from tracekit.tables.cache import READER_VERSION, kept_or_read, to_put_away
 from tracekit.tables.exports import PRUNED_NOTE, Header, PutAway, index, note_put_away, put_away
 from tracekit.tables.place import Choice
-from tracekit.tables.pruned import to_put_away
-from tracekit.tables.raw import MissingTableError, RawTables
+from tracekit.tables.tables import MissingTableError, RawTables
 
 AT = "2026-11-22T02:30:00+00:00"
 COLUMNS = "start:start-time name:string"
@@ -145,7 +144,7 @@ def test_what_is_all_that_is_left_is_never_dropped(export: Export, tmp_path: Pat
     remove_all(tmp_path, cache)
     [kept] = cache.glob("*.parquet")
     later = export(COLUMNS, row(2, "b"), schema="samples", name="b.xml")
-    Cache(cache).table(later, "samples")
+    kept_or_read(cache, later, "samples")
     assert kept.exists()
     assert len([*cache.glob("*.parquet")]) == 2
 

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
+from tracekit.tables.cache import to_put_away
 from tracekit.tables.exports import identify, note_put_away
 from tracekit.tables.place import Choice
-from tracekit.tables.pruned import to_put_away
-from tracekit.tables.raw import RawTables
+from tracekit.tables.tables import RawTables
 
 pytestmark = pytest.mark.corpus
 LARGEST = 3_000_000  # bytes of a folder; larger ones take a test too long

@@ -7,8 +7,7 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.tables.place import Choice
-from tracekit.tables.raw import RawTables
-from tracekit.tables.tables import MissingTableError, Tables
+from tracekit.tables.tables import MissingTableError, RawTables, Tables
 
 Export = Callable[..., Path]
 COLUMNS = "timestamp:event-time counter-id:uint32 name:gpu-counter-name"

@@ -36,9 +36,8 @@ def an_hour_later(monkeypatch: pytest.MonkeyPatch) -> None:
 class Looks:
     """What looks at a file, and counts how often it was asked."""
 
-    def __init__(self, finds: str) -> None:
-        self.finds = finds
-        self.count = 0
+    finds = "one"
+    count = 0
 
     def look(self, path: Path) -> Content:
         """Find a table."""
@@ -47,60 +46,66 @@ class Looks:
         return Content("tables", (self.finds,), (Header(self.finds, "", 1, rows=True),))
 
 
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
+    looks = Looks()
+    monkeypatch.setattr("tracekit.tables.exports.identify", looks.look)
+    return looks
+
+
 @pytest.mark.usefixtures("an_hour_later")
-def test_a_large_file_is_looked_at_once(large: Path, tmp_path: Path) -> None:
-    looks = Looks("one")
-    found = [remembered(large, tmp_path / "memory", looks.look, Content) for _ in range(3)]
+def test_a_large_file_is_looked_at_once(looks: Looks, large: Path, tmp_path: Path) -> None:
+    found = [remembered(large, tmp_path / "memory") for _ in range(3)]
     assert looks.count == 1
     assert found[0] == found[1] == found[2]
     assert found[2].headers == (Header("one", "", 1, rows=True),)
 
 
 @pytest.mark.usefixtures("an_hour_later")
-def test_a_changed_file_is_looked_at_again(large: Path, tmp_path: Path) -> None:
-    looks = Looks("one")
-    remembered(large, tmp_path, looks.look, Content)
+def test_a_changed_file_is_looked_at_again(looks: Looks, large: Path, tmp_path: Path) -> None:
+    remembered(large, tmp_path)
     before = large.stat()
     with large.open("r+b") as file:
         file.write(b"<")
     os.utime(large, ns=(before.st_atime_ns, before.st_mtime_ns))
     looks.finds = "two"
-    assert remembered(large, tmp_path, looks.look, Content).schemas == ("two",)
+    assert remembered(large, tmp_path).schemas == ("two",)
 
 
 @pytest.mark.usefixtures("an_hour_later")
 @pytest.mark.parametrize("content", [b"", b"{}", b"not JSON", b'{"version": 0}'])
-def test_a_damaged_memory_is_forgotten(large: Path, tmp_path: Path, content: bytes) -> None:
-    looks = Looks("one")
-    remembered(large, tmp_path, looks.look, Content)
+def test_a_damaged_memory_is_forgotten(
+    looks: Looks, large: Path, tmp_path: Path, content: bytes
+) -> None:
+    remembered(large, tmp_path)
     (note,) = tmp_path.glob("*.scan")
     note.write_bytes(content)
-    assert remembered(large, tmp_path, looks.look, Content).schemas == ("one",)
+    assert remembered(large, tmp_path).schemas == ("one",)
     assert looks.count == 2
     assert note.read_bytes() != content
 
 
-def test_a_young_file_is_looked_at_every_time(large: Path, tmp_path: Path) -> None:
+def test_a_young_file_is_looked_at_every_time(looks: Looks, large: Path, tmp_path: Path) -> None:
     os.utime(large)
-    looks = Looks("one")
     for _ in range(2):
-        remembered(large, tmp_path / "memory", looks.look, Content)
+        remembered(large, tmp_path / "memory")
     assert looks.count == 2
     assert not (tmp_path / "memory").exists()
 
 
 @pytest.mark.usefixtures("an_hour_later")
-def test_nothing_is_kept_of_small_files_or_without_a_folder(large: Path, tmp_path: Path) -> None:
-    looks = Looks("one")
-    remembered(large, None, looks.look, Content)
-    remembered(large, None, looks.look, Content)
+def test_nothing_is_kept_of_small_files_or_without_a_folder(
+    looks: Looks, large: Path, tmp_path: Path
+) -> None:
+    remembered(large, None)
+    remembered(large, None)
     assert looks.count == 2
     (tmp_path / "in the way").write_text("")
-    remembered(large, tmp_path / "in the way", looks.look, Content)
-    remembered(large, tmp_path / "in the way", looks.look, Content)
+    remembered(large, tmp_path / "in the way")
+    remembered(large, tmp_path / "in the way")
     assert looks.count == 4
     os.truncate(large, 1 << 20)
-    remembered(large, tmp_path / "memory", looks.look, Content)
+    remembered(large, tmp_path / "memory")
     assert not (tmp_path / "memory").exists()
 
 

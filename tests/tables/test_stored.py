@@ -12,11 +12,11 @@ from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.errors import InputError
 from tracekit.tables import place as stamps
 from tracekit.tables.bundle.errors import BundleError
-from tracekit.tables.cache import Cache, Kept
+from tracekit.tables.cache import Kept, kept_or_read
 from tracekit.tables.convert import convert
-from tracekit.tables.direct import Stored, opened, shown, stored
+from tracekit.tables.direct import Stored, opened, shown
 from tracekit.tables.exports import index
-from tracekit.tables.flat import read_table
+from tracekit.tables.flat import read_flat
 
 HOUR = 3600 * 10**9
 
@@ -29,60 +29,50 @@ def bundle(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def gpu(bundle: Path) -> Path:
-    """The file that stands for metal-gpu-intervals."""
+def gpu(bundle: Path) -> Stored:
+    """The table metal-gpu-intervals."""
     [one] = index(bundle).tables["metal-gpu-intervals"]
-    return one.file
+    assert isinstance(one.ref, Stored)
+    return one.ref
 
 
-def ours(file: Path) -> Stored:
-    found = stored(file)
-    assert found is not None
-    return found
-
-
-def test_the_file_of_its_records_stands_for_a_table(tmp_path: Path) -> None:
-    one = Stored(tmp_path / "x.trace", 2, 77)
-    assert stored(one.file) == one
-    assert shown(one.file) == "x.trace (store 77)"
-    assert stored(one.file.with_name("schema.xml")) is None
-    assert stored(tmp_path / "gpu.xml") is None
+def test_it_is_named_by_its_bundle(tmp_path: Path) -> None:
+    assert shown(Stored(tmp_path / "x.trace", 2, 77)) == "x.trace (store 77)"
     assert shown(tmp_path / "gpu.xml") == "gpu.xml"
 
 
-def test_it_is_read_like_an_export(gpu: Path) -> None:
-    frame = read_table(gpu)
+def test_it_is_read_like_an_export(gpu: Stored) -> None:
+    frame = read_flat(gpu).frame
     assert frame["start"].tolist() == [0, 10]
     assert frame["process"].tolist() == ["WindowServer (420)", "python3 (4711)"]
     assert frame["process.pid"].tolist() == [420, 4711]
 
 
-def test_it_is_converted_like_an_export(gpu: Path, tmp_path: Path) -> None:
+def test_it_is_converted_like_an_export(gpu: Stored, tmp_path: Path) -> None:
     converted = convert(gpu, tmp_path / "gpu.parquet")
-    assert (converted.rows, converted.reader, converted.irregularity) == (2, "bundle", "")
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "gpu.parquet"), read_table(gpu))
+    assert converted.rows == 2
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "gpu.parquet"), read_flat(gpu).frame)
 
 
 def test_it_is_kept_and_loaded_again(
-    gpu: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gpu: Stored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time_ns
     monkeypatch.setattr(stamps.time, "time_ns", lambda: now() + HOUR)
-    cache = Cache(tmp_path / "kept")
-    first = cache.table(gpu, "metal-gpu-intervals")
+    cache = tmp_path / "kept"
+    first = kept_or_read(cache, gpu, "metal-gpu-intervals")
     assert isinstance(first, Kept)
-    assert first.note.reader == "bundle"
     monkeypatch.setattr(Stored, "digest", None)  # while its stamp lasts it is not hashed again
-    again = cache.table(gpu, "metal-gpu-intervals")
+    again = kept_or_read(cache, gpu, "metal-gpu-intervals")
     assert isinstance(again, Kept)
     assert again.path == first.path
-    pd.testing.assert_frame_equal(again.part(), read_table(gpu))
+    pd.testing.assert_frame_equal(again.part(), read_flat(gpu).frame)
 
 
 @pytest.mark.parametrize("name", ["own", "shared"])
-def test_what_was_kept_of_other_files_is_not_taken(bundle: Path, gpu: Path, name: str) -> None:
-    cache = Cache(bundle.parent / "kept")
-    before = cache.table(gpu, "metal-gpu-intervals").part()
+def test_what_was_kept_of_other_files_is_not_taken(bundle: Path, gpu: Stored, name: str) -> None:
+    cache = bundle.parent / "kept"
+    before = kept_or_read(cache, gpu, "metal-gpu-intervals").part()
     other = write_bundle(
         bundle.parent / "y.trace",
         [intervals((10, 5, PYTHON), (1, 10, SERVER)), ticks([1, 2])]
@@ -91,16 +81,16 @@ def test_what_was_kept_of_other_files_is_not_taken(bundle: Path, gpu: Path, name
     )
     shutil.rmtree(bundle)
     other.rename(bundle)
-    after = cache.table(gpu, "metal-gpu-intervals").part()
+    after = kept_or_read(cache, gpu, "metal-gpu-intervals").part()
     assert not after.equals(before)
-    pd.testing.assert_frame_equal(after, read_table(gpu))
+    pd.testing.assert_frame_equal(after, read_flat(gpu).frame)
     assert len(list((bundle.parent / "kept").glob("*.parquet"))) == 1
 
 
-def test_content_alone_makes_its_digest(bundle: Path, gpu: Path, tmp_path: Path) -> None:
+def test_content_alone_makes_its_digest(bundle: Path, gpu: Stored, tmp_path: Path) -> None:
     copy = tmp_path / "copy.trace"
     shutil.copytree(bundle, copy)
-    one, other = ours(gpu), Stored(copy, ours(gpu).run, ours(gpu).number)
+    one, other = gpu, Stored(copy, gpu.run, gpu.number)
     assert one.digest() == other.digest()
     assert one.stamp() != other.stamp()
     (copy / "symbols" / "stores").mkdir(parents=True, exist_ok=True)
@@ -108,27 +98,27 @@ def test_content_alone_makes_its_digest(bundle: Path, gpu: Path, tmp_path: Path)
     assert one.digest() != other.digest()
 
 
-def test_a_bundle_stays_open_until_it_changes(bundle: Path, gpu: Path) -> None:
+def test_a_bundle_stays_open_until_it_changes(bundle: Path, gpu: Stored) -> None:
     first = opened(bundle)
     assert opened(bundle) is first
-    gpu.with_name("spec.plist").write_bytes(b"")
+    gpu.file.with_name("spec.plist").write_bytes(b"")
     assert opened(bundle) is not first
 
 
 @pytest.mark.parametrize("name", ["bulkstore", "bulkstore_descriptor", "schema.xml", "spec.plist"])
-def test_what_is_missing_is_said(gpu: Path, tmp_path: Path, name: str) -> None:
-    gpu.with_name(name).unlink()
+def test_what_is_missing_is_said(gpu: Stored, tmp_path: Path, name: str) -> None:
+    gpu.file.with_name(name).unlink()
     with pytest.raises(InputError, match=name):
-        read_table(gpu)
+        read_flat(gpu)
     with pytest.raises(InputError, match=name):
-        Cache(tmp_path / "kept").table(gpu, "metal-gpu-intervals")
+        kept_or_read(tmp_path / "kept", gpu, "metal-gpu-intervals")
 
 
-def test_links_are_not_followed(gpu: Path, tmp_path: Path) -> None:
-    gpu.rename(tmp_path / "records")
-    gpu.symlink_to(tmp_path / "records")
+def test_links_are_not_followed(gpu: Stored, tmp_path: Path) -> None:
+    gpu.file.rename(tmp_path / "records")
+    gpu.file.symlink_to(tmp_path / "records")
     with pytest.raises(BundleError, match="link"):
-        ours(gpu).digest()
+        gpu.digest()
 
 
 def test_a_run_that_is_not_there_is_said(bundle: Path) -> None:

@@ -159,39 +159,6 @@ def kept(folder: Path) -> list[Path]:
     return [one for one in files if one.suffix == ".parquet"]
 
 
-def test_what_was_read_is_kept_with_its_warnings(states: Path, tmp_path: Path) -> None:
-    states.write_text(states.read_text().partition("</node>")[0][:-10])
-    cache = tmp_path / "kept" / "tables"
-    first = Tables(states.parent, frozenset(), cache)
-    frame = first["gpu_states"]
-    (file,) = kept(cache)
-    assert file.name.startswith("metal-gpu-state-intervals.")
-    assert file.suffix == ".parquet"
-    second = Tables(states.parent, frozenset(), cache)
-    pd.testing.assert_frame_equal(second["gpu_states"], frame)
-    assert second.warnings == first.warnings != ()
-    assert second.raw("metal-gpu-state-intervals").attrs == {}
-    assert kept(cache) == [file]
-
-
-def test_a_kept_table_is_what_is_read(states: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "tables"
-    before = Tables(states.parent, frozenset(), cache).raw("metal-gpu-state-intervals")
-    (file,) = kept(cache)
-    written = file.stat().st_mtime_ns
-    after = Tables(states.parent, frozenset(), cache).raw("metal-gpu-state-intervals")
-    pd.testing.assert_frame_equal(before, after)
-    assert file.stat().st_mtime_ns == written
-
-
-def test_a_changed_export_is_read_again(states: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "tables"
-    assert Tables(states.parent, frozenset(), cache)["gpu_states"]["start"].tolist() == [10, 20]
-    states.write_text(states.read_text().replace(">20<", ">21<"))
-    assert Tables(states.parent, frozenset(), cache)["gpu_states"]["start"].tolist() == [10, 21]
-    assert len(kept(cache)) == 1  # the stale one was dropped
-
-
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.99])
 def test_a_damaged_cache_is_read_again_and_rewritten(
     states: Path, tmp_path: Path, share: float
@@ -233,22 +200,6 @@ def test_a_table_without_its_note_is_read_again(
         beside.write_bytes(note)
     pd.testing.assert_frame_equal(Tables(states.parent, frozenset(), cache)["gpu_states"], frame)
     assert beside.read_bytes() == whole
-
-
-def test_another_file_in_the_place_of_a_kept_one_is_no_table(states: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "tables"
-    frame = Tables(states.parent, frozenset(), cache)["gpu_states"]
-    (file,) = kept(cache)
-    pd.DataFrame({"start": [666]}).to_parquet(file)
-    pd.testing.assert_frame_equal(Tables(states.parent, frozenset(), cache)["gpu_states"], frame)
-
-
-def test_a_cache_that_cannot_be_written_is_no_error(states: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    tables = Tables(states.parent, frozenset(), tmp_path / "file")
-    assert tables["gpu_states"]["start"].tolist() == [10, 20]
-    assert (tmp_path / "file").read_text() == "in the way"
-    assert tables.warnings == ()
 
 
 def test_an_export_that_vanishes_is_told_in_words(states: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import RecordingError, UsageError
-from tracekit.tables.write import write_table
+from tracekit.tables.convert import write_table
 
 
 @pytest.fixture

@@ -60,13 +60,10 @@ def _one(
                 hint="Name it with --schema, or write all of them: --to parquet.",
             )
         one = raw.chosen(schema, choice)
-        place = tables.Choice(one.place.run, one.place.index)
-        converted = tables.convert(one.file, output, schema, place, toc=raw.toc)
+        converted = tables.convert(one.ref, output, schema, one.choice, toc=raw.toc)
     for file in converted.files:
         console.show_file(file)
-    console.show_warnings(
-        (*raw.of_runs, *converted.damage, *converted.drift, *map(str, converted.remarks))
-    )
+    console.show_warnings((*raw.of_runs, *map(str, converted.told.said)))
 
 
 def _all(bundle: Path, folder: Path, suffix: str, run: int | None, *, force: bool) -> None:
@@ -165,8 +162,8 @@ def _convert_export(
         console.show_file(file)
     if len(converted.files) > 1:
         console.show_hint("The stacks are in the files beside it; NAME.stack is their number.")
-    console.show_warnings((*converted.drift, *map(str, converted.remarks)))
-    console.require_whole(converted.damage)
+    console.show_warnings((*converted.told.drift, *map(str, converted.told.remarks)))
+    console.require_whole(converted.told.damage)
 
 
 def _require_convertible(folder: Path, to: str | None, *, chosen: object) -> None:

@@ -68,9 +68,7 @@ def _entries(there: "traces.Tables") -> Iterator["tuple[str, pd.DataFrame | str]
     for name in there:
         for one in there.repeated(name) or (None,):
             label = name if one is None else f"{name} ({one})"
-            place = (
-                traces.Choice() if one is None else traces.Choice(one.place.run, one.place.index)
-            )
+            place = traces.Choice() if one is None else one.choice
             try:
                 yield label, there.chosen(name, table=place.table, run=place.run)
             except TracekitError as error:

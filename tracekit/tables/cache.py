@@ -17,7 +17,8 @@ compressed, and a mapped file that someone cuts ends the process.
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,16 +29,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import RecordingError, open_input, save
-from tracekit.tables.bundle.cells.encodings import Said, of_sentence
-from tracekit.tables.convert import Converted, convert, symbol_files
-from tracekit.tables.direct import stored
-from tracekit.tables.exports import PARQUET, PutAway, gone, put_away
+from tracekit.base import InputError, RecordingError, open_input, save
+from tracekit.tables.bundle.cells.encodings import Said
+from tracekit.tables.convert import convert, file_name, symbol_files
+from tracekit.tables.direct import Listed, Stored, TableRef
+from tracekit.tables.drift import Told
+from tracekit.tables.exports import PARQUET, ExportIndex, Header, PutAway, index, put_away
 from tracekit.tables.flat import Flat, read_flat
-from tracekit.tables.layout import LONG_TEXTS, frame_of
-from tracekit.tables.place import OPEN, Choice, Stamp, lasting, stamp
-from tracekit.tables.reading import ReaderName
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.layout import frame_of
+from tracekit.tables.place import OPEN, Choice, Stamp, lasting, stamp, xpath_of
+from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Symbols, no_symbols
 
 _log = logging.getLogger(__name__)
@@ -56,8 +57,6 @@ class Note:
     damage: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
     remarks: tuple[Said, ...] = ()
-    reader: ReaderName = "exact"
-    irregularity: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,19 +68,9 @@ class Kept:
     again: Callable[[], Flat]
 
     @property
-    def said(self) -> tuple[Said, ...]:
+    def told(self) -> Told:
         """What the reader had to say."""
-        return (*self.note.damage, *self.note.drift, *self.note.remarks)
-
-    @property
-    def damage(self) -> tuple[str, ...]:
-        """Where rows are missing."""
-        return self.note.damage
-
-    @property
-    def drift(self) -> tuple[str, ...]:
-        """Where columns break their declared types."""
-        return self.note.drift
+        return Told(self.note.damage, self.note.drift, self.note.remarks)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -102,18 +91,11 @@ class Kept:
 
     def _part(self, columns: Collection[str] | None) -> pd.DataFrame:
         wanted = [name for name in self._names() if columns is None or name in columns]
-        with pq.ParquetFile(
-            self.path, page_checksum_verification=True, read_dictionary=self._long()
-        ) as file:
+        with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
             # One after the other, so that no more than one is held twice. A name also selects
             # what has it for a prefix before a dot.
             loaded = ((name, file.read([name]).column(name)) for name in wanted)
             return frame_of(loaded, file.metadata.num_rows)
-
-    def _long(self) -> list[str]:
-        """Name the columns whose texts are long and repeated often, as the file says."""
-        said = (pq.read_metadata(self.path).metadata or {}).get(LONG_TEXTS, b"[]")
-        return msgspec.json.decode(said, type=list[str])
 
     def _symbols(self) -> Symbols:
         if not self.note.symbols:
@@ -141,40 +123,40 @@ def digest(file: Path) -> str:
         return hashlib.file_digest(content, "blake2b").hexdigest()[:32]
 
 
-READER_VERSION = 2
+READER_VERSION = 3
 
 
-@dataclass(frozen=True)
-class Cache:
-    """A folder of Parquet files; with None for a folder nothing is kept."""
+def kept_or_read(
+    folder: Path | None,
+    ref: TableRef,
+    schema: str,
+    choice: Choice = OPEN,
+    toc: Toc | None = None,
+) -> Kept | Flat:
+    """Return a table as it was kept in the folder, or read it and keep it; without one, read it.
 
-    folder: Path | None
-
-    def table(
-        self, export: Path, schema: str, choice: Choice = OPEN, toc: Toc | None = None
-    ) -> Kept | Flat:
-        """Return a table as it was kept, or read it and keep it.
-
-        Raises:
-            InputError: As `read_flat`; of an export that was put away, nothing is left.
-        """
-        if export.suffix == PARQUET:
-            return _as_written(export)
-        removed = None if export.exists() else _put_away(export).get(export)
-        if self.folder is None:
-            if removed is not None:
-                raise gone(export, removed, "no folder of kept tables was named")
-            return read_flat(export, schema, toc, choice)
-        place = _Place(self.folder, export, schema, choice, toc)
+    Raises:
+        InputError: As `read_flat`; of an export that was put away, nothing is left.
+    """
+    if not isinstance(ref, Stored) and ref.suffix == PARQUET:
+        return _as_written(ref)
+    removed = None
+    if not isinstance(ref, Stored) and not ref.exists():
+        removed = put_away(ref.parent).get(ref)
+    if folder is None:
         if removed is not None:
-            return place.remaining(removed)
-        try:
-            stamped = place.stamp()
-            file = place.file(stamped)
-            return place.kept(file, stamped) or place.keep(file, stamped)
-        except (OSError, RecordingError) as error:
-            _log.warning("The table %s is not kept: %s", schema, error)
-        return read_flat(export, schema, toc, choice)
+            raise _gone(ref, removed, "no folder of kept tables was named")
+        return read_flat(ref, schema, toc, choice)
+    place = _Place(folder, ref, schema, choice, toc)
+    if removed is not None:
+        return place.remaining(removed)
+    try:
+        stamped = place.stamp()
+        file = place.file(stamped)
+        return place.kept(file, stamped) or place.keep(file, stamped)
+    except (OSError, RecordingError) as error:
+        _log.warning("The table %s is not kept: %s", schema, error)
+    return place.read()
 
 
 def _as_written(file: Path) -> Kept | Flat:
@@ -182,7 +164,7 @@ def _as_written(file: Path) -> Kept | Flat:
 
     def damaged() -> Flat:
         text = f"{file.name} is cut or damaged, and its rows are missing."
-        return Flat(pd.DataFrame(), damage=(text,))
+        return Flat(pd.DataFrame(), Told(damage=(text,)))
 
     try:
         pq.read_metadata(file)
@@ -191,51 +173,59 @@ def _as_written(file: Path) -> Kept | Flat:
     return Kept(file, Note(None, None, ""), damaged)
 
 
+def _gone(ref: TableRef, away: PutAway, why: str) -> InputError:
+    day, _, _ = away.at.partition("T")
+    return InputError(
+        f"{ref} was pruned on {day}, and {why}.",
+        hint="Nothing of this table is left but what result.json and the page say.",
+    )
+
+
 @dataclass(frozen=True)
 class _Place:
     """Where one table of one export is kept."""
 
     folder: Path
-    export: Path
+    ref: TableRef
     schema: str
     choice: Choice
     toc: Toc | None
 
+    def read(self) -> Flat:
+        return read_flat(self.ref, self.schema, self.toc, self.choice)
+
     def stamp(self) -> Stamp:
         """Return the stamp of the export; raise InputError if it is no file to be read."""
-        of_bundle = stored(self.export)
-        if of_bundle is not None:
-            return of_bundle.stamp()
-        with open_input(self.export):
-            return stamp(self.export)
+        if isinstance(self.ref, Stored):
+            return self.ref.stamp()
+        with open_input(self.ref):
+            return stamp(self.ref)
 
     def file(self, stamped: Stamp) -> Path:
         """Return the file of the export's content, which is hashed only if its stamp is new."""
-        of_bundle = stored(self.export)
-        found = self._known_digest(stamped)
-        if found is None:
-            found = digest(self.export) if of_bundle is None else of_bundle.digest()
-        return self._named(found, READER_VERSION)
+        for file, version in self._all():
+            note = _note(file) if version == READER_VERSION else None
+            if note is not None and note.export == stamped:
+                return file
+        ref = self.ref
+        return self._named(ref.digest() if isinstance(ref, Stored) else digest(ref), READER_VERSION)
 
     def kept(self, file: Path, stamped: Stamp) -> Kept | None:
         """Return the table that is there, if it is whole."""
-        note = _note(file)
+        note = _whole(file)
         if note is None:
-            return None
-        if note.file != stamp(file) and note.digest != digest(file):
-            _log.warning("%s is damaged; the export is read again.", file)
             return None
         known = replace(note, export=lasting(stamped), file=lasting(stamp(file)))
         if known != note:
-            _save_note(file, known)
+            save(_beside(file), known)
         return self._reading(file, note)
 
     def remaining(self, removed: PutAway) -> Kept:
         """Return the table that was kept of an export that is no more."""
         file = self._named(removed.digest, removed.reader)
-        error = gone(self.export, removed, f"{file} is not what was kept of it")
-        note = _note(file)
-        if note is None or (note.file != stamp(file) and note.digest != digest(file)):
+        error = _gone(self.ref, removed, f"{file} is not what was kept of it")
+        note = _whole(file)
+        if note is None:
             raise error
 
         def again() -> Flat:
@@ -245,85 +235,176 @@ class _Place:
 
     def keep(self, file: Path, stamped: Stamp) -> Kept | Flat:
         """Read the table into the folder."""
-        written = convert(self.export, file, self.schema, self.choice, toc=self.toc)
+        written = convert(self.ref, file, self.schema, self.choice, toc=self.toc)
         if self.stamp() != stamped:
             file.unlink(missing_ok=True)
-            _log.warning("%s changed while it was read; it is read again.", self.export)
-            return read_flat(self.export, self.schema, self.toc, self.choice)
-        note = _note_of(written, lasting(stamped))
-        _save_note(file, note)
+            _log.warning("%s changed while it was read; it is read again.", self.ref)
+            return self.read()
+        table, *symbols = written.files
+        note = Note(
+            export=lasting(stamped),
+            file=lasting(stamp(table)),
+            digest=digest(table),
+            symbols=tuple(map(digest, symbols)),
+            rows=written.rows,
+            damage=written.told.damage,
+            drift=written.told.drift,
+            remarks=written.told.remarks,
+        )
+        save(_beside(file), note)
         self._drop_others(file)
         return self._reading(file, note)
 
     def _reading(self, file: Path, note: Note) -> Kept:
         def again() -> Flat:
             file.unlink(missing_ok=True)
-            return read_flat(self.export, self.schema, self.toc, self.choice)
+            return self.read()
 
         return Kept(file, note, again)
 
-    def _known_digest(self, stamped: Stamp) -> str | None:
-        for file, found, version in self._all():
-            note = _note(file) if version == READER_VERSION else None
-            if note is not None and note.export == stamped:
-                return found
-        return None
-
     @property
     def _stem(self) -> str:
-        name = f"{self.schema} {self.choice}".strip()
-        return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)
+        return file_name(f"{self.schema} {self.choice}".strip())
 
     def _named(self, content: str, reader: int) -> Path:
         return self.folder / f"{self._stem}.{content}.{reader}.parquet"
 
-    def _all(self) -> Iterator[tuple[Path, str, int]]:
-        name = re.compile(re.escape(self._stem) + r"\.([0-9a-f]{32})\.(\d+)\.parquet")
+    def _all(self) -> Iterator[tuple[Path, int]]:
+        name = re.compile(re.escape(self._stem) + r"\.[0-9a-f]{32}\.(\d+)\.parquet")
         for file in sorted(self.folder.glob("*.parquet")):
-            found = name.fullmatch(file.name)
-            if found:
-                yield file, found[1], int(found[2])
+            if found := name.fullmatch(file.name):
+                yield file, int(found[1])
 
     def _drop_others(self, file: Path) -> None:
-        only = {one.digest for one in _put_away(self.export).values()}
-        for other, found, _ in self._all():
-            if other != file and found not in only:
-                for one in (other.with_suffix(".json"), other, *symbol_files(other)):
+        away = {} if isinstance(self.ref, Stored) else put_away(self.ref.parent)
+        only = {one.digest for one in away.values()}
+        for other, _ in self._all():
+            if other != file and other.name.split(".")[-3] not in only:
+                for one in (_beside(other), other, *symbol_files(other)):
                     one.unlink(missing_ok=True)
 
 
-def _put_away(export: Path) -> dict[Path, PutAway]:
-    """Return what was put away beside an export; nothing of a bundle ever is."""
-    return put_away(export.parent) if stored(export) is None else {}
+def _beside(file: Path) -> Path:
+    return file.with_suffix(".json")
 
 
-def _note_of(written: Converted, export: Stamp | None) -> Note:
-    table, *symbols = written.files
-    return Note(
-        export=export,
-        file=lasting(stamp(table)),
-        digest=digest(table),
-        symbols=tuple(map(digest, symbols)),
-        rows=written.rows,
-        damage=written.damage,
-        drift=written.drift,
-        remarks=written.remarks,
-        reader=written.reader,
-        irregularity=written.irregularity,
-    )
-
-
-def _note(file: Path) -> Note | None:
-    note = file.with_suffix(".json")
-    if not (file.exists() and note.exists()):
-        return None
-    try:
-        known = msgspec.json.decode(note.read_bytes(), type=Note)
-        return replace(known, remarks=tuple(map(of_sentence, known.remarks)))
-    except (OSError, msgspec.MsgspecError) as error:
-        _log.info("%s: %s", note, error)
+def _whole(file: Path) -> Note | None:
+    """Return the note on a kept table; None where there is none, or the table is damaged."""
+    note = _note(file)
+    if note is None or note.file == stamp(file) or note.digest == digest(file):
+        return note
+    _log.warning("%s is damaged.", file)
     return None
 
 
-def _save_note(file: Path, note: Note) -> None:
-    save(file.with_suffix(".json"), note)
+def _note(file: Path) -> Note | None:
+    try:
+        file.stat()
+        return msgspec.json.decode(_beside(file).read_bytes(), type=Note)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError) as error:
+        _log.info("%s: %s", file, error)
+    return None
+
+
+def kept_as(listed: Listed, tables: Sequence[Listed]) -> Choice:
+    """Return by which choice a table of a schema is read and kept, among all of that schema.
+
+    Where there are several it is the table's place, even if each has a file of its own, so that
+    what is kept of one never takes the place of what is kept of another.
+    """
+    in_file = sum(other.ref == listed.ref for other in tables)
+    if len(tables) == 1 or (in_file == 1 and listed.place.index is None):
+        return OPEN
+    return listed.choice
+
+
+def to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], dict[Path, str]]:
+    """Keep every table of every export that is there, and return what may be removed then.
+
+    Args:
+        exports: The folder of exports; its table of contents is none of them.
+        cache: The folder of kept tables.
+        at: When they are removed, ISO 8601.
+
+    Returns:
+        What may be removed, and why others must stay, by path: files that are no exports or are
+        links, damaged ones, and those whose tables could not be kept.
+
+    Raises:
+        InputError: The folder cannot be read.
+    """
+    found = index(exports, cache)
+    there = [
+        one
+        for one in found.every
+        if isinstance(one.ref, Path) and one.ref.suffix != PARQUET and one.ref.exists()
+    ]
+    stems = Counter(_stem(found, listed) for listed in there)
+    away: list[PutAway] = []
+    stays = dict.fromkeys(found.strange, "it is no export")
+    for path in dict.fromkeys(one.ref for one in there if isinstance(one.ref, Path)):
+        tables = [one for one in there if one.ref == path]
+        reason = _reason(found, tables, stems, cache)
+        if path.is_symlink():
+            reason = "it is a link"
+        if reason:
+            stays[path] = reason
+        else:
+            headers, size = found.headers[path], path.stat().st_size
+            away.append(PutAway(path.name, digest(path), READER_VERSION, size, headers, at))
+    return away, stays
+
+
+def stored_to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], str]:
+    """Keep every table that is read from a bundle, and return what stands for them without it.
+
+    Args:
+        exports: The folder with the note about the bundle.
+        cache: The folder of kept tables.
+        at: When the bundle is removed, ISO 8601.
+
+    Returns:
+        What stands for its tables, and why it must stay; the one or the other is empty.
+
+    Raises:
+        InputError: The folder cannot be read.
+    """
+    found = index(exports, cache)
+    if lost := (*found.unread, *(one.text for one in found.lost)):
+        return [], lost[0]
+    stems = Counter(_stem(found, one) for one in found.every)
+    away: list[PutAway] = []
+    for one in found.every:
+        ref = one.ref
+        if not isinstance(ref, Stored):
+            continue
+        if why := _reason(found, [one], stems, cache):
+            return [], f"{one.schema}, which is read from it: {why}"
+        name = f"{ref.bundle.name}.run{ref.run}.store{ref.number}"
+        header = Header(one.schema, xpath_of(one.place), 1, rows=one.rows)
+        size = ref.file.stat().st_size
+        away.append(PutAway(name, ref.digest(), READER_VERSION, size, (header,), at))
+    return away, ""
+
+
+def _reason(found: ExportIndex, tables: list[Listed], stems: Counter[str], cache: Path) -> str:
+    """Say why an export with these tables must stay; empty where it may go."""
+    if any(stems[_stem(found, one)] > 1 for one in tables):
+        return "another file holds a table that cannot be distinguished from one of its own"
+    for table in tables:
+        choice = kept_as(table, found.tables[table.schema])
+        try:
+            kept = kept_or_read(cache, table.ref, table.schema, choice, found.toc)
+        except InputError as error:
+            return f"it cannot be read: {error.message}"
+        if not isinstance(kept, Kept):
+            return "its tables could not be kept"
+        if kept.told.damage:
+            return "it is damaged, and rows are missing"
+    return ""
+
+
+def _stem(found: ExportIndex, listed: Listed) -> str:
+    return f"{listed.schema} {kept_as(listed, found.tables[listed.schema])}"

@@ -5,114 +5,224 @@ cells wait as they are in a spool, a file without a name, until all of them were
 """
 
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import InputError, RecordingError, replacing, writing
+from tracekit.base import InputError, RecordingError, UsageError, replacing, writing
 from tracekit.tables.bundle.cells.encodings import Said, sentences
-from tracekit.tables.direct import Listed, shown
+from tracekit.tables.direct import Listed, TableRef, shown
+from tracekit.tables.drift import Told
 from tracekit.tables.exports import ExportIndex, contents_beside, index
-from tracekit.tables.layout import Layout
+from tracekit.tables.layout import Layout, frame_of
 from tracekit.tables.place import OPEN, Choice
-from tracekit.tables.reading import ReaderName, read_pieces
+from tracekit.tables.reading import read_pieces
 from tracekit.tables.selection import Selection, of_one_run
-from tracekit.tables.toc.toc import Toc
-from tracekit.tables.values import portions
-from tracekit.tables.write import TableWriter, suffix_of, table_writer
-from tracekit.tables.xml.node import Node, Symbols
+from tracekit.tables.toc import Toc
+from tracekit.tables.values import dtype_of, is_coded
+from tracekit.tables.xml.node import Node
+
+SUFFIXES = (".parquet", ".csv", ".feather")
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix that says the format."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UsageError(
+            f"{path} has a suffix that says no format.", hint=f"Use {', '.join(SUFFIXES)}."
+        )
+    return suffix
+
+
+def write_table(frame: pd.DataFrame, path: Path | str) -> None:
+    """Write `frame`, without its index, as Parquet, CSV or Feather, by the suffix of `path`.
+
+    Parquet and Feather keep every value and dtype. CSV keeps the values; a null and an empty
+    text look alike there.
+
+    Raises:
+        UsageError: The suffix is none of these.
+        RecordingError: The file cannot be written; what was there before is left as it was.
+    """
+    path = Path(path)
+    suffix = suffix_of(path)
+    with replacing(path) as file:
+        match suffix:
+            case ".parquet":
+                frame.to_parquet(file, index=False)
+            case ".feather":
+                frame.reset_index(drop=True).to_feather(file)
+            case _:
+                frame.to_csv(file, index=False)
+
+
+class TableWriter(Protocol):
+    """A file that a table is written into, part by part."""
+
+    def write(self, part: pa.Table) -> None:
+        """Write some more rows."""
+        ...
+
+    def close(self, metadata: dict[bytes, bytes]) -> None:
+        """End the file; the metadata tell pandas the dtypes, which may follow from all parts."""
+        ...
+
+
+def table_writer(suffix: str, file: BinaryIO, schema: pa.Schema) -> TableWriter:
+    """Begin a table of that schema; only Feather needs the schema's metadata from the start."""
+    match suffix:
+        case ".parquet":
+            return ParquetParts(file, schema)
+        case ".feather":
+            return _FeatherParts(file, schema)
+        case _:
+            return _CsvParts(file)
+
+
+class ParquetParts:
+    """A Parquet file; each part is a row group, and each page has a checksum."""
+
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
+        texts = [one.name for one in schema if dtype_of(one.type, nulls=False) == "string"]
+        # The stored schema would hide the metadata that are known only at the end.
+        self._writer = pq.ParquetWriter(
+            file,
+            schema.remove_metadata(),
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=texts,  # pyright: ignore[reportArgumentType]  a list will do
+            store_schema=False,
+            write_page_checksum=True,
+        )
+
+    def write(self, part: pa.Table) -> None:
+        """Write a row group."""
+        self._writer.write_table(part, row_group_size=max(1, part.num_rows))
+
+    def close(self, metadata: dict[bytes, bytes]) -> None:
+        """End the file."""
+        self._writer.add_key_value_metadata(metadata)
+        self._writer.close()
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with texts as they are: parts of one file may number them differently."""
+    fields = [pa.field(one.name, pa.string()) if is_coded(one.type) else one for one in schema]
+    return pa.schema(fields, metadata=schema.metadata)
+
+
+class _FeatherParts:
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
+        self._schema = schema = _plain(schema)
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        self._writer = pa.ipc.new_file(file, schema, options=options)
+
+    def write(self, part: pa.Table) -> None:
+        self._writer.write_table(part.cast(self._schema))
+
+    def close(self, metadata: dict[bytes, bytes]) -> None:  # noqa: ARG002  it has them
+        self._writer.close()
+
+
+class _CsvParts:
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._begun = False
+
+    def write(self, part: pa.Table) -> None:
+        columns = zip(part.column_names, part.columns, strict=True)
+        frame = frame_of(columns, part.num_rows)
+        frame.to_csv(self._file, index=False, header=not self._begun)
+        self._begun = True
+
+    def close(self, metadata: dict[bytes, bytes]) -> None:  # noqa: ARG002  CSV holds no dtypes
+        assert self._begun
+
 
 _PART_BYTES = 1 << 25
 _PART_ROWS = 1 << 19
 
 
 class Stream:
-    """A sink that writes one table; `finish` has to be called at its end."""
+    """A sink that writes one table, in a thread while the next part is read.
 
-    def __init__(
-        self, file: BinaryIO, suffix: str, folder: Path, aside: "Aside", part_rows: int = _PART_ROWS
-    ) -> None:
-        """Take the file, its format, the folder for the spool, and who writes meanwhile."""
-        self._part_rows = part_rows
+    `finish` has to be called at its end, and then `close`. One part waits to be written at most.
+    """
+
+    def __init__(self, file: BinaryIO, suffix: str, folder: Path, pool: ThreadPoolExecutor) -> None:
+        """Take the file, its format, the folder for the spool, and the thread that writes."""
         self._file = file
         self._suffix = suffix
         self._folder = folder
-        self._aside = aside
+        self._pool = pool
+        self._doing: Future[None] | None = None
         self._spool: BinaryIO | None = None
         self._writer: TableWriter | None = None
         self._spooling: pa.ipc.RecordBatchStreamWriter | None = None
-        self.begin()
 
     def begin(self) -> None:
         """Forget all that was taken."""
-        self._aside.wait()
+        self._wait()
         self._abandon()
         for file in (self._file, self._spool):
             if file is not None:
                 file.seek(0)
                 file.truncate()
-        self._layout: Layout | None = None
+        self.layout: Layout | None = None
         self._held: list[pa.Table] = []
         self._bytes = self._rows = 0
 
     def take(self, piece: Node) -> None:
         """Take the next piece; write when there is enough for a part."""
-        if self._layout is None:
-            self._layout = Layout(piece)
-        raw = self._layout.take(piece)
-        for number, part in enumerate(portions(raw)):
-            if number:
-                self._pass_on(self._layout)
-            self._held.append(part.cast(self._layout.raw))
-            self._bytes += self._held[-1].nbytes
+        self.layout = self.layout or Layout(piece)
+        raw = self.layout.take(piece)
+        self._held.append(raw)
+        self._bytes += raw.nbytes
         self._rows += raw.num_rows
-        if self._bytes >= _PART_BYTES or self._rows >= self._part_rows:
-            self._pass_on(self._layout)
+        if self._bytes >= _PART_BYTES or self._rows >= _PART_ROWS:
+            self._pass_on(self.layout)
 
     def finish(self) -> None:
         """Write what is left, and end the file."""
-        layout = self._layout
+        layout = self.layout
         assert layout is not None
         if self._spooling is not None and self._held:
             self._pass_on(layout)
-        self._aside.wait()
+        self._wait()
         writer = self._writer or table_writer(self._suffix, self._file, layout.schema)
+        self._writer = writer
         if self._spooling is not None:
             self._spooling.close()
-            self._writer = writer
-            self._unspool(layout, writer)
+            assert self._spool is not None
+            self._spool.seek(0)
+            for batch in pa.ipc.open_stream(self._spool):
+                part = layout.converted(pa.Table.from_batches([batch]))
+                self._do(lambda part=part: writer.write(part))
+            self._wait()
         elif self._held:
             writer.write(layout.converted(self._part()))
         self._writer = None
         writer.close(layout.metadata)
-
-    @property
-    def drift(self) -> tuple[str, ...]:
-        """Say where columns break their declared types."""
-        return self._layout.drift if self._layout else ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return tuple(self._layout.raw.names) if self._layout else ()
 
     def _pass_on(self, layout: Layout) -> None:
         part = self._part()
         if layout.settled and self._suffix != ".feather":
             writer = self._writer or table_writer(self._suffix, self._file, layout.schema)
             self._writer = writer
-            self._aside.do(lambda: writer.write(layout.converted(part)))
+            self._do(lambda: writer.write(layout.converted(part)))
         else:
             spooling = self._spooling or self._begin_spool(layout)
             self._spooling = spooling
-            self._aside.do(lambda: spooling.write_table(part))
+            self._do(lambda: spooling.write_table(part))
 
     def _part(self) -> pa.Table:
         part = pa.concat_tables(self._held).combine_chunks()
@@ -126,19 +236,21 @@ class Stream:
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         return pa.ipc.new_stream(self._spool, layout.raw, options=options)
 
-    def _unspool(self, layout: Layout, writer: TableWriter) -> None:
-        assert self._spool is not None
-        self._spool.seek(0)
-        for batch in pa.ipc.open_stream(self._spool):
-            part = layout.converted(pa.Table.from_batches([batch]))
-            self._aside.do(lambda part=part: writer.write(part))
-        self._aside.wait()
-
     def close(self) -> None:
         """Give the spool back, and let go of a file that was not finished."""
         self._abandon()
         if self._spool is not None:
             self._spool.close()
+
+    def _do(self, work: Callable[[], None]) -> None:
+        """Begin the work once the one before is done; raise what that one raised."""
+        self._wait()
+        self._doing = self._pool.submit(work)
+
+    def _wait(self) -> None:
+        doing, self._doing = self._doing, None
+        if doing is not None:
+            doing.result()
 
     def _abandon(self) -> None:
         """End what was begun while its file is open: a writer that is forgotten writes an end."""
@@ -152,36 +264,14 @@ class Stream:
                 spooling.close()
 
 
-class Aside:
-    """One thread that writes while the next part is read; it holds one part at most."""
-
-    def __init__(self, pool: ThreadPoolExecutor) -> None:
-        """Take the pool whose one thread it is."""
-        self._pool = pool
-        self._doing: Future[None] | None = None
-
-    def do(self, work: Callable[[], None]) -> None:
-        """Begin the work once the one before is done; raise what that one raised."""
-        self.wait()
-        self._doing = self._pool.submit(work)
-
-    def wait(self) -> None:
-        """Wait until the work is done; raise what it raised."""
-        doing, self._doing = self._doing, None
-        if doing is not None:
-            doing.result()
-
-
 @contextmanager
-def streaming(
-    file: BinaryIO, suffix: str, folder: Path, part_rows: int = _PART_ROWS
-) -> Generator[Stream]:
+def streaming(file: BinaryIO, suffix: str, folder: Path) -> Generator[Stream]:
     """Give a stream into a file; end its thread and its spool, whatever happens.
 
-    A part is written when it has `part_rows` rows or some ten MB.
+    A part is written when it has half a million rows or some ten MB.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="writer") as pool:
-        stream = Stream(file, suffix, folder, Aside(pool), part_rows)
+        stream = Stream(file, suffix, folder, pool)
         try:
             yield stream
         finally:
@@ -191,24 +281,19 @@ def streaming(
 
 @dataclass(frozen=True)
 class Converted:
-    """What was written, and what the reader has to say, as in `Flat`."""
+    """What was written, and what the reader had to say."""
 
     files: tuple[Path, ...]
     rows: int
-    damage: tuple[str, ...]
-    drift: tuple[str, ...]
-    remarks: tuple[Said, ...]
-    reader: ReaderName
-    irregularity: str
+    told: Told
 
 
 def convert(
-    export: Path,
+    ref: TableRef,
     output: Path,
     schema: str | None = None,
     choice: Choice = OPEN,
     *,
-    only: ReaderName | None = None,
     toc: Toc | None = None,
 ) -> Converted:
     """Write one table of an export to a file, and the stacks in it to two more.
@@ -218,11 +303,10 @@ def convert(
     the rows of the first. All are written whole or not at all.
 
     Args:
-        export: What `xctrace export --xpath` wrote, or the host recorder.
+        ref: What `xctrace export --xpath` wrote, or the host recorder; or a table of a bundle.
         output: The file to write; its suffix says the format.
         schema: Which table; needed only where the file has several.
         choice: Which of several tables of the schema.
-        only: The one reader to use, as `read_pieces` takes it.
         toc: The table of contents; without it, the only one beside the export.
 
     Raises:
@@ -231,24 +315,25 @@ def convert(
         RecordingError: A file cannot be written.
     """
     suffix = suffix_of(output)
-    toc = toc or contents_beside(export)
+    toc = toc or contents_beside(ref)
     with ExitStack() as files:
         file = files.enter_context(replacing(output))
         stream = files.enter_context(streaming(file, suffix, output.parent))
-        selection = Selection(export, stream, schema, choice, toc)
-        reading = read_pieces(export, selection, toc, only)
+        selection = Selection(ref, stream, schema, choice, toc)
+        symbols = read_pieces(ref, selection, toc)
         selection.finish()
         stream.finish()
-        beside = write_symbols(reading.symbols, output, files)
-    return Converted(
-        files=(output, *beside),
-        rows=selection.rows,
-        damage=selection.damage,
-        drift=tuple(f"{shown(export)}: {message}" for message in stream.drift),
-        remarks=selection.remarks,
-        reader=reading.reader,
-        irregularity=reading.irregularity,
-    )
+        layout = stream.layout
+        assert layout is not None
+        beside: list[Path] = []
+        if symbols.stacks.num_rows:
+            beside += symbol_files(output)
+            for path, part in zip(beside, (symbols.frames, symbols.stacks), strict=True):
+                written = files.enter_context(replacing(path))
+                pq.write_table(part, written, compression="zstd", compression_level=1)
+    drift = tuple(f"{shown(ref)}: {message}" for message in layout.drift)
+    told = Told(selection.damage, drift, selection.remarks)
+    return Converted((output, *beside), selection.rows, told)
 
 
 def files_of(table: Path) -> tuple[Path, Path, Path]:
@@ -259,18 +344,6 @@ def files_of(table: Path) -> tuple[Path, Path, Path]:
     """
     suffix_of(table)
     return table, *symbol_files(table)
-
-
-def write_symbols(symbols: Symbols, table: Path, files: ExitStack) -> tuple[Path, ...]:
-    """Write stacks and frames beside a table, if there are any; they appear as `files` ends."""
-    if not symbols.stacks.num_rows:
-        return ()
-    written: list[Path] = []
-    for path, part in zip(symbol_files(table), (symbols.frames, symbols.stacks), strict=True):
-        file = files.enter_context(replacing(path))
-        pq.write_table(part, file, compression="zstd", compression_level=1)
-        written.append(path)
-    return tuple(written)
 
 
 def symbol_files(table: Path) -> tuple[Path, Path]:
@@ -323,10 +396,9 @@ def unbundle(
     """
     found = index(bundle)
     if run is not None:
-        found = of_one_run(found, bundle, Choice(run)).index
-    tables = [one for listed in found.tables.values() for one in listed]
+        found, _, _ = of_one_run(found, bundle, Choice(run))
     outputs = [
-        (one, folder / f"{name}{suffix}") for one, name in _named(tables) if not one.unreadable
+        (one, folder / f"{name}{suffix}") for one, name in _named(found.every) if not one.unreadable
     ]
     every = [file for _, output in outputs for file in files_of(output)]
     with writing(every, [bundle], force=force):
@@ -336,45 +408,38 @@ def unbundle(
 def _written(
     found: ExportIndex, outputs: Iterable[tuple[Listed, Path]], progress: Callable[[str], None]
 ) -> Unbundled:
-    files, said = list[Path](), dict[Said, None](dict.fromkeys(found.said))
-    lost = dict.fromkeys(found.lost)
+    files, said = list[Path](), dict[Said, None](dict.fromkeys(one.text for one in found.said))
+    lost = dict.fromkeys(one.text for one in found.lost)
     for one, output in outputs:
         progress(f"writing {one.schema}")
-        _make(output.parent)
-        choice = Choice(one.place.run, one.place.index)
         try:
-            converted = convert(one.file, output, one.schema, choice, toc=found.toc)
+            output.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RecordingError(
+                f"{output.parent} cannot be made: {error.strerror}.", hint="Name another folder."
+            ) from error
+        try:
+            converted = convert(one.ref, output, one.schema, one.choice, toc=found.toc)
         except InputError as error:
             lost[f"{one.schema}, {one}, is left out: {error.message}"] = None
             continue
         files += converted.files
-        said |= dict.fromkeys((*converted.damage, *converted.drift, *converted.remarks))
+        said |= dict.fromkeys(converted.told.said)
     return Unbundled(tuple(files), sentences(said), tuple(lost))
 
 
-def _named(tables: list[Listed]) -> Iterator[tuple[Listed, str]]:
+def _named(tables: Sequence[Listed]) -> Iterator[tuple[Listed, str]]:
     """Yield tables with the names of their files, none of which leads elsewhere."""
     several = len({table.place.run for table in tables}) > 1
     taken = set[str]()
     for one in sorted(tables, key=lambda one: (one.place.run or 0, one.place.index or 0)):
-        plain = "".join(
-            letter if letter.isalnum() or letter in "-_" else "_" for letter in one.schema
-        )
-        name = f"run{one.place.run}/{plain}" if several else plain
-        free = next(one for one in _numbered(name) if one not in taken)
+        name = f"{f'run{one.place.run}/' if several else ''}{file_name(one.schema)}"
+        numbered = chain((name,), (f"{name}-{number}" for number in count(2)))
+        free = next(other for other in numbered if other not in taken)
         taken.add(free)
         yield one, free
 
 
-def _numbered(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name}-{number}" for number in count(2))
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RecordingError(
-            f"{folder} cannot be made: {error.strerror}.", hint="Name another folder."
-        ) from error
+def file_name(text: str) -> str:
+    """Return a text as it can be a file's name, with nothing that leads elsewhere."""
+    return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in text)

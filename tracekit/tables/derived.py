@@ -1,6 +1,6 @@
 """Tables made of other tables: command buffers, GPU jobs, shader runs, counters, signposts."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -210,17 +210,6 @@ def _free(name: str, taken: dict[str, pd.Series]) -> str:
 _ROWS = "GPU intervals"
 
 
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """Columns that were found in other tables, and what did not match."""
-
-    columns: dict[str, pd.Series]
-    warnings: tuple[str, ...] = ()
-
-    def __or__(self, other: "_Found") -> "_Found":
-        return _Found(self.columns | other.columns, self.warnings + other.warnings)
-
-
 def jobs(
     *,
     gpu_intervals: pd.DataFrame,
@@ -231,77 +220,51 @@ def jobs(
     completions: pd.DataFrame | None,
 ) -> Joined:
     """Find for each piece of work its encoder, its command buffer, and their times."""
-    own = gpu_intervals
-    found = _moments(own["command_buffer"], commits, submissions, completions)
-    found |= _labels(own, encoders, object_labels)
-    committed, completed = found.columns.get("committed"), found.columns.get("completed")
-    columns = {str(name): own[name] for name in own} | found.columns
-    if committed is not None and completed is not None:
-        columns["commit_to_complete"] = completed - committed
-    columns["latency"], said = _latency(own, found)
-    return Joined(columns, found.warnings + said)
-
-
-def _moments(
-    buffers: pd.Series,
-    commits: pd.DataFrame | None,
-    submissions: pd.DataFrame | None,
-    completions: pd.DataFrame | None,
-) -> _Found:
-    found = _Found({})
+    own, said = gpu_intervals, list[str]()
+    found: dict[str, pd.Series] = {}
     for table, name, theirs, ours in (
         (commits, "commits", "committed", "committed"),
         (submissions, "submissions", "start", "submitted"),
         (completions, "completions", "time", "completed"),
     ):
         if table is not None:
-            moments = distinct(table, ["command_buffer"], [theirs])
-            at = match([buffers], [moments["command_buffer"]])
-            found |= _Found({ours: at.take(moments[theirs])}, at.said(_ROWS, name))
-    return found
-
-
-def _labels(
-    own: pd.DataFrame, encoders: pd.DataFrame | None, object_labels: pd.DataFrame | None
-) -> _Found:
-    found = _Found({})
+            moments = distinct(table, [_KEY], [theirs])
+            at = match([own[_KEY]], [moments[_KEY]])
+            found[ours] = at.take(moments[theirs])
+            said += at.said(_ROWS, name)
     if encoders is not None:
-        keys = ["command_buffer", "encoder"]
+        keys = [_KEY, "encoder"]
         theirs = distinct(encoders, keys, ["label", "command_buffer_label", "event"])
         at = match([own[key] for key in keys], [theirs[key] for key in keys])
-        words = {
-            "encoder_label": at.take(theirs["label"]),
-            "command_buffer_label": at.take(theirs["command_buffer_label"]),
-            "encoder_kind": at.take(theirs["event"]),
-        }
-        found = _Found(words, at.said(_ROWS, "encoders"))
-    if object_labels is None:
-        return found
-    labels = distinct(object_labels, ["object"], ["label"])
-    for key in ("encoder", "command_buffer"):
-        at = match([own[key]], [labels["object"]])
-        found |= _filled(found, f"{key}_label", at, labels["label"])
-    return found
+        found["encoder_label"] = at.take(theirs["label"])
+        found["command_buffer_label"] = at.take(theirs["command_buffer_label"])
+        found["encoder_kind"] = at.take(theirs["event"])
+        said += at.said(_ROWS, "encoders")
+    if object_labels is not None:
+        labels = distinct(object_labels, ["object"], ["label"])
+        for key in ("encoder", _KEY):
+            at = match([own[key]], [labels["object"]])
+            others, known = at.take(labels["label"]), found.get(f"{key}_label")
+            found[f"{key}_label"] = others if known is None else known.where(known.notna(), others)
+            said += at.doubts(_ROWS, "object_labels")
+    columns = {str(name): own[name] for name in own} | found
+    if "committed" in found and "completed" in found:
+        columns["commit_to_complete"] = found["completed"] - found["committed"]
+    columns["latency"], counted = _latency(own, found)
+    return Joined(columns, (*said, *counted))
 
 
-def _filled(found: _Found, name: str, at: Match, labels: pd.Series) -> _Found:
-    known, others = found.columns.get(name), at.take(labels)
-    if known is not None:
-        others = known.where(known.notna(), others)
-    return _Found({name: others}, at.doubts(_ROWS, "object_labels"))
-
-
-def _latency(own: pd.DataFrame, found: _Found) -> tuple[pd.Series, tuple[str, ...]]:
+def _latency(own: pd.DataFrame, found: Mapping[str, pd.Series]) -> tuple[pd.Series, list[str]]:
     """Take what the trace states; else count from the commit, else from the submission."""
     latency, said = own["start_latency"].astype("Int64"), list[str]()
     for name, words in (("committed", "commit"), ("submitted", "start of the submission")):
-        if name in found.columns:
-            counted = own["start"] - found.columns[name]
+        if name in found:
+            counted = own["start"] - found[name]
             filled = int((latency.isna() & counted.notna()).sum())
             latency = latency.where(latency.notna(), counted)
             if filled:
                 said.append(f"the latency of {filled:,} {_ROWS} is counted from the {words}")
-    return latency, tuple(said)
+    return latency, said
 
 
 _KEY_SHADERS = ["name", "pipeline", "kind", "pid"]

@@ -1,13 +1,11 @@
 """Tables that are read directly from a bundle: the note about them, and which there are.
 
-`X.trace/corespace/run1/core/stores/indexed-store-77/bulkstore` stands for table 77 of run 1. A
-bundle that is open stays open while its files last: its texts and names serve all of its tables.
+A bundle that is open stays open while its files last: its texts and names serve all of its tables.
 
 `direct.json` beside the exports names the bundle. What stands beside it as XML wins.
 """
 
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -24,13 +23,11 @@ from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.store import Store, run_folder, store_folder, table_list
 from tracekit.tables.bundle.errors import called
 from tracekit.tables.bundle.run_info import worded_attributes
-from tracekit.tables.place import Place, Stamp, described, schema_at, stamp
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.place import Choice, Place, Stamp, described, stamp, tables_at
+from tracekit.tables.toc import Toc
 
 SUFFIX, PACKED = ".trace", ".zip"
 RECORDS = "bulkstore"
-_PLACE = re.compile(rf"corespace/run(\d{{1,9}})/core/stores/indexed-store-(\d{{1,9}})/{RECORDS}")
-_DEPTH = 6
 _OWN = (RECORDS, "bulkstore_descriptor", "schema.xml", "spec.plist")
 _DOCUMENT = ("open.creq", "form.template")
 _UNIQUING = (
@@ -60,11 +57,7 @@ class Stored:
         return self.bundle / store_folder(self.run, self.number) / RECORDS
 
     def open(self) -> tuple[BundleRun, Store]:
-        """Open its run, and read what the table is.
-
-        Raises:
-            InputError: The bundle, or what describes the table, is damaged or unknown.
-        """
+        """Open its run, and read what the table is; raise InputError where that is damaged."""
         bundle = opened(self.bundle)
         run = next((one for one in bundle.runs if one.number == self.run), None)
         if run is None:
@@ -83,18 +76,17 @@ class Stored:
         )
 
     def digest(self) -> str:
-        """Return what tells its content from any other; of symbols, names and sizes count.
-
-        Raises:
-            BundleError: A file cannot be read.
-        """
+        """Return what tells its content from any other; of symbols, names and sizes count."""
         files = Files(self.bundle)
         content = blake2b()
         for name in self._names():
             if files.exists(name):
                 content.update(f"{name} {files.size(name)}\n".encode())
-                _feed(files, name, content)
-        for name, size in _symbols(self.bundle):
+                with files.open(name) as file, files.reading(name):
+                    while block := file.read(_BLOCK):
+                        content.update(block)
+        symbols = (self.bundle / _SYMBOLS).glob("*")
+        for name, size in sorted((one.name, one.lstat().st_size) for one in symbols):
             content.update(f"{name} {size}\n".encode())
         return content.hexdigest()[:32]
 
@@ -104,22 +96,15 @@ class Stored:
         yield from _shared(self.run)
 
 
-def stored(path: Path) -> Stored | None:
-    """Return the table of a bundle that a path stands for; None for any other path."""
-    found = _PLACE.fullmatch("/".join(path.parts[-_DEPTH:]))
-    return Stored(path.parents[_DEPTH - 1], int(found[1]), int(found[2])) if found else None
+TableRef = Path | Stored
+"""Where tables are: a file of XML, or one table of a bundle."""
 
 
-def shown(path: Path) -> str:
-    """Name a file of tables for a sentence: for a table in a bundle, bundle and number."""
-    one = stored(path)
-    return path.name if one is None else f"{called(one.bundle)} (store {one.number})"
-
-
-def file_shown(path: Path) -> str:
-    """Name the file that someone named: for a table in a bundle, that is the bundle."""
-    one = stored(path)
-    return path.name if one is None else called(one.bundle)
+def shown(ref: TableRef) -> str:
+    """Name tables for a sentence: a table in a bundle by bundle and number."""
+    if isinstance(ref, Stored):
+        return f"{called(ref.bundle)} (store {ref.number})"
+    return ref.name
 
 
 def is_bundle(path: Path) -> bool:
@@ -183,43 +168,35 @@ def _stamps(bundle: Path, names: Iterable[str]) -> Iterator[tuple[str, Stamp]]:
             continue
 
 
-def _feed(files: Files, name: str, content: blake2b) -> None:
-    with files.open(name) as file:
-        try:
-            while block := file.read(_BLOCK):
-                content.update(block)
-        except OSError as error:
-            raise files.damaged(name, f"cannot be read ({error.strerror})") from error
-
-
-def _symbols(bundle: Path) -> list[tuple[str, int]]:
-    found = (bundle / _SYMBOLS).glob("*")
-    return sorted((one.name, one.lstat().st_size) for one in found)
-
-
 @dataclass(frozen=True)
 class Listed:
-    """A table that a file holds, and what tells it from others of its schema.
+    """A table that there is, and what tells it from others of its schema.
 
     `unreadable` says why nothing can be known of its rows; empty where it can be read.
     """
 
-    file: Path
+    ref: TableRef
     schema: str
     place: Place
     attributes: Mapping[str, str]
     rows: bool
     unreadable: str = ""
 
+    @property
+    def choice(self) -> Choice:
+        """What chooses it by its place."""
+        return Choice(self.place.run, self.place.index)
+
     def __str__(self) -> str:
         """Name it for a sentence: a table of a bundle by its place alone."""
         where = described(self.place, self.attributes)
-        return where if stored(self.file) is not None else f"{where} in {self.file.name}"
+        return where if isinstance(self.ref, Stored) else f"{where} in {self.ref.name}"
 
 
 DIRECT_NOTE = "direct.json"
 FORMAT = 1
 _Key = tuple[str, frozenset[tuple[str, str]]]
+_Note = TypeVar("_Note")
 
 
 @dataclass(frozen=True)
@@ -246,19 +223,29 @@ def direct(folder: Path) -> Direct | None:
     Raises:
         InputError: It cannot be read, or a newer tracekit wrote it.
     """
-    note = folder / DIRECT_NOTE
+    return read_note(folder / DIRECT_NOTE, Direct, FORMAT)
+
+
+def read_note(note: Path, of: type[_Note], format_: int) -> _Note | None:
+    """Return what a note beside exports says; None where there is none."""
     try:
-        found = msgspec.json.decode(read_input(note), type=Direct)
+        content = read_input(note)
+        written = msgspec.json.decode(content, type=_Format).format
+        if written > format_:
+            raise InputError(
+                f"{note} has format {written}; this tracekit reads up to {format_}.",
+                hint="Use the tracekit that wrote it, or a newer one.",
+            )
+        return msgspec.json.decode(content, type=of)
     except FileNotFoundError:
         return None
     except msgspec.MsgspecError as error:
         raise InputError(f"{note} cannot be read: {error}") from error
-    if found.format > FORMAT:
-        raise InputError(
-            f"{note} has format {found.format}; this tracekit reads up to {FORMAT}.",
-            hint="Use the tracekit that wrote it, or a newer one.",
-        )
-    return found
+
+
+@dataclass(frozen=True)
+class _Format:
+    format: int = 1
 
 
 def note_direct(folder: Path, note: Direct) -> None:
@@ -269,15 +256,9 @@ def note_direct(folder: Path, note: Direct) -> None:
 def tables_in(
     bundle: Bundle, toc: Toc | None = None, schemas: Sequence[str] | None = None
 ) -> Iterator[Listed]:
-    """Yield the tables of a bundle, with their places in the table of contents.
+    """Yield the tables of a bundle, of these schemas or all, with their places in the TOC.
 
-    Args:
-        bundle: The bundle.
-        toc: The table of contents; without it, tables are counted as their folders are.
-        schemas: Whose tables; None for those of all schemas.
-
-    Raises:
-        BundleError: A run has no folder of tables.
+    Without a table of contents, they are counted as their folders are.
     """
     for run in bundle.runs:
         places = places_of(run, toc)
@@ -285,7 +266,7 @@ def tables_in(
             if table.schema and (schemas is None or table.schema in schemas):
                 known = isinstance(table, Store)
                 yield Listed(
-                    file=Stored(bundle.path, run.number, table.number).file,
+                    ref=Stored(bundle.path, run.number, table.number),
                     schema=table.schema,
                     place=places[table.number],
                     attributes=worded_attributes(table.attributes),
@@ -301,19 +282,16 @@ def places_of(run: BundleRun, toc: Toc | None = None) -> dict[int, Place]:
     these are the same, the order of their numbers decides. What the table of contents lacks
     stands behind its last table.
     """
-    listed = (
-        [table for one in toc.runs if one.number == run.number for table in one.tables]
-        if toc
-        else []
-    )
+    runs = toc.runs if toc is not None else ()
+    listed = [table for one in runs if one.number == run.number for table in one.tables]
     free: dict[_Key, list[int]] = defaultdict(list)
     for table in listed:
         free[_key(table.schema, table.attributes)].append(table.index)
     behind = count(len(listed) + 1)
     places: dict[int, Place] = {}
     for one in run.tables:
-        same = free[_key(one.schema, worded_attributes(one.attributes))] if one.schema else []
         if one.schema:
+            same = free[_key(one.schema, worded_attributes(one.attributes))]
             places[one.number] = Place(run.number, same.pop(0) if same else next(behind))
     return places
 
@@ -326,7 +304,7 @@ def covered(listed: Listed, exports: Sequence[Listed], toc: Toc | None) -> bool:
     same = [other.place for other in exports if other.schema == listed.schema]
     return any(
         (place.run, place.index) == (listed.place.run, listed.place.index)
-        or schema_at(toc, place) != listed.schema
+        or all(table.schema != listed.schema for table in tables_at(toc, place))
         for place in same
     )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tracekit.base import InputError
+from tracekit.tables.bundle.cells.encodings import Said
 
 
 class Flaw(StrEnum):
@@ -23,6 +24,26 @@ class Flaw(StrEnum):
     UNKNOWN = "unknown"  # columns are there that tracekit does not know
     CHANGED = "changed"  # cells hold something other than what their column declares
     UNREADABLE = "unreadable"  # no table can be made of it
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the reader of one table had to say.
+
+    Attributes:
+        damage: Where rows are missing.
+        drift: Where columns break their declared types.
+        remarks: What else is to be known.
+    """
+
+    damage: tuple[str, ...] = ()
+    drift: tuple[str, ...] = ()
+    remarks: tuple[Said, ...] = ()
+
+    @property
+    def said(self) -> tuple[Said, ...]:
+        """All of it."""
+        return (*self.damage, *self.drift, *self.remarks)
 
 
 @dataclass(frozen=True)

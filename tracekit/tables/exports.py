@@ -6,12 +6,11 @@ are then all that there is of its tables. A file that is there again is read as 
 
 import logging
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from itertools import chain
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 import msgspec
 import pyarrow as pa
@@ -24,7 +23,6 @@ from tracekit.base import (
     declares_document_type,
     hostile,
     open_input,
-    read_input,
     save,
     unreadable,
 )
@@ -35,11 +33,12 @@ from tracekit.tables.bundle.run_info import toc_of
 from tracekit.tables.direct import (
     Listed,
     Stored,
+    TableRef,
     covered,
     direct,
     is_bundle,
     opened,
-    stored,
+    read_note,
     tables_in,
 )
 from tracekit.tables.place import (
@@ -48,13 +47,12 @@ from tracekit.tables.place import (
     lasting,
     place_in,
     place_of,
-    schema_at,
     stamp,
+    tables_at,
 )
-from tracekit.tables.toc.read import read_toc
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.toc import Toc, read_toc
 from tracekit.tables.xml.details import detail_name
-from tracekit.tables.xml.source import ROOT, TOC_ROOT, head, not_an_export, root
+from tracekit.tables.xml.source import ROOT, TOC_ROOT, head, not_an_export, root, whole_tags
 
 PARQUET = ".parquet"
 """How tables end that were written as flat ones beside the exports: those of a workload's own
@@ -64,6 +62,7 @@ _MOST_TABLES = 10_000
 _TAG = re.compile(rb"""<(node|schema)\b(?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*/?>""")
 _ROW = re.compile(rb"<row\b")
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -87,61 +86,43 @@ def headers(path: Path) -> list[Header]:
     Raises:
         InputError: The file cannot be opened.
     """
-    scan = _Scan()
+    found: list[Header] = []
+    schema = ""
+    for text in whole_tags(_blocks(path)):
+        position = 0
+        for start in sorted({*_places(text, b"<node"), *_places(text, b"<schema")}):
+            if len(found) == _MOST_TABLES:
+                break  # the reader takes no more either
+            tag = _TAG.match(text, start)
+            attributes = None if tag is None else _attributes(tag[0])
+            if tag is None or attributes is None:
+                continue
+            _look_for_row(found, text, position, start)
+            position = tag.end()
+            if tag[1] == b"node":
+                xpath = attributes.get("xpath", "")
+                detail = detail_name(xpath)
+                bare = not detail
+                found.append(Header(detail or schema, xpath, len(found) + 1, inherited=bare))
+            elif found and found[-1].inherited:
+                schema = attributes.get("name", "")
+                found[-1] = replace(found[-1], schema=schema, rows=False, inherited=False)
+        _look_for_row(found, text, position, len(text))
+    return found
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
     try:
         with open_input(path) as file:
             while block := file.read(_BLOCK):
-                scan.feed(block)
+                yield block
     except OSError as error:
         raise unreadable(path, error) from error
-    return scan.found
 
 
-class _Scan:
-    """A scan, block by block; a tag that a block cuts is looked at with the next one."""
-
-    def __init__(self) -> None:
-        self.found: list[Header] = []
-        self._rest = b""
-        self._seen = 0  # bytes of the rest that belong to a tag already taken
-        self._schema = ""
-        self._bare = False
-
-    def feed(self, block: bytes) -> None:
-        text = self._rest + block
-        position = self._seen
-        for start in sorted({*_places(text, b"<node"), *_places(text, b"<schema")}):
-            if len(self.found) == _MOST_TABLES:
-                break  # the reader takes no more either
-            tag = _TAG.match(text, start) if start >= position else None
-            attributes = None if tag is None else _attributes(tag[0])
-            if tag is not None and attributes is not None:
-                self._look_for_row(text, position, start)
-                self._take(tag[1], attributes)
-                position = tag.end()
-        self._look_for_row(text, position, len(text))
-        cut = max(0, text.rfind(b"<"), len(text) - _BLOCK)
-        self._rest, self._seen = text[cut:], max(0, position - cut)
-
-    def _take(self, name: bytes, attributes: dict[str, str]) -> None:
-        if name == b"node":
-            xpath, number = attributes.get("xpath", ""), len(self.found) + 1
-            detail = detail_name(xpath)
-            self._bare = not detail
-            schema = detail or self._schema
-            self.found.append(Header(schema, xpath, number, inherited=self._bare))
-        elif self._bare:
-            self._schema = attributes.get("name", "")
-            last = self.found[-1]
-            self.found[-1] = Header(self._schema, last.xpath, last.number)
-            self._bare = False
-
-    def _look_for_row(self, text: bytes, start: int, end: int) -> None:
-        if not self.found or self.found[-1].rows:
-            return
-        if _ROW.search(text, start, end):
-            last = self.found[-1]
-            self.found[-1] = replace(last, rows=True)
+def _look_for_row(found: list[Header], text: bytes, start: int, end: int) -> None:
+    if found and not found[-1].rows and _ROW.search(text, start, end):
+        found[-1] = replace(found[-1], rows=True)
 
 
 def _places(text: bytes, tag: bytes) -> Iterator[int]:
@@ -199,7 +180,7 @@ def put_away(folder: Path) -> dict[Path, PutAway]:
     Raises:
         InputError: The note about them cannot be read, or a newer tracekit wrote it.
     """
-    noted = {folder / export.name: export for export in _read(folder).exports}
+    noted = {folder / name: export for name, export in _noted(folder).items()}
     return {
         path: one
         for path, one in noted.items()
@@ -214,90 +195,13 @@ def note_put_away(folder: Path, *exports: PutAway) -> None:
         InputError: As `put_away`.
         RecordingError: The note cannot be written.
     """
-    noted = {export.name: export for export in (*_read(folder).exports, *exports)}
+    noted = _noted(folder) | {export.name: export for export in exports}
     save(folder / PRUNED_NOTE, _Note(tuple(noted[name] for name in sorted(noted))))
 
 
-def gone(path: Path, away: PutAway, why: str) -> InputError:
-    """Say that nothing can be read of an export that was removed."""
-    return InputError(
-        f"{path} was pruned on {away.at[:10]}, and {why}.",
-        hint="Nothing of this table is left but what result.json and the page say.",
-    )
-
-
-def _read(folder: Path) -> _Note:
-    note = folder / PRUNED_NOTE
-    try:
-        found = msgspec.json.decode(read_input(note), type=_Note)
-    except FileNotFoundError:
-        return _Note()
-    except msgspec.MsgspecError as error:
-        raise InputError(f"{note} cannot be read: {error}") from error
-    if found.format > FORMAT:
-        raise InputError(
-            f"{note} has format {found.format}; this tracekit reads up to {FORMAT}.",
-            hint="Use the tracekit that wrote it, or a newer one.",
-        )
-    plain = (export for export in found.exports if Path(export.name).name == export.name)
-    return replace(found, exports=tuple(plain))
-
-
-_LARGE = 1 << 26
-_VERSION = 1
-_log = logging.getLogger(__name__)
-_T = TypeVar("_T")
-
-
-@dataclass(frozen=True)
-class _Memory:
-    version: int
-    stamp: Stamp
-    found: msgspec.Raw
-
-
-def remembered(path: Path, folder: Path | None, look: Callable[[Path], _T], of: type[_T]) -> _T:
-    """Return what `look` finds in a file, from memory if the file is large and has not changed.
-
-    Args:
-        path: The file.
-        folder: Where to remember; None remembers nothing.
-        look: What looks at the file.
-        of: The type of what it finds.
-    """
-    try:
-        before = stamp(path)
-    except OSError:
-        return look(path)
-    if folder is None or before.size < _LARGE:
-        return look(path)
-    name = blake2b(str(path.resolve()).encode(), digest_size=8).hexdigest()
-    note = folder / f"{name}.scan"
-    known = _recall(note, before, of)
-    if known is not None:
-        return known
-    found = look(path)
-    lasts = lasting(before)
-    if lasts is not None:
-        _keep(note, _Memory(_VERSION, lasts, msgspec.Raw(msgspec.json.encode(found))))
-    return found
-
-
-def _recall(note: Path, before: Stamp, of: type[_T]) -> _T | None:
-    try:
-        memory = msgspec.json.decode(note.read_bytes(), type=_Memory)
-        if (memory.version, memory.stamp) == (_VERSION, before):
-            return msgspec.json.decode(memory.found, type=of)
-    except (OSError, msgspec.MsgspecError) as error:
-        _log.debug("%s: %s", note, error)
-    return None
-
-
-def _keep(note: Path, memory: _Memory) -> None:
-    try:
-        save(note, memory)
-    except RecordingError as error:
-        _log.debug("%s is not kept: %s", note, error)
+def _noted(folder: Path) -> dict[str, PutAway]:
+    note = read_note(folder / PRUNED_NOTE, _Note, FORMAT) or _Note()
+    return {one.name: one for one in note.exports if Path(one.name).name == one.name}
 
 
 @dataclass(frozen=True)
@@ -307,36 +211,6 @@ class Content:
     kind: Literal["toc", "tables", "unknown"]
     schemas: tuple[str, ...] = ()
     headers: tuple[Header, ...] = field(default=(), compare=False)
-
-
-@dataclass(frozen=True)
-class ExportIndex:
-    """The exports of a folder: the tables of each schema, and the tables of contents.
-
-    `toc` is the table of contents if there is exactly one. `strange` files are neither. `headers`
-    are those of each export, as they stand in it. `lost` says, in sentences, what a bundle must
-    hold that is missing or cannot be read; `unread`, why nothing of a bundle is read; and
-    `said`, why tables may be missing that nobody knows of. `of_runs` has those of `lost` and `said`
-    that are about one run, by its number.
-    """
-
-    tables: dict[str, tuple[Listed, ...]] = field(default_factory=dict[str, tuple[Listed, ...]])
-    tocs: tuple[Path, ...] = ()
-    strange: tuple[Path, ...] = ()
-    toc: Toc | None = None
-    headers: dict[Path, tuple[Header, ...]] = field(default_factory=dict[Path, tuple[Header, ...]])
-    lost: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
-    said: tuple[str, ...] = ()
-    of_runs: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
-
-    @property
-    def schemas(self) -> dict[str, tuple[Path, ...]]:
-        """The files that hold a schema."""
-        return {
-            schema: tuple(dict.fromkeys(one.file for one in listed))
-            for schema, listed in self.tables.items()
-        }
 
 
 def identify(path: Path) -> Content:
@@ -372,6 +246,74 @@ def export_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*") if path.suffix in suffixes and path.is_file())
 
 
+_LARGE = 1 << 26
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class _Memory:
+    version: int
+    stamp: Stamp
+    found: Content
+
+
+def remembered(path: Path, folder: Path | None) -> Content:
+    """Tell what a file is, from memory if it is large and has not changed; without a folder, look.
+
+    Raises:
+        InputError: The file cannot be opened.
+    """
+    if folder is None or not path.exists() or path.stat().st_size < _LARGE:
+        return identify(path)
+    before = stamp(path)
+    note = folder / f"{blake2b(str(path.resolve()).encode(), digest_size=8).hexdigest()}.scan"
+    try:
+        memory = msgspec.json.decode(note.read_bytes(), type=_Memory)
+        if (memory.version, memory.stamp) == (_VERSION, before):
+            return memory.found
+    except (OSError, msgspec.MsgspecError) as error:
+        _log.debug("%s: %s", note, error)
+    found = identify(path)
+    if lasts := lasting(before):
+        try:
+            save(note, _Memory(_VERSION, lasts, found))
+        except RecordingError as error:
+            _log.debug("%s is not kept: %s", note, error)
+    return found
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What is to be known of a bundle, in a sentence; of all its runs where `run` is None."""
+
+    text: str
+    run: int | None = None
+
+
+@dataclass(frozen=True)
+class ExportIndex:
+    """The exports of a folder: the tables of each schema, and the table of contents.
+
+    `toc` is the table of contents if there is exactly one. `strange` files are neither. `headers`
+    are those of each export, as they stand in it. `lost` says what a bundle must hold that is
+    missing or cannot be read; `unread`, why nothing of a bundle is read; and `said`, why tables
+    may be missing that nobody knows of.
+    """
+
+    tables: dict[str, tuple[Listed, ...]] = field(default_factory=dict[str, tuple[Listed, ...]])
+    strange: tuple[Path, ...] = ()
+    toc: Toc | None = None
+    headers: dict[Path, tuple[Header, ...]] = field(default_factory=dict[Path, tuple[Header, ...]])
+    lost: tuple[Loss, ...] = ()
+    unread: tuple[str, ...] = ()
+    said: tuple[Loss, ...] = ()
+
+    @property
+    def every(self) -> tuple[Listed, ...]:
+        """All tables."""
+        return tuple(table for tables in self.tables.values() for table in tables)
+
+
 def refusal(path: Path) -> InputError:
     """Say why a file whose kind is unknown is not read."""
     return hostile(path) if declares_document_type(head(path)) else not_an_export(path)
@@ -393,68 +335,54 @@ def index(folder: Path, memory: Path | None = None) -> ExportIndex:
     if is_bundle(folder):
         bundle = opened(folder)
         toc = toc_of(bundle)
-        tables = _by_schema(tables_in(bundle, toc))
-        return _with_lost(ExportIndex(tables, toc=toc), bundle)
+        return _with_lost(ExportIndex(_by_schema(tables_in(bundle, toc)), toc=toc), bundle)
     found = _exports(folder, memory)
     note = direct(folder)
     if note is None:
         return found
     try:
         bundle = opened(note.path(folder))
-        there = [table for tables in found.tables.values() for table in tables]
         new = [
             listed
             for listed in tables_in(bundle, found.toc, note.schemas)
-            if not covered(listed, there, found.toc)
+            if not covered(listed, found.every, found.toc)
         ]
-        wanted = {one.file for one in new}
-        return _with_lost(replace(found, tables=_by_schema([*there, *new])), bundle, wanted)
+        tables = _by_schema([*found.every, *new])
+        return _with_lost(replace(found, tables=tables), bundle, {one.ref for one in new})
     except InputError as error:
         why = f"Tables of {called(note.path(folder))} are not read: {error.message}"
         return replace(found, unread=(why,))
 
 
 def _with_lost(
-    found: ExportIndex, bundle: Bundle, wanted: Container[Path] | None = None
+    found: ExportIndex, bundle: Bundle, wanted: Container[TableRef] | None = None
 ) -> ExportIndex:
     """Add what is missing of a bundle, of those tables whose names are known if `wanted`."""
-    lost = {
-        run.number: tuple(
-            table.left_out
-            for table in run.tables
-            if isinstance(table, Unreadable)
-            and (
-                wanted is None
-                or not table.schema
-                or Stored(bundle.path, table.run, table.number).file in wanted
-            )
-        )
+    lost = [
+        Loss(table.left_out, run.number)
         for run in bundle.runs
-    }
-    said = {run.number: run.unchecked for run in bundle.runs}
-    return replace(
-        found,
-        lost=(*bundle.missing, *chain.from_iterable(lost.values())),
-        said=tuple(chain.from_iterable(said.values())),
-        of_runs={number: (*lost[number], *said[number]) for number in lost},
-    )
+        for table in run.tables
+        if isinstance(table, Unreadable)
+        and (
+            wanted is None
+            or not table.schema
+            or Stored(bundle.path, table.run, table.number) in wanted
+        )
+    ]
+    said = (Loss(text, run.number) for run in bundle.runs for text in run.unchecked)
+    return replace(found, lost=(*map(Loss, bundle.missing), *lost), said=tuple(said))
 
 
 def _exports(folder: Path, memory: Path | None) -> ExportIndex:
-    found = {path: remembered(path, memory, identify, Content) for path in export_files(folder)}
+    found = {path: remembered(path, memory) for path in export_files(folder)}
     tocs = tuple(path for path, content in found.items() if content.kind == "toc")
     strange = tuple(path for path, content in found.items() if content.kind == "unknown")
-    for path, one in put_away(folder).items():
-        found[path] = Content("tables", (), one.headers)
-    toc = contents(tocs)
-    tables = _by_schema(
-        listed
-        for path, content in found.items()
-        for listed in (_listed(path, header, toc) for header in content.headers)
-        if listed.schema
-    )
     held = {path: content.headers for path, content in found.items() if content.headers}
-    return ExportIndex(tables, tocs, strange, toc, held)
+    held |= {path: one.headers for path, one in put_away(folder).items()}
+    toc = contents(tocs)
+    listed = (_listed(path, one, toc) for path, own in held.items() for one in own)
+    tables = _by_schema(one for one in listed if one.schema)
+    return ExportIndex(tables, strange, toc, held)
 
 
 def _by_schema(tables: Iterable[Listed]) -> dict[str, tuple[Listed, ...]]:
@@ -468,22 +396,17 @@ def _listed(path: Path, header: Header, toc: Toc | None) -> Listed:
     place = place_of(header.xpath, header.number)
     if path.suffix == PARQUET:
         place = place_in(toc, header.schema) or place
-    named = schema_at(toc, place) if header.inherited else None
-    schema = named or header.schema
+    named = next(tables_at(toc, place), None) if header.inherited else None
+    schema = header.schema if named is None else named.schema
     return Listed(path, schema, place, attributes_of(toc, place, schema), header.rows)
 
 
-def contents_beside(path: Path) -> Toc | None:
-    """Read the table of contents that stands beside an export, if there is exactly one.
-
-    Beside a table in a bundle none ever stands.
-    """
-    if stored(path) is not None:
+def contents_beside(ref: TableRef) -> Toc | None:
+    """Read the table of contents that stands beside an export, if there is exactly one."""
+    if isinstance(ref, Stored):
         return None
-    beside = [
-        one for one in path.parent.glob("*.xml") if one.is_file() and root(head(one)) == TOC_ROOT
-    ]
-    return contents(beside)
+    files = (one for one in ref.parent.glob("*.xml") if one.is_file())
+    return contents([one for one in files if root(head(one)) == TOC_ROOT])
 
 
 def contents(tocs: Sequence[Path]) -> Toc | None:

@@ -12,39 +12,24 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from tracekit.tables.bundle.cells.encodings import Said
-from tracekit.tables.direct import shown
-from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning
+from tracekit.tables.direct import TableRef, shown
+from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning, Told
 from tracekit.tables.exports import contents_beside
 from tracekit.tables.layout import Layout
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.reading import ReaderName, read_pieces
 from tracekit.tables.selection import Selection
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Node, Symbols, no_symbols
 
 
 @dataclass(frozen=True, eq=False)
 class Flat:
-    """A flat table, and what its reader has to say: `damage` and `drift`, in words.
-
-    `symbols` holds the stacks that the columns NAME.stack number. `reader` is the one that
-    served; where it was not the fast one, `irregularity` says why. `remarks` names tables that
-    were left out because they have no rows.
-    """
+    """A flat table in memory; `symbols` holds the stacks that the columns NAME.stack number."""
 
     frame: pd.DataFrame
-    damage: tuple[str, ...] = ()
-    drift: tuple[str, ...] = ()
-    remarks: tuple[Said, ...] = ()
+    told: Told = field(default_factory=Told)
     symbols: Symbols = field(default_factory=no_symbols)
-    reader: ReaderName = "exact"
-    irregularity: str = ""
-
-    @property
-    def said(self) -> tuple[Said, ...]:
-        """What the reader had to say."""
-        return (*self.damage, *self.drift, *self.remarks)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,8 +38,7 @@ class Flat:
 
     def part(self, columns: Collection[str] | None = None) -> pd.DataFrame:
         """Return some columns, in the table's order; without names all of them."""
-        wanted = [name for name in self.names if columns is None or name in columns]
-        return self.frame[wanted]
+        return self.frame[[name for name in self.names if columns is None or name in columns]]
 
 
 def read_table(
@@ -85,17 +69,18 @@ def read_table(
     """
     path = Path(path)
     flat = read_flat(path, schema, contents_beside(path), Choice(run, table))
-    for message in flat.damage:
-        warnings.warn(message, DamagedExportWarning, stacklevel=2)
-    for message in flat.drift:
-        warnings.warn(message, DriftWarning, stacklevel=2)
-    for message in flat.remarks:
-        warnings.warn(str(message), ExportWarning, stacklevel=2)
+    for category, said in (
+        (DamagedExportWarning, flat.told.damage),
+        (DriftWarning, flat.told.drift),
+        (ExportWarning, flat.told.remarks),
+    ):
+        for message in said:
+            warnings.warn(str(message), category, stacklevel=2)
     return flat.frame
 
 
 def read_flat(
-    path: Path,
+    ref: TableRef,
     schema: str | None = None,
     toc: Toc | None = None,
     choice: Choice = OPEN,
@@ -106,39 +91,26 @@ def read_flat(
     `only` names the one reader to use, as `read_pieces` takes it.
     """
     gathered = _Gathered()
-    selection = Selection(path, gathered, schema, choice, toc)
-    reading = read_pieces(path, selection, toc, only)
+    selection = Selection(ref, gathered, schema, choice, toc)
+    symbols = read_pieces(ref, selection, toc, only)
     selection.finish()
+    layout = gathered.layout
+    assert layout is not None
+    drift = tuple(f"{shown(ref)}: {message}" for message in layout.drift)
     return Flat(
-        frame=gathered.frame(),
-        damage=selection.damage,
-        drift=tuple(f"{shown(path)}: {message}" for message in gathered.drift),
-        remarks=selection.remarks,
-        symbols=reading.symbols,
-        reader=reading.reader,
-        irregularity=reading.irregularity,
+        layout.frame(pa.concat_tables(gathered.pieces)),
+        Told(selection.damage, drift, selection.remarks),
+        symbols,
     )
 
 
 class _Gathered:
     """A table in memory."""
 
-    def __init__(self) -> None:
-        self.begin()
-
     def begin(self) -> None:
-        self._layout: Layout | None = None
-        self._pieces: list[pa.Table] = []
+        self.layout: Layout | None = None
+        self.pieces: list[pa.Table] = []
 
     def take(self, piece: Node) -> None:
-        if self._layout is None:
-            self._layout = Layout(piece)
-        self._pieces.append(self._layout.take(piece))
-
-    @property
-    def drift(self) -> tuple[str, ...]:
-        return self._layout.drift if self._layout else ()
-
-    def frame(self) -> pd.DataFrame:
-        assert self._layout is not None
-        return self._layout.frame(self._layout.joined(self._pieces))
+        self.layout = self.layout or Layout(piece)
+        self.pieces.append(self.layout.take(piece))

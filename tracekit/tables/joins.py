@@ -183,11 +183,7 @@ def first_with_rows(name: str, ways: Sequence[Callable[[], Made]]) -> Made:
 
 
 def made(schema: Schema, join: Callable[..., Any], tables: Mapping[str, pd.DataFrame]) -> Made:
-    """Return the table that `join` makes, and what is to be said about it.
-
-    Raises:
-        KeyError: A table is missing without which there is no join.
-    """
+    """Return the table that `join` makes, and what is to be said about it."""
     names, warnings = asked(join), list[str]()
     arguments: dict[str, pd.DataFrame | None] = {name: tables[name] for name in names.required}
     for name in names.optional:

@@ -13,14 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import msgspec
 import pandas as pd
 import pyarrow as pa
 
 from tracekit.tables.values import (
-    AT_ONCE,
     FORMS,
-    MOST,
     Form,
     Text,
     TextEvidence,
@@ -28,10 +25,10 @@ from tracekit.tables.values import (
     dtype_of,
     is_coded,
     long_bytes,
-    refused,
+    require_room,
     series,
 )
-from tracekit.tables.xml.node import ColumnCells, Node, alike
+from tracekit.tables.xml.node import ColumnCells, Node
 
 _ANY = "any"
 
@@ -134,15 +131,10 @@ def _texts(coded: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([chunk.dictionary for chunk in coded.chunks], pa.string())
 
 
-LONG_TEXTS = b"tracekit.long_texts"
-"""Under which name the metadata of a file list the columns of long texts that are repeated."""
-
-
 class Layout:
     """One flat table while its pieces come: its columns, and the types that they allow."""
 
     def __init__(self, first: Node) -> None:
-        """Take the columns from the table's first piece; `take` has still to be called with it."""
         self.table = first.schema
         names, taken = list[str](), dict[str, int]()
         self.columns: list[ColumnEvidence] = []
@@ -153,30 +145,21 @@ class Layout:
             types.append(cells.type)
             self.columns.append(ColumnEvidence(name, declared))
         self.raw = pa.schema(list(zip(names, types, strict=True)))
-        self._long = [0] * len(names)  # bytes of long texts, by column
+        self._long = 0  # bytes of long texts
 
     def take(self, piece: Node) -> pa.Table:
         """Look at a piece; return its cells as they came, with the names of the flat table.
-
-        Texts are numbered in a piece whose long ones are repeated often, even where they are not
-        in the others.
 
         Raises:
             InputError: The texts of the table are too much to hold.
         """
         arrays: list[pa.ChunkedArray] = []
-        together = zip(self.columns, self.raw.types, _cells(piece), strict=True)
-        for place, (column, kind, (_, part, cells)) in enumerate(together):
+        for column, (_, part, cells) in zip(self.columns, _cells(piece), strict=True):
             column.take(cells, part.foreign if cells is part.cells else frozenset())
-            self._long[place] += long_bytes(cells)
-            if is_coded(cells.type) and not is_coded(kind):
-                column.coded = None  # of this piece alone, whose long texts are repeated often
-            elif cells.type != kind:
-                cells = alike(cells.chunks) if is_coded(kind) else cells.cast(kind)  # noqa: PLW2901
+            self._long += long_bytes(cells)
             arrays.append(cells)
-        if sum(self._long) > MOST:
-            raise refused(self.table)
-        return pa.table(arrays, names=self.raw.names)
+        require_room(self.table, self._long)
+        return pa.table(arrays, schema=self.raw)
 
     @property
     def settled(self) -> bool:
@@ -206,11 +189,7 @@ class Layout:
             name: dtype_of(column.type, nulls=column.nulls)
             for name, column in zip(self.raw.names, self.columns, strict=True)
         }
-        long = [
-            name for name, size in zip(self.raw.names, self._long, strict=True) if size > AT_ONCE
-        ]
-        named = {LONG_TEXTS: msgspec.json.encode(long)} if long else {}
-        return pandas_metadata(dtypes) | named
+        return pandas_metadata(dtypes)
 
     def converted(self, raw: pa.Table) -> pa.Table:
         """Turn cells as they came into cells of the types that follow from the pieces so far."""
@@ -219,21 +198,10 @@ class Layout:
 
     def frame(self, raw: pa.Table) -> pd.DataFrame:
         """Turn cells as they came into a frame, one column after the other."""
-        return frame_of(self._typed(raw), raw.num_rows)
-
-    def joined(self, pieces: Sequence[pa.Table]) -> pa.Table:
-        """Return the cells of all pieces; texts that some of them number are numbered in all."""
-        columns: list[pa.ChunkedArray] = []
-        for place, kind in enumerate(self.raw.types):
-            chunks = [chunk for piece in pieces for chunk in piece.column(place).chunks]
-            coded = any(is_coded(one.type) for one in chunks)
-            columns.append(alike(chunks) if coded else pa.chunked_array(chunks, kind))
-        return pa.table(columns, names=self.raw.names)
-
-    def _typed(self, raw: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        for name, cells, column in zip(raw.column_names, raw.columns, self.columns, strict=True):
-            numbered = is_coded(cells.type) and pa.types.is_string(column.type)
-            yield name, cells if numbered else converted(cells, column.type)
+        typed = zip(raw.column_names, raw.columns, self.columns, strict=True)
+        return frame_of(
+            ((name, converted(cells, column.type)) for name, cells, column in typed), raw.num_rows
+        )
 
 
 def frame_of(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -> pd.DataFrame:

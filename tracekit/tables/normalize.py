@@ -29,9 +29,6 @@ def normalize(
         source: The export's schema, one of the schema's sources.
         targets: The pids of the recorded processes.
         exported: The names of all columns of the flat table, if `frame` has only some.
-
-    Raises:
-        DriftError: A required column is missing, or one holds what its kind does not allow.
     """
     remarks = _drift([*(frame.columns if exported is None else exported)], schema, source)
     columns: dict[str, pd.Series] = {}

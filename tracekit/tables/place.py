@@ -8,11 +8,11 @@ without a word only if all others are empty.
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.toc import Toc, TocTable
 
 _YOUNG = 2_000_000_000  # ns; coarser than the clock of any file system in use
 
@@ -54,9 +54,7 @@ class Place:
 
     def __str__(self) -> str:
         """Name it as people choose it."""
-        words = [f"run {self.run}"] if self.run is not None else []
-        words += [f"table {self.index}"] if self.index is not None else []
-        return " ".join(words) or f"number {self.number} in its file"
+        return " ".join(_worded(self.run, self.index)) or f"number {self.number} in its file"
 
 
 @dataclass(frozen=True)
@@ -80,16 +78,14 @@ class Choice:
 
     def __str__(self) -> str:
         """Name what is known, for a sentence."""
-        words = [f"run {self.run}"] if self.run is not None else []
-        words += [f"table {self.table}"] if self.table is not None else []
-        return ", ".join([*words, *worded(self.attributes)])
+        return ", ".join([*_worded(self.run, self.table), *_pairs(self.attributes)])
 
 
 OPEN = Choice()
 HOW_TO_CHOOSE = "Choose with --table and --run, or in Python by table, run or attributes."
 
 
-def place_of(xpath: str, number: int) -> Place:
+def place_of(xpath: str, number: int = 1) -> Place:
     """Read where a table stands from the xpath above it."""
     found = _PLACE.search(xpath)
     return Place(int(found[1]), int(found[2]), number) if found else Place(None, None, number)
@@ -100,24 +96,17 @@ def xpath_of(place: Place) -> str:
     return f"/trace-toc/run[{place.run}]/data/table[{place.index}]"
 
 
-def attributes_of(toc: Toc | None, place: Place, schema: str) -> Mapping[str, str]:
-    """Return what the table of contents says of a table; nothing if it is of another trace."""
+def tables_at(toc: Toc | None, place: Place) -> Iterator[TocTable]:
+    """Yield what the table of contents lists at a place."""
     for run in toc.runs if toc is not None else ():
         for table in run.tables:
-            if (run.number, table.index, table.schema) == (place.run, place.index, schema):
-                return table.attributes
-    return {}
+            if (run.number, table.index) == (place.run, place.index):
+                yield table
 
 
-def schema_at(toc: Toc | None, place: Place) -> str | None:
-    """Return the schema that the table of contents names at a place."""
-    tables = [
-        table
-        for run in (toc.runs if toc is not None else ())
-        for table in run.tables
-        if (run.number, table.index) == (place.run, place.index)
-    ]
-    return tables[0].schema if tables else None
+def attributes_of(toc: Toc | None, place: Place, schema: str) -> Mapping[str, str]:
+    """Return what the table of contents says of a table; nothing if it is of another trace."""
+    return next((one.attributes for one in tables_at(toc, place) if one.schema == schema), {})
 
 
 def place_in(toc: Toc | None, schema: str) -> Place | None:
@@ -134,10 +123,17 @@ def place_in(toc: Toc | None, schema: str) -> Place | None:
 
 def described(place: Place, attributes: Mapping[str, str]) -> str:
     """Name a table and what sets it apart."""
-    words = ", ".join(worded(attributes))
+    words = ", ".join(_pairs(attributes))
     return f"{place} ({words})" if words else str(place)
 
 
-def worded(attributes: Mapping[str, str]) -> Sequence[str]:
+def _worded(run: int | None, table: int | None) -> Iterator[str]:
+    if run is not None:
+        yield f"run {run}"
+    if table is not None:
+        yield f"table {table}"
+
+
+def _pairs(attributes: Mapping[str, str]) -> list[str]:
     """Word attributes, in an order that does not depend on the file's."""
     return [f"{key}={value}" for key, value in sorted(attributes.items())]

@@ -5,27 +5,23 @@ reader begins.
 """
 
 import logging
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from tracekit.base import InputError, open_input, unreadable
+from tracekit.base import unreadable
 from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.direct import places_of, stored
+from tracekit.tables.direct import Stored, TableRef, places_of
 from tracekit.tables.place import xpath_of
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.toc import Toc
 from tracekit.tables.xml.details import DetailReader, holds_details
 from tracekit.tables.xml.fast.reader import FastReader
 from tracekit.tables.xml.fast.tokens import IrregularError
 from tracekit.tables.xml.node import Node, Reader, Symbols
 from tracekit.tables.xml.reader import ExactReader
 
-_END = b"</node></trace-query-result>"
-_TAIL = 1 << 12
 _log = logging.getLogger(__name__)
 
-ReaderName = Literal["fast", "exact", "bundle"]
+ReaderName = Literal["fast", "exact"]
 
 
 class Taker(Protocol):
@@ -40,25 +36,13 @@ class Taker(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """How an export was read: by which reader, why not by the fast one, its stacks.
-
-    Where a table was read directly from a bundle, that was no irregularity.
-    """
-
-    reader: ReaderName
-    irregularity: str
-    symbols: Symbols
-
-
 def read_pieces(
-    path: Path, taker: Taker, toc: Toc | None = None, only: ReaderName | None = None
-) -> Reading:
-    """Read all tables of an export into a taker.
+    ref: TableRef, taker: Taker, toc: Toc | None = None, only: ReaderName | None = None
+) -> Symbols:
+    """Read all tables of an export, or one of a bundle, into a taker; return their stacks.
 
     Args:
-        path: The export, or what stands for a table of a bundle.
+        ref: Where the tables are.
         taker: Who takes the pieces.
         toc: The table of contents; the exact reader needs it for tables without a header, a
             bundle for the places of its tables.
@@ -68,52 +52,29 @@ def read_pieces(
         InputError: The file cannot be opened, is no export, or is hostile.
         IrregularError: `only` is the fast reader, and the export is none that it reads.
     """
-    of_bundle = stored(path)
-    if of_bundle is not None:
-        run, store = of_bundle.open()
-        place = places_of(run, toc)[store.number]
-        reader = BundleReader(run, store, xpath_of(place))
-        return _read("bundle", reader, of_bundle.file, taker)
-    irregularity = "the exact reader was asked for"
+    if isinstance(ref, Stored):
+        run, store = ref.open()
+        reader = BundleReader(run, store, xpath_of(places_of(run, toc)[store.number]))
+        return _read(reader, ref.file, taker)
     if only != "exact":
         try:
-            _check_end(path)
-            return _read("fast", FastReader(path), path, taker)
+            return _read(FastReader(ref), ref, taker)
         except IrregularError as error:
             if only == "fast":
                 raise
-            irregularity = str(error)
-    exact = DetailReader(path) if holds_details(path) else ExactReader(path, toc)
-    return _read("exact", exact, path, taker, irregularity)
+            _log.debug("%s: not read by the fast reader: %s", ref, error)
+    return _read(DetailReader(ref) if holds_details(ref) else ExactReader(ref, toc), ref, taker)
 
 
-def _read(
-    name: ReaderName, reader: Reader, path: Path, taker: Taker, irregularity: str = ""
-) -> Reading:
-    why = irregularity and f": {irregularity}"
-    _log.debug("%s: read by the %s reader%s", path, name, why)
+def _read(reader: Reader, path: Path, taker: Taker) -> Symbols:
+    _log.debug("%s: read by %s", path, type(reader).__name__)
     taker.begin()
-    for piece in _pieces(path, reader):
+    pieces = reader.pieces()
+    while True:
+        try:
+            piece = next(pieces, None)
+        except OSError as error:  # of the export: what takes a piece does so outside
+            raise unreadable(path, error) from error
+        if piece is None:
+            return reader.symbols()
         taker.take(piece)
-    return Reading(name, irregularity, reader.symbols())
-
-
-def _pieces(path: Path, reader: Reader) -> Iterator[Node]:
-    """Yield the pieces; an OSError in here is of the export, never of whoever takes them."""
-    try:
-        yield from reader.pieces()
-    except OSError as error:
-        raise unreadable(path, error) from error
-
-
-def _check_end(path: Path) -> None:
-    """Raise IrregularError where a file is cut: it is not to be read twice."""
-    try:
-        with open_input(path) as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _TAIL))
-            end = file.read().rstrip(b" \t\r\n")
-    except (InputError, OSError):
-        end = b""  # the exact reader says why
-    if not end.endswith(_END):
-        raise IrregularError("the file does not end as an export does")

@@ -16,11 +16,7 @@ _LEAST, _MOST = 4, 5  # fields of a column
 
 
 def read(text: str) -> dict[str, Schema]:
-    """Return the tables that a text in the form of `schemas.toml` declares.
-
-    Raises:
-        ValueError: An entry is not of that form; it says which.
-    """
+    """Return the tables that a text in the form of `schemas.toml` declares."""
     document = tomllib.loads(text)
     common = {
         column.name: column for column in map(_column, document["common"].strip().splitlines())

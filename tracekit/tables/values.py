@@ -1,8 +1,8 @@
 """From the text of cells to values: what an engineering type holds, and its column.
 
 An export and a bundle store a text once, and any number of cells repeat it: a file of a few
-megabytes may stand for terabytes of text. So where cells of long texts add up, they stay numbers
-of texts; what is written out is written a portion at a time; beyond `MOST` a table is refused.
+megabytes may stand for terabytes of text. So a table of more than `MOST` bytes in long texts is
+refused.
 
 The forms are those of the values seen in real exports. A type that is not listed is read by
 what its column holds: all integers, all numbers, else text.
@@ -13,7 +13,7 @@ float64, with NaN for null. All else becomes string.
 """
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -29,107 +29,43 @@ from tracekit.base import InputError
 
 LONG = 1 << 12
 """Bytes from which on a text is long; names, labels and messages of recordings are shorter."""
-AT_ONCE = 1 << 25
-"""Bytes of long texts that are written out at once."""
-MOST = 1 << 32
+MOST = 1 << 28
 """Bytes of long texts that the cells of a table may stand for."""
-MOST_PLAIN = 1 << 30
-"""Bytes of long texts that may stand one behind the other in memory."""
 
 
 def texts_of(texts: Sequence[str | None]) -> pa.ChunkedArray:
-    """Return texts as a column, each once in a dictionary where long ones are repeated often.
-
-    Raises:
-        InputError: They are too much to hold even so.
-    """
-    longest = max(map(len, filter(None, texts)), default=0)
-    if (
-        longest <= LONG
-        or sum(size for size in map(len, filter(None, texts)) if size > LONG) <= AT_ONCE
-    ):
-        return pa.chunked_array([texts], pa.string())
-    numbers: dict[str, int] = {}
-    codes = [text if text is None else numbers.setdefault(text, len(numbers)) for text in texts]
-    if sum(map(len, numbers)) > MOST_PLAIN:
-        raise refused("The export")
-    coded = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(numbers))
-    return pa.chunked_array([coded])
+    """Return texts as a column; raise InputError where they are too much to hold."""
+    if max(map(len, filter(None, texts)), default=0) > LONG:
+        require_room(
+            "The export", sum(size for size in map(len, filter(None, texts)) if size > LONG)
+        )
+    return pa.chunked_array([texts], pa.string())
 
 
 def long_bytes(cells: pa.ChunkedArray) -> int:
     """Count the bytes of all cells with long texts, as often as they are repeated."""
-    return sum(int(_sizes(chunk).sum()) for chunk in cells.chunks if _may_be_long(chunk))
+    total = 0
+    for chunk in cells.chunks:
+        texts = chunk.dictionary if is_coded(chunk.type) else chunk
+        if not pa.types.is_string(texts.type) or texts.nbytes < LONG:
+            continue
+        sizes = pc.call_function("binary_length", [texts]).cast(pa.int64())
+        if (pc.call_function("max", [sizes]).as_py() or 0) > LONG:
+            sizes = sizes.take(chunk.indices) if is_coded(chunk.type) else sizes
+            long = sizes.filter(pc.call_function("greater", [sizes, pa.scalar(LONG)]))
+            total += pc.call_function("sum", [long]).as_py() or 0
+    return total
 
 
-def refused(table: str) -> InputError:
-    """Say that the texts of a table are too long."""
-    return InputError(
-        f"{table} holds more text than is read of one table: its cells stand for more than "
-        f"{MOST >> 30} GiB in texts longer than {LONG:,} bytes.",
-        hint="No recording of Instruments is known to hold such; the file is damaged or was made.",
-    )
-
-
-def portions(table: pa.Table) -> Iterator[pa.Table]:
-    """Yield the rows of a table in parts of no more long text than `AT_ONCE`, or one row's."""
-    if not table.num_rows:
-        yield table
-        return
-    sizes = np.zeros(table.num_rows, np.int64)
-    for column in table.columns:
-        first = 0
-        for chunk in column.chunks if _has_texts(column.type) else ():
-            if _may_be_long(chunk):
-                sizes[first : first + len(chunk)] += _sizes(chunk)
-            first += len(chunk)
-    ends = np.cumsum(sizes)
-    first = 0
-    while first < table.num_rows:
-        before = int(ends[first - 1]) if first else 0
-        end = max(int(np.searchsorted(ends, before + AT_ONCE, side="right")), first + 1)
-        yield table.slice(first, end - first)
-        first = end
-
-
-def shared(cells: pa.ChunkedArray) -> pd.Series:
-    """Return texts that are numbered as a column of pandas whose cells share them."""
-    parts = [_objects(chunk) for chunk in cells.chunks]
-    found = np.concatenate([np.empty(0, object), *parts])
-    return pd.Series(pd.array(found, dtype=pd.StringDtype("python")))
-
-
-def _objects(cells: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.object_]]:
-    texts = np.empty(len(cells.dictionary) + 1, object)
-    texts[:-1] = cells.dictionary.to_pylist()
-    texts[-1] = pd.NA
-    numbers = cells.indices.fill_null(len(cells.dictionary)).to_numpy(zero_copy_only=False)
-    return texts.take(numbers)
-
-
-def _has_texts(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_dictionary(kind)
-
-
-def _may_be_long(cells: pa.Array) -> bool:
-    """Tell, without a look at each cell, whether any of them has a long text."""
-    texts = cells.dictionary if pa.types.is_dictionary(cells.type) else cells
-    if not pa.types.is_string(texts.type) or texts.nbytes < LONG:
-        return False
-    longest = pc.call_function("max", [pc.call_function("binary_length", [texts])]).as_py()
-    return longest is not None and longest > LONG
-
-
-def _sizes(cells: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the bytes of each cell's text, 0 for one that is not long."""
-    coded = pa.types.is_dictionary(cells.type)
-    lengths = pc.call_function("binary_length", [cells.dictionary if coded else cells])
-    sizes = lengths.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-    sizes = np.where(sizes > LONG, sizes, 0)
-    if not coded:
-        return sizes
-    numbers = cells.indices.fill_null(len(sizes)).to_numpy(zero_copy_only=False)
-    return np.append(sizes, 0).take(numbers)
+def require_room(table: str, size: int) -> None:
+    """Raise InputError where the cells of a table stand for more long text than is read."""
+    if size > MOST:
+        raise InputError(
+            f"{table} holds more text than is read of one table: its cells stand for more than "
+            f"{MOST >> 20} MiB in texts longer than {LONG:,} bytes.",
+            hint="No recording of Instruments is known to hold such; the file is damaged or was "
+            "made.",
+        )
 
 
 class Form(StrEnum):
@@ -233,24 +169,6 @@ class TextEvidence:
         return pa.string() if Text.PLAIN_NUMBER in self._broken else pa.float64()
 
 
-def column(texts: pa.ChunkedArray, form: Form) -> pd.Series | None:
-    """Return the values of `texts`, or None where one of them is not of that form."""
-    evidence = TextEvidence()
-    evidence.take(texts)
-    found = evidence.type(form)
-    return None if found is None else series(converted(texts, found))
-
-
-def inferred(texts: pa.ChunkedArray) -> pd.Series:
-    """Return the values of a column of unknown type: integers, numbers, else text.
-
-    A text such as "007" stays text: as a number it would not be the same any more.
-    """
-    evidence = TextEvidence()
-    evidence.take(texts)
-    return series(converted(texts, evidence.type(None) or pa.string()))
-
-
 def is_coded(values: pa.DataType) -> bool:
     """Tell whether a column holds texts by their numbers, each text stored once."""
     return pa.types.is_dictionary(values)
@@ -273,8 +191,6 @@ def converted(cells: pa.ChunkedArray, to: pa.DataType) -> pa.ChunkedArray:
 def series(values: pa.ChunkedArray) -> pd.Series:
     """Return typed values as pandas holds them."""
     if is_coded(values.type):
-        if long_bytes(values) > AT_ONCE:
-            return shared(values)
         values = values.cast(pa.string())
     dtype = dtype_of(values.type, nulls=values.null_count > 0)
     if pa.types.is_string(values.type):

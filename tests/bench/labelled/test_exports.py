@@ -12,7 +12,7 @@ from labelled.world import TARGET, World
 from small_trace import Make
 from tracekit.base.recording import Recording
 from tracekit.pipeline import tables_of
-from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc import read_toc
 from tracekit.tables.xml.reader import ExactReader
 
 CORPUS = "Oichkatzelesfrettschen+steinmarder/src/re/apple/results/tranche1_20260330_204856"

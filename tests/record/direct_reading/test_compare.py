@@ -14,10 +14,9 @@ from tracekit.record.direct_reading.compare import compare
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle_xml.write import write_exports
 from tracekit.tables.direct import Stored
-from tracekit.tables.toc.read import read_toc
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.toc import Toc, read_toc
 
-Made = tuple[Path, Path, Toc]
+Made = tuple[Path, Stored, Toc]
 
 
 @pytest.fixture
@@ -32,7 +31,7 @@ def made(tmp_path: Path) -> Callable[..., Made]:
         text = export.read_text()
         assert old in text
         export.write_text(text.replace(old, new, 1) if old else text)
-        return export, Stored(bundle, 1, 0).file, read_toc(toc)
+        return export, Stored(bundle, 1, 0), read_toc(toc)
 
     return make
 
@@ -111,6 +110,6 @@ def test_a_cut_export_is_compared_with_nothing(made: Callable[..., Made]) -> Non
 
 def test_a_table_that_cannot_be_read_directly_differs(made: Callable[..., Made]) -> None:
     export, table, toc = made()
-    table.write_bytes(b"x\x9c\0")
+    table.file.write_bytes(b"x\x9c\0")
     _, found = compare(export, table, toc)
     assert found.startswith("it cannot be read directly: x.trace: corespace/")

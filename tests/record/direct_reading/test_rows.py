@@ -12,8 +12,7 @@ from tracekit.record.direct_reading.export import rows_of_target
 from tracekit.record.xctrace.exporting import NO_ROWS
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.run_info import write_toc
-from tracekit.tables.toc.read import read_toc
-from tracekit.tables.toc.toc import TocRun
+from tracekit.tables.toc import TocRun, read_toc
 
 BUILD = "26.0 (17C529)"
 RUN = TocRun(1, instruments_version=BUILD)

@@ -12,9 +12,9 @@ from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.host.sampler import Sample
 from tracekit.record.host.session import Bundle
 from tracekit.record.recorder import Recorded, quiet
+from tracekit.tables.cache import to_put_away
 from tracekit.tables.drift import Flaw
 from tracekit.tables.exports import Header, PutAway, note_put_away
-from tracekit.tables.pruned import to_put_away
 from tracekit.tables.tables import Tables
 from tracekit.workload.journal import Journal, Phase, Specialization, StepMark, WorkloadReport
 from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work

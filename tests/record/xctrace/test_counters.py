@@ -23,7 +23,7 @@ from tracekit.record.xctrace.exporting import (
 from tracekit.record.xctrace.selection import Selection, select
 from tracekit.record.xctrace.tool import Timeouts, Xctrace
 from tracekit.run import open as open_run
-from tracekit.tables.toc.toc import TocRun, TocTable
+from tracekit.tables.toc import TocRun, TocTable
 
 Scenario = Callable[..., None]
 UID = plistlib.UID

@@ -11,7 +11,7 @@ from tracekit.record.recorder import Launch, Request
 from tracekit.record.xctrace.exporting import export, has_rows, lacking, only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Timeouts, Xctrace, locate
-from tracekit.tables.toc.toc import TocRun, TocTable
+from tracekit.tables.toc import TocRun, TocTable
 
 pytestmark = pytest.mark.processes
 

@@ -10,7 +10,7 @@ from tracekit.base.recording import Process
 from tracekit.record.xctrace.outcome import judge, nothing_came, warnings
 from tracekit.record.xctrace.progress import Account, Issue, State, Stop
 from tracekit.record.xctrace.recording_process import Ended
-from tracekit.tables.toc.toc import TocRun
+from tracekit.tables.toc import TocRun
 from tracekit.workload.journal import WorkloadReport
 
 SAVED = Account(state=State.SAVED, stop=Stop.TIME_LIMIT)

@@ -23,7 +23,7 @@ from tracekit.record.recorder import Attach, Launch, Target
 from tracekit.record.xctrace.exporting import only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import locate
-from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc import read_toc
 from tracekit.workload.journal import ClockAnchor, Journal
 
 pytestmark = pytest.mark.processes

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from tracekit.tables.bundle_xml.elements import Elements, Meaning, Value, escaped, quoted
+from tracekit.tables.bundle_xml.meanings import Meaning, Value
+from tracekit.tables.bundle_xml.write import Elements, escaped, quoted
 
 MEANINGS: dict[Value, Meaning | Value | None] = {
     ("pid", 7): Meaning("pid", "7", "7"),

@@ -8,8 +8,8 @@ from bundle_writer import Backtrace, Col, Label, Part, Table, write_bundle
 from table_of_types import PYTHON, TABLE
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.errors import DamagedCellError
-from tracekit.tables.bundle_xml.elements import Meaning
 from tracekit.tables.bundle_xml.meanings import ALL_64, Meanings, UnwritableError
+from tracekit.tables.bundle_xml.write import Meaning
 
 
 @pytest.fixture(scope="module")

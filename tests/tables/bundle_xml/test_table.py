@@ -11,7 +11,7 @@ from table_of_types import COLUMNS, ROWS, TABLE
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.errors import BundleError
 from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
-from tracekit.tables.bundle_xml.write import inferred, write_table
+from tracekit.tables.bundle_xml.write import write_table
 
 START = Col("start", "Start", "XRStartTimeTypeID", TIME)
 
@@ -72,11 +72,6 @@ def test_what_cannot_be_said_is_not_said_to_be_nothing(tmp_path: Path) -> None:
 def _newer(requirements: bytes, type_id: str) -> bytes:
     head, name, rest = requirements.partition(f"com.apple.dt.etype.{type_id}".encode())
     return head + name + rest.replace(b"<integer>1<", b"<integer>2<", 1)
-
-
-def test_columns_of_types_that_were_never_compared_are_named(tmp_path: Path) -> None:
-    run = Bundle(write_bundle(tmp_path / "x.trace", [TABLE])).runs[0]
-    assert inferred(run.stores[0], Meanings(run)) == ("value", "fps", "events")
 
 
 def test_labels_without_end_are_damage(tmp_path: Path) -> None:

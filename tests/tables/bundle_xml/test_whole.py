@@ -6,15 +6,17 @@ import pandas as pd
 import pytest
 
 from bundle_writer import TIME, Col, Table, write_bundle
+from exact_nodes import joined
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from table_of_types import TABLE
 from tracekit.base.errors import InputError, UsageError
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle_xml.write import write_exports
+from tracekit.tables.direct import Stored
 from tracekit.tables.flat import read_flat
-from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc import read_toc
 from tracekit.tables.xml.fast.reader import FastReader
-from tracekit.tables.xml.node import Reader, joined
+from tracekit.tables.xml.node import Reader
 from tracekit.tables.xml.reader import ExactReader
 
 QUIET = list[str]().append
@@ -58,7 +60,7 @@ def test_both_readers_of_xml_read_it_as_equal_frames(tmp_path: Path) -> None:
     done = write_exports(Bundle(bundle), tmp_path / "out", everything, QUIET)
     exact, fast = (frames(kind(done.files[1])) for kind in (ExactReader, FastReader))
     assert exact == fast
-    direct = read_flat(bundle / "corespace/run1/core/stores/indexed-store-0/bulkstore")
+    direct = read_flat(Stored(bundle, 1, 0))
     pd.testing.assert_frame_equal(read_flat(done.files[1]).frame, direct.frame)
 
 

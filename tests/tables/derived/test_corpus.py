@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.tables.tables import Tables
-from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc import read_toc
 
 pytestmark = pytest.mark.corpus
 

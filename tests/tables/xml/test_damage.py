@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exact_nodes import read_nodes
 from tracekit.base.errors import InputError
 from tracekit.tables.xml.node import Node
-from tracekit.tables.xml.reader import read_nodes
 
 HEADER = (
     '<?xml version="1.0"?>\n<trace-query-result>\n'

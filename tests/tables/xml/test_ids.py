@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from exact_nodes import read_nodes
 from tracekit.tables.xml.node import Node
-from tracekit.tables.xml.reader import read_nodes
 
 Export = Callable[..., Path]
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from exact_nodes import read_nodes
 from tracekit.base.errors import InputError
-from tracekit.tables.toc.toc import Toc, TocRun, TocTable
+from tracekit.tables.toc import Toc, TocRun, TocTable
 from tracekit.tables.xml.node import Node
-from tracekit.tables.xml.reader import ExactReader, read_nodes
+from tracekit.tables.xml.reader import ExactReader
 
 Export = Callable[..., Path]
 

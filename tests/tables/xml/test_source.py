@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from exact_nodes import read_nodes
 from tracekit.base.errors import InputError
-from tracekit.tables.xml.reader import ExactReader, read_nodes
+from tracekit.tables.xml.reader import ExactReader
 from tracekit.tables.xml.source import batches
 
 Export = Callable[..., Path]

@@ -135,7 +135,7 @@ def keep(memory: Memory, where: Path) -> None:
 MOST_ROWS = 50_000
 
 
-def compare(export: Path, table: Path, toc: Toc, most: int = MOST_ROWS) -> tuple[int, str]:
+def compare(export: Path, table: Stored, toc: Toc, most: int = MOST_ROWS) -> tuple[int, str]:
     """Compare the first rows of a table in a bundle with what xctrace wrote of it.
 
     Returns how many were compared, and the first difference in words; empty if there was none.
@@ -186,12 +186,12 @@ class _Head:
             raise _EnoughError
 
 
-def _head(path: Path, toc: Toc, most: int) -> _Head:
+def _head(ref: Path | Stored, toc: Toc, most: int) -> _Head:
     head = _Head(most)
     with suppress(_EnoughError):
-        head.symbols = read_pieces(path, head, toc).symbols
+        head.symbols = read_pieces(ref, head, toc)
     if not head.pieces or head.pieces[-1].damage:
-        raise InputError(f"{path.name} is cut or damaged.")
+        raise InputError(f"{ref} is cut or damaged.")
     return head
 
 
@@ -253,7 +253,7 @@ def check(recording: Recording, run: BundleRun, memory: Memory, schemas: frozens
     for store, file in _pairs(run, toc, schemas):
         export = recording.exports / file
         if memory.standing(store) == "unchecked" and export.exists():
-            table = Stored(recording.bundle, run.number, store.number).file
+            table = Stored(recording.bundle, run.number, store.number)
             try:
                 rows, difference = compare(export, table, toc)
             except InputError as error:

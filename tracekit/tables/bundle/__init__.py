@@ -1,1 +1,1 @@
-"""The reader of `.trace` bundles: their tables and TOC without an export, on any system."""
+"""Bundles read without Instruments. Layout: docs/explanation/trace-bundles.md."""

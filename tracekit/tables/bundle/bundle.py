@@ -20,8 +20,8 @@ from tracekit.tables.bundle.container.store import (
     table_list,
 )
 from tracekit.tables.bundle.container.uniquer import Arrays
-from tracekit.tables.bundle.document import Document
 from tracekit.tables.bundle.errors import WAY_OUT, ArchiveError, BundleError, called, unknown
+from tracekit.tables.bundle.names import Document, Names, gather_names
 
 _LARGEST = 1 << 30
 _MOST_STORES = 10_000
@@ -33,7 +33,6 @@ class BundleRun:
     def __init__(
         self, files: Files, number: int, required: Requirements, document: Document
     ) -> None:
-        """Take the run of that number, without reading it."""
         self.files = files
         self.document = document
         self.number = number
@@ -92,6 +91,11 @@ class BundleRun:
             if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
                 raise ArchiveError("is no list of texts")
         return found
+
+    @cached_property
+    def names(self) -> Names:
+        """The names of processes, threads and cores."""
+        return gather_names(self)
 
     @cached_property
     def types(self) -> Sequence[str]:

@@ -1,21 +1,67 @@
 """One table of a bundle, as the readers of exports give it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from tracekit.tables.bundle.bundle import BundleRun
-from tracekit.tables.bundle.cells.cells import NUMERIC, Raw, is_widened, numbers
-from tracekit.tables.bundle.cells.columns import Columns
-from tracekit.tables.bundle.cells.encodings import STACKS, Evidence, Unsure, unsure
+from tracekit.tables.bundle.cells.cells import (
+    NUMERIC,
+    Raw,
+    distinct,
+    empty,
+    is_widened,
+    nulls_of,
+    numbers,
+)
+from tracekit.tables.bundle.cells.encodings import (
+    STACKS,
+    Encoding,
+    EngineeringType,
+    Evidence,
+    Unsure,
+    engineering_type,
+    unsure,
+)
+from tracekit.tables.bundle.cells.labels import Labels, Values
 from tracekit.tables.bundle.container.records import TIME, read_records
-from tracekit.tables.bundle.container.store import Store
+from tracekit.tables.bundle.container.store import Store, StoreColumn
 from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle.stacks.images import RunPlaces
 from tracekit.tables.bundle.stacks.stacks import StackCells, StackColumn, Stacks
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn, Node, Symbols
+
+_NARROW, _WIDE = 4, 8
+_WIDE_ONES = {Encoding.DECIMAL, Encoding.THREAD_NAME, Encoding.LOCATION, Encoding.RATIO}
+
+
+def type_of(column: StoreColumn, run: BundleRun) -> EngineeringType:
+    """Return what is known of a column's type, stored in a field of that width."""
+    kind = engineering_type(column.type_id, run.required)
+    width = _WIDE if kind.encoding in _WIDE_ONES else _NARROW
+    if kind.encoding in {Encoding.INTEGER, Encoding.UNKNOWN} or column.field.width == width:
+        return kind
+    return replace(kind, encoding=Encoding.UNKNOWN, evidence=Evidence.NONE)
+
+
+def _without_cells(about: ExportColumn, kind: EngineeringType, rows: int) -> ColumnCells:
+    """Return a column of which no cell is known."""
+    beside = _chunked(pa.nulls(rows, pa.int64()))
+    return ColumnCells(
+        about,
+        _chunked(empty(kind.tag, rows)),
+        pids=beside if kind.tag in {"process", "thread"} else None,
+        tids=beside if kind.tag == "thread" else None,
+        stacks=beside if kind.tag in STACK_TYPES else None,
+    )
+
+
+def _chunked(array: pa.Array) -> pa.ChunkedArray:
+    return pa.chunked_array([array])
+
 
 _PIECE = 1 << 19
 _FEW = 3  # columns, of which a row may well be 0
@@ -25,23 +71,19 @@ _CONNECTION = "connection-uuid64"  # no export shows what all ones are of it
 class BundleReader:
     """A reader of one table, in the order of an export."""
 
-    def __init__(self, run: BundleRun, store: Store, xpath: str, number: int = 1) -> None:
-        """Take the table, and the place that its pieces name as theirs."""
+    def __init__(self, run: BundleRun, store: Store, xpath: str) -> None:
         self._files = run.files
         self._store = store
         self._xpath = xpath
-        self._number = number
-        self._columns = Columns(run)
-        self._kinds = [self._columns.type_of(column) for column in store.columns]
+        self._run = run
+        self._values = Values(run)
+        self._labels = Labels(run, self._values)
+        self._kinds = [type_of(column, run) for column in store.columns]
         self._places = RunPlaces(run)
         self._stacks = Stacks(run.arrays, self._places)
 
     def pieces(self) -> Iterator[Node]:
-        """Yield the table in pieces of some 100,000 rows, in order.
-
-        Raises:
-            BundleError: The records, or what they name, are damaged.
-        """
+        """Yield the table in pieces of some 100,000 rows, in order."""
         store, kinds = self._store, self._kinds
         fields = [column.field for column in store.columns]
         wide = {place for place, kind in enumerate(kinds) if is_widened(kind)}
@@ -69,10 +111,9 @@ class BundleReader:
                 xpath=self._xpath,
                 columns=tuple(cells),
                 rows=times[piece].size,
-                number=self._number,
                 notes=(
                     *notes,
-                    *(f"{store.schema}: {remark}" for remark in self._columns.remarks),
+                    *(f"{store.schema}: {remark}" for remark in self._values.identities.remarks),
                     *unwritten,
                     *(remark.removesuffix(".") for remark in self._places.remarks),
                 ),
@@ -133,10 +174,58 @@ class BundleReader:
                 found.append(ColumnCells(about, pa.chunked_array([texts]), stacks=beside))
                 continue
             try:
-                found.append(self._columns.cells(column, columns[place]))
+                found.append(self._others(about, kind, columns[place]))
             except (DamagedCellError, pa.ArrowInvalid) as error:
                 raise self._damaged(f"its column {column.mnemonic} {error}") from error
         return found
+
+    def _others(self, about: ExportColumn, kind: EngineeringType, raw: Raw) -> ColumnCells:
+        """Return the cells of a piece of a column that holds neither stacks nor numbers."""
+        if kind.encoding in {Encoding.LOCATION, Encoding.THREAD_NAME, Encoding.RATIO}:
+            return ColumnCells(about, self._halves(kind, raw))
+        count = self._count(kind.encoding)
+        if count is None:
+            return _without_cells(about, kind, raw.size)
+        found = distinct(raw, count)
+        pids = tids = None
+        foreign = frozenset[str]()
+        match kind.encoding:
+            case Encoding.PROCESS:
+                processes = self._values.identities.processes(found.numbers)
+                texts, pids = processes.texts, found.spread(processes.pids, processes.known)
+            case Encoding.THREAD:
+                threads = self._values.identities.threads(found.numbers)
+                texts, pids = threads.texts, found.spread(threads.pids, threads.owned)
+                tids = found.spread(threads.tids, threads.known)
+            case Encoding.ANY:
+                texts, tags = self._labels.single(found.numbers)
+                foreign = tags - {kind.tag}
+            case Encoding.LABEL:
+                texts = self._labels.texts(found.numbers)
+            case _:
+                texts = self._values.named(kind.encoding, found.numbers.view(np.uint64))
+        return ColumnCells(about, found.of(texts), pids=pids, tids=tids, foreign=foreign)
+
+    def _count(self, encoding: Encoding) -> int | None:
+        """Return how many there are of what cells name; None if it is not known how they do."""
+        match encoding:
+            case Encoding.STRING:
+                return len(self._values.texts)
+            case Encoding.LABEL | Encoding.ANY:
+                return len(self._run.typed_arrays)
+            case Encoding.PROCESS | Encoding.THREAD | Encoding.UUID | Encoding.NUMBERS:
+                return len(self._run.arrays)
+            case _:
+                return None
+
+    def _halves(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray:
+        """Return cells of 64 bits that hold two things."""
+        # A thread's name of which both halves are missing is null, though it is written as two.
+        whole = kind.all_ones and kind.encoding is not Encoding.THREAD_NAME
+        nulls = None if whole else nulls_of(raw)
+        coded = pa.array(raw, mask=nulls).dictionary_encode()
+        texts = self._values.worded(kind, coded.dictionary.to_numpy())
+        return _chunked(pa.DictionaryArray.from_arrays(coded.indices, texts))
 
     def _stack_cells(self, columns: Sequence[Raw], times: Raw) -> list[StackCells]:
         wanted = [

@@ -1,6 +1,6 @@
 """How a run of a bundle went: device, target, times, settings, issues; its table of contents.
 
-Layout: docs/explanation/trace-bundles.md. The document of the bundle knows it all; without it,
+The document of the bundle knows it all; without it,
 the parameters of the run's analysis and two of its tables know a little: the target's pid, the
 version of macOS, and when the recording began. Issues stand in a small database. It is opened to be
 read only, and as one that does not change, so that nothing is written beside it; a query that takes
@@ -27,17 +27,17 @@ from tracekit.tables.bundle.container.keyed import Archive
 from tracekit.tables.bundle.container.records import read_records
 from tracekit.tables.bundle.container.requirements import NAME as REQUIREMENTS
 from tracekit.tables.bundle.container.store import Store, Unreadable, run_folder
-from tracekit.tables.bundle.document import NAME, Document, RunDocument
 from tracekit.tables.bundle.errors import ArchiveError, BundleError, called
 from tracekit.tables.bundle.names import (
+    NAME,
     UNKNOWN,
+    Document,
     ProcessNames,
+    RunDocument,
     documented_processes,
-    names_of,
     short_name,
 )
-from tracekit.tables.toc.text import toc_text
-from tracekit.tables.toc.toc import Dictionaries, Toc, TocRun, TocTable, setting_lines
+from tracekit.tables.toc import Dictionaries, Toc, TocRun, TocTable, setting_lines, toc_text
 
 _LARGEST = 1 << 26
 _STEPS = 2_000_000  # of the database's machine: far less than a second
@@ -126,18 +126,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def without_document(run: BundleRun) -> TocRun:
-    """Return what is known of a run, without its tables; the rest is empty.
-
-    Raises:
-        BundleError: A file that says so is damaged.
-    """
+    """Return what is known of a run, without its tables; the rest is empty."""
     name = f"{run_folder(run.number)}/core-config/exposedTableInfo.plist"
     with run.files.reading(name):
         archive = Archive(run.files.read(name, _LARGEST_PARAMETERS))
         found = archive.mapping(archive.root)
         system = archive.integer(archive.part(found.get("bindingParameters"), "osx-version"))
         pid = archive.integer(archive.part(found.get("modelingParameters"), "target-pid"))
-    name = UNKNOWN if pid is None else names_of(run).process(pid)
+    name = UNKNOWN if pid is None else run.names.process(pid)
     return TocRun(
         number=run.number,
         device={"os-version": _version(system)} if system is not None else {},
@@ -247,11 +243,10 @@ def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
     processes = [_listed(pid, names.get(pid)) for pid in _pids(run.document, run.number)]
     duration = info.seconds("_rawDuration")
     status, reason, unsure = _end(info)
-    target, unnamed = _target(run, info)
     summary = TocRun(
         number=run.number,
         device={name: text for name, key in _DEVICE.items() if (text := info.text(key))},
-        target=target,
+        target=_target(info),
         target_type=_TYPES.get(info.number("targetType") or 0, ""),
         all_processes=info.number("targetType") == _ALL_PROCESSES,
         arguments=_arguments(info),
@@ -266,31 +261,18 @@ def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
         template=info.text("_templateName"),
         recording_mode=info.text("_recordingMode"),
         time_limit=info.text("_timeLimit"),
-        settings={name: setting_lines(kept) for name, kept in settings.items()},
+        settings={name: tuple(setting_lines(kept)) for name, kept in settings.items()},
         processes=tuple(process for process, _ in processes),
         paths={process.pid: path for process, path in processes if path},
     )
-    return RunInfo(summary, settings, (*unnamed, *unsure, *_missing(run, summary)))
+    return RunInfo(summary, settings, (*unsure, *_missing(run, summary)))
 
 
-def _target(run: BundleRun, info: _Info) -> tuple[Process | None, tuple[str, ...]]:
-    """Return the target, and a remark where the document has its kind and not its pid."""
-    pid, kind = info.number("_targetProcessPid"), info.number("targetType")
-    if pid is not None and kind != _ALL_PROCESSES:
-        return Process(pid, info.text("_targetProcessName")), ()
-    if kind not in _TYPES:
-        return None, ()
-    less = (
-        f"The runInfo of run {run.number} in the {NAME} of {called(run.files.bundle)} says that "
-        f"the target was {_TYPES[kind]}, and not its pid"
-    )
-    try:
-        target = without_document(run).target
-    except BundleError as error:
-        target, less = None, f"{less}; {error.message.removesuffix('.')}"
-    if target is None:
-        return None, (f"{less}: which rows are the target's is not known.",)
-    return target, (f"{less}: it is taken from the parameters of the analysis, {target.pid}.",)
+def _target(info: _Info) -> Process | None:
+    pid = info.number("_targetProcessPid")
+    if pid is None or info.number("targetType") == _ALL_PROCESSES:
+        return None
+    return Process(pid, info.text("_targetProcessName"))
 
 
 def _missing(run: BundleRun, summary: TocRun) -> tuple[str, ...]:
@@ -298,6 +280,7 @@ def _missing(run: BundleRun, summary: TocRun) -> tuple[str, ...]:
     said = {
         "the system": summary.device.get("os-version"),
         "the kind of target": summary.target_type or summary.all_processes,
+        "the pid of the target": summary.target or not summary.target_type,
         "the start": summary.start_date,
         "the duration": summary.duration is not None,
     }
@@ -396,20 +379,12 @@ def _listed(pid: int, names: ProcessNames | None) -> tuple[Process, str]:
 
 
 def listed(run: BundleRun) -> tuple[Store | Unreadable, ...]:
-    """Return the tables that the TOC names, the first being its `table[1]`.
-
-    Raises:
-        BundleError: The run has no folder of stores.
-    """
+    """Return the tables that the TOC names, the first being its `table[1]`."""
     return tuple(table for table in run.tables if table.schema)
 
 
 def toc_of(bundle: Bundle) -> Toc:
-    """Return what a bundle holds; what only its document knows is empty where that is missing.
-
-    Raises:
-        BundleError: A run has no folder of stores.
-    """
+    """Return what a bundle holds; what only its document knows is empty where that is missing."""
     return _toc_of(bundle)[0]
 
 
@@ -447,9 +422,6 @@ def remarks_of(bundle: Bundle, number: int | None = None) -> tuple[str, ...]:
     Args:
         bundle: The bundle.
         number: The run that they are about; None for all runs.
-
-    Raises:
-        BundleError: A run has no folder of stores.
     """
     runs = (run for run in bundle.runs if number in {None, run.number})
     said = [
@@ -463,7 +435,7 @@ def remarks_of(bundle: Bundle, number: int | None = None) -> tuple[str, ...]:
     for run in runs:
         info = run_info(run)
         said += _build(run, info.run.instruments_version)
-        said += info.remarks + names_of(run).remarks + run.unchecked
+        said += info.remarks + run.names.remarks + run.unchecked
         said += [table.left_out for table in run.tables if isinstance(table, Unreadable)]
     return tuple(dict.fromkeys(said))
 

@@ -1,13 +1,16 @@
 """What the numbers of a bundle mean, as the elements of an export say it.
 
 Texts are made, and arrays looked up, one by one, since a file holds each value once. Which type has
-which words stands in `bundle/cells/wording.py`. Layout: docs/explanation/trace-bundles.md.
+which words stands in `bundle/cells/wording.py`.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
+from itertools import pairwise
+
+import numpy as np
 
 from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.cells.encodings import (
@@ -21,12 +24,108 @@ from tracekit.tables.bundle.cells.encodings import (
 )
 from tracekit.tables.bundle.cells.wording import FMT, NOTHING, decimal, uuid_words
 from tracekit.tables.bundle.container.requirements import Requirements
+from tracekit.tables.bundle.container.uniquer import Arrays
 from tracekit.tables.bundle.errors import DamagedCellError
-from tracekit.tables.bundle.names import names_of
-from tracekit.tables.bundle.stacks.addresses import NO_PROCESS, callstack_words
+from tracekit.tables.bundle.stacks.frames import NO_BINARY, Frames, names_at
 from tracekit.tables.bundle.stacks.images import RunPlaces
-from tracekit.tables.bundle_xml.elements import Meaning, Value
-from tracekit.tables.bundle_xml.frames import BINARY, FRAME, FrameMeanings, Members
+from tracekit.tables.bundle.stacks.stacks import NO_PROCESS, callstack_words
+
+Value = tuple[str, int]
+"""A type, and the number that a record or an array holds for a value of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What an element says: its tag, its words and other attributes, its text, what it holds."""
+
+    tag: str
+    fmt: str | None = None
+    text: str = ""
+    children: tuple[Value, ...] = ()
+    attributes: tuple[tuple[str, str], ...] = ()
+
+
+MeaningOf = Callable[[str, int], Meaning | Value | None]
+"""What a value of a type means: an element, the value of another type, or nothing."""
+
+FRAME, BINARY = "frame", "binary"
+
+
+class FrameMeanings:
+    """The frames of one run, and their binaries, by numbers of their own."""
+
+    def __init__(self, places: RunPlaces) -> None:
+        self._places = places
+        self._frames = Frames(places)
+
+    def of(self, pids: Sequence[int], addresses: Sequence[int], time: int) -> tuple[Value, ...]:
+        """Return the frames of a stack that was taken at a time (ns), the innermost first."""
+        count = len(addresses)
+        numbers = self._frames.number(
+            np.array(addresses, np.uint64),
+            np.array(pids, np.int64),
+            np.full(count, time, np.int64),
+            np.arange(count) == 0,
+        )
+        return tuple((FRAME, number) for number in numbers.tolist())
+
+    def name(self, pid: int, address: int, time: int) -> str:
+        """Return the name of an address that stands for itself: of its symbol, or its digits."""
+        here = np.array([pid], np.int64), np.array([address], np.uint64), np.array([time], np.int64)
+        (name,) = names_at(self._places, *here)
+        return name
+
+    def meaning(self, tag: str, number: int) -> Meaning:
+        """Return what the element of a frame or a binary says, by its number."""
+        if tag == BINARY:
+            binary = self._places.binaries[number]
+            load = None if binary.load_address is None else hex(binary.load_address)
+            said = {
+                "name": binary.name,
+                "UUID": binary.uuid,
+                "arch": binary.arch,
+                "load-addr": load,
+                "path": binary.path,
+            }
+            attributes = tuple((name, value) for name, value in said.items() if value)
+            return Meaning(BINARY, attributes=attributes)
+        address, of, name = self._frames.keys[number]
+        children = () if of == NO_BINARY else ((BINARY, of),)
+        return Meaning(
+            FRAME, children=children, attributes=(("name", name), ("addr", hex(address)))
+        )
+
+
+_AT_ONCE = 1 << 10
+_BLOCKS_KEPT = 64  # blocks of so many arrays; what a file asks for lies close together
+
+
+class Members:
+    """The members of arrays by their numbers; neighbours are read together."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self._arrays = arrays
+        self._block = lru_cache(_BLOCKS_KEPT)(self._read)
+
+    def of(self, number: int) -> tuple[int, ...]:
+        """Return the members of an array; raise DamagedCellError if there is no such array."""
+        if number >= len(self._arrays):
+            raise DamagedCellError("names an array that the bundle does not hold")
+        return self._block(number // _AT_ONCE)[number % _AT_ONCE]
+
+    def of_length(self, number: int, count: int, *, longer: bool = False) -> tuple[int, ...]:
+        """Return the members of an array that has `count`, or more if it may be `longer`."""
+        members = self.of(number)
+        if len(members) != count and not (longer and len(members) > count):
+            raise DamagedCellError("names an array of another length than its type has")
+        return members
+
+    def _read(self, block: int) -> list[tuple[int, ...]]:
+        first = block * _AT_ONCE
+        found = self._arrays.take(np.arange(first, min(first + _AT_ONCE, len(self._arrays))))
+        values, offsets = found.values.tolist(), found.offsets.tolist()
+        return [tuple(values[start:end]) for start, end in pairwise(offsets)]
+
 
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9-]*", re.ASCII)
 
@@ -59,9 +158,8 @@ class Meanings:
     """The meanings of one run's values."""
 
     def __init__(self, run: BundleRun) -> None:
-        """Take the run of the values; `moment` (ns) is when the row is that they stand in."""
         self._run = run
-        self._names = names_of(run)
+        self._names = run.names
         self._frames = FrameMeanings(RunPlaces(run))
         self.moment = 0
         self._arrays = Members(run.arrays)
@@ -88,12 +186,7 @@ class Meanings:
         }
 
     def of(self, type_id: str, value: int) -> Meaning | Value | None:
-        """Return the meaning of a value of a type, None for no value.
-
-        Raises:
-            DamagedCellError: It names an array or a text that the bundle does not hold.
-            UnwritableError: It is, or it holds, a value of an unknown encoding.
-        """
+        """Return the meaning of a value of a type, None for no value."""
         if type_id in _NESTED:
             return self._nested(type_id, value)
         kind = self.type(type_id)

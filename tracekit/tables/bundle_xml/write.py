@@ -1,11 +1,9 @@
-"""A bundle, or one table of it, as XML in the grammar of `xctrace export`.
-
-Layout: docs/explanation/trace-bundles.md.
-"""
+"""A bundle, or one table of it, as XML in the grammar of `xctrace export`."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,9 +14,92 @@ from tracekit.tables.bundle.container.records import TIME, Column, read_records
 from tracekit.tables.bundle.container.store import Store, Unreadable
 from tracekit.tables.bundle.errors import BundleError, DamagedCellError, called
 from tracekit.tables.bundle.run_info import listed, toc_of, write_toc
-from tracekit.tables.bundle_xml.elements import SENTINEL, Elements, escaped, quoted
-from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
-from tracekit.tables.toc.read import Wanted, assumed, required, wanted
+from tracekit.tables.bundle_xml.meanings import Meaning, MeaningOf, Meanings, UnwritableError
+from tracekit.tables.toc import Wanted, assumed, required, wanted
+
+SENTINEL = "<sentinel/>"
+MOST_REMEMBERED = 1 << 18
+
+
+class Elements:
+    """The elements of one file, in the order in which they are asked for."""
+
+    def __init__(self, meaning_of: MeaningOf, most: int = MOST_REMEMBERED) -> None:
+        """Take what tells the meaning of a value, and how many of a type are remembered.
+
+        One that comes back after `most` others is written out again, which readers allow for.
+        """
+        self._meaning_of = meaning_of
+        self._most = most
+        self._last = 0
+        self._known: dict[str, dict[int, str]] = {}
+
+    def known(self, kind: str) -> dict[int, str]:
+        """Return the elements that stand for values of a type that were met already.
+
+        It is the same dictionary as long as this object lives: a caller may keep it.
+        """
+        return self._known.setdefault(kind, {})
+
+    def write(self, kind: str, value: int) -> str:
+        """Return the element of a value: a definition, a reference, or a sentinel."""
+        found = self.known(kind).get(value)
+        return self._first(kind, value) if found is None else found
+
+    def _first(self, kind: str, value: int) -> str:
+        meaning = self._meaning_of(kind, value)
+        if meaning is None:
+            self._remember(kind, value, SENTINEL)
+            return SENTINEL
+        if isinstance(meaning, tuple):
+            return self.write(*meaning)
+        self._last += 1
+        number = self._last
+        element = "".join(self._parts(meaning, number))
+        self._remember(kind, value, f'<{meaning.tag} ref="{number}"/>')
+        return element
+
+    def _parts(self, meaning: Meaning, number: int) -> Iterator[str]:
+        yield f'<{meaning.tag} id="{number}"'
+        if meaning.fmt is not None:
+            yield f' fmt="{quoted(meaning.fmt)}"'
+        for name, value in meaning.attributes:
+            yield f' {name}="{quoted(value)}"'
+        if not meaning.children and not meaning.text and meaning.fmt is None:
+            yield "/>"
+            return
+        yield f">{escaped(meaning.text)}"
+        for child in meaning.children:
+            yield self.write(*child)
+        yield f"</{meaning.tag}>"
+
+    def _remember(self, kind: str, value: int, element: str) -> None:
+        known = self.known(kind)
+        if len(known) >= self._most:
+            for old in list(islice(known, self._most // 2)):
+                del known[old]
+        known[value] = element
+
+
+def escaped(text: str) -> str:
+    """Return a text as it stands in XML, without what XML cannot hold."""
+    plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return plain if plain.isprintable() else plain.translate(_UNPRINTABLE)
+
+
+def quoted(text: str) -> str:
+    """Return a text as it stands in an attribute within double quotes."""
+    return escaped(text).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
+
+
+# XML 1.0 has no way to write these; a carriage return would be read as a line's end.
+_UNPRINTABLE = {
+    **dict.fromkeys([*range(0x20), 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)], "\ufffd"),
+    0x09: "\t",
+    0x0A: "\n",
+    0x0D: "&#13;",
+}  # fmt: skip
+
 
 _ROWS = 1 << 12  # turned into text at a time
 _ALL_ONES = {4: ALL_32, 8: ALL_64}
@@ -27,17 +108,6 @@ _END = "</node></trace-query-result>\n"
 
 # Files that Instruments writes lie below one run and its data: only the table's number differs.
 _PLACE = "//trace-toc[1]/run[{run}]/data[1]/table[{index}]"
-
-
-def inferred(store: Store, meanings: Meanings) -> tuple[str, ...]:
-    """Name the columns whose encoding was never compared with an export."""
-    if not store.rows:
-        return ()
-    return tuple(
-        column.mnemonic
-        for column in store.columns
-        if meanings.type(column.type_id).evidence is Evidence.INFERRED
-    )
 
 
 def write_table(
@@ -201,11 +271,15 @@ def _write(run: BundleRun, table: Wanted, path: Path, meanings: Meanings) -> Non
 
 def _unsure(run: BundleRun, schemas: Iterable[str], meanings: Meanings) -> list[str]:
     """Say which columns were written by an encoding that no export was compared with."""
-    unsure = dict.fromkeys(
-        f"{store.schema} ({', '.join(columns)})"
-        for store in run.stores
-        if store.schema in schemas and (columns := inferred(store, meanings))
-    )
+    unsure: dict[str, None] = {}
+    for store in run.stores:
+        columns = [
+            column.mnemonic
+            for column in store.columns
+            if meanings.type(column.type_id).evidence is Evidence.INFERRED
+        ]
+        if store.rows and columns and store.schema in schemas:
+            unsure[f"{store.schema} ({', '.join(columns)})"] = None
     if not unsure:
         return []
     return [f"Columns whose form was never compared with an export: {', '.join(unsure)}."]

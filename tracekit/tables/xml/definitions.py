@@ -49,7 +49,6 @@ class Stacks:
     """The stacks and frames of a document, by their numbers."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._frames: list[tuple[object, ...]] = []
         self._members = array("q")  # of all stacks; below 0 for an address without a frame
         self._ends = array("q")
@@ -120,16 +119,11 @@ class Definitions:
     """The values of a document, by their ids."""
 
     def __init__(self) -> None:
-        """Begin without values."""
         self.stacks = Stacks()
         self._known: dict[str, Value] = {}
 
     def values(self, cells: list[Element], tags: list[str]) -> list[Value]:
-        """Return the values of a row's cells, whose tags these are.
-
-        Raises:
-            MalformedError: One is no value, or repeats what is none before it.
-        """
+        """Return the values of a row's cells, whose tags these are."""
         known, define = self._known.get, self._define
         values = [
             define(cell, tag, 0) if (ref := cell.get("ref")) is None else known(ref, _UNDEFINED)

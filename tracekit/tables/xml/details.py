@@ -6,23 +6,23 @@ uses; `original` writes it back. Only names are touched, and only in the tags of
 keeps its `%`.
 
 Such an export has no header: the values of a row are its attributes, and no row needs to have
-them all. A row may hold a stack as well. So the file is read twice: for the names of its
-columns, and for its rows. The table is called by its place: "track[1]/detail[2]".
+them all. A row may hold a stack as well. So a detail is one piece, whose columns are known at its
+end. The table is called by its place: "track[1]/detail[2]".
 """
 
 import re
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from tracekit.tables.drift import DamagedExportError
 from tracekit.tables.values import texts_of
-from tracekit.tables.xml.definitions import NULL, Definitions, Value
+from tracekit.tables.xml.definitions import Definitions
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn, Node, Symbols
-from tracekit.tables.xml.source import MalformedError, batches, head
+from tracekit.tables.xml.source import MalformedError, batches, head, whole_tags
 
 _VALUE = rb"(?:\"[^\"<]*\"|'[^'<]*')"
 _ROW = re.compile(rb"<row(?:\s+[^\s=\"'<>]+\s*=\s*" + _VALUE + rb")+\s*/?>")
@@ -34,20 +34,11 @@ _SUSPECT = re.compile(
 )
 _PLANE = 0xE0100
 _OURS = re.compile(f"[{chr(_PLANE)}-{chr(_PLANE + 0x7F)}]")
-_LONGEST_TAG = 1 << 20
 
 
 def repaired(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the blocks of a file with names in the tags of its rows that XML allows."""
-    rest = b""
-    for block in blocks:
-        text = rest + block
-        end = text.rfind(b"<")
-        if end < 0 or len(text) - end > _LONGEST_TAG:
-            end = len(text)
-        yield _repaired(text[:end])
-        rest = text[end:]
-    yield _repaired(rest)
+    return map(_repaired, whole_tags(blocks))
 
 
 def original(name: str) -> str:
@@ -72,77 +63,6 @@ def _repaired_attribute(found: re.Match[bytes]) -> bytes:
 
 _MOST_DETAILS = 10_000
 _MOST_COLUMNS = 1000
-
-
-@dataclass
-class Detail:
-    """One detail of a file, and what its rows hold, in the order in which it first comes."""
-
-    number: int
-    xpath: str
-    attributes: dict[str, None] = field(default_factory=dict[str, None])
-    stacks: dict[str, None] = field(default_factory=dict[str, None])
-    others: dict[str, None] = field(default_factory=dict[str, None])
-
-    def look(self, rows: Sequence[Element]) -> None:
-        """Note what more rows hold."""
-        for row in rows:
-            own = len(row.attrib)
-            names = [] if own > _MOST_COLUMNS else list(map(str, row.attrib))
-            new = dict.fromkeys(name for name in names if name not in self.attributes)
-            if max(own, len(self.attributes) + len(new)) > _MOST_COLUMNS:
-                raise MalformedError(f"there are more than {_MOST_COLUMNS} columns")
-            self.attributes |= new
-            for child in row:
-                kind = self.stacks if child.tag in STACK_TYPES else self.others
-                kind[str(child.tag)] = None
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What is to be said of it."""
-        strange = [name for name in map(original, self.attributes) if name not in self.attributes]
-        notes = {
-            "attributes whose names XML does not allow are read all the same": strange,
-            "elements that tracekit does not know are left out": self.others,
-        }
-        return tuple(f"{words}: {', '.join(names)}" for words, names in notes.items() if names)
-
-
-def details(path: Path) -> tuple[list[Detail], str]:
-    """Find what the details of a file hold, up to its damage if it has any."""
-    details: list[Detail] = []
-    try:
-        for number, xpath, rows in rows_of_details(path):
-            if len(details) < number:
-                details.append(Detail(number, xpath))
-            if rows:
-                details[-1].look(rows)
-    except MalformedError as error:
-        return details, str(error)
-    return details, ""
-
-
-def rows_of_details(path: Path) -> Iterator[tuple[int, str, list[Element]]]:
-    """Yield rows as they come, with number and xpath of their detail, first of all no rows."""
-    number, node, xpath = 0, None, ""
-    for batch in batches(path, repaired):
-        rows: list[Element] = []
-        for element in batch:
-            try:
-                owner = _owner(element)
-            except MalformedError:
-                yield number, xpath, rows
-                raise
-            if owner is not None and owner is not node:
-                yield number, xpath, rows
-                number, node, xpath = number + 1, owner, owner.get("xpath", "")
-                if number > _MOST_DETAILS:
-                    raise MalformedError(f"there are more than {_MOST_DETAILS} details")
-                rows = []
-                yield number, xpath, rows
-            if element.tag == "row":
-                rows.append(element)
-        yield number, xpath, rows
 
 
 def _owner(element: Element) -> Element | None:
@@ -173,11 +93,7 @@ def detail_name(xpath: str) -> str:
 
 
 def holds_details(path: Path) -> bool:
-    """Tell by its beginning whether an export holds a track's details.
-
-    Raises:
-        InputError: The file cannot be opened.
-    """
+    """Tell by its beginning whether an export holds a track's details."""
     beginning = _COMMENT.sub(b"", head(path))
     first = _FIRST.search(beginning)
     above = beginning[: first.start()] if first else beginning
@@ -188,146 +104,143 @@ class DetailReader:
     """A reader of track details; of damaged ones the rows before the damage."""
 
     def __init__(self, path: Path) -> None:
-        """Take the file, without opening it."""
         self._path = path
         self._definitions = Definitions()
-        self._held: Node | None = None
 
     def pieces(self) -> Iterator[Node]:
-        """Yield the details of the file, each in pieces of some rows.
+        """Yield the details of the file.
 
         Raises:
             InputError: The file cannot be opened, or is damaged before its first row.
         """
-        found, damage = details(self._path)
-        if damage and not found:
-            raise DamagedExportError(
-                f"{self._path} is damaged before its first row: {damage}.", hint="Export it again."
-            )
-        end = damage or "the file was changed while it was read"
-        builders = {one.number: _Builder(one, self._definitions, end) for one in found}
-        damage = yield from self._read(builders, end)
-        if self._held is not None:
-            yield replace(self._held, damage=damage)
+        detail: _Detail | None = None
+        node: Element | None = None
+        damage = ""
+        try:
+            for batch in batches(self._path, repaired):
+                for element in batch:
+                    owner = _owner(element)
+                    if owner is not None and owner is not node:
+                        coming = _behind(detail, owner, self._definitions)
+                        if detail is not None:
+                            yield detail.table()
+                        node, detail = owner, coming
+                    if detail is not None and element.tag == "row":
+                        detail.add(element)
+        except MalformedError as error:
+            damage = str(error).rstrip(".")
+            if detail is None:
+                raise DamagedExportError(
+                    f"{self._path} is damaged before its first row: {damage}.",
+                    hint="Export it again.",
+                ) from error
+        if detail is not None:
+            yield detail.table(damage)
 
     def symbols(self) -> Symbols:
         """Return the stacks that the pieces have named so far."""
         return self._definitions.stacks.symbols()
 
-    def _read(self, builders: dict[int, "_Builder"], end: str) -> Generator[Node, None, str]:
-        """Yield each piece when the next one is there; return what damaged the last.
 
-        `end` says why there may be more in the file than the builders know of.
-        """
-        builder: _Builder | None = None
-        damage = ""
-        try:
-            for number, _, rows in rows_of_details(self._path):
-                if not number:
-                    continue
-                if builder is not None and builder is not builders.get(number):
-                    yield from self._hold(builder.rest())
-                    builder = None
-                builder = _known(builders, number, end)
-                builder.add(rows)
-                yield from self._hold(builder.full())
-        except MalformedError as error:
-            damage = str(error).rstrip(".")
-        if builder is not None:
-            yield from self._hold(builder.rest())
-        return damage
+class _Column:
+    """The cells of a column that some rows lack."""
 
-    def _hold(self, pieces: Iterable[Node]) -> Iterator[Node]:
-        for piece in pieces:
-            if self._held is not None:
-                yield self._held
-            self._held = piece
+    def __init__(self, kind: pa.DataType) -> None:
+        self._kind = kind
+        self._chunks: list[pa.Array] = []
+        self._done = 0
+        self._cells: list[Any] = []
+
+    def put(self, row: int, cell: object) -> None:
+        self._cells += [None] * (row - self._done - len(self._cells))
+        self._cells.append(cell)
+        if len(self._cells) >= _BATCH:
+            self._flush()
+
+    def array(self, rows: int) -> pa.ChunkedArray:
+        self._cells += [None] * (rows - self._done - len(self._cells))
+        self._flush()
+        return pa.chunked_array(self._chunks, self._kind)
+
+    def _flush(self) -> None:
+        texts = pa.types.is_string(self._kind)
+        cells = texts_of(self._cells) if texts else pa.chunked_array([self._cells], self._kind)
+        self._chunks += cells.chunks
+        self._done += len(self._cells)
+        self._cells = []
 
 
-class _Builder:
+class _Detail:
     """One detail while it is read."""
 
-    def __init__(self, detail: Detail, definitions: Definitions, end: str) -> None:
-        self._detail = detail
-        self._end = end
+    def __init__(self, number: int, xpath: str, definitions: Definitions) -> None:
+        self.number = number
+        self._xpath = xpath
         self._definitions = definitions
-        self._stacks = list(detail.stacks)
-        self._begun = False
-        self._clear()
-
-    def add(self, rows: list[Element]) -> None:
-        """Take rows; raise MalformedError at one that breaks the grammar, after those before."""
-        known, most = self._texts.keys(), len(self._texts)
-        stacks = self._definitions.stacks
-        for row in rows:
-            if len(row.attrib) > most or not known >= set(row.keys()):
-                raise MalformedError(self._end)
-            sizes = stacks.sizes()
-            try:
-                values = self._values(row)
-            except MalformedError as error:
-                stacks.cut(sizes)
-                raise MalformedError(f"{error}, line {row.sourceline}") from error
-            for name, texts in self._texts.items():
-                texts.append(row.get(name))
-            for column, value in zip(self._cells, values, strict=True):
-                column.append(value)
-            self._rows += 1
-
-    def full(self) -> Iterator[Node]:
-        """Yield a piece if there are rows enough for one."""
-        if self._rows >= _BATCH:
-            yield self._piece()
-
-    def rest(self) -> Iterator[Node]:
-        """Yield the rows that are in no piece yet; a detail without rows is one piece too."""
-        if self._rows or not self._begun:
-            yield self._piece()
-
-    def _clear(self) -> None:
         self._rows = 0
-        self._texts: dict[str, list[str | None]] = {name: [] for name in self._detail.attributes}
-        self._cells: list[list[Value]] = [[] for _ in self._stacks]
+        self._attributes: dict[str, _Column] = {}
+        self._stacks: dict[str, tuple[_Column, _Column]] = {}  # texts and numbers
+        self._others: dict[str, None] = {}
 
-    def _values(self, row: Element) -> list[Value]:
-        """Return the stacks of a row, the first of each type."""
-        found = {child.tag: child for child in reversed(row)}
-        there = [tag for tag in self._stacks if tag in found]
-        values = self._definitions.values([found[tag] for tag in there], there)
-        by_tag = dict(zip(there, values, strict=True))
-        return [by_tag.get(tag, NULL) for tag in self._stacks]
+    def add(self, row: Element) -> None:
+        """Take a row; raise MalformedError if it breaks the grammar, and take no value of it."""
+        names = list(map(str, row.keys()))
+        if len({*self._attributes, *names}) > _MOST_COLUMNS:
+            raise MalformedError(f"there are more than {_MOST_COLUMNS} columns")
+        found: dict[str, Element] = {}
+        for child in row:
+            if child.tag in STACK_TYPES:
+                found.setdefault(child.tag, child)
+            else:
+                self._others[str(child.tag)] = None
+        tags = [tag for tag in {**self._stacks, **found} if tag in found]
+        stacks = self._definitions.stacks
+        sizes = stacks.sizes()
+        try:
+            values = self._definitions.values([found[tag] for tag in tags], tags)
+        except MalformedError as error:
+            stacks.cut(sizes)
+            raise MalformedError(f"{error}, line {row.sourceline}") from error
+        for name in names:
+            column = self._attributes.setdefault(name, _Column(pa.string()))
+            column.put(self._rows, row.get(name))
+        for tag, (_, text, link) in zip(tags, values, strict=True):
+            both = self._stacks.setdefault(tag, (_Column(pa.string()), _Column(pa.int64())))
+            for column, cell in zip(both, (text, link), strict=True):
+                column.put(self._rows, cell)
+        self._rows += 1
 
-    def _piece(self) -> Node:
-        detail = self._detail
+    def table(self, damage: str = "") -> Node:
+        """Return the detail as far as it was read."""
         attributes = [
-            ColumnCells(_column(name, _WORD), texts_of(texts))
-            for name, texts in self._texts.items()
+            ColumnCells(_column(name, _WORD), column.array(self._rows))
+            for name, column in self._attributes.items()
         ]
         stacks = [
-            ColumnCells(
-                _column(tag, tag),
-                texts_of([text for _, text, _ in cells]),
-                stacks=pa.chunked_array([[link for _, _, link in cells]], pa.int64()),
-            )
-            for tag, cells in zip(self._stacks, self._cells, strict=True)
+            ColumnCells(_column(tag, tag), texts.array(self._rows), stacks=links.array(self._rows))
+            for tag, (texts, links) in self._stacks.items()
         ]
-        piece = Node(
-            schema=detail_name(detail.xpath) or _NAMELESS,
-            xpath=detail.xpath,
+        strange = [name for name in map(original, self._attributes) if name not in self._attributes]
+        notes = {
+            "attributes whose names XML does not allow are read all the same": strange,
+            "elements that tracekit does not know are left out": self._others,
+        }
+        return Node(
+            schema=detail_name(self._xpath) or _NAMELESS,
+            xpath=self._xpath,
             columns=(*attributes, *stacks),
             rows=self._rows,
-            number=detail.number,
-            notes=detail.notes,
+            damage=damage,
+            number=self.number,
+            notes=tuple(f"{words}: {', '.join(all_)}" for words, all_ in notes.items() if all_),
         )
-        self._begun = True
-        self._clear()
-        return piece
 
 
-def _known(builders: dict[int, _Builder], number: int, end: str) -> _Builder:
-    if number not in builders:
-        raise MalformedError(end)
-    return builders[number]
+def _behind(last: _Detail | None, node: Element, definitions: Definitions) -> _Detail:
+    number = 1 if last is None else last.number + 1
+    if number > _MOST_DETAILS:
+        raise MalformedError(f"there are more than {_MOST_DETAILS} details")
+    return _Detail(number, node.get("xpath", ""), definitions)
 
 
 def _column(name: str, engineering_type: str) -> ExportColumn:

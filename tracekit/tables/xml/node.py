@@ -1,7 +1,7 @@
 """One table of an export, piece by piece: its columns, what their cells say, its stacks."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
@@ -94,41 +94,6 @@ class Node:
     damage: str = ""
     number: int = 1
     notes: tuple[Said, ...] = ()
-
-
-def joined(pieces: Sequence[Node]) -> Node:
-    """Return a table as one piece."""
-    columns = tuple(
-        ColumnCells(
-            column=parts[0].column,
-            foreign=frozenset[str]().union(*(part.foreign for part in parts)),
-            cells=_chained([part.cells for part in parts]),
-            **{
-                name: _chained([getattr(part, name) for part in parts])
-                for name in ("pids", "tids", "stacks")
-                if getattr(parts[0], name) is not None
-            },
-        )
-        for parts in zip(*(piece.columns for piece in pieces), strict=True)
-    )
-    return replace(pieces[-1], columns=columns, rows=sum(piece.rows for piece in pieces))
-
-
-def alike(arrays: Sequence[pa.Array]) -> pa.ChunkedArray:
-    """Return texts as one column: all as dictionaries where some are."""
-    coded = next((array.type for array in arrays if pa.types.is_dictionary(array.type)), None)
-    if coded is None:
-        return pa.chunked_array(arrays, pa.string())
-    return pa.chunked_array(
-        [one if one.type == coded else one.dictionary_encode() for one in arrays], coded
-    )
-
-
-def _chained(arrays: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
-    chunks = [chunk for array in arrays for chunk in array.chunks]
-    if any(pa.types.is_dictionary(array.type) for array in arrays):
-        return alike(chunks)
-    return pa.chunked_array(chunks, arrays[0].type)
 
 
 class Reader(Protocol):

@@ -6,11 +6,8 @@ damaged export the rows before the damage are read.
 """
 
 import gc
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +15,8 @@ from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage
 
 from tracekit.base import InputError
 from tracekit.tables.drift import DamagedExportError
-from tracekit.tables.toc.toc import Toc
+from tracekit.tables.place import place_of, tables_at
+from tracekit.tables.toc import Toc
 from tracekit.tables.values import texts_of
 from tracekit.tables.xml.definitions import IDENTITIES, SENTINEL, Definitions, Value, children
 from tracekit.tables.xml.node import (
@@ -28,14 +26,12 @@ from tracekit.tables.xml.node import (
     Header,
     Node,
     Symbols,
-    joined,
 )
 from tracekit.tables.xml.source import MalformedError, batches
 
 _MOST_TABLES = 10_000
 _MOST_COLUMNS = 20_000
 _BATCH = 1 << 13
-_PLACE = re.compile(r"/run\[(\d+)\].*/table\[(\d+)\]")
 
 
 class _Table:
@@ -125,51 +121,46 @@ class ExactReader:
     """A reader of any valid export, and of a damaged one up to the damage."""
 
     def __init__(self, path: Path, toc: Toc | None = None) -> None:
-        """Take the file, and the table of contents that names tables without a header."""
         self._definitions = Definitions()
         self._path = path
-        runs = () if toc is None else toc.runs
-        self._names = {
-            (run.number, table.index): table.schema for run in runs for table in run.tables
-        }
+        self._toc = toc
         self._headers: dict[str, Header] = {}
         self._last = ""
         self._tables = 0
         self._node: Element | None = None
         self._table: _Table | None = None
-        self._held: Node | None = None
+        self._damage = ""
 
     def symbols(self) -> Symbols:
         """Return the stacks that the pieces have named so far."""
         return self._definitions.stacks.symbols()
 
     def pieces(self) -> Iterator[Node]:
-        """Yield the tables of the file in pieces of some rows; raise InputError as `read_nodes`.
+        """Yield the tables of the file in pieces of some rows; raise InputError if it is none.
 
         A piece comes when the next one is there: damage may still belong to it.
         """
-        try:
-            for batch in batches(self._path):
-                for piece in self._take(batch):
-                    if self._held is not None:
-                        yield self._held
-                    self._held = piece
-        except MalformedError as error:
-            yield from self._pieces_before(str(error).rstrip("."))
-        if self._held is not None:
-            yield self._held
-
-    def _pieces_before(self, damage: str) -> Iterator[Node]:
-        pieces = [] if self._held is None else [self._held]
-        if self._table is not None:
-            pieces += self._table.rest()
-        if not pieces:
+        held: Node | None = None
+        for piece in self._until_damage():
+            if held is not None:
+                yield held
+            held = piece
+        if held is not None:
+            yield replace(held, damage=self._damage)
+        elif self._damage:
             raise DamagedExportError(
-                f"{self._path} is damaged before its first table: {damage}.",
+                f"{self._path} is damaged before its first table: {self._damage}.",
                 hint="Export it again.",
             )
-        yield from pieces[:-1]
-        self._held = replace(pieces[-1], damage=damage)
+
+    def _until_damage(self) -> Iterator[Node]:
+        try:
+            for batch in batches(self._path):
+                yield from self._take(batch)
+        except MalformedError as error:
+            self._damage = str(error).rstrip(".")
+            if self._table is not None:
+                yield from self._table.rest()
 
     def _take(self, batch: list[Element]) -> Iterator[Node]:
         rows: list[Element] = []
@@ -234,8 +225,7 @@ class ExactReader:
         return "" if self._node is None else self._node.get("xpath", "")
 
     def _inheriting(self) -> _Table:
-        place = _PLACE.search(self._xpath)
-        named = self._names.get((int(place[1]), int(place[2]))) if place else None
+        named = next((one.schema for one in tables_at(self._toc, place_of(self._xpath))), None)
         header = self._headers.get(named or self._last)
         if header is None:
             raise MalformedError(f"the table {named or self._xpath} has no header")
@@ -246,21 +236,6 @@ class ExactReader:
             raise MalformedError(f"there are more than {_MOST_TABLES} tables")
         self._tables += 1
         return _Table(header, self._xpath, self._tables, self._definitions)
-
-
-def read_nodes(path: Path, toc: Toc | None = None) -> list[Node]:
-    """Read every table of an export, in the order in which they stand in the file.
-
-    Args:
-        path: What `xctrace export --xpath` wrote.
-        toc: The table of contents of the same trace; it names the tables without a header.
-
-    Raises:
-        InputError: The file cannot be opened, is no export of tables, or is hostile. Damage
-            after the first header is no error: the last node's `damage` tells of it.
-    """
-    pieces = ExactReader(path, toc).pieces()
-    return [joined(list(table)) for _, table in groupby(pieces, attrgetter("number"))]
 
 
 def _header(schema: Element) -> Header:

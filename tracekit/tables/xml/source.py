@@ -5,7 +5,7 @@ libxml2's own limits, and memory is freed row by row.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import cast
 
@@ -79,6 +79,21 @@ def not_an_export(path: Path) -> InputError:
     return InputError(f"{path} is not XML; it begins with {first!r}.")
 
 
+_LONGEST_TAG = 1 << 20
+
+
+def whole_tags(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield a file in parts that end before a `<`, so that none cuts a tag of some length."""
+    rest = b""
+    for block in blocks:
+        text = rest + block
+        cut = max(0, text.rfind(b"<"))
+        cut = cut if len(text) - cut <= _LONGEST_TAG else len(text)
+        yield text[:cut]
+        rest = text[cut:]
+    yield rest
+
+
 _BLOCK = 1 << 16
 _ADVICE = re.compile(r",? (?:use|try) XML_PARSE_HUGE(?: option)?")
 _LONGEST_SILENCE = 1 << 24
@@ -93,10 +108,6 @@ def batches(
 
     They live until the next ones are asked for. The bytes of the file go `through` a repair,
     if there is one.
-
-    Raises:
-        InputError: The file cannot be opened, is not XML, or is hostile.
-        MalformedError: The XML is cut or damaged after its first element.
     """
     events = _Events(path)
     for block in through(_blocks(path)):

@@ -9,9 +9,8 @@ import pytest
 
 from bundle_writer.keyed import Archived, by_number
 from documented_bundle import bundle_of
-from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.document import Document
+from tracekit.tables.bundle.names import Document
 
 UID = plistlib.UID
 # A run list of one run, 3, as NSKeyedArchiver lays it out.
@@ -50,13 +49,6 @@ def test_values_of_a_run_are_found_by_key(tmp_path: Path) -> None:
     assert run.get("else") is None
     assert [*run.nearby("deeper")] == [1774906678749008896]
     assert [*run.nearby("else")] == []
-
-
-def test_a_run_that_it_does_not_hold(tmp_path: Path) -> None:
-    found = document(tmp_path, binary(BY_HAND))
-    assert found.run(1) is None
-    assert found.why_not(1) == f"the form.template of {tmp_path.name} says nothing of it"
-    assert found.why_not(3) == ""
 
 
 @pytest.mark.parametrize("number", [1, "1"])
@@ -105,30 +97,6 @@ def test_a_damaged_one_is_told(tmp_path: Path, content: bytes, why: str) -> None
 def test_one_that_would_fill_the_memory_is_told(tmp_path: Path) -> None:
     found = document(tmp_path, zlib.compress(bytes(1 << 26) + b"1"))
     assert "holds more than 67,108,864 bytes" in found.why_not(3)
-
-
-def test_a_link_is_not_followed(tmp_path: Path) -> None:
-    bundle = bundle_of(tmp_path, {"startTime": 5})
-    (bundle.path / "form.template").rename(tmp_path / "elsewhere")
-    (bundle.path / "form.template").symlink_to(tmp_path / "elsewhere")
-    found = Bundle(bundle.path).document
-    assert found.archive is None
-    assert "reached by a link" in found.why_not(1)
-
-
-def test_opening_a_bundle_does_not_read_it(tmp_path: Path) -> None:
-    bundle = bundle_of(tmp_path, {"startTime": 5})
-    (bundle.path / "form.template").unlink()
-    assert bundle.document.run(1) is None
-
-
-@pytest.mark.parametrize(
-    "runs", [{}, {"$1": 5}, {"$1": [1, 2]}, {"$1": {1: "no dictionary"}}, {"$1": None}]
-)
-def test_runs_in_an_unknown_form(tmp_path: Path, runs: dict[str, object]) -> None:
-    bundle = bundle_of(tmp_path, {}, **{"com.apple.xray.run.data": Archived("X", runs)})
-    assert bundle.document.run(1) is None
-    assert "says nothing of it" in bundle.document.why_not(1)
 
 
 def test_parts_are_looked_for_nearby_only(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bundle_writer import Col, Process, Table, Thread, ThreadName
 from bundle_writer.keyed import Archived, by_number
 from documented_bundle import DEVICE, TICK, bundle_of, core, process, thread
-from tracekit.tables.bundle.names import Names, names_of, short_name
+from tracekit.tables.bundle.names import Names, short_name
 
 TIME = Col("time", "Time", "XRRecordedEventTimestampTypeID", "XRTraceRelativeTimestampFieldID")
 PROCESS_INFO = [
@@ -50,7 +50,7 @@ def as_dictionaries(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def names(folder: Path, run: dict[str, Any] | None, tables: Sequence[Table] = (TICK,)) -> Names:
-    return names_of(bundle_of(folder, run, tables=tables).runs[0])
+    return bundle_of(folder, run, tables=tables).runs[0].names
 
 
 @pytest.mark.parametrize("form", [dict, as_dictionaries])
@@ -120,17 +120,6 @@ def test_cores_without_numbers_are_counted(tmp_path: Path) -> None:
     assert names(tmp_path, DOCUMENTED | {"allObjects": cores}).core(1) == "CPU 1 (P Core)"
 
 
-def test_cores_in_an_unknown_form_have_no_kind(tmp_path: Path) -> None:
-    found = names(tmp_path, DOCUMENTED | {"allObjects": "no list"})
-    assert found.core(4) == "CPU 4"
-    assert found.process(4711) == "python3"
-
-
-def test_names_are_gathered_once(tmp_path: Path) -> None:
-    (run,) = bundle_of(tmp_path, DOCUMENTED).runs
-    assert names_of(run) is names_of(run)
-
-
 def tables() -> list[Table]:
     return [
         Table("process-info", PROCESS_INFO, [(0, 0, "kernel_task"), (0, 4711, "python3")]),
@@ -188,17 +177,11 @@ def test_a_process_that_only_the_table_knows_has_its_name_there(tmp_path: Path) 
     assert "lacks 1 processes of the recording" in found.remarks[0]
 
 
-def test_a_run_without_any_names(tmp_path: Path) -> None:
-    found = names(tmp_path, None)
-    assert found.process(4711) == "Unknown"
-    assert len(found.remarks) == 1
-
-
 def test_damaged_tables_are_told(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, tables=tables())
     stores = bundle.path / "corespace/run1/core/stores"
     (stores / "indexed-store-2/bulkstore").write_bytes(b"")
-    found = names_of(bundle.runs[0])
+    found = bundle.runs[0].names
     assert found.process(4711) == "python3"
     assert found.thread(0x55, 4711) == "Unknown"
     assert found.remarks[1].startswith("Names of thread-info are not available: made.trace: ")

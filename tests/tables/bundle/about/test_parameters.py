@@ -10,7 +10,7 @@ from bundle_writer import TIME, Col, Table, write_bundle
 from tracekit.base.recording import Process as Target
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.run_info import RunInfo, run_info
-from tracekit.tables.toc.toc import TocRun
+from tracekit.tables.toc import TocRun
 
 SAMPLED = Col("update-time", "Time", "XRSampleTimestampTypeID", TIME)
 STARTED = Col("trace-start-time", "Start", "XRTimeSinceEpochTypeID")

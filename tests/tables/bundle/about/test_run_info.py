@@ -9,7 +9,7 @@ from bundle_writer.keyed import Archived, by_number
 from documented_bundle import DEVICE, SYMBOL_STORES, bundle_of, process
 from tracekit.base.recording import Process
 from tracekit.tables.bundle.run_info import RunInfo, run_info
-from tracekit.tables.toc.toc import TocRun
+from tracekit.tables.toc import TocRun
 
 INFO: dict[str, Any] = {
     "_targetUUID": DEVICE,
@@ -99,17 +99,6 @@ def test_numbers_that_are_archived_as_texts_are_read(tmp_path: Path) -> None:
     texts = told(tmp_path / "texts", _targetProcessPid="4711", _targetExitStatus="0").run
     assert texts == numbers
     assert texts.target == Process(4711, "python3")
-
-
-@pytest.mark.parametrize("pid", [None, "", "soon", True, b"4711"])
-def test_a_target_without_a_pid_is_that_of_the_analysis_and_said(tmp_path: Path, pid: Any) -> None:
-    found = told(tmp_path, _targetProcessPid=pid)
-    assert found.run.target == Process(4711, "python3")
-    (remark,) = found.remarks
-    assert remark == (
-        "The runInfo of run 1 in the form.template of made.trace says that the target was "
-        "launched, and not its pid: it is taken from the parameters of the analysis, 4711."
-    )
 
 
 def test_what_every_document_says_is_missed(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from tracekit.base.recording import Process
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
 from tracekit.tables.bundle.run_info import issues_of, listed, toc_of, write_toc
-from tracekit.tables.toc.read import read_toc
-from tracekit.tables.toc.toc import TocTable
+from tracekit.tables.toc import TocTable, read_toc
 
 COLUMNS = [Col("time", "Time", "XRSampleTimestampTypeID", TIME)]
 TABLES = (

@@ -9,10 +9,8 @@ import pytest
 from lxml import etree
 
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle.names import names_of
 from tracekit.tables.bundle.run_info import issues_of, remarks_of, toc_of, write_toc
-from tracekit.tables.toc.read import read_toc
-from tracekit.tables.toc.toc import Toc, TocTable
+from tracekit.tables.toc import Toc, TocTable, read_toc
 
 pytestmark = pytest.mark.corpus
 
@@ -99,7 +97,7 @@ def threads(export: Path) -> Iterator[tuple[str, int, int]]:
 
 @pytest.mark.parametrize("table", NAMING)
 def test_names_are_those_of_the_export(bundle: Bundle, folder: Path, table: str) -> None:
-    export, names = folder / f"xctrace_gpu_baseline_{table}.xml", names_of(bundle.runs[0])
+    export, names = folder / f"xctrace_gpu_baseline_{table}.xml", bundle.runs[0].names
     assert any(processes(export))
     for text, pid in processes(export):
         assert text == f"{names.process(pid)} ({pid})"

@@ -2,28 +2,23 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from bundle_writer import Encoder, write_bundle
+from bundle_writer import TIME, Col, Process, Table, Thread, write_bundle
 from small_bundle import ticks
-from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle.cells.columns import Columns
+from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.cells.encodings import Encoding, Evidence
 from tracekit.tables.bundle.container.record_layout import Field, Width
 from tracekit.tables.bundle.container.store import StoreColumn
+from tracekit.tables.bundle.reader import BundleReader, type_of
+
+TIME_COLUMN = Col("start", "S", "XRStartTimeTypeID", TIME)
+MAIN = Thread(5, Process(7, "a"), "Main Thread")
 
 
 @pytest.fixture
-def columns(tmp_path: Path) -> Columns:
-    encoder = Encoder()
-    assert encoder.strings.id("one") == 1
-    bundle = write_bundle(tmp_path / "x.trace", [ticks([1])], encoder=encoder)
-    return Columns(Bundle(bundle).runs[0])
-
-
-def column(type_id: str, width: Width) -> StoreColumn:
-    return StoreColumn("c", "C", type_id, Field(16, width))
+def run(tmp_path: Path) -> BundleRun:
+    return Bundle(write_bundle(tmp_path / "x.trace", [ticks([1])])).runs[0]
 
 
 @pytest.mark.parametrize(
@@ -43,25 +38,24 @@ def column(type_id: str, width: Width) -> StoreColumn:
     ],
 )
 def test_a_field_of_another_width_is_not_read(
-    columns: Columns, type_id: str, width: Width, encoding: Encoding
+    run: BundleRun, type_id: str, width: Width, encoding: Encoding
 ) -> None:
-    found = columns.type_of(column(type_id, width))
+    found = type_of(StoreColumn("c", "C", type_id, Field(16, width)), run)
     assert found.encoding is encoding
     assert (found.evidence is Evidence.NONE) == (encoding is Encoding.UNKNOWN)
 
 
-def test_a_column_that_is_not_read_has_empty_cells(columns: Columns) -> None:
-    raw = np.array([1, 2], np.uint64)
-    found = columns.cells(column("XRThread", 8), raw)
+def test_a_column_that_is_not_read_has_empty_cells(tmp_path: Path) -> None:
+    column = Col("thread", "T", "XRThreadTypeID")
+    bundle = write_bundle(tmp_path / "y.trace", [Table("t", [TIME_COLUMN, column], [(1, MAIN)])])
+    newer = bundle / "open.creq"
+    head, name, rest = newer.read_bytes().partition(b"com.apple.dt.etype.XRThreadTypeID")
+    newer.write_bytes(head + name + rest.replace(b"<integer>1<", b"<integer>2<", 1))
+    run = Bundle(bundle).runs[0]
+    [piece] = BundleReader(run, run.stores[0], "").pieces()
+    found = piece.columns[1]
     assert found.column.engineering_type == "thread"
     for cells in (found.cells, found.pids, found.tids):
         assert cells is not None
-        assert cells.to_pylist() == [None, None]
+        assert cells.to_pylist() == [None]
     assert found.stacks is None
-
-
-def test_texts_are_those_of_the_run(columns: Columns) -> None:
-    raw = np.array([1, 0, 0xFFFFFFFF, 1], np.uint32)
-    found = columns.cells(column("XRGPUState", 4), raw)
-    assert found.cells.to_pylist() == ["one", "", None, "one"]
-    assert (found.column.mnemonic, found.column.name) == ("c", "C")

@@ -83,9 +83,3 @@ def test_a_thread_of_a_process_that_is_not_there_is_damage(tmp_path: Path) -> No
     for one in wanted:
         with pytest.raises(DamagedCellError, match="does not hold"):
             found.threads(ids(one))
-
-
-def test_of_nothing_there_is_nothing(tmp_path: Path) -> None:
-    found = identities(tmp_path, Encoder())
-    assert found.processes(ids()).texts.to_pylist() == []
-    assert found.threads(ids()).texts.to_pylist() == []

@@ -19,8 +19,7 @@ from bundle_writer import (
     write_bundle,
 )
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle.cells.columns import Columns
-from tracekit.tables.bundle.cells.labels import Labels
+from tracekit.tables.bundle.cells.labels import Labels, Values
 from tracekit.tables.bundle.errors import DamagedCellError
 
 PYTHON = Process(4711, "python3")
@@ -48,7 +47,8 @@ class Written:
         """Return the labels as the reader has them; there are no more to come."""
         table = Table("none", [Col("time", "", "XRStartTimeTypeID", TIME)])
         write_bundle(self._path, [table], encoder=self.encoder)
-        return Columns(Bundle(self._path).runs[0]).labels
+        run = Bundle(self._path).runs[0]
+        return Labels(run, Values(run))
 
     def texts(self, *ids: int) -> Sequence[str | None]:
         """Return the texts of labels."""

@@ -1,9 +1,6 @@
-import pytest
-
 from tracekit.tables.bundle.cells.encodings import (
     Evidence,
     Unsure,
-    of_sentence,
     sentences,
     unsure,
 )
@@ -49,14 +46,3 @@ def test_notes_on_like_tables_of_several_bundles_are_alike() -> None:
     said = f"kdebug: {INFERRED}: d."
     for one in (KDEBUG, ELSEWHERE):
         assert sentences([one, "It has no rows."], bundles=False) == (said, "It has no rows.")
-
-
-@pytest.mark.parametrize("one", [TICK, KDEBUG, EMPTY, ELSEWHERE])
-def test_a_sentence_that_an_earlier_version_kept_is_understood(one: Unsure) -> None:
-    assert of_sentence(str(one)) == one
-    assert of_sentence(one) == one
-
-
-@pytest.mark.parametrize("text", ["", "x.trace: tick: 3 rows hold zeroes alone."])
-def test_any_other_sentence_stays_one(text: str) -> None:
-    assert of_sentence(text) == text

@@ -8,10 +8,9 @@ import pytest
 from stored_arrays import NULL, StoredArrays
 from tracekit.tables.bundle.container.uniquer import Ragged
 from tracekit.tables.bundle.errors import DamagedCellError
-from tracekit.tables.bundle.stacks.addresses import (
+from tracekit.tables.bundle.stacks.stacks import (
     NO_PROCESS,
     backtraces,
-    callstack_words,
     callstacks,
     in_kernel,
     text_symbols,
@@ -33,15 +32,6 @@ def numbers(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 def listed(stacks: Ragged) -> list[list[int]]:
     return [part.tolist() for part in np.split(stacks.values, stacks.offsets[1:])[:-1]]
-
-
-def test_a_backtrace_is_the_addresses_of_its_chunks_one_after_the_other(
-    stored: StoredArrays,
-) -> None:
-    one, two = stored.backtrace(0x101, 0x200, 0x300), stored.backtrace(0x101, pid=420)
-    found, pids = backtraces(stored.read(), numbers(two, one, two))
-    assert listed(found) == [[0x101], [0x101, 0x200, 0x300], [0x101]]
-    assert pids.tolist() == [420, 4711, 4711, 4711, 420]
 
 
 def test_a_chunk_of_all_ones_ends_a_backtrace(stored: StoredArrays) -> None:
@@ -68,29 +58,6 @@ def test_addresses_of_user_space_lose_the_bits_that_authenticate_them(
     assert in_kernel(found.values).tolist() == [False, True]
 
 
-def test_a_tagged_backtrace_wraps_another(stored: StoredArrays) -> None:
-    inner = stored.backtrace(0x101, 0x200)
-    outer = stored.id(inner, 7)
-    assert untagged(stored.read(), numbers(outer, outer)).tolist() == [inner, inner]
-
-
-def test_a_callstack_has_its_program_counter_in_front(stored: StoredArrays) -> None:
-    one = stored.callstack(0x100, 0x200, 0, registers=(9, 9))
-    two = stored.callstack(0x500)
-    stacks, texts, there = callstacks(stored.read(), numbers(one, two))
-    assert listed(stacks) == [[0x100, 0x200], [0x500]]
-    assert there.tolist() == [True, True]
-    assert texts == [
-        "PC:0x100, 2 frames, 2 regs, pid: 4711",
-        "PC:0x500, 0 frames, 0 regs, pid: 4711",
-    ]
-
-
-def test_a_callstack_in_words() -> None:
-    assert callstack_words(0x100, 2, 3, 61) == "PC:0x100, 2 frames, 3 regs, pid: 61"
-    assert callstack_words(None, 0, 0, NO_PROCESS) == "0 frames, 0 regs"
-
-
 def test_what_a_callstack_lacks_is_not_there(stored: StoredArrays) -> None:
     ones = (1 << 64) - 1
     bare = stored.id(ones, ones, ones)
@@ -99,21 +66,6 @@ def test_what_a_callstack_lacks_is_not_there(stored: StoredArrays) -> None:
     assert listed(stacks) == [[], [0x100]]
     assert there.tolist() == [False, True]
     assert texts == ["0 frames, 0 regs", "PC:0x100, 0 frames, 0 regs"]
-
-
-def test_a_text_symbol_is_an_address_of_a_process(stored: StoredArrays) -> None:
-    symbol = stored.id(stored.process(420), SIGNED)
-    pids, addresses = text_symbols(stored.read(), numbers(symbol))
-    assert (pids.tolist(), addresses.tolist()) == ([420], [0x1_9543_A35C])
-
-
-def test_of_nothing_there_is_nothing(stored: StoredArrays) -> None:
-    stored.id(1)
-    arrays = stored.read()
-    assert listed(backtraces(arrays, numbers())[0]) == []
-    assert listed(callstacks(arrays, numbers())[0]) == []
-    assert untagged(arrays, numbers()).tolist() == []
-    assert text_symbols(arrays, numbers())[0].tolist() == []
 
 
 def test_arrays_of_another_kind_are_told_apart(stored: StoredArrays) -> None:

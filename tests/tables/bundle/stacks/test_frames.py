@@ -3,18 +3,15 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from stored_arrays import NoPlaces
 from tracekit.tables.bundle.stacks.frames import (
     NO_BINARY,
     Binary,
     Frames,
     in_order,
-    names_at,
 )
 from tracekit.tables.xml.node import FRAMES
 
@@ -57,23 +54,6 @@ def seen(*addresses: int, leaves: Sequence[int] = (0,), time: int = 0) -> Seen:
     )
 
 
-def test_frames_are_numbered_by_first_occurrence_and_kept() -> None:
-    frames = Frames(NoPlaces())
-    assert frames.number(*seen(0x31, 0x20, 0x20, 0x10)).tolist() == [0, 1, 1, 2]
-    assert frames.number(*seen(0x41, 0x10, 0x20)).tolist() == [3, 2, 1]
-    assert len(frames) == 4
-
-
-def test_a_frame_without_a_symbol_is_named_by_its_address_less_one_except_a_leaf() -> None:
-    frames = Frames(NoPlaces())
-    names = named(frames, seen(0x195480311, 0x195480310, 0))
-    assert names == ["0x195480311", "0x19548030f", "0x0"]
-    table = frames.table()
-    assert table.schema == FRAMES
-    assert table["name"].to_pylist() == names
-    assert table["binary"].null_count == table["load_address"].null_count == 3
-
-
 def test_one_address_as_leaf_and_as_caller_is_two_frames_only_without_a_symbol() -> None:
     frames = Frames(OneBinary())
     twice = seen(0x1101, 0x1101, 0x1901, 0x1901, leaves=(0, 2))
@@ -112,39 +92,9 @@ def test_an_address_whose_binary_has_gone_is_another_frame() -> None:
     assert frames.number(*seen(0x1101, time=100)).tolist() == [1]
 
 
-def test_no_frames() -> None:
-    frames = Frames(NoPlaces())
-    assert named(frames, seen(leaves=())) == []
-    assert frames.table().num_rows == 0
-
-
-def test_names_of_addresses_that_are_no_frames() -> None:
-    pids, times = np.full(3, 4711), np.zeros(3, np.int64)
-    addresses = np.array([0x1101, 0x1007C6CA8, 0], np.uint64)
-    assert names_at(OneBinary(), pids, addresses, times) == ["start", "0x1007c6ca7", "0x0"]
-
-
-def test_bare_addresses_stand_behind_all_others() -> None:
-    frames = Frames(NoPlaces())
-    assert frames.bare(np.array([7, 3, 7], np.uint64)).tolist() == [-1, -2, -1]
-    assert frames.number(*seen(0x31)).tolist() == [0]
-    assert frames.bare(np.array([5, 3], np.uint64)).tolist() == [-3, -2]
-    table = frames.table()
-    assert table["frame"].to_pylist() == [0, 1, 2, 3]
-    assert table["address"].to_pylist() == [0x31, 7, 3, 5]
-    assert table["name"].null_count == 3
-
-
 @given(st.lists(st.integers(0, 9)))
 def test_numbers_in_order_of_first_occurrence(values: list[int]) -> None:
     codes, firsts = in_order(np.array(values, np.uint64))
     distinct = [*dict.fromkeys(values)]
     assert codes.tolist() == [distinct.index(one) for one in values]
     assert firsts.tolist() == [values.index(one) for one in distinct]
-
-
-def test_addresses_of_all_64_bits() -> None:
-    frames = Frames(NoPlaces())
-    names = named(frames, seen((1 << 64) - 1, (1 << 63) + 2))
-    assert names == ["0xffffffffffffffff", "0x8000000000000001"]
-    assert frames.table()["address"].type == pa.uint64()

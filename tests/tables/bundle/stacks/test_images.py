@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bundle_writer.symbols import Image as Written
-from bundle_writer.symbols import signature
 from tracekit.tables.bundle.errors import ArchiveError
 from tracekit.tables.bundle.stacks.images import (
     Image,
@@ -90,17 +88,6 @@ def test_a_binary_of_a_shared_cache_moves_with_it() -> None:
     moved = image(TEXT).moved(0x180000000)
     assert moved.binary.load_address == 0x180001000
     assert moved.segments == (Segment("__TEXT", 0x180001000, 0x800),)
-
-
-def test_a_process_without_binaries() -> None:
-    assert read_signature(whole()).images == ()
-    assert found(ImageMap(()), 0, 1 << 40) == [-1, -1]
-
-
-def test_what_the_tests_own_writer_writes() -> None:
-    written = Written(DYLD, "/usr/lib/dyld", 0x195431000, arch="arm64")
-    (read,) = read_signature(signature(4711, [written])).images
-    assert (read.binary.arch, read.binary.load_address) == ("arm64", 0x195431000)
 
 
 def test_addresses_of_binaries() -> None:

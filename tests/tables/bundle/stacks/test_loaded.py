@@ -1,5 +1,6 @@
 """Which binaries the document of a bundle says that processes had loaded."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -10,7 +11,8 @@ import pytest
 from bundle_writer.keyed import by_number
 from bundle_writer.symbols import Image, signature
 from documented_bundle import DEVICE, SYMBOL_STORES, bundle_of
-from tracekit.tables.bundle.stacks.images import KERNEL, Loaded
+from tracekit.tables.bundle.stacks.images import KERNEL, RunPlaces
+from tracekit.tables.bundle.stacks.images import Image as Loaded
 
 SIGNATURE = "com.apple.xray.symbolstore.signature"
 CACHES = "com.apple.xray.symbolstore.sharedcache.signatures"
@@ -25,22 +27,27 @@ NAMELESS = (
 )
 
 
-def loaded(folder: Path, stores: Any, times: Any = None, caches: Any = None) -> Loaded:
+def loaded(folder: Path, stores: Any, times: Any = None, caches: Any = None) -> RunPlaces:
     run = {"mach_time_info": {DEVICE: TIMES} if times is None else times}
     top = {SYMBOL_STORES: stores} | ({} if caches is None else {CACHES: caches})
-    return Loaded(bundle_of(folder, run, **top).runs[0])
+    return RunPlaces(bundle_of(folder, run, **top).runs[0])
 
 
 def store(content: Any = SIGNED, **more: Any) -> dict[str, Any]:
     return {1: {f"{DEVICE}.4711": {SIGNATURE: content, **more}}}
 
 
-def paths(found: Loaded, pid: int = 4711) -> list[str]:
-    return [image.binary.path for image in found.images(pid)]
+def images(found: RunPlaces, pid: int) -> Sequence[Loaded]:
+    found._asked = True
+    return found._images(pid)
 
 
-def ticks(found: Loaded, *times: int, pid: int = 4711) -> list[int]:
-    return found.ticks(pid, np.array(times, np.int64)).tolist()
+def paths(found: RunPlaces, pid: int = 4711) -> list[str]:
+    return [image.binary.path for image in images(found, pid)]
+
+
+def ticks(found: RunPlaces, *times: int, pid: int = 4711) -> list[int]:
+    return found._ticks(pid, np.array(times, np.int64)).tolist()
 
 
 def test_binaries_of_a_process(tmp_path: Path) -> None:
@@ -65,7 +72,7 @@ def test_the_kernel_is_process_0_or_one_of_all_ones(tmp_path: Path, pid: str) ->
 def test_binaries_of_the_shared_cache_lie_where_the_cache_does(tmp_path: Path, key: Any) -> None:
     caches = {key: {0x4000: signature(0, [LIBRARY]), 0x8000: b""}}
     found = loaded(tmp_path, store(IN_CACHE, dsc_load_addresses=[0x4000, 0x9000]), caches=caches)
-    binaries = [image.binary for image in found.images(4711)]
+    binaries = [image.binary for image in images(found, 4711)]
     assert [one.name for one in binaries] == ["app", "libobjc.A.dylib"]
     assert [one.load_address for one in binaries] == [0x100000000, 0x180004000]
     assert found.remarks == ()
@@ -91,14 +98,14 @@ def test_without_a_timebase_all_that_was_last_there_is_found(tmp_path: Path, tim
 
 
 def test_without_a_document(tmp_path: Path) -> None:
-    found = Loaded(bundle_of(tmp_path).runs[0])
+    found = RunPlaces(bundle_of(tmp_path).runs[0])
     assert paths(found) == []
     assert ticks(found, 5) == [(1 << 63) - 2]
     assert found.remarks == (NAMELESS,)
 
 
 def test_a_document_without_binaries(tmp_path: Path) -> None:
-    found = Loaded(bundle_of(tmp_path, {}).runs[0])
+    found = RunPlaces(bundle_of(tmp_path, {}).runs[0])
     assert paths(found) == []
     assert found.remarks == (
         f"The list of binaries holds no {SYMBOL_STORES}: addresses have no names.",

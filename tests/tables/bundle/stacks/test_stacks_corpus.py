@@ -10,12 +10,13 @@ import pyarrow as pa
 import pytest
 
 from bundle_writer import tables_of_exports, write_bundle
+from exact_nodes import joined
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.bundle.stacks.images import RunPlaces
 from tracekit.tables.bundle.stacks.symbols import SymbolsArchive, readable
 from tracekit.tables.xml.fast.reader import FastReader
-from tracekit.tables.xml.node import Reader, Symbols, joined
+from tracekit.tables.xml.node import Reader, Symbols
 from tracekit.tables.xml.reader import ExactReader
 
 pytestmark = pytest.mark.corpus

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bundle_writer.symbols import Image, Symbol
-from bundle_writer.symbols import symbols_archive as written
 from tracekit.tables.bundle.errors import ArchiveError
 from tracekit.tables.bundle.stacks.symbols import SymbolsArchive
 
@@ -45,10 +43,6 @@ def test_symbols_by_offset() -> None:
     assert names(read, -1, -(1 << 60), 1 << 60) == [None, None, None]
 
 
-def test_an_archive_without_symbols() -> None:
-    assert names(SymbolsArchive(archive(), DYLD), 0, 5) == [None, None]
-
-
 def test_names_beyond_the_pool_are_none() -> None:
     far = SymbolsArchive(archive((0, 9, 10_000, 0), (10, 9, 0, 1 << 31)), DYLD)
     assert names(far, 0, 10) == ["HEAD", None]
@@ -60,11 +54,6 @@ def test_a_size_at_the_end_of_all_offsets() -> None:
     most = (1 << 32) - 1
     read = SymbolsArchive(archive((most, most, MAIN, MAIN_LINKED)), DYLD)
     assert names(read, most, 2 * most, 2 * most - 1) == ["main", None, "main"]
-
-
-def test_what_the_tests_own_writer_writes() -> None:
-    image = Image(UUID(DYLD), "/usr/lib/dyld", 0x1000, symbols=(Symbol(4, 8, "start"),))
-    assert names(SymbolsArchive(written(image), DYLD), 3, 4) == [None, "start"]
 
 
 WHOLE = archive((0x100, 0x20, MAIN, MAIN_LINKED))

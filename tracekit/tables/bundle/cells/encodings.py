@@ -1,11 +1,10 @@
 """How a bundle stores the values of each engineering type, and how surely that is known.
 
-Layout: docs/explanation/trace-bundles.md. What is verified was compared with Apple's own exports,
+What is verified was compared with Apple's own exports,
 cell by cell; what is inferred follows from values seen; a type that is not listed is a number of
 which nothing is known.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -171,19 +170,3 @@ def _sentence(tables: Sequence[Unsure], *, bundles: bool) -> str:
         return f"{words}{first.schema}: {_SAID[first.evidence]}: {columns[0]}."
     named = (f"{one.schema} ({own})" for one, own in zip(tables, columns, strict=True))
     return f"{words}{_SAID[first.evidence]}: {', '.join(named)}."
-
-
-_SENTENCE = re.compile(
-    rf"(?P<bundle>.+?): (?P<schema>[^:]+): (?P<said>{'|'.join(map(re.escape, _SAID.values()))}): "
-    r"(?P<columns>.+)\."
-)
-
-
-def of_sentence(said: Said) -> Said:
-    """Return what a sentence was made of that was kept by a version that kept no more of it."""
-    found = _SENTENCE.fullmatch(said) if isinstance(said, str) else None
-    if found is None:
-        return said
-    [evidence] = [one for one, words in _SAID.items() if words == found["said"]]
-    columns = tuple(found["columns"].split(", "))
-    return Unsure(evidence, found["schema"], columns, found["bundle"])

@@ -1,7 +1,7 @@
 """Values as texts: processes and threads, plain values, labels made of typed parts.
 
 Most rows of a table of the GPU have a label of their own, so labels are made a column of parts at
-a time: those with the same sequence of types together. Layout: docs/explanation/trace-bundles.md.
+a time: those with the same sequence of types together.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ from tracekit.tables.bundle.cells.wording import (
 )
 from tracekit.tables.bundle.container.uniquer import Numbers, Ragged
 from tracekit.tables.bundle.errors import DamagedCellError
-from tracekit.tables.bundle.names import UNKNOWN, Names, names_of
+from tracekit.tables.bundle.names import UNKNOWN, Names
 
 Stored = NDArray[np.uint64]
 
@@ -65,20 +65,14 @@ class Identities:
     """The processes and threads of a run, by the numbers of their arrays."""
 
     def __init__(self, run: BundleRun) -> None:
-        """Take the run; names are looked up when the first is needed."""
         self._run = run
         self._unnamed: dict[str, set[int]] = {"processes": set(), "threads": set()}
 
     def processes(self, ids: Numbers) -> Processes:
-        """Return processes.
-
-        Raises:
-            BundleError: The arrays are damaged.
-            DamagedCellError: There is no such array, or it is that of no process.
-        """
+        """Return processes."""
         pids, known = _numbers(self._pairs(ids)[:, 0])
         pairs = zip(pids.tolist(), known.tolist(), strict=True)
-        names = names_of(self._run) if ids.size else Names()
+        names = self._run.names if ids.size else Names()
         texts = [names.process_with_pid(pid) if there else None for pid, there in pairs]
         self._unnamed["processes"] |= set(pids[known].tolist()) - names.processes.keys()
         return Processes(pa.array(texts, pa.string()), pids, known)
@@ -92,7 +86,7 @@ class Identities:
         pids[owned], alive = _numbers(self._pairs(owners[owned])[:, 0])
         owned[owned] = alive
         found = zip(tids.tolist(), pids.tolist(), (known & owned).tolist(), strict=True)
-        names = names_of(self._run) if ids.size else Names()
+        names = self._run.names if ids.size else Names()
         texts = [names.thread_with_tid(tid, pid) if there else None for tid, pid, there in found]
         self._unnamed["threads"] |= set(tids[known].tolist()) - names.threads.keys()
         self._unnamed["processes"] |= set(pids[owned].tolist()) - names.processes.keys()
@@ -126,22 +120,16 @@ class Values:
     """Turns stored numbers into texts. None of them may be null."""
 
     def __init__(self, run: BundleRun) -> None:
-        """Take the run, without reading anything."""
         self._run = run
         self.identities = Identities(run)
 
     def worded(self, kind: EngineeringType, stored: Stored) -> pa.Array:
-        """Return texts for people; null where nothing is known of a value.
-
-        Raises:
-            BundleError: The arrays are damaged.
-            DamagedCellError: There is no such text or array, or it is not what it must be.
-        """
+        """Return texts for people; null where nothing is known of a value."""
         if kind.tag == "private":
             return pa.repeat(PRIVATE, stored.size)
         match kind.encoding:
             case Encoding.INTEGER if kind.tag == "core":
-                return pa.array(map(names_of(self._run).core, stored.tolist()), pa.string())
+                return pa.array(map(self._run.names.core, stored.tolist()), pa.string())
             case Encoding.INTEGER:
                 return worded(kind.tag, stored)
             case Encoding.RATIO:
@@ -219,19 +207,12 @@ class Labels:
     """The labels of a run, by the numbers of their typed arrays."""
 
     def __init__(self, run: BundleRun, values: Values) -> None:
-        """Take the run, and what turns the values of its parts into texts."""
         self._run = run
         self._values = values
         self._nested = 0
 
     def texts(self, ids: Numbers, depth: int = 0) -> pa.Array:
-        """Return labels as texts.
-
-        Raises:
-            BundleError: The arrays are damaged.
-            DamagedCellError: There is no such array, or a part is of no type, names what is not
-                there, or lies too deep.
-        """
+        """Return labels as texts."""
         self._nested = self._nested + 1 if depth else 0
         if depth == _DEEPEST or self._nested > _MOST_NESTED:
             raise DamagedCellError("holds labels that are nested too deeply")

@@ -2,8 +2,6 @@
 
 Labels are texts that people read: their numbers are worded as Instruments words them in English.
 Durations of a minute and more have never been seen in a label; they stay seconds here.
-
-Layout: docs/explanation/trace-bundles.md.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -27,20 +27,10 @@ class Files:
     """The files of one bundle, by their names in it, such as "corespace/run1/core"."""
 
     def __init__(self, bundle: Path) -> None:
-        """Take the folder; it may itself be a link, nothing below it may."""
         self.bundle = bundle
 
     def read(self, name: str, most: int) -> bytes:
-        """Return the content of a file, inflated.
-
-        Args:
-            name: The file.
-            most: The most bytes that it may have when inflated.
-
-        Raises:
-            BundleError: It is not there, no plain file, cut, damaged, larger than that, or
-                larger than a file of its size can be that holds more than zeroes.
-        """
+        """Return the content of a file, inflated to `most` bytes at most."""
         blocks: list[bytes] = []
         with self.open(name) as file, self.reading(name):
             most = left = min(most, most_inflated(os.fstat(file.fileno()).st_size))
@@ -72,11 +62,7 @@ class Files:
             raise self.damaged(name, "is missing") from error
 
     def numbered(self, folder: str, prefix: str) -> list[int]:
-        """Return the numbers behind a prefix of the names in a folder, in order.
-
-        Raises:
-            BundleError: There is no such folder.
-        """
+        """Return the numbers behind a prefix of the names in a folder, in order."""
         self._refuse_links(folder)
         try:
             names = [path.name for path in (self.bundle / folder).iterdir()]
@@ -123,11 +109,6 @@ def inflated(file: BinaryIO, block: int = _BLOCK) -> Iterator[bytes]:
 
     Every turn of the loop takes something of the file or gives something of its content, so that no
     stream goes on for ever. The checksum at its end is verified, and nothing may stand behind it.
-
-    Raises:
-        zlib.error: The stream is damaged.
-        EOFError: The stream ends too early, or before its file does.
-        OSError: The file cannot be read.
     """
     data = file.read(block)
     if data[:1] != _ZLIB:

@@ -104,7 +104,6 @@ class Archive:
     """One keyed archive."""
 
     def __init__(self, content: bytes) -> None:
-        """Read an archive; raise ArchiveError if it is none."""
         found = plist(content)
         parts = found if isinstance(found, dict) else {}
         objects, top = parts.get("$objects"), parts.get("$top")
@@ -160,11 +159,7 @@ class Archive:
         return found if isinstance(found, str) else ""
 
     def mapping(self, node: Value) -> dict[Any, Value]:
-        """Return an archived dictionary of either kind, its values as they stand.
-
-        Raises:
-            ArchiveError: It is none.
-        """
+        """Return an archived dictionary of either kind, its values as they stand."""
         found = self.at(node)
         if isinstance(found, Mapping) and "NS.keys" not in found and "$0" in found:
             return dict(self.by_number(found))

@@ -1,6 +1,6 @@
 """How the records of a table are laid out: where each field lies, and how many rows there are.
 
-Layout: docs/explanation/trace-bundles.md. `bulkstore_descriptor` lists the fields in order; first
+`bulkstore_descriptor` lists the fields in order; first
 the topology, which stands for the time, the duration of an interval, and two categories.
 """
 
@@ -60,11 +60,7 @@ class RecordLayout:
 
 
 def read_layout(files: Files, name: str, topology: Topology) -> RecordLayout:
-    """Read a descriptor of records, of that name; they must have this topology.
-
-    Raises:
-        BundleError: It is damaged, or of a form that is not known.
-    """
+    """Read a descriptor of records, of that name; they must have this topology."""
     with files.reading(name):
         archive = Archive(files.read(name, _LARGEST))
         return _layout(archive, archive.mapping(archive.part(archive.root, "$0")), topology)

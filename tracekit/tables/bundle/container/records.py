@@ -11,7 +11,6 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -41,17 +40,8 @@ def read_records(
 ) -> list[Column]:
     """Return the values of some fields, in the order in which Instruments shows the rows.
 
-    Each column has memory of its own, which the caller may overwrite. The order is by time, and
-    as stored where times are equal.
-
-    Args:
-        files: The bundle.
-        store: The table.
-        fields: Which fields.
-        wide: The places of those that are to have 64 bits, whatever they have in the records.
-
-    Raises:
-        BundleError: The records are damaged, cut, or laid out otherwise than the store says.
+    The order is by time, and as stored where times are equal. Each column has memory of its own,
+    which the caller may overwrite. The fields at the places `wide` have 64 bits.
     """
     _require_room(files, store)
     read = [*fields] if TIME in fields else [*fields, TIME]
@@ -66,8 +56,7 @@ def read_records(
         }
     )
     done = 0
-    stopped = Event()
-    for records in _ahead(_records(files, store, dtype, stopped), stopped):
+    for records in _ahead(_records(files, store, dtype)):
         for number, column in enumerate(columns):
             column[done : done + records.size] = records[str(number)]
         done += records.size
@@ -105,12 +94,10 @@ def _require_room(files: Files, store: Store) -> None:
         raise files.damaged(store.bulkstore, f"is too small for its {store.rows:,} rows")
 
 
-def _records(
-    files: Files, store: Store, dtype: np.dtype[np.void], stopped: Event
-) -> Iterator[NDArray[np.void]]:
-    """Yield all records, those that a block of the stream holds at a time, until `stopped`."""
+def _records(files: Files, store: Store, dtype: np.dtype[np.void]) -> Iterator[NDArray[np.void]]:
+    """Yield all records, some megabytes at a time."""
     with files.open(store.bulkstore) as file, files.reading(store.bulkstore):
-        stream = _Exactly(_until(stopped, inflated(file, _BLOCK)))
+        stream = _Exactly(inflated(file, _BLOCK))
         *about, record, chunk, rows = _HEADER.unpack_from(stream.take(FIRST_RECORD))
         if about != [_MAGIC, _VERSION, _HEADER_SIZE, FIRST_RECORD]:
             raise ArchiveError("has a header that is not known")
@@ -155,23 +142,10 @@ class _Exactly:
                 raise EOFError("it has records behind its last row")
 
 
-def _until(stopped: Event, blocks: Iterator[bytes]) -> Iterator[bytes]:
-    for block in blocks:
-        if stopped.is_set():
-            return
-        yield block
-
-
-def _ahead(blocks: Iterator[NDArray[np.void]], stopped: Event) -> Iterator[NDArray[np.void]]:
-    """Yield blocks while a thread gets the next one; who leaves early sets `stopped`.
-
-    The thread is waited for, so it must not read on to the end of a file for nobody.
-    """
+def _ahead(blocks: Iterator[NDArray[np.void]]) -> Iterator[NDArray[np.void]]:
+    """Yield blocks while a thread gets the next one."""
     with ThreadPoolExecutor(1) as thread:
-        try:
+        coming = thread.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
             coming = thread.submit(next, blocks, None)
-            while (block := coming.result()) is not None:
-                coming = thread.submit(next, blocks, None)
-                yield block
-        finally:
-            stopped.set()
+            yield block

@@ -35,12 +35,7 @@ class Requirements:
 
 
 def requirements(files: Files) -> Requirements:
-    """Check that a bundle is of the one generation that is known.
-
-    Raises:
-        UnknownBundleError: It is of another, or of none.
-        BundleError: `open.creq` cannot be read.
-    """
+    """Check that a bundle is of the one generation that is known."""
     bundle = files.bundle
     if not files.exists(NAME):
         raise unknown(

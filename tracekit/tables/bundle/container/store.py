@@ -1,6 +1,6 @@
 """One table of a bundle: its schema, columns and files; which tables there must be.
 
-Layout: docs/explanation/trace-bundles.md. A table that is filled by one instrument and read by
+A table that is filled by one instrument and read by
 others is listed once for each side; the side that reads, 1, occurs once for each store.
 """
 
@@ -92,11 +92,7 @@ def store_folder(run: int, number: int) -> str:
 
 
 def read_store(files: Files, run: int, number: int) -> Store:
-    """Read what a table is, and check that its records are laid out as that says.
-
-    Raises:
-        BundleError: A file is damaged, or of a form that is not known.
-    """
+    """Read what a table is, and check that its records are laid out as that says."""
     folder = store_folder(run, number)
     if not files.exists(folder):
         raise files.damaged(folder, "is missing")
@@ -198,11 +194,7 @@ def table_list(run: int) -> str:
 
 
 def listed_stores(files: Files, run: int) -> dict[int, ListedStore]:
-    """Return the stores that a run must have, by their numbers.
-
-    Raises:
-        BundleError: The list is missing, damaged, or of a form that is not known.
-    """
+    """Return the stores that a run must have, by their numbers."""
     name = table_list(run)
     with files.reading(name):
         archive = Archive(files.read(name, _LARGEST_TABLE_LIST))

@@ -52,7 +52,6 @@ class Arrays:
     """All arrays of a uniquer; its files are read when the first one is asked for."""
 
     def __init__(self, files: Files, folder: str) -> None:
-        """Take the folder of both files, without reading them."""
         self._files = files
         self._folder = folder
 
@@ -61,12 +60,7 @@ class Arrays:
         return self._parts[1].size
 
     def take(self, ids: Numbers) -> Ragged:
-        """Return the arrays of these numbers, in this order.
-
-        Raises:
-            BundleError: The files are damaged.
-            DamagedCellError: There is no such array, or it is damaged.
-        """
+        """Return the arrays of these numbers, in this order."""
         words, starts, ends = self._parts
         if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < starts.size:
             raise DamagedCellError("names an array that the bundle does not hold")

@@ -1,13 +1,13 @@
 """The frames of stacks, numbered by first occurrence, and which frames each stack has.
 
-Layout: docs/explanation/trace-bundles.md. Where no symbol is known, a frame is named by its address
+Where no symbol is known, a frame is named by its address
 in hexadecimal, as the export does it: less one, except in a leaf.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,9 @@ from tracekit.tables.bundle.container.uniquer import Numbers, Ragged
 from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.xml.fast.definitions import Growing
 from tracekit.tables.xml.node import FRAMES, STACKS
+
+if TYPE_CHECKING:
+    from tracekit.tables.bundle.stacks.images import RunPlaces
 
 NO_BINARY = -1
 Addresses = NDArray[np.uint64]
@@ -34,28 +37,10 @@ class Binary:
     path: str
 
 
-class Places(Protocol):
-    """What lies at the addresses of processes."""
-
-    @property
-    def binaries(self) -> Sequence[Binary]:
-        """The binaries that have been found, by their numbers."""
-        ...
-
-    def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:
-        """Return the numbers of the binaries there at those times (ns), or `NO_BINARY`."""
-        ...
-
-    def names(self, binaries: Numbers, addresses: Addresses) -> list[str | None]:
-        """Return the names of symbols at addresses in binaries, None where none is known."""
-        ...
-
-
 class Frames:
     """Frames, each once, numbered in the order of their first occurrence."""
 
-    def __init__(self, places: Places) -> None:
-        """Begin with none."""
+    def __init__(self, places: "RunPlaces") -> None:
         self._places = places
         self._numbers: dict[tuple[int, int, str], int] = {}
         self._bare: dict[int, int] = {}
@@ -70,11 +55,7 @@ class Frames:
     ) -> Numbers:
         """Return the number of each frame, its place in `keys`: address, binary, name.
 
-        Args:
-            addresses: As stacks have them.
-            pids: The process of each.
-            times: When each was seen, in ns of the run.
-            leaves: Which are leaf frames.
+        Addresses are as stacks have them; times are in ns of the run.
         """
         if not addresses.size:
             return np.empty(0, np.int64)
@@ -120,7 +101,7 @@ def looked_up(addresses: Addresses) -> Addresses:
     return addresses - (addresses > 0)
 
 
-def names_at(places: Places, pids: Numbers, addresses: Addresses, times: Numbers) -> list[str]:
+def names_at(places: "RunPlaces", pids: Numbers, addresses: Addresses, times: Numbers) -> list[str]:
     """Return the names of addresses that are no frames of a stack, at those times (ns)."""
     looked = looked_up(addresses)
     names = places.names(places.find(pids, looked, times), looked)
@@ -161,7 +142,6 @@ class Members:
     """The frames of stacks, one stack after the other."""
 
     def __init__(self) -> None:
-        """Begin without stacks."""
         self._members: Growing[np.int64] = Growing(np.int64)
         self._ends: Growing[np.int64] = Growing(np.int64)
 
@@ -175,15 +155,9 @@ class Members:
         numbered: NDArray[np.bool_],
         parts: Sequence[tuple[Numbers, Ragged]],
     ) -> None:
-        """Add stacks.
+        """Add stacks by their lengths; of the values those that are `numbered` are stacks at all.
 
-        Args:
-            lengths: How many frames each value has.
-            numbered: Which of the values are stacks at all.
-            parts: The numbers of some values, and their frames; those below zero are bare.
-
-        Raises:
-            DamagedCellError: There are more frames than any recording has.
+        `parts` are the places of some values, and their frames; those below zero are bare.
         """
         ends = np.cumsum(lengths)
         total = int(ends[-1]) if ends.size else 0

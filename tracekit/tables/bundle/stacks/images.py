@@ -1,6 +1,6 @@
 """What lies at the addresses of a run's processes: binaries, and symbols in them.
 
-Layout: docs/explanation/trace-bundles.md. The document keeps a signature for each process: its
+The document keeps a signature for each process: its
 binaries, from when to when they were there, and their segments. Damage is never an error here: what
 cannot be read is not known, and `remarks` tell of it.
 """
@@ -18,8 +18,8 @@ from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.container.keyed import Archive, Value
 from tracekit.tables.bundle.container.uniquer import Numbers
 from tracekit.tables.bundle.errors import ArchiveError, BundleError
-from tracekit.tables.bundle.stacks.addresses import in_kernel
 from tracekit.tables.bundle.stacks.frames import NO_BINARY, Addresses, Binary
+from tracekit.tables.bundle.stacks.stacks import in_kernel
 from tracekit.tables.bundle.stacks.symbols import SymbolsArchive
 
 _HEAD = struct.Struct("<6I")
@@ -72,11 +72,7 @@ class Signature(NamedTuple):
 
 
 def read_signature(content: bytes) -> Signature:
-    """Return the binaries of a process.
-
-    Raises:
-        ArchiveError: The signature is cut, damaged, or of a version that is not known.
-    """
+    """Return the binaries of a process."""
     try:
         magic, version, _, _, _, count = _HEAD.unpack_from(content)
         if (magic, version) != (_HEAD_MAGIC, _HEAD_VERSION):
@@ -117,8 +113,7 @@ def _image(content: bytes, offset: int) -> tuple[Image, int]:
 class ImageMap:
     """Which binary of a process lies at an address at a time."""
 
-    def __init__(self, images: tuple[Image, ...]) -> None:
-        """Take the binaries of one process."""
+    def __init__(self, images: Sequence[Image]) -> None:
         parts = [
             (segment.address, segment.size, image.begin, image.end, number)
             for number, image in enumerate(images)
@@ -160,29 +155,117 @@ _KERNEL_PIDS = {0, KERNEL, _MOST_32}  # documents have the first, signatures the
 _ANY_TIME = (1 << 63) - 2
 _TIMEBASE = slice(1, 4)  # of a device: numerator, denominator, mach time at the start
 _MOST_IMAGES_LOADED = 1 << 18  # of all processes
+_LARGEST = 1 << 26
+_MOST_ARCHIVES = 1 << 12
+_NAMED = 5  # binaries that a sentence names
+_Process = tuple[ImageMap, Numbers]  # and the number of the binary of each image
 
 
-class Loaded:
-    """The binaries of the processes of a run."""
+class RunPlaces:
+    """What lies at the addresses of a run's processes; nothing is read before it is asked for."""
 
     def __init__(self, run: BundleRun) -> None:
-        """Take a run, without reading its document."""
         self._run = run
+        self._files = run.files
         self._left = _MOST_IMAGES_LOADED
+        self._processes: dict[int, _Process] = {}
+        self._numbers: dict[Binary, int] = {}
+        self._archives: dict[str, SymbolsArchive | None] = {}
         self._damage: dict[str, None] = {}
+        self._asked = False
         self._in_cache = cache(self._read_cached)
 
     @property
-    def remarks(self) -> tuple[str, ...]:
-        """What is not known of processes that were asked for, in sentences."""
-        if why := self._run.document.why_not(self._run.number):
-            return (f"Names of functions and binaries are not available, because {why}.",)
-        return tuple(self._damage)
+    def binaries(self) -> Sequence[Binary]:
+        """The binaries that have been found, by their numbers."""
+        return [*self._numbers]
 
-    def images(self, pid: int) -> tuple[Image, ...]:
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Why names were not found, in sentences; nothing where none was looked for."""
+        if not self._asked:
+            return ()
+        why = self._run.document.why_not(self._run.number)
+        damage = (
+            (f"Names of functions and binaries are not available, because {why}.",)
+            if why
+            else self._damage
+        )
+        return (*damage, *self._absent())
+
+    def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:
+        """Return the numbers of the binaries there at those times (ns), or `NO_BINARY`."""
+        self._asked |= bool(pids.size)
+        found = np.full(pids.size, NO_BINARY, np.int64)
+        owners = np.where(in_kernel(addresses), KERNEL, pids)
+        for pid in np.unique(owners).tolist():
+            images, numbers = self._process(pid)
+            if not numbers.size:
+                continue
+            here = np.flatnonzero(owners == pid)
+            of = images.find(addresses[here], self._ticks(pid, times[here]))
+            found[here] = np.where(of == NO_BINARY, NO_BINARY, numbers[of])
+        return found
+
+    def names(self, binaries: Numbers, addresses: Addresses) -> list[str | None]:
+        """Return the names of symbols at addresses in binaries, None where none is known."""
+        found: list[str | None] = [None] * binaries.size
+        known = self.binaries
+        for number in np.unique(binaries).tolist():
+            binary = known[number] if number != NO_BINARY else None
+            archive = self._archive(binary.uuid) if binary is not None else None
+            if binary is None or archive is None or binary.load_address is None:
+                continue
+            here = np.flatnonzero(binaries == number)
+            offsets = (addresses[here] - np.uint64(binary.load_address)).view(np.int64)
+            symbols = archive.find(offsets).tolist()
+            for place, symbol in zip(here.tolist(), symbols, strict=True):
+                found[place] = archive.name(symbol)
+        return found
+
+    def _tell(self, remark: str) -> None:
+        self._damage[remark] = None
+
+    def _absent(self) -> Iterator[str]:
+        """Say which binaries occur and have no symbols, as none does in a bundle that is whole."""
+        uuids = [uuid for uuid, archive in self._archives.items() if archive is None]
+        absent = [uuid for uuid in uuids if not self._files.exists(symbols_file(uuid))]
+        if absent:
+            names = {number.uuid: number.name for number in self._numbers}
+            listed = ", ".join(names[uuid] for uuid in absent[:_NAMED])
+            more = f" and {len(absent) - _NAMED:,} more" if len(absent) > _NAMED else ""
+            yield f"symbols/stores has nothing on {listed}{more}: their functions have no names."
+
+    def _archive(self, uuid: str) -> SymbolsArchive | None:
+        if uuid not in self._archives:
+            room = len(self._archives) < _MOST_ARCHIVES
+            self._archives[uuid] = self._read(symbols_file(uuid), uuid) if room else None
+        return self._archives[uuid]
+
+    def _read(self, name: str, uuid: str) -> SymbolsArchive | None:
+        if not self._files.exists(name):
+            return None
+        try:
+            return SymbolsArchive(self._files.read(name, _LARGEST), uuid)
+        except BundleError as error:
+            self._tell(f"{error.message.removesuffix('.')}: its functions have no names.")
+        except ArchiveError as error:
+            self._tell(f"{name} {error}: its functions have no names.")
+        return None
+
+    def _process(self, pid: int) -> _Process:
+        if pid not in self._processes:
+            images = self._images(pid)
+            numbers = [
+                self._numbers.setdefault(image.binary, len(self._numbers)) for image in images
+            ]
+            self._processes[pid] = (ImageMap(images), np.array(numbers, np.int64))
+        return self._processes[pid]
+
+    def _images(self, pid: int) -> Sequence[Image]:
         """Return the binaries of a process, of the kernel if `pid` is `KERNEL`; none if unknown."""
         found: list[Image] = []
-        for _, node in self._processes.get(pid, ()):
+        for _, node in self._listed.get(pid, ()):
             try:
                 found += self._of(node)
             except ArchiveError as error:
@@ -193,11 +276,11 @@ class Loaded:
         if self._left < 0:
             self._tell("There are more binaries than a recording can have: some are left out.")
             return ()
-        return tuple(found)
+        return found
 
-    def ticks(self, pid: int, times: Numbers) -> Addresses:
+    def _ticks(self, pid: int, times: Numbers) -> Addresses:
         """Return times (ns of the run) as mach time; late ones where that is not known."""
-        device = next((device for device, _ in self._processes.get(pid, ())), "")
+        device = next((device for device, _ in self._listed.get(pid, ())), "")
         timebase = self._timebases.get(device)
         if timebase is None:
             return np.full(times.size, _ANY_TIME, np.uint64)
@@ -205,14 +288,14 @@ class Loaded:
         return (start + times * denominator // numerator).astype(np.uint64)
 
     @property
-    def _archive(self) -> Archive:
+    def _document(self) -> Archive:
         """The document; there is none without processes."""
         archive = self._run.document.archive
         assert archive is not None
         return archive
 
     def _of(self, node: Value) -> Iterator[Image]:
-        archive = self._archive
+        archive = self._document
         content = archive.plain(archive.part(node, _SIGNATURE))
         if not isinstance(content, bytes):
             return
@@ -226,18 +309,17 @@ class Loaded:
                 yield from (image.moved(signature.base) for image in images)
 
     def _read_cached(self, of: UUID, address: int) -> tuple[Image, ...]:
-        content = self._archive.plain(self._caches.get(of, {}).get(address))
+        content = self._document.plain(self._caches.get(of, {}).get(address))
         return read_signature(content).images if isinstance(content, bytes) else ()
 
     @cached_property
-    def _processes(self) -> dict[int, list[tuple[str, Value]]]:
+    def _listed(self) -> dict[int, list[tuple[str, Value]]]:
         """Devices and nodes of processes, by pid."""
         archive, found = self._run.document.archive, dict[int, list[tuple[str, Value]]]()
         if archive is None:
             return found
         try:
-            runs = archive.numbered(archive.top(_STORES))
-            stores = archive.mapping(runs.get(self._run.number))
+            stores = archive.mapping(archive.numbered(archive.top(_STORES)).get(self._run.number))
         except ArchiveError as error:
             self._tell(f"The list of binaries {error}: addresses have no names.")
             return found
@@ -252,7 +334,7 @@ class Loaded:
     @cached_property
     def _caches(self) -> dict[UUID, dict[int, Value]]:
         """Signatures of the binaries of shared caches, by load address."""
-        archive, found = self._archive, dict[UUID, dict[int, Value]]()
+        archive, found = self._document, dict[UUID, dict[int, Value]]()
         for key, node in archive.mapping(archive.top(_CACHES)).items():
             of = _uuid(key)
             if of is not None:
@@ -277,9 +359,6 @@ class Loaded:
             self._tell("The mach times of the run cannot be read: the last binaries are taken.")
         return found
 
-    def _tell(self, remark: str) -> None:
-        self._damage[remark] = None
-
 
 def _number(value: Value) -> int | None:
     if isinstance(value, int):
@@ -294,103 +373,6 @@ def _uuid(value: Value) -> UUID | None:
     try:
         return UUID(bytes=value) if isinstance(value, bytes) else UUID(str(value))
     except ValueError:
-        return None
-
-
-_LARGEST = 1 << 26
-_MOST_ARCHIVES = 1 << 12
-_NAMED = 5  # binaries that a sentence names
-_Process = tuple[ImageMap, Numbers]  # and the number of the binary of each image
-
-
-class RunPlaces:
-    """The binaries of a run's processes by address, and their symbols."""
-
-    def __init__(self, run: BundleRun) -> None:
-        """Take a run; nothing is read before it is asked for."""
-        self._loaded = Loaded(run)
-        self._files = run.files
-        self._processes: dict[int, _Process] = {}
-        self._numbers: dict[Binary, int] = {}
-        self._archives: dict[str, SymbolsArchive | None] = {}
-        self._damage: dict[str, None] = {}
-        self._asked = False
-
-    @property
-    def binaries(self) -> Sequence[Binary]:
-        """The binaries that have been found, by their numbers."""
-        return [*self._numbers]
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Why names were not found, in sentences; nothing where none was looked for."""
-        return (*self._loaded.remarks, *self._damage, *self._absent()) if self._asked else ()
-
-    def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:
-        """Return the numbers of the binaries there at those times (ns), or `NO_BINARY`."""
-        self._asked |= bool(pids.size)
-        found = np.full(pids.size, NO_BINARY, np.int64)
-        owners = np.where(in_kernel(addresses), KERNEL, pids)
-        for pid in np.unique(owners).tolist():
-            images, numbers = self._process(pid)
-            if not numbers.size:
-                continue
-            here = np.flatnonzero(owners == pid)
-            of = images.find(addresses[here], self._loaded.ticks(pid, times[here]))
-            found[here] = np.where(of == NO_BINARY, NO_BINARY, numbers[of])
-        return found
-
-    def names(self, binaries: Numbers, addresses: Addresses) -> list[str | None]:
-        """Return the names of symbols at addresses in binaries, None where none is known."""
-        found: list[str | None] = [None] * binaries.size
-        known = self.binaries
-        for number in np.unique(binaries).tolist():
-            binary = known[number] if number != NO_BINARY else None
-            archive = self._archive(binary.uuid) if binary is not None else None
-            if binary is None or archive is None or binary.load_address is None:
-                continue
-            here = np.flatnonzero(binaries == number)
-            offsets = (addresses[here] - np.uint64(binary.load_address)).view(np.int64)
-            symbols = archive.find(offsets).tolist()
-            for place, symbol in zip(here.tolist(), symbols, strict=True):
-                found[place] = archive.name(symbol)
-        return found
-
-    def _absent(self) -> Iterator[str]:
-        """Say which binaries occur and have no symbols, as none does in a bundle that is whole."""
-        uuids = [uuid for uuid, archive in self._archives.items() if archive is None]
-        absent = [uuid for uuid in uuids if not self._files.exists(symbols_file(uuid))]
-        if absent:
-            names = {number.uuid: number.name for number in self._numbers}
-            listed = ", ".join(names[uuid] for uuid in absent[:_NAMED])
-            more = f" and {len(absent) - _NAMED:,} more" if len(absent) > _NAMED else ""
-            yield f"symbols/stores has nothing on {listed}{more}: their functions have no names."
-
-    def _process(self, pid: int) -> _Process:
-        if pid not in self._processes:
-            images = self._loaded.images(pid)
-            numbers = [
-                self._numbers.setdefault(image.binary, len(self._numbers)) for image in images
-            ]
-            self._processes[pid] = (ImageMap(images), np.array(numbers, np.int64))
-        return self._processes[pid]
-
-    def _archive(self, uuid: str) -> SymbolsArchive | None:
-        if uuid not in self._archives:
-            room = len(self._archives) < _MOST_ARCHIVES
-            self._archives[uuid] = self._read(uuid) if room else None
-        return self._archives[uuid]
-
-    def _read(self, uuid: str) -> SymbolsArchive | None:
-        name = symbols_file(uuid)
-        if not self._files.exists(name):
-            return None
-        try:
-            return SymbolsArchive(self._files.read(name, _LARGEST), uuid)
-        except BundleError as error:
-            self._damage[f"{error.message.removesuffix('.')}: its functions have no names."] = None
-        except ArchiveError as error:
-            self._damage[f"{name} {error}: its functions have no names."] = None
         return None
 
 

@@ -4,30 +4,170 @@ Stacks and frames are numbered as an export defines them: by first occurrence, r
 within a row from the first column to the last, so that all columns of a table are read together.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tracekit.tables.bundle.cells.encodings import ALL_32, Encoding
+from tracekit.tables.bundle.cells.encodings import ALL_32, ALL_64, Encoding
 from tracekit.tables.bundle.container.uniquer import Arrays, Numbers, Ragged
 from tracekit.tables.bundle.errors import DamagedCellError
-from tracekit.tables.bundle.stacks.addresses import backtraces, callstacks, text_symbols, untagged
 from tracekit.tables.bundle.stacks.frames import (
     Frames,
     Members,
-    Places,
+    in_order,
     names_at,
 )
 from tracekit.tables.xml.fast.definitions import Growing
 from tracekit.tables.xml.node import Symbols, no_symbols
 
+if TYPE_CHECKING:
+    from tracekit.tables.bundle.stacks.images import RunPlaces
+
+NO_PROCESS = -1
+_DEEPEST = 1 << 14
+_LOW = np.uint64(ALL_32)
+_ALL_ONES = np.uint64(ALL_64)
+_HALF = np.uint64(32)
+_KERNEL = np.uint64(1 << 55)  # of an address of arm64: whose half of the address space it is in
+_USER = np.uint64((1 << 47) - 1)
+_CALLSTACK_PARTS = 3  # fragment, program counter, process; then registers
+
+
+def callstack_words(pc: int | None, depth: int, registers: int, pid: int) -> str:
+    """Return what an export says of a callstack; None and `NO_PROCESS` are left out."""
+    at = "" if pc is None else f"PC:{pc:#x}, "
+    of = "" if pid == NO_PROCESS else f", pid: {pid}"
+    return f"{at}{depth} frames, {registers} regs{of}"
+
+
+def backtraces(arrays: Arrays, ids: Numbers) -> tuple[Ragged, Numbers]:
+    """Return the addresses of backtraces, and beside each its process, `NO_PROCESS` for none.
+
+    A part that is all ones ends a list of chunks.
+    """
+    chunks = _chunks(arrays.take(ids))
+    parts = arrays.take((chunks.values & _LOW).astype(np.int64))
+    addresses = Ragged(parts.offsets.take(chunks.offsets), _plain(parts.values))
+    _require_depth(addresses)
+    owners = _pids(arrays, (chunks.values >> _HALF).astype(np.int64))
+    return addresses, np.repeat(owners, parts.lengths)
+
+
+def untagged(arrays: Arrays, ids: Numbers) -> Numbers:
+    """Return the backtraces that tagged ones wrap; raise what `backtraces` raises."""
+    inner = _parts(arrays.take(ids), 1, "tagged backtrace")[0]
+    if inner.size and int(inner.max()) > int(_LOW):
+        raise DamagedCellError("names an array that is no tagged backtrace")
+    return inner.astype(np.int64)
+
+
+def callstacks(arrays: Arrays, ids: Numbers) -> tuple[Ragged, list[str], NDArray[np.bool_]]:
+    """Return the stacks that the kernel's profiler took; raise what `backtraces` raises.
+
+    The program counter stands first, and the zeros that close a stack are left out. Beside stand
+    what an export says of each, and whether there is a stack at all.
+    """
+    found = arrays.take(ids)
+    fragments, pcs, owners = _parts(found, _CALLSTACK_PARTS, "callstack")
+    taken = _taken(arrays, fragments)
+    _require_depth(taken)
+    has_pc = pcs != _ALL_ONES
+    rows = zip(
+        pcs.tolist(),
+        has_pc.tolist(),
+        taken.lengths.tolist(),
+        (found.lengths - _CALLSTACK_PARTS).tolist(),
+        _pids(arrays, np.minimum(owners, _LOW).astype(np.int64)).tolist(),
+        strict=True,
+    )
+    texts = [
+        callstack_words(pc if there else None, depth, registers, pid)
+        for pc, there, depth, registers, pid in rows
+    ]
+    values = np.insert(taken.values, taken.offsets[:-1][has_pc], pcs[has_pc])
+    offsets = taken.offsets + np.concatenate(([0], np.cumsum(has_pc)))
+    stacks = _without_closing_zeros(Ragged(offsets, values))
+    return stacks, texts, has_pc | (taken.lengths > 0)
+
+
+def text_symbols(arrays: Arrays, ids: Numbers) -> tuple[Numbers, NDArray[np.uint64]]:
+    """Return process and address of text symbols; raise what `backtraces` raises."""
+    pairs = arrays.take(ids).pairs("text symbol")
+    owners = np.minimum(pairs[:, 0], _LOW).astype(np.int64)
+    return _pids(arrays, owners), _plain(pairs[:, 1])
+
+
+def in_kernel(addresses: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Tell which addresses are the kernel's."""
+    return (addresses & _KERNEL) != 0
+
+
+def _parts(found: Ragged, count: int, what: str) -> list[NDArray[np.uint64]]:
+    """Return the first numbers of arrays; raise DamagedCellError if one has too few."""
+    if bool((found.lengths < count).any()):
+        raise DamagedCellError(f"names an array that is no {what}")
+    return [found.values[found.offsets[:-1] + part] for part in range(count)]
+
+
+def _plain(addresses: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return addresses without the bits that authenticate pointers of user space."""
+    return np.where(in_kernel(addresses), addresses, addresses & _USER)
+
+
+def _chunks(found: Ragged) -> Ragged:
+    ends = (found.values & _LOW) == _LOW
+    if not ends.any():
+        return found
+    before = np.concatenate(([0], np.cumsum(ends)))
+    kept = before[1:] == np.repeat(before.take(found.offsets[:-1]), found.lengths)
+    counted = np.concatenate(([0], np.cumsum(kept)))
+    return Ragged(counted.take(found.offsets), found.values[kept])
+
+
+def _taken(arrays: Arrays, fragments: NDArray[np.uint64]) -> Ragged:
+    """Return arrays; those whose number is all ones of either width are empty."""
+    there = np.flatnonzero((fragments != _ALL_ONES) & (fragments != _LOW))
+    wanted = fragments[there]
+    if wanted.size and int(wanted.max()) > int(_LOW):
+        raise DamagedCellError("names an array that the bundle does not hold")
+    taken = arrays.take(wanted.astype(np.int64))
+    lengths = np.zeros(fragments.size, np.int64)
+    lengths[there] = taken.lengths
+    return Ragged(np.concatenate(([0], np.cumsum(lengths))), taken.values)
+
+
+def _pids(arrays: Arrays, owners: Numbers) -> Numbers:
+    distinct, places = np.unique(owners, return_inverse=True)
+    there = distinct != int(_LOW)
+    taken = arrays.take(distinct[there])
+    stored = _parts(taken, 1, "process")[0]
+    pids = np.full(distinct.size, NO_PROCESS, np.int64)
+    pids[there] = np.where(stored <= _LOW, stored, _LOW).astype(np.int64)
+    pids[pids == int(_LOW)] = NO_PROCESS
+    return pids.take(places)
+
+
+def _require_depth(stacks: Ragged) -> None:
+    if stacks.lengths.size and int(stacks.lengths.max()) > _DEEPEST:
+        raise DamagedCellError(f"names a stack of more than {_DEEPEST:,} frames")
+
+
+def _without_closing_zeros(stacks: Ragged) -> Ragged:
+    filled = np.flatnonzero(stacks.values)
+    starts = stacks.offsets[:-1]
+    last = np.searchsorted(filled, stacks.offsets[1:]) - 1
+    ends = filled[last] + 1 if filled.size else np.zeros(starts.size, np.int64)
+    lengths = np.where(last >= 0, np.maximum(ends - starts, 0), 0)
+    kept = np.arange(stacks.values.size) < np.repeat(starts + lengths, stacks.lengths)
+    return Ragged(np.concatenate(([0], np.cumsum(lengths))), stacks.values[kept])
+
+
 _KINDS = [Encoding.CALLSTACK, Encoding.BACKTRACE, Encoding.TAGGED_BACKTRACE, Encoding.TEXT_SYMBOL]
 _CALLSTACK, _BACKTRACE, _TAGGED, _SYMBOL = range(len(_KINDS))
 _AT_ONCE = 1 << 9  # values
-_NEVER = np.iinfo(np.int64).max
 _NOTHING = -1
 
 
@@ -60,84 +200,47 @@ _Found = tuple[Numbers, list[str], Ragged, NDArray[np.bool_]]
 class Stacks:
     """The stacks of one table."""
 
-    def __init__(self, arrays: Arrays, places: Places) -> None:
-        """Begin with none.
-
-        Args:
-            arrays: The arrays of the run.
-            places: What lies at addresses.
-        """
+    def __init__(self, arrays: Arrays, places: "RunPlaces") -> None:
         self._arrays = arrays
         self._places = places
         self._frames = Frames(places)
-        self._known = [np.empty(0, np.int32) for _ in _KINDS]
+        self._values: dict[int, int] = {}  # kind and array, in the order of first occurrence
         self._texts: dict[str, int] = {}
-        self._text_of: Growing[np.int32] = Growing(np.int32)
+        self._text_of: Growing[np.int64] = Growing(np.int64)
         self._stack_of: Growing[np.int64] = Growing(np.int64)
         self._members = Members()
 
     def cells(self, columns: Sequence[StackColumn], times: Numbers) -> list[StackCells]:
         """Return the cells of all columns of stacks, for the next rows of the table.
 
-        Args:
-            columns: The columns; arrays of which all bits are set are null.
-            times: When each row is, in ns of the run.
-
-        Raises:
-            BundleError: The arrays are damaged.
-            DamagedCellError: A cell names none, or one that is no stack, or too deep a one.
+        Arrays of which all bits are set are null; times are in ns of the run.
         """
-        self._require(columns)
-        for values in self._new(columns, times):
-            self._define(values)
-        return [self._cells(column) for column in columns]
+        ids = np.stack([column.ids.astype(np.int64) for column in columns], axis=1)
+        there = np.flatnonzero(ids.ravel() != ALL_32)
+        if there.size and int(ids.ravel()[there].max()) >= len(self._arrays):
+            raise DamagedCellError("names an array that the bundle does not hold")
+        kinds = np.array([_KINDS.index(column.encoding) for column in columns], np.int64)
+        keys = (ids | kinds << 32).ravel()[there]
+        codes, firsts = in_order(keys)
+        distinct = keys[firsts]
+        known = self._values
+        new = np.flatnonzero([key not in known for key in distinct.tolist()])
+        when = times[there[firsts[new]] // len(columns)]
+        for first in range(0, new.size, _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            chosen = distinct[new[some]]
+            self._define(_Values(chosen >> 32, chosen & ALL_32, when[some]))
+        for key in distinct[new].tolist():
+            known[key] = len(known)
+        values = np.full(ids.size, _NOTHING, np.int64)
+        values[there] = np.array([known[key] for key in distinct.tolist()], np.int64)[codes]
+        return [self._cells(column) for column in values.reshape(ids.shape).T]
 
     def symbols(self) -> Symbols:
         """Return the stacks of the rows so far, and their frames."""
         if not len(self._members):
             return no_symbols()
         return Symbols(self._frames.table(), self._members.table(len(self._frames)))
-
-    def _require(self, columns: Sequence[StackColumn]) -> None:
-        count = len(self._arrays)
-        for number, known in enumerate(self._known):
-            if known.size < count:
-                self._known[number] = np.full(count, _NOTHING, np.int32)
-        for column in columns:
-            ids = column.ids[column.ids != ALL_32]
-            if ids.size and int(ids.max()) >= count:
-                raise DamagedCellError("names an array that the bundle does not hold")
-
-    def _new(self, columns: Sequence[StackColumn], times: Numbers) -> Iterator[_Values]:
-        """Yield the values that have not occurred before, in the order in which they do."""
-        kinds, ids, places = [], [], []
-        for kind, known in enumerate(self._known):
-            firsts = self._firsts(kind, columns)
-            new = np.flatnonzero((firsts != _NEVER) & (known == _NOTHING))
-            ids.append(new)
-            places.append(firsts[new])
-            kinds.append(np.full(new.size, kind, np.int64))
-        place = np.concatenate(places)
-        order = np.argsort(place, kind="stable")
-        new = _Values(
-            np.concatenate(kinds)[order],
-            np.concatenate(ids)[order],
-            times[place[order] // max(1, len(columns))],
-        )
-        for first in range(0, order.size, _AT_ONCE):
-            yield _Values(*(part[first : first + _AT_ONCE] for part in new))
-
-    def _firsts(self, kind: int, columns: Sequence[StackColumn]) -> Numbers:
-        """Return in which cell each array occurs first as a value of that kind."""
-        firsts = np.full(self._known[kind].size, _NEVER, np.int64)
-        for number, column in enumerate(columns):
-            if _KINDS.index(column.encoding) != kind:
-                continue
-            rows = np.flatnonzero(column.ids != ALL_32)[::-1]
-            cells = np.full(firsts.size, _NEVER, np.int64)
-            cells[column.ids[rows]] = rows * len(columns) + number  # the last one stays
-            np.minimum(firsts, cells, out=firsts)
-        return firsts
 
     def _define(self, values: _Values) -> None:
         texts: list[str] = [""] * values.ids.size
@@ -154,7 +257,11 @@ class Stacks:
             parts.append((of, members))
             for place, text in zip(of.tolist(), words, strict=True):
                 texts[place] = text
-        self._keep(values, texts, numbered)
+        known = self._texts
+        text_codes = [known.setdefault(text, len(known)) for text in texts]
+        self._text_of.extend(np.array(text_codes, np.int64))
+        stacks = len(self._members) + np.cumsum(numbered) - 1
+        self._stack_of.extend(np.where(numbered, stacks, _NOTHING))
         self._members.add(lengths, numbered, parts)
 
     def _of_backtraces(self, values: _Values) -> _Found:
@@ -188,37 +295,16 @@ class Stacks:
         nothing = Ragged(np.zeros(of.size + 1, np.int64), np.empty(0, np.uint64))
         return of, [f"{name}  " for name in names], nothing, np.zeros(of.size, np.bool_)
 
-    def _keep(self, values: _Values, texts: list[str], numbered: NDArray[np.bool_]) -> None:
-        known = self._texts
-        first = self._text_of.size
-        codes = [known.setdefault(text, len(known)) for text in texts]
-        self._text_of.extend(np.array(codes, np.int32))
-        stacks = len(self._members) + np.cumsum(numbered) - 1
-        self._stack_of.extend(np.where(numbered, stacks, _NOTHING))
-        for kind in range(len(_KINDS)):
-            of = np.flatnonzero(values.kinds == kind)
-            self._known[kind][values.ids[of]] = (first + of).astype(np.int32)
-
-    def _cells(self, column: StackColumn) -> StackCells:
-        nulls = column.ids == ALL_32
-        known = self._known[_KINDS.index(column.encoding)]
-        values = known[np.where(nulls, 0, column.ids)] if known.size else np.zeros(nulls.size, int)
-        values[nulls] = 0
-        texts = self._text_of.array[values] if self._text_of.size else values
-        stacks = self._stack_of.array[values] if self._stack_of.size else values
+    def _cells(self, values: Numbers) -> StackCells:
+        """Return the cells of values by their numbers, `_NOTHING` for null."""
+        nulls = values == _NOTHING
+        texts, stacks = np.zeros((2, values.size), np.int64)
+        if self._text_of.size:
+            texts, stacks = self._text_of.array[values], self._stack_of.array[values]
+        coded = pa.array(texts, mask=nulls).dictionary_encode()
+        known = [*self._texts]
+        words = pa.array([known[number] for number in coded.dictionary.to_pylist()], pa.string())
         return StackCells(
-            _dictionary(texts, nulls, [*self._texts]),
-            pa.array(stacks.astype(np.int64), mask=nulls | (stacks == _NOTHING)),
+            pa.DictionaryArray.from_arrays(coded.indices, words),
+            pa.array(stacks, mask=nulls | (stacks == _NOTHING)),
         )
-
-
-def _dictionary(
-    codes: NDArray[np.int32], nulls: NDArray[np.bool_], texts: list[str]
-) -> pa.DictionaryArray:
-    used = np.zeros(len(texts), np.bool_)
-    used[codes[~nulls]] = True
-    places = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    shown = places[codes] if used.size else np.zeros(nulls.size, np.int32)
-    words = [texts[number] for number in np.flatnonzero(used).tolist()]
-    indices = pa.array(shown, pa.int32(), mask=nulls)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))

@@ -3,8 +3,6 @@
 C++ is read by LLVM's own demangler. What refers back to its parts can double with each reference,
 so that two hundred characters would fill all memory: a name that might become that long stays as
 it is. Names of Swift stay mangled, too.
-
-Layout: docs/explanation/trace-bundles.md.
 """
 
 import re
@@ -90,15 +88,6 @@ class SymbolsArchive:
     """The symbols of one binary, found by offset from the start of its text."""
 
     def __init__(self, content: bytes, uuid: str) -> None:
-        """Read an archive.
-
-        Args:
-            content: The file.
-            uuid: The binary that it must be of.
-
-        Raises:
-            ArchiveError: It is cut, damaged, of another binary or of an unknown version.
-        """
         if len(content) < _HEAD:
             raise ArchiveError("is cut")
         version, size, segments, sections, symbols = _COUNTS.unpack_from(content)

@@ -7,10 +7,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tracekit.tables.values import AT_ONCE, FORMS, LONG, MOST_PLAIN, Form, refused
-from tracekit.tables.xml.fast.elements import Elements
-from tracekit.tables.xml.fast.numbers import numbers
-from tracekit.tables.xml.fast.tokens import Block, Positions, Spans, Vocabulary, demand
+from tracekit.tables.values import FORMS, LONG, Form, require_room
+from tracekit.tables.xml.fast.elements import Elements, numbers
+from tracekit.tables.xml.fast.tokens import Positions, Spans, Vocabulary, demand
 from tracekit.tables.xml.node import STACK_TYPES
 
 _Number = TypeVar("_Number", bound=np.generic)
@@ -21,12 +20,9 @@ class Growing(Generic[_Number]):
     """An array that grows at its end."""
 
     def __init__(self, dtype: type[_Number], most: int = 0) -> None:
-        """Begin without elements.
+        """Begin without elements; memory is reserved for the `most` that there can be.
 
-        Args:
-            dtype: What the elements are.
-            most: How many there can be at most, where that is known. Memory is then reserved
-                for all of them; the system gives it when it is first written to.
+        The system gives it when it is first written to.
         """
         self.size = 0
         self._array: NDArray[_Number] = _reserved(dtype, most)
@@ -57,7 +53,6 @@ class TextHeap:
     """Texts by number, in the order in which they came."""
 
     def __init__(self, most_bytes: int = 0, most_texts: int = 0) -> None:
-        """Begin without texts; the limits are those of `Growing`."""
         self._bytes = Growing(np.uint8, most_bytes)
         self._offsets = Growing(np.int64, most_texts + 1)
         self._offsets.extend(np.zeros(1, np.int64))
@@ -72,11 +67,9 @@ class TextHeap:
         offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
         first, last = int(offsets[0]), int(offsets[-1])
         content = texts.buffers()[2]
+        beginning = self._bytes.size
         if content is not None and last > first:
-            beginning = self._bytes.size
             self._bytes.extend(np.frombuffer(content, np.uint8)[first:last])
-        else:
-            beginning = self._bytes.size
         self._offsets.extend(offsets[1:].astype(np.int64) + (beginning - first))
         self._longest = max(self._longest, int(np.diff(offsets).max(initial=0)))
 
@@ -86,22 +79,7 @@ class TextHeap:
         Raises:
             InputError: Long ones are repeated so often that they are too much to hold.
         """
-        if self._long(numbers) > MOST_PLAIN:
-            raise refused("The export")
-        return self._take(numbers)
-
-    def cells(self, numbers: pa.Array) -> pa.Array:
-        """Return the texts with these numbers, each once in a dictionary where that is needed.
-
-        Raises:
-            InputError: They are too much to hold even so.
-        """
-        if self._long(numbers) <= AT_ONCE:
-            return self._take(numbers)
-        coded = numbers.dictionary_encode()
-        return pa.DictionaryArray.from_arrays(coded.indices, self.take(coded.dictionary))
-
-    def _take(self, numbers: pa.Array) -> pa.Array:
+        require_room("The export", self._long(numbers))
         heap = pa.LargeStringArray.from_buffers(
             len(self), pa.py_buffer(self._offsets.array), pa.py_buffer(self._bytes.array)
         )
@@ -137,13 +115,7 @@ class Definitions:
     """
 
     def __init__(self, vocabulary: Vocabulary, types: Collection[str], size: int) -> None:
-        """Begin with nothing.
-
-        Args:
-            vocabulary: The names of all elements.
-            types: The columns' types.
-            size: That of the file, in bytes: there cannot be more than it has room for.
-        """
+        """Begin with nothing; there cannot be more than a file of that size has room for."""
         most = size // len(_SHORTEST)
         self.width = vocabulary.lengths.size
         self.values = Growing(np.int64, most)
@@ -165,15 +137,12 @@ class Definitions:
         """Count the definitions."""
         return self.values.size - 1
 
-    def add(self, block: Block, elements: Elements) -> int:
+    def add(self, elements: Elements) -> int:
         """Add the definitions of a block; return how many quotes their tags have.
 
         Those of stacks, frames and binaries get their values elsewhere.
-
-        Raises:
-            IrregularError: A definition is not written as xctrace writes those of its type.
         """
-        tokens, places = elements.tokens, elements.definitions
+        block, tokens, places = elements.block, elements.tokens, elements.definitions
         codes = elements.codes.take(places)
         ends, leaf = tokens.ends.take(places), tokens.leaf.take(places)
         behind = elements.attributes
@@ -221,7 +190,6 @@ class Identities:
     """Processes with their pids; threads with their tids and pids."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        """Begin with none."""
         self._process, self._thread = vocabulary.code("process"), vocabulary.code("thread")
         self._pid, self._tid = vocabulary.code("pid"), vocabulary.code("tid")
         self._processes, self._pids = Growing(np.int64), Growing(np.int64)
@@ -229,12 +197,7 @@ class Identities:
         self._owners = Growing(np.int64)
 
     def add(self, elements: Elements, definitions: Definitions) -> None:
-        """Add those that a block defines, after its other definitions.
-
-        Raises:
-            IrregularError: A process does not begin with its pid, or a thread with its tid and
-                its process.
-        """
+        """Add those that a block defines, after its other definitions."""
         codes, ids, tokens = elements.codes, elements.ids, elements.tokens
         defined = codes.take(elements.definitions)
         processes = elements.definitions[defined == self._process]

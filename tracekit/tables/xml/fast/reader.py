@@ -11,7 +11,6 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -29,7 +28,6 @@ from tracekit.tables.xml.fast.elements import (
     SENTINEL,
     SOURCE,
     Elements,
-    Prepared,
     check_closing,
     count,
     prepare,
@@ -40,7 +38,6 @@ from tracekit.tables.xml.fast.tokens import (
     Block,
     IrregularError,
     Positions,
-    Tokens,
     Vocabulary,
     blocks,
     check_characters,
@@ -127,7 +124,6 @@ class ColumnBuilder:
     """One column while its table is read."""
 
     def __init__(self, column: ExportColumn) -> None:
-        """Begin without cells."""
         self._column = column
         self._type = NUMERIC.get(FORMS.get(column.engineering_type, Form.TEXT))
         self._ids: list[Ids] = []
@@ -152,7 +148,7 @@ class ColumnBuilder:
         if self._type is not None:
             numbers = pa.array(values.view(_DTYPES[self._type]), mask=nulls)
             return ColumnCells(self._column, _chunk(numbers))
-        texts = definitions.texts.cells(pa.array(values, mask=nulls))
+        texts = definitions.texts.take(pa.array(values, mask=nulls))
         if kind == "process":
             pids = pa.array(identities.pids(ids), mask=nulls)
             return ColumnCells(self._column, _chunk(texts), pids=_chunk(pids))
@@ -181,20 +177,8 @@ _BEGINNING = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Opening:
-    """The header of the only table, and the xpath that its node names."""
-
-    header: Header
-    xpath: str
-
-
-def read_opening(file: BinaryIO) -> Opening:
-    """Read up to the first row.
-
-    Raises:
-        IrregularError: The file does not begin as xctrace begins a table with a header.
-    """
+def read_opening(file: BinaryIO) -> tuple[Header, str]:
+    """Read up to the first row; return the header of the only table, and its node's xpath."""
     beginning = b""
     while (end := beginning.find(_HEADER_END)) < 0:
         chunk = file.read(_CHUNK)
@@ -208,15 +192,11 @@ def read_opening(file: BinaryIO) -> Opening:
         raise IrregularError("a header that is no XML") from error
     node = root[0]
     file.seek(end + beginning.startswith(b"\n", end))
-    return Opening(_header(node[0]), node.get("xpath", ""))
-
-
-def _header(schema: Element) -> Header:
-    columns = tuple(_column(column) for column in schema)
-    name = schema.get("name", "")
+    columns = tuple(_column(column) for column in node[0])
+    name = node[0].get("name", "")
     demand(name and columns, "a header that is not complete")
     demand(not {one.engineering_type for one in columns} & _UNTYPED, "a column of any type")
-    return Header(name, columns)
+    return Header(name, columns), node.get("xpath", "")
 
 
 def _column(column: Element) -> ExportColumn:
@@ -235,17 +215,11 @@ class FastReader:
     """A reader of one file; what it yielded before an IrregularError is void."""
 
     def __init__(self, path: Path) -> None:
-        """Take the file, without opening it."""
         self._path = path
         self._table: _Table | None = None
 
     def pieces(self) -> Iterator[Node]:
-        """Yield the file's one table, piece by piece.
-
-        Raises:
-            IrregularError: The file is not plain, which may show only at its end.
-            InputError: The file cannot be opened.
-        """
+        """Yield the file's one table, piece by piece."""
         with open_input(self._path) as file:
             try:
                 yield from self._pieces(file)
@@ -258,7 +232,7 @@ class FastReader:
 
     def _pieces(self, file: BinaryIO) -> Iterator[Node]:
         size = os.fstat(file.fileno()).st_size
-        self._table = table = _Table(read_opening(file), size)
+        self._table = table = _Table(*read_opening(file), size)
         for prepared in ahead(table.prepare, blocks(file)):
             table.add(prepared)
             if table.rows >= _ROWS_IN_A_PIECE:
@@ -270,58 +244,55 @@ class FastReader:
 class _Table:
     """The table while it is read."""
 
-    def __init__(self, opening: Opening, size: int) -> None:
+    def __init__(self, header: Header, xpath: str, size: int) -> None:
         self.rows = 0
         self.begun = False
-        self._opening = opening
-        types = [column.engineering_type for column in opening.header.columns]
+        self._header, self._xpath = header, xpath
+        types = [column.engineering_type for column in header.columns]
         self._vocabulary = Vocabulary((ROW, SENTINEL, SOURCE, "frame", "binary", *FORMS, *types))
         self._types = np.array([self._vocabulary.code(one) for one in types], np.int16)
         self._definitions = Definitions(self._vocabulary, types, size)
         self._identities = Identities(self._vocabulary)
         self._stacks = Stacks(self._vocabulary)
-        self._columns = [ColumnBuilder(column) for column in opening.header.columns]
+        self._columns = [ColumnBuilder(column) for column in header.columns]
 
-    def prepare(self, block: Block) -> Prepared:
+    def prepare(self, block: Block) -> Elements:
         check_characters(block)
         check_entities(block)
         return prepare(block, tokenize(block), self._vocabulary, self._types)
 
-    def add(self, prepared: Prepared) -> None:
-        block, tokens = prepared.named.block, prepared.named.tokens
-        check_closing(prepared.named)
+    def add(self, prepared: Elements) -> None:
+        check_closing(prepared)
         elements = count(prepared, len(self._definitions))
-        quotes = self._definitions.add(block, elements) + 2 * elements.references.size
-        quotes += self._stacks.add(block, elements, self._definitions)
-        _check_quotes(block, tokens, quotes)
+        quotes = self._definitions.add(elements) + 2 * elements.references.size
+        quotes += self._stacks.add(elements, self._definitions)
+        _check_quotes(elements, quotes)
         check_repeats(elements, self._definitions)
         self._identities.add(elements, self._definitions)
-        self._gather(elements)
+        ids = elements.ids[elements.cells.T]
+        for column, cells in zip(self._columns, ids, strict=True):
+            column.add(cells)
+        self.rows += ids.shape[1]
 
     def piece(self) -> Node:
         columns = tuple(
             column.build(self._definitions, self._identities, self._stacks)
             for column in self._columns
         )
-        piece = Node(self._opening.header.schema, self._opening.xpath, columns, self.rows)
+        piece = Node(self._header.schema, self._xpath, columns, self.rows)
         self.rows, self.begun = 0, True
         return piece
 
     def symbols(self) -> Symbols:
         return self._stacks.symbols(self._definitions)
 
-    def _gather(self, elements: Elements) -> None:
-        ids = elements.ids[elements.cells.T]
-        for column, cells in zip(self._columns, ids, strict=True):
-            column.add(cells)
-        self.rows += ids.shape[1]
 
-
-def _check_quotes(block: Block, tokens: Tokens, expected: int) -> None:
+def _check_quotes(elements: Elements, expected: int) -> None:
     """Tags have the quotes that were found in them, and no others; texts may have more."""
-    if np.count_nonzero(block.octets == _QUOTE) == expected:
+    octets, tokens = elements.block.octets, elements.tokens
+    if np.count_nonzero(octets == _QUOTE) == expected:
         return
-    quotes = np.flatnonzero(block.octets == _QUOTE)
+    quotes = np.flatnonzero(octets == _QUOTE)
     places = np.searchsorted(tokens.starts, quotes) - 1
     inside = np.count_nonzero(quotes < tokens.ends.take(places))
     demand(inside == expected, "a tag with other attributes")

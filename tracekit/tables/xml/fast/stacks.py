@@ -9,8 +9,7 @@ from lxml import etree
 from numpy.typing import NDArray
 
 from tracekit.tables.xml.fast.definitions import Definitions, Growing
-from tracekit.tables.xml.fast.elements import SOURCE, Elements
-from tracekit.tables.xml.fast.numbers import DIGITS, cast, consists_of, octets_of
+from tracekit.tables.xml.fast.elements import DIGITS, SOURCE, Elements, cast, consists_of, octets_of
 from tracekit.tables.xml.fast.tokens import (
     DEEPEST,
     Block,
@@ -46,7 +45,6 @@ class Frames:
     """The frames of an export, and their binaries; numbered from 0."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        """Begin with none."""
         self._frame, self._binary = vocabulary.code("frame"), vocabulary.code("binary")
         self._source, self._path = vocabulary.code(SOURCE), vocabulary.code("path")
         self.names, self._addresses = Growing(np.int64), Growing(np.uint64)
@@ -54,32 +52,17 @@ class Frames:
         self._lines = Growing(np.int64)
         self._binary_rows: list[tuple[str, str, str, int, str]] = []
 
-    def add(
-        self, block: Block, elements: Elements, parts: Positions, definitions: Definitions
-    ) -> int:
-        """Add those that a block defines.
-
-        Args:
-            block: The rows.
-            elements: Their elements.
-            parts: The frames, binaries and sources among them, all within stacks.
-            definitions: What is defined, the texts of this block included.
-
-        Returns:
-            How many quotes the tags of the parts have, beside those of their ids.
-
-        Raises:
-            IrregularError: A frame has other attributes or parts than in an export of today.
-        """
+    def add(self, elements: Elements, parts: Positions, definitions: Definitions) -> int:
+        """Add those among parts of stacks; return how many quotes their tags have beside ids."""
         kinds = elements.codes.take(parts)
         owned, sources = parts[kinds == self._binary], parts[kinds == self._source]
         defined = elements.codes.take(elements.definitions)
         binaries = elements.definitions[defined == self._binary]
         frames = elements.definitions[defined == self._frame]
-        self._add_binaries(block, elements, binaries, definitions)
+        self._add_binaries(elements, binaries, definitions)
         if frames.size:
-            self._add_names(block, elements, frames, definitions)
-            self._add_parts(block, elements, frames, (owned, sources), definitions)
+            self._add_names(elements, frames, definitions)
+            self._add_parts(elements, frames, (owned, sources), definitions)
         return (
             _FRAME_QUOTES * frames.size
             + _BINARY_QUOTES * binaries.size
@@ -87,9 +70,9 @@ class Frames:
         )
 
     def _add_binaries(
-        self, block: Block, elements: Elements, places: Positions, definitions: Definitions
+        self, elements: Elements, places: Positions, definitions: Definitions
     ) -> None:
-        tokens, values = elements.tokens, definitions.values.array
+        block, tokens, values = elements.block, elements.tokens, definitions.values.array
         for place in places.tolist():
             tag = block.octets[tokens.starts[place] : tokens.ends[place] + 1].tobytes()
             demand(_BINARY.fullmatch(tag), "a binary with other attributes")
@@ -97,10 +80,8 @@ class Frames:
             values[elements.ids[place]] = len(self._binary_rows)
             self._binary_rows.append((name, uuid, arch, int(address, 16), path))
 
-    def _add_names(
-        self, block: Block, elements: Elements, frames: Positions, definitions: Definitions
-    ) -> None:
-        names, addresses = _attributes(block, elements, frames, self._frame)
+    def _add_names(self, elements: Elements, frames: Positions, definitions: Definitions) -> None:
+        names, addresses = _attributes(elements, frames, self._frame)
         numbers = np.arange(frames.size) + self.names.size
         definitions.values.array[elements.ids.take(frames)] = numbers
         self.names.extend(np.arange(frames.size) + len(definitions.texts))
@@ -109,7 +90,6 @@ class Frames:
 
     def _add_parts(
         self,
-        block: Block,
         elements: Elements,
         frames: Positions,
         parts: tuple[Positions, Positions],
@@ -121,16 +101,16 @@ class Frames:
         binaries, paths, lines = np.full((3, frames.size), -1)
         binaries[_parents(frames, opened, owned)] = values.take(ids.take(owned))
         if sources.size:
-            of_paths, numbers = self._sources_of(block, elements, sources)
+            of_paths, numbers = self._sources_of(elements, sources)
             parents = _parents(frames, opened, sources)
             paths[parents], lines[parents] = values.take(of_paths), numbers
         self._binaries.extend(binaries)
         self._sources.extend(paths)
         self._lines.extend(lines)
 
-    def _sources_of(self, block: Block, elements: Elements, places: Positions) -> tuple[Ids, Ids]:
+    def _sources_of(self, elements: Elements, places: Positions) -> tuple[Ids, Ids]:
         """Return the ids of the paths of sources, and their lines."""
-        tokens = elements.tokens
+        block, tokens = elements.block, elements.tokens
         starts = tokens.starts.take(places) + 1 + len(SOURCE)
         demand(tokens.opening.take(places).all(), "a source without a path")
         demand(((block.words[starts] & _ATTRIBUTE_MASK) == _LINE).all(), "a source without a line")
@@ -182,10 +162,10 @@ def _optional(numbers: Ids) -> pa.Array:
 
 
 def _attributes(
-    block: Block, elements: Elements, places: Positions, frame: int
+    elements: Elements, places: Positions, frame: int
 ) -> tuple[pa.Array, NDArray[np.uint64]]:
     """Return the names and addresses of frames."""
-    tokens, words = elements.tokens, block.words
+    block, tokens, words = elements.block, elements.tokens, elements.block.words
     behind = elements.attributes[elements.codes.take(elements.definitions) == frame]
     address_end = tokens.ends.take(places) - 1 - ~tokens.opening.take(places)
     demand((block.octets.take(address_end) == _QUOTE).all(), "a frame with other attributes")
@@ -251,7 +231,6 @@ class Stacks:
     """The stacks and frames of an export."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        """Begin with none."""
         self.frames = Frames(vocabulary)
         self._frame = vocabulary.code("frame")
         self._stacks = vocabulary.codes(STACK_TYPES - {"kperf-bt"})
@@ -265,12 +244,8 @@ class Stacks:
         self._offsets = Growing(np.int64)
         self._offsets.extend(np.zeros(1, np.int64))
 
-    def add(self, block: Block, elements: Elements, definitions: Definitions) -> int:
-        """Add those that a block defines; return how many quotes their tags have beside ids.
-
-        Raises:
-            IrregularError: A stack or a frame is not built as in an export of today.
-        """
+    def add(self, elements: Elements, definitions: Definitions) -> int:
+        """Add those that a block defines; return how many quotes their tags have beside ids."""
         codes, tokens, places = elements.codes, elements.tokens, elements.places
         is_stack = self._stacks.take(codes.take(elements.definitions))
         stacks = elements.definitions[is_stack]
@@ -292,7 +267,7 @@ class Stacks:
         frames = np.flatnonzero(names == self._frame)
         counts = np.bincount(owners.take(frames), minlength=within.size)[within]
         demand((counts > 0).all(), "a stack without frames")
-        quotes = self.frames.add(block, elements, places[parts], definitions)
+        quotes = self.frames.add(elements, places[parts], definitions)
         ids = elements.ids.take(places.take(frames))
         members = definitions.values.array.take(ids)
         numbers = np.arange(counts.size) + self._offsets.size - 1
@@ -350,13 +325,7 @@ class Stacks:
     def cells(
         self, ids: NDArray[np.int64], nulls: Flags | None, definitions: Definitions
     ) -> tuple[pa.Array, pa.Array]:
-        """Return stacks in words and by their numbers; null where `nulls` is set.
-
-        Args:
-            ids: The ids of stacks, 0 for null.
-            nulls: Where there is none; None where there is one everywhere.
-            definitions: What was defined.
-        """
+        """Return stacks in words and by their numbers; null where `nulls` is set, if at all."""
         numbers = definitions.values.array.take(ids)
         if not self._worded.size:
             return self._words(numbers, nulls, definitions), pa.array(numbers, mask=nulls)

@@ -59,9 +59,6 @@ def blocks(file: BinaryIO) -> Iterator[Block]:
 
     Args:
         file: The export, read up to its first row.
-
-    Raises:
-        IrregularError: A row is very long, or the table does not end as xctrace ends it.
     """
     rest, more = b"", True
     while more:
@@ -192,7 +189,6 @@ class Vocabulary:
     """The names that a table may use, by code: a name's place in the list."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Take the names; each has its code once, in the order given."""
         encoded = [name.encode() for name in dict.fromkeys(names)]
         self._codes = {name: code for code, name in enumerate(encoded)}
         self.lengths = np.array([len(name) for name in encoded], np.int64)
@@ -231,11 +227,7 @@ class Vocabulary:
         return matches
 
     def identify(self, block: Block, places: Positions) -> Codes:
-        """Return the codes of the names at some places.
-
-        Raises:
-            IrregularError: A name is not in the vocabulary.
-        """
+        """Return the codes of the names at some places."""
         codes = np.full(places.size, _UNKNOWN, np.int16)
         beginnings = block.words[places]
         left = np.arange(places.size)
@@ -275,7 +267,6 @@ class Spans:
     """Pieces of a block that do not overlap, in order."""
 
     def __init__(self, block: Block, starts: Positions, ends: Positions) -> None:
-        """Take the pieces from each start up to its end."""
         self.block = block
         self._escapes = block.ampersands
         self._starts, self._ends = starts, ends

@@ -6,9 +6,7 @@ import pytest
 
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Process, Provenance, Recording
-from tracekit.tables.toc.read import assumed, listed, own, required
-from tracekit.tables.toc.text import toc_text
-from tracekit.tables.toc.toc import Toc, TocRun
+from tracekit.tables.toc import Toc, TocRun, assumed, listed, own, required, toc_text
 
 RUNS = (
     TocRun(1, target=Process(7, "a"), start_date="2026-03-30T20:49:19.103Z", duration=1.25),

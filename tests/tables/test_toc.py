@@ -8,8 +8,14 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Process
-from tracekit.tables.toc.read import Wanted, read_toc, wanted
-from tracekit.tables.toc.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable
+from tracekit.tables.toc import (
+    Toc,
+    TocRun,
+    TocTable,
+    Wanted,
+    read_toc,
+    wanted,
+)
 
 LAUNCHED = """<?xml version="1.0"?>
 
@@ -119,8 +125,6 @@ def test_a_launched_process(tmp_path: Path) -> None:
             TocTable(3, "metal-gpu-intervals", {"target-pid": "SINGLE"}),
             TocTable(4, "tick", {"documentation": "Ticks", "frequency": "1"}),
         ),
-        details=(),
-        external_formats=(ExternalFormat("HAR", "http"),),
         unknown=(),
     )
 
@@ -208,21 +212,6 @@ def test_several_runs_count_their_own_tables(tmp_path: Path) -> None:
     assert (first.number, second.number) == (1, 3)
     assert [(t.index, t.schema) for t in first.tables] == [(1, "a"), (2, "b")]
     assert [(t.index, t.schema) for t in second.tables] == [(1, "c")]
-
-
-def test_details_of_tracks_have_places_as_in_their_exports(tmp_path: Path) -> None:
-    run = one(
-        tmp_path,
-        '<tracks><track name="Allocations"><details><detail name="Statistics" kind="table"/>'
-        '<detail kind="table" name="Allocations List"/></details></track><track name="Empty"/>'
-        '<track name="VM Tracker"><details><detail name="Regions Map"/></details></track></tracks>',
-    )
-    assert run.details == (
-        TocDetail("track[1]/detail[1]", "Allocations", "Statistics", "table"),
-        TocDetail("track[1]/detail[2]", "Allocations", "Allocations List", "table"),
-        TocDetail("track[3]/detail[1]", "VM Tracker", "Regions Map", ""),
-    )
-    assert run.unknown == ()
 
 
 def test_what_tracekit_does_not_know_is_named(tmp_path: Path) -> None:

@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.base.recording import Process
-from tracekit.tables.toc.read import read_toc
-from tracekit.tables.toc.text import toc_text
-from tracekit.tables.toc.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable, setting_lines
+from tracekit.tables.toc import (
+    Toc,
+    TocRun,
+    TocTable,
+    read_toc,
+    setting_lines,
+    toc_text,
+)
 
 LETTERS = st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"])
 TEXTS = st.text(LETTERS, max_size=12)
@@ -19,7 +24,6 @@ SAID = WORDS.filter(bool)
 NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,9}", fullmatch=True).filter(
     lambda name: name != "schema" and not name.startswith("xml")
 )
-LINES = st.builds("{}: {}".format, TEXTS.filter(lambda key: ": " not in key), TEXTS)
 PROCESSES = st.lists(
     st.builds(Process, st.integers(-1, 99_999), TEXTS), max_size=3, unique_by=lambda one: one.pid
 )
@@ -29,9 +33,6 @@ PROCESSES = st.lists(
 def runs(draw: st.DrawFn, number: int) -> TocRun:
     processes = draw(PROCESSES)
     tables = draw(st.lists(st.tuples(SAID, st.dictionaries(NAMES, TEXTS, max_size=3)), max_size=4))
-    tracks = draw(
-        st.lists(st.tuples(TEXTS, st.lists(st.tuples(TEXTS, TEXTS), max_size=3)), max_size=3)
-    )
     return TocRun(
         number=number,
         device=draw(st.dictionaries(NAMES, TEXTS, max_size=3)),
@@ -50,16 +51,9 @@ def runs(draw: st.DrawFn, number: int) -> TocRun:
         template=draw(WORDS),
         recording_mode=draw(WORDS),
         time_limit=draw(WORDS),
-        settings=draw(st.dictionaries(TEXTS, st.lists(LINES, max_size=3).map(tuple), max_size=2)),
         processes=tuple(processes),
         paths={one.pid: draw(TEXTS) for one in processes if draw(st.booleans())},
         tables=tuple(TocTable(place, *one) for place, one in enumerate(tables, start=1)),
-        details=tuple(
-            TocDetail(f"track[{t}]/detail[{d}]", track, *one)
-            for t, (track, listed) in enumerate(tracks, start=1)
-            for d, one in enumerate(listed, start=1)
-        ),
-        external_formats=tuple(draw(st.lists(st.builds(ExternalFormat, TEXTS, TEXTS), max_size=2))),
     )
 
 
@@ -90,7 +84,7 @@ DICTIONARIES = st.lists(
 
 @given(settings=st.dictionaries(TEXTS, DICTIONARIES, max_size=2))
 def test_settings_as_a_bundle_keeps_them(again: Callable[..., Toc], settings: Any) -> None:
-    lines = {name: setting_lines(kept) for name, kept in settings.items()}
+    lines = {name: tuple(setting_lines(kept)) for name, kept in settings.items()}
     toc = Toc((TocRun(1, settings=lines),))
     assert again(toc, {1: settings}) == toc
 
@@ -103,7 +97,7 @@ def test_the_text_is_in_the_grammar_of_xctrace() -> None:
         target_type="launched",
         environment=("TOKEN",),
         duration=0.891228,
-        settings={"GPU": ("Counter Set: A",), "Hangs": ("Threshold: >100 ms",), "Idle": ()},
+        settings={"GPU": ("Counter Set: A",), "Idle": ()},
         processes=(Process(0, "kernel"),),
         paths={0: "/kernel"},
         tables=(TocTable(2, "tick", {"frequency": "10"}), TocTable(1, "os-log", {"a": '"b c" d'})),
@@ -134,11 +128,6 @@ def test_the_text_is_in_the_grammar_of_xctrace() -> None:
                                 </key>
                             </dictionary>
                         </array>
-                    </instrument>
-                    <instrument name="Hangs">
-                        <options>
-                            <option key="Threshold" value="&gt;100 ms"/>
-                        </options>
                     </instrument>
                     <instrument name="Idle"/>
                 </intruments-recording-settings>

@@ -1,0 +1,459 @@
+"""What a trace holds, as its table of contents says: runs, devices, tables, settings."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from lxml import etree
+from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
+from tracekit.base import (
+    InputError,
+    Process,
+    Recording,
+    UsageError,
+    declares_document_type,
+    hostile,
+    open_input,
+    unreadable,
+)
+
+# As a bundle keeps those of one instrument: a text, or several, under the name of each setting.
+Dictionaries = Sequence[Mapping[str, str | Sequence[str]]]
+# Apple's own spelling, and the one that it means.
+NAMES = ("intruments-recording-settings", "instruments-recording-settings")
+
+
+def settings(run: Element) -> dict[str, tuple[str, ...]]:
+    """Return one "Key: value" line for each setting, by instrument."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in NAMES:
+        for instrument in run.iterfind(f"info/summary/{name}/instrument"):
+            key = instrument.get("name", "")
+            found[key] = found.get(key, ()) + tuple(_lines(instrument))
+    return found
+
+
+def setting_lines(dictionaries: Dictionaries) -> Iterator[str]:
+    """Yield one "Key: value" line for each setting that a bundle keeps of an instrument."""
+    for dictionary in dictionaries:
+        for name, value in dictionary.items():
+            if not isinstance(value, str):
+                yield from (_line(name, each.strip()) for each in value)
+            elif value.strip():
+                yield f"{name}: {value.strip()}"
+
+
+def _lines(instrument: Element) -> Iterator[str]:
+    for setting in instrument.iter("key", "option"):
+        if setting.tag == "option":
+            yield f"{setting.get('key', '')}: {setting.get('value', setting.text or '')}"
+            continue
+        name, own = setting.get("name", ""), (setting.text or "").strip()
+        if own:
+            yield f"{name}: {own}"
+        for value in setting.iterfind("value"):
+            yield _line(name, (value.text or "").strip())
+
+
+def _line(name: str, words: str) -> str:
+    return words if ": " in words else f"{name}: {words}"
+
+
+@dataclass(frozen=True)
+class TocTable:
+    """A table of a run: its place (1, 2 …, as in an export's xpath), schema and attributes."""
+
+    index: int
+    schema: str
+    attributes: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
+class TocRun:
+    """One run of a bundle.
+
+    `target` is None for a recording of all processes. `target_type` is "launched" or
+    "attached". `duration` is in seconds. `settings` holds one "Key: value" line for each
+    setting of each instrument, as Instruments words them. `environment` holds the names of
+    variables; their values may be secrets and are not read. `arguments` and `paths` (of
+    processes, by pid) are private. `unknown` names what tracekit does not know.
+    """
+
+    number: int
+    device: dict[str, str] = field(default_factory=dict[str, str])
+    target: Process | None = None
+    target_type: str = ""
+    arguments: str = field(default="", repr=False)
+    exit_status: str = ""
+    termination_reason: str = ""
+    all_processes: bool = False
+    environment: tuple[str, ...] = ()
+    start_date: str = ""
+    end_date: str = ""
+    duration: float | None = None
+    end_reason: str = ""
+    instruments_version: str = ""
+    template: str = ""
+    recording_mode: str = ""
+    time_limit: str = ""
+    settings: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    processes: tuple[Process, ...] = ()
+    paths: dict[int, str] = field(default_factory=dict[int, str], repr=False)
+    tables: tuple[TocTable, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Toc:
+    """What a bundle holds."""
+
+    runs: tuple[TocRun, ...]
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is to be said of it: elements and attributes that tracekit does not know."""
+        found = [*self.unknown, *(name for run in self.runs for name in run.unknown)]
+        names = ", ".join(dict.fromkeys(found))
+        return (f"The TOC holds what tracekit does not know: {names}.",) if names else ()
+
+
+# The texts of a run, and where the table of contents has them; an attribute behind an @.
+TEXTS = {
+    "target_type": "info/target/process/@type",
+    "arguments": "info/target/process/@arguments",
+    "exit_status": "info/target/process/@return-exit-status",
+    "termination_reason": "info/target/process/@termination-reason",
+    "start_date": "info/summary/start-date",
+    "end_date": "info/summary/end-date",
+    "end_reason": "info/summary/end-reason",
+    "instruments_version": "info/summary/instruments-version",
+    "template": "info/summary/template-name",
+    "recording_mode": "info/summary/recording-mode",
+    "time_limit": "info/summary/time-limit",
+}
+_TAGS = (
+    "info target all-processes environment summary duration processes data tracks details array "
+    "dictionary value options"
+)
+# Elements that are known, and their attributes; * for any.
+_KNOWN: Mapping[str, str] = {
+    **dict.fromkeys([*_TAGS.split(), *NAMES], ""),
+    **{path.rpartition("/")[2]: "" for path in TEXTS.values() if "@" not in path},
+    "run": "number",
+    "device": "*",
+    "host-device": "*",
+    "process": "type name pid path arguments return-exit-status termination-reason",
+    "item": "key value",
+    "instrument": "name",
+    "key": "name",
+    "option": "key value",
+    "table": "*",
+    "external-format": "format source-schema",
+    "track": "name",
+    "detail": "name kind",
+}
+
+
+def _unknown(element: Element, path: str) -> Iterator[str]:
+    """Yield the paths of elements and attributes that are not known, in or below an element.
+
+    What stands within an unknown element belongs to it and is not named as well.
+    """
+    known = _KNOWN.get(str(element.tag))
+    if known is None:
+        yield path
+        return
+    if known != "*":
+        names = map(str, element.keys())
+        yield from (f"{path}/@{name}" for name in names if name not in known.split())
+    for child in element:
+        yield from _unknown(child, f"{path}/{child.tag}")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One table to export: `place` chooses among tables of one schema, None if it is alone.
+
+    `index` is its number in the TOC, as in the xpath of its export.
+    """
+
+    schema: str
+    place: int | None
+    file: str
+    index: int = field(default=0, compare=False)
+
+
+def wanted(run: TocRun, schemas: Iterable[str]) -> tuple[Wanted, ...]:
+    """Return the tables of `run` that have one of `schemas`, in the order of its TOC."""
+    schemas = frozenset(schemas)
+    listed = [table for table in run.tables if table.schema in schemas]
+    counts, seen = Counter(table.schema for table in listed), Counter[str]()
+    tables: list[Wanted] = []
+    for table in listed:
+        schema = table.schema
+        seen[schema] += 1
+        place = seen[schema]
+        file = f"{schema}.xml" if place == 1 else f"{schema}-{place}.xml"
+        tables.append(Wanted(schema, None if counts[schema] == 1 else place, file, table.index))
+    return tuple(tables)
+
+
+_LARGEST = 1 << 26
+_ROOT = "trace-toc"
+_DEVICES = ("info/target/device", "info/target/host-device")
+_PLAIN_INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
+
+
+def read_toc(path: Path) -> Toc:
+    """Read a TOC as `xctrace export --toc` writes it; raise InputError if it is none."""
+    root = _parse(path)
+    if root.tag != _ROOT:
+        raise InputError(
+            f"{path} is not the table of contents of a trace: its root is <{root.tag}>.",
+            hint="`xcrun xctrace export --input RECORDING.trace --toc` writes one.",
+        )
+    runs = root.findall("run")
+    return Toc(
+        runs=tuple(_run(path, run, place) for place, run in enumerate(runs, start=1)),
+        unknown=tuple(
+            dict.fromkeys(
+                [f"@{name}" for name in map(str, root.keys())]
+                + [str(child.tag) for child in root if child.tag != "run"]
+            )
+        ),
+    )
+
+
+def _parse(path: Path) -> Element:
+    with open_input(path) as file:
+        try:
+            content = file.read(_LARGEST + 1)
+        except OSError as error:
+            raise unreadable(path, error) from error
+    if len(content) > _LARGEST:
+        raise InputError(f"{path} is larger than any table of contents; it was not read.")
+    if declares_document_type(content):
+        raise hostile(path)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
+    )
+    try:
+        root = etree.fromstring(content, parser)
+    except etree.XMLSyntaxError as error:
+        raise InputError(
+            f"{path} is not a whole table of contents: {error.msg}.", hint="Export it again."
+        ) from error
+    if root.getroottree().docinfo.internalDTD:
+        raise hostile(path)
+    return root
+
+
+def _run(path: Path, run: Element, place: int) -> TocRun:
+    process = run.find("info/target/process")
+    listed = [(_process(path, one), one.get("path")) for one in run.iterfind("processes/process")]
+    devices = [one for one in map(run.find, _DEVICES) if one is not None]
+    return TocRun(
+        number=_integer(path, run.get("number", str(place))),
+        device=_attributes(devices[0]) if devices else {},
+        target=None if process is None or not process.get("pid") else _process(path, process),
+        all_processes=run.find("info/target/all-processes") is not None,
+        duration=_seconds(path, _text(run, "info/summary/duration")),
+        environment=tuple(item.get("key", "") for item in run.iterfind("info//environment/item")),
+        settings=settings(run),
+        processes=tuple(process for process, _ in listed),
+        paths={process.pid: where for process, where in listed if where is not None},
+        tables=tuple(_table(path, *one) for one in enumerate(run.iterfind("data/table"), start=1)),
+        unknown=tuple(dict.fromkeys(_unknown(run, "run"))),
+        **{name: _text(run, place) for name, place in TEXTS.items()},
+    )
+
+
+def _text(run: Element, place: str) -> str:
+    path, _, attribute = place.partition("/@")
+    found = run.find(path)
+    if found is None:
+        return ""
+    return found.get(attribute, "") if attribute else (found.text or "").strip()
+
+
+def _attributes(element: Element) -> dict[str, str]:
+    return {str(key): str(value) for key, value in element.items()}
+
+
+def _process(path: Path, process: Element) -> Process:
+    return Process(_integer(path, process.get("pid", "")), process.get("name", ""))
+
+
+def _table(path: Path, index: int, table: Element) -> TocTable:
+    attributes = _attributes(table)
+    schema = attributes.pop("schema", "")
+    if not schema:
+        raise InputError(f"{path}: table {index} has no schema.")
+    return TocTable(index, schema, attributes)
+
+
+def _integer(path: Path, text: str) -> int:
+    if _PLAIN_INTEGER.fullmatch(text) is None:
+        raise InputError(f"{path} has {text!r} where a whole number belongs.")
+    return int(text)
+
+
+def _seconds(path: Path, text: str) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise InputError(f"{path} has {text!r} where seconds belong.") from None
+
+
+_MOST = 20
+
+
+def required(runs: Sequence[TocRun], number: int | None, name: str) -> TocRun:
+    """Return the run of that number, the last one without a number.
+
+    Raises:
+        UsageError: There is no such run; the hint lists those there are.
+    """
+    found = runs[-1] if number is None else next((r for r in runs if r.number == number), None)
+    if found is None:
+        raise UsageError(f"{name} has no run {number}.", hint=f"It has {listed(runs)}.")
+    return found
+
+
+def assumed(runs: Sequence[TocRun], run: TocRun, name: str) -> tuple[str, ...]:
+    """Say which run is read if none was named, and which there are; nothing if there is but one."""
+    if len(runs) < 2:  # noqa: PLR2004  several
+        return ()
+    which = "the last one" if run.number == runs[-1].number else "the last one with tables"
+    there = f"{name} has {len(runs)} runs: {listed(runs)}."
+    return (f"{there} Run {run.number}, {which}, is read; --run chooses another.",)
+
+
+def own(recording: Recording) -> TocRun | None:
+    """Return the run that a recording is about, the last one where it does not say; or none.
+
+    Raises:
+        InputError: The table of contents cannot be read.
+    """
+    runs = read_toc(recording.toc_file).runs
+    known = recording.provenance().run if recording.provenance_file.exists() else None
+    return next((run for run in runs if run.number == known), runs[-1] if runs else None)
+
+
+def listed(runs: Sequence[TocRun]) -> str:
+    """Name runs by number, with their targets and times."""
+    more = [f"and {len(runs) - _MOST:,} more"] if len(runs) > _MOST else []
+    return "; ".join([*(_described(run) for run in islice(runs, _MOST)), *more])
+
+
+def _described(run: TocRun) -> str:
+    target = f"{run.target.name} {run.target.pid}".strip() if run.target is not None else ""
+    seconds = "" if run.duration is None else f"{run.duration:.3f} s"
+    facts = [one for one in (target, run.start_date, seconds) if one]
+    return f"run {run.number} ({', '.join(facts)})" if facts else f"run {run.number}"
+
+
+_DECLARATION = '<?xml version="1.0"?>\n\n'
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_NAME = re.compile(r"^(?![A-Za-z_])|[^A-Za-z0-9_.-]", re.ASCII)
+
+
+def toc_text(toc: Toc, settings: Mapping[int, Mapping[str, Dictionaries]] | None = None) -> str:
+    """Return a table of contents as text.
+
+    Args:
+        toc: What it says. What tracekit did not know in it is not there.
+        settings: Of runs by their numbers and of instruments by their names, the settings as a
+            bundle keeps them.
+    """
+    root = etree.Element("trace-toc")
+    for run in toc.runs:
+        _write_run(root, run, (settings or {}).get(run.number, {}))
+    etree.indent(root, space="    ")
+    return _DECLARATION + etree.tostring(root, encoding="unicode") + "\n"
+
+
+def _write_run(root: Element, run: TocRun, settings: Mapping[str, Dictionaries]) -> None:
+    element = _below(root, "run", number=str(run.number))
+    info = _below(element, "info")
+    _target(_below(info, "target"), run)
+    _summary(_below(info, "summary"), run, settings)
+    processes = _below(element, "processes")
+    for process in run.processes:
+        path = {"path": run.paths[process.pid]} if process.pid in run.paths else {}
+        _below(processes, "process", name=process.name, pid=str(process.pid), **path)
+    data = _below(element, "data")
+    for table in sorted(run.tables, key=lambda one: one.index):
+        _below(data, "table", **(table.attributes | {"schema": table.schema}))
+    _below(element, "tracks")
+
+
+def _target(target: Element, run: TocRun) -> None:
+    if run.device:
+        _below(target, "device", **run.device)
+    said = {
+        place.partition("/@")[2]: text
+        for name, place in TEXTS.items()
+        if "@" in place and (text := getattr(run, name))
+    }
+    if run.target is not None:
+        said |= {"name": run.target.name, "pid": str(run.target.pid)}
+    if said:
+        _below(target, "process", **said)
+    if run.all_processes:
+        _below(target, "all-processes")
+    if run.environment:
+        environment = _below(target, "environment")
+        for name in run.environment:
+            _below(environment, "item", key=name)
+
+
+def _summary(summary: Element, run: TocRun, settings: Mapping[str, Dictionaries]) -> None:
+    for name, place in TEXTS.items():
+        if "@" not in place and (text := getattr(run, name)):
+            _below(summary, place.rpartition("/")[2]).text = _plain(text)
+        if name == "end_date" and run.duration is not None:
+            _below(summary, "duration").text = _duration(run.duration)
+    if run.settings:
+        instruments = _below(summary, NAMES[0])
+        for name in run.settings:
+            instrument = _below(instruments, "instrument", name=name)
+            if name in settings:
+                _dictionaries(_below(instrument, "array"), settings[name])
+
+
+def _duration(duration: float) -> str:
+    text = f"{duration:.6f}"
+    return text if float(text) == duration else repr(duration)
+
+
+def _dictionaries(array: Element, dictionaries: Dictionaries) -> None:
+    for one in dictionaries:
+        dictionary = _below(array, "dictionary")
+        for name, value in one.items():
+            key = _below(dictionary, "key", name=name)
+            if isinstance(value, str):
+                key.text = _plain(value)
+            else:
+                for each in value:
+                    _below(key, "value").text = _plain(each)
+
+
+def _below(parent: Element, tag: str, /, **attributes: str) -> Element:
+    plain = {_name(key): _plain(value) for key, value in attributes.items()}
+    return etree.SubElement(parent, tag, plain)
+
+
+def _name(text: str) -> str:
+    """Return an attribute's name as XML can hold it."""
+    return _NOT_NAME.sub("_", text)
+
+
+def _plain(text: str) -> str:
+    """Return a text as XML can hold it."""
+    return _NOT_XML.sub("\ufffd", text)
