@@ -29,6 +29,7 @@ def rich(made: Make) -> World:
         allocations=2,
         wiring=300 * MICROSECOND,
         spilled=4096,
+        errors=2,
         leak=1 << 20,
         clock=(0.5, 0.4),
         thermal="Serious",

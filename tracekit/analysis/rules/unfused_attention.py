@@ -42,8 +42,9 @@ def unfused_attention(
 
     What it looks for:
         Work of the target whose name says softmax, with a product of matrices within four pieces
-        before it and one behind it. It fires when there are at least `fewest` (8) of them and they
-        take more than `limit` of the target's device time (5 %), both products included.
+        before it and one behind it, and no fused attention between. It fires when there are at
+        least `fewest` (8) of them and they take more than `limit` of the target's device time
+        (5 %), both products included.
 
     Why it matters:
         Unfused attention writes all scores to memory and reads them twice. Which way is taken
@@ -82,18 +83,19 @@ def unfused_attention(
 def _parts(work: NamedWork) -> tuple[NDArray[np.intp], ...]:
     """Return the places of softmaxes between two products, and of these products."""
     words = [re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower() for name in work.names]
-    fused = [bool(_FUSED.search(name)) for name in words]
-    product, softmax = (
-        np.flatnonzero(
-            np.array(
-                [bool(kind.search(n)) and not f for n, f in zip(words, fused, strict=True)], bool
-            )[work.codes]
-        )
-        for kind in (_PRODUCT, _SOFTMAX)
-    )
+    fused_names = [bool(_FUSED.search(name)) for name in words]
+
+    def places(kind: re.Pattern[str]) -> NDArray[np.intp]:
+        named = [bool(kind.search(name)) for name in words]
+        plain = kind is _FUSED
+        chosen = [n and (plain or not f) for n, f in zip(named, fused_names, strict=True)]
+        return np.flatnonzero(np.array(chosen, bool)[work.codes])
+
+    product, softmax, fused = places(_PRODUCT), places(_SOFTMAX), places(_FUSED)
     at = np.searchsorted(product, softmax)
     inside = (at > 0) & (at < product.size)
     softmax, at = softmax[inside], at[inside]
     before, behind = product[at - 1], product[at]
     near = (softmax - before <= _REACH) & (behind - softmax <= _REACH)
+    near &= np.searchsorted(fused, before) == np.searchsorted(fused, behind)
     return before[near], softmax[near], behind[near]
