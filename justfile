@@ -11,7 +11,7 @@ lint:
     uv run --group check codespell
 
 types:
-    uv run --group check --group mutants basedpyright
+    uv run --group check basedpyright
 
 layers:
     uv run --group check lint-imports
@@ -25,7 +25,7 @@ campaign:
 
 # how many changes to a room's code its tests find, such as `just mutants compare --count 100`
 mutants room *arguments:
-    nice uv run --group mutants python bench/mutants.py {{room}} {{arguments}}
+    nice uv run --group check python bench/mutants.py {{room}} {{arguments}}
 
 # measure how fast exports are read, beside every other way to read them
 bench *arguments:

@@ -1,6 +1,6 @@
 """Change the code of a room in one place at a time, and count the changes that its tests find.
 
-    uv run --group mutants python bench/mutants.py compare --count 100 --seed 1
+    uv run --group check python bench/mutants.py compare --count 100 --seed 1
 
 The changes, the choice of tests by what they call, and the forks are mutmut's; see
 docs/explanation/how-the-tests-are-judged.md for what is chosen and what came of it.
@@ -88,7 +88,7 @@ def _quiet() -> Generator[None]:
 
 def main() -> int:
     """Draw changes, try them, and print those that no test found."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("room", help="a folder or a module of tracekit/, such as record/supervisor")
     parser.add_argument("--count", type=int, default=100, help="how many changes, drawn at random")
     parser.add_argument("--seed", type=int, default=1)
@@ -107,7 +107,8 @@ def main() -> int:
     settings.only_mutate = [str(file) for file in files]
     settings.pytest_add_cli_args_test_selection = arguments.tests or [f"tests/{arguments.room}"]
     with _quiet():
-        mutmut._run(drawn, arguments.processes)  # noqa: SLF001  as `mutmut run NAME…`
+        run = mutmut._run  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        run(drawn, arguments.processes)  # as `mutmut run NAME…` does
 
     survivors = dict[str, str]()
     for file in files:

@@ -28,7 +28,7 @@ METAL = frozenset({
     "os-signpost",
     "a-new-one",
 })  # fmt: skip
-HUGE = {"gpu-counter-value", "time-profile", "kdebug", "metal-object-label"}
+HUGE = {"gpu-counter-value", "kdebug", "metal-object-label"}
 
 
 class Noting(Mapping[str, pd.DataFrame]):
@@ -62,7 +62,7 @@ def test_what_is_needed_is_what_something_makes_use_of() -> None:
     needed = needed_tables()
     assert {"gpu_intervals", "gpu_counters", "phases", "driver_intervals"} <= needed
     assert needed <= set(SCHEMAS)
-    assert {"gpu_jobs", "cpu_profile", "kernel_events", "object_labels"}.isdisjoint(needed)
+    assert {"gpu_jobs", "kernel_events", "object_labels"}.isdisjoint(needed)
 
 
 def test_a_capture_exports_no_gigabytes_that_nobody_asked_for() -> None:
@@ -73,6 +73,7 @@ def test_a_capture_exports_no_gigabytes_that_nobody_asked_for() -> None:
         "metal-gpu-counter-intervals",
         "metal-application-encoders-list",
         "os-signpost",
+        "time-profile",
     }
     assert HUGE.isdisjoint(chosen)
 

@@ -20,8 +20,7 @@ from norms import norm_checks, norm_timed
 from translate import Translated, translate
 
 from tracekit.lab.msl.emulation import Generated, generated
-from tracekit.ops.attention.metal import paged_decode
-from tracekit.ops.attention.plan import Plan, heads_at_once, plan
+from tracekit.ops.attention.metal import Plan, heads_at_once, paged_decode, plan
 from tracekit.ops.attention.problem import DTYPES, HEAD_DIMS, Problem
 
 FLAGS = ["-std=c++17", "-O3", "-arch=sm_90", "-ftz=true", "-cubin", "-Xptxas", "-v"]

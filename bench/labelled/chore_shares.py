@@ -23,6 +23,27 @@ def share_of_label(name: str, limit: float, *, of_busy: bool = False) -> Size:
     return size
 
 
+def unfused(facts: Facts) -> float:
+    """Say how much products around a softmax take of the target's GPU time."""
+    names = [one.label.rpartition(":")[2] for one in facts.world.setup.pieces]
+    count = names.count("Softmax") if "Matmul" in names else 0
+    if count * facts.world.setup.steps < 8:
+        return 0.0
+    parts = (":Matmul", ":Softmax")
+    ran = sum(one.end - one.start for one in facts.own if one.label.endswith(parts))
+    return ran / facts.busy / 0.05
+
+
+def avoidable(facts: Facts) -> float:
+    """Say how much the greater of copies and sorts takes of the target's GPU time."""
+    return max(
+        sum(one.end - one.start for one in facts.own if one.label.endswith(name))
+        / (facts.busy or 1)
+        / 0.10
+        for name in (":Copy", ":Sort")
+    )
+
+
 def metadata(facts: Facts) -> float | None:
     """Say how much arrays of metadata take that are made for every other kernel."""
     count = sum(one.label.endswith("Arange") for one in facts.world.setup.pieces)

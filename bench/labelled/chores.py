@@ -58,6 +58,24 @@ def scatter_encoder(setup: Setup, random: Random) -> Setup:
     return _beside(setup, "Scatter", max(2_000, each))
 
 
+def unfused_attention(setup: Setup, random: Random) -> Setup:
+    """Put a product, a softmax and a product into every layer, or a fused kernel."""
+    share, fused = float(random.uniform(0.01, 0.5)), random.random() < 0.3
+    made: list[Piece] = []
+    for one in setup.pieces[::2]:
+        names = ("sdpa_vector",) if fused else ("Matmul", "Softmax", "Matmul")
+        each = round(one.work * share / len(names))
+        made.append(Piece("Command Buffer 0:RMSNorm", round(one.work * (1 - share))))
+        made += [Piece(f"Command Buffer 0:{name}", max(2_000, each)) for name in names]
+    return replace(setup, pieces=tuple(made), merged=0.0)
+
+
+def avoidable_kernels(setup: Setup, random: Random) -> Setup:
+    """Copy or sort before every other kernel."""
+    each = amount(setup, random, 0.02, 0.5) * 2 // len(setup.pieces)
+    return _beside(setup, str(random.choice(["Copy", "Sort"])), max(2_000, each))
+
+
 def gather_share(setup: Setup, random: Random) -> Setup:
     """Gather pages before every other kernel."""
     each = amount(setup, random, 0.02, 0.5) * 2 // len(setup.pieces)

@@ -24,6 +24,7 @@ _FIRST = {"tune": 0, "score": 10_000_000}
 _ALONE = {
     *("capture-empty", "capture-truncated", "schema-drift", "serial-prefill"),
     *("tiny-encoders", "frequent-command-buffers", "metadata-per-layer", "host-bound"),
+    *("left-out-time", "lost-residency", "unfused-attention"),
 }
 # Faults of programs whose steps are all alike.
 _OF_STEPS = {
@@ -34,7 +35,7 @@ _EXCLUSIVE = (
     {"low-occupancy", "memory-bound", "compute-bound", "other-limiter", "gpu-contended"},
     {"roofline-distance", "cache-resident"},
     {"bubbles", "late-start", "shallow-queue", "frequent-readback", "host-bound"},
-    {"scatter-encoder", "gather-share"},
+    {"scatter-encoder", "gather-share", "avoidable-kernels"},
 )
 
 

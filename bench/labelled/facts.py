@@ -50,14 +50,21 @@ class Facts:
         return sum(one.end - one.start for one in self.idle if not causes or one.cause in causes)
 
     @cached_property
-    def others(self) -> float:
-        """The share of the steady phase in which other processes used the GPU."""
+    def beside(self) -> float:
+        """The share of the steady phase in which others drew while the target's work ran."""
         begin, end = self.world.steady
-        spans = [(max(one.start, begin), min(one.end, end)) for one in self.world.others]
+        edges = [(max(one.start, begin), min(one.end, end)) for one in self.world.others]
+        inside = sorted((start, stop) for start, stop in edges if stop > start)
+        starts = np.array([one.start for one in self.own], np.int64)
+        ends = np.array([one.end for one in self.own], np.int64)
         free, total = begin, 0
-        for start, stop in sorted(spans):
-            total += max(0, stop - max(start, free))
+        for start, stop in inside:
+            at = max(start, free)
             free = max(free, stop)
+            if stop > at:
+                first, last = np.searchsorted(ends, at), np.searchsorted(starts, stop)
+                part = np.minimum(ends[first:last], stop) - np.maximum(starts[first:last], at)
+                total += int(part.clip(0).sum())
         return total / self.length
 
     @cached_property

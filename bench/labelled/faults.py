@@ -77,8 +77,24 @@ def _memory_growth(setup: Setup, random: Random) -> Setup:
 
 
 def _hot_allocations(setup: Setup, random: Random) -> Setup:
-    wiring = amount(setup, random, 0.005, 0.15) if random.random() < 0.5 else 0
-    return replace(setup, ahead=0, allocations=int(random.integers(0, 24)), wiring=wiring)
+    number = int(random.integers(0, 24))
+    wiring = amount(setup, random, 0.005, 0.15) if number and random.random() < 0.5 else 0
+    wired = 64 << 20 if wiring else 0
+    return replace(setup, ahead=0, allocations=number, wiring=wiring, wired=wired)
+
+
+def _lost_residency(setup: Setup, random: Random) -> Setup:
+    wired = int(random.choice([64, 512, 4096])) << 20
+    return replace(setup, ahead=0, wiring=amount(setup, random, 0.002, 0.5), wired=wired)
+
+
+def _command_buffer_errors(setup: Setup, random: Random) -> Setup:
+    return replace(setup, errors=int(random.integers(0, 4)))
+
+
+def _left_out_time(setup: Setup, random: Random) -> Setup:
+    pause = int(random.uniform(0, 2e9)) if random.random() < 0.7 else 0
+    return replace(setup, pause=pause, marks=False, variants=(), uneven=0.01)
 
 
 def _with_counters(setup: Setup, random: Random, **shares: float | str) -> Setup:
@@ -181,8 +197,13 @@ FAULTS: Mapping[str, Fault] = {
     "thermal-pressure": Fault(_thermal_pressure),
     "memory-growth": Fault(_memory_growth),
     "hot-allocations": Fault(
-        _hot_allocations, lambda setup: replace(setup, allocations=0, wiring=0)
+        _hot_allocations, lambda setup: replace(setup, allocations=0, wiring=0, wired=0)
     ),
+    "lost-residency": Fault(_lost_residency, lambda setup: replace(setup, wiring=0, wired=0)),
+    "command-buffer-errors": Fault(_command_buffer_errors),
+    "left-out-time": Fault(_left_out_time),
+    "unfused-attention": Fault(chores.unfused_attention),
+    "avoidable-kernels": Fault(chores.avoidable_kernels, chores.without("Copy", "Sort")),
     "low-occupancy": Fault(_low_occupancy),
     "memory-bound": Fault(_memory_bound),
     "compute-bound": Fault(_compute_bound),

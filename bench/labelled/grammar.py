@@ -32,6 +32,7 @@ COLUMNS: dict[str, str] = {
     f"cmdbuffer-id:{_BUFFER} encoder-id:{_BUFFER}",
     "metal-command-buffer-completed": f"timestamp:start-time cmdbuffer-id:{_BUFFER} "
     "commit-id:uint32",
+    "metal-command-buffer-error": f"timestamp:start-time cmdbuffer-id:{_BUFFER} error-code:uint32",
     "metal-command-buffer-frame-assignment": f"timestamp:start-time cmdbuffer-id:{_BUFFER} "
     "commit-time:uint64 commit-id:uint32 frame-number:uint32 frame-color:uint32 "
     "cmdbuffer-index:uint32 has-present:uint32 is-compositor:uint32 type-name:string "

@@ -127,11 +127,14 @@ def _verdict(rule: str, known: Given, facts: Facts, trace: Trace) -> Verdict:
     if not trace.faults and size is not None:
         wanted = Label.PASS  # nothing at all is wrong, however near to a limit
     check, findings = apply(RULES[rule], known, {})
+    status = check.status
+    if wanted is Label.PASS and findings and all(one.severity == "note" for one in findings):
+        status = Status.PASSED  # a note is no alarm
     savings = [one.saving for one in findings if one.saving is not None]
     return Verdict(
         rule,
         wanted,
-        check.status.value,
+        status.value,
         size,
         _cost_to_tell(rule, facts, trace) if wanted is Label.FIND and savings else None,
         sum(savings) if savings else None,

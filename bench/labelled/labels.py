@@ -12,7 +12,7 @@ from enum import Enum
 import numpy as np
 
 from labelled.bounds import COUNTED, cache_resident, counted, roofline_distance
-from labelled.chore_shares import metadata, share_of_label
+from labelled.chore_shares import avoidable, metadata, share_of_label, unfused
 from labelled.facts import Facts, Size
 from labelled.program import simulate
 from labelled.required import NEED_MARKS, NEEDED
@@ -24,6 +24,7 @@ MARGIN = 0.2
 _WITHOUT_WORK = {
     *("pipeline-churn", "irregular-cadence", "step-spikes", "thermal-pressure", "memory-growth"),
     *("schema-drift", "trace-overhead", "serial-prefill", "hot-allocations"),
+    "left-out-time",
 }
 
 
@@ -154,8 +155,24 @@ def _memory_growth(facts: Facts) -> float:
 
 def _hot_allocations(facts: Facts) -> float:
     setup = facts.world.setup
-    wired = setup.wiring * setup.steps / facts.length
-    return max(setup.allocations / 2, wired / 0.01)
+    return setup.allocations / 2
+
+
+def _lost_residency(facts: Facts) -> float:
+    setup = facts.world.setup
+    if setup.allocations or setup.wired * setup.steps < 8 << 20:
+        return 0.0
+    return setup.wiring * setup.steps / facts.length / 0.01
+
+
+def _left_out(facts: Facts) -> float | None:
+    """Say how long the pause is; the load before a loop may be named as well."""
+    setup = facts.world.setup
+    if setup.marks:
+        return 0.0
+    usual = float(np.median(facts.periods)) if facts.periods.size else 0.0
+    size = setup.pause / max(300e6, 10 * usual)
+    return size if size > 1 + MARGIN else None
 
 
 def _serial_prefill(facts: Facts) -> float | None:
@@ -187,7 +204,7 @@ SIZES: Mapping[str, Size] = {
     "frequent-readback": _frequent_readback,
     "pipeline-churn": _churn,
     "shader-spills": _spills,
-    "gpu-contended": lambda facts: facts.others / 0.05,
+    "gpu-contended": lambda facts: (facts.idle_share("other-process") + facts.beside) / 0.05,
     "tiny-encoders": _tiny_encoders,
     "host-bound": _host_bound,
     "frequent-command-buffers": _frequent_command_buffers,
@@ -197,6 +214,11 @@ SIZES: Mapping[str, Size] = {
     "thermal-pressure": _thermal,
     "memory-growth": _memory_growth,
     "hot-allocations": _hot_allocations,
+    "lost-residency": _lost_residency,
+    "command-buffer-errors": lambda facts: 10.0 * facts.world.setup.errors,
+    "left-out-time": _left_out,
+    "unfused-attention": unfused,
+    "avoidable-kernels": avoidable,
     **{name: counted(name) for name in COUNTED},
     "roofline-distance": roofline_distance,
     "cache-resident": cache_resident,

@@ -144,10 +144,13 @@ class _Program:
                 self._spend("compile", draws.about("churn", time, 0.1, step))
                 name = f"{setup.pieces[0].label}_n{made + 3}"
                 self.world.compiles.append(Compile(begin, self.now, TARGET, name))
+        if setup.pause and steady == setup.steps // 2:
+            self._wait(step, self.pending, 0)
+            self._spend("build", setup.pause)
         if setup.wiring:
             self._spend("wire", draws.about("wire", setup.wiring, 0.2, step))
         for one in range(setup.allocations):
-            size = 1 << (14 + one % 4)
+            size = (setup.wired // setup.allocations) or 1 << (14 + one % 4)
             self.world.allocations.append(Allocation(self.now, size, f"Buffer {one}"))
             self._spend("build", draws.about("allocate", 4_000, 0.2, step, one))
 

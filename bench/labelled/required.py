@@ -13,6 +13,8 @@ NEEDED: Mapping[str, frozenset[str]] = {
     "gpu-downclocked": frozenset({"gpu-performance-state-intervals"}),
     "thermal-pressure": frozenset({"device-thermal-state-intervals"}),
     "memory-growth": frozenset({"metal-current-allocated-size"}),
-    "hot-allocations": frozenset({"metal-resource-allocations", "metal-driver-event-intervals"}),
+    "hot-allocations": frozenset({"metal-resource-allocations"}),
+    "lost-residency": frozenset({"metal-driver-event-intervals"}),
+    "left-out-time": frozenset({_SUBMITTED, _COMPLETED}),
 }
 """Schemas without which a rule cannot see its fault."""

@@ -144,8 +144,19 @@ def wiring(world: World) -> Rows:
         if one.kind == "wire":
             yield (
                 *(one.start, one.end - one.start, "Driver Processing", "Wire Memory", 0),
-                *(label(" "), 0, -1, 0, owner(TARGET), main_thread(TARGET), device, NOBODY, False),
+                *(label(_wired(world)), 0, -1, 0, owner(TARGET), main_thread(TARGET), device),
+                *(NOBODY, False),
             )
+
+
+def _wired(world: World) -> str:
+    return f"Wire  {world.setup.wired / (1 << 20):.2f} MiB   System Memory  ( Success )"
+
+
+def errors(world: World) -> Rows:
+    """Yield the last command buffers, if they ended with a timeout."""
+    for one in world.buffers[len(world.buffers) - world.setup.errors :]:
+        yield one.completed, one.number, 2
 
 
 def compiler(world: World) -> Rows:
@@ -189,6 +200,7 @@ ROWS: dict[str, Callable[[World], Rows]] = {
     "metal-driver-event-intervals": wiring,
     "graphics-compiler-activity-intervals": compiler,
     "metal-shader-profiler-shader-list": shaders,
+    "metal-command-buffer-error": errors,
     "graphics-compiler-spill-events": spills,
     "gpu-performance-state-intervals": performance,
     "gpu-performance-device-state-intervals": device_performance,

@@ -115,6 +115,9 @@ class Setup:
         leak: Bytes that each steady step leaves allocated.
         allocations: Buffers that each steady step allocates.
         wiring: What wiring memory takes in each steady step.
+        wired: Bytes that are wired then.
+        errors: How many command buffers end with an error.
+        pause: For how long nobody asks for a step, in the middle of the steady phase.
         spilled: Bytes that shaders spilled in each encoder of a step; 0 for none.
         bytes_moved: Bytes that the step's model says memory moves; 0 for no model.
         overhead: What recording cost, as a ratio; None where nobody measured.
@@ -171,6 +174,9 @@ class Setup:
     leak: int = 0
     allocations: int = 0
     wiring: int = 0
+    wired: int = 0
+    errors: int = 0
+    pause: int = 0
     spilled: int = 0
     tokens: int = 1
     bytes_moved: int = 0

@@ -5,7 +5,7 @@ import pytest
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.machine import below_best, clock
+from tracekit.analysis.machine import below_best, clock, held_state
 
 WINDOW = Window(0, 100, "the steady window")
 
@@ -41,7 +41,7 @@ def test_each_lower_state_has_its_own_time() -> None:
     assert below.states == {"Medium": 20, "Minimum": 15}
     assert below.share == pytest.approx(35 / 45)
     assert below.starts.tolist() == [0, 10, 60]
-    assert not below.induced
+    assert below.best == (40, 40)
 
 
 def test_what_lies_outside_of_the_window_is_cut_off() -> None:
@@ -55,9 +55,20 @@ def test_overlapping_rows_count_once() -> None:
     assert (below.awake, below.share) == (15, 1.0)
 
 
-def test_whether_it_was_asked_for_may_be_unknown() -> None:
-    assert not below_best(states((0, 10, "Minimum"), induced=None), WINDOW).induced
-    assert below_best(states((0, 10, "Minimum"), induced=True), WINDOW).induced
+@pytest.mark.parametrize(
+    ("setting", "held"),
+    [
+        ("Induced GPU Performance State: Maximum", True),
+        ("Induced GPU Performance State: Default", False),
+        ("Counter Set: Performance Limiters", False),
+        (None, False),
+    ],
+)
+def test_a_state_was_held_only_if_settings_say_so(setting: str | None, *, held: bool) -> None:
+    settings = pd.DataFrame({"instrument": ["GPU"], "setting": pd.array([setting], "string")})
+    assert held_state(settings, None) is held
+    switches = pd.DataFrame({"enabled": pd.array([held, None], dtype="boolean")})
+    assert held_state(None, switches) is held
 
 
 @pytest.mark.parametrize(

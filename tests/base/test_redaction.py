@@ -81,6 +81,11 @@ def test_words_that_name_nobody_are_never_left_out() -> None:
     ) == ("root of mac")
 
 
+def test_a_name_of_two_letters_is_too_short_to_be_left_out() -> None:
+    found = own_redaction([("xo", "<user>"), ("xoc", "<host>")])
+    assert found("xo met xoc") == "xo met <host>"
+
+
 def test_longer_names_go_first() -> None:
     found = own_redaction([("grace-mini", "<host>"), ("grace", "<user>")])
     assert found("grace-mini of grace") == "<host> of <user>"

@@ -10,8 +10,7 @@ import pytest
 
 from cuda.translate import Translated, translate
 from tracekit.lab.msl.emulation import generated
-from tracekit.ops.attention.metal import paged_decode
-from tracekit.ops.attention.plan import Kernel, Plan, plan
+from tracekit.ops.attention.metal import Kernel, Plan, paged_decode, plan
 from tracekit.ops.attention.problem import Problem, draw_problem
 from tracekit.ops.norm import NormProblem, fused_kernel
 

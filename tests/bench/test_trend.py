@@ -2,8 +2,8 @@
 
 import pytest
 
+from tracekit.nightly.history.levels import steps_of
 from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.history.steps import steps_of
 from trend import history, main
 
 

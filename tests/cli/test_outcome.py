@@ -13,6 +13,7 @@ from tracekit.nightly.history.night import Outcome
         (Outcome.REGRESSION, 1),
         (Outcome.FAILED, 3),
         (Outcome.INCONCLUSIVE, 4),
+        (Outcome.UNJUDGED, 4),
         (None, 3),
     ],
 )

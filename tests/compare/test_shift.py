@@ -67,6 +67,12 @@ def test_values_of_which_many_are_odd_are_left_as_they_are() -> None:
     assert found.high > 0.09, "that the candidate is slow in four of ten pairs must not be lost"
 
 
+def test_three_odd_ones_of_ten_are_taken_for_accidents() -> None:
+    seven = [0.0, 0.001, -0.001, 0.002, -0.002, 0.001, -0.001]
+    limit = 3 * 1.4826 * 0.002  # deviations from the middle, 0.001
+    assert tempered([*seven, 0.1, 0.1, 0.1])[7:] == pytest.approx([0.001 + limit] * 3)
+
+
 def test_values_that_repeat_exactly_are_left_as_they_are() -> None:
     assert tempered([0.0] * 9 + [1.0]) == [0.0] * 9 + [1.0]
 

@@ -177,7 +177,7 @@ def test_run_issues_are_told_on_standard_error_and_end_with_2(
     advice = "Recovery Suggestion: Remove the `Network Connections` instrument and try again."
     scenario(issues=[["Error", f"{wrong}\n{advice}"]])
     ended = call(
-        "xctrace", "record", "--template", "Network", "--attach", str(sleeper.pid),
+        "xctrace", "record", "--template", "System Trace", "--attach", str(sleeper.pid),
         "--time-limit", "100ms", "--output", str(tmp_path / "network.trace"),
     )  # fmt: skip
     assert ended.returncode == 2

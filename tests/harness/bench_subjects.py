@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracekit.lab.bench.subject import Prepared, Subject
+from tracekit.lab.bench.inputs import Prepared, Subject
 from tracekit.workload.workload import Step
 
 

@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from tracekit.base import tolerances
 from tracekit.base.tolerances import as_float64
 from tracekit.lab.msl.compile import compile_kernel
+from tracekit.lab.msl.edits import Kernel
 from tracekit.lab.msl.emulation import Generated, generated
-from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.program import Order, Program, Statistics
-from tracekit.ops.attention.metal import paged_decode
-from tracekit.ops.attention.plan import Plan
-from tracekit.ops.attention.problem import Problem
-from tracekit.ops.attention.reference import reference_of
+from tracekit.ops.attention.metal import Plan, paged_decode
+from tracekit.ops.attention.problem import Problem, reference_of
 
 Array = NDArray[Any]
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.edits import Kernel
 from tracekit.lab.msl.program import Order, Program, Statistics
 
 Array = NDArray[Any]

@@ -107,7 +107,7 @@ def test_a_step_is_found_the_same_night_and_named(played: Played, kind: str) -> 
     assert outcomes(nights) == [OK] * 4 + [REGRESSION]
     reason = worse(nights[-1])
     assert named(reason) == {between(played, -2)}
-    assert "It began tonight" in reason
+    assert "It came tonight" in reason
     later = played.night(1.05)
     assert between(played, -3) in named(worse(later))
 
@@ -233,7 +233,7 @@ def test_several_nights_of_one_day_and_of_another_machine(played: Played, tracek
     text = played.plan.read_text()
     played.plan.write_text(text.replace('machine = "mini"', 'machine = "other"'))
     other = played.night(1.06)
-    assert "It began" not in other.reason or between(played, 0) in named(other.reason)
+    assert "It came" not in other.reason or between(played, 0) in named(other.reason)
     played.plan.write_text(text)
     gated = tracekit("gate", "--plan", str(played.plan), "--json")
     assert json.loads(gated.out)["machine"] == "mini"

@@ -79,53 +79,22 @@ def host_tables() -> dict[str, pd.DataFrame]:
     own = {"process": "python3", "pid": 77, "target": True, "clock": "host"}
     starts = [600, 610, 620, 640, 650]
     phases = [("prepare", 0, 600), ("warm-up", 600, 20), ("steady", 620, 38)]
-    return {
-        "phases": make_frame(
-            "phases",
-            [
-                {"name": name, "start": at * MS, "duration": length * MS, "clock": "host"}
-                for name, at, length in phases
-            ],
-        ),
-        "steps": make_frame(
-            "steps",
-            [
-                {
-                    "start": at * MS,
-                    "duration": 8 * MS,
-                    "index": index,
-                    "phase": "warm-up" if at < 620 else "steady",
-                    "submitted": 1 * MS,
-                    "tokens": 16,
-                    "clock": "host",
-                }
-                for index, at in enumerate(starts)
-            ],
-        ),
-        "submissions": make_frame(
-            "submissions",
-            [
-                {"start": at * MS, "duration": MS, "event": "eval", "label": "step", **own}
-                for at in starts
-            ],
-        ),
-        "gpu_intervals": make_frame(
-            "gpu_intervals",
-            [
-                {
-                    "start": (at + 1) * MS,
-                    "duration": 7 * MS,
-                    "channel": "CPU",
-                    "label": "paged",
-                    **own,
-                }
-                for at in starts
-            ],
-        ),
-        "specializations": make_frame(
-            "specializations", [{"time": 601 * MS, "name": "decode_f16", "clock": "host"}]
-        ),
+
+    def row(start: int, length: int, **more: Any) -> dict[str, Any]:
+        return {"start": start * MS, "duration": length * MS, "clock": "host", **more}
+
+    rows = {
+        "phases": [row(at, length, name=name) for name, at, length in phases],
+        "steps": [
+            row(at, 8, index=index, phase="warm-up" if at < 620 else "steady", tokens=16)
+            | {"submitted": MS}
+            for index, at in enumerate(starts)
+        ],
+        "submissions": [row(at, 1, event="eval", label="step") | own for at in starts],
+        "gpu_intervals": [row(at + 1, 7, channel="CPU", label="paged") | own for at in starts],
+        "specializations": [{"time": 601 * MS, "name": "decode_f16", "clock": "host"}],
     }
+    return {name: make_frame(name, of) for name, of in rows.items()}
 
 
 @pytest.fixture(scope="session")

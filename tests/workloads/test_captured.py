@@ -96,19 +96,6 @@ def _agrees_with_a_plain_recomputation(report: WorkloadReport) -> None:
         assert said[f"step_time_{name}"] <= np.median(own)
 
 
-def test_flash(capture: Callable[..., Path]) -> None:
-    folder = capture("flash", "--seq", "32", "--q-heads", "2", "--kv-heads", "2", repeats=12)
-    report = told(folder)
-    assert [one.variant for one in report.steps if one.phase == "steady"][:4] == [
-        "flash",
-        "naive",
-        "naive",
-        "flash",
-    ]
-    assert report.results["pairs"].value == 6
-    assert report.results["speedup_low_95"].value is not None
-
-
 def test_churn_is_found(capture: Callable[..., Path]) -> None:
     folder = capture("churn", "--every", "4", "--size", "64", repeats=9)
     result, report = judged(folder), told(folder)

@@ -81,26 +81,6 @@ def test_parameters_that_contradict_each_other_are_one_sentence(
     assert sentence in caught.value.message
 
 
-def test_defaults_are_the_guides_bench_line() -> None:
-    defaults = {name: one.default for name, one in find("paged").parameters.items()}
-    assert defaults == {
-        "batch": 16,
-        "q_heads": 16,
-        "kv_heads": 8,
-        "head_dim": 128,
-        "block_size": 32,
-        "max_blocks": 64,
-        "active_blocks": 32,
-        "dtype": "float16",
-        "ragged": False,
-        "seed": 0,
-        "kernel": None,
-        "hd_tile": None,
-        "tg_size": None,
-        "partitions": None,
-    }
-
-
 @pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
 def test_a_kernel_that_cannot_run_here_is_refused() -> None:
     with pytest.raises(ToolError, match="MLX cannot run a Metal kernel here"):

@@ -155,37 +155,6 @@ def test_latencies_agree_with_a_plain_recomputation(
             assert metrics[metric] == expected, metric
 
 
-def reference_work(events: dict[str, Any], begin: int, end: int) -> int:
-    """Return how long the worker timed work of its own between steps, in which none was made."""
-    own = [one for one in events["spans"] if one["name"] == "reference"]
-    return sum(max(0, min(one["end"], end) - max(one["start"], begin)) for one in own)
-
-
-def test_rates_and_goodput_agree_with_a_plain_recomputation(
-    events: dict[str, Any], metrics: dict[str, float]
-) -> None:
-    requests, steps = events["requests"], ticks(events)
-    begin, end = steps[0]["start"], steps[-1]["completed"]
-    done = [one for one in requests if one["state"] == "completed"]
-    good = [
-        one
-        for one in done
-        if one["tokens"][0] - one["scheduled"] <= 40e6
-        and one["tokens"][-1] - one["tokens"][0] <= 4e6 * (len(one["tokens"]) - 1)
-    ]
-    last = max(one["scheduled"] for one in requests)
-    assert metrics["request_rate_offered"] == len(requests) * 1e9 / (last - begin)
-    assert metrics["request_rate_served"] == len(done) * 1e9 / (end - begin)
-    assert metrics["goodput"] == len(good) * 1e9 / (end - begin)
-    assert metrics["slo_attainment"] == len(good) / len(requests)
-    worked = [one for one in steps if one["variant"] != "idle"]
-    produced = sum(one["tokens"] for one in worked)
-    assert produced == sum(len(one["tokens"]) for one in requests)
-    seconds = (end - begin - reference_work(events, begin, end)) / 1e9
-    assert metrics["tokens_per_second"] == produced / seconds
-    assert metrics["step_rate"] == len(worked) / seconds
-
-
 def test_the_page_shows_the_requests(folder: Path) -> None:
     page = (folder / "report.html").read_text()
     assert '<section id="requests"' in page

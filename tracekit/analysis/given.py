@@ -18,13 +18,15 @@ import pandas as pd
 
 from tracekit.analysis.counters import counter_means, counter_samples
 from tracekit.analysis.idle.gaps import causes_table, gaps_table, loaded_table
+from tracekit.analysis.idle.samples import meanwhile_table
 from tracekit.analysis.idle.work import timeline_table
 from tracekit.analysis.inject import REMARKS, Unavailable, asked_tables, inject
-from tracekit.analysis.iterations import iterations_table, loop_table
+from tracekit.analysis.iterations import iterations_table, loop_table, pauses_table
 from tracekit.analysis.machine import machine_table
 from tracekit.analysis.profile import PROFILES, frames_table
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.scope import Recorded, targets_table
+from tracekit.analysis.submission import habits_table
 from tracekit.base import InputError, Overhead, Provenance, Stage, TracekitError
 from tracekit.tables import (
     SCHEMAS,
@@ -232,10 +234,13 @@ OF_PROVENANCE: Mapping[str, Callable[[Provenance], pd.DataFrame]] = {
 DERIVED: Mapping[str, Callable[..., pd.DataFrame]] = {
     "timeline": timeline_table,
     "iterations": iterations_table,
+    "pauses": pauses_table,
     "loop": loop_table,
     "loaded": loaded_table,
     "gaps": gaps_table,
     "causes": causes_table,
+    "meanwhile": meanwhile_table,
+    "habits": habits_table,
     "happenings": happenings,
     "counter_samples": counter_samples,
     "counter_means": counter_means,

@@ -1,53 +1,43 @@
-"""The tables `iterations` and `loop`: what repeats in a program, and the time that is judged.
+"""The tables `iterations`, `pauses` and `loop`: what repeats, and the time that is judged.
 
 Iterations come from the first of these that has them: the steps of a workload of tracekit; the
 target's own signposts of one name, of any subsystem; the structure of its command buffers.
-
-Structure: where the host waited for all work, or paused for far longer than between other command
-buffers, groups of command buffers are split. Iterations are groups alike, or the shortest row of
-unlike groups that repeats; where nothing splits, the shortest row of unlike command buffers. Groups
-are alike by the number of their intervals and by the device time and the pause behind them. What
-differs from the rest, such as the load of a model before its loop, is no iteration.
 """
-
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import NEVER, Times, marked_window, spans
+from tracekit.analysis.intervals import IntervalSet, Times, marked_window, spans
 from tracekit.analysis.scope import steady_steps, window_of_target
+from tracekit.analysis.structure import FEWEST, OF_WORK, repeating
+from tracekit.analysis.upkeep import WIRE
+from tracekit.base import duration
 from tracekit.tables import PHASES
 
-FEWEST = 8
-"""Fewer repetitions than this are no loop."""
-_ALIKE = 0.7  # of the groups from the first iteration to the last
-_OF_WORK = 0.5  # of all device time, which iterations have to hold
-_WITHIN = 0.25  # by which device times of like groups may differ, as a share
-_APART = 3.0  # a pause that splits is this many times as long as one that does not
-_BRIEF = 10_000  # ns: shorter pauses are as good as none
-_LONGEST = 256  # groups of one iteration
+_QUIET = 300_000_000  # ns without any activity, from which on nobody asked for work
+_ITERATIONS = 10  # that could have run meanwhile
+_ACTIVE = 0.2  # of a pause, in which the host was seen at work
 _NONE = (
     "no repeating structure was found: the workload marks no steps, no signpost of the target "
     "repeats, and its command buffers do not come in groups alike."
 )
 
-Flags = NDArray[np.bool_]
 
-
-def iterations_table(
+def iterations_table(  # noqa: PLR0917  a derived table's sources are its parameters
     steps: pd.DataFrame | None,
     signpost_intervals: pd.DataFrame | None,
     timeline: pd.DataFrame | None,
+    compiler_activity: pd.DataFrame | None,
+    driver_events: pd.DataFrame | None,
+    cpu_profile: pd.DataFrame | None,
 ) -> pd.DataFrame:
     """Return the table `iterations`: one row for each repetition of the loop that is judged.
 
     Columns: `start`, `duration` (ns), `source` (steps, signposts, structure), and those of steps:
     `phase`, which is steady, and `variant` and `tokens`, null where only a workload could tell.
-    It has no rows where nothing repeats often enough.
+    An iteration ends where the next one begins, or where all of its work is reported complete if
+    nobody asked for the next. It has no rows where nothing repeats often enough.
 
     Raises:
         Unavailable: The workload made no steady step, or its command buffers are not known.
@@ -60,9 +50,62 @@ def iterations_table(
         found = _signposts(signpost_intervals, timeline)
         if found is not None:
             return _table(*found, "signposts")
-    found = _structure(timeline)
-    none = np.empty(0, np.int64)
-    return _table(*found, "structure") if found else _table(none, none, "structure")
+    found = repeating(timeline)
+    if found is None:
+        none = np.empty(0, np.int64)
+        return _table(none, none, "structure")
+    starts, ends = found
+    reported = _reported(timeline, starts, ends)
+    asked = _host(compiler_activity, driver_events, cpu_profile)
+    quiet = starts[1:] - reported[:-1] > quiet_limit(starts)
+    quiet &= asked.within(reported[:-1], starts[1:]) < _ACTIVE * (starts[1:] - reported[:-1])
+    ends[:-1] = np.where(quiet, reported[:-1], ends[:-1])
+    return _table(starts, ends, "structure")
+
+
+def quiet_limit(starts: Times) -> float:
+    """Return how long a pause between iterations lasts if nobody asked for the next one; ns."""
+    usual = float(np.median(np.diff(starts))) if starts.size > 1 else 0.0
+    return max(_QUIET, _ITERATIONS * usual)
+
+
+def _reported(timeline: pd.DataFrame, starts: Times, ends: Times) -> Times:
+    """Return when all work that began in each stretch was reported complete."""
+    at = timeline["started"].to_numpy(dtype=np.int64)
+    done = timeline["completed"].fillna(timeline["ended"]).to_numpy(dtype=np.int64)
+    latest = np.maximum.accumulate(np.maximum(done, timeline["ended"].to_numpy(np.int64)))
+    last = np.searchsorted(at, ends, side="left") - 1
+    return np.where(last >= 0, latest[np.maximum(last, 0)], starts)
+
+
+def _host(
+    activity: pd.DataFrame | None, events: pd.DataFrame | None, samples: pd.DataFrame | None
+) -> IntervalSet:
+    """Return when the host is seen at work for the target beside its encoding."""
+    seen = [] if activity is None else [spans(activity)]
+    if events is not None:
+        seen.append(spans(events[events["target"] & (events["event"] == WIRE)]))
+    if samples is not None:
+        own = samples[samples["target"]]
+        times = own["time"].to_numpy(dtype=np.int64)
+        seen.append((times, times + own["weight"].fillna(0).to_numpy(dtype=np.int64)))
+    if not seen:
+        return IntervalSet.empty()
+    return IntervalSet.of(*(np.concatenate(each) for each in zip(*seen, strict=True)))
+
+
+def pauses_table(iterations: pd.DataFrame) -> pd.DataFrame:
+    """Return the table `pauses`: stretches of the loop in which nobody asked for an iteration.
+
+    That is, no iteration ran for longer than ten take and than 0.3 s, and the host was not seen to
+    do anything for the target. A workload that marks its steps says itself when it had no load.
+    """
+    starts, ends = spans(iterations)
+    long = starts[1:] - ends[:-1] > quiet_limit(starts)
+    if (iterations["source"] == "steps").all():
+        long[:] = False
+    starts, ends = ends[:-1][long], starts[1:][long]
+    return pd.DataFrame({"start": starts, "duration": ends - starts})
 
 
 def steady_iterations(iterations: pd.DataFrame | None) -> pd.DataFrame:
@@ -70,6 +113,12 @@ def steady_iterations(iterations: pd.DataFrame | None) -> pd.DataFrame:
     if iterations is None or iterations.empty:
         raise Unavailable(_NONE)
     return steady_steps(iterations)
+
+
+def unit(iterations: pd.DataFrame) -> str:
+    """Return what an iteration is called: a step where a workload marks them."""
+    steps = "source" not in iterations or (iterations["source"] == "steps").all()
+    return "step" if steps else "iteration"
 
 
 def _table(starts: Times, ends: Times, source: str) -> pd.DataFrame:
@@ -85,15 +134,20 @@ def _table(starts: Times, ends: Times, source: str) -> pd.DataFrame:
     )
 
 
-def loop_table(
+def loop_table(  # noqa: PLR0917  a derived table's sources are its parameters
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
     phases: pd.DataFrame | None,
     iterations: pd.DataFrame | None,
+    timeline: pd.DataFrame | None,
+    commits: pd.DataFrame | None,
+    present_requests: pd.DataFrame | None,
+    cpu_profile: pd.DataFrame | None,
 ) -> pd.DataFrame:
     """Return the table `loop`: the one stretch of the recording that is judged.
 
-    Columns: `name` ("steady"), `start`, `duration` (ns), and `words`, which name it in a sentence.
+    Columns: `name` ("steady"), `start`, `duration` (ns), `words`, which name it in a sentence, and
+    `paced`, which says by what it is paced from outside; "" where it is not.
     It is the workload's own steady phase; without marks, from the first iteration to the last;
     without iterations, from the target's first interval to its last.
 
@@ -105,16 +159,95 @@ def loop_table(
     if phases is not None and not phases.empty and marked_window(phases) is None:
         raise Unavailable("the workload did not come to its steady phase.")
     window = window_of_target(gpu_intervals, targets, phases)
-    start, end, words = window.start, window.end, window.name
+    start, end, words, paced = window.start, window.end, window.name, ""
     if marked_window(phases) is None and iterations is None:
         raise Unavailable("which part is the loop is not known, as its command buffers are not.")
     if marked_window(phases) is None and iterations is not None and not iterations.empty:
         starts, ends = spans(iterations)
         start, end = int(starts.min()), int(ends.max())
         words = f"the loop of {len(starts):,} iterations"
+        if timeline is not None:
+            shown = _shown(commits, present_requests, start, end)
+            asked = _host(None, None, cpu_profile)
+            paced = _paced(starts, timeline, asked, shows=shown >= len(starts) // 2)
     return pd.DataFrame(
-        {"name": ["steady"], "start": [start], "duration": [end - start], "words": [words]}
+        {
+            "name": ["steady"],
+            "start": [start],
+            "duration": [end - start],
+            "words": [words],
+            "paced": [paced],
+        }
     )
+
+
+def paced(loop: pd.DataFrame) -> str:
+    """Say by what the loop is paced from outside; "" where it is not."""
+    return str(loop["paced"].iloc[0]) if "paced" in loop and len(loop) else ""
+
+
+_FREE = 0.05  # of a period, for which a paced loop has nothing to do at least
+_EVEN = 0.03  # spread of the periods, as a share, of a loop that something paces
+_CLOCK = 0.003  # spread of the periods, and distance from a display's, without other evidence
+_SLOPE, _SURE = 0.25, 0.15  # distance from -1, and its standard error
+_RATES = (120.0, 60.0, 50.0, 30.0, 24.0)  # displays', Hz
+_OUTSIDE = 3.0  # times the median distance from the median
+
+
+def _shown(
+    commits: pd.DataFrame | None, presents: pd.DataFrame | None, start: int, end: int
+) -> int:
+    """Return how often the target presented something to a display in the window."""
+    times = [np.empty(0, np.int64)]
+    if commits is not None and "presents" in commits:
+        shown = commits["presents"].fillna(value=False).astype(bool) & commits["target"]
+        times.append(commits.loc[shown, "time"].to_numpy(dtype=np.int64))
+    if presents is not None:
+        times.append(presents.loc[presents["target"], "time"].to_numpy(dtype=np.int64))
+    return max(int(((each >= start) & (each < end)).sum()) for each in times)
+
+
+def _paced(starts: Times, timeline: pd.DataFrame, asked: IntervalSet, *, shows: bool) -> str:
+    """Say by what iterations are paced from outside: by a display, a timer, whoever asks.
+
+    The rest of a period is the time from the report of all its work to the next encoding. It
+    shrinks as the work grows where something outside paces; where the host prepares the next
+    iteration meanwhile it does not. A rest in which the host is seen at work is none.
+    """
+    at = timeline["started"].to_numpy(dtype=np.int64)
+    sums = np.concatenate(([0], np.cumsum(timeline["busy"].to_numpy(dtype=np.int64))))
+    bounds = np.searchsorted(at, starts)
+    work, periods = np.diff(sums[bounds]), np.diff(starts)
+    reported = np.minimum(_reported(timeline, starts[:-1], starts[1:]), starts[1:])
+    rest = starts[1:] - reported
+    usual = float(np.median(periods)) if periods.size else 0.0
+    near = np.abs(periods - usual) <= _OUTSIDE * max(
+        float(np.median(np.abs(periods - usual))), _EVEN * usual
+    )
+    work, rest, periods = (each[near] for each in (work, rest, periods))
+    if periods.size < FEWEST or float(np.median(rest)) < _FREE * usual:
+        return ""
+    if asked.within(reported, starts[1:]).sum() > 0.5 * (starts[1:] - reported).sum():
+        return ""
+    spread, every = float(periods.std()) / usual, f"every {duration(usual)}"
+    if shows:
+        return f"by a display, {every}"
+    if spread <= _EVEN and _falls(work, rest):
+        return f"from outside, {every}"
+    frames = (usual * rate / 1e9 for rate in _RATES)
+    off = min(abs(number / max(1, round(number)) - 1) for number in frames)
+    return f"by a clock, {every}" if max(spread, off) <= _CLOCK else ""
+
+
+def _falls(work: Times, rest: Times) -> bool:
+    """Tell whether the rest falls one for one as the work grows."""
+    x, y = work - work.mean(), rest - rest.mean()
+    squares = float((x * x).sum())
+    if squares == 0:
+        return False
+    slope = float((x * y).sum()) / squares
+    error = float(np.sqrt(((y - slope * x) ** 2).sum() / max(1, x.size - 2) / squares))
+    return abs(slope + 1) <= _SLOPE and error <= _SURE
 
 
 def _signposts(signposts: pd.DataFrame, timeline: pd.DataFrame) -> tuple[Times, Times] | None:
@@ -129,129 +262,6 @@ def _signposts(signposts: pd.DataFrame, timeline: pd.DataFrame) -> tuple[Times, 
         # Work that is queued ahead runs after its iteration: what is judged is the whole row.
         whole = (timeline["started"] >= starts[0]) & (timeline["started"] <= ends[-1])
         held = int(timeline["busy"][whole].sum())
-        if held >= _OF_WORK * int(timeline["busy"].sum()) and held > most:
+        if held >= OF_WORK * int(timeline["busy"].sum()) and held > most:
             best, most = (starts, ends), held
     return best
-
-
-@dataclass(frozen=True, eq=False)
-class _Groups:
-    """Command buffers in groups; `pauses` (ns) are the host's behind each, -1 for the last."""
-
-    first: NDArray[np.intp]
-    pieces: Times
-    busy: Times
-    pauses: Times
-    split: bool
-
-    @property
-    def number(self) -> int:
-        return self.first.size
-
-    def alike(self, apart: int) -> Flags:
-        """Tell for each group whether the one so many behind it is alike."""
-        ways = (self.pieces, self.busy, np.maximum(self.pauses, 0) + _BRIEF)
-        pieces, busy, pauses = ((each[:-apart], each[apart:]) for each in ways)
-        same = pieces[0] == pieces[1]
-        same &= np.abs(busy[0] - busy[1]) <= _WITHIN * np.maximum(*busy)
-        if self.split:
-            same &= (np.maximum(*pauses) <= _APART * np.minimum(*pauses)) | (
-                self.pauses[apart:] < 0
-            )
-        return same
-
-
-def _structure(timeline: pd.DataFrame) -> tuple[Times, Times] | None:
-    """Return starts and ends of groups of command buffers that repeat; None where none do."""
-    if len(timeline) < FEWEST:
-        return None
-    begun, committed, completed = (
-        timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
-        for name in ("begun", "committed", "completed")
-    )
-    started, ended, busy, pieces = (
-        timeline[name].to_numpy(dtype=np.int64)
-        for name in ("started", "ended", "busy", "intervals")
-    )
-    begun = np.where(begun == NEVER, np.where(committed == NEVER, started, committed), begun)
-    pauses = np.maximum(begun[1:] - np.where(committed == NEVER, ended, committed)[:-1], 0)
-    reported = np.maximum.accumulate(np.maximum(ended, completed))
-    for splits in _splits(pauses, begun[1:] >= reported[:-1]):
-        first = np.concatenate(([0], np.flatnonzero(splits) + 1))
-        last = np.append(first[1:], len(timeline)) - 1
-        groups = _Groups(
-            first,
-            np.add.reduceat(pieces, first),
-            np.add.reduceat(busy, first),
-            np.append(pauses, -1)[last],
-            bool(splits.any()),
-        )
-        at, length = _repeating(groups)
-        held = (at[:, np.newaxis] + np.arange(length)).ravel()
-        if at.size < FEWEST or groups.busy[held].sum() < _OF_WORK * busy.sum():
-            continue
-        starts, ends = begun[first[at]], reported[last[at + length - 1]]
-        follows = at[1:] == at[:-1] + length
-        ends[:-1] = np.where(follows, starts[1:], ends[:-1])
-        return starts, np.maximum(ends, starts + 1)
-    return None
-
-
-def _splits(pauses: Times, drained: Flags) -> Iterator[Flags]:
-    """Yield the ways to split command buffers: by waits, by long pauses, not at all."""
-    if drained.sum() >= FEWEST:
-        yield drained
-    ordered = np.sort(pauses + _BRIEF)
-    if ordered.size > 1:
-        ratios = ordered[1:] / ordered[:-1]
-        at = int(np.argmax(ratios))
-        long = pauses + _BRIEF > ordered[at]
-        if ratios[at] >= _APART and long.sum() >= FEWEST:
-            yield long
-    yield np.zeros(pauses.size, bool)
-
-
-def _repeating(groups: _Groups) -> tuple[NDArray[np.intp], int]:
-    """Return the first group of each iteration, and how many groups an iteration has."""
-    none = np.empty(0, np.intp), 1
-    for length in range(1, min(_LONGEST, groups.number // FEWEST) + 1):
-        alike = groups.alike(length)
-        begin, end = _mostly(alike)
-        if end - begin + length < FEWEST * length:
-            continue
-        if length == 1:
-            # Where nothing splits and all are alike, nothing tells where an iteration begins.
-            return (np.arange(begin, end + 1), 1) if groups.split else none
-        return _in_rows(groups, alike, begin, end, length), length
-    if not groups.split or groups.number < FEWEST:
-        return none
-    usual = np.bincount(groups.pieces).argmax()
-    begin, end = _mostly(groups.pieces == usual)
-    return np.arange(begin, end), 1
-
-
-def _mostly(flags: Flags) -> tuple[int, int]:
-    """Return the stretch in which most are true, as the one of the greatest sum of scores.
-
-    A true one scores 1, a false one so much less that a stretch of equal sum has `_ALIKE` of them.
-    """
-    scores = np.where(flags, 1.0, -_ALIKE / (1 - _ALIKE))
-    sums = np.concatenate(([0.0], np.cumsum(scores)))
-    least = np.minimum.accumulate(sums)
-    end = int(np.argmax(sums - least))
-    return int(np.argmin(sums[: end + 1])), end
-
-
-def _in_rows(groups: _Groups, alike: Flags, begin: int, end: int, length: int) -> NDArray[np.intp]:
-    """Return where rows of so many groups begin, the longest pause before each."""
-    pauses = np.concatenate(([0], groups.pauses))[begin : begin + (end - begin) // length * length]
-    typical = np.median(pauses.reshape(-1, length), axis=0)
-    at, found = begin + int(np.argmax(typical)), list[int]()
-    while at + length <= end + length:
-        row = alike[max(0, at - length) : at] if found else alike[at : at + length]
-        if row.mean() >= _ALIKE:
-            found.append(at)
-            at += length
-        else:
-            at += 1
-    return np.array(found, np.intp)

@@ -8,22 +8,49 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, clip, spans
-from tracekit.base import Provenance
+from tracekit.base import Provenance, size
 from tracekit.machine import Chip, chip
 from tracekit.workload import REFERENCE
 
 
 def machine_table(provenance: Provenance) -> pd.DataFrame:
-    """Return the table `machine`: one row with the chip, its GPU cores and bytes of memory."""
+    """Return the table `machine`: one row with what the machine was when it recorded.
+
+    Columns: `system`, `chip`, `gpu_cores`, `memory` (bytes), and what it was like meanwhile:
+    `wired_limit`, `swap`, `compressed` (bytes), `page_outs` (pages written out meanwhile),
+    `low_power`, `mains` (1 or 0). What is not known is null.
+    """
     facts = provenance.machine
+    words = {name: pd.array([facts.get(name)], dtype="string") for name in ("system", "chip")}
     return pd.DataFrame(
-        {
-            "system": pd.array([facts.get("system")], dtype="string"),
-            "chip": pd.array([facts.get("chip")], dtype="string"),
-            "gpu_cores": pd.array([facts.get("gpu_cores")], dtype="Int64"),
-            "memory": pd.array([facts.get("memory")], dtype="Int64"),
-        }
+        words | {name: pd.array([facts.get(name)], dtype="Int64") for name in _NUMBERS}
     )
+
+
+_NUMBERS = (
+    *("gpu_cores", "memory", "wired_limit", "swap", "compressed", "page_outs"),
+    *("low_power", "mains"),
+)
+
+
+def memory_words(machine: pd.DataFrame) -> str:
+    """Say, with a blank before it, how the machine's memory stood, as far as that is known."""
+    row = machine.iloc[0]
+    known = {name: int(row[name]) for name in _NUMBERS if pd.notna(row[name])}
+    said = [
+        f"{words} {size(known[name])}"
+        for name, words in (
+            ("memory", "the machine has"),
+            ("wired_limit", "its wired limit is"),
+            ("swap", "swap holds"),
+            ("compressed", "the compressor"),
+        )
+        if known.get(name)
+    ]
+    if known.get("page_outs"):
+        said.append(f"{known['page_outs']:,} pages were written out meanwhile")
+    listed = ", ".join(said)
+    return f" {listed[:1].upper()}{listed[1:]}." if said else ""
 
 
 def chip_of(machine: pd.DataFrame) -> Chip:
@@ -74,14 +101,15 @@ _LEAST_SAMPLES = 4
 class Below:
     """The time below the best state in a window, of the time in which the GPU was awake (ns).
 
-    `states` says how long each of the lower ones lasted, `induced` whether a tool asked for one.
+    `states` says how long each of the lower ones lasted, `best` when the GPU first and last came
+    to its best one; None where it never did. The column `induced` is not used: it is always set.
     """
 
     awake: int
     starts: Times
     ends: Times
     states: dict[str, int]
-    induced: bool
+    best: tuple[int, int] | None
 
     @property
     def share(self) -> float:
@@ -116,8 +144,31 @@ def below_best(states: pd.DataFrame | None, window: Window) -> Below:
         for name, rows in low.groupby(names[ranks < _BEST])
     }
     awake = busy(*clip(*spans(inside), window.start, window.end))
-    ends_of_low = clip(*spans(low), window.start, window.end)
-    return Below(awake, *ends_of_low, lasted, bool(low["induced"].fillna(value=False).any()))
+    high = inside[ranks == _BEST]["start"].to_numpy(dtype=np.int64)
+    best = (int(high.min()), int(high.max())) if high.size else None
+    return Below(awake, *clip(*spans(low), window.start, window.end), lasted, best)
+
+
+_HELD = "induced gpu performance state"
+_FREE = ("default", "none", "off")
+
+
+def held_state(settings: pd.DataFrame | None, switches: pd.DataFrame | None) -> bool:
+    """Tell whether a tool held the GPU at one state, by the recording's settings.
+
+    Args:
+        settings: The table of that name, from the table of contents.
+        switches: The table `gpu_performance_settings`.
+    """
+    if switches is not None and len(switches):
+        enabled = switches["enabled"].fillna(value=False).astype(bool)
+        if enabled.any():
+            return True
+    if settings is None:
+        return False
+    parts = settings["setting"].fillna("").str.lower().str.partition(":")
+    chosen = parts.loc[parts[0].str.strip() == _HELD, 2].str.strip()
+    return bool((~chosen.isin([*_FREE, ""])).any())
 
 
 @dataclass(frozen=True, eq=False)

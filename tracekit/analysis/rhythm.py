@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import IntervalSet, Times, gaps, spans, union
 from tracekit.analysis.intervals import spans as bounds
+from tracekit.analysis.iterations import quiet_limit
 from tracekit.analysis.scope import of_a_server, reference_work, steady_steps
 from tracekit.analysis.upkeep import WIRE
 from tracekit.workload import COMPILE, IDLE, REFERENCE
@@ -109,9 +110,13 @@ def beats(
 
 
 def _followed(steps: pd.DataFrame, steady: pd.DataFrame) -> NDArray[np.bool_]:
-    """Tell which of the steady steps have another one right behind them."""
-    places = np.sort(spans(steps)[0]).searchsorted(spans(steady)[0])
-    return np.diff(places, append=-1) == 1
+    """Tell which of the steady steps have another one right behind them, without a pause."""
+    starts, ends = spans(steady)
+    places = np.sort(spans(steps)[0]).searchsorted(starts)
+    follows = np.diff(places, append=-1) == 1
+    if "source" in steady and not (steady["source"] == "steps").all():
+        follows[:-1] &= starts[1:] - ends[:-1] <= quiet_limit(starts)
+    return follows
 
 
 def _until_reference(starts: Times, ends: Times, annotations: pd.DataFrame | None) -> Times:
@@ -144,6 +149,20 @@ def spikes(row: Beats, least_z: float = LEAST_Z, least_excess: float = LEAST_EXC
     excess = row.times - typical
     spread = max(row.variation, _LEAST_SPREAD) * typical
     return Spikes((excess > least_z * spread) & (excess > least_excess * typical), excess)
+
+
+_REGULAR = 0.7  # of the distances between spikes
+_FEWEST_SPIKES = 4
+
+
+def period(chosen: NDArray[np.bool_]) -> int | None:
+    """Return by how many beats spikes follow each other, if most do by as many; else None."""
+    apart = np.diff(np.flatnonzero(chosen))
+    if apart.size + 1 < _FEWEST_SPIKES:
+        return None
+    usual = int(np.median(apart))
+    near = np.abs(apart - usual) <= max(0, usual // 10)
+    return usual if usual > 1 and near.mean() >= _REGULAR else None
 
 
 LONGER_WORK = "the device worked longer for the target"
@@ -266,9 +285,14 @@ class Explanation:
         return f"What explains them: {', '.join(said)}{rest}."
 
     @property
+    def waited(self) -> bool:
+        """Whether the device was idle for most of the time."""
+        return bool(self.idle.sum() > _MOST * self.excess.sum())
+
+    @property
     def within(self) -> str:
         """Name the rule that counts most of the time too: bubbles, where the device was idle."""
-        return "bubbles" if self.idle.sum() > _MOST * self.excess.sum() else ""
+        return "bubbles" if self.waited else ""
 
 
 def explain(

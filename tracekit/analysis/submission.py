@@ -1,6 +1,6 @@
 """How the target hands work to the device: waits of an iteration, command buffers in flight."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 from tracekit.analysis.idle.gaps import Gaps, gaps_in
 from tracekit.analysis.idle.levers import Loop
 from tracekit.analysis.idle.pieces import State
+from tracekit.analysis.idle.samples import other_thread, sampled
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import NEVER, Times, Window, busy, clip, spans
 from tracekit.analysis.intervals import spans as bounds
-from tracekit.analysis.scope import steady_tokens
+from tracekit.analysis.iterations import unit
+from tracekit.analysis.residency import wired
+from tracekit.analysis.scope import steady_tokens, window_of_target
 from tracekit.base import count
 from tracekit.workload import READBACK
 
@@ -28,12 +31,6 @@ def each(number: int, iterations: pd.DataFrame | None) -> str:
         return f"{said} and {count(number / steady_tokens(iterations))} per token"
     except Unavailable:
         return said
-
-
-def unit(iterations: pd.DataFrame) -> str:
-    """Return what an iteration is called: a step where a workload marks them."""
-    steps = "source" not in iterations or (iterations["source"] == "steps").all()
-    return "step" if steps else "iteration"
 
 
 def between_iterations(held: Gaps, iterations: pd.DataFrame) -> NDArray[np.bool_]:
@@ -60,16 +57,52 @@ def per_iteration(held: Gaps, iterations: pd.DataFrame) -> float:
     return float((totals / np.bincount(codes)).max())
 
 
-def loop_of(
-    gaps: pd.DataFrame, timeline: pd.DataFrame, iterations: pd.DataFrame | None, window: Window
-) -> Loop:
-    """Return how the loop hands its work over, as far as that is known."""
+def habits_table(  # noqa: PLR0917  a derived table's sources are its parameters
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    loop: pd.DataFrame,
+    gaps: pd.DataFrame,
+    timeline: pd.DataFrame,
+    iterations: pd.DataFrame | None,
+    driver_events: pd.DataFrame | None,
+    wired_memory: pd.DataFrame | None,
+    resource_allocations: pd.DataFrame | None,
+    allocated_sizes: pd.DataFrame | None,
+    submissions: pd.DataFrame | None,
+    cpu_profile: pd.DataFrame | None,
+    meanwhile: pd.DataFrame | None,
+) -> pd.DataFrame:
+    """Return the table `habits`: one row with what advice depends on, see `levers.Loop`."""
+    window = window_of_target(gpu_intervals, targets, loop)
     held = gaps_in(gaps, State.AFTER_WAIT)
     often = None
     if iterations is not None and not iterations.empty:
         often = per_iteration(held, iterations)
     buffers = len(window.rows(timeline, "started"))
-    return Loop(often, buffers / held.count if held.count else None)
+    lost = None
+    if driver_events is not None:
+        beside = (wired_memory, resource_allocations, allocated_sizes, iterations)
+        lost = wired(driver_events, *beside, window).lost
+    prepared = host_time(held, timeline, window)
+    known = Loop(
+        waits=often,
+        buffers=buffers / held.count if held.count else None,
+        host_longer=prepared > int(window.rows(timeline, "started")["busy"].sum()),
+        lost=lost,
+        other_stream=other_thread(gaps, cpu_profile, submissions),
+        sampled=sampled(meanwhile),
+    )
+    return pd.DataFrame([asdict(known)]).astype({"lost": "boolean"})
+
+
+def loop_of(habits: pd.DataFrame) -> Loop:
+    """Return how the loop hands its work over, as far as that is known."""
+    row = habits.iloc[0]
+    known = {
+        name: None if pd.isna(row[name]) else float(row[name]) for name in ("waits", "buffers")
+    }
+    flags = {name: bool(row[name]) for name in ("host_longer", "other_stream", "sampled")}
+    return Loop(**known, **flags, lost=None if pd.isna(row["lost"]) else bool(row["lost"]))
 
 
 def host_time(held: Gaps, timeline: pd.DataFrame, window: Window) -> int:

@@ -127,7 +127,6 @@ def _files(output: Path | None, csv: Path | None, *, tune: bool) -> list[Path]:
 
 
 def _bench(shape: "lab.Shape", settings: "lab.Settings", files: list[Path], *, json: bool) -> None:
-
     with console.progress("bench") as progress:
         done = lab.run_bench(shape, settings, progress=progress)
     if json:
@@ -141,7 +140,6 @@ def _bench(shape: "lab.Shape", settings: "lab.Settings", files: list[Path], *, j
 
 
 def _show(done: "lab.Bench") -> None:
-
     from tracekit.lab.bench import words
 
     for title, (columns, rows) in words.families(done):
@@ -168,7 +166,6 @@ def _end(done: "lab.Bench", files: list[Path]) -> None:
 
 
 def _tune(shape: "lab.Shape", effort: "lab.Effort", output: Path | None, *, json: bool) -> None:
-
     from tracekit.lab.bench import words
 
     with console.progress("tune") as progress:

@@ -62,7 +62,12 @@ def chip(
     if name is not None and one.name not in machine.known_chips():
         console.show_hint(nearest(one.name, machine.known_chips()))
     if shape is not None:
-        console.show_hint(_words(shape))
+        console.show_hint(
+            f"Paged decode attention, {shape.batch} sequences of {shape.context} tokens, "
+            f"{shape.q_heads} query and {shape.kv_heads} K/V heads of {shape.head_dim} elements "
+            f"of {shape.itemsize} bytes; `tracekit bench --tune` measures which launch is fastest "
+            "here:"
+        )
         console.table(("launch", "planned", "meaning"), list(_launch_rows(shape, one)))
 
 
@@ -95,7 +100,12 @@ def _shape(given: dict[str, Any], context: int | None) -> "lab.Shape | None":
 
 def _chip_rows(one: "machine.Chip", facts: dict[str, Any]) -> Iterator[Row]:
     yield "chip", one.name or unavailable("the system does not name it"), ""
-    yield "gpu cores", str(one.cores) if one.cores else unavailable(_uncounted(facts)), ""
+    uncounted = "only a Mac's are counted"
+    if not facts:
+        uncounted = "--gpu-cores does not say it"
+    elif facts.get("system") == "Darwin":
+        uncounted = "`ioreg` does not count them"
+    yield "gpu cores", str(one.cores) if one.cores else unavailable(uncounted), ""
     if facts.get("memory"):
         yield "memory", size(facts["memory"]), ""
     yield from _gpu_rows()
@@ -103,13 +113,6 @@ def _chip_rows(one: "machine.Chip", facts: dict[str, Any]) -> Iterator[Row]:
     yield _figure_row("float32", one.fp32, 1e12, "TFLOP/s")
     yield _figure_row("float16", one.fp16, 1e12, "TFLOP/s")
     yield _figure_row("ridge", machine.ridge_of(one), 1, "FLOP/byte")
-
-
-def _uncounted(facts: dict[str, Any]) -> str:
-    if not facts:
-        return "--gpu-cores does not say it"
-    mac = facts.get("system") == "Darwin"
-    return "`ioreg` does not count them" if mac else "only a Mac's are counted"
 
 
 def _gpu_rows() -> Iterator[Row]:
@@ -166,8 +169,7 @@ def _launch_rows(shape: "lab.Shape", chip: "machine.Chip") -> Iterator[Row]:
 def _launch(shape: "lab.Shape") -> list[tuple[str, int, str]]:
     """Return how paged attention launches a shape: name, value, meaning."""
     plan = lab.planned(shape)
-    group = shape.q_heads // shape.kv_heads
-    reads = plan.rereads(group)
+    reads = plan.rereads(shape.q_heads // shape.kv_heads)
     loaded = "once" if reads == 1 else f"{reads} times"
     return [
         ("hd_tile", plan.hd_tile, "elements of a head that a lane owns."),
@@ -200,14 +202,6 @@ def _least(shape: "lab.Shape", chip: "machine.Chip") -> "machine.Bound | None":
     rate = chip.fp32.value if shape.dtype == "float32" else chip.fp16.value
     moved = work.unique + work.written
     return machine.bound(work.flops, moved, bandwidth=chip.bandwidth.value, rate=rate)
-
-
-def _words(shape: "lab.Shape") -> str:
-    return (
-        f"Paged decode attention, {shape.batch} sequences of {shape.context} tokens, "
-        f"{shape.q_heads} query and {shape.kv_heads} K/V heads of {shape.head_dim} elements of "
-        f"{shape.itemsize} bytes; `tracekit bench --tune` measures which launch is fastest here:"
-    )
 
 
 def _document(

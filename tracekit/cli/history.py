@@ -1,5 +1,6 @@
 """`history` and `baseline`: nights and series, listed, drawn, exported; what is expected."""
 
+import getpass
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -121,6 +122,19 @@ Revoked = Annotated[
 ]
 
 
+By = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="Who decides it.  [default: your login]", show_default=False),
+]
+
+
+def _login() -> str:
+    """Return the login of who runs this; empty where the system knows none."""
+    with suppress(OSError, KeyError):
+        return getpass.getuser()
+    return ""
+
+
 @baseline_app.callback()
 def baseline() -> None:
     """Accept the change that a night found as expected."""
@@ -131,6 +145,7 @@ def accept(
     nights: Nights,
     *,
     reason: Reason,
+    by: By = "",
     capture: options.Captures = None,
     config: Config = None,
     history: History = "",
@@ -145,7 +160,12 @@ def accept(
     with nightly.Store.open(history_url(history, config), make=False) as store:
         require_clear(store, nights)
         accepted, refused = store.accept(
-            nights[0], capture or (), reason, others=nights[1:], least=least_pairs()
+            nights[0],
+            capture or (),
+            reason,
+            others=nights[1:],
+            least=least_pairs(),
+            who=by or _login(),
         )
         found = store.night(accepted[0].night)
     columns = ("capture", "metric", "expected from now on")
@@ -164,6 +184,7 @@ def revoke(
     night: Revoked,
     *,
     reason: Reason,
+    by: By = "",
     capture: options.Captures = None,
     config: Config = None,
     history: History = "",
@@ -174,7 +195,7 @@ def revoke(
     """
     with nightly.Store.open(history_url(history, config), make=False) as store:
         require_clear(store, [night])
-        revoked = store.revoke(night, capture or (), reason)
+        revoked = store.revoke(night, capture or (), reason, who=by or _login())
     names = ", ".join(one.capture for one in revoked)
     console.show_line(f"revoked: {revoked[0].night}, {names}")
 
@@ -197,10 +218,11 @@ def list_(
     if json:
         console.show_json(held)
         return
-    columns = ("accepted", "night", "machine", "capture", "holds", "reason")
+    columns = ("accepted", "by", "night", "machine", "capture", "holds", "reason")
     rows = [
         (
-            *(stamp(one.accepted.at), one.accepted.night, one.machine, one.accepted.capture),
+            *(stamp(one.accepted.at), one.accepted.who, one.accepted.night, one.machine),
+            one.accepted.capture,
             *("yes" if one.holds else "no", one.accepted.reason),
         )
         for one in held
@@ -348,7 +370,6 @@ def _show_nights(
 
 
 def _show_series(store: "nightly.Store", of: dict[str, Any], limit: int, *, json: bool) -> None:
-
     found = [replace(series, points=series.points[-limit:]) for series in known_series(store, of)]
     if json:
         console.show_json(found)

@@ -67,7 +67,6 @@ def parity(
 
 
 def _show(done: "lab.Parity") -> None:
-
     cases = len({outcome.case for outcome in done.outcomes})
     console.measurements(
         f"parity: {cases} cases, MLX on the {done.backend}", lab.COLUMNS, lab.rows(done)
@@ -80,7 +79,6 @@ def _show(done: "lab.Parity") -> None:
 
 
 def _end(done: "lab.Parity") -> None:
-
     for breach in done.breaches:
         apart = f", {lab.error_words(breach.apart)} from dense" if breach.apart is not None else ""
         why = (
@@ -260,7 +258,6 @@ def _subjects(
 def _verified(
     subjects: "Iterable[lab.Subject]", orders: "Sequence[lab.Order]"
 ) -> "Iterator[lab.Verification]":
-
     for subject in subjects:
         with console.progress(lab.case(subject.name, subject.parameters)):
             found = lab.verify(subject, orders)

@@ -1,9 +1,9 @@
 from .bench.document import Bench as Bench
 from .bench.inputs import Shape as Shape
 from .bench.measure import Effort as Effort
-from .bench.run import Settings as Settings
-from .bench.run import chosen as chosen
-from .bench.run import run_bench as run_bench
+from .bench.measure import Settings as Settings
+from .bench.measure import chosen as chosen
+from .bench.measure import run_bench as run_bench
 from .bench.save import bench_document as bench_document
 from .bench.save import check_writable as check_writable
 from .bench.save import save as save

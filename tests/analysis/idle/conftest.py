@@ -81,10 +81,10 @@ def gaps_of(targets: pd.DataFrame, phases: Make) -> Make:
     ) -> pd.DataFrame:
         start, end = (round(one * MS) for one in window)
         spans = tables.get("spans")
-        loaded = loaded_table(gpu_intervals, targets, phases(start, end - start), spans)
+        loaded = loaded_table(gpu_intervals, targets, phases(start, end - start), spans, None)
         names = (
             "spans commits submissions encoders completions driver_intervals compiler_activity "
-            "gpu_performance_states driver_events"
+            "gpu_performance_states driver_events iterations cpu_profile"
         ).split()
         assert set(tables) <= set(names)
         return gaps_table(loaded, gpu_intervals, targets, *(tables.get(one) for one in names))

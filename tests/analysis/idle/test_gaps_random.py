@@ -119,7 +119,7 @@ def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
     present = [at for at in range(END) if not absent(at)]
     if not present:
         return
-    loaded = loaded_table(intervals, targets, phases, spans)
+    loaded = loaded_table(intervals, targets, phases, spans, None)
     gaps = gaps_table(
         loaded,
         intervals,
@@ -131,6 +131,8 @@ def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
         None,
         table(driver).assign(depth=0),
         table(compiler),
+        None,
+        None,
         None,
         None,
     )

@@ -70,11 +70,29 @@ def test_every_cause_has_advice() -> None:
 
 
 def test_how_often_the_loop_waits_decides_what_to_do_about_waits() -> None:
-    once, often, unknown = (lever(Cause.AFTER_WAIT, Loop(waits)) for waits in (1.0, 3.0, None))
+    once, often, unknown, rare = (
+        lever(Cause.AFTER_WAIT, Loop(waits, sampled=True)) for waits in (1.0, 3.0, None, 0.1)
+    )
     assert "async_eval" in once
     assert ".item()" not in once
     assert "Wait once an iteration" in often
     assert unknown == f"{once} {often}"
+    assert "mx.clear_cache" in rare
+    assert "async_eval" not in rare
+
+
+def test_what_the_host_did_is_guessed_only_without_samples() -> None:
+    assert ".item()" in lever(Cause.AFTER_WAIT, Loop(1.0))
+    assert "mx.compile" in lever(Cause.AFTER_WAIT, Loop(1.0, host_longer=True))
+
+
+def test_wiring_is_told_by_what_was_allocated_beside() -> None:
+    lost, made, unknown = (lever(Cause.WIRING, Loop(lost=lost)) for lost in (True, False, None))
+    assert "mx.set_wired_limit" in lost
+    assert "pool" not in lost
+    assert "preallocate" in made
+    assert "mx.set_wired_limit" not in made
+    assert lost in unknown
 
 
 def test_how_much_is_committed_for_a_wait_decides_what_to_do_about_encoding() -> None:

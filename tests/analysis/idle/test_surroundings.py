@@ -151,12 +151,12 @@ def test_a_span_without_a_name_says_nothing(named: Make) -> None:
 
 def test_without_load_is_where_the_workload_waited_or_timed_its_reference(named: Make) -> None:
     annotations = named(("idle", 0, 2), ("sample", 2, 2), ("reference", 4, 1), ("idle", 5, 1))
-    assert without_load(annotations).bounds.tolist() == at(0, 4, 2, 6).tolist()
+    assert without_load(annotations, None).bounds.tolist() == at(0, 4, 2, 6).tolist()
 
 
 def test_there_is_always_load_where_nobody_says_otherwise(named: Make) -> None:
-    assert without_load(None).bounds.tolist() == []
-    assert without_load(named(("sample", 0, 2))).bounds.tolist() == []
+    assert without_load(None, None).bounds.tolist() == []
+    assert without_load(named(("sample", 0, 2)), None).bounds.tolist() == []
 
 
 def test_a_moment_before_all_is_in_none_of_it(rows: Make) -> None:

@@ -21,7 +21,8 @@ def test_rows_of_others_alone_are_an_error(intervals: Make, targets: pd.DataFram
     [finding] = judge(intervals([], others=[(0, 1), (2, 1)]), targets)
     assert finding.severity is Severity.ERROR
     assert finding.message == (
-        "The recording has no device interval of python3 (4711): all 2 belong to others."
+        "The recording has no device interval of python3 (4711): all 2 belong to others: "
+        "WindowServer (420) 2."
     )
 
 

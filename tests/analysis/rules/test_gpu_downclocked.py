@@ -6,11 +6,10 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Evidence, Severity
-from tracekit.analysis.rules import RULES
+from tracekit.analysis.rule import Evidence, Finding, Severity
 
 Make = Callable[..., pd.DataFrame]
-judge = RULES["gpu-downclocked"].judge
+Judge = Callable[..., list[Finding]]
 SECOND = 1_000_000_000
 
 
@@ -33,11 +32,16 @@ def gauges(clocks: list[float], active: list[float] | None = None) -> pd.DataFra
 
 
 def test_time_below_the_best_state_is_reported_of_the_time_awake(
-    intervals: Make, targets: pd.DataFrame, phases: Make
+    intervals: Make, judged: Judge, phases: Make
 ) -> None:
     frame = intervals([(SECOND, 9 * SECOND)])
     slow = states((0, 3 * SECOND, "Minimum"), (4 * SECOND, 2 * SECOND, "Maximum"))
-    [finding] = judge(frame, targets, phases(SECOND, 9 * SECOND), slow, None)
+    [finding] = judged(
+        "gpu-downclocked",
+        gpu_intervals=frame,
+        phases=phases(SECOND, 9 * SECOND),
+        gpu_performance_states=slow,
+    )
     assert finding.severity is Severity.WARNING
     assert "50.0 % of the 4 s" in finding.message
     assert "Minimum 2 s" in finding.message
@@ -46,80 +50,122 @@ def test_time_below_the_best_state_is_reported_of_the_time_awake(
 
 
 @pytest.mark.parametrize("best", ["Maximum", "HIGH", "high"])
-def test_at_its_best_state_it_is_passed(intervals: Make, targets: pd.DataFrame, best: str) -> None:
+def test_at_its_best_state_it_is_passed(intervals: Make, judged: Judge, best: str) -> None:
     known = states((0, SECOND, "low"), (SECOND, 19 * SECOND, best))
-    assert not list(judge(intervals([(0, 20 * SECOND)]), targets, None, known, None))
+    assert not (
+        judged(
+            "gpu-downclocked",
+            gpu_intervals=intervals([(0, 20 * SECOND)]),
+            gpu_performance_states=known,
+        )
+    )
 
 
-def test_a_state_that_a_tool_asked_for_is_said_to_be(
-    intervals: Make, targets: pd.DataFrame
+def test_the_column_induced_says_nothing_and_the_settings_do(
+    intervals: Make, judged: Judge
 ) -> None:
-    known = states((0, 2 * SECOND, "Medium"), induced=True)
-    [finding] = judge(intervals([(0, 2 * SECOND)]), targets, None, known, None)
-    assert "A tool asked for it" in finding.message
+    tables = {
+        "gpu_intervals": intervals([(0, 2 * SECOND)]),
+        "gpu_performance_states": states((0, 2 * SECOND, "Medium"), induced=True),
+    }
+    [finding] = judged("gpu-downclocked", **tables)
+    assert finding.severity is Severity.WARNING
+    assert "held" not in finding.advice
+    switches = pd.DataFrame({"enabled": pd.array([True], dtype="boolean")})
+    [finding] = judged("gpu-downclocked", **tables, gpu_performance_settings=switches)
+    assert finding.severity is Severity.NOTE
+    assert "held the GPU at a state" in finding.advice
 
 
 def test_a_low_clock_saves_what_the_highest_would_have_won(
-    intervals: Make, targets: pd.DataFrame, phases: Make
+    intervals: Make, judged: Judge, phases: Make
 ) -> None:
     frame = intervals([(0, SECOND), (2 * SECOND, 4 * SECOND)])
     clocks = gauges([1.4e9, 1.4e9, 1.4e9, 0.7e9, 0.7e9, 0.7e9, 0.7e9])
-    [finding] = judge(frame, targets, phases(3 * SECOND, 4 * SECOND), None, clocks)
+    [finding] = judged(
+        "gpu-downclocked", gpu_intervals=frame, phases=phases(3 * SECOND, 4 * SECOND), gauges=clocks
+    )
     assert finding.saving == 1.5 * SECOND  # half of the 3 s in which the target was on the device
     assert "50.0 % of the run's highest, 1.40 GHz" in finding.message
     assert finding.evidence[0] == Evidence("gauges", 3 * SECOND, 3 * SECOND, "700 MHz")
 
 
-def test_a_clock_that_falls_is_said_to(intervals: Make, targets: pd.DataFrame) -> None:
+def test_a_clock_that_falls_is_said_to(intervals: Make, judged: Judge) -> None:
     clocks = gauges([1.4e9, 1.4e9, 1.3e9, 1.2e9, 1.1e9, 1.0e9, 1.0e9, 1.0e9])
-    [finding] = judge(intervals([(0, 7 * SECOND)]), targets, None, None, clocks)
+    [finding] = judged("gpu-downclocked", gpu_intervals=intervals([(0, 7 * SECOND)]), gauges=clocks)
     assert "fell from 1.40 GHz to 1 GHz" in finding.message
 
 
-def test_a_steady_clock_is_passed(intervals: Make, targets: pd.DataFrame) -> None:
+def test_a_steady_clock_is_passed(intervals: Make, judged: Judge) -> None:
     clocks = gauges([1.39e9, 1.4e9, 1.38e9, 1.4e9, 1.4e9])
-    assert not list(judge(intervals([(0, 4 * SECOND)]), targets, None, None, clocks))
+    assert not (
+        judged("gpu-downclocked", gpu_intervals=intervals([(0, 4 * SECOND)]), gauges=clocks)
+    )
 
 
-def test_a_single_low_reading_is_chance(intervals: Make, targets: pd.DataFrame) -> None:
+def test_a_single_low_reading_is_chance(intervals: Make, judged: Judge) -> None:
     frame = intervals([(0, 9 * SECOND)])
     once, twice = [0.7e9] + [1.4e9] * 8, [0.7e9] * 2 + [1.4e9] * 7
-    assert not list(judge(frame, targets, None, None, gauges(once)))
-    assert len(list(judge(frame, targets, None, None, gauges(twice)))) == 1
+    assert not judged("gpu-downclocked", gpu_intervals=frame, gauges=gauges(once))
+    assert len(judged("gpu-downclocked", gpu_intervals=frame, gauges=gauges(twice))) == 1
 
 
-def test_readings_of_an_idle_gpu_do_not_count(intervals: Make, targets: pd.DataFrame) -> None:
+def test_readings_of_an_idle_gpu_do_not_count(intervals: Make, judged: Judge) -> None:
     clocks = [1.4e9, 0.4e9, 1.4e9, 0.4e9, 1.4e9, 1.4e9]
     frame = intervals([(0, 5 * SECOND)])
     assert not list(
-        judge(frame, targets, None, None, gauges(clocks, [0.9, 0.01, 0.9, 0.02, 0.8, 1.0]))
+        judged(
+            "gpu-downclocked",
+            gpu_intervals=frame,
+            gauges=gauges(clocks, [0.9, 0.01, 0.9, 0.02, 0.8, 1.0]),
+        )
     )
-    [finding] = judge(frame, targets, None, None, gauges(clocks, [0.9] * 6))
+    [finding] = judged("gpu-downclocked", gpu_intervals=frame, gauges=gauges(clocks, [0.9] * 6))
     assert "33.3 % of 6 readings" in finding.message
 
 
-def test_a_state_of_unknown_rank_leaves_the_clock_to_judge(
-    intervals: Make, targets: pd.DataFrame
-) -> None:
+def test_a_state_of_unknown_rank_leaves_the_clock_to_judge(intervals: Make, judged: Judge) -> None:
     frame = intervals([(0, 4 * SECOND)])
     strange = states((0, 4 * SECOND, "Turbo"))
     with pytest.raises(Unavailable, match=r"rank is not known: Turbo .* no monitor was read"):
-        list(judge(frame, targets, None, strange, None))
+        (judged("gpu-downclocked", gpu_intervals=frame, gpu_performance_states=strange))
     clocks = gauges([1.4e9, 0.7e9, 0.7e9, 0.7e9, 0.7e9])
-    assert len(list(judge(frame, targets, None, strange, clocks))) == 1
+    assert (
+        len(
+            judged(
+                "gpu-downclocked",
+                gpu_intervals=frame,
+                gpu_performance_states=strange,
+                gauges=clocks,
+            )
+        )
+        == 1
+    )
 
 
-def test_too_few_readings_say_nothing(intervals: Make, targets: pd.DataFrame) -> None:
+def test_too_few_readings_say_nothing(intervals: Make, judged: Judge) -> None:
     with pytest.raises(Unavailable, match=r"no performance states were recorded.* 2 readings"):
-        list(judge(intervals([(0, SECOND)]), targets, None, None, gauges([1.4e9, 0.7e9, 0.7e9])))
+        (
+            judged(
+                "gpu-downclocked",
+                gpu_intervals=intervals([(0, SECOND)]),
+                gauges=gauges([1.4e9, 0.7e9, 0.7e9]),
+            )
+        )
 
 
-def test_a_gpu_that_never_woke_says_nothing(intervals: Make, targets: pd.DataFrame) -> None:
+def test_a_gpu_that_never_woke_says_nothing(intervals: Make, judged: Judge) -> None:
     before = states((0, SECOND, "Minimum"))
     with pytest.raises(Unavailable, match="no performance state of the GPU is noted"):
-        list(judge(intervals([(2 * SECOND, SECOND)]), targets, None, before, None))
+        (
+            judged(
+                "gpu-downclocked",
+                gpu_intervals=intervals([(2 * SECOND, SECOND)]),
+                gpu_performance_states=before,
+            )
+        )
 
 
-def test_it_abstains_on_a_cpu(intervals: Make, targets: pd.DataFrame) -> None:
+def test_it_abstains_on_a_cpu(intervals: Make, judged: Judge) -> None:
     with pytest.raises(Unavailable, match="ran on the CPU"):
-        list(judge(intervals([(0, 5)], clock="host"), targets, None, None, None))
+        (judged("gpu-downclocked", gpu_intervals=intervals([(0, 5)], clock="host")))

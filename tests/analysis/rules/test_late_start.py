@@ -36,11 +36,32 @@ def test_idle_time_of_committed_work_is_the_saving(intervals: Make, judged: Judg
     assert "event of another stream" in finding.advice
 
 
-def test_up_to_100_us_it_is_a_boundary_between_command_buffers(
+def test_starts_that_are_all_alike_are_boundaries_up_to_300_us(
     intervals: Make, judged: Judge
 ) -> None:
-    assert not judged("late-start", gpu_intervals=held(intervals, 100))
-    assert judged("late-start", gpu_intervals=held(intervals, 101))
+    assert not judged("late-start", gpu_intervals=held(intervals, 300))
+    assert judged("late-start", gpu_intervals=held(intervals, 301))
+
+
+def test_few_starts_are_late_from_100_us_on(intervals: Make, judged: Judge) -> None:
+    assert not judged("late-start", gpu_intervals=held(intervals, 100)[:7])
+    assert judged("late-start", gpu_intervals=held(intervals, 101)[:7])
+
+
+def test_a_start_that_stands_out_of_the_boundaries_is_late(
+    handed_over: Handed, judged: Judge
+) -> None:
+    rows, at = [], 0
+    for number in range(60):
+        at += 300 if number % 6 == 0 else 60
+        rows.append((at - 5_000, at - 4_990, at, at + 500, at + 540))
+        at += 500
+    frame, submissions, completions = handed_over(rows)
+    tables = {"gpu_intervals": frame, "submissions": submissions, "completions": completions}
+    [finding] = judged("late-start", **tables)
+    assert finding.saving == 9 * 300 * US
+    [boundaries] = judged("frequent-command-buffers", **tables)
+    assert boundaries.saving == 50 * 60 * US
 
 
 def test_waiting_behind_own_work_is_no_idle_time(intervals: Make, judged: Judge) -> None:

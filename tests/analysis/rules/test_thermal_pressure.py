@@ -70,14 +70,6 @@ def test_a_machine_that_warms_up_meanwhile_is_a_note(
     assert finding.evidence == (Evidence("thermal_states", 4 * SECOND, 10 * SECOND),)
 
 
-def test_a_state_that_was_asked_for_is_said_to_be(
-    ten_seconds: pd.DataFrame, targets: pd.DataFrame
-) -> None:
-    known = states((0, 10, "Serious"), induced=True)
-    [finding] = judge(ten_seconds, targets, None, known, None)
-    assert "A tool asked for it" in finding.message
-
-
 def test_heat_outside_of_the_steady_window_does_not_matter(
     ten_seconds: pd.DataFrame, targets: pd.DataFrame, phases: Make
 ) -> None:

@@ -58,7 +58,7 @@ def test_nothing_is_to_be_found_in_a_plain_trace(made: Make, rule: str) -> None:
         ("memory-growth", {"leak": 8 << 20}, Label.FIND),
         ("memory-growth", {"leak": 1 << 10, "swing_of_memory": 99 << 20}, Label.PASS),
         ("hot-allocations", {"allocations": 4}, Label.FIND),
-        ("hot-allocations", {"wiring": MILLISECOND, "ahead": 0}, Label.FIND),
+        ("lost-residency", {"wiring": MILLISECOND, "wired": 99 << 20, "ahead": 0}, Label.FIND),
         ("low-occupancy", {"counters": Counters(occupancy=0.1)}, Label.FIND),
         ("low-occupancy", {"counters": Counters(occupancy=0.1, alu=0.9)}, Label.EITHER),
         ("low-occupancy", {"counters": Counters(only_ray_tracing=True)}, Label.PASS),

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,7 +93,9 @@ def test_several_recordings_of_one_folder_are_several_rows(tmp_path: Path) -> No
     for name, seed in (("one", 1), ("two", 2)):
         for file in exports(tmp_path / name, seed, {GPU}).iterdir():
             shutil.copyfile(file, both / f"{name}_{file.name}")
+    began = time.monotonic()
     one, two = rows_of(both)
+    assert 0 < one.seconds + two.seconds <= time.monotonic() - began + 0.01
     assert (one.recording, two.recording) == ("it#one", "it#two")
     assert two.key == f"{one.key}-2"
     assert one.source == two.source

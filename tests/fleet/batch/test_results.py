@@ -56,8 +56,9 @@ def test_a_row_is_read_as_it_was_written(results: Results) -> None:
 def test_what_is_written_again_is_there_once(results: Results) -> None:
     results.write((ROW, replace(ROW, key="k-2")))
     results.write((replace(ROW, stamp="s2", state="failed"),))
-    results.write((replace(ROW, source="other", key="other"),))
-    assert [row["stamp"] for row in results.rows(["stamp"])] == ["s2", "s1"]
+    other = replace(ROW, source="other", key="other")
+    results.write((other, replace(other, key="other-2", state="failed")))
+    assert [row["stamp"] for row in results.rows(["stamp"])] == ["s2", "s1", "s1"]
     assert results.known() == {
         "k": ("s2", True),
         "other": ("s1", False),

@@ -16,7 +16,7 @@ from bench_subjects import Hand, literal_subject
 from tracekit.base.errors import ToolError
 from tracekit.cli import bench
 from tracekit.lab.bench.inputs import Shape
-from tracekit.lab.bench.run import SUBJECTS, Settings, run_bench
+from tracekit.lab.bench.measure import SUBJECTS, Settings, run_bench
 
 Run = Callable[..., Any]
 SMALL = (

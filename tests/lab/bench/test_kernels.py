@@ -7,9 +7,8 @@ import pytest
 
 from fake_metal import FakeMetal, microseconds
 from tracekit.base.tolerances import BOUNDS
-from tracekit.lab.bench.inputs import Cache, Inputs, Shape
+from tracekit.lab.bench.inputs import Cache, Inputs, Launch, Shape
 from tracekit.lab.bench.measure import GpuClock
-from tracekit.lab.bench.subject import Launch
 from tracekit.lab.bench.subjects.attention import paged
 from tracekit.lab.bench.subjects.layers import fused
 from tracekit.lab.msl.emulation import emulation

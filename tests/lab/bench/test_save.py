@@ -13,8 +13,7 @@ from tracekit.base import as_json
 from tracekit.base.errors import RecordingError, UsageError
 from tracekit.lab.bench.document import Bench, Row
 from tracekit.lab.bench.inputs import Shape
-from tracekit.lab.bench.measure import Effort
-from tracekit.lab.bench.run import Settings, run_bench
+from tracekit.lab.bench.measure import Effort, Settings, run_bench
 from tracekit.lab.bench.save import COLUMNS, as_csv, bench_document, check_writable, save
 from tracekit.lab.metal_queue import Queue
 

@@ -8,14 +8,20 @@ import pytest
 from fake_metal import FakeMetal, microseconds
 from tracekit.base.errors import UsageError
 from tracekit.base.tolerances import BOUNDS
-from tracekit.lab.bench.inputs import Cache, Inputs, Shape
-from tracekit.lab.bench.measure import GpuClock
-from tracekit.lab.bench.run import SUBJECTS
-from tracekit.lab.bench.subject import BY_MLX, Launch, Prepared, Subject, Unavailable
+from tracekit.lab.bench.inputs import (
+    BY_MLX,
+    Cache,
+    Inputs,
+    Launch,
+    Prepared,
+    Shape,
+    Subject,
+    Unavailable,
+)
+from tracekit.lab.bench.measure import SUBJECTS, GpuClock
 from tracekit.lab.bench.subjects.attention import planned
-from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.metal import paged_decode, plan
 from tracekit.ops.attention.paged import attend
-from tracekit.ops.attention.plan import plan
 from tracekit.workload.workload import Step
 
 SMALL = Shape(

@@ -7,10 +7,9 @@ import pytest
 
 from tracekit.lab.bench import words
 from tracekit.lab.bench.document import Row, Timing, summarize
-from tracekit.lab.bench.inputs import Shape
+from tracekit.lab.bench.inputs import Launch, Shape
 from tracekit.lab.bench.measure import Effort, GpuClock
 from tracekit.lab.bench.save import tuning_document
-from tracekit.lab.bench.subject import Launch
 from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Ranked, candidates, ranked, tune
 
 SHAPE = Shape(batch=1, q_heads=2, kv_heads=1, head_dim=64, block_size=16, active_blocks=4)
@@ -69,6 +68,10 @@ def test_a_launch_whose_interval_holds_one_is_a_tie() -> None:
     assert behind is not None
     assert behind.low is not None
     assert behind.low < 1
+
+
+def test_an_interval_that_begins_at_one_is_a_tie() -> None:
+    assert standing(row("quick", *[10.0] * 8), row("same", *[10.0] * 8))["same"].tied
 
 
 def test_too_few_samples_for_an_interval_are_a_tie() -> None:

@@ -20,7 +20,7 @@ from tracekit.lab.bench.words import (
     warnings,
 )
 from tracekit.lab.metal_queue import Dispatch
-from tracekit.ops.attention.plan import Plan
+from tracekit.ops.attention.metal import Plan
 
 GOLDEN = Path(__file__).parent / "words.txt"
 HOST_ONLY = "GPU time is not available, because MLX runs on the CPU here."

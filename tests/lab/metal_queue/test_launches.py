@@ -7,8 +7,7 @@ import pytest
 from tracekit.base.errors import ToolError
 from tracekit.lab.metal_queue import buffers_of, recorded
 from tracekit.lab.msl.emulation import Call
-from tracekit.ops.attention.metal import paged_decode
-from tracekit.ops.attention.plan import plan
+from tracekit.ops.attention.metal import paged_decode, plan
 from tracekit.ops.attention.problem import draw_problem
 
 BODY = """

@@ -6,8 +6,7 @@ import pytest
 from fake_metal import Device, FakeMetal, microseconds
 from tracekit.base.errors import ToolError
 from tracekit.lab.metal_queue import Protocol, time_kernels
-from tracekit.ops.attention.metal import paged_decode
-from tracekit.ops.attention.plan import plan
+from tracekit.ops.attention.metal import paged_decode, plan
 from tracekit.ops.attention.problem import Problem, draw_problem
 
 
@@ -45,6 +44,21 @@ def test_inputs_take_turns() -> None:
     assert queries[0] == queries[2]
     assert queries[1] == queries[3]
     assert queries[0] != queries[1]
+
+
+def test_a_threadgroup_is_no_larger_than_the_grid() -> None:
+    metal = FakeMetal(times=microseconds(30))
+
+    def call() -> None:
+        kernel = mx.fast.metal_kernel(
+            name="k", input_names=["a"], output_names=["o"], source="o[0] = a[0];"
+        )
+        sizes = {"grid": (12, 1, 1), "threadgroup": (32, 2, 1)}
+        shapes = {"output_shapes": [(12,)], "output_dtypes": [mx.float32]}
+        kernel(inputs=[mx.zeros(12)], **sizes, **shapes)
+
+    time_kernels([call], metal)
+    assert metal.committed[0].dispatches[0].threadgroup == (12, 1, 1)
 
 
 def test_a_call_without_kernels_of_ours_has_no_gpu_time() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from small_kernels import kernel
+from tracekit.lab.msl.compile import unit
 from tracekit.lab.msl.compiler import SHIM
-from tracekit.lab.msl.unit import unit
 
 # g++ 12 knows no _Float16 on arm64 in C++; clang finds the libraries of the cross-compiler.
 CLANG = shutil.which("clang++-19") or shutil.which("clang++")

@@ -13,7 +13,7 @@ import pytest
 from small_kernels import kernel, needs_compiler
 from tracekit.base.errors import KernelError, ToolError
 from tracekit.lab.msl.compile import cache_folder, compile_kernel
-from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.edits import Kernel
 from tracekit.lab.msl.program import Program
 
 SIZES = {"grid": (4, 1, 1), "threadgroup": (4, 1, 1)}

@@ -9,8 +9,7 @@ import pytest
 from small_kernels import needs_compiler
 from tracekit.base.errors import InputError, KernelError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.edits import with_includes
-from tracekit.lab.msl.kernel import Kernel, Origin
+from tracekit.lab.msl.edits import Kernel, Origin, with_includes
 
 KERNEL = '#include <metal_stdlib>\n#include "ops.h"\nkernel void k(device int* out) {{ {} }}\n'
 OPS = "#pragma once\nMETAL_FUNC int twice(int a) { return 2 * a; }\n"

@@ -6,7 +6,7 @@ import pytest
 from small_kernels import compiled, needs_compiler, one_output, run
 from tracekit.base.errors import UsageError
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.edits import Kernel
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 

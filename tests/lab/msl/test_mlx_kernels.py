@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.edits import Kernel
 from tracekit.lab.msl.program import Order, Statistics
 
 pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]

@@ -8,8 +8,7 @@ import pytest
 from small_kernels import compiled, kernel, needs_compiler, one_output
 from tracekit.base.errors import KernelError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.edits import Edit, edited, without_comments
-from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.edits import Edit, Kernel, edited, without_comments
 from tracekit.lab.msl.rewrite import rewritten
 from tracekit.lab.msl.signature import instances_of, kernels_of, parameters_of, split_parameters
 

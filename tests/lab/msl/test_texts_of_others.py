@@ -8,7 +8,7 @@ import pytest
 from small_kernels import compiled, needs_compiler, one_output, run
 from tracekit.base.errors import KernelError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.edits import Kernel
 from tracekit.lab.msl.signature import instances_of
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]

@@ -27,8 +27,7 @@ from tracekit.lab.verification.verify import (
     verify,
     within_bound,
 )
-from tracekit.ops.attention.metal import paged_decode
-from tracekit.ops.attention.plan import Kernel, plan
+from tracekit.ops.attention.metal import Kernel, paged_decode, plan
 from tracekit.ops.attention.problem import Problem
 
 pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
@@ -123,6 +122,7 @@ WRONG = {
     "another length": ("paged-decode-barriers", LENGTH, "context_lens[sequence ^ 1]"),
     "the next output": ("paged-decode", "out[row", "out[1 + row"),
     "the next gain": ("rmsnorm-linear", "float(gain[k])", "float(gain[k + 1])"),
+    "one buffer of two": ("rmsnorm-linear", "buffer = 1 - buffer;", ""),
     "a row too many": ("rmsnorm-linear", "first_row + r < rows", "first_row + r <= rows"),
     "a column too many": ("rmsnorm-linear", "column < outputs)", "column <= outputs)"),
 }

@@ -165,9 +165,9 @@ def test_the_search_names_parameters_and_workloads() -> None:
 def test_a_regression_says_since_when_it_is_there() -> None:
     worse = entry(("c3", "c4"), 0.05, Outcome.REGRESSION)
     ended = judged_of([0.0] * 3, worse)
-    assert "It began tonight, in c3..c4. To find the commit: `git bisect start" in ended.reason
+    assert "It came tonight, in c3..c4. To find the commit: `git bisect start" in ended.reason
     before = entry(("c4", "c5"), 0.0, Outcome.REGRESSION)
-    assert "It began 2 nights ago, 2026-11-04, in c3..c5." in (
+    assert "It came in the last 2 nights, since 2026-11-04, in c3..c5." in (
         judged_of([0.0] * 3 + [0.05], before).reason
     )
 

@@ -15,8 +15,7 @@ from tracekit.ops.attention.dense import (
     naive_attention,
     sdpa,
 )
-from tracekit.ops.attention.problem import context_lengths
-from tracekit.ops.attention.reference import largest_error
+from tracekit.ops.attention.problem import context_lengths, largest_error
 
 
 def dense(lens: list[int], queries: int = 1, dtype: mx.Dtype = mx.float32) -> DenseProblem:

@@ -12,11 +12,9 @@ import pytest
 
 from decode_calls import BOUNDS, KV_HEADS, Case, compiled, drawn, relative_error, run, traced
 from small_kernels import needs_compiler
-from tracekit.base.errors import KernelError
 from tracekit.lab.msl.program import Order, Program
-from tracekit.ops.attention.metal import BLOCK_SIZES
+from tracekit.ops.attention.metal import BLOCK_SIZES, HD_TILES, Kernel, Plan, plan
 from tracekit.ops.attention.paged import traffic
-from tracekit.ops.attention.plan import HD_TILES, Kernel, Plan, plan
 from tracekit.ops.attention.problem import DTYPES, HEAD_DIMS
 
 GROUPS = (1, 4, 2, 8, 3, 5)
@@ -101,24 +99,6 @@ def test_every_number_of_heads_with_many_tiles_of_a_simdgroup(heads: tuple[int, 
     assert statistics.traffic["v_pages"].loaded == _row_bytes(case)
 
 
-def test_table_entries_behind_the_end_are_read_and_not_followed() -> None:
-    case = _ragged(mx.float16, 128, 16, 2)
-    how = plan(drawn(case), threadgroup=256, ahead=True)
-    tables = np.array(drawn(case).block_tables)
-    for sequence, length in enumerate(case.lens):
-        tables[sequence, -(-length // 16) :] = 1_000_000
-    programs = compiled(traced(case, how))
-    out, _ = run(case, how, programs, Order.DESCENDING, {"block_tables": tables})
-    assert relative_error(case, out) <= BOUNDS[case.dtype]
-
-
-def test_zeros_for_a_sequence_without_tokens() -> None:
-    case, how = _case(ALL[1])
-    out, _ = run(case, how, compiled(traced(case, how)), Order.ASCENDING)
-    assert case.lens[4] == 0
-    assert not out[4].any()
-
-
 def _other(
     kernel: Kernel, dtype: mx.Dtype, group: int = 3, **asked: int
 ) -> tuple[Case, Plan, dict[str, Program]]:
@@ -170,15 +150,6 @@ def test_partials_and_output_are_as_modelled() -> None:
     model, whole = traffic(case.lens, **sizes, partitions=3), traffic(case.lens, **sizes)
     stored = statistics.traffic["sums"].stored + statistics.traffic["stats"].stored
     assert stored == model.written - whole.written == model.read - whole.read
-
-
-@pytest.mark.parametrize("kernel", ["grouped", "per-head", "barriers"])
-def test_a_page_that_does_not_exist_is_caught(kernel: Kernel) -> None:
-    case, how, programs = _other(kernel, mx.float16)
-    tables = np.array(drawn(case).block_tables)
-    tables[3, 1] = 1_000_000
-    with pytest.raises(KernelError, match=r"[kv]_pages"):
-        run(case, how, programs, Order.ASCENDING, {"block_tables": tables})
 
 
 @pytest.mark.parametrize(("kernel", "barriers"), [("grouped", 0), ("per-head", 0), ("barriers", 3)])

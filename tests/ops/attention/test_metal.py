@@ -8,8 +8,14 @@ import pytest
 from problems import small_problem
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.emulation import Generated, generated
-from tracekit.ops.attention.metal import paged_decode, specialization_names, specializations
-from tracekit.ops.attention.plan import Kernel, Plan, plan
+from tracekit.ops.attention.metal import (
+    Kernel,
+    Plan,
+    paged_decode,
+    plan,
+    specialization_names,
+    specializations,
+)
 from tracekit.ops.attention.problem import Problem
 
 

@@ -8,8 +8,7 @@ from problems import small_problem
 from tracekit.base.errors import UsageError
 from tracekit.base.tolerances import as_float64
 from tracekit.ops.attention.paged import paged_attention
-from tracekit.ops.attention.problem import Problem
-from tracekit.ops.attention.reference import dense_reference, largest_error
+from tracekit.ops.attention.problem import Problem, dense_reference, largest_error
 from tracekit.workload.calls import backend
 
 TOLERANCE = {mx.float32: 2e-6, mx.float16: 2e-3, mx.bfloat16: 2e-2}

@@ -4,7 +4,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.attention.plan import Plan, heads_at_once, partitions_for, plan
+from tracekit.ops.attention.metal import Plan, heads_at_once, partitions_for, plan
 from tracekit.ops.attention.problem import Problem
 
 

@@ -21,6 +21,12 @@ def test_the_guides_bench_line() -> None:
     assert model.intensity == pytest.approx(2.0, rel=0.01)
 
 
+def test_a_page_begun_has_an_entry_and_every_sequence_a_length() -> None:
+    sizes = {"q_heads": 1, "kv_heads": 1, "head_dim": 1, "block_size": 4, "itemsize": 1}
+    # rows of K and V, queries; entries of 2, 1 and no pages, and three lengths, 4 bytes each
+    assert traffic([5, 4, 0], **sizes).unique == 2 * 9 + 3 + 4 * (2 + 1 + 0) + 4 * 3
+
+
 def test_rereads_are_accesses_but_no_new_bytes() -> None:
     sizes = {"q_heads": 4, "kv_heads": 1, "head_dim": 2, "block_size": 4, "itemsize": 4}
     once, fourfold = traffic([10], **sizes), traffic([10], rereads=4, **sizes)

@@ -3,7 +3,7 @@ import random
 import pytest
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.ops.cache.paged import Blocks, OutOfBlocks
+from tracekit.ops.cache.caches import Blocks, OutOfBlocks
 
 
 def test_all_blocks_of_a_pool_can_be_had_once() -> None:

@@ -5,9 +5,8 @@ import pytest
 
 from tracekit.base.errors import ToolError
 from tracekit.ops.attention.dense import sdpa
-from tracekit.ops.cache.contiguous import GrowingCache, Sizes, SlidingCache, draw_rows
+from tracekit.ops.cache.caches import GrowingCache, PagedCache, Sizes, SlidingCache, draw_rows
 from tracekit.ops.cache.decoding import Decoding
-from tracekit.ops.cache.paged import PagedCache
 
 SIZES = Sizes(2, 4, 2, 16, mx.float32)
 

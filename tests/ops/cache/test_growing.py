@@ -2,7 +2,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.cache.contiguous import GrowingCache
+from tracekit.ops.cache.caches import GrowingCache
 
 SHAPE = (2, 3, 4)
 

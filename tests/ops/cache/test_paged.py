@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.cache.paged import PagedCache
+from tracekit.ops.cache.caches import PagedCache
 
 
 def cache_of(max_tokens: int = 12) -> PagedCache:

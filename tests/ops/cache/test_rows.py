@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.cache.contiguous import Rows, Sizes, draw_rows, expected
+from tracekit.ops.cache.caches import Rows, Sizes, draw_rows, expected
 
 SIZES = Sizes(2, 4, 2, 8, mx.float16)
 

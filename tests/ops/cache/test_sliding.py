@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.cache.contiguous import SlidingCache
+from tracekit.ops.cache.caches import SlidingCache
 
 
 def rows(first: int, tokens: int) -> mx.array:

@@ -1,8 +1,6 @@
 """The Metal kernel itself, run on a CPU: every specialization, against float64."""
 
-from collections.abc import Callable
 from math import prod
-from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -120,33 +118,3 @@ def test_what_is_no_number_stays_in_its_row() -> None:
 BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
 
 
-def without_first_barrier(body: str) -> str:
-    return body.replace(BARRIER, "", 1)
-
-
-def without_last_barrier(body: str) -> str:
-    head, _, tail = body.rpartition(BARRIER)
-    return head + tail
-
-
-def with_one_buffer(body: str) -> str:
-    return body.replace("buffer = 1 - buffer;", "")
-
-
-@pytest.mark.parametrize("broken", [without_first_barrier, without_last_barrier, with_one_buffer])
-def test_a_kernel_broken_on_purpose_is_wrong_in_some_order(
-    broken: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    problem = draw_norm_problem(4, 516, 37, dtype=mx.float32)
-    errors: list[float] = []
-    for order in Order:
-        with emulation(order=order), monkeypatch.context() as patch:
-            real = mx.fast.metal_kernel
-
-            def factory(real: Any = real, **given: Any) -> Any:
-                assert broken(given["source"]) != given["source"]
-                return real(**{**given, "source": broken(given["source"])})
-
-            patch.setattr(mx.fast, "metal_kernel", factory)
-            errors.append(error_of(problem, fused_kernel(problem)))
-    assert max(errors) > 0.01

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.ops.cache.paged import Blocks
+from tracekit.ops.cache.caches import Blocks
 from tracekit.ops.serving.engine import Chunk, Engine, Scheduler
 from tracekit.ops.serving.engine import RunningSequence as Served
 from tracekit.ops.serving.load import Job

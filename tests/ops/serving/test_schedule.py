@@ -1,6 +1,8 @@
 """How long requests are, and that a seed says everything."""
 
+import math
 from dataclasses import replace
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.serving.load import Lengths, Load, Rate, draw_schedule
+from tracekit.ops.serving.load import SIGMA, Lengths, Load, Rate, draw_schedule
 
 PROMPTS = Lengths("prompt", "lognormal", 64, 16, 256)
 OUTPUTS = Lengths("output", "uniform", 32, 8, 40)
@@ -48,6 +50,15 @@ def test_lognormal_lengths_keep_their_bounds(bounds: list[int], seed: int) -> No
     drawn = one.draw(50, np.random.default_rng(seed))
     assert all(shortest <= value <= longest for value in drawn)
     assert one.most == longest
+
+
+def test_a_bound_is_as_likely_as_what_rounds_to_it() -> None:
+    drawn = np.array(Lengths("prompt", "lognormal", 4, 2, 6).draw(20_000, rng()))
+    normal = NormalDist(math.log(4), SIGMA)
+    edges = [normal.cdf(math.log(value - 0.5)) for value in range(2, 8)]
+    shares = np.diff(edges) / (edges[-1] - edges[0])
+    counted = [(drawn == value).mean() for value in range(2, 7)]
+    assert counted == pytest.approx(shares, abs=0.01)
 
 
 def test_bounds_do_not_heap_lengths_at_their_ends() -> None:

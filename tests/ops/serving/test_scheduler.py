@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.cache.paged import Blocks
+from tracekit.ops.cache.caches import Blocks
 from tracekit.ops.serving.engine import RunningSequence, Scheduler
 from tracekit.ops.serving.load import Job
 
@@ -44,6 +44,13 @@ def test_blocks_are_taken_for_prompt_and_output_at_once(scheduler: Make) -> None
     assert one.admit(now=70) == [request]
     assert (len(request.blocks), one.blocks.used, request.admitted) == (3, 3, 70)
     assert request.slot in {0, 1}
+
+
+def test_a_request_may_take_the_last_block(scheduler: Make) -> None:
+    one = scheduler(blocks=3)
+    one.arrive(asked(0, prompt=9, output=3))
+    assert numbers(one.admit(0)) == [0]
+    assert one.blocks.free_count == 0
 
 
 def test_without_a_slot_a_request_waits(scheduler: Make) -> None:

@@ -1,7 +1,10 @@
 import os
 import threading
+from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
+import psutil
 import pytest
 
 from tracekit.base.errors import RecordingError, UsageError
@@ -39,6 +42,22 @@ def test_samples_are_kept_as_they_come(tmp_path: Path) -> None:
     assert second.machine >= first.machine
     assert second.memory > 1 << 20
     assert second.voluntary >= first.voluntary
+
+
+class Times(NamedTuple):
+    user: float = 2.0
+    system: float = 0.5
+    idle: float = 90.0
+    iowait: float = 7.0
+    guest: float = 1.0  # is in that of users already
+
+
+def test_cores_that_wait_are_not_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "cpu_times", Times)
+    with closing(Sampler(os.getpid(), tmp_path / "samples.jsonl")) as sampler:
+        sampler.take()
+    (sample,) = read_samples(tmp_path / "samples.jsonl")
+    assert sample.machine == 2_500_000_000
 
 
 def test_a_line_cut_in_half_ends_the_samples(tmp_path: Path) -> None:

@@ -64,6 +64,19 @@ def test_time_info_serves_where_it_agrees_with_the_date() -> None:
         }
 
 
+@pytest.mark.parametrize(
+    ("difference", "said"),
+    [
+        (21_000_000, None),  # 20 ms, and the millisecond to which the date is good
+        (21_000_001, "states another moment than the start-date"),
+        (10 * SECOND, "states another moment than the start-date"),
+        (10 * SECOND + 1, "left aside: it fits no moment of the run"),
+    ],
+)
+def test_bounds_of_agreement_belong_to_it(difference: int, said: str | None) -> None:
+    assert align(DATE, ANCHORS, ORIGIN - difference).get("time_info") == said
+
+
 def test_where_they_disagree_the_date_serves_and_is_that_uncertain() -> None:
     known = align(DATE, ANCHORS, ORIGIN + SECOND)
     assert known == {

@@ -116,7 +116,15 @@ def test_an_xctrace_without_no_prompt_is_not_given_it(
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(10, "10s"), (0.5, "500ms"), (2.5, "2500ms"), (90.0, "90s"), (1.0004, "1s"), (0.001, "1ms")],
+    [
+        (10, "10s"),
+        (0.5, "500ms"),
+        (2.5, "2500ms"),
+        (90.0, "90s"),
+        (1.0004, "1s"),
+        (0.001, "1ms"),
+        (1.001, "1001ms"),
+    ],
 )
 def test_time_limits_are_whole_numbers(seconds: float, text: str) -> None:
     assert time_limit(seconds) == text

@@ -42,3 +42,9 @@ def test_a_shortage_names_the_place_and_both_numbers() -> None:
 def test_a_tenth_of_the_floor_is_critical() -> None:
     assert not disk(80).critical(PLACES)
     assert disk(83).critical(PLACES)
+
+
+def test_what_is_just_enough_is_enough() -> None:
+    assert not disk(8.25).shortage(PLACES)
+    assert disk(8.26).shortage(PLACES)
+    assert not disk(82.5).critical(PLACES)

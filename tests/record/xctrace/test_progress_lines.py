@@ -114,3 +114,8 @@ def test_a_state_never_goes_back_once_a_known_line_was_heard(lines: list[str]) -
         before = account.state
         account = hear_output(account, line)
         assert account.state >= before
+
+
+def test_only_the_last_lines_are_kept() -> None:
+    account = heard(*(f"line {number}" for number in range(1000)))
+    assert (account.output[0], account.output[-1]) == ("line 600", "line 999")

@@ -43,10 +43,10 @@ def test_an_old_file_of_ours_that_nobody_has_open_goes(tmp_path: Path, ledger: P
 
 
 def test_a_young_file_stays_until_it_is_old(tmp_path: Path, ledger: Path) -> None:
-    mine = make(tmp_path / "instruments1.ktrace", age=1)
+    mine = make(tmp_path / "instruments1.ktrace", age=AGE - 10)
     remember(ledger, [mine])
     assert sweep(ledger, AGE, closed) == (mine,)
-    make(mine)
+    make(mine, age=AGE + 0.1)
     assert sweep(ledger, AGE, closed) == ()
     assert not mine.exists()
 

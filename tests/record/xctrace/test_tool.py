@@ -139,10 +139,11 @@ def test_a_bundle_without_hope_is_tried_once(
     assert len(run.asked) == 1
 
 
-def test_other_failures_are_not_tried_again(
-    answers: Any, say: Say, tool: Tool, tmp_path: Path
+@pytest.mark.parametrize("answer", [("", "no", 1), (NOT_READY, "", 0)])
+def test_other_ends_are_not_tried_again(
+    answer: tuple[str, str, int], answers: Any, say: Say, tool: Tool, tmp_path: Path
 ) -> None:
-    run = answers(say("", "no", 1))
+    run = answers(say(*answer))
     with pytest.raises(ToolError):
         tool(run).toc(Path("/a"), tmp_path / "toc.xml")
     assert len(run.asked) == 1
@@ -183,7 +184,7 @@ def test_nothing_is_started_where_there_is_no_xcrun(
     ("toolchain", "reason"),
     [
         ("no-tool", "Only the Command Line Tools are installed or selected"),
-        ("command-line-tools", "The Command Line Tools are selected"),
+        ("command-line-tools", "Only the Command Line Tools"),
         ("licence", "The licence of Xcode has not been accepted"),
     ],
 )

@@ -31,47 +31,25 @@ def tables(frame: Any) -> dict[str, pd.DataFrame]:
         (1, "queued_requests", 0),
         (21, "queued_requests", 2),
     ]
-    return {
-        "requests": frame(
-            "requests",
-            [
-                {
-                    "start": at * MS,
-                    "number": number,
-                    "state": state,
-                    "first_token": None if first is None else first * MS,
-                    "last_token": None if last is None else last * MS,
-                    "produced": produced,
-                    "reason": reason,
-                }
-                for number, (at, state, first, last, produced, reason) in enumerate(served)
-            ],
-        ),
-        "request_tokens": frame(
-            "request_tokens",
-            [
-                {"time": at * MS, "request": 0, "index": index}
-                for index, at in enumerate((10, 20, 30, 40))
-            ],
-        ),
-        "steps": frame(
-            "steps",
-            [
-                {
-                    "start": at * MS,
-                    "duration": length * MS,
-                    "phase": "steady",
-                    "tokens": tokens,
-                    "variant": "",
-                }
-                for at, length, tokens in steps
-            ],
-        ),
-        "gauges": frame(
-            "gauges",
-            [{"time": at * MS, "name": name, "value": value} for at, name, value in gauges],
-        ),
+    rows = {
+        "requests": [
+            {"start": at * MS, "number": number, "state": state, "produced": produced}
+            | {"first_token": first and first * MS, "last_token": last and last * MS}
+            | {"reason": reason}
+            for number, (at, state, first, last, produced, reason) in enumerate(served)
+        ],
+        "request_tokens": [
+            {"time": at * MS, "request": 0, "index": index}
+            for index, at in enumerate((10, 20, 30, 40))
+        ],
+        "steps": [
+            {"start": at * MS, "duration": length * MS, "phase": "steady", "tokens": tokens}
+            | {"variant": ""}
+            for at, length, tokens in steps
+        ],
+        "gauges": [{"time": at * MS, "name": name, "value": value} for at, name, value in gauges],
     }
+    return {name: frame(name, of) for name, of in rows.items()}
 
 
 def page_of(run: Any, tables: dict[str, pd.DataFrame]) -> str:

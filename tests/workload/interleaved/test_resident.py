@@ -79,9 +79,9 @@ def test_a_turn_lasts_its_time(resident: Resident, workloads: Path) -> None:
 
 def test_steps_that_wake_it_are_nobody_s(resident: Resident, workloads: Path) -> None:
     prepare(resident, workloads, warmup=1, seconds=0.001)
-    turn = step_on(resident, wake=0.02)
+    turn = step_on(resident, wake=0.1)
     assert len(turn.times) == 5
-    assert finish(resident)["steps"].value > 8
+    assert finish(resident)["steps"].value >= 7  # one warms up, at least one wakes
 
 
 def test_each_turn_tells_its_own_steps(resident: Resident, workloads: Path) -> None:

@@ -30,6 +30,14 @@ def test_it_is_saved_and_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("steps", "seconds"), [(0, 1.0), (10, 1.0), (20, 1.1), (100, 5.5), (110, 6.0), (1000, 6.0)]
+)
+def test_wanted_steps_prolong_a_steady_phase_up_to_six_times(steps: int, seconds: float) -> None:
+    spec = Spec(**FILES, seconds=1.0, steps=steps)
+    assert spec.steady(50_000_000) == round(seconds * 1e9)
+
+
+@pytest.mark.parametrize(
     ("values", "sentence"),
     [
         pytest.param({}, "A workload needs an end", id="endless"),

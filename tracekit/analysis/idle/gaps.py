@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.pieces import CAUSES, DOING, Cause, State, attributed
+from tracekit.analysis.idle.pieces import CAUSES, DOING, FEWEST, Cause, State, attributed
+from tracekit.analysis.idle.samples import other_thread
 from tracekit.analysis.idle.work import (
     covered,
     surroundings,
@@ -18,7 +19,7 @@ from tracekit.analysis.idle.work import (
     written,
 )
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import IntervalSet, Times
+from tracekit.analysis.intervals import FOREVER, IntervalSet, Times
 from tracekit.analysis.intervals import gaps as between
 from tracekit.analysis.rule import Evidence
 from tracekit.analysis.scope import ON_THE_CPU, of_target, window_of_target
@@ -177,18 +178,19 @@ def loaded_table(
     targets: pd.DataFrame,
     loop: pd.DataFrame,
     spans: pd.DataFrame | None,
+    pauses: pd.DataFrame | None,
 ) -> pd.DataFrame:
     """Return the table `loaded`: the stretches of the window in which there was load.
 
     Time in which a server says, by spans `idle`, that it had no request to serve is left out, and
-    so is time in which the worker timed its reference work.
+    so is time in which the worker timed its reference work, and pauses in which nobody asked.
 
     Raises:
         Unavailable: The target is not known or has no rows, the window has no length, or there
             was no load in all of it.
     """
     window = window_of_target(gpu_intervals, targets, loop)
-    waits = without_load(spans)
+    waits = without_load(spans, pauses)
     starts, ends = between(waits.starts, waits.ends, window.start, window.end)
     if not starts.size:
         raise Unavailable(f"there was no load in {window.name}.")
@@ -208,6 +210,8 @@ def gaps_table(  # noqa: PLR0917  a derived table's sources are its parameters
     compiler_activity: pd.DataFrame | None,
     gpu_performance_states: pd.DataFrame | None,
     driver_events: pd.DataFrame | None,
+    iterations: pd.DataFrame | None,
+    cpu_profile: pd.DataFrame | None,
 ) -> pd.DataFrame:
     """Return the table `gaps`: pieces of the loaded time in which no work of the target ran.
 
@@ -231,7 +235,12 @@ def gaps_table(  # noqa: PLR0917  a derived table's sources are its parameters
         spans,
         driver_events,
     )
-    return attributed(_gaps(own, loaded), work, around)
+    idle, number = _gaps(own, loaded), 0 if iterations is None else len(iterations)
+    if cpu_profile is not None and len(cpu_profile):
+        found = attributed(idle, work, around, FOREVER)
+        if other_thread(found, cpu_profile, submissions):
+            return found
+    return attributed(idle, work, around, max(FEWEST, _OFTEN * number))
 
 
 def _rivals(gpu_intervals: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
@@ -253,6 +262,7 @@ def _gaps(own: pd.DataFrame, loaded: pd.DataFrame) -> IntervalSet:
     return IntervalSet(*between(starts, ends, first, last))
 
 
+_OFTEN = 2  # boundaries an iteration, from which they are a habit of it
 _SHOWN = 20
 _NAMED = 0.2  # share of a gap from which a second cause is named
 

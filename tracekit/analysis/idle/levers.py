@@ -7,6 +7,8 @@ from tracekit.analysis.idle.pieces import Cause
 
 MANY_WAITS = 1.5
 """From so many waits an iteration on a program reads back within its iterations."""
+RARE = 0.6
+"""Fewer waits than this an iteration are no habit of each of them."""
 _MATTERS = 0.1  # share of the idle time from which a cause is spoken of
 _MOST = 2  # causes: who updates these records again
 
@@ -18,10 +20,18 @@ class Loop:
     Attributes:
         waits: How often an iteration waits for all of its work.
         buffers: How many command buffers are committed for each such wait.
+        host_longer: Whether the host takes longer for an iteration than the device.
+        lost: Whether memory that is wired in the loop had been wired before, see `Wired.lost`.
+        other_stream: Whether another thread of the program works while committed work waits.
+        sampled: Whether samples tell what the host did while the device had nothing.
     """
 
     waits: float | None = None
     buffers: float | None = None
+    host_longer: bool = False
+    lost: bool | None = None
+    other_stream: bool = False
+    sampled: bool = False
 
 
 ONE_WAIT = (
@@ -29,6 +39,21 @@ ONE_WAIT = (
     "same time: mx.async_eval in MLX, a second command buffer in flight in a program of your own. "
     "Where the next iteration needs a result of this one, such as the sampled token, keep that "
     "result on the device and read it an iteration later."
+)
+_CANDIDATES = (
+    " Samples of its threads do not say what the host did meanwhile; candidates are .item(), "
+    ".tolist(), sampling, masks, tokenizing, data loading and logging: read results an iteration "
+    "later, or every few iterations."
+)
+_HOST_LONGER = (
+    " The host takes longer for an iteration than the device, so that it has to do less as well: "
+    "mx.compile, fewer operations, no Python between them."
+)
+PERIODIC = (
+    "The loop stops only every so many iterations: look for what runs then, and do it less often, "
+    "beside the device's work, or not at all. Candidates: mx.clear_cache(), mx.synchronize() or an "
+    "evaluation for the sake of logging, Python's garbage collection (gc.freeze, gc.disable), "
+    "writing a log or a checkpoint."
 )
 SEVERAL_WAITS = (
     "Wait once an iteration: take .item(), .tolist(), numpy conversions, prints and conditions on "
@@ -53,6 +78,23 @@ LATE_START = (
     "Keep the operations of the loop on one stream, and let each command buffer use fewer "
     "resources (argument buffers, residency sets, buffers that are made once)."
 )
+_OTHER_STREAM = (
+    "Committed work waits while another thread of the program is at work: move its operations to "
+    "the GPU's stream, or take them out of the loop. In MLX these are operations on mx.cpu, or on "
+    "a second stream, on whose results work on the GPU depends."
+)
+LOST_RESIDENCY = (
+    "Keep the model wired. In MLX raise the wired limit by mx.set_wired_limit, and the system's "
+    "above it (sudo sysctl iogpu.wired_limit_mb=…); leave other programs enough memory, or use a "
+    "smaller model, a smaller quantization, a shorter context. In a program of your own keep "
+    "residency sets alive over pauses, and request them once."
+)
+HOT_ALLOCATIONS = (
+    "Make buffers before the loop and use them again: preallocate outputs and caches, take "
+    "temporary ones from a pool, and keep shapes the same from step to step, so that MLX's own "
+    "cache of buffers fits them. Do not clear that cache in the loop, and let its limit "
+    "(mx.set_cache_limit) be larger than what a step frees."
+)
 _ENCODING = (
     "The host encodes for longer than the device runs: give it fewer operations. Compile the step "
     "(mx.compile in MLX), which fuses element-wise operations and builds the graph once, make "
@@ -75,11 +117,6 @@ _ADVICE = {
     Cause.COMPILE: (
         "A pipeline was compiled: see pipeline-churn, and make every pipeline before the loop."
     ),
-    Cause.WIRING: (
-        "The driver wired memory meanwhile: keep it resident. In MLX raise the wired limit "
-        "(mx.set_wired_limit, and sysctl iogpu.wired_limit_mb above it) or use a smaller model; "
-        "in a program of your own keep residency sets alive, and use buffers again."
-    ),
     Cause.DRIVER: (
         "The driver prepared work while the device waited: fewer and larger command buffers and "
         "encoders, and fewer resources bound to each."
@@ -101,12 +138,26 @@ _ADVICE = {
 def lever(cause: Cause, loop: Loop) -> str:
     """Return what to do about a cause of idle time."""
     if cause is Cause.AFTER_WAIT:
-        if loop.waits is None:
-            return f"{ONE_WAIT} {SEVERAL_WAITS}"
-        return SEVERAL_WAITS if loop.waits > MANY_WAITS else ONE_WAIT
+        return _after_wait(loop)
     if cause is Cause.ENCODING:
         return _ENCODING if loop.buffers is None or loop.buffers > MANY_WAITS else _COMMIT_EARLIER
+    if cause is Cause.LATE_START and loop.other_stream:
+        return _OTHER_STREAM
+    if cause is Cause.WIRING:
+        either = f"{LOST_RESIDENCY} If the loop allocates as much as it wires: {HOT_ALLOCATIONS}"
+        return {True: LOST_RESIDENCY, False: HOT_ALLOCATIONS, None: either}[loop.lost]
     return _ADVICE[cause]
+
+
+def _after_wait(loop: Loop) -> str:
+    if loop.waits is None:
+        said = f"{ONE_WAIT} {SEVERAL_WAITS}"
+    elif loop.waits < RARE:
+        return PERIODIC
+    else:
+        said = SEVERAL_WAITS if loop.waits > MANY_WAITS else ONE_WAIT
+    said += _HOST_LONGER if loop.host_longer else ""
+    return said if loop.sampled else said + _CANDIDATES
 
 
 def advice(shares: Mapping[Cause, int], loop: Loop) -> str:

@@ -11,13 +11,16 @@ How a gap came about is its *state*, decided by the work that ends it:
 - *after-wait*: the host began to encode only when everything had been reported complete: it had
   waited.
 - *empty*: nothing was queued, and nothing more is known; or no work follows.
+- *dark*: its command buffer was committed before the gap began, and for most of the gap the device
+  was off and had to power up.
 - *unknown*: the recording says neither when that work was committed nor when it was encoded.
 
 Within a gap, time goes to what is seen to hold work up, and the rest to the state:
 
 - While work was queued: the driver was still preparing it or wired memory, another process ran on
   the target's channel, or the device was powered up. If none of these, a *late start* where that
-  rest is longer than `LATE` in its gap, else a *boundary between command buffers*.
+  rest is longer than `LATE` in its gap and stands out of the others, else a *boundary between
+  command buffers*. Where a loop has many boundaries and most of them are as long, none stands out.
 - While nothing was queued: a pipeline was compiled, memory was wired, the driver worked, or the
   workload says that it read back.
 - Where the queue had been empty, the time from the commit to the start belongs to whatever kept it
@@ -37,7 +40,12 @@ from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times
 
 LATE = 100_000
 """Queued work that waits longer than this on a device that nobody uses starts late; ns."""
+FEWEST = 8
+"""Fewer boundaries than this are no habit of a loop."""
 _LONG = 200_000
+_USUAL = 0.4  # the quantile of boundaries that counts as their usual length
+_LONGEST = 300_000  # ns: no boundary was ever reported to be that long
+_STANDS_OUT = 3.0  # times that length
 
 
 class State(StrEnum):
@@ -48,6 +56,7 @@ class State(StrEnum):
     ENCODING = "encoding"
     AFTER_WAIT = "after-wait"
     EMPTY = "empty"
+    DARK = "dark"
     UNKNOWN = "unknown"
 
 
@@ -90,6 +99,7 @@ _REST: dict[State, Cause] = {
     State.ENCODING: Cause.ENCODING,
     State.AFTER_WAIT: Cause.AFTER_WAIT,
     State.EMPTY: Cause.HOST_LATE,
+    State.DARK: Cause.POWERING_UP,
     State.UNKNOWN: Cause.UNATTRIBUTED,
 }
 """The cause of what nothing seen explains, by the gap's state."""
@@ -130,8 +140,13 @@ def cut(gaps: IntervalSet, bounds: Times) -> Cut:
     return Cut(start, end, gap)
 
 
-def attributed(gaps: IntervalSet, work: Work, around: Surroundings) -> pd.DataFrame:
-    """Return the pieces of the gaps, each with its cause and with what is known of it."""
+def attributed(
+    gaps: IntervalSet, work: Work, around: Surroundings, many: float = FEWEST
+) -> pd.DataFrame:
+    """Return the pieces of the gaps, each with its cause and with what is known of it.
+
+    `many` is the number of boundaries from which they are a habit of the loop, not an event in it.
+    """
     way = ways(gaps, work)
     pieces = cut(gaps, np.concatenate((way.committed, around.bounds)))
     state, committed = way.state[pieces.gap], way.committed[pieces.gap]
@@ -165,19 +180,33 @@ def attributed(gaps: IntervalSet, work: Work, around: Surroundings) -> pd.DataFr
         ],
         _REST_CODES[state],
     )
-    cause = _late(pieces, cause, queued & (cause == _of(Cause.BETWEEN_BUFFERS)), state)
+    cause = _late(pieces, cause, queued & (cause == _of(Cause.BETWEEN_BUFFERS)), state, many)
+    state = _dark(pieces, cause, state)
     during, names = _during(pieces.start, around)
     return _joined(
         pieces, {"state": state, "cause": cause, "during": during}, _NAMES | {"during": names}
     )
 
 
-def _late(pieces: Cut, cause: Codes, unexplained: Flags, state: Codes) -> Codes:
+def _late(pieces: Cut, cause: Codes, unexplained: Flags, state: Codes, many: float) -> Codes:
     """Say of queued time that nothing explains whether it is a late start, by its sum in a gap."""
     lengths = np.where(unexplained, pieces.end - pieces.start, 0)
-    late = np.bincount(pieces.gap, weights=lengths)[pieces.gap] > LATE
-    late |= state != _code(State.QUEUED)
+    sums = np.bincount(pieces.gap, weights=lengths)
+    behind = state == _code(State.QUEUED)
+    boundaries = sums[np.unique(pieces.gap[behind & unexplained])]
+    usual = float(np.quantile(boundaries, _USUAL)) if boundaries.size >= many else 0.0
+    usual *= usual <= _LONGEST
+    late = (sums > max(LATE, _STANDS_OUT * usual))[pieces.gap] | ~behind
     return np.where(unexplained & late, _of(Cause.LATE_START), cause)
+
+
+def _dark(pieces: Cut, cause: Codes, state: Codes) -> Codes:
+    """Say of gaps before queued work whether the device was off for most of them."""
+    lengths = pieces.end - pieces.start
+    off = np.where(cause == _of(Cause.POWERING_UP), lengths, 0)
+    whole, dark = (np.bincount(pieces.gap, weights=each) for each in (lengths, off))
+    mostly = (2 * dark > whole)[pieces.gap] & (state == _code(State.QUEUED))
+    return np.where(mostly, _code(State.DARK), state)
 
 
 def ways(gaps: IntervalSet, work: Work) -> Way:

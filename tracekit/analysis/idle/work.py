@@ -352,11 +352,15 @@ def _prepared(driver_intervals: pd.DataFrame | None) -> tuple[Times, Times]:
     return spans(own[own["depth"].fillna(0) == 0])
 
 
-def without_load(annotations: pd.DataFrame | None) -> IntervalSet:
-    """Return when the workload says that it had nothing to do, or reference work was timed."""
-    if annotations is None:
-        return IntervalSet.empty()
-    return covered(annotations[annotations["name"].isin(NO_WORK)])
+def without_load(annotations: pd.DataFrame | None, pauses: pd.DataFrame | None) -> IntervalSet:
+    """Return when there was nothing to do by the workload's word, or nobody asked."""
+    known = [covered(pauses)]
+    if annotations is not None:
+        known.append(covered(annotations[annotations["name"].isin(NO_WORK)]))
+    starts, ends = (
+        np.concatenate([getattr(one, side) for one in known]) for side in ("starts", "ends")
+    )
+    return IntervalSet.of(starts, ends)
 
 
 def _by_name(annotations: pd.DataFrame | None) -> dict[str, IntervalSet]:

@@ -6,6 +6,7 @@ RULES = {
     name: Rule(name)
     for name in (
         "capture-empty",
+        "command-buffer-errors",
         "gpu-contended",
         "pipeline-churn",
         "shader-spills",
@@ -16,6 +17,7 @@ RULES = {
         "frequent-command-buffers",
         "tiny-encoders",
         "host-bound",
+        "left-out-time",
         "irregular-cadence",
         "step-spikes",
         "low-occupancy",
@@ -27,6 +29,8 @@ RULES = {
         "metadata-per-layer",
         "scatter-encoder",
         "gather-share",
+        "unfused-attention",
+        "avoidable-kernels",
         "serial-prefill",
         "capture-truncated",
         "schema-drift",
@@ -34,6 +38,7 @@ RULES = {
         "gpu-downclocked",
         "thermal-pressure",
         "memory-growth",
+        "lost-residency",
         "hot-allocations",
     )
 }

@@ -14,7 +14,9 @@ from tracekit.analysis.idle.gaps import (
 )
 from tracekit.analysis.idle.levers import advice
 from tracekit.analysis.idle.pieces import CAUSES, Cause
+from tracekit.analysis.idle.samples import host_words
 from tracekit.analysis.intervals import Window
+from tracekit.analysis.iterations import paced
 from tracekit.analysis.rule import Finding, finding
 from tracekit.analysis.scope import of_target, window_of_target
 from tracekit.analysis.submission import loop_of
@@ -32,8 +34,8 @@ def bubbles(  # noqa: PLR0917  a rule's tables are its parameters
     targets: pd.DataFrame,
     loop: pd.DataFrame,
     causes: pd.DataFrame,
-    timeline: pd.DataFrame,
-    iterations: pd.DataFrame | None,
+    habits: pd.DataFrame,
+    meanwhile: pd.DataFrame | None,
     *,
     limit: float = 0.05,
 ) -> Iterator[Finding]:
@@ -61,10 +63,10 @@ def bubbles(  # noqa: PLR0917  a rule's tables are its parameters
 
     When it abstains:
         When the target is not known or has no device intervals, or when there was no load in the
-        whole window.
+        whole window. It is silent where something outside paces the loop: the device waits for it.
     """
     idle, load = idle_time(gaps), loaded_time(loaded)
-    if idle <= limit * load:
+    if idle <= limit * load or paced(loop):
         return
     own = of_target(gpu_intervals, targets)
     window = window_of_target(gpu_intervals, targets, loop)
@@ -74,9 +76,9 @@ def bubbles(  # noqa: PLR0917  a rule's tables are its parameters
             f"The {_device(own)} had nothing of the target to do for {percent(idle / load)} of "
             f"{_name(window, load)} ({duration(idle)} of {duration(load)}), in "
             f"{_counted(gaps)}. By cause: {_listed(shares, idle)}."
-            f"{doubt and f' {doubt}'}{_meanwhile(gaps, idle)}"
+            f"{doubt and f' {doubt}'}{_meanwhile(gaps, idle)}{host_words(meanwhile)}"
         ),
-        advice=advice(shares, loop_of(gaps, timeline, iterations, window)),
+        advice=advice(shares, loop_of(habits)),
         evidence=longest_gaps(gaps),
         saving=idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE),
     )

@@ -11,8 +11,12 @@ from tracekit.analysis.scope import UNKNOWN, named
 _ADVICE = (
     "Check that the recorded process is the one that submits the work (a shell, a shim or "
     "`uv run` is not), that it ran on the GPU while the recorder was on, and record again by "
-    "launching it instead of attaching, or the other way round."
+    "launching it instead of attaching, or the other way round. Where another process of those "
+    "named did the work, `tracekit import --target PID|NAME` judges that one."
 )
+
+
+_NAMED = 4
 
 
 def capture_empty(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> Iterator[Finding]:
@@ -36,10 +40,20 @@ def capture_empty(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> Iterato
     if targets.empty:
         raise Unavailable(UNKNOWN)
     if not gpu_intervals["target"].any():
-        others = f"all {len(gpu_intervals):,} belong to others"
+        others = f"all {len(gpu_intervals):,} belong to others: {_who(gpu_intervals)}"
         rows = others if len(gpu_intervals) else "the table has no rows at all"
         yield finding(
             severity=Severity.ERROR,
             message=f"The recording has no device interval of {named(targets)}: {rows}.",
             advice=_ADVICE,
         )
+
+
+def _who(others: pd.DataFrame) -> str:
+    """Name the processes that have most rows."""
+    names = others["process"].fillna("unknown process").astype(str)
+    pids = others["pid"].astype("string").fillna("no pid")
+    counts = (names + " (" + pids + ")").value_counts()
+    listed = ", ".join(f"{name} {count:,}" for name, count in counts[:_NAMED].items())
+    more = len(counts) - _NAMED
+    return f"{listed} and {more:,} more processes" if more > 0 else listed

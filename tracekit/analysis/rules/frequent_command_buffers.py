@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import doubt, gaps_of
+from tracekit.analysis.idle.gaps import doubt, gaps_of, loaded_time
 from tracekit.analysis.idle.levers import BETWEEN_BUFFERS
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.rule import Finding, finding, longest
@@ -18,6 +18,7 @@ def frequent_command_buffers(  # noqa: PLR0917  it asks for these tables
     targets: pd.DataFrame,
     loop: pd.DataFrame,
     gaps: pd.DataFrame,
+    loaded: pd.DataFrame,
     timeline: pd.DataFrame,
     causes: pd.DataFrame,
     iterations: pd.DataFrame | None,
@@ -47,10 +48,11 @@ def frequent_command_buffers(  # noqa: PLR0917  it asks for these tables
         target is not known, and where a CPU did the work.
     """
     window = window_of_target(on_gpu(gpu_intervals), targets, loop)
+    load = loaded_time(loaded)
     require_commits(timeline)
     require_buffers(timeline)
     found = gaps_of(gaps, Cause.BETWEEN_BUFFERS)
-    if found.count < fewest or found.time <= limit * window.length:
+    if found.count < fewest or found.time <= limit * load:
         return
     buffers = window.rows(timeline, "started")
     rate = len(buffers) / (window.length / 1e9)
@@ -61,7 +63,7 @@ def frequent_command_buffers(  # noqa: PLR0917  it asks for these tables
             f"{duration(buffers['busy'].sum() / len(buffers))} of device work in each. At "
             f"{found.count:,} boundaries between them the device was idle for "
             f"{duration(found.median)} (median), {duration(found.time)} in all, "
-            f"{percent(found.time / window.length)} of the window, although the next one had "
+            f"{percent(found.time / load)} of the window, although the next one had "
             f"already been committed.{doubt(causes, Cause.BETWEEN_BUFFERS)}"
         ),
         advice=BETWEEN_BUFFERS,

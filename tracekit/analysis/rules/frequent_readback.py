@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import Gaps, gaps_in, gaps_of
+from tracekit.analysis.idle.gaps import Gaps, gaps_in, gaps_of, loaded_time
 from tracekit.analysis.idle.levers import MANY_WAITS, SEVERAL_WAITS
 from tracekit.analysis.idle.pieces import Cause, State
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.iterations import steady_iterations
+from tracekit.analysis.iterations import paced, steady_iterations, unit
 from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import window_of_target
 from tracekit.analysis.submission import (
@@ -17,7 +17,6 @@ from tracekit.analysis.submission import (
     between_iterations,
     depths,
     per_iteration,
-    unit,
 )
 from tracekit.base import duration, percent
 
@@ -27,6 +26,7 @@ def frequent_readback(  # noqa: PLR0917  it asks for these tables
     targets: pd.DataFrame,
     loop: pd.DataFrame,
     gaps: pd.DataFrame,
+    loaded: pd.DataFrame,
     timeline: pd.DataFrame,
     iterations: pd.DataFrame,
     spans: pd.DataFrame | None,
@@ -55,6 +55,7 @@ def frequent_readback(  # noqa: PLR0917  it asks for these tables
         commit and a completion, and on a CPU when the workload has no spans of readbacks.
     """
     window = window_of_target(gpu_intervals, targets, loop)
+    load = loaded_time(loaded)
     rows = steady_iterations(iterations)
     if (gpu_intervals["clock"] == "host").any():
         held = annotated_readbacks(spans, window)
@@ -70,13 +71,13 @@ def frequent_readback(  # noqa: PLR0917  it asks for these tables
     often = per_iteration(held, rows)
     inside = ~between_iterations(found, rows)
     lost = int(found.lost[inside].sum())
-    if often <= most or lost <= limit * window.length:
+    if often <= most or lost <= limit * load or paced(loop):
         return
     yield finding(
         message=(
             f"The program waits for the device {np.round(often, 1):g} times in a steady "
             f"{unit(rows)} on average. After waits inside of them the device was idle for "
-            f"{duration(lost)}, {percent(lost / window.length)} of {window.name}, in "
+            f"{duration(lost)}, {percent(lost / load)} of {window.name}, in "
             f"{int(inside.sum()):,} gaps."
         ),
         advice=SEVERAL_WAITS,

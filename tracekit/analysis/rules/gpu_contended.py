@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import by_cause, why_unknown
+from tracekit.analysis.idle.gaps import by_cause, gaps_of, loaded_time, why_unknown
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.intervals import (
     Window,
@@ -25,25 +25,27 @@ _ADVICE = (
 )
 
 
-def gpu_contended(
+def gpu_contended(  # noqa: PLR0917  a rule's tables are its parameters
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
     loop: pd.DataFrame,
-    gaps: pd.DataFrame | None,
-    causes: pd.DataFrame | None,
+    loaded: pd.DataFrame,
+    gaps: pd.DataFrame,
+    causes: pd.DataFrame,
     *,
     limit: float = 0.05,
 ) -> Iterator[Finding]:
-    """Other processes used the GPU while the target ran.
+    """Other processes used the GPU while the target had work for it.
 
     What it looks for:
-        Intervals of other processes in the steady window. It fires when they cover more than
-        `limit` of that window (default 5 %). What it could save is the time in which they ran
-        while queued work of the target waited.
+        Delay: queued work of the target waited while another process ran on its channel. Sharing:
+        another process ran, on any channel, while work of the target did. It fires when both
+        together are more than `limit` of the window (default 5 %). What it could save is the delay.
+        What others do while the target has nothing to do does not count.
 
     Why it matters:
-        The table holds every process, the window server too. Their work delays the target's,
-        and counters cannot tell one process from another.
+        The table holds every process, the window server too. Their work delays the target's or
+        takes a part of the same cores and memory, and counters cannot tell processes apart.
 
     What to do:
         Close what else uses the GPU and record again; in a nightly run let the display sleep.
@@ -55,29 +57,23 @@ def gpu_contended(
     window = window_of_target(gpu_intervals, targets, loop)
     others = gpu_intervals[~gpu_intervals["target"]]
     starts, ends = clip(*spans(others), window.start, window.end)
-    taken = busy(starts, ends)
-    if taken <= limit * window.length:
-        return
     shared = overlap(*clip(*spans(own), window.start, window.end), starts, ends)
+    delay, load = by_cause(gaps)[Cause.OTHER_PROCESS], loaded_time(loaded)
+    if delay + shared <= limit * load:
+        return
+    waited = gaps_of(gaps, Cause.OTHER_PROCESS)
     yield finding(
         message=(
-            f"Beside the target, other processes used the GPU for "
-            f"{percent(taken / window.length)} of {window.name} "
-            f"({duration(taken)} of {duration(window.length)}), "
-            f"{duration(shared) if shared else 'none'} of it while the target's work ran: "
-            f"{_who(others, window)}."
+            f"Other processes held up queued work of the target for {duration(delay)} of "
+            f"{window.name} and ran beside it for {duration(shared)}, "
+            f"{percent((delay + shared) / load)} in all: {_who(others, window)}."
         ),
         advice=_ADVICE,
-        evidence=longest("gpu_intervals", *union(starts, ends)),
-        saving=_waited(gaps, causes),
+        evidence=longest(
+            "gpu_intervals", *((waited.starts, waited.ends) if delay else union(starts, ends))
+        ),
+        saving=None if why_unknown(causes, Cause.OTHER_PROCESS) else delay,
     )
-
-
-def _waited(gaps: pd.DataFrame | None, causes: pd.DataFrame | None) -> int | None:
-    """Return how long queued work waited for them; None where that is not known."""
-    if gaps is None or causes is None or why_unknown(causes, Cause.OTHER_PROCESS):
-        return None
-    return by_cause(gaps)[Cause.OTHER_PROCESS]
 
 
 def _who(others: pd.DataFrame, window: Window) -> str:

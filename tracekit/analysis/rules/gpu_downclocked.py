@@ -1,31 +1,71 @@
 """`gpu-downclocked`: the GPU ran below its best clock."""
 
 from collections.abc import Iterator
+from enum import StrEnum
 
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Window, busy, clip, spans
-from tracekit.analysis.machine import Below, Clock, below_best, clock
-from tracekit.analysis.rule import Evidence, Finding, finding, longest
+from tracekit.analysis.intervals import Window, busy, clip, overlap, spans
+from tracekit.analysis.iterations import paced
+from tracekit.analysis.machine import Below, Clock, below_best, clock, held_state
+from tracekit.analysis.rule import Evidence, Finding, Severity, finding, longest
 from tracekit.analysis.scope import of_target, on_gpu, window_of_target
 from tracekit.base import duration, percent, quantity
 
-_ADVICE = (
-    "Candidates: plug in the power adapter and switch Low Power Mode off; let the machine cool "
-    "down, and look at the thermal state; keep the GPU fed, as it lowers its clock while it "
-    "waits for work; warm up for longer. Tokens per second follow the clock, so compare runs only "
-    "at equal clocks; Instruments can hold the GPU at one performance state while it records."
-)
+
+class _Course(StrEnum):
+    """How the clock went in the loop; the value is what to do."""
+
+    HELD = (
+        "The recording held the GPU at a state: record with the setting Default, unless you "
+        "compare recordings that hold it at the same one."
+    )
+    RAMP = (
+        "Warm up for half a second and more before you measure: the GPU raises its clock by then."
+    )
+    NEVER = (
+        "Look at the power mode: switch Low Power Mode off (System Settings > Battery, or "
+        "sudo pmset -a lowpowermode 0), and plug in the power adapter; on battery the GPU may not "
+        "come to its best state. If it is on mains and in no such mode, let the machine cool down."
+    )
+    BURSTS = (
+        "Keep the GPU fed, as it lowers its clock while it waits for work: close the gaps first, "
+        "see bubbles, and measure the clock again."
+    )
+    HOT = (
+        "Let the machine cool down, and give it air: it lowered the GPU's clock because it was "
+        "hot. Pause between runs, and for a long run give the speed by the minute."
+    )
+    FALLS = (
+        "The machine was not hot, and still its clock fell: its power limit was reached. Choose "
+        "High Power mode where the Mac has one, let the fans run, plug in the power adapter, and "
+        "compare runs of the same length."
+    )
+    UNKNOWN = (
+        "Plug in the power adapter, switch Low Power Mode off, choose High Power mode where the "
+        "Mac has one, and let it cool down: thermal states, which would tell heat from a limit of "
+        "power, were not recorded."
+    )
+
+
+_COMPARE = " Compare runs only at equal clocks."
 _FALLS = 0.95  # of the clock at the beginning, from which a clock is said to fall
+_RAMP = 500_000_000  # ns of work, within which the GPU comes to its best state
+_BUSY = 0.5  # of the window, from which the GPU is kept busy
+_HOT = ("Serious", "Critical")
 
 
-def gpu_downclocked(
+def gpu_downclocked(  # noqa: PLR0917  a rule's tables are its parameters
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
     loop: pd.DataFrame,
     gpu_performance_states: pd.DataFrame | None,
     gauges: pd.DataFrame | None,
+    thermal_states: pd.DataFrame | None,
+    gpu_performance_settings: pd.DataFrame | None,
+    settings: pd.DataFrame | None,
+    machine: pd.DataFrame,
     *,
     limit: float = 0.10,
     near: float = 0.90,
@@ -35,11 +75,15 @@ def gpu_downclocked(
 
     What it looks for:
         Performance states below the best one (Minimum and Medium below Maximum, low and medium
-        below high), in the part of the steady window in which the GPU was awake; and readings of
-        a monitor below `near` (90 %) of the highest clock of the whole run, of those in which the
+        below high), in the part of the window in which the GPU was awake; and readings of a
+        monitor below `near` (90 %) of the highest clock of the whole run, of those in which the
         GPU was `active` for 25 % or more. It fires when either makes up more than `limit` of it
-        (default 10 %); a single low reading is chance. Where a monitor reports the clock, the
-        saving is the target's device time less what it would have been at the highest clock.
+        (default 10 %); a single low reading is chance. The course of the clock tells why: it never
+        came to the best state, it fell while the machine was hot or was not, the GPU had little to
+        do. A ramp within the first half second of work is a note, and so is a state that the
+        recording's settings held, and a low clock in a loop that something outside paces. Where a
+        monitor reports the clock, the saving is the target's device time less what it would have
+        been at the highest clock.
 
     Why it matters:
         What a GPU computes in a second follows its clock. It goes down with heat, on battery and
@@ -61,16 +105,53 @@ def gpu_downclocked(
     slow_clock = read is not None and read.share_below(near) > limit and read.count_below(near) > 1
     if not slow_states and not slow_clock:
         return
+    course = _Course.UNKNOWN
+    if held_state(settings, gpu_performance_settings):
+        course = _Course.HELD
+    elif states is not None and slow_states:
+        course = _course(states, own, window, thermal_states)
+    noted = course in {_Course.RAMP, _Course.HELD} or bool(paced(loop))
     parts = [_by_states(states, window) if states is not None and slow_states else ""]
-    parts += [_by_clock(read, near, window) if read is not None else ""]
+    parts += [_by_clock(read, near, window) if read is not None else "", _power(machine)]
     work = busy(*clip(*spans(own), window.start, window.end))
     yield finding(
         message=" ".join(filter(None, parts)),
-        advice=_ADVICE,
+        advice=course.value + _COMPARE,
         evidence=_evidence(states if slow_states else None, read, near),
+        severity=Severity.NOTE if noted else Severity.WARNING,
         saving=None if read is None else round(work * (1 - read.ratio)),
         within="roofline-distance",
     )
+
+
+def _course(
+    below: Below, own: pd.DataFrame, window: Window, thermal: pd.DataFrame | None
+) -> _Course:
+    """Tell how the clock went in the loop."""
+    work = clip(*spans(own), window.start, window.end)
+    if below.best is not None and (below.starts < below.best[0]).all():
+        before = busy(*clip(*work, window.start, below.best[0]))
+        if before <= _RAMP:
+            return _Course.RAMP
+    if thermal is not None and len(thermal):
+        names = thermal["state"].fillna("").astype(str).str.capitalize()
+        hot = spans(thermal[names.isin(_HOT)])
+        if overlap(below.starts, below.ends, *hot) > busy(below.starts, below.ends) / 2:
+            return _Course.HOT
+    if busy(*work) < _BUSY * window.length:
+        return _Course.BURSTS
+    if below.best is None:
+        return _Course.NEVER
+    return _Course.UNKNOWN if thermal is None or thermal.empty else _Course.FALLS
+
+
+def _power(machine: pd.DataFrame) -> str:
+    """Say how the machine was powered, as far as that is known."""
+    row = machine.iloc[0]
+    low = pd.notna(row["low_power"]) and bool(row["low_power"])
+    battery = pd.notna(row["mains"]) and not bool(row["mains"])
+    said = ["in Low Power Mode"] * low + ["on battery"] * battery
+    return f"The machine was {' and '.join(said)}." if said else ""
 
 
 def _known(
@@ -94,10 +175,10 @@ def _known(
 
 def _by_states(below: Below, window: Window) -> str:
     words = ", ".join(f"{name} {duration(lasted)}" for name, lasted in below.states.items())
-    asked = " A tool asked for it while it recorded." if below.induced else ""
+    never = "" if below.best is not None else " It never came to the best one."
     return (
         f"The GPU was below its best performance state for {percent(below.share)} of the "
-        f"{duration(below.awake)} of {window.name} in which it was awake: {words}.{asked}"
+        f"{duration(below.awake)} of {window.name} in which it was awake: {words}.{never}"
     )
 
 

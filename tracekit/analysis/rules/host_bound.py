@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import gaps_in
+from tracekit.analysis.idle.gaps import gaps_in, loaded_time
 from tracekit.analysis.idle.levers import lever
 from tracekit.analysis.idle.pieces import Cause, State
+from tracekit.analysis.idle.samples import host_words
 from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import on_gpu, window_of_target
 from tracekit.analysis.submission import each, loop_of, require_commits
@@ -18,8 +19,11 @@ def host_bound(  # noqa: PLR0917  it asks for these tables
     targets: pd.DataFrame,
     loop: pd.DataFrame,
     gaps: pd.DataFrame,
+    loaded: pd.DataFrame,
     timeline: pd.DataFrame,
     iterations: pd.DataFrame | None,
+    habits: pd.DataFrame,
+    meanwhile: pd.DataFrame | None,
     *,
     limit: float = 0.05,
 ) -> Iterator[Finding]:
@@ -43,18 +47,20 @@ def host_bound(  # noqa: PLR0917  it asks for these tables
         did the work.
     """
     window = window_of_target(on_gpu(gpu_intervals), targets, loop)
+    load = loaded_time(loaded)
     require_commits(timeline)
     found = gaps_in(gaps, State.ENCODING)
-    if found.time <= limit * window.length:
+    if found.time <= limit * load:
         return
     pieces = int(window.rows(timeline, "started")["intervals"].sum())
     yield finding(
         message=(
-            f"The device was idle for {percent(found.time / window.length)} of {window.name} "
+            f"The device was idle for {percent(found.time / load)} of {window.name} "
             f"({duration(found.time)}, in {found.count:,} gaps) while the host encoded the next "
             f"work. The target has {pieces:,} pieces of device work{each(pieces, iterations)}."
+            f"{host_words(meanwhile)}"
         ),
-        advice=lever(Cause.ENCODING, loop_of(gaps, timeline, iterations, window)),
+        advice=lever(Cause.ENCODING, loop_of(habits)),
         evidence=longest("gpu_intervals", found.starts, found.ends),
         saving=found.time,
         within="bubbles",

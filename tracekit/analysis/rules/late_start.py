@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import doubt, gaps_of
-from tracekit.analysis.idle.levers import LATE_START
+from tracekit.analysis.idle.gaps import doubt, gaps_of, loaded_time
+from tracekit.analysis.idle.levers import lever
 from tracekit.analysis.idle.pieces import LATE, Cause
 from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import on_gpu, window_of_target
-from tracekit.analysis.submission import require_commits
+from tracekit.analysis.submission import loop_of, require_commits
 from tracekit.base import duration, percent
 
 
@@ -19,8 +19,10 @@ def late_start(  # noqa: PLR0917  it asks for these tables
     targets: pd.DataFrame,
     loop: pd.DataFrame,
     gaps: pd.DataFrame,
+    loaded: pd.DataFrame,
     timeline: pd.DataFrame,
     causes: pd.DataFrame,
+    habits: pd.DataFrame,
     *,
     limit: float = 0.05,
 ) -> Iterator[Finding]:
@@ -29,8 +31,9 @@ def late_start(  # noqa: PLR0917  it asks for these tables
     What it looks for:
         Gaps of the target's device work in which work had been committed for more than 100 µs,
         and which neither the driver, wiring memory, another process nor a device that powers up
-        explains. Shorter ones are boundaries between command buffers. It fires when they take more
-        than `limit` of the window (5 %). Bubbles counts the same time.
+        explains. Shorter ones are boundaries between command buffers, and so are longer ones where
+        most boundaries of a loop are as long. It fires when they take more than `limit` of the
+        window (5 %). Bubbles counts the same time.
 
     Why it matters:
         A device that has work and does not begin with it waits for something that the recording
@@ -45,20 +48,21 @@ def late_start(  # noqa: PLR0917  it asks for these tables
         did the work.
     """
     window = window_of_target(on_gpu(gpu_intervals), targets, loop)
+    load = loaded_time(loaded)
     require_commits(timeline)
     found = gaps_of(gaps, Cause.LATE_START)
-    if found.time <= limit * window.length:
+    if found.time <= limit * load:
         return
     p50, p99 = np.percentile(found.lost, (50, 99))
     yield finding(
         message=(
-            f"The device was idle for {percent(found.time / window.length)} of {window.name} "
+            f"The device was idle for {percent(found.time / load)} of {window.name} "
             f"({duration(found.time)}) although work of the target had been committed: "
             f"{found.count:,} starts waited longer than {duration(LATE)}, half of them "
             f"{duration(p50)} or longer, 1 % {duration(p99)} or longer."
             f"{doubt(causes, Cause.LATE_START)}"
         ),
-        advice=LATE_START,
+        advice=lever(Cause.LATE_START, loop_of(habits)),
         evidence=longest("gpu_intervals", found.starts, found.ends),
         saving=found.time,
         within="bubbles",

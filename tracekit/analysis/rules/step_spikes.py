@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tracekit.analysis.idle.levers import PERIODIC
 from tracekit.analysis.iterations import steady_iterations
 from tracekit.analysis.rhythm import (
     LEAST_EXCESS,
@@ -14,6 +15,7 @@ from tracekit.analysis.rhythm import (
     Explanation,
     beats,
     explain,
+    period,
     spikes,
 )
 from tracekit.analysis.rule import Evidence, Finding, finding
@@ -47,10 +49,11 @@ def step_spikes(
         around them. It fires when what they take beyond that median is more than `limit` (1 %)
         of all steady steps' time. Each is explained by what happened in it beyond its share in
         the other steps: compiles, other processes, memory, states of the machine, spans that
-        the workload reports, an idle device. Where more than `most` (15 %) of the steps stand
-        out they are no spikes: irregular-cadence judges them. Each of several variants that are
-        compared is judged by itself. Time in compiles is left to pipeline-churn to save; where a
-        spike is idle time of the device, bubbles counts that too.
+        the workload reports, an idle device. Spikes that come every so many steps are said to.
+        Where more than `most` (15 %) of the steps stand out they are no spikes: irregular-cadence
+        judges them. Each of several variants that are compared is judged by itself. Time in
+        compiles is left to pipeline-churn to save; where a spike is idle time of the device,
+        bubbles counts that too.
 
     Why it matters:
         A spike is a token that a person waits for, and means hide it.
@@ -76,14 +79,16 @@ def _finding(
     lost, number = float(excess[chosen].sum()), int(chosen.sum())
     steps = f"{number:,} of {chosen.size:,} steady steps{row.of_variant}"
     took = "takes far longer than its" if number == 1 else "take far longer than their"
+    every = period(chosen)
+    again = f" They come every {every} steps." if every else ""
     return finding(
         message=(
             f"{steps} {took} neighbours: up to "
             f"{duration(int(row.times[chosen].max()))} where {duration(np.median(row.times))} is "
             f"usual, {duration(lost)} too much in all "
-            f"({percent(lost / row.times.sum())} of their time). {why.sentence}"
+            f"({percent(lost / row.times.sum())} of their time).{again} {why.sentence}"
         ),
-        advice=_ADVICE,
+        advice=PERIODIC if every and why.waited else _ADVICE,
         evidence=_evidence(row, chosen, why),
         saving=round(lost - float(why.compiled.sum())),
         within=why.within,

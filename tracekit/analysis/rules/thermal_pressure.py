@@ -74,12 +74,11 @@ def _by_states(states: pd.DataFrame, window: Window, limit: float) -> Iterator[F
     lasted = busy(*covered)
     if lasted > limit * window.length:
         worst = max(names, key=STATES.index)
-        asked = " A tool asked for it." if hot["induced"].fillna(value=False).any() else ""
         yield _finding(
             Severity.WARNING,
             f"The thermal state was Serious or worse for {percent(lasted / window.length)} of "
             f"{window.name} ({duration(lasted)} of {duration(window.length)}), at worst "
-            f"{worst}.{asked}",
+            f"{worst}.",
             longest("thermal_states", *covered),
         )
         return

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import gaps_of
+from tracekit.analysis.idle.gaps import gaps_of, loaded_time
 from tracekit.analysis.idle.levers import BETWEEN_ENCODERS
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.intervals import spans
@@ -20,6 +20,7 @@ def tiny_encoders(  # noqa: PLR0917  it asks for these tables
     targets: pd.DataFrame,
     loop: pd.DataFrame,
     gaps: pd.DataFrame,
+    loaded: pd.DataFrame,
     timeline: pd.DataFrame,
     iterations: pd.DataFrame | None,
     *,
@@ -46,9 +47,10 @@ def tiny_encoders(  # noqa: PLR0917  it asks for these tables
         a CPU did the work.
     """
     window = window_of_target(on_gpu(gpu_intervals), targets, loop)
+    load = loaded_time(loaded)
     require_buffers(timeline)
     found = gaps_of(gaps, Cause.BETWEEN_ENCODERS)
-    if found.count < fewest or found.time <= limit * window.length:
+    if found.count < fewest or found.time <= limit * load:
         return
     starts, ends = spans(window.rows(of_target(gpu_intervals, targets)))
     yield finding(
@@ -57,7 +59,7 @@ def tiny_encoders(  # noqa: PLR0917  it asks for these tables
             f"{each(starts.size, iterations)}, {duration(float(np.median(ends - starts)))} each "
             f"(median). At {found.count:,} boundaries between encoders of one command buffer the "
             f"device was idle for {duration(found.median)} (median), {duration(found.time)} in "
-            f"all, {percent(found.time / window.length)} of the window."
+            f"all, {percent(found.time / load)} of the window."
         ),
         advice=BETWEEN_ENCODERS,
         evidence=longest("gpu_intervals", found.starts, found.ends),

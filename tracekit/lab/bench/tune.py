@@ -9,7 +9,7 @@ from functools import partial
 import mlx.core as mx
 
 from tracekit.lab.bench.document import INTERRUPTED, Comparison, Row
-from tracekit.lab.bench.inputs import Inputs, Shape, cache_here
+from tracekit.lab.bench.inputs import Inputs, Launch, Shape, Subject, cache_here
 from tracekit.lab.bench.measure import (
     Clock,
     Effort,
@@ -18,7 +18,6 @@ from tracekit.lab.bench.measure import (
     measure_in_turns,
     quicker,
 )
-from tracekit.lab.bench.subject import Launch, Subject
 from tracekit.lab.bench.subjects.attention import paged
 from tracekit.ops import HD_TILES, LEAST_BUFFER, Plan, Problem, check_head_dim, plan
 from tracekit.record import Progress, quiet

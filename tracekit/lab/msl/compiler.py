@@ -11,8 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from tracekit.base import ToolError
-from tracekit.lab.msl.edits import Edited
-from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.edits import Edited, Kernel
 
 _PLACE = re.compile(r"\b0\.(metal|call|end):(\d+)(?::(\d+))?")
 _MOST_LINES = 12

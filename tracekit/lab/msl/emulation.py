@@ -16,7 +16,7 @@ import numpy as np
 
 from tracekit.base import ToolError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.edits import Kernel
 from tracekit.lab.msl.program import Array, Launched, Order, Program, Triple
 
 _PREFIX = "custom_kernel_"

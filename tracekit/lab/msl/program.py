@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from tracekit.base import KernelError, UsageError
 from tracekit.lab.msl.compiler import located
-from tracekit.lab.msl.edits import Edited, without_comments
-from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.edits import Edited, Kernel, without_comments
 from tracekit.lab.msl.signature import Parameter, constant_indices
 
 

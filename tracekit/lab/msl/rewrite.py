@@ -14,13 +14,13 @@ from tracekit.base import UsageError
 from tracekit.lab.msl.edits import (
     Edit,
     Edited,
+    Kernel,
     blank,
     edited,
     place,
     without_comments,
     without_strings,
 )
-from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.signature import BUILTINS, closing, with_constants
 
 _UNKNOWN = {

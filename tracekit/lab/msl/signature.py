@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tracekit.base import UsageError
-from tracekit.lab.msl.edits import Edit, blank, without_comments, without_strings
-from tracekit.lab.msl.kernel import Constant, Kernel
+from tracekit.lab.msl.edits import Constant, Edit, Kernel, blank, without_comments, without_strings
 
 BUILTINS = frozenset(
     {

@@ -22,8 +22,8 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base import InputError, TracekitError, open_input
+from tracekit.lab.msl.edits import Kernel
 from tracekit.lab.msl.emulation import emulation, generated
-from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.program import Order
 from tracekit.lab.verification.verify import PATIENCE, Answer, Subject, arrays
 from tracekit.workload import load_marked

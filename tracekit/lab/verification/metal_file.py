@@ -13,8 +13,7 @@ import psutil
 
 from tracekit.base import BOUNDS, InputError, UsageError, open_input
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.edits import with_includes, without_comments
-from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.edits import Kernel, with_includes, without_comments
 from tracekit.lab.msl.program import Array, Launched, Order
 from tracekit.lab.msl.signature import kernels_of
 from tracekit.lab.verification.verify import PATIENCE, Answer, Subject, arrays

@@ -15,7 +15,7 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base import InputError, KernelError, ToolError
-from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.edits import Kernel
 from tracekit.lab.msl.lint import excerpt, find_clang, lint
 from tracekit.lab.msl.program import Array, Launched, Order
 

@@ -283,8 +283,8 @@ def sentence(drift: Drift, judged: Judged) -> str:
 def _where(drift: Drift) -> list[str]:
     commits = _commits(drift)
     if drift.nights == 1:
-        return [f"It began tonight{commits}."] if commits else []
-    return [f"It began {drift.nights} nights ago, {drift.since[:10]}{commits}."]
+        return [f"It came tonight{commits}."] if commits else []
+    return [f"It came in the last {drift.nights} nights, since {drift.since[:10]}{commits}."]
 
 
 def _commits(drift: Drift) -> str:

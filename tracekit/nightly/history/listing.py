@@ -65,8 +65,8 @@ def last_course(output: Path, plan: str) -> NightSummary | None:
 _DIGITS = 9  # of a commit or a digest
 _SEVERAL = 2
 _REASON = 120  # characters of a reason in a terminal
-_WHOLE = ("began", "night", "plan", "machine", "outcome", "change", "reason", "commit")
-_SHORT = ("night", "plan", "machine", "outcome", "change", "commit")
+_WHOLE = ("began", "night", "plan", "machine", "outcome", "change", "pairs", "reason", "commit")
+_SHORT = ("night", "plan", "machine", "outcome", "change", "pairs", "commit")
 _POINTS = ("began", "value", "reference", "change", "pairs", "outcome", "commit", "reason")
 _LONG = ("pairs", "reason")
 
@@ -75,6 +75,7 @@ _LONG = ("pairs", "reason")
 class Line:
     """A night in short; `commit` is that of the folder that holds the plan.
 
+    So many `pairs` without a trace count, of all that were `measured`.
     `capture` and `metric` say most of it; they are empty where none was judged. Their `change`, in
     `words` too, is beyond what was expected, on its own scale; `low` and `high` are the ends of its
     95 % interval.
@@ -88,6 +89,8 @@ class Line:
     reason: str
     commit: str
     partial: bool
+    pairs: int = 0
+    measured: int = 0
     capture: str = ""
     metric: str = ""
     change: float | None = None
@@ -107,9 +110,12 @@ class Held:
 
 def line(night: Night) -> Line:
     """Return a night in short."""
+    pairs = [pair for entry in night.entries for pair in entry.pairs if not pair.traced]
     short = Line(
         *(night.id, night.plan, night.machine, night.started, night.outcome, night.reason),
         *(night.commit, night.partial),
+        pairs=sum(not pair.contaminated for pair in pairs),
+        measured=len(pairs),
     )
     deciding = [
         (entry.capture, judged)
@@ -186,6 +192,7 @@ def table_of(
                 "night": one.id + (" (pinned)" if one.id in pinned else ""),
                 "outcome": f"{one.outcome or 'not ended'}{' (partial)' if one.partial else ''}",
                 "change": one.words,
+                "pairs": f"{one.pairs} of {one.measured}",
                 "commit": short_commit(one.commit, _DIGITS),
             }
         rows.append(row)

@@ -22,7 +22,8 @@ class Accepted:
     What was accepted of other `work`, a digest, says nothing. `at` is ISO 8601 in UTC. `changes`
     are by metric those of the candidate from the reference in each pair that counts: the logarithm
     of the ratio where the metric is compared by ratio, else the difference. They are empty where
-    an acceptance was revoked: then nothing is expected.
+    an acceptance was revoked: then nothing is expected. `who` decided so; empty of histories in
+    which that was not noted yet.
     """
 
     night: str
@@ -31,6 +32,7 @@ class Accepted:
     at: str
     reason: str
     changes: dict[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
+    who: str = ""
 
 
 FORMAT = 1

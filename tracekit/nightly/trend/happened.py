@@ -88,11 +88,15 @@ def happenings(course: Course) -> tuple[Happening, ...]:
     found = [(at, False, "; ".join(_in_words(one, often))) for at, one in _changed(course)]
     found = [one for one in found if one[2]]
     found += [
-        (_night_of(one, course), True, f"accepted on {day(one.at)}: {one.reason}")
+        (_night_of(one, course), True, f"accepted on {day(one.at)}{_by(one)}: {one.reason}")
         for one in course.accepted
     ]
     found.sort(key=lambda one: (moment_of(one[0]), one[1]))
     return tuple(Happening(_letter(place), *one) for place, one in enumerate(found))
+
+
+def _by(accepted: Accepted) -> str:
+    return f" by {accepted.who}" if accepted.who else ""
 
 
 def restless(course: Course) -> tuple[str, ...]:

@@ -4,6 +4,9 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import pairwise
+
+import numpy as np
 
 from tracekit.nightly.trend.happened import Happening
 from tracekit.nightly.trend.words import date_of, days_of
@@ -166,8 +169,36 @@ def _text(x: float, y: float, words: str, name: str) -> ET.Element:
     return svg_text(x, y, words, {"class": name} if name else {})
 
 
+@dataclass(frozen=True)
+class NightAxis(Axis):
+    """An axis of days on which nights that began close together stand apart.
+
+    `knots` are days and where on the axis these lie, in order; in between it is even.
+    """
+
+    knots: tuple[tuple[float, float], ...] = ()
+
+    def project(self, value: float, begin: float, end: float) -> float:
+        """Return the place of a day between those of the axis' ends."""
+        days, places = zip(*self.knots, strict=True)
+        return super().project(float(np.interp(value, days, places)), begin, end)
+
+
+_LEAST_APART = 1 / 90  # of the axis' length: marks of two nights that can be told apart
+_CLOSE = 0.8  # of the length, at most, that all nights together take for that
+
+
 def day_axis(days: Sequence[float]) -> Axis:
     """Return the axis over nights, with room at both ends; of one night alone, too."""
-    low, high = min(days), max(days)
-    air = max(0.6, (high - low) * 0.015)
-    return Axis("", low - air, high + air, (), str)
+    nights = sorted(set(days))
+    air = max(0.6, (nights[-1] - nights[0]) * 0.015)
+    low, high = nights[0] - air, nights[-1] + air
+    least = (high - low) * min(_LEAST_APART, _CLOSE / len(nights))
+    places = [nights[0]]
+    for before, day in pairwise(nights):
+        places.append(places[-1] + max(day - before, least))
+    over = max(0.0, places[-1] - high + (high - low) * 0.02)
+    shrunk = (places[-1] - places[0] - over) / max(places[-1] - places[0], 1e-9)
+    places = [places[0] + (place - places[0]) * shrunk for place in places]
+    knots = ((low, low), *zip(nights, places, strict=True), (high, high))
+    return NightAxis("", low, high, (), str, knots=knots)

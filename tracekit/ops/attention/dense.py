@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.base import UsageError, as_float64, relative_error
-from tracekit.ops.attention.problem import Problem, check_memory
-from tracekit.ops.attention.reference import dense_reference
+from tracekit.ops.attention.problem import Problem, check_memory, dense_reference
 from tracekit.ops.kernels import Traffic
 
 _SCORE = 4  # bytes: scores are float32

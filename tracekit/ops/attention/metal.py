@@ -1,15 +1,174 @@
-"""The Metal kernels: how they are built, launched, named, and compiled before their use."""
+"""The Metal kernels: how a call is shared out on a GPU, how they are launched, named, compiled."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import mlx.core as mx
 
-from tracekit.base import ToolError
-from tracekit.ops.attention.plan import HD_TILES, Kernel, Plan, plan
+from tracekit.base import ToolError, UsageError
 from tracekit.ops.attention.problem import Problem, check_head_dim, draw_problem
 from tracekit.ops.kernels import LANES, LEAST_BUFFER, METAL_TYPES, Source, needing_metal, padded
+
+Kernel = Literal["grouped", "per-head", "barriers"]
+
+HD_TILES = (8, 16)
+HELD_ELEMENTS = 64
+"""Elements of queries that a lane of the grouped kernel holds at most, over all its q heads.
+
+As many sums stand beside them; more would not stay in registers.
+"""
+LOADED_BYTES = 128
+"""Bytes of K and V that a lane of the grouped kernel has under way at a time."""
+ENOUGH_THREADGROUPS = 256
+"""From so many threadgroups on the tokens of a sequence are not shared out further."""
+SHORTEST_PARTITION = 256
+"""Tokens below which a partition costs more than it brings."""
+MOST_PARTITIONS = 64
+THREADS = 256
+THREADS_OF_A_CORE = {16: 512, 32: 384}
+"""Threads of a threadgroup that is to fill a core, by elements of queries that a lane holds.
+
+With more elements than these, more than `THREADS` would not keep their registers.
+"""
+MOST_THREADS = 1024
+THREADGROUP_BYTES = 32 * 1024
+"""Threadgroup memory that every Apple GPU has."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How one decode call runs.
+
+    Attributes:
+        kernel: "grouped" loads each row of K and V once for the q heads that share it,
+            "per-head" once for each of them, "barriers" as well, with three barriers a token.
+        threadgroup: Threads of a threadgroup.
+        partitions: Threadgroups that share out the tokens of a sequence. More than one need a
+            second dispatch, which merges them.
+        hd_tile: Elements of a head that one lane owns; 0 where lanes own no such tile.
+        heads: Query heads of a threadgroup.
+        tokens: Rows of K and of V that a lane has under way at a time.
+        ahead: Whether the next rows are loaded into registers of their own, before the current
+            ones are used, instead of in their place.
+    """
+
+    kernel: Kernel
+    threadgroup: int
+    partitions: int = 1
+    hd_tile: int = 0
+    heads: int = 1
+    tokens: int = 1
+    ahead: bool = False
+
+    @property
+    def dispatches(self) -> int:
+        """Kernels that the call launches."""
+        return 1 if self.partitions == 1 else 2
+
+    def rereads(self, group: int) -> int:
+        """Return how often each row of K and V is loaded, if `group` q heads share it."""
+        return -(-group // self.heads)
+
+
+def plan(
+    problem: Problem,
+    *,
+    longest: int | None = None,
+    kernel: Kernel | None = None,
+    hd_tile: int | None = None,
+    threadgroup: int | None = None,
+    partitions: int | None = None,
+    cores: int | None = None,
+    ahead: bool = False,
+) -> Plan:
+    """Choose what is not given.
+
+    The sizes decide, never the contents: one model runs one kernel, whatever its batch. Tokens
+    are shared out only where kv heads and sequences alone make fewer than
+    `ENOUGH_THREADGROUPS` threadgroups, and never into parts of fewer than
+    `SHORTEST_PARTITION` tokens. If it is known how many cores the GPU has, tokens are shared out
+    to at most one threadgroup for each, and threadgroups are as large as registers allow.
+
+    Args:
+        problem: The arrays of the call.
+        longest: The longest context, if it is known; else the table's whole length.
+        kernel: See `Plan`; "grouped" if None.
+        hd_tile: 8 or 16.
+        threadgroup: A multiple of 32, at most 1024.
+        partitions: At most 64.
+        cores: Of the GPU.
+        ahead: See `Plan`; takes registers, and is never chosen by itself.
+
+    Raises:
+        UsageError: What is given cannot be had, or not together.
+    """
+    kernel = kernel or "grouped"
+    if kernel != "grouped":
+        if hd_tile is not None or partitions not in {None, 1} or ahead:
+            raise UsageError(
+                f'The kernel "{kernel}" has neither tiles of a head nor partitions, '
+                "nor loads ahead.",
+                hint='The kernel "grouped" has all of these.',
+            )
+        threads = threadgroup or (256 if kernel == "per-head" else 128)
+        room = THREADGROUP_BYTES - 256 if kernel == "per-head" else 0
+        _check_threadgroup(threads, room, problem.head_dim)
+        return Plan(kernel, threads)
+    tile = HD_TILES[0] if hd_tile is None else hd_tile
+    if tile not in HD_TILES:
+        raise UsageError(f"There is no HD_TILE of {tile}; there are 8 and 16.")
+    heads = heads_at_once(problem.group, tile)
+    tokens = max(1, LOADED_BYTES // (2 * tile * problem.dtype.size))
+    whole = Plan("grouped", THREADS, 1, tile, heads, tokens, ahead)
+    if partitions is None:
+        tallest = problem.max_blocks * problem.block_size if longest is None else longest
+        threadgroups = problem.batch * problem.kv_heads * whole.rereads(problem.group)
+        partitions = partitions_for(threadgroups, tallest, cores)
+    if not 1 <= partitions <= MOST_PARTITIONS:
+        raise UsageError(
+            f"{partitions} partitions cannot be had; there are 1 to {MOST_PARTITIONS}."
+        )
+    if threadgroup is None:
+        fitting = (threads for most, threads in THREADS_OF_A_CORE.items() if heads * tile <= most)
+        threadgroup = THREADS if cores is None else next(fitting, THREADS)
+    _check_threadgroup(threadgroup, THREADGROUP_BYTES - 8 * heads * LANES, problem.head_dim)
+    return replace(whole, threadgroup=threadgroup, partitions=partitions)
+
+
+def heads_at_once(group: int, hd_tile: int) -> int:
+    """Return how many of `group` q heads one threadgroup takes: evenly, and as many as fit."""
+    most = HELD_ELEMENTS // hd_tile
+    return -(-group // -(-group // most))
+
+
+def partitions_for(threadgroups: int, longest: int, cores: int | None = None) -> int:
+    """Return how many parts to make of contexts of up to `longest` tokens.
+
+    Enough for `ENOUGH_THREADGROUPS` threadgroups in all, or, if the number of cores is known, as
+    many as give no core a second one; as long as parts keep `SHORTEST_PARTITION` tokens.
+    """
+    wanted = -(-ENOUGH_THREADGROUPS // threadgroups) if cores is None else cores // threadgroups
+    return max(1, min(wanted, longest // SHORTEST_PARTITION, MOST_PARTITIONS))
+
+
+def _check_threadgroup(threads: int, room: int, head_dim: int) -> None:
+    """Refuse what no Apple GPU can launch; `room` is what sums of simdgroups may take."""
+    if threads % LANES or not LANES <= threads <= MOST_THREADS:
+        raise UsageError(
+            f"A threadgroup of {threads} threads cannot be launched.",
+            hint="Take a multiple of 32, at most 1024.",
+        )
+    needed = threads // LANES * head_dim * 4
+    if room and needed > room:
+        most = room // (head_dim * 4) * LANES
+        raise UsageError(
+            f"A threadgroup of {threads} threads needs {needed} bytes of threadgroup memory for "
+            f"heads of {head_dim}; {room} are there.",
+            hint=f"Take at most {most} threads.",
+        )
+
 
 _ARRAYS = ("q", "k_pages", "v_pages", "block_tables", "context_lens", "max_blocks", "scale")
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import mlx.core as mx
 
 from tracekit.ops.attention.dense import gathered, padding_mask, sdpa
-from tracekit.ops.attention.metal import paged_decode
-from tracekit.ops.attention.plan import Kernel, Plan, plan
+from tracekit.ops.attention.metal import Kernel, Plan, paged_decode, plan
 from tracekit.ops.attention.problem import Problem
 from tracekit.ops.kernels import Traffic
 from tracekit.workload import backend
@@ -137,7 +136,7 @@ def paged_attention(
         scale: Factor of the scores, usually `head_dim ** -0.5`.
         longest: The longest context, if it is known: on Metal it limits how many partitions
             are made, elsewhere it spares gathering the rest of the table.
-        kernel: "grouped", "per-head" or "barriers", see `tracekit.ops.attention.plan.Plan`. If this
+        kernel: "grouped", "per-head" or "barriers", see `Plan`. If this
             or one of the following is given, a Metal kernel runs, or an error says why not.
         hd_tile: Elements of a head that one lane owns, 8 or 16.
         threadgroup: Threads of a threadgroup.

@@ -8,8 +8,7 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base import accepted, as_float64, relative_error
-from tracekit.ops.cache.contiguous import GrowingCache, Rows, Sizes, SlidingCache, expected
-from tracekit.ops.cache.paged import PagedCache
+from tracekit.ops.cache.caches import GrowingCache, PagedCache, Rows, Sizes, SlidingCache, expected
 from tracekit.workload import Gauge, Span, StepReport
 
 Cache = GrowingCache | SlidingCache | PagedCache

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tracekit.base import UsageError
-from tracekit.ops.cache.paged import Blocks
+from tracekit.ops.cache.caches import Blocks
 from tracekit.ops.serving.load import Job
 from tracekit.workload import IDLE, Gauge, Measured, Request, Span, StepReport
 

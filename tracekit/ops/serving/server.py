@@ -14,9 +14,8 @@ from tracekit.base import UsageError, accepted, as_float64, relative_error
 from tracekit.ops.attention.dense import sdpa
 from tracekit.ops.attention.metal import specializations
 from tracekit.ops.attention.paged import append, append_run, attend
-from tracekit.ops.attention.problem import Problem, check_heads
-from tracekit.ops.attention.reference import dense_reference
-from tracekit.ops.cache.paged import Blocks
+from tracekit.ops.attention.problem import Problem, check_heads, dense_reference
+from tracekit.ops.cache.caches import Blocks
 from tracekit.ops.kernels import LEAST_BUFFER, require_memory
 from tracekit.ops.serving.engine import (
     Chunk,

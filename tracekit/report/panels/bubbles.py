@@ -84,5 +84,6 @@ _STATES = {
     State.ENCODING: "while the host was still encoding",
     State.AFTER_WAIT: "after the host had waited for all of its work",
     State.EMPTY: "with nothing committed, for reasons not known",
+    State.DARK: "with the next command buffer committed, and the GPU off",
     State.UNKNOWN: "where nothing tells when work was committed",
 }

@@ -36,6 +36,7 @@ _STATES = {
     "encoding": "empty; the host was still encoding",
     "after-wait": "empty; the host had waited for all of its work",
     "empty": "empty",
+    "dark": "the next command buffer was committed; the GPU was off",
     "unknown": "not known",
 }
 

@@ -62,6 +62,7 @@ def test_a_history_of_the_version_before_answers_as_it_did(url: str) -> None:
             found = answers(store)
         for point in (point for series in found["series"] for point in series["points"]):
             assert point.pop("reference_commit") == ""  # new; that version's histories have none
+        assert all(accepted.pop("who") == "" for accepted in found["accepted"])  # new as well
         assert found == known
 
 

@@ -9,8 +9,7 @@ import mlx.core as mx
 import psutil
 
 from tracekit.base import UsageError, size
-from tracekit.lab.bench.inputs import Inputs
-from tracekit.lab.bench.subject import BY_MLX, Launch, Prepared, Subject, Unavailable
+from tracekit.lab.bench.inputs import BY_MLX, Inputs, Launch, Prepared, Subject, Unavailable
 from tracekit.ops import (
     DenseShape,
     Kernel,

@@ -7,8 +7,7 @@ from typing import Any, cast
 
 import mlx.core as mx
 
-from tracekit.lab.bench.inputs import Inputs
-from tracekit.lab.bench.subject import Launch, Prepared, Subject, Unavailable
+from tracekit.lab.bench.inputs import Inputs, Launch, Prepared, Subject, Unavailable
 from tracekit.lab.bench.subjects.attention import NO_METAL
 from tracekit.ops import (
     NormProblem,

@@ -24,7 +24,13 @@ class Refused:
 
 
 def acceptances_of(
-    nights: Sequence[Night], captures: Sequence[str], reason: str, at: str, *, least: int = 1
+    nights: Sequence[Night],
+    captures: Sequence[str],
+    reason: str,
+    at: str,
+    *,
+    least: int = 1,
+    who: str = "",
 ) -> tuple[list[Accepted], list[Refused]]:
     """Return what is expected from now on: the changes of the nights' pairs that count.
 
@@ -63,7 +69,7 @@ def acceptances_of(
         if isinstance(found, str):
             refused.append(Refused(name, found))
         else:
-            accepted.append(Accepted(night.id, name, known[name].work, at, words, found))
+            accepted.append(Accepted(night.id, name, known[name].work, at, words, found, who))
     if refused and (captures or not accepted):
         reasons = "; ".join(f"{one.capture}: {one.reason}" for one in refused)
         raise UsageError(
@@ -74,7 +80,13 @@ def acceptances_of(
 
 
 def revocations_of(
-    held: Sequence[Accepted], night: str, captures: Sequence[str], reason: str, at: str
+    held: Sequence[Accepted],
+    night: str,
+    captures: Sequence[str],
+    reason: str,
+    at: str,
+    *,
+    who: str = "",
 ) -> list[Accepted]:
     """Return what ends acceptances of a night that are in force: one without changes for each.
 
@@ -85,7 +97,7 @@ def revocations_of(
         raise UsageError("A revocation needs a reason.", hint="Say why: --reason TEXT")
     last = {(one.capture, one.work): one for one in held}
     ended = [
-        replace(one, at=at, reason=f"revoked: {reason.strip()}", changes={})
+        replace(one, at=at, reason=f"revoked: {reason.strip()}", changes={}, who=who)
         for one in last.values()
         if one.night == night and one.changes and (not captures or one.capture in captures)
     ]
@@ -130,7 +142,7 @@ def _changes(entry: Entry) -> dict[str, tuple[float, ...]] | str:
     return {name: own for name, own in found.items() if own} or "it has no pair that counts."
 
 
-_WORDS = ("night", "capture", "work", "at", "reason")
+_WORDS = ("night", "capture", "work", "at", "reason", "who")
 
 
 @dataclass(frozen=True)

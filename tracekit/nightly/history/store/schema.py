@@ -25,7 +25,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = "0002"
+VERSION = "0003"
 VERSION_TABLE = "tracekit_history_version"
 METADATA = MetaData()
 
@@ -79,6 +79,7 @@ ACCEPTANCES = Table(
     _number(),
     Column("night", Text, ForeignKey("nights.id"), nullable=False),
     *_texts("machine", "capture", "work", "at", "reason", "changes"),
+    Column("who", Text, nullable=False, server_default=""),
     Index("acceptances_of_a_capture", "machine", "capture", "work"),
 )
 

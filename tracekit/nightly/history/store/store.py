@@ -128,12 +128,13 @@ class Store:
         *,
         others: Sequence[str] = (),
         least: int = 1,
+        who: str = "",
     ) -> tuple[list[Accepted], list[Refused]]:
         """Expect from now on what a night found, and others with it, as `acceptances_of` does."""
         at = moment(at or now())
         with self.database.writing() as connection:
             nights = [_night(connection, one) for one in (night, *others)]
-            accepted, refused = acceptances_of(nights, captures, reason, at, least=least)
+            accepted, refused = acceptances_of(nights, captures, reason, at, least=least, who=who)
             add_accepted(connection, nights[0].machine, accepted)
         return accepted, refused
 
@@ -144,7 +145,13 @@ class Store:
         return found[-1] if found and found[-1].changes else None
 
     def revoke(
-        self, night: str, captures: Sequence[str], reason: str, at: str | None = None
+        self,
+        night: str,
+        captures: Sequence[str],
+        reason: str,
+        at: str | None = None,
+        *,
+        who: str = "",
     ) -> list[Accepted]:
         """Expect nothing any more of what was accepted of a night; return what was revoked.
 
@@ -155,7 +162,7 @@ class Store:
         with self.database.writing() as connection:
             found = _night(connection, night)
             held = all_accepted(connection, machine=found.machine)
-            revoked = revocations_of(held, found.id, captures, reason, at)
+            revoked = revocations_of(held, found.id, captures, reason, at, who=who)
             add_accepted(connection, found.machine, revoked)
         return revoked
 

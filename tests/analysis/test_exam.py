@@ -1,0 +1,408 @@
+"""Problems that people published, with their numbers: the first finding names what fixed them.
+
+Each is a recording of a program without marks; the numbers are those of the threads that
+docs/explanation/how-good-are-the-rules.md lists.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from stock import WIRE, Stock, jitter, warnings
+from tracekit.analysis import Finding
+
+Scene = Callable[[], Stock]
+NONE = 0
+
+
+def pipelined(
+    made: Stock, number: int, buffers: int, work: float, switch: float | None = None
+) -> Stock:
+    """Submit each iteration before waiting for the one before."""
+    ends: list[float] = []
+    for factor in jitter(number, 0.01):
+        for _ in range(buffers):
+            made.buffer([work * factor], switch=switch)
+        ends.append(made.done)
+        if len(ends) > 1:
+            made.wait(ends[-2])
+        made.spend(30)
+    made.wait()
+    return made
+
+
+def alternating(number: int, buffers: int, work: float, host: float, encode: float = 5) -> Stock:
+    """Wait for each iteration, and do something else before the next one."""
+    made = Stock()
+    for factor in jitter(number, 0.02):
+        for _ in range(buffers):
+            made.buffer([work * factor], encode)
+        made.wait()
+        made.spend(host)
+    return made
+
+
+def mixed_boundaries() -> Stock:
+    made, random, ends = Stock(), np.random.default_rng(3), list[float]()
+    for _ in range(40):
+        for _ in range(45):
+            made.buffer([300], switch=float(random.uniform(20, 260)))
+        ends.append(made.done)
+        made.wait(ends[max(0, len(ends) - 2)])
+    return made
+
+
+def a_deep_queue() -> Stock:
+    made = Stock(switch=20)
+    for _ in range(1_800):
+        made.buffer([300])
+    return made
+
+
+def reads_in_each_iteration() -> Stock:
+    made = Stock()
+    for factor in jitter(60, 0.02):
+        for number in range(4):
+            for _ in range(1 + number):
+                made.buffer([600 * factor])
+            made.wait()
+            made.spend(600)
+    return made
+
+
+def wired_again(before: int = 7, allocated: float = 0, gibibytes: float = 9) -> Stock:
+    """Wire so much before all but one of so many iterations, and allocate so much there."""
+    made = Stock()
+    label = WIRE.format(size=f"{gibibytes * 1024:.2f}")
+    for number, factor in enumerate(jitter(42, 0.02)):
+        for at in range(2 if allocated or not number else 0):
+            size = round(allocated / 2 * 2**30)
+            cells = {"event": "Allocation", "size": size, "type": "Buffer"}
+            made.add("resource_allocations", made.now + at, **cells)
+        if number % before:
+            made.add("driver_events", made.now, 80_000, event="Wire Memory", label=label)
+            made.spend(80_000)
+        for _ in range(4):
+            made.buffer([5_000 * factor])
+        made.wait()
+        made.spend(200)
+    return made
+
+
+def wired_once() -> Stock:
+    made = Stock()
+    label = WIRE.format(size="9216.00")
+    made.add("driver_events", made.now, 800_000, event="Wire Memory", label=label)
+    made.spend(800_000)
+    return pipelined(made, 40, 8, 2_000)
+
+
+def clocked(*states: tuple[float, str], thermal: str = "", busy: bool = True) -> Stock:
+    """Run at states, each for a share of the time, in a thermal state that holds in the last."""
+    made = pipelined(Stock(), 80, 8, 2_000) if busy else alternating(80, 1, 2_000, 9_000)
+    at = 0.0
+    for share, name in states:
+        made.add("gpu_performance_states", at, share * made.done, state=name, induced=True)
+        at += share * made.done
+    if thermal:
+        last = at - states[-1][0] * made.done
+        made.add("thermal_states", 0, last, state="Nominal", induced=True)
+        made.add("thermal_states", last, made.done - last, state=thermal, induced=True)
+    return made
+
+
+def compiled(before: int, after: int) -> Stock:
+    made = pipelined(Stock(), before, 8, 2_000)
+    made.add("compiler_activity", made.now, 900_000, compiler="x", program="Compute")
+    made.spend(900_000)
+    return pipelined(made, after, 8, 2_000)
+
+
+def encoders(gap: float) -> Stock:
+    made, ends = Stock(launch=gap), list[float]()
+    for factor in jitter(30, 0.02):
+        for _ in range(2):
+            made.buffer([9 * factor] * 100, 1)
+        ends.append(made.done)
+        made.wait(ends[max(0, len(ends) - 2)])
+    return made
+
+
+def one_late(wait: float, *, on_the_cpu: bool = False) -> Stock:
+    """Let one of six command buffers wait, for something or for a thread that works meanwhile."""
+    made, ends = Stock(), list[float]()
+    for factor in jitter(60, 0.02):
+        for number in range(6):
+            free = made.free
+            made.buffer([800 * factor], switch=wait if number == 3 else 1)
+            for at in np.arange(free, free + wait, 500) if number == 3 and on_the_cpu else []:
+                made.add("cpu_profile", at, weight=500_000, leaf="mlx::core::cpu::sort", tid=2)
+        ends.append(made.done)
+        made.wait(ends[max(0, len(ends) - 2)])
+    return made
+
+
+def a_stall_every(number: int) -> Stock:
+    made, ends = Stock(), list[float]()
+    for place, factor in enumerate(jitter(200, 0.01)):
+        for _ in range(4):
+            made.buffer([1_000 * factor])
+        ends.append(made.done)
+        if place % number == number - 1:
+            made.wait()
+            made.spend(15_000)
+        else:
+            made.wait(ends[max(0, len(ends) - 2)])
+    return made
+
+
+def layers(*names: str) -> Stock:
+    made, ends = Stock(), list[float]()
+    for factor in jitter(40, 0.01):
+        for _ in range(8):
+            made.buffer([400 * factor] * len(names), names=names)
+        ends.append(made.done)
+        made.wait(ends[max(0, len(ends) - 2)])
+    return made
+
+
+def beside_another(*, delayed: bool) -> Stock:
+    made, ends = Stock(), list[float]()
+    cells = {"process": "other", "pid": 9, "target": False, "channel": "Compute"}
+    for factor in jitter(60, 0.01):
+        for _ in range(4):
+            made.buffer([1_000 * factor])
+            made.add("gpu_intervals", made.free + 1, 400 if delayed else 0, **cells, label="x")
+            made.free += 402 if delayed else 0
+        ends.append(made.done)
+        made.wait(ends[max(0, len(ends) - 2)])
+    return made
+
+
+def a_slow_driver() -> Stock:
+    made = Stock()
+    for factor in jitter(60, 0.02):
+        for _ in range(6):
+            made.buffer([800 * factor], driver=900)
+        made.wait()
+    return made
+
+
+def errors() -> Stock:
+    made = pipelined(Stock(), 20, 4, 2_000)
+    made.add("command_buffer_errors", made.done, error=2, command_buffer=made.number)
+    return made
+
+
+PROBLEMS: dict[str, tuple[Scene, str, str, str]] = {
+    # what: the recording, the rule that names it, what the first advice says, and what it does not
+    "60 buffers a token": (
+        lambda: pipelined(Stock(switch=20), 40, 60, 300),
+        *("frequent-command-buffers", "MLX_MAX_OPS_PER_BUFFER", "async_eval"),
+    ),
+    "45 buffers of much work": (
+        lambda: pipelined(Stock(switch=20), 40, 45, 480),
+        *("frequent-command-buffers", "MLX_MAX_MB_PER_BUFFER", "async_eval"),
+    ),
+    "boundaries of 260 us": (
+        lambda: pipelined(Stock(switch=260), 40, 20, 1_500),
+        *("frequent-command-buffers", "MLX_MAX_OPS_PER_BUFFER", "mx.cpu"),
+    ),
+    "boundaries of 20 to 260 us": (
+        mixed_boundaries,
+        *("frequent-command-buffers", "MLX_MAX_OPS_PER_BUFFER", "async_eval"),
+    ),
+    "a queue that never drains": (
+        a_deep_queue,
+        *("frequent-command-buffers", "MLX_MAX_OPS_PER_BUFFER", "async_eval"),
+    ),
+    "a sync for each token": (
+        lambda: alternating(60, 8, 2_000, 4_500),
+        *("shallow-queue", "mx.async_eval", "MLX_MAX_OPS"),
+    ),
+    "reads inside of iterations": (
+        reads_in_each_iteration,
+        *("frequent-readback", ".item()", "MLX_MAX_OPS"),
+    ),
+    "weights wired again": (wired_again, "lost-residency", "mx.set_wired_limit", "pool"),
+    "wired as allocated": (
+        lambda: wired_again(allocated=9),
+        *("hot-allocations", "preallocate", "set_wired_limit"),
+    ),
+    "low power mode": (
+        lambda: clocked((1, "Minimum")),
+        *("gpu-downclocked", "Low Power Mode", "High Power"),
+    ),
+    "too hot": (
+        lambda: clocked((0.4, "Maximum"), (0.6, "Medium"), thermal="Serious"),
+        *("gpu-downclocked", "cool down", "Low Power Mode"),
+    ),
+    "a limit of power": (
+        lambda: clocked((0.4, "Maximum"), (0.6, "Medium"), thermal="Nominal"),
+        *("gpu-downclocked", "High Power mode", "hot because"),
+    ),
+    "compiled in the loop": (lambda: compiled(10, 60), "pipeline-churn", "warming up", "async"),
+    "compiled before the loop": (lambda: compiled(1, 60), "left-out-time", "warm-up", "async"),
+    "unfused attention": (
+        lambda: layers("steel_gemm_nt", "block_softmax_float16", "steel_gemm_nn", "gemv", "rope"),
+        *("unfused-attention", "scaled_dot_product_attention", "async"),
+    ),
+    "sorted logits": (
+        lambda: layers("steel_gemm_nt", "sdpa_vector", "carg_block_sort_float32"),
+        *("avoidable-kernels", "argpartition", "contiguous"),
+    ),
+    "2,383 operations of 28 us": (
+        lambda: alternating(20, 48, 200, 50, encode=28 * 2_383 / 48),
+        *("host-bound", "mx.compile", "in flight win nothing"),
+    ),
+    "a graph built for longer than it runs": (
+        lambda: alternating(20, 48, 1_000, 28 * 2_383),
+        *("shallow-queue", "mx.compile", "MLX_MAX_OPS"),
+    ),
+    "between encoders": (lambda: encoders(7.6), "tiny-encoders", "one encoder", "async_eval"),
+    "an event of another stream": (
+        lambda: one_late(900),
+        *("late-start", "event of another stream", "MLX_MAX_OPS"),
+    ),
+    "an operation on the CPU": (
+        lambda: one_late(900, on_the_cpu=True),
+        *("late-start", "operations on mx.cpu", "MLX_MAX_OPS"),
+    ),
+    "a stall every tenth": (lambda: a_stall_every(10), "step-spikes", "clear_cache", "async_eval"),
+    "another process": (
+        lambda: beside_another(delayed=True),
+        *("gpu-contended", "Close what else", "async_eval"),
+    ),
+    "a slow driver": (a_slow_driver, "bubbles", "fewer resources", "mx.async_eval"),
+    "a timeout": (errors, "command-buffer-errors", "ran for too long", "memory left"),
+}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_the_first_finding_names_the_lever(problem: str) -> None:
+    scene, rule, said, unsaid = PROBLEMS[problem]
+    result = scene().analyzed()
+    assert not [check for check in result.checks if check.status == "failed"]
+    assert rule in [one.rule for one in result.findings]
+    first = result.findings[0]
+    assert said in first.advice, first
+    assert unsaid not in first.advice, first
+
+
+def with_a_load() -> Stock:
+    made = Stock()
+    for _ in range(30):
+        made.buffer([3_000])
+        made.wait()
+        made.spend(40_000)
+    made.spend(2e6)
+    return pipelined(made, 80, 8, 2_000)
+
+
+def nobody_asks() -> Stock:
+    made = pipelined(Stock(), 40, 8, 2_000)
+    made.spend(3e6)
+    return pipelined(made, 40, 8, 2_000)
+
+
+def a_pool_that_fills() -> Stock:
+    made, ends = Stock(), list[float]()
+    for place in range(60):
+        for at in range(20 if place < 5 else 0):
+            cells = {"event": "Allocation", "size": 10 << 20, "type": "Buffer"}
+            made.add("resource_allocations", made.now + at, **cells)
+        for _ in range(8):
+            made.buffer([2_000])
+        ends.append(made.done)
+        made.wait(ends[max(0, len(ends) - 2)])
+    return made
+
+
+def paced(period: float, *, presents: bool, spread: float = 0.2, encode: float = 5) -> Stock:
+    made = Stock()
+    for number, factor in enumerate(jitter(200, spread)):
+        made.now = max(made.now, 1_000 + number * period)
+        for _ in range(2):
+            made.buffer([2_000 * factor], encode)
+        if presents:
+            made.add("present_requests", made.now, command_buffer=made.number)
+        made.wait()
+    return made
+
+
+def two_loops() -> Stock:
+    made = pipelined(Stock(), 40, 8, 2_000)
+    made.spend(5_000)
+    return pipelined(made, 40, 3, 1_000)
+
+
+HEALTHY: dict[str, Scene] = {
+    "launched with its load": with_a_load,
+    "nobody asks": nobody_asks,
+    "a pool fills first": a_pool_that_fills,
+    "wired once": wired_once,
+    "paced by a display": lambda: paced(16_667, presents=True),
+    "paced by a timer": lambda: paced(20_000, presents=False),
+    "as even as a display": lambda: paced(1e6 / 60, presents=False, spread=0),
+    "a ramp": lambda: clocked((0.1, "Minimum"), (0.15, "Medium"), (0.75, "Maximum")),
+    "two loops in a row": two_loops,
+    "fused attention": lambda: layers("steel_gemm_nt", "sdpa_vector", "rms_norm"),
+    "another that waits": lambda: beside_another(delayed=False),
+}
+
+
+@pytest.mark.parametrize("scene", HEALTHY)
+def test_hard_and_healthy_recordings_raise_no_warning(scene: str) -> None:
+    result = HEALTHY[scene]().analyzed()
+    assert not [check for check in result.checks if check.status == "failed"]
+    assert not warnings(result)
+
+
+def rules(made: Stock) -> set[str]:
+    return {one.rule for one in warnings(made.analyzed())}
+
+
+PAIRS: dict[str, tuple[Scene, Scene, str]] = {
+    "always wired, once": (wired_again, wired_once, "lost-residency"),
+    "free, paced": (
+        lambda: alternating(200, 2, 2_000, 12_000),
+        lambda: paced(16_000, presents=False),
+        "shallow-queue",
+    ),
+    "one late, none": (lambda: one_late(900), lambda: one_late(1), "late-start"),
+    "stalls, none": (lambda: a_stall_every(10), lambda: a_stall_every(999), "step-spikes"),
+    "allocated again, not": (
+        lambda: wired_again(allocated=9),
+        lambda: pipelined(Stock(), 40, 8, 2_000),
+        "hot-allocations",
+    ),
+}
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_recordings_that_differ_in_one_fact_are_judged_apart(pair: str) -> None:
+    faulty, sound, rule = PAIRS[pair]
+    assert rule in rules(faulty())
+    assert rule not in rules(sound())
+
+
+def said(made: Stock) -> Finding:
+    return made.analyzed().findings[0]
+
+
+def test_samples_say_what_the_host_did_in_the_gaps() -> None:
+    made = alternating(60, 8, 2_000, 4_500)
+    ends = [row["time"] / 1e3 for row in made.rows["completions"]][7::8]
+    for place, end in enumerate(ends):
+        for at in (500, 1_500, 2_500):
+            leaf = "sample_token ← (12 other frames)" if place % 4 else "0x1957c3901"
+            made.add("cpu_profile", end + at, weight=1_000_000, leaf=leaf)
+    made.add("threads", 0, tid=1, name="python", main=True)
+    first = said(made)
+    assert "of 177 samples of the main thread, 74.6 % in sample_token" in first.message
+    assert "candidates" not in first.advice
+    made.rows["cpu_profile"] = made.rows["cpu_profile"][:19]
+    first = said(made)
+    assert "samples of the main thread" not in first.message
+    assert "candidates are .item()" in first.advice

@@ -1,0 +1,132 @@
+"""A program without marks, as Metal System Trace records it: literal tables, times in µs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis import Finding, Result, analyze
+from tracekit.base import Process, Provenance
+
+PID = 4711
+_OWN = {"process": "python3", "pid": PID, "target": True, "tid": 1, "clock": "gpu", "device": "M1"}
+_TYPES = {
+    **dict.fromkeys(("duration", "pid", "tid", "start_latency", "encoder_time", "size"), "Int64"),
+    **dict.fromkeys(("encoders", "depth", "weight", "committed", "spilled"), "Int64"),
+    **dict.fromkeys(("start", "time"), "int64"),
+    **dict.fromkeys(("command_buffer", "encoder", "submission"), "UInt64"),
+    **dict.fromkeys(("event", "label", "process", "clock", "channel", "state", "name"), "string"),
+    **dict.fromkeys(("leaf", "type", "device", "subsystem", "category", "track"), "string"),
+}
+Rows = list[dict[str, Any]]
+WIRE = "Wire  {size} MiB   System Memory  ( Success ) ( python3 0x1 (python3, pid: 4711) )"
+
+
+def frame(rows: Rows) -> pd.DataFrame:
+    """Make a table of rows, with the types that a table of the recording has."""
+    made = pd.DataFrame(rows)
+    return made.astype({name: kind for name, kind in _TYPES.items() if name in made})
+
+
+@dataclass
+class Stock:
+    """A host thread, a driver and a queue: what the program does goes into tables.
+
+    `now` is the host's time; `free` when the device is through with all that it was given.
+    """
+
+    now: float = 1_000.0
+    free: float = 0.0
+    switch: float = 1.0
+    launch: float = 0.5
+    start: float = 60.0
+    complete: float = 30.0
+    wake: float = 10.0
+    rows: dict[str, Rows] = field(default_factory=dict[str, Rows])
+    done: float = 0.0
+    number: int = 100
+
+    def add(self, table: str, at: float, lasts: float | None = None, **cells: Any) -> None:
+        """Add a row; a table of moments takes no length."""
+        key = "time" if lasts is None else "start"
+        if table == "resource_allocations":
+            cells = {"label": "", **cells}
+        row = {key: round(at * 1e3), **({} if lasts is None else {"duration": round(lasts * 1e3)})}
+        self.rows.setdefault(table, []).append({**row, **_OWN, **cells})
+
+    def spend(self, time: float) -> None:
+        """Let the host do something else."""
+        self.now += time
+
+    def buffer(
+        self,
+        works: Sequence[float],
+        encode: float = 5.0,
+        *,
+        switch: float | None = None,
+        names: Sequence[str] = (),
+        driver: float = 8.0,
+    ) -> None:
+        """Encode a command buffer with so many encoders, commit it, and let the device run it."""
+        self.number += 1
+        begun, ids = self.now, []
+        for place, _ in enumerate(works):
+            ids.append(self.number * 1_000 + place)
+            self.add("encoders", self.now, encode, command_buffer=self.number, encoder=ids[-1])
+            self.now += encode + 0.1
+        self.now += 1
+        cells = {"command_buffer": self.number, "event": "CommandBufferSubmission"}
+        spent = round(encode * len(works) * 1e3)
+        cells |= {"encoders": len(works), "encoder_time": spent, "label": "Committed"}
+        self.add("submissions", begun, self.now - begun, **cells)
+        ready = self.now + driver + 2
+        cells = {"event": "Command Buffer", "label": "Command Buffer 0", "depth": 0}
+        self.add("driver_intervals", self.now + 2, driver, **cells)
+        gap = self.switch if switch is None else switch
+        at = self.free + gap if self.free + gap > ready else ready + self.start
+        for place, work in enumerate(works):
+            name = names[place % len(names)] if names else f"Compute Command {place}"
+            cells = {"command_buffer": self.number, "encoder": ids[place], "channel": "Compute"}
+            late = round((at - self.now) * 1e3)
+            cells |= {"label": f"Command Buffer 0:{name}", "start_latency": late}
+            self.add("gpu_intervals", at, work, **cells, submission=ids[place], state="Active")
+            self.free = at + work
+            at = self.free + self.launch
+        self.done = max(self.done, self.free + self.complete)
+        self.add("completions", self.done, command_buffer=self.number)
+
+    def wait(self, until: float | None = None) -> float:
+        """Let the host wait for all that it committed, or for an earlier moment; return when."""
+        until = self.done if until is None else until
+        if until > self.now:
+            self.now = until + self.wake
+        return self.now
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return all tables; those of which a recording always has rows are there in any case."""
+        made = {name: frame(rows) for name, rows in self.rows.items()}
+        columns = ["start", "duration", "event", "label", "target"]
+        made.setdefault("driver_events", pd.DataFrame(columns=columns).astype({"target": bool}))
+        columns = ["start", "duration", "compiler", "program", "process", "target"]
+        made.setdefault("compiler_activity", pd.DataFrame(columns=columns).astype({"target": bool}))
+        if "gpu_performance_states" not in made:
+            state = {"start": 0, "duration": round(self.done * 1e3), "state": "Maximum"}
+            made["gpu_performance_states"] = frame([state | {"induced": True, "label": ""}])
+        return made
+
+    def analyzed(self, **provenance: Any) -> Result:
+        """Return what tracekit makes of it."""
+        known = Provenance(recorder="xctrace", targets=(Process(PID, "python3"),))
+        return analyze(self.tables(), replace(known, **provenance))
+
+
+def warnings(result: Result) -> list[Finding]:
+    """Return the findings that are no notes."""
+    return [one for one in result.findings if one.severity != "note"]
+
+
+def jitter(number: int, share: float = 0.05, seed: int = 1) -> list[float]:
+    """Return so many factors around 1."""
+    return np.random.default_rng(seed).normal(1, share, number).clip(0.5, 2).tolist()

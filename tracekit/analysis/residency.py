@@ -1,0 +1,136 @@
+"""Memory that is wired for the GPU in the loop, beside what the loop allocates.
+
+What is wired once is the load of a model. What is wired in most parts of the loop was either
+allocated there, or had been wired before and lost it: pushed out by a wired limit or by other
+memory, or given back while nothing used it.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Times, Window, clip, spans, union
+from tracekit.analysis.upkeep import WIRE, allocations
+
+PARTS = 8
+_MOST = 5  # of the eight parts of a loop, for something to be a habit of it
+_ALIKE = 0.5  # of what is wired, that has to be allocated for it to be the reason
+LEAST = 1 << 20
+"""Bytes a part of the loop, from which wiring is spoken of."""
+_SIZE = r"^\s*Wire\s+(\d+(?:\.\d+)?)\s*(Bytes|KiB|MiB|GiB|TiB)\b"
+_UNITS = {"Bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+
+
+@dataclass(frozen=True, eq=False)
+class Wired:
+    """What was wired in a window for the target, by eight equal parts of it.
+
+    Attributes:
+        starts: When each stretch of wiring began; overlaps are joined.
+        ends: When it ended.
+        sizes: Bytes wired in each part; None where the recording names no sizes.
+        allocated: Bytes allocated in each part; None where that is not known.
+        parts: In which of the parts there was wiring at all.
+        often: In how many iterations memory was wired, and how many there are; None without any.
+    """
+
+    starts: Times
+    ends: Times
+    sizes: NDArray[np.int64] | None
+    allocated: NDArray[np.int64] | None
+    parts: NDArray[np.bool_]
+    often: tuple[int, int] | None
+
+    @property
+    def habit(self) -> bool:
+        """Whether memory is wired in most parts of the loop."""
+        return int(self.parts.sum()) >= _MOST
+
+    @property
+    def lost(self) -> bool | None:
+        """Whether it had been wired before: None where that is not known."""
+        if not self.habit:
+            return False
+        if self.sizes is None or self.allocated is None:
+            return None
+        again = (self.sizes >= LEAST) & (self.allocated < _ALIKE * self.sizes)
+        return int(again.sum()) >= _MOST
+
+
+def wired(  # noqa: PLR0917  these tables tell of memory
+    driver_events: pd.DataFrame,
+    wired_memory: pd.DataFrame | None,
+    resource_allocations: pd.DataFrame | None,
+    allocated_sizes: pd.DataFrame | None,
+    iterations: pd.DataFrame | None,
+    window: Window,
+) -> Wired:
+    """Return what the driver wired for the target in a window."""
+    own = driver_events[driver_events["target"] & (driver_events["event"].fillna("") == WIRE)]
+    own = window.rows(own)
+    at, _ = spans(own)
+    sizes = None
+    if "label" in own and len(own):
+        found = own["label"].astype("string").str.extract(_SIZE, flags=re.IGNORECASE)
+        if found[0].notna().any():
+            units = found[1].map(_UNITS).to_numpy(dtype=np.float64, na_value=0)
+            bytes_ = found[0].astype("Float64").to_numpy(dtype=np.float64, na_value=0) * units
+            sizes = _by_part(at, bytes_.astype(np.int64), window)
+    if sizes is None and wired_memory is not None and len(wired_memory):
+        sizes = _rises(wired_memory, window)
+    often = None
+    if iterations is not None and not iterations.empty:
+        begins = np.sort(spans(iterations)[0])
+        places = np.searchsorted(begins, at, side="right") - 1
+        often = np.unique(places[places >= 0]).size, begins.size
+    return Wired(
+        *union(*clip(*spans(own), window.start, window.end)),
+        sizes,
+        _allocated(resource_allocations, allocated_sizes, window),
+        np.bincount(_part(at, window), minlength=PARTS) > 0,
+        often,
+    )
+
+
+def habit(times: Times, window: Window) -> bool:
+    """Tell whether something happens in most of eight equal parts of a window."""
+    return np.unique(_part(times, window)).size >= _MOST
+
+
+def _part(times: Times, window: Window) -> Times:
+    places = (times - window.start) * PARTS // max(1, window.length)
+    return np.clip(places, 0, PARTS - 1)
+
+
+def _by_part(times: Times, values: NDArray[np.int64], window: Window) -> NDArray[np.int64]:
+    found = np.zeros(PARTS, np.int64)
+    np.add.at(found, _part(times, window), values)
+    return found
+
+
+def _rises(levels: pd.DataFrame, window: Window) -> NDArray[np.int64]:
+    """Return by how much the level rose in each part: of all processes together."""
+    ordered = levels.dropna(subset=["size"]).sort_values("start", kind="stable")
+    starts = ordered["start"].to_numpy(dtype=np.int64)
+    rises = np.maximum(np.diff(ordered["size"].to_numpy(dtype=np.int64), prepend=0), 0)
+    rises[:1] = 0
+    inside = (starts >= window.start) & (starts < window.end)
+    return _by_part(starts[inside], rises[inside], window)
+
+
+def _allocated(
+    resources: pd.DataFrame | None, levels: pd.DataFrame | None, window: Window
+) -> NDArray[np.int64] | None:
+    """Return the bytes that the target allocated in each part, by rows or by its level's rises."""
+    if resources is not None:
+        try:
+            own = allocations(resources, window)
+        except Unavailable:
+            return None
+        sizes = own["size"].to_numpy(dtype=np.int64, na_value=0)
+        return _by_part(own["time"].to_numpy(dtype=np.int64), sizes, window)
+    return None if levels is None else _rises(levels[levels["target"]], window)

@@ -1,0 +1,83 @@
+"""`avoidable-kernels`: copies and sorts take a large part of the device's time."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import busy
+from tracekit.analysis.iterations import unit
+from tracekit.analysis.rule import Finding, finding, longest
+from tracekit.analysis.scope import on_gpu, window_of_target
+from tracekit.analysis.work_names import named_work
+from tracekit.base import count, duration, percent
+
+_COPIES = (
+    "Keep arrays in the layout and the type that their readers take: no transposes, casts or "
+    "slices that have to be made contiguous in the loop, caches that are written in place, "
+    "donated inputs."
+)
+_SORTS = (
+    "Do not sort the whole vocabulary for a sample: take mx.argpartition or top-k before the "
+    "probabilities, sample greedily or by Gumbel noise and an argmax, and skip filters that let "
+    "everything through."
+)
+_KINDS = {
+    "copies": (re.compile(r"\bcopy|copies|contiguous|as ?type|transpose"), _COPIES),
+    "sorts": (re.compile(r"\bsort|arg ?sort|partition|top ?k"), _SORTS),
+}
+_KERNEL = re.compile(r"attention|sdpa|gemm|gemv|mat ?mul|qmm|qmv|norm")
+
+
+def avoidable_kernels(
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    loop: pd.DataFrame,
+    iterations: pd.DataFrame | None,
+    shader_runs: pd.DataFrame | None,
+    *,
+    limit: float = 0.10,
+) -> Iterator[Finding]:
+    """Copies or sorts take a large part of the device's time.
+
+    What it looks for:
+        Work of the target whose name says that it copies, casts or transposes, or that it sorts.
+        It fires when either kind takes more than `limit` of the target's device time (10 %).
+
+    Why it matters:
+        They compute nothing that was asked for: a copy makes up for a layout, a sort of all logits
+        for a sampler that needs a few of them.
+
+    What to do:
+        Choose layouts and types that need no copies, and samplers that need no sorts.
+
+    When it abstains:
+        When labels do not name kernels, as with stock builds of MLX, and where a CPU did the work.
+    """
+    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
+    work = named_work(gpu_intervals, shader_runs, targets, window)
+    whole = busy(work.starts, work.ends)
+    if whole == 0:
+        raise Unavailable(f"the target's work in {window.name} has no length.")
+    words = [re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower() for name in work.names]
+    for kind, (pattern, advice) in _KINDS.items():
+        named = [bool(pattern.search(name)) and not _KERNEL.search(name) for name in words]
+        chosen = np.array(named, bool)[work.codes]
+        cost = int((work.ends - work.starts)[chosen].sum())
+        if cost <= limit * whole:
+            continue
+        each = ""
+        if iterations is not None and not iterations.empty:
+            each = f", {count(round(chosen.sum() / len(iterations), 1))} per {unit(iterations)}"
+        yield finding(
+            message=(
+                f"{percent(cost / whole)} of the target's device time in {window.name} "
+                f"({duration(cost)}) goes to {kind}: {chosen.sum():,} pieces{each}, mostly "
+                f"{work.most(chosen)}."
+            ),
+            advice=advice,
+            evidence=longest("gpu_intervals", work.starts[chosen], work.ends[chosen]),
+            saving=cost,
+        )

@@ -1,0 +1,89 @@
+"""`command-buffer-errors`: command buffers ended with an error."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from tracekit.analysis.rule import Evidence, Finding, Severity, finding
+from tracekit.analysis.scope import of_target
+
+_KINDS = {
+    1: "internal error",
+    2: "timeout",
+    3: "page fault",
+    4: "access revoked",
+    7: "not permitted",
+    8: "out of memory",
+    9: "invalid resource",
+    10: "memoryless storage too small",
+    11: "device removed",
+    12: "stack overflow",
+}
+"""Names of MTLCommandBufferError."""
+_ADVICE = {
+    2: (
+        "A command buffer ran for too long, and the system ended it: put less work into one, by "
+        "smaller batches or prefills, or by lower MLX_MAX_OPS_PER_BUFFER and "
+        "MLX_MAX_MB_PER_BUFFER, and look for kernels that never end."
+    ),
+    8: (
+        "The GPU had no memory left for a command buffer: a smaller model, batch or context, a "
+        "lower mx.set_cache_limit, a higher wired limit, and fewer other programs."
+    ),
+}
+_OTHERS = (
+    "Look at the error that the program gets (MTLCommandBuffer.error), and run it with Metal's "
+    "validation (MTL_DEBUG_LAYER=1, MTL_SHADER_VALIDATION=1)."
+)
+_SHOWN = 20
+
+
+def command_buffer_errors(
+    command_buffer_errors: pd.DataFrame,
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    submissions: pd.DataFrame | None,
+) -> Iterator[Finding]:
+    """Command buffers ended with an error.
+
+    What it looks for:
+        Rows of errors of command buffers that the target committed or that ran for it. The table
+        names no process: an error of a command buffer that belongs to nobody known counts too.
+
+    Why it matters:
+        What such a command buffer computed is not there, and what was measured of it means nothing.
+
+    What to do:
+        Timeouts: less work in a command buffer. Out of memory: smaller models, batches, contexts.
+
+    When it abstains:
+        When errors of command buffers (metal-command-buffer-error) were not recorded, and when the
+        target is not known.
+    """
+    own = of_target(gpu_intervals, targets)
+    errors = command_buffer_errors
+    if errors.empty:
+        return
+    known, ours = set(gpu_intervals["command_buffer"].dropna()), set(own["command_buffer"].dropna())
+    if submissions is not None:
+        known |= set(submissions["command_buffer"].dropna())
+        ours |= set(submissions.loc[submissions["target"], "command_buffer"].dropna())
+    mine = errors[errors["command_buffer"].isin(ours) | ~errors["command_buffer"].isin(known)]
+    if mine.empty:
+        return
+    codes = mine["error"].fillna(0).astype(int)
+    counts = codes.value_counts(sort=True)
+    words = ", ".join(
+        f"{_KINDS.get(code, 'unknown')} (error {code}) {number:,} times"
+        for code, number in zip(counts.index.astype(int), counts, strict=True)
+    )
+    said = [advice for code, advice in _ADVICE.items() if (codes == code).any()]
+    yield finding(
+        severity=Severity.ERROR,
+        message=f"{len(mine):,} command buffers ended with an error: {words}.",
+        advice=" ".join(said) or _OTHERS,
+        evidence=tuple(
+            Evidence("command_buffer_errors", at, at, _KINDS.get(code, f"error {code}"))
+            for at, code in zip(mine["time"].astype(int)[:_SHOWN], codes[:_SHOWN], strict=True)
+        ),
+    )

@@ -1,0 +1,87 @@
+"""`lost-residency`: memory that had been wired is wired again and again."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from tracekit.analysis.idle.gaps import by_cause
+from tracekit.analysis.idle.levers import LOST_RESIDENCY
+from tracekit.analysis.idle.pieces import Cause
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import busy
+from tracekit.analysis.iterations import unit
+from tracekit.analysis.machine import memory_words
+from tracekit.analysis.residency import wired
+from tracekit.analysis.rule import Finding, finding, longest
+from tracekit.analysis.scope import on_gpu, window_of_target
+from tracekit.base import duration, percent, size
+
+_MUCH = 1 << 30  # bytes that a loop hardly allocates again and again
+
+
+def lost_residency(  # noqa: PLR0917  a rule's tables are its parameters
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    loop: pd.DataFrame,
+    driver_events: pd.DataFrame,
+    wired_memory: pd.DataFrame | None,
+    resource_allocations: pd.DataFrame | None,
+    allocated_sizes: pd.DataFrame | None,
+    residency_changes: pd.DataFrame | None,
+    iterations: pd.DataFrame | None,
+    gaps: pd.DataFrame | None,
+    machine: pd.DataFrame,
+    *,
+    limit: float = 0.01,
+) -> Iterator[Finding]:
+    """Memory that had been wired for the GPU is wired again.
+
+    What it looks for:
+        Memory that the driver wires for the target in most parts of the loop, by the sizes in its
+        events, or else by the level of wired memory, while the loop allocates less than half as
+        much. It fires when wiring takes more than `limit` of the window (1 %). What could be won
+        is the idle time in which memory was wired; bubbles counts it too. What is wired once is
+        the load of a model, and what is wired as it is allocated is hot-allocations'.
+
+    Why it matters:
+        Weights that do not stay wired are wired again for each token, at a few gigabytes a second.
+        That makes a model ten times slower and more.
+
+    What to do:
+        Raise the wired limit, use a smaller model, free memory, keep residency sets alive.
+
+    When it abstains:
+        When driver events were not recorded or name no sizes, when the target is not known, and
+        where a CPU did the work. Where allocations were not recorded, it takes over a gigabyte.
+    """
+    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
+    tables = (driver_events, wired_memory, resource_allocations, allocated_sizes, iterations)
+    found = wired(*tables, window)
+    lasted = busy(found.starts, found.ends)
+    if not found.habit or lasted <= limit * window.length:
+        return
+    if found.sizes is None:
+        raise Unavailable("how much the driver wired is not known: its events name no sizes.")
+    if found.lost is False or (found.lost is None and found.sizes.sum() < _MUCH):
+        return
+    beside = "what the target allocated meanwhile was not recorded"
+    if found.allocated is not None:
+        beside = f"while the target allocated {size(int(found.allocated.sum()))}"
+    times = ""
+    if found.often is not None and iterations is not None:
+        times = f" before {found.often[0]:,} of {found.often[1]:,} {unit(iterations)}s"
+    changed = 0
+    if residency_changes is not None:
+        changed = len(window.rows(residency_changes[residency_changes["target"]], "time"))
+    sets = f" Residency sets were changed {changed:,} times meanwhile." if changed else ""
+    yield finding(
+        message=(
+            f"{size(int(found.sizes.sum()))} were wired again{times} in {window.name}, "
+            f"{beside}: that took {duration(lasted)}, {percent(lasted / window.length)} of it."
+            f"{sets}{memory_words(machine)}"
+        ),
+        advice=LOST_RESIDENCY,
+        evidence=longest("driver_events", found.starts, found.ends),
+        saving=None if gaps is None else by_cause(gaps)[Cause.WIRING],
+        within="bubbles",
+    )

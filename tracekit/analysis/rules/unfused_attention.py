@@ -1,0 +1,101 @@
+"""`unfused-attention`: attention runs as separate products and a softmax."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.intervals import busy
+from tracekit.analysis.iterations import unit
+from tracekit.analysis.rule import Finding, finding, longest
+from tracekit.analysis.scope import on_gpu, window_of_target
+from tracekit.analysis.work_names import NamedWork, named_work
+from tracekit.base import count, duration, percent
+
+_ADVICE = (
+    "Call mx.fast.scaled_dot_product_attention, and give it what its fused kernels take: "
+    "queries, keys and values of one dtype, head sizes of 64, 96, 128 or 256 for up to 8 queries "
+    "and of 64, 72, 80, 96 or 128 for more, the mask “causal” or an array of the queries' dtype. "
+    "Other head sizes, float32 masks, and masks or scores that the program makes itself run "
+    "unfused without a word; force_fused=True raises instead. See what it calls by the names of "
+    "the kernels afterwards: sdpa_vector or steel_attention."
+)
+_PRODUCT = re.compile(r"gemm|gemv|mat ?mul|qmm|qmv|\bmm\b")
+_SOFTMAX = re.compile(r"soft ?max")
+_FUSED = re.compile(r"sdpa|attention|flash")
+_REACH = 4  # pieces of work between a softmax and the products around it
+
+
+def unfused_attention(
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    loop: pd.DataFrame,
+    iterations: pd.DataFrame | None,
+    shader_runs: pd.DataFrame | None,
+    *,
+    fewest: int = 8,
+    limit: float = 0.05,
+) -> Iterator[Finding]:
+    """Attention runs as separate products and a softmax.
+
+    What it looks for:
+        Work of the target whose name says softmax, with a product of matrices within four pieces
+        before it and one behind it, and no fused attention between. It fires when there are at
+        least `fewest` (8) of them and they take more than `limit` of the target's device time
+        (5 %), both products included.
+
+    Why it matters:
+        Unfused attention writes all scores to memory and reads them twice. Which way is taken
+        depends on shapes, masks and types, and nothing says so: only the kernels' names do.
+
+    What to do:
+        Use shapes and masks that the fused kernel takes, and look at the names again.
+
+    When it abstains:
+        When labels do not name kernels, as with stock builds of MLX, and where a CPU did the work.
+    """
+    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
+    work = named_work(gpu_intervals, shader_runs, targets, window)
+    before, softmax, behind = _parts(work)
+    whole = busy(work.starts, work.ends)
+    chosen = np.unique(np.concatenate((before, softmax, behind)))
+    cost = int((work.ends - work.starts)[chosen].sum())
+    if softmax.size < fewest or cost <= limit * whole:
+        return
+    each = ""
+    if iterations is not None and not iterations.empty:
+        each = f", {count(round(softmax.size / len(iterations), 1))} per {unit(iterations)}"
+    flags = np.zeros(work.starts.size, bool)
+    flags[chosen] = True
+    yield finding(
+        message=(
+            f"Attention runs unfused: {softmax.size:,} times a product, a softmax and a product "
+            f"follow each other in {window.name}{each} ({work.most(flags)}). They take "
+            f"{duration(cost)}, {percent(cost / whole)} of the target's device time."
+        ),
+        advice=_ADVICE,
+        evidence=longest("gpu_intervals", work.starts[before], work.ends[behind]),
+    )
+
+
+def _parts(work: NamedWork) -> tuple[NDArray[np.intp], ...]:
+    """Return the places of softmaxes between two products, and of these products."""
+    words = [re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower() for name in work.names]
+    fused_names = [bool(_FUSED.search(name)) for name in words]
+
+    def places(kind: re.Pattern[str]) -> NDArray[np.intp]:
+        named = [bool(kind.search(name)) for name in words]
+        plain = kind is _FUSED
+        chosen = [n and (plain or not f) for n, f in zip(named, fused_names, strict=True)]
+        return np.flatnonzero(np.array(chosen, bool)[work.codes])
+
+    product, softmax, fused = places(_PRODUCT), places(_SOFTMAX), places(_FUSED)
+    at = np.searchsorted(product, softmax)
+    inside = (at > 0) & (at < product.size)
+    softmax, at = softmax[inside], at[inside]
+    before, behind = product[at - 1], product[at]
+    near = (softmax - before <= _REACH) & (behind - softmax <= _REACH)
+    near &= np.searchsorted(fused, before) == np.searchsorted(fused, behind)
+    return before[near], softmax[near], behind[near]

@@ -1,0 +1,210 @@
+"""What repeats in a row of command buffers, without any word of the program.
+
+Where the host paused for far longer than between other command buffers, or had waited for all of
+its work, the row is split into groups. Iterations are groups alike, or the shortest row of unlike
+groups that repeats; where nothing splits, the shortest row of unlike command buffers. Groups are
+alike by the number of their intervals, by their device time and by the pause behind them. What
+repeats is one stretch: two loops in a row are two, of which the one with more device work counts,
+and a load before the loop, which differs from it, is none of its iterations.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.intervals import NEVER, Times
+
+FEWEST = 8
+"""Fewer repetitions than this are no loop."""
+OF_WORK = 0.5
+"""The share of all device time that iterations have to hold."""
+_ALIKE = 0.7  # of the groups from the first iteration to the last
+_MOSTLY = 0.6  # of the groups, which have like pauses behind them too
+_CLEARER = 0.15  # by which a longer row has to be more alike than single groups are
+_WITHIN = 0.25  # by which device times of like groups may differ, as a share
+_APART = 3.0  # a pause that splits is this many times as long as one that does not
+_BRIEF = 10_000  # ns: shorter pauses are as good as none
+_LONGEST = 256  # groups of one iteration
+_SAMPLE = 8192  # groups by which the length of a row is looked for
+_LOOK = 8  # rows on both sides of a break, to tell whether it parts two loops
+
+Flags = NDArray[np.bool_]
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """Command buffers in groups; `pauses` (ns) are the host's behind each, -1 for the last."""
+
+    first: Places
+    pieces: Times
+    busy: Times
+    pauses: Times
+    split: bool
+
+    @property
+    def number(self) -> int:
+        return self.first.size
+
+    def sample(self) -> "_Groups":
+        """Return some of them from the middle, where there are very many."""
+        begin = max(0, (self.number - _SAMPLE) // 2)
+        part = slice(begin, begin + _SAMPLE)
+        pieces, busy, pauses = (each[part] for each in (self.pieces, self.busy, self.pauses))
+        return _Groups(self.first[part], pieces, busy, pauses, self.split)
+
+    def alike(self, apart: int, *, pauses: bool = True) -> Flags:
+        """Tell for each group whether the one so many behind it is alike."""
+        ways = (self.pieces, self.busy, np.maximum(self.pauses, 0) + _BRIEF)
+        pieces, busy, behind = ((each[:-apart], each[apart:]) for each in ways)
+        same = pieces[0] == pieces[1]
+        same &= np.abs(busy[0] - busy[1]) <= _WITHIN * np.maximum(*busy)
+        if self.split and pauses:
+            same &= (np.maximum(*behind) <= _APART * np.minimum(*behind)) | (
+                self.pauses[apart:] < 0
+            )
+        return same
+
+    def rows(self, length: int) -> tuple[Times, Times]:
+        """Return pieces and device time of each row of so many groups, wherever it begins."""
+        sums = (np.concatenate(([0], np.cumsum(each))) for each in (self.pieces, self.busy))
+        pieces, busy = (each[length:] - each[:-length] for each in sums)
+        return pieces, busy
+
+
+def repeating(timeline: pd.DataFrame) -> tuple[Times, Times] | None:
+    """Return starts and ends of groups of command buffers that repeat; None where none do."""
+    if len(timeline) < FEWEST:
+        return None
+    begun, committed, completed = (
+        timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
+        for name in ("begun", "committed", "completed")
+    )
+    started, ended, busy, pieces = (
+        timeline[name].to_numpy(dtype=np.int64)
+        for name in ("started", "ended", "busy", "intervals")
+    )
+    begun = np.where(begun == NEVER, np.where(committed == NEVER, started, committed), begun)
+    pauses = np.maximum(begun[1:] - np.where(committed == NEVER, ended, committed)[:-1], 0)
+    reported = np.maximum.accumulate(np.maximum(ended, completed))
+    for splits in _splits(pauses, begun[1:] >= reported[:-1]):
+        first = np.concatenate(([0], np.flatnonzero(splits) + 1))
+        last = np.append(first[1:], len(timeline)) - 1
+        held, took = (np.add.reduceat(each, first) for each in (pieces, busy))
+        groups = _Groups(first, held, took, np.append(pauses, -1)[last], bool(splits.any()))
+        at, length = _iterations(groups)
+        members = (at[:, np.newaxis] + np.arange(length)).ravel()
+        if at.size < FEWEST or groups.busy[members].sum() < OF_WORK * busy.sum():
+            continue
+        starts, ends = begun[first[at]], reported[last[at + length - 1]]
+        follows = at[1:] == at[:-1] + length
+        ends[:-1] = np.where(follows, starts[1:], ends[:-1])
+        return starts, np.maximum(ends, starts + 1)
+    return None
+
+
+def _splits(pauses: Times, drained: Flags) -> Iterator[Flags]:
+    """Yield the ways to split command buffers: by long pauses, by waits, not at all."""
+    ordered = np.sort(pauses + _BRIEF)
+    ratios = (ordered[1:] / ordered[:-1])[: max(0, ordered.size - FEWEST)]
+    if ratios.size and ratios.max() >= _APART:
+        yield pauses + _BRIEF > ordered[int(np.argmax(ratios))]
+    if drained.sum() >= FEWEST:
+        yield drained
+    yield np.zeros(pauses.size, bool)
+
+
+def _iterations(groups: _Groups) -> tuple[Places, int]:
+    """Return the first group of each iteration, and how many groups an iteration has."""
+    none = np.empty(0, np.intp), 1
+    if groups.number < FEWEST:
+        return none
+    alike = groups.alike(1)
+    if alike.mean() >= _MOSTLY:
+        alike = groups.alike(1, pauses=False)  # some pauses stand out
+    stretch = _stretch(groups, alike, 1)
+    if stretch is not None:
+        # Where nothing splits and all are alike, nothing tells where an iteration begins.
+        return (np.arange(*stretch), 1) if groups.split else none
+    length = _length(groups.sample())
+    if length is not None:
+        alike = groups.alike(length)
+        stretch = _stretch(groups, alike, length)
+        if stretch is not None:
+            return _in_rows(groups, alike, *stretch, length), length
+    if not groups.split:
+        return none
+    usual = np.bincount(groups.pieces).argmax()
+    stretch = _mostly(groups.pieces == usual)
+    return (np.arange(*stretch), 1) if stretch[1] - stretch[0] >= FEWEST else none
+
+
+def _length(groups: _Groups) -> int | None:
+    """Return the length of the shortest row that repeats clearly; None where none does."""
+    single = groups.alike(1).mean()
+    for length in range(2, min(_LONGEST, groups.number // FEWEST) + 1):
+        alike = groups.alike(length)
+        begin, end = _mostly(alike)
+        share = alike[begin:end].mean() if end > begin else 0.0
+        if end - begin + length >= FEWEST * length and share > single + _CLEARER:
+            return length
+    return None
+
+
+def _stretch(groups: _Groups, alike: Flags, length: int) -> tuple[int, int] | None:
+    """Return the stretch of groups that repeats, of one loop; None where no stretch does.
+
+    Where a row of groups is unlike the one behind it, rows before and behind that break are
+    compared: an iteration that stands out has like ones on both sides, two loops have not.
+    """
+    turns = np.flatnonzero(np.diff(np.concatenate(([False], alike, [False])).astype(np.int8)))
+    begins, ends = turns[::2], turns[1::2]
+    if not begins.size:
+        return None
+    pieces, busy = groups.rows(length)
+    found = [[int(begins[0]), int(ends[0]), int(ends[0] - begins[0])]]
+    for begin, end in zip(begins[1:].tolist(), ends[1:].tolist(), strict=True):
+        last = found[-1]
+        rows = slice(max(last[0], last[1] - _LOOK), last[1]), slice(begin, min(end, begin + _LOOK))
+        before, behind = (float(np.median(busy[each])) for each in rows)
+        same = np.median(pieces[rows[0]]) == np.median(pieces[rows[1]])
+        same &= abs(before - behind) <= _WITHIN * max(before, behind)
+        if same and begin - last[1] <= last[2]:
+            last[1:] = [end, last[2] + end - begin]
+        else:
+            found.append([begin, end, end - begin])
+    sums = np.concatenate(([0], np.cumsum(groups.busy)))
+    begin, end, like = max(found, key=lambda one: sums[one[1] + length] - sums[one[0]])
+    if like < _ALIKE * (end - begin) or end - begin + length < FEWEST * length:
+        return None
+    return begin, end + length
+
+
+def _mostly(flags: Flags) -> tuple[int, int]:
+    """Return the stretch in which most are true, as the one of the greatest sum of scores.
+
+    A true one scores 1, a false one so much less that a stretch of equal sum has `_ALIKE` of them.
+    """
+    scores = np.where(flags, 1.0, -_ALIKE / (1 - _ALIKE))
+    sums = np.concatenate(([0.0], np.cumsum(scores)))
+    least = np.minimum.accumulate(sums)
+    end = int(np.argmax(sums - least))
+    return int(np.argmin(sums[: end + 1])), end
+
+
+def _in_rows(groups: _Groups, alike: Flags, begin: int, end: int, length: int) -> Places:
+    """Return where rows of so many groups begin in a stretch, the longest pause before each."""
+    pauses = np.concatenate(([0], groups.pauses))[begin : begin + (end - begin) // length * length]
+    typical = np.median(pauses.reshape(-1, length), axis=0)
+    at, found = begin + int(np.argmax(typical)), list[int]()
+    while at + length <= end:
+        row = alike[max(0, at - length) : at] if found else alike[at : at + length]
+        if row.mean() >= _ALIKE:
+            found.append(at)
+            at += length
+        else:
+            at += 1
+    return np.array(found, np.intp)
