@@ -48,11 +48,14 @@ class Distinct:
 
 def distinct(raw: Raw, size: int) -> Distinct:
     """Find the numbers in a column of 32 bits, each below `size`; all ones is null."""
-    coded = as_array(raw, nulls_of(raw)).dictionary_encode()
-    numbers = coded.dictionary.to_numpy().astype(np.int64)
-    if numbers.size and int(numbers.max()) >= size:
+    nulls = nulls_of(raw)
+    known = raw if nulls is None else raw[~nulls]
+    if known.size and int(known.max()) >= size:
         raise DamagedCellError("names what the bundle does not hold")
-    return Distinct(numbers, coded.indices)
+    used = np.zeros(max(size, 1), np.bool_)
+    used[known] = True
+    places = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    return Distinct(np.flatnonzero(used), as_array(places.take(raw, mode="clip"), nulls))
 
 
 def nulls_of(raw: Raw, width: int | None = None) -> Flags | None:
