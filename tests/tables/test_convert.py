@@ -12,11 +12,12 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from tracekit.base.errors import InputError, UsageError
-from tracekit.tables.convert import convert, symbol_files
+from bundle_writer import Encoder, Run, write_bundle, write_runs
+from small_bundle import PYTHON, SERVER, intervals, ticks
+from tracekit.base.errors import RecordingError
+from tracekit.tables.convert import convert, symbol_files, unbundle
 from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_flat
-from tracekit.tables.place import Choice
 
 Export = Callable[..., Path]
 PROCESS = '<process id="{0}" fmt="App ({1})"><pid id="{0}1">{1}</pid></process>'
@@ -52,15 +53,6 @@ def test_the_file_holds_the_table(table: Path, tmp_path: Path, suffix: str) -> N
     assert [one.name for one in out.parent.iterdir()] == [out.name]
 
 
-def test_an_empty_table_has_its_columns(export: Export, tmp_path: Path) -> None:
-    path = export("start:start-time thread:thread odd:brand-new")
-    for suffix in (".parquet", ".csv"):
-        assert convert(path, tmp_path / f"out{suffix}").rows == 0
-    frame = pd.read_parquet(tmp_path / "out.parquet")
-    pd.testing.assert_frame_equal(frame, read_flat(path).frame)
-    assert (tmp_path / "out.csv").read_text() == "start,thread,thread.tid,thread.pid,odd\n"
-
-
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_stacks_stand_beside_the_table(export: Export, tmp_path: Path, suffix: str) -> None:
     path = export("stack:backtrace", STACK.format(1), "<row><sentinel/></row>", STACK.format(5))
@@ -80,51 +72,6 @@ def test_stacks_stand_beside_the_table(export: Export, tmp_path: Path, suffix: s
     assert [[names[k] for k in chains[n]] for n in numbers.dropna()] == [["leaf", "main"]] * 2
     if suffix == ".parquet":
         pd.testing.assert_frame_equal(pd.read_parquet(out), flat.frame)
-
-
-def test_one_of_several_tables_is_chosen(
-    document: Export, node: Callable[..., str], tmp_path: Path, toc_xml: Callable[..., str]
-) -> None:
-    row = '<row><uint32 id="9">{}</uint32></row>'
-    path = document(
-        node("n:uint32", row.format(1), schema="metal-gpu-intervals", table=1),
-        node("n:uint32", row.format(2), schema="metal-gpu-intervals", table=2),
-    )
-    out = tmp_path / "out.csv"
-    with pytest.raises(InputError, match=r"table 1, with 1 row; .*table 2, with 1 row"):
-        convert(path, out)
-    assert not out.exists()
-    convert(path, out, choice=Choice(table=2))
-    assert out.read_text() == "n\n2\n"
-    (tmp_path / "toc.xml").write_text(
-        toc_xml(tables=2).replace('target-pid="ALL"', 'target-pid="SINGLE"', 1)
-    )
-    with pytest.raises(InputError, match=r"run 1 table 1 \(target-pid=SINGLE\), with 1 row"):
-        convert(path, out)
-    convert(path, out, choice=Choice(attributes={"target-pid": "SINGLE"}))
-    assert out.read_text() == "n\n1\n"
-
-
-def test_the_rows_before_damage_are_written(table: Path, tmp_path: Path) -> None:
-    table.write_text(table.read_text().rpartition("<row>")[0])
-    done = convert(table, tmp_path / "out.parquet")
-    assert done.rows == 1
-    assert len(done.told.damage) == 1
-    assert "damaged after row 1" in done.told.damage[0]
-    assert pd.read_parquet(tmp_path / "out.parquet")["start"].tolist() == [7]
-
-
-def test_nothing_is_written_of_what_is_no_export(tmp_path: Path) -> None:
-    (tmp_path / "bad.xml").write_text("<html/>")
-    (tmp_path / "out.parquet").write_bytes(b"before")
-    with pytest.raises(InputError):
-        convert(tmp_path / "bad.xml", tmp_path / "out.parquet")
-    with pytest.raises(InputError, match=r"absent\.xml cannot be read"):
-        convert(tmp_path / "absent.xml", tmp_path / "out.parquet")
-    with pytest.raises(UsageError, match="suffix"):
-        convert(tmp_path / "absent.xml", tmp_path / "out.xlsx")
-    assert (tmp_path / "out.parquet").read_bytes() == b"before"
-    assert len(list(tmp_path.iterdir())) == 2
 
 
 RUN = """
@@ -209,3 +156,59 @@ def test_real_exports_are_written_as_they_are_read(corpus: Path, tmp_path: Path)
         pd.testing.assert_frame_equal(pd.read_parquet(out), flat.frame, obj=str(path))
         assert (done.rows, done.told) == (len(flat.frame), flat.told)
     assert len(largest) >= 40
+
+
+TABLES = [ticks([2, 1]), intervals((0, 10, PYTHON), (40, 10, SERVER)), ticks([], {"frequency": 1})]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file())
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".feather"])
+def test_every_table_becomes_a_file_of_its_name(tmp_path: Path, suffix: str) -> None:
+    bundle = write_bundle(tmp_path / "x.trace", TABLES)
+    written = unbundle(bundle, tmp_path / "out", suffix, lambda _: None)
+    expected = [f"{name}{suffix}" for name in ("metal-gpu-intervals", "tick-2", "tick")]
+    assert names(tmp_path / "out") == expected
+    assert sorted(one.name for one in written.files) == expected
+    assert (written.said, written.lost) == ((), ())
+
+
+def test_of_several_runs_each_has_a_folder(tmp_path: Path) -> None:
+    runs = {number: Run([ticks([number])], Encoder()) for number in (1, 3)}
+    bundle = write_runs(tmp_path / "x.trace", runs)
+    unbundle(bundle, tmp_path / "out", ".parquet", lambda _: None)
+    assert names(tmp_path / "out") == ["run1/tick.parquet", "run3/tick.parquet"]
+    assert pd.read_parquet(tmp_path / "out/run3/tick.parquet")["time"].tolist() == [3]
+
+
+def test_what_is_damaged_is_named_and_the_rest_written(tmp_path: Path) -> None:
+    bundle = write_bundle(tmp_path / "x.trace", TABLES)
+    stores = sorted(bundle.glob("corespace/run1/core/stores/*"), key=lambda one: int(one.name[14:]))
+    (stores[0] / "bulkstore").write_bytes(b"nonsense")
+    (stores[2] / "schema.xml").write_bytes(b"nonsense")
+    (stores[1] / "spec.plist").write_bytes(b"nonsense")
+    told: list[str] = []
+    written = unbundle(bundle, tmp_path / "out", ".parquet", told.append)
+    assert written.files == ()
+    assert names(tmp_path / "out") == []
+    assert told == ["writing tick"]
+    assert len(written.lost) == 3
+    for lost, name in zip(written.lost, ("spec.plist", "schema.xml", "bulkstore"), strict=True):
+        assert name in lost
+
+
+def test_a_schema_cannot_name_another_folder(tmp_path: Path) -> None:
+    odd = ticks([1])
+    tables = [type(odd)(name, odd.columns, odd.rows, {}) for name in ("../../evil", "/x", "x-2")]
+    bundle = write_bundle(tmp_path / "x.trace", [*tables, tables[2]])
+    unbundle(bundle, tmp_path / "out", ".csv", lambda _: None)
+    assert names(tmp_path / "out") == ["______evil.csv", "_x.csv", "x-2-2.csv", "x-2.csv"]
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    bundle = write_bundle(tmp_path / "x.trace", TABLES)
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(RecordingError, match="cannot be written: Not a directory"):
+        unbundle(bundle, tmp_path / "out", ".csv", lambda _: None)

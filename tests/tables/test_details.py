@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.drift import DamagedExportWarning, ExportWarning
+from tracekit.tables.drift import ExportWarning
 from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_flat, read_table
-from tracekit.tables.tables import Tables
 from tracekit.tables.xml.details import DetailReader, holds_details, original, repaired
 
 LIBRARY = '<binary id="1" name="lib" UUID="02C8-01" arch="arm64e" load-addr="0x1000" path="/lib"/>'
@@ -132,12 +131,6 @@ def test_a_repair_takes_no_longer_than_its_input(content: bytes) -> None:
     assert b"".join(repaired([content])) == content
 
 
-def test_details_without_rows_are_an_empty_table(detail: Detail) -> None:
-    flat = read_flat(detail())
-    assert flat.frame.shape == (0, 0)
-    assert flat.told.damage == ()
-
-
 def test_details_are_called_by_their_place(detail: Detail) -> None:
     path = detail(*ROWS)
     assert identify(path).schemas == ("track[1]/detail[2]",)
@@ -195,14 +188,6 @@ def test_cut_anywhere_the_rows_before_are_read_and_it_is_said(tmp_path: Path) ->
         assert pieces[-1].damage, cut
 
 
-def test_damage_is_a_warning(detail: Detail) -> None:
-    path = detail(*ROWS)
-    path.write_text(path.read_text().partition("<row category")[0])
-    with pytest.warns(DamagedExportWarning, match="is damaged after row 2"):
-        frame = read_table(path)
-    assert frame["size"].tolist() == [98304, 80]
-
-
 @pytest.mark.parametrize(
     ("row", "words"),
     [
@@ -245,21 +230,3 @@ def test_details_are_known_by_their_beginning(tmp_path: Path, content: str, *, h
     path = tmp_path / "x.xml"
     path.write_text(content)
     assert holds_details(path) is held
-
-
-def test_tables_gives_details_by_their_place(detail: Detail) -> None:
-    tables = Tables(detail(*ROWS).parent, frozenset())
-    assert tables.schemas == ("track[1]/detail[2]",)
-    assert len(tables.raw("track[1]/detail[2]")) == 3
-
-
-def test_convert_writes_details_and_their_stacks(
-    tracekit: Callable[..., object], detail: Detail, tmp_path: Path
-) -> None:
-    path = detail(*ROWS, '<row size-%="5"/>')
-    ran = tracekit("convert", path, tmp_path / "out.parquet")
-    assert ran.code == 0
-    assert "size-%" in ran.err
-    frame = pd.read_parquet(tmp_path / "out.parquet")
-    assert frame["size-%"].tolist()[-1] == 5
-    assert len(pd.read_parquet(tmp_path / "out.stacks.parquet")) == 2

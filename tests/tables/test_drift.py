@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-from tracekit.tables.drift import DriftError, Flaw, Remark
+from tracekit.tables.drift import Flaw, Remark
 from tracekit.tables.tables import Tables
 
 Export = Callable[..., Path]
@@ -27,11 +25,6 @@ def remarks(path: Path, table: str) -> tuple[Remark, ...]:
     return tables.remarks
 
 
-def test_of_an_export_as_it_should_be_there_is_nothing_to_remark(export: Export) -> None:
-    path = export(HEAT + LABELS, ROW.format(rest=REST), schema=SCHEMA)
-    assert remarks(path, "thermal_states") == ()
-
-
 def test_columns_too_many_and_too_few_are_named_with_their_table(export: Export) -> None:
     path = export(
         HEAT + " track-label:string mood:string",
@@ -50,25 +43,10 @@ def test_columns_too_many_and_too_few_are_named_with_their_table(export: Export)
     )
 
 
-def test_a_cut_export_is_damaged(export: Export) -> None:
-    path = export(HEAT + LABELS, *[ROW.format(rest=REST)] * 3, schema=SCHEMA)
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text[: text.rindex("<row>") + 30], encoding="utf-8")
-    [remark] = remarks(path, "thermal_states")
-    assert (remark.flaw, remark.schema) == (Flaw.DAMAGED, SCHEMA)
-    assert "damaged after row 2" in remark.text
-
-
 def test_a_file_with_nothing_in_it_is_damaged(tmp_path: Path) -> None:
     (tmp_path / "metal-gpu-intervals.xml").touch()
     [remark] = Tables(tmp_path, frozenset()).remarks
     assert remark == Remark(Flaw.DAMAGED, "", "", (), "metal-gpu-intervals.xml is empty.")
-
-
-def test_a_column_that_breaks_its_type_has_changed(export: Export) -> None:
-    row = ROW.format(rest=REST).replace('<boolean id="6">0<', '<boolean id="6">maybe<')
-    with pytest.raises(DriftError, match="is-induced"):
-        remarks(export(HEAT + LABELS, row, schema=SCHEMA), "thermal_states")
 
 
 def test_what_was_remarked_is_kept_with_the_table(export: Export, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Any export as a flat table."""
 
+import logging
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,9 @@ import pytest
 from tracekit.base.errors import InputError
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning
 from tracekit.tables.flat import read_flat, read_table
-from tracekit.tables.place import Choice
-from tracekit.tables.toc import Toc, TocRun, TocTable
+from tracekit.tables.reading import read_pieces
+from tracekit.tables.xml.fast.tokens import IrregularError
+from tracekit.tables.xml.node import Node
 
 Export = Callable[..., Path]
 PROCESS = '<process id="{0}" fmt="App ({1})"><pid id="{0}1">{1}</pid></process>'
@@ -51,60 +53,6 @@ def test_an_empty_table_has_its_columns_and_dtypes(export: Export) -> None:
     assert len(frame) == 0
 
 
-def test_ids_stand_beside_processes_and_threads(export: Export) -> None:
-    frame = read_table(
-        export(
-            "process:process thread:thread",
-            f'<row>{PROCESS.format(1, 7)}<thread id="4" fmt="Main Thread 0x9 (App, pid: 7)">'
-            '<tid id="5" fmt="0x9">9</tid><process ref="1"/></thread></row>',
-            "<row><sentinel/><sentinel/></row>",
-        )
-    )
-    assert list(frame) == ["process", "process.pid", "thread", "thread.tid", "thread.pid"]
-    assert frame.iloc[0].tolist() == ["App (7)", 7, "Main Thread 0x9 (App, pid: 7)", 9, 7]
-    assert frame.iloc[1].isna().all()
-    assert frame["process.pid"].dtype == "Int64"
-
-
-def test_equal_mnemonics_stay_apart(export: Export) -> None:
-    frame = read_table(
-        export(
-            "id:uint32 id:uint32 id:uint32",
-            "<row><uint32>1</uint32><uint32>2</uint32><uint32>3</uint32></row>",
-        )
-    )
-    assert frame.iloc[0].to_dict() == {"id": 1, "id.2": 2, "id.3": 3}
-
-
-@pytest.mark.parametrize(
-    ("cells", "dtype"),
-    [
-        (["<uint64>5</uint64>", "<uint64>6</uint64>"], "uint64"),
-        (["<weight>5</weight>", "<sentinel/>"], "Int64"),
-        (["<boolean>1</boolean>", "<boolean>0</boolean>"], "bool"),
-        (["<string>5</string>", "<string>6</string>"], "string"),
-        (["<pmc-event>5</pmc-event>", "<weight>6</weight>"], "int64"),
-        (["<string>x</string>", "<weight>6</weight>"], "string"),
-        (["<sentinel/>", "<sentinel/>"], "string"),
-    ],
-)
-def test_a_column_of_any_type_has_that_of_its_cells(
-    export: Export, cells: list[str], dtype: str
-) -> None:
-    frame = read_table(export("value:any", *(f"<row>{cell}</row>" for cell in cells)))
-    assert frame["value"].dtype == dtype
-
-
-def test_an_unknown_type_is_kept(export: Export) -> None:
-    frame = read_table(
-        export(
-            "load:system-cpu-percent name:new-name",
-            "<row><system-cpu-percent>12.5</system-cpu-percent><new-name>x</new-name></row>",
-        )
-    )
-    assert frame.iloc[0].tolist() == [12.5, "x"]
-
-
 def test_a_value_against_its_type_makes_text_and_a_warning(export: Export) -> None:
     path = export(
         "size:size-in-bytes n:uint32",
@@ -123,13 +71,6 @@ def test_another_tag_than_the_declared_one_makes_text_and_a_warning(export: Expo
     with pytest.warns(DriftWarning, match="declared as start-time and holds duration"):
         frame = read_table(path)
     assert frame["at"].tolist() == ["5"]
-
-
-def test_a_pid_that_is_no_number_is_text(export: Export) -> None:
-    path = export("process:process", f"<row>{PROCESS.format(1, 'seven')}</row>")
-    with pytest.warns(DriftWarning, match=r"process\.pid holds what is no number"):
-        frame = read_table(path)
-    assert frame["process.pid"].tolist() == ["seven"]
 
 
 def test_damage_is_a_warning_that_counts_the_rows(export: Export) -> None:
@@ -190,26 +131,6 @@ def test_tables_of_one_schema_are_chosen_by_their_place(
         read_table(path, table=4, run=2)
 
 
-def test_tables_of_one_schema_are_chosen_by_their_attributes(
-    document: Export, node: Callable[..., str]
-) -> None:
-    path = document(*two_profiles(node))
-    tables = (
-        TocTable(4, "info", {"counter-profile": "0"}),
-        TocTable(11, "info", {"counter-profile": "3", "shader-profiler": "1"}),
-    )
-    toc = Toc((TocRun(1, tables=tables),))
-    with pytest.raises(InputError, match=r"table 11 \(counter-profile=3, shader-profiler=1\)"):
-        read_flat(path, toc=toc)
-    chosen = read_flat(path, toc=toc, choice=Choice(attributes={"counter-profile": "3"}))
-    assert chosen.frame["n"].tolist() == [-6]
-    with pytest.raises(InputError, match="no table that is counter-profile=7"):
-        read_flat(path, toc=toc, choice=Choice(attributes={"counter-profile": "7"}))
-    others = Toc((TocRun(1, tables=(TocTable(4, "other", {"counter-profile": "3"}),)),))
-    with pytest.raises(InputError, match="no table that is counter-profile=3"):
-        read_flat(path, toc=others, choice=Choice(attributes={"counter-profile": "3"}))
-
-
 @pytest.mark.parametrize("full", [0, 1])
 def test_the_only_table_with_rows_is_taken_and_the_other_named(
     document: Export, node: Callable[..., str], full: int
@@ -249,9 +170,70 @@ def test_an_empty_answer_is_not_taken_for_success(tmp_path: Path) -> None:
         read_table(path)
 
 
-def test_the_caller_gets_a_frame_of_its_own(export: Export) -> None:
-    path = export("n:uint32", '<row><uint32 id="1">5</uint32></row>')
-    frame = read_table(path)
-    frame.loc[0, "n"] = 0
-    assert read_table(path)["n"].tolist() == [5]
-    assert isinstance(frame.index, pd.RangeIndex)
+PLAIN = (
+    '<row><start-time id="1" fmt="00:00.000.007">7</start-time><uint64 id="2" fmt="5">5</uint64>'
+    '<formatted-label id="3" fmt="a µ"><string id="4" fmt="a µ">a µ</string></formatted-label>'
+    "</row>"
+)
+COLUMNS = "start:start-time id:uint64 label:formatted-label"
+
+
+class Taken:
+    """A taker that counts."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.pieces: list[Node] = []
+
+    def begin(self) -> None:
+        """Forget all."""
+        self.begun += 1
+        self.pieces = []
+
+    def take(self, piece: Node) -> None:
+        """Take a piece."""
+        self.pieces.append(piece)
+
+
+@pytest.fixture
+def plain(tmp_path: Path, node: Callable[..., str]) -> Path:
+    """Write an export byte for byte as xctrace does."""
+    path = tmp_path / "plain.xml"
+    path.write_text(
+        '<?xml version="1.0"?>\n<trace-query-result>\n'
+        + node(COLUMNS, PLAIN, '<row><start-time ref="1"/><sentinel/><sentinel/></row>')
+        + "</trace-query-result>\n"
+    )
+    return path
+
+
+def test_a_plain_export_is_read_by_the_fast_reader(
+    plain: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG, "tracekit"):
+        flat = read_flat(plain)
+    assert "read by FastReader" in caplog.text
+    exact = read_flat(plain, only="exact")
+    pd.testing.assert_frame_equal(flat.frame, exact.frame)
+
+
+def test_the_exact_reader_reads_what_the_fast_one_gives_up(
+    plain: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    plain.write_text(plain.read_text().replace('ref="1"/>', 'ref="1" />'))
+    with caplog.at_level(logging.DEBUG, "tracekit"):
+        flat = read_flat(plain)
+    assert "not read by the fast reader: " in caplog.text
+    assert "read by ExactReader" in caplog.text
+    assert flat.frame["start"].tolist() == [7, 7]
+    with pytest.raises(IrregularError):
+        read_flat(plain, only="fast")
+
+
+def test_what_the_fast_reader_yielded_is_forgotten(plain: Path, node: Callable[..., str]) -> None:
+    two = node("n:uint32", '<row><uint32 id="9">1</uint32></row>', schema="second", table=2)
+    plain.write_text(plain.read_text().replace("</trace-query", f"{two}</trace-query"))
+    taken = Taken()
+    read_pieces(plain, taken)
+    assert taken.begun == 2
+    assert [(one.schema, one.number) for one in taken.pieces] == [("table", 1), ("second", 2)]

@@ -1,5 +1,6 @@
 """Of the exports of several runs, those of one."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,17 @@ from tracekit.base.errors import InputError, UsageError
 from tracekit.base.recording import Process
 from tracekit.tables.direct import Listed
 from tracekit.tables.exports import ExportIndex, Loss
-from tracekit.tables.place import OPEN, Choice, Place
+from tracekit.tables.place import (
+    OPEN,
+    Choice,
+    Place,
+    Stamp,
+    attributes_of,
+    described,
+    lasting,
+    place_of,
+    tables_at,
+)
 from tracekit.tables.selection import meant, of_one_run
 from tracekit.tables.toc import Toc, TocRun, TocTable
 
@@ -46,12 +57,6 @@ def test_without_a_name_the_last_run_with_tables_counts_and_that_is_said() -> No
     assert "Run 2, the last one with tables, is read" in said
 
 
-def test_one_run_needs_no_word() -> None:
-    alone = ExportIndex({"tick": (listed(1, 1), listed(None, None))}, toc=Toc(TOC.runs[:1]))
-    assert of_one_run(alone, FOLDER, OPEN)[2] == ()
-    assert meant(alone, FOLDER)[0] is TOC.runs[0]
-
-
 def test_a_place_may_be_named_too() -> None:
     assert places(of_one_run(FOUND, FOLDER, Choice(2, 2))[0]) == ["2-2"]
     assert places(of_one_run(FOUND, FOLDER, Choice(None, 2))[0]) == ["2-2"]
@@ -84,3 +89,72 @@ def test_what_says_of_no_run_is_of_none() -> None:
     with pytest.raises(UsageError, match="has no run 1: nothing says of which run"):
         of_one_run(bare, FOLDER, Choice(1))
     assert meant(ExportIndex(), FOLDER, 3) == (None, ())
+
+
+TOC_OF_PLACE = Toc(
+    (
+        TocRun(1, tables=(TocTable(1, "tick", {"frequency": "10"}), TocTable(2, "tick"))),
+        TocRun(2, tables=(TocTable(1, "tick", {"frequency": "20"}),)),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("xpath", "place"),
+    [
+        ("//trace-toc[1]/run[1]/data[1]/table[108]", Place(1, 108, 3)),
+        ("/trace-toc/run[2]/data/table[7]", Place(2, 7, 3)),
+        ("/trace-toc/run[2]/tracks/track[1]/details/detail[2]", Place(None, None, 3)),
+        ("", Place(None, None, 3)),
+    ],
+)
+def test_a_place_is_read_from_the_xpath(xpath: str, place: Place) -> None:
+    assert place_of(xpath, 3) == place
+
+
+def test_a_place_is_named_as_people_choose_it() -> None:
+    assert str(Place(1, 108)) == "run 1 table 108"
+    assert str(Place(None, None, 2)) == "number 2 in its file"
+    assert described(Place(1, 4), {"b": "2", "a": "1"}) == "run 1 table 4 (a=1, b=2)"
+    assert described(Place(1, 4), {}) == "run 1 table 4"
+
+
+def test_the_table_of_contents_says_what_a_place_holds() -> None:
+    assert attributes_of(TOC_OF_PLACE, Place(2, 1), "tick") == {"frequency": "20"}
+    assert attributes_of(TOC_OF_PLACE, Place(1, 2), "tick") == {}
+    assert attributes_of(TOC_OF_PLACE, Place(1, 1), "kdebug") == {}  # of another trace
+    assert attributes_of(TOC_OF_PLACE, Place(3, 1), "tick") == {}
+    assert attributes_of(None, Place(1, 1), "tick") == {}
+    assert [one.schema for one in tables_at(TOC_OF_PLACE, Place(1, 2))] == ["tick"]
+    assert [*tables_at(TOC_OF_PLACE, Place(1, 3))] == [*tables_at(None, Place(1, 1))] == []
+
+
+@pytest.mark.parametrize(
+    ("choice", "allowed"),
+    [
+        (Choice(), True),
+        (Choice(run=1), True),
+        (Choice(run=2), False),
+        (Choice(table=4), True),
+        (Choice(table=5), False),
+        (Choice(1, 4, {"a": "1"}), True),
+        (Choice(attributes={"a": "2"}), False),
+        (Choice(attributes={"c": ""}), False),
+    ],
+)
+def test_a_choice_allows_what_it_does_not_rule_out(choice: Choice, allowed: bool) -> None:
+    assert choice.allows(Place(1, 4), {"a": "1", "b": "2"}) is allowed
+
+
+def test_a_choice_is_named_for_a_sentence() -> None:
+    assert str(Choice(2, 4, {"b": "2", "a": "1"})) == "run 2, table 4, a=1, b=2"
+    assert str(Choice()) == ""
+
+
+@pytest.mark.parametrize("part", ["modified", "changed"])
+def test_a_stamp_lasts_from_two_seconds_on(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 10_000_000_000
+    monkeypatch.setattr("tracekit.tables.place.time.time_ns", lambda: now)
+    old = replace(Stamp(1, 0, 0, 7), **{part: now - 2_000_000_000})
+    assert lasting(old) == old
+    assert lasting(replace(old, **{part: now - 1_999_999_999})) is None

@@ -35,11 +35,6 @@ def remove_all(exports: Path, cache: Path) -> dict[Path, str]:
     return stays
 
 
-def test_without_a_note_nothing_was_removed(tmp_path: Path) -> None:
-    assert put_away(tmp_path) == {}
-    assert put_away(tmp_path / "nowhere") == {}
-
-
 def test_notes_add_up_and_a_file_that_is_there_again_counts_as_there(tmp_path: Path) -> None:
     note_put_away(tmp_path, away("a.xml"))
     note_put_away(tmp_path, away("b.xml"))
@@ -168,11 +163,3 @@ def test_without_a_folder_of_kept_tables_nothing_is_read(export: Export, tmp_pat
         RawTables(tmp_path).table("samples")
     with pytest.raises(MissingTableError):
         RawTables(tmp_path).table("others")
-
-
-def test_a_file_that_comes_back_is_read_again(export: Export, tmp_path: Path) -> None:
-    file = export(COLUMNS, row(1, "a"), schema="samples")
-    remove_all(tmp_path, tmp_path / "kept")
-    export(COLUMNS, row(5, "other"), schema="samples", name=file.name)
-    found = RawTables(tmp_path, tmp_path / "kept").table("samples").part()
-    assert [*found["name"]] == ["other"]

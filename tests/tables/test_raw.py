@@ -80,28 +80,6 @@ def test_repeats_are_chosen_by_place_or_attributes(
         assert tables.warnings == ()
 
 
-def test_the_only_one_with_rows_is_taken_and_the_other_named(
-    document: Export, node: Callable[..., str], folder: Path
-) -> None:
-    document(info(node, 2), info(node, 3, (0, "ALU Limiter")), name="exports/info.xml")
-    tables = Tables(folder, frozenset())
-    assert tables.raw("gpu-counter-info")["name"].tolist() == ["ALU Limiter"]
-    (warning,) = tables.warnings
-    assert warning == (
-        "gpu-counter-info: run 1 table 2 (counter-profile=0) in info.xml has no rows and is "
-        "left out."
-    )
-
-
-def test_empty_repeats_are_one_empty_table(
-    document: Export, node: Callable[..., str], folder: Path
-) -> None:
-    document(info(node, 2), info(node, 3), name="exports/info.xml")
-    tables = Tables(folder, frozenset())
-    assert len(tables.raw("gpu-counter-info")) == 0
-    assert tables.warnings == ()
-
-
 def test_a_table_without_a_header_is_named_by_the_table_of_contents(
     document: Export, node: Callable[..., str], folder: Path
 ) -> None:

@@ -13,7 +13,6 @@ from tracekit.base.errors import InputError
 from tracekit.tables import place as stamps
 from tracekit.tables.bundle.errors import BundleError
 from tracekit.tables.cache import Kept, kept_or_read
-from tracekit.tables.convert import convert
 from tracekit.tables.direct import Stored, opened, shown
 from tracekit.tables.exports import index
 from tracekit.tables.flat import read_flat
@@ -39,19 +38,6 @@ def gpu(bundle: Path) -> Stored:
 def test_it_is_named_by_its_bundle(tmp_path: Path) -> None:
     assert shown(Stored(tmp_path / "x.trace", 2, 77)) == "x.trace (store 77)"
     assert shown(tmp_path / "gpu.xml") == "gpu.xml"
-
-
-def test_it_is_read_like_an_export(gpu: Stored) -> None:
-    frame = read_flat(gpu).frame
-    assert frame["start"].tolist() == [0, 10]
-    assert frame["process"].tolist() == ["WindowServer (420)", "python3 (4711)"]
-    assert frame["process.pid"].tolist() == [420, 4711]
-
-
-def test_it_is_converted_like_an_export(gpu: Stored, tmp_path: Path) -> None:
-    converted = convert(gpu, tmp_path / "gpu.parquet")
-    assert converted.rows == 2
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "gpu.parquet"), read_flat(gpu).frame)
 
 
 def test_it_is_kept_and_loaded_again(

@@ -1,5 +1,8 @@
 """A table into a file, in any number of pieces and parts: the same frame as from memory."""
 
+import os
+import resource
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -12,9 +15,8 @@ import pytest
 
 from tracekit.base.errors import RecordingError
 from tracekit.base.files import replacing
-from tracekit.tables.convert import streaming
+from tracekit.tables.convert import streaming, write_table
 from tracekit.tables.flat import read_flat
-from tracekit.tables.values import FORMS, Form
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 from tracekit.tables.xml.reader import ExactReader
 
@@ -119,18 +121,6 @@ def test_a_streamed_table_is_the_one_from_memory(
     drift = streamed(out, pieces)
     pd.testing.assert_frame_equal(read(out), flat.frame)
     assert tuple(f"{path.name}: {one}" for one in drift) == flat.told.drift
-
-
-@pytest.mark.parametrize("rows", [2])
-@pytest.mark.parametrize("case", ROWS)
-def test_a_streamed_csv_is_the_one_from_memory(
-    whole: Callable[[str], Path], tmp_path: Path, case: str, rows: int
-) -> None:
-    path = whole(case)
-    pieces = [part for node in ExactReader(path).pieces() for part in cut(node, rows)]
-    streamed(tmp_path / "out.csv", pieces)
-    read_flat(path, only="exact").frame.to_csv(tmp_path / "memory.csv", index=False)
-    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "memory.csv").read_bytes()
 
 
 NUMBERS = {
@@ -239,5 +229,69 @@ def test_a_spool_that_cannot_be_made_is_told_in_words(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_form_is_among_the_columns() -> None:
-    assert {FORMS.get(one) for one in TYPES.split()} == {*Form, None}
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    frame = pd.DataFrame(
+        {
+            "start": pd.Series([1, -2], dtype="int64"),
+            "id": pd.array([2**64 - 1, None], dtype="UInt64"),
+            "plain": pd.Series([2**64 - 1, 0], dtype="uint64"),
+            "latency": pd.array([None, 2**63 - 1], dtype="Int64"),
+            "share": [0.142594111, None],
+            "on": pd.array([True, None], dtype="boolean"),
+            "label": pd.array(['a\u00a0µ "x",\ny', None], dtype="string"),
+        }
+    )
+    return frame.set_axis([7, 3])
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".PARQUET", ".feather"])
+def test_every_value_and_dtype_comes_back(frame: pd.DataFrame, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / "new folder" / f"table{suffix}"
+    write_table(frame, path)
+    read = pd.read_feather(path) if suffix == ".feather" else pd.read_parquet(path)
+    pd.testing.assert_frame_equal(read, frame.reset_index(drop=True))
+    assert read["id"].iloc[0] == 2**64 - 1
+
+
+def test_csv_holds_every_value(frame: pd.DataFrame, tmp_path: Path) -> None:
+    write_table(frame, str(tmp_path / "table.csv"))
+    text = (tmp_path / "table.csv").read_text()
+    assert text == (
+        "start,id,plain,latency,share,on,label\n"
+        '1,18446744073709551615,18446744073709551615,,0.142594111,True,"a\u00a0µ ""x"",\ny"\n'
+        "-2,,0,9223372036854775807,,,\n"
+    )
+
+
+FULL = """
+import resource, sys
+import pandas as pd
+from tracekit.base.errors import RecordingError
+from tracekit.tables import write_table
+sys.dont_write_bytecode = True  # it would be cut off, too
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+frame = pd.DataFrame({"n": [str(n * n) for n in range(100_000)]})
+try:
+    write_table(frame, sys.argv[1])
+except RecordingError as error:
+    print(error)
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".feather"])
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"table{suffix}"
+    path.write_bytes(b"before")
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert done.stdout.strip() == f"{path} cannot be written: File too large."
+    assert path.read_bytes() == b"before"
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 4096

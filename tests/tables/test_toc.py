@@ -1,19 +1,29 @@
 """Tables of contents: every shape that is known."""
 
 import os
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tracekit.base.errors import InputError
-from tracekit.base.recording import Process
+from tracekit.base.errors import InputError, UsageError
+from tracekit.base.recording import Process, Provenance, Recording
 from tracekit.tables.toc import (
     Toc,
     TocRun,
     TocTable,
     Wanted,
+    assumed,
+    listed,
+    own,
     read_toc,
+    required,
+    setting_lines,
+    toc_text,
     wanted,
 )
 
@@ -135,25 +145,10 @@ def test_values_of_the_environment_are_not_taken(tmp_path: Path) -> None:
     assert "secret" not in str(asdict(run))
 
 
-def test_the_environment_may_stand_beside_the_target(tmp_path: Path) -> None:
-    run = one(tmp_path, '<info><environment><item key="A" value="b"/></environment></info>')
-    assert run.environment == ("A",)
-    assert run.unknown == ()
-
-
 def test_what_is_private_is_not_shown(tmp_path: Path) -> None:
     shown = repr(read_toc(toc(tmp_path, LAUNCHED)))
     assert "--iters" not in shown
     assert "/opt/probe" not in shown
-
-
-def test_an_attached_process(tmp_path: Path) -> None:
-    run = one(
-        tmp_path,
-        '<info><target><process type="attached" name="Finder" pid="751"/></target></info>',
-    )
-    assert (run.target, run.target_type) == (Process(751, "Finder"), "attached")
-    assert run.exit_status == ""
 
 
 def test_a_recording_of_all_processes(tmp_path: Path) -> None:
@@ -180,18 +175,6 @@ def test_settings_of_xcode_27(tmp_path: Path) -> None:
     assert run.settings == {
         "Metal GPU Counters": ("Counter Set: Performance Limiters", "Shader Timeline: Enabled")
     }
-
-
-def test_settings_in_both_shapes_keep_their_order(tmp_path: Path) -> None:
-    run = one(
-        tmp_path,
-        '<info><summary><intruments-recording-settings><instrument name="A"><options>'
-        '<option key="b">c</option></options><array><dictionary><key name="d">e</key></dictionary>'
-        '</array></instrument><instrument name="A"><options><option key="f" value=""/></options>'
-        "</instrument></intruments-recording-settings></summary></info>",
-    )
-    assert run.settings == {"A": ("b: c", "d: e", "f: ")}
-    assert run.unknown == ()
 
 
 def test_settings_under_the_name_that_apple_meant(tmp_path: Path) -> None:
@@ -240,15 +223,6 @@ def test_what_tracekit_does_not_know_is_named(tmp_path: Path) -> None:
     assert warning.startswith("The TOC holds what tracekit does not know: @version, extra, run/@c")
     assert warning.count("gadget") == 1
     assert "secret" not in warning
-
-
-def test_a_known_table_of_contents_gives_no_warning(tmp_path: Path) -> None:
-    assert read_toc(toc(tmp_path, LAUNCHED)).warnings == ()
-    assert Toc(()).warnings == ()
-
-
-def test_a_trace_without_runs(tmp_path: Path) -> None:
-    assert read_toc(toc(tmp_path, "<trace-toc/>")).runs == ()
 
 
 def test_a_process_that_never_had_a_pid_is_no_target(tmp_path: Path) -> None:
@@ -332,3 +306,133 @@ def test_tables_are_wanted_in_the_order_of_the_toc_and_repeats_are_numbered() ->
         Wanted("b", 3, "b-3.xml"),
     )
     assert [one.index for one in found] == [2, 3, 4, 6]
+
+
+RUNS = (
+    TocRun(1, target=Process(7, "a"), start_date="2026-03-30T20:49:19.103Z", duration=1.25),
+    TocRun(4, target=Process(7)),
+    TocRun(5),
+)
+
+
+def test_the_last_run_is_meant_unless_another_is_named() -> None:
+    assert required(RUNS, None, "x.trace") is RUNS[2]
+    assert required(RUNS, 4, "x.trace") is RUNS[1]
+    with pytest.raises(UsageError, match=r"x\.trace has no run 2\.") as raised:
+        required(RUNS, 2, "x.trace")
+    assert raised.value.hint == f"It has {listed(RUNS)}."
+
+
+def test_runs_are_listed_with_what_is_known_of_them() -> None:
+    assert listed(RUNS) == "run 1 (a 7, 2026-03-30T20:49:19.103Z, 1.250 s); run 4 (7); run 5"
+    many = [TocRun(number) for number in range(1, 1024)]
+    assert listed(many).endswith("; run 20; and 1,003 more")
+
+
+def test_that_one_of_several_was_taken_is_said() -> None:
+    assert assumed(RUNS[:1], RUNS[0], "x.trace") == ()
+    [said] = assumed(RUNS[1:], RUNS[2], "x.trace")
+    there = "x.trace has 2 runs: run 4 (7); run 5."
+    assert said == f"{there} Run 5, the last one, is read; --run chooses another."
+    [said] = assumed(RUNS[1:], RUNS[1], "x.trace")
+    assert "Run 4, the last one with tables, is read" in said
+
+
+def test_a_recording_says_itself_which_run_it_is_about(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    recording.exports.mkdir()
+    recording.toc_file.write_text(toc_text(Toc(RUNS)))
+    assert (own(recording) or RUNS[0]).number == 5
+    for number, expected in ((4, 4), (None, 5), (9, 5)):
+        recording.save_provenance(Provenance(run=number))
+        assert (own(recording) or RUNS[0]).number == expected
+
+
+LETTERS = st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"])
+TEXTS = st.text(LETTERS, max_size=12)
+WORDS = TEXTS.map(str.strip)
+SAID = WORDS.filter(bool)
+NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,9}", fullmatch=True).filter(
+    lambda name: name != "schema" and not name.startswith("xml")
+)
+PROCESSES = st.lists(
+    st.builds(Process, st.integers(-1, 99_999), TEXTS), max_size=3, unique_by=lambda one: one.pid
+)
+
+
+@st.composite
+def runs(draw: st.DrawFn, number: int) -> TocRun:
+    processes = draw(PROCESSES)
+    tables = draw(st.lists(st.tuples(SAID, st.dictionaries(NAMES, TEXTS, max_size=3)), max_size=4))
+    return TocRun(
+        number=number,
+        device=draw(st.dictionaries(NAMES, TEXTS, max_size=3)),
+        target=draw(st.none() | st.builds(Process, st.integers(-1, 99_999), TEXTS)),
+        target_type=draw(st.sampled_from(["", "launched", "attached"])),
+        arguments=draw(TEXTS),
+        exit_status=draw(st.sampled_from(["", "0", "9"])),
+        termination_reason=draw(TEXTS),
+        all_processes=draw(st.booleans()),
+        environment=tuple(draw(st.lists(TEXTS, max_size=2))),
+        start_date=draw(WORDS),
+        end_date=draw(WORDS),
+        duration=draw(st.none() | st.floats(allow_nan=False)),
+        end_reason=draw(WORDS),
+        instruments_version=draw(WORDS),
+        template=draw(WORDS),
+        recording_mode=draw(WORDS),
+        time_limit=draw(WORDS),
+        processes=tuple(processes),
+        paths={one.pid: draw(TEXTS) for one in processes if draw(st.booleans())},
+        tables=tuple(TocTable(place, *one) for place, one in enumerate(tables, start=1)),
+    )
+
+
+@pytest.fixture(scope="module")
+def again(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Toc]:
+    """Write a table of contents and read it."""
+    path = tmp_path_factory.mktemp("toc") / "toc.xml"
+
+    def write_and_read(toc: Toc, settings: Any = None) -> Toc:
+        path.write_text(toc_text(toc, settings), encoding="utf-8", newline="")
+        return read_toc(path)
+
+    return write_and_read
+
+
+@given(first=runs(1), second=runs(7))
+def test_what_is_read_is_what_was_written(
+    again: Callable[..., Toc], first: TocRun, second: TocRun
+) -> None:
+    toc = Toc((first, second))
+    assert again(toc) == toc
+
+
+DICTIONARIES = st.lists(
+    st.dictionaries(TEXTS, TEXTS | st.lists(TEXTS, max_size=3), max_size=3), max_size=2
+)
+
+
+@given(settings=st.dictionaries(TEXTS, DICTIONARIES, max_size=2))
+def test_settings_as_a_bundle_keeps_them(again: Callable[..., Toc], settings: Any) -> None:
+    lines = {name: tuple(setting_lines(kept)) for name, kept in settings.items()}
+    toc = Toc((TocRun(1, settings=lines),))
+    assert again(toc, {1: settings}) == toc
+
+
+def test_what_xml_cannot_hold_is_replaced(again: Callable[..., Toc]) -> None:
+    run = TocRun(
+        1,
+        template="a\x00b\ud800c\ufffe",
+        target=Process(1, "\x1b[31m"),
+        tables=(TocTable(1, "tick", {"9 odd:name": "x\x07"}),),
+    )
+    (read,) = again(Toc((run,))).runs
+    assert read.template == "a\ufffdb\ufffdc\ufffd"
+    assert read.target == Process(1, "\ufffd[31m")
+    assert read.tables == (TocTable(1, "tick", {"_9_odd_name": "x\ufffd"}),)
+
+
+def test_line_ends_in_attributes_are_kept(again: Callable[..., Toc]) -> None:
+    toc = Toc((TocRun(1, arguments="-c 'a\r\n\tb'", target_type="launched"),))
+    assert again(toc) == toc

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.tables.layout import ColumnEvidence
+from tracekit.tables.layout import ColumnEvidence, Layout
 from tracekit.tables.values import FORMS, Form, converted, dtype_of, series
+from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 
 TYPES = {
     Form.INTEGER: "start-time",
@@ -160,14 +161,6 @@ def test_texts_are_never_numbers(declared: str) -> None:
     assert seen(declared, texts("5", "6")).type == pa.string()
 
 
-@pytest.mark.parametrize("nulls", [False, True])
-@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64(), pa.float64(), pa.bool_(), pa.string()])
-def test_the_dtype_is_that_of_the_values(kind: pa.DataType, nulls: bool) -> None:
-    cells = pa.array(["1"], pa.string()).cast(pa.int64()).cast(kind).to_pylist()
-    values = pa.chunked_array([pa.array([*cells, None] if nulls else cells, kind)])
-    assert str(series(values).dtype) == dtype_of(kind, nulls=nulls)
-
-
 @pytest.mark.parametrize(
     ("form", "cells", "dtype", "values"),
     [
@@ -207,13 +200,6 @@ def test_a_form_gives_its_dtype(
     assert [None if pd.isna(one) else one for one in found] == values
 
 
-def test_a_missing_number_is_not_a_number() -> None:
-    found = column(texts("1.5", None), Form.NUMBER)
-    assert found is not None
-    assert found.dtype == "float64"
-    assert found.isna().tolist() == [False, True]
-
-
 @pytest.mark.parametrize("form", [Form.INTEGER, Form.UNSIGNED, Form.FLAG])
 @pytest.mark.parametrize(
     "cell",
@@ -222,11 +208,6 @@ def test_a_missing_number_is_not_a_number() -> None:
 )  # fmt: skip
 def test_what_is_no_integer_is_none(form: Form, cell: str) -> None:
     assert column(texts("1", cell), form) is None
-
-
-def test_integers_that_no_dtype_holds_together_are_none() -> None:
-    assert column(texts("-1", str(2**63)), Form.INTEGER) is None
-    assert column(texts("-1", str(2**63)), Form.UNSIGNED) is None
 
 
 @pytest.mark.parametrize("cell", ["", " 1.5", "1,5", "1.5%", ".5", "0x1p3", "1.5.5", "infinity"])
@@ -265,13 +246,6 @@ def test_every_signed_integer_survives(numbers: list[int | None]) -> None:
     assert [None if pd.isna(one) else int(one) for one in found] == numbers
 
 
-@given(st.lists(st.one_of(st.none(), st.integers(0, 2**64 - 1))))
-def test_every_unsigned_integer_survives(numbers: list[int | None]) -> None:
-    found = column(texts(*(None if n is None else str(n) for n in numbers)), Form.UNSIGNED)
-    assert found is not None
-    assert [None if pd.isna(one) else int(one) for one in found] == numbers
-
-
 @given(st.lists(st.text(), max_size=5))
 def test_text_of_unknown_type_never_changes(cells: list[str]) -> None:
     found = inferred(texts(*cells))
@@ -288,10 +262,56 @@ def test_every_decimal_survives(number: float) -> None:
     assert found.tolist() == [number]
 
 
-def test_types_have_one_form_each() -> None:
-    assert FORMS["start-time"] is Form.INTEGER
-    assert FORMS["metal-command-buffer-id"] is Form.UNSIGNED
-    assert FORMS["percent"] is Form.NUMBER
-    assert FORMS["boolean"] is Form.FLAG
-    assert FORMS["formatted-label"] is Form.TEXT
-    assert "any" not in FORMS
+def cells(*values: object, of: pa.DataType | None = None) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(values, of or pa.string())])
+
+
+def part(name: str, kind: str = "string", **beside: pa.ChunkedArray) -> ColumnCells:
+    return ColumnCells(ExportColumn(name, name, kind), cells("1"), **beside)
+
+
+def layout(*parts: ColumnCells) -> Layout:
+    piece = Node("table", "", parts, 1)
+    found = Layout(piece)
+    found.take(piece)
+    return found
+
+
+def test_what_belongs_to_a_column_stands_beside_it() -> None:
+    numbers = cells(7, of=pa.int64())
+    found = layout(
+        part("stack", "backtrace", stacks=numbers),
+        part("thread", "thread", tids=cells("8"), pids=cells("9")),
+        part("process", "process", pids=numbers),
+        part("at", "start-time"),
+    )
+    assert dict(zip(found.schema.names, map(str, found.schema.types), strict=True)) == {
+        "stack": "string",
+        "stack.stack": "int64",
+        "thread": "string",
+        "thread.tid": "int64",
+        "thread.pid": "int64",
+        "process": "string",
+        "process.pid": "int64",
+        "at": "int64",
+    }
+
+
+@pytest.mark.parametrize(
+    ("mnemonics", "names"),
+    [
+        ("id id id", "id id.2 id.3"),
+        ("id.2 id id", "id.2 id id.3"),
+        ("id id id.2", "id id.2 id.2.2"),
+        ("id id id.2 id", "id id.2 id.2.2 id.3"),
+        ("a b a b", "a b a.2 b.2"),
+    ],
+)
+def test_no_two_columns_have_one_name(mnemonics: str, names: str) -> None:
+    assert layout(*map(part, mnemonics.split())).raw.names == names.split()
+
+
+def test_a_hundred_thousand_equal_names_are_no_trouble() -> None:
+    column = part("id")
+    names = Layout(Node("table", "", (column,) * 100_000, 1)).raw.names
+    assert names[-1] == "id.100000"

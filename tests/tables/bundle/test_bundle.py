@@ -9,10 +9,9 @@ import pytest
 from bundle_writer import Run, write_bundle, write_runs
 from bundle_writer.keyed import archive
 from small_bundle import PYTHON, intervals, ticks
-from tracekit.base.errors import InputError
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
-from tracekit.tables.bundle.errors import BundleError, UnknownBundleError
+from tracekit.tables.bundle.errors import BundleError, UnknownBundleError, called
 
 CORE = "corespace/run1/core"
 
@@ -20,28 +19,6 @@ CORE = "corespace/run1/core"
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return write_bundle(tmp_path / "x.trace", [ticks([1, 2]), intervals((5, 6, PYTHON))])
-
-
-def test_a_bundle_has_runs_with_tables(path: Path) -> None:
-    (run,) = Bundle(path).runs
-    assert run.number == 1
-    assert [(one.number, one.schema, one.rows) for one in run.stores] == [
-        (0, "tick", 2),
-        (1, "metal-gpu-intervals", 1),
-    ]
-    assert run.strings[0] == ""
-    assert "Compute" in run.strings
-    assert "XRProcess" in run.types
-    assert len(run.arrays) == 1
-
-
-def test_runs_have_their_numbers(tmp_path: Path) -> None:
-    runs = {1: Run([ticks([1])]), 3: Run([ticks([1, 2, 3])])}
-    path = write_runs(tmp_path / "x.trace", runs)
-    (path / "corespace" / "currentRun").mkdir()
-    (path / "corespace" / "run0").mkdir()
-    found = {run.number: run.stores[0].rows for run in Bundle(path).runs}
-    assert found == {1: 1, 3: 3}
 
 
 def test_a_damaged_table_is_unreadable_and_the_others_are_not(path: Path) -> None:
@@ -119,21 +96,6 @@ def test_a_run_that_only_the_document_names_is_missing(tmp_path: Path) -> None:
     assert said.startswith("Run 2 is left out: x.trace has a document that names it")
 
 
-def test_a_table_without_a_name_is_unreadable_too(path: Path) -> None:
-    (path / CORE / "table-manager/tables.plist").unlink()
-    (path / CORE / "stores/indexed-store-0/spec.plist").unlink()
-    run = Bundle(path).runs[0]
-    (one,) = [one for one in run.tables if isinstance(one, Unreadable)]
-    assert (one.schema, dict(one.attributes)) == ("", {})
-    assert len(run.stores) == 1
-
-
-def test_a_file_is_no_bundle(tmp_path: Path) -> None:
-    (tmp_path / "x.trace").write_bytes(b"zip")
-    with pytest.raises(InputError, match="is not a folder"):
-        Bundle(tmp_path / "x.trace")
-
-
 @pytest.mark.parametrize(
     ("gone", "words"),
     [("open.creq", "copied in part"), ("corespace", "no corespace"), (CORE, "no run")],
@@ -165,3 +127,16 @@ def test_a_run_without_tables_is_damage(path: Path) -> None:
     shutil.rmtree(path / CORE / "stores")
     with pytest.raises(BundleError, match="stores is missing"):
         _ = Bundle(path).runs[0].tables
+
+
+def test_a_bundle_is_called_by_its_own_name_and_a_link_by_what_it_leads_to(tmp_path: Path) -> None:
+    bundle, run = tmp_path / "mine.trace", tmp_path / "run"
+    for folder in (bundle, run):
+        folder.mkdir()
+    (run / "recording.trace").symlink_to(bundle)
+    assert called(bundle) == called(run / "recording.trace") == "mine.trace"
+
+
+def test_a_link_is_called_so_even_if_it_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "recording.trace").symlink_to(tmp_path / "gone.trace")
+    assert called(tmp_path / "recording.trace") == "gone.trace"

@@ -54,37 +54,6 @@ def one_column(path: Path, type_id: str, *values: Value) -> ColumnCells:
     return piece.columns[1]
 
 
-def test_a_piece_says_which_table_it_is_of(tmp_path: Path) -> None:
-    (piece,) = reader_of(tmp_path, ["GPUState"], ("Idle",)).pieces()
-    assert (piece.schema, piece.xpath, piece.number, piece.rows) == ("made", "/xpath", 1, 1)
-    assert [one.column.engineering_type for one in piece.columns] == ["start-time", "gpu-state"]
-    assert (piece.damage, piece.notes) == ("", ())
-
-
-def test_texts_are_kept_once(tmp_path: Path) -> None:
-    cells = one_column(tmp_path, "GPUState", "Idle", "Active", None, "Idle").cells
-    assert cells.to_pylist() == ["Idle", "Active", None, "Idle"]
-    assert sorted(cells.chunk(0).dictionary.to_pylist()) == ["Active", "Idle"]
-
-
-def test_a_process_has_its_pid_beside_it(tmp_path: Path) -> None:
-    unknown = Process(99)
-    found = one_column(tmp_path, "Process", PYTHON, None, unknown, Process(None))
-    assert found.cells.to_pylist() == ["python3 (4711)", None, "Unknown (99)", None]
-    assert found.pids is not None
-    assert found.pids.to_pylist() == [4711, None, 99, None]
-    assert found.tids is None
-
-
-def test_a_thread_has_tid_and_pid_beside_it(tmp_path: Path) -> None:
-    found = one_column(tmp_path, "Thread", MAIN, None, Thread(7, None))
-    assert found.cells.to_pylist() == ["Main Thread 0x1d2fe4 (python3, pid: 4711)", None, None]
-    assert found.tids is not None
-    assert found.pids is not None
-    assert found.tids.to_pylist() == [0x1D2FE4, None, 7]
-    assert found.pids.to_pylist() == [4711, None, None]
-
-
 @pytest.mark.parametrize(
     ("type_id", "value", "text"),
     [
@@ -187,3 +156,28 @@ def test_rows_that_were_never_written_are_told(tmp_path: Path) -> None:
     (piece,) = BundleReader(run, run.stores[0], "/xpath").pieces()
     [note] = piece.notes
     assert note.startswith("made: 1 of its rows hold zeroes alone")
+
+
+COLUMNS = [
+    Col("time", "Time", "XRStartTimeTypeID", TIME),
+    Col("connection-UUID", "Connection", "XRVisualConnectionUUID64TypeID"),
+]
+
+
+@pytest.mark.parametrize(
+    ("cells", "notes"),
+    [
+        ([7, None], ("made: cells are left empty that may be -1: connection-UUID",)),
+        ([None], ("made: cells are left empty that may be -1: connection-UUID",)),
+        ([7, 8], ()),
+        ([], ()),
+    ],
+)
+def test_cells_that_may_be_a_number_are_noted(
+    cells: list[int | None], notes: tuple[str, ...], tmp_path: Path
+) -> None:
+    table = Table("made", COLUMNS, list(enumerate(cells)))
+    run = Bundle(write_bundle(tmp_path / "x.trace", [table])).runs[0]
+    (piece,) = BundleReader(run, run.stores[0], "//table[1]").pieces()
+    assert piece.notes == notes
+    assert piece.columns[1].cells.to_pylist() == cells

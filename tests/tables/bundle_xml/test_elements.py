@@ -21,28 +21,11 @@ def meaning_of(kind: str, value: int) -> Meaning | Value | None:
     return MEANINGS[kind, value]
 
 
-def test_nested_values_are_numbered_behind_what_holds_them() -> None:
-    elements = Elements(meaning_of)
-    assert elements.write("process", 1) == (
-        '<process id="1" fmt="a (7)"><pid id="2" fmt="7">7</pid><sentinel/></process>'
-    )
-    assert elements.write("process", 1) == '<process ref="1"/>'
-    assert elements.write("pid", 7) == '<pid ref="2"/>'
-
-
 def test_a_value_of_any_type_is_the_value_of_its_own() -> None:
     elements = Elements(meaning_of)
     assert elements.write("any", 5) == '<pid id="1" fmt="7">7</pid>'
     assert elements.write("pid", 7) == '<pid ref="1"/>'
     assert elements.write("any", 5) == '<pid ref="1"/>'
-
-
-def test_what_has_no_words_and_holds_nothing_is_one_tag_with_attributes() -> None:
-    assert Elements(meaning_of).write("frame", 0) == '<frame id="1" name="a&lt;b" addr="0x1"/>'
-
-
-def test_an_empty_text_is_a_text() -> None:
-    assert Elements(meaning_of).write("text", 2) == '<string id="1" fmt=""></string>'
 
 
 def test_no_more_values_are_remembered_than_allowed() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from bundle_writer import TIME, Col, Label, Part, Table, write_bundle
-from table_of_types import COLUMNS, ROWS, TABLE
+from bundle_writer import TIME, Backtrace, Col, Label, Part, Table, write_bundle
+from table_of_types import COLUMNS, PYTHON, ROWS, TABLE
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle.errors import BundleError
-from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
-from tracekit.tables.bundle_xml.write import write_table
+from tracekit.tables.bundle.errors import BundleError, DamagedCellError
+from tracekit.tables.bundle_xml.meanings import ALL_64, Meanings, UnwritableError
+from tracekit.tables.bundle_xml.write import Meaning, write_table
 
 START = Col("start", "Start", "XRStartTimeTypeID", TIME)
 
@@ -36,16 +36,6 @@ def test_values_of_all_types_are_written_as_instruments_writes_them(tmp_path: Pa
     assert head.count("<col>") == len(COLUMNS)
     fragment = re.compile('fmt="frag [0-9]+"')
     assert fragment.sub('fmt="frag FRAGMENT"', rest) == f"{ROWS}</node></trace-query-result>\n"
-
-
-def test_a_table_without_rows_has_its_columns(tmp_path: Path) -> None:
-    bundle = write_bundle(tmp_path / "x.trace", [Table("nothing", [START])])
-    assert written(bundle, 1) == (
-        '<?xml version="1.0"?>\n<trace-query-result>\n'
-        "<node xpath='//trace-toc[1]/run[1]/data[1]/table[1]'><schema name=\"nothing\"><col>"
-        "<mnemonic>start</mnemonic><name>Start</name><engineering-type>start-time"
-        "</engineering-type></col></schema></node></trace-query-result>\n"
-    )
 
 
 def test_rows_are_written_in_the_order_of_their_times(tmp_path: Path) -> None:
@@ -81,3 +71,73 @@ def test_labels_without_end_are_damage(tmp_path: Path) -> None:
     table = Table("t", [START, Col("l", "L", "XRFormattedLabelTypeID")], [(1, label)])
     with pytest.raises(BundleError, match="labels within labels"):
         written(write_bundle(tmp_path / "x.trace", [table]))
+
+
+@pytest.fixture(scope="module")
+def meanings(tmp_path_factory: pytest.TempPathFactory) -> Meanings:
+    bundle = write_bundle(tmp_path_factory.mktemp("of") / "x.trace", [TABLE])
+    return Meanings(Bundle(bundle).runs[0])
+
+
+@pytest.mark.parametrize(
+    "type_id",
+    ["XRPrototypeString", "XRProcess", "XRThread", "XRUUID", "XRFormattedLabel", "XRAny"],
+)
+def test_a_number_beyond_what_the_bundle_holds_is_damage(meanings: Meanings, type_id: str) -> None:
+    with pytest.raises(DamagedCellError):
+        meanings.of(type_id, 1 << 31)
+
+
+@pytest.mark.parametrize(
+    ("type_id", "meaning"),
+    [
+        ("XRProcess", None),
+        ("XRGenericUInt32", None),
+        ("XRPrototypeValue", Meaning("uint64", "18,446,744,073,709,551,615", str(ALL_64))),
+        ("XRMetalCommandBufferID", Meaning("metal-command-buffer-id", hex(ALL_64), str(ALL_64))),
+    ],
+)
+def test_all_ones_are_a_value_of_some_types_only(
+    meanings: Meanings, type_id: str, meaning: Meaning | None
+) -> None:
+    assert meanings.of(type_id, ALL_64) == meaning
+
+
+def test_an_array_of_another_length_is_damage(meanings: Meanings) -> None:
+    thread = next(
+        number
+        for number in range(20)
+        if _is(meanings, "XRThread", number) and not _is(meanings, "XRCoreProfileCallstack", number)
+    )
+    with pytest.raises(DamagedCellError, match="another length"):
+        meanings.of("XRCoreProfileCallstack", thread)
+
+
+def test_a_type_that_is_not_known_has_no_words(meanings: Meanings) -> None:
+    with pytest.raises(UnwritableError, match="XRNobodyKnows"):
+        meanings.of("XRNobodyKnows", 5)
+
+
+def test_labels_of_labels_end_before_they_fill_the_memory(tmp_path: Path) -> None:
+    inner = Label((Part("XRPrototypeStringTypeID", "x" * 100),) * 200)
+    label = Label((Part("XRFormattedLabelTypeID", inner),) * 200)
+    columns = [Col("label", "Label", "XRFormattedLabelTypeID")]
+    run = Bundle(write_bundle(tmp_path / "x.trace", [Table("t", columns, [(label,)])])).runs[0]
+    with pytest.raises(DamagedCellError, match="more than 1,048,576 letters"):
+        Meanings(run).of("XRFormattedLabel", len(run.typed_arrays) - 1)
+
+
+def test_a_stack_of_one_chunk_again_and_again_ends_too(tmp_path: Path) -> None:
+    stack = Backtrace(((PYTHON, tuple(range(1000))),) * 1000)
+    columns = [Col("stack", "Stack", "XRBacktraceTypeID")]
+    run = Bundle(write_bundle(tmp_path / "x.trace", [Table("t", columns, [(stack,)])])).runs[0]
+    with pytest.raises(DamagedCellError, match="more than 65,536 frames"):
+        Meanings(run).of("XRBacktrace", len(run.arrays) - 1)
+
+
+def _is(meanings: Meanings, type_id: str, number: int) -> bool:
+    try:
+        meanings.of(type_id, number)
+    except DamagedCellError:
+        return False
+    return True

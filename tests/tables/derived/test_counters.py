@@ -123,15 +123,6 @@ def test_a_counter_may_be_called_like_a_column(joined: Joined, values: Values) -
     assert values(wide, "start (counter)") == [1.0]
 
 
-def test_no_samples_are_no_rows(joined: Joined) -> None:
-    wide, warnings = joined("gpu_counters_wide", gpu_counters=[])
-    assert len(wide) == 0
-    assert warnings == []
-    summed, warnings = joined("gpu_counter_summaries", gpu_counters=[])
-    assert len(summed) == 0
-    assert warnings == []
-
-
 def test_what_would_be_too_wide_is_refused_in_words(
     joined: Joined, monkeypatch: pytest.MonkeyPatch
 ) -> None:

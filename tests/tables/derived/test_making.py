@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.joins import Asked, Joined, asked, conformed, first_with_rows, made
+from tracekit.tables.joins import Joined, conformed, first_with_rows, made
 from tracekit.tables.schema import Column, Kind, Schema
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.tables import MissingTableError, Tables
@@ -35,10 +35,6 @@ class Shelf(Mapping[str, pd.DataFrame]):
 
     def __len__(self) -> int:
         return 2
-
-
-def test_what_a_join_asks_for_stands_in_its_signature() -> None:
-    assert asked(join) == Asked(("own",), ("more",))
 
 
 def test_a_join_gets_what_is_there() -> None:
@@ -184,12 +180,3 @@ def test_a_program_s_own_signposts_are_its_phases_before_the_worker_s_marks(
         assert tables["phases"]["start"].tolist() == expected
         assert tables.warnings == ()
     assert Tables(folder, frozenset({8}))["phases"]["clock"].tolist() == ["host"]
-
-
-def test_exports_of_no_table_are_named(export: Export) -> None:
-    export("n:uint32", "<row><uint32>1</uint32></row>", schema="new-thing", name="new.xml")
-    folder = export("n:uint32", schema="region-of-interest", name="region.xml").parent
-    tables = Tables(folder, frozenset())
-    [warning] = tables.warnings
-    assert warning.startswith("Exports that tracekit has no table for: new-thing, region-of-int")
-    assert tables.raw("new-thing")["n"].tolist() == [1]

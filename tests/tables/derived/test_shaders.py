@@ -76,9 +76,3 @@ def test_addresses_near_the_end_of_memory(joined: Joined, values: Values) -> Non
     seen = [{"start": 1, "duration": 2, "pc": pc} for pc in (2**64 - 2, 2**64 - 17, 6)]
     runs, _ = joined("shader_pc_runs", shader_pc_intervals=seen, shaders=high)
     assert values(runs, "shader") == [9, None, None]
-
-
-def test_without_rows_there_is_nothing_to_find(joined: Joined) -> None:
-    runs, warnings = joined("shader_pc_runs", shader_pc_intervals=[], shaders=[])
-    assert len(runs) == 0
-    assert warnings == []

@@ -50,12 +50,6 @@ def read(content: bytes) -> list[Node]:
         return read_nodes(path)
 
 
-def test_the_whole_export_is_whole() -> None:
-    (node,) = read(WHOLE)
-    assert values(node) == VALUES
-    assert node.damage == ""
-
-
 def test_cut_at_every_byte_it_gives_the_rows_before_and_says_so() -> None:
     ends = [len((HEADER + "".join(ROWS[: count + 1])).encode()) - 1 for count in range(len(ROWS))]
     header = len(HEADER.encode())
@@ -69,14 +63,6 @@ def test_cut_at_every_byte_it_gives_the_rows_before_and_says_so() -> None:
         assert values(node) == VALUES[: sum(end <= cut for end in ends)], cut
         assert node.damage, cut
     assert read(WHOLE[:-1])[0].damage == ""
-
-
-def test_a_cut_between_blocks_loses_no_row() -> None:
-    many = HEADER + ROWS[0] + ROWS[1] * 5000
-    assert len(many) > 3 * (1 << 16)
-    (node,) = read((many + "<row><start-time").encode())
-    assert node.rows == 5001
-    assert node.damage
 
 
 def in_a_tree(content: bytes) -> list[tuple[str | None, ...]] | None:
@@ -184,14 +170,6 @@ def test_damage_after_a_whole_table_belongs_to_the_file() -> None:
     (node,) = read(WHOLE.replace(b"</trace-query-result>", b"<node xpath='"))
     assert values(node) == VALUES
     assert node.damage
-
-
-def test_tables_before_a_damaged_one_are_whole() -> None:
-    second = HEADER.partition("<node")[2] + ROWS[0] + "<row><start-time"
-    first, last = read(WHOLE.replace(b"</trace-query-result>", b"<node" + second.encode()))
-    assert (values(first), first.damage) == (VALUES, "")
-    assert values(last) == VALUES[:1]
-    assert last.damage
 
 
 def test_a_second_header_or_a_nested_table_is_damage() -> None:

@@ -1,7 +1,6 @@
 """The grammar of an export, one trap a test."""
 
 from collections.abc import Callable
-from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -36,16 +35,6 @@ def test_a_header_names_columns_in_order(export: Export) -> None:
     assert node.rows == 0
 
 
-def test_a_repeat_has_the_value_of_its_definition(export: Export) -> None:
-    path = export(
-        "state:gpu-state",
-        '<row><gpu-state id="1" fmt="Active">Active</gpu-state></row>',
-        '<row><gpu-state id="2" fmt="Idle">Idle</gpu-state></row>',
-        '<row><gpu-state ref="1"/></row>',
-    )
-    assert texts(only(path)) == [["Active"], ["Idle"], ["Active"]]
-
-
 def test_a_cell_may_repeat_what_a_compound_defined(export: Export) -> None:
     path = export(
         "label:formatted-label process:process name:string",
@@ -76,24 +65,6 @@ def test_a_sentinel_is_null_and_keeps_its_place(export: Export) -> None:
     assert texts(only(path)) == [["5", None, "9"], [None, "9", None]]
 
 
-def test_a_sentinel_within_a_compound_is_no_value(export: Export) -> None:
-    path = export(
-        "label:formatted-label",
-        '<row><formatted-label id="1" fmt="a"><sentinel/><string id="2">a</string>'
-        "</formatted-label></row>",
-    )
-    assert texts(only(path)) == [["a"]]
-
-
-def test_cells_of_one_tag_stay_apart(export: Export) -> None:
-    path = export(
-        "duration:duration start-latency:duration",
-        '<row><duration id="1">10</duration><duration id="2">20</duration></row>',
-        '<row><duration ref="2"/><duration ref="1"/></row>',
-    )
-    assert texts(only(path)) == [["10", "20"], ["20", "10"]]
-
-
 def test_the_text_counts_and_not_what_is_written_for_people(export: Export) -> None:
     path = export(
         "a:duration b:uint64",
@@ -101,101 +72,6 @@ def test_the_text_counts_and_not_what_is_written_for_people(export: Export) -> N
         '<uint64 id="2" fmt="1.206.362.555">1206362555</uint64></row>',
     )
     assert texts(only(path)) == [["21459", "1206362555"]]
-
-
-def test_the_texts_of_a_compound_are_not_joined(export: Export) -> None:
-    path = export(
-        "process:process",
-        '<row><process id="1" fmt="App (88150)"><pid id="2" fmt="88150">88150</pid>'
-        '<device-session id="3" fmt="TODO">TODO</device-session></process></row>',
-    )
-    assert texts(only(path)) == [["App (88150)"]]
-
-
-@pytest.mark.parametrize(
-    ("cell", "text"),
-    [
-        pytest.param('<string id="1" fmt=""></string>', "", id="empty"),
-        pytest.param('<string id="1" fmt=""/>', "", id="empty and closed at once"),
-        pytest.param('<string id="1" fmt=" "> </string>', " ", id="a space"),
-        pytest.param('<string id="1"> ) </string>', " ) ", id="spaces around"),
-        pytest.param('<string id="1">a\u00a0µs ÷ ←</string>', "a\u00a0µs ÷ ←", id="not ASCII"),
-        pytest.param('<string id="1">one\ntwo</string>', "one\ntwo", id="newline"),
-        pytest.param('<string id="1">a &lt;b&gt; &amp; &#8232;</string>', "a <b> & \u2028", id="&"),
-        pytest.param('<string id="1"><![CDATA[a <row> b]]></string>', "a <row> b", id="CDATA"),
-        pytest.param('<string id="1">a<!-- no -->b</string>', "ab", id="comment"),
-        pytest.param('<string id="1">a<?no no?>b</string>', "ab", id="instruction"),
-        pytest.param("<string>no id</string>", "no id", id="no id"),
-        pytest.param('<uint64 id="1">18446744073709551615</uint64>', str(2**64 - 1), id="2^64 - 1"),
-        pytest.param('<connection-uuid64 id="1">-1</connection-uuid64>', "-1", id="-1"),
-        pytest.param('<string id="1">&#181;&#xB5;&#160;</string>', "µµ\u00a0", id="references"),
-        pytest.param("<string id='1' fmt='\"'>single</string>", "single", id="single quotes"),
-        pytest.param('<string fmt="x"  id="1"\n>order</string >', "order", id="order and blanks"),
-        pytest.param('<narrative id="1" fmt="in words"></narrative>', "in words", id="no parts"),
-        pytest.param('<uint64 id="1" fmt="1,000"></uint64>', "", id="a number is never from fmt"),
-    ],
-)
-def test_text_is_taken_as_it_is(export: Export, cell: str, text: str) -> None:
-    assert texts(only(export("value:any", f"<row>{cell}</row>"))) == [[text]]
-
-
-@pytest.mark.parametrize(
-    ("cell", "text"),
-    [
-        pytest.param(
-            '<backtrace id="1"><frame id="2" name="f"/><frame id="3" name="g"/></backtrace>',
-            "f ← (1 other frames)",
-            id="since Xcode 14.3",
-        ),
-        pytest.param(
-            '<backtrace id="1" fmt="f ← (11 other frames)"><text-addresses id="2">1 2'
-            "</text-addresses></backtrace>",
-            "f ← (11 other frames)",
-            id="before",
-        ),
-        pytest.param(
-            '<tagged-backtrace id="1" fmt="f ← (1 other frames)"><backtrace id="2">'
-            '<frame id="3" name="f"/><frame id="4" name="g"/></backtrace></tagged-backtrace>',
-            "f ← (1 other frames)",
-            id="tagged, with words",
-        ),
-        pytest.param(
-            '<tagged-backtrace id="1"><backtrace id="2"><frame id="3" name="f"/>'
-            '<frame id="4" name="g"/></backtrace></tagged-backtrace>',
-            "f ← (1 other frames)",
-            id="tagged, without",
-        ),
-        pytest.param(
-            '<tagged-backtrace id="1"><frame id="2" name="f"/><frame id="3" name="g"/>'
-            '<frame ref="2"/></tagged-backtrace>',
-            "f ← (2 other frames)",
-            id="Xcode 27",
-        ),
-        pytest.param(
-            '<backtrace id="1"><frame id="2" addr="0x10"/></backtrace>',
-            "0x10 ← (0 other frames)",
-            id="no symbol",
-        ),
-    ],
-)
-def test_every_shape_of_a_stack_is_read(export: Export, cell: str, text: str) -> None:
-    assert texts(only(export("stack:any", f"<row>{cell}</row>"))) == [[text]]
-
-
-def test_a_thread_knows_its_own_id_and_its_process(export: Export) -> None:
-    path = export(
-        "process:process thread:thread",
-        '<row><process id="1" fmt="App (7)"><pid id="2">7</pid></process><thread id="3" '
-        'fmt="Main Thread 0x9 (App, pid: 7)"><tid id="4">9</tid><process ref="1"/></thread></row>',
-        '<row><sentinel/><thread id="5" fmt="Worker"><tid id="6">8</tid><process id="7" '
-        'fmt="B (3)"><pid id="8">3</pid></process></thread></row>',
-        '<row><process ref="7"/><sentinel/></row>',
-    )
-    process, thread = only(path).columns
-    assert process.pids.to_pylist() == ["7", None, "3"]
-    assert thread.tids.to_pylist() == ["9", "8", None]
-    assert thread.pids.to_pylist() == ["7", "3", None]
-    assert process.tids is None
 
 
 def test_ids_hold_across_tables_and_a_new_definition_counts(
@@ -251,13 +127,6 @@ def test_many_rows_are_packed_in_order(export: Export) -> None:
     assert texts(only(export("n:uint64", *rows))) == [[str(i)] for i in range(1, count + 1)]
 
 
-def test_whitespace_between_elements_means_nothing(export: Export) -> None:
-    path = export(
-        "a:string b:string", '<row>\n  <string id="1"> x </string>\n  <string ref="1" />\n</row>'
-    )
-    assert texts(only(path)) == [[" x ", " x "]]
-
-
 def test_what_stands_between_cells_means_nothing(export: Export) -> None:
     path = export(
         "p:process a:string",
@@ -270,42 +139,12 @@ def test_what_stands_between_cells_means_nothing(export: Export) -> None:
     assert node.columns[0].pids.to_pylist() == ["7", "7"]
 
 
-def test_pieces_are_parts_of_their_table(document: Export, node: Callable[..., str]) -> None:
-    rows = [f'<row><string id="{n}">{n}</string></row>' for n in range(1, 30_001)]
-    again = [f'<row><string ref="{n}"/></row>' for n in range(30_000, 0, -1)]
-    path = document(
-        node("a:string", *rows, schema="one"),
-        node("a:string", schema="none", table=2),
-        node("a:string", *again, schema="two", table=3),
-    )
-    pieces = list(ExactReader(path).pieces())
-    assert [number for number, _ in groupby(piece.number for piece in pieces)] == [1, 2, 3]
-    assert {(piece.number, piece.schema) for piece in pieces} == {
-        (1, "one"), (2, "none"), (3, "two")
-    }  # fmt: skip
-    assert [piece.rows for piece in pieces if piece.number == 2] == [0]
-    assert len(pieces) > 4
-    assert max(piece.rows for piece in pieces) < 20_000
-    assert texts(read_nodes(path)[2]) == [[str(n)] for n in range(30_000, 0, -1)]
-
-
 @pytest.mark.parametrize("count", [0, 1, 20_000, 1 << 13])
 def test_damage_stands_on_the_last_piece_of_its_table(export: Export, count: int) -> None:
     rows = ["<row><string>x</string></row>\n"] * count
     pieces = list(ExactReader(export("a:string", *rows, "<row/>")).pieces())
     assert sum(piece.rows for piece in pieces) == count
     assert [bool(piece.damage) for piece in pieces] == [False] * (len(pieces) - 1) + [True]
-
-
-def test_values_without_ids_are_read_too(export: Export) -> None:
-    path = export(
-        "p:process a:string",
-        '<row><process fmt="A (7)"><pid>7</pid></process><string>x</string></row>',
-        '<row><process fmt="B (8)"><pid>8</pid></process><string fmt=""/></row>',
-    )
-    node = only(path)
-    assert texts(node) == [["A (7)", "x"], ["B (8)", ""]]
-    assert node.columns[0].pids.to_pylist() == ["7", "8"]
 
 
 def test_an_empty_answer_is_no_table(tmp_path: Path) -> None:
@@ -335,3 +174,63 @@ def test_the_details_of_a_track_are_refused_in_words(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="a track's details"):
         read_nodes(path)
+
+
+def test_ids_may_come_in_any_order(export: Export) -> None:
+    path = export(
+        "a:string b:string",
+        '<row><string id="9">nine</string><string id="2">two</string></row>',
+        '<row><string ref="2"/><string id="5">five</string></row>',
+        '<row><string ref="9"/><string ref="5"/></row>',
+    )
+    assert texts(only(path)) == [["nine", "two"], ["two", "five"], ["nine", "five"]]
+
+
+def test_ids_may_be_anything(export: Export) -> None:
+    path = export(
+        "a:string",
+        '<row><string id="x-1">name</string></row>',
+        '<row><string id="4000000000">huge</string></row>',
+        '<row><string id="">empty</string></row>',
+        '<row><string ref="x-1"/></row>',
+        '<row><string ref="4000000000"/></row>',
+        '<row><string ref=""/></row>',
+    )
+    assert texts(only(path)) == [["name"], ["huge"], ["empty"]] * 2
+
+
+def test_a_definition_counts_for_what_comes_after_it_in_its_row(export: Export) -> None:
+    path = export(
+        "a:string b:string c:string d:string",
+        '<row><string id="1">one</string><string ref="1"/><string id="1">two</string>'
+        '<string ref="1"/></row>',
+        '<row><string ref="1"/><string id="1">three</string><string ref="1"/><sentinel/></row>',
+    )
+    assert texts(only(path)) == [
+        ["one", "one", "two", "two"],
+        ["two", "three", "three", None],
+    ]
+
+
+def test_a_compound_that_defines_an_id_again_counts_from_its_end(export: Export) -> None:
+    path = export(
+        "p:process q:process",
+        '<row><process id="1" fmt="A (1)"><pid id="2">1</pid></process><process id="3" fmt="B (1)">'
+        '<pid ref="2"/></process></row>',
+        '<row><process id="1" fmt="C (5)"><pid id="2">5</pid></process><process ref="1"/></row>',
+        '<row><process ref="3"/><process id="3" fmt="D (5)"><pid ref="2"/></process></row>',
+    )
+    node = only(path)
+    assert texts(node) == [["A (1)", "B (1)"], ["C (5)", "C (5)"], ["B (1)", "D (5)"]]
+    assert node.columns[0].pids.to_pylist() == ["1", "5", "1"]
+    assert node.columns[1].pids.to_pylist() == ["1", "5", "5"]
+
+
+def test_the_first_bad_repeat_ends_the_table_whatever_comes_after(export: Export) -> None:
+    good = '<row><string id="{0}">s</string><string ref="1"/></row>'
+    rows = [good.format(number) for number in range(1, 50)]
+    rows[30] = '<row><string id="31">s</string><uint64 ref="1"/></row>'
+    rows[40] = '<row><string id="41">s</string><string ref="99"/></row>'
+    (node,) = read_nodes(export("a:string b:string", *rows))
+    assert node.rows == 30
+    assert node.damage == '<uint64 ref="1"/> repeats a value that is a <string>, line 33'

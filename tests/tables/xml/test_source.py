@@ -10,7 +10,6 @@ import pytest
 
 from exact_nodes import read_nodes
 from tracekit.base.errors import InputError
-from tracekit.tables.xml.reader import ExactReader
 from tracekit.tables.xml.source import batches
 
 Export = Callable[..., Path]
@@ -49,11 +48,6 @@ def refusal(tmp_path: Path, content: bytes | str) -> str:
 )
 def test_a_document_type_is_refused(tmp_path: Path, content: str) -> None:
     assert "declares a document type" in refusal(tmp_path, content)
-
-
-def test_a_document_type_in_another_encoding_is_refused(tmp_path: Path) -> None:
-    text = '<!DOCTYPE r [<!ENTITY e "x">]><trace-query-result><node/></trace-query-result>'
-    assert "declares a document type" in refusal(tmp_path, text.encode("utf-16"))
 
 
 def test_an_external_entity_is_never_fetched(tmp_path: Path) -> None:
@@ -144,22 +138,6 @@ def test_what_was_read_is_freed(export: Export) -> None:
     assert most < 20_000
 
 
-def test_rows_go_out_as_they_come(export: Export) -> None:
-    path = export("a:string", *["<row><string>x</string></row>"] * 50_000)
-    pieces = list(ExactReader(path).pieces())
-    assert sum(piece.rows for piece in pieces) == 50_000
-    assert max(piece.rows for piece in pieces) <= 1 << 14
-    assert {piece.number for piece in pieces} == {1}
-    first = next(ExactReader(path).pieces())
-    assert first.columns[0].cells.to_pylist() == ["x"] * first.rows
-
-
-def test_elements_between_rows_are_forgotten(export: Export) -> None:
-    path = export("a:string", *["<junk/><row><string>x</string></row><junk/>"] * 1000)
-    (node,) = read_nodes(path)
-    assert (node.rows, node.damage) == (1000, "")
-
-
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
@@ -201,19 +179,3 @@ def test_what_is_no_export_is_said_to_be_what_it_is(
     tmp_path: Path, content: bytes | str, sentence: str
 ) -> None:
     assert sentence in refusal(tmp_path, content)
-
-
-def test_a_file_that_cannot_be_opened_is_told_in_words(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read: No such file or directory"):
-        read_nodes(tmp_path / "absent.xml")
-    with pytest.raises(InputError, match="is a folder, not a file"):
-        read_nodes(tmp_path)
-
-
-def test_entities_that_nobody_declared_are_damage(export: Export) -> None:
-    path = export(
-        "a:string", "<row><string>kept</string></row>", "<row><string>&nbsp;</string></row>"
-    )
-    (node,) = read_nodes(path)
-    assert node.rows == 1
-    assert "nbsp" in node.damage

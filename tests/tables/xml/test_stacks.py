@@ -110,35 +110,6 @@ def test_every_shape_gives_its_frames(
     assert symbols.frames["frame"].to_pylist() == list(range(symbols.frames.num_rows))
 
 
-def test_a_frame_has_its_binary_and_its_source(export: Export) -> None:
-    path = export("stack:backtrace", f'<row><backtrace id="1">{LEAF}{MAIN}</backtrace></row>')
-    leaf, main = read(path)[1].frames.to_pylist()
-    app: App = {
-        "binary": "App", "uuid": "0A", "arch": "arm64e", "load_address": 4096, "path": "/Apps/A&B"
-    }  # fmt: skip
-    assert leaf == {
-        "frame": 0, "name": "leaf<int>", "address": 0x1010, **app, "source": None, "line": None
-    }  # fmt: skip
-    assert main == {
-        "frame": 1, "name": "main", "address": 0x1020, **app, "source": "/src/main.mm", "line": 44
-    }  # fmt: skip
-
-
-def test_what_a_frame_does_not_say_is_null(export: Export) -> None:
-    path = export(
-        "stack:backtrace",
-        '<row><backtrace><frame/><frame name="f" addr="zzz"><source line="x"/></frame>'
-        '<frame addr="0x1FFFFFFFFFFFFFFFF"/><frame addr="0xffffffffffffffff"/></backtrace></row>',
-    )
-    (numbers,), symbols = read(path)
-    assert frames(symbols, numbers[0]) == [
-        (None, None), ("f", None), (None, None), (None, 2**64 - 1)
-    ]  # fmt: skip
-    table = symbols.frames
-    for name in ("binary", "uuid", "arch", "load_address", "path", "source", "line"):
-        assert table[name].to_pylist() == [None] * 4
-
-
 def test_frames_and_stacks_are_numbered_as_they_end(export: Export) -> None:
     path = export(
         "a:backtrace b:backtrace",
@@ -184,24 +155,6 @@ def test_addresses_follow_frames_and_are_told_once(export: Export) -> None:
     assert (samples, named) == ([0, 2, 3], [1, None, 1])
     assert symbols.frames["address"].to_pylist() == [0x1010, 10, 20, 30]
     assert symbols.stacks["frames"].to_pylist() == [[1, 2, 3], [0], [2, 3, 2], [2, 2, 3]]
-
-
-def test_a_stack_of_which_no_frame_is_known_has_no_number(export: Export) -> None:
-    path = export(
-        "stack:backtrace",
-        '<row><backtrace id="1" fmt="f ← (3 other frames)"/></row>',
-        '<row><backtrace id="2" fmt="g"><process id="3" fmt="A"/></backtrace></row>',
-    )
-    (numbers,), symbols = read(path)
-    assert numbers == [None, None]
-    assert symbols.stacks.num_rows == symbols.frames.num_rows == 0
-
-
-def test_stacks_in_other_columns_are_text_alone(export: Export) -> None:
-    path = export("value:any", f'<row><backtrace id="1">{LEAF}</backtrace></row>')
-    (piece,) = ExactReader(path).pieces()
-    assert piece.columns[0].stacks is None
-    assert piece.columns[0].cells.to_pylist() == ["leaf<int> ← (0 other frames)"]
 
 
 def test_a_cell_of_another_type_among_stacks_has_no_number(export: Export) -> None:

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from bundle_writer import TIME, Col, Issue, Run, RunInfo, Table, write_bundle, write_runs
+from documented_bundle import TICK
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.recording import Process
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
-from tracekit.tables.bundle.run_info import issues_of, listed, toc_of, write_toc
-from tracekit.tables.toc import TocTable, read_toc
+from tracekit.tables.bundle.run_info import issues_of, listed, remarks_of, toc_of, write_toc
+from tracekit.tables.toc import TocTable
 
 COLUMNS = [Col("time", "Time", "XRSampleTimestampTypeID", TIME)]
 TABLES = (
@@ -44,15 +45,6 @@ def test_without_a_document_tables_are_the_same(tmp_path: Path) -> None:
     assert bare.runs[0].template == ""
 
 
-def test_what_is_written_reads_the_same(tmp_path: Path) -> None:
-    bundle = Bundle(write_bundle(tmp_path / "a.trace", TABLES, info=INFO))
-    write_toc(bundle, tmp_path / "toc.xml")
-    assert read_toc(tmp_path / "toc.xml") == toc_of(bundle)
-    text = (tmp_path / "toc.xml").read_text()
-    assert "<value>Counter Set: A</value>" in text
-    assert "secret" not in text
-
-
 def test_a_toc_that_cannot_be_written(tmp_path: Path) -> None:
     bundle = Bundle(write_bundle(tmp_path / "a.trace", TABLES))
     with pytest.raises(RecordingError):
@@ -80,16 +72,62 @@ def test_a_table_that_cannot_be_read_is_listed(tmp_path: Path) -> None:
     assert isinstance(listed(bundle.runs[0])[1], Unreadable)
 
 
-def test_a_table_without_a_schema_is_not_listed(tmp_path: Path) -> None:
-    path = write_bundle(tmp_path / "a.trace", TABLES)
-    (path / "corespace/run1/core/stores/indexed-store-0/spec.plist").write_bytes(b"")
-    (path / "corespace/run1/core/table-manager/tables.plist").unlink()
-    bundle = Bundle(path)
-    assert [one.index for one in toc_of(bundle).runs[0].tables] == [1, 2]
-    assert [one.number for one in listed(bundle.runs[0])] == [1, 2]
-
-
 def test_a_run_without_stores_is_refused(tmp_path: Path) -> None:
     path = write_bundle(tmp_path / "a.trace", ())
     with pytest.raises(InputError, match="stores is missing"):
         toc_of(Bundle(path))
+
+
+def written(folder: Path, version: str) -> Path:
+    info = RunInfo(instruments_version=version)
+    return write_bundle(folder / "made.trace", [TICK], info=info)
+
+
+@pytest.mark.parametrize("version", ["26.0 (17A5295f)", "26.0 (17C529)"])
+def test_of_a_verified_build_nothing_is_said(tmp_path: Path, version: str) -> None:
+    assert remarks_of(Bundle(written(tmp_path, version))) == ()
+
+
+def test_another_build_is_not_verified(tmp_path: Path) -> None:
+    (remark,) = remarks_of(Bundle(written(tmp_path, "27.2 (27B5019j)")))
+    assert remark == (
+        "Reading made.trace is not verified for this build of Instruments, 27B5019j; it was for "
+        "17A5295f and 17C529."
+    )
+
+
+@pytest.mark.parametrize("version", ["", "26.0", "26.0 ()", "(a build; no build)"])
+def test_an_unknown_build_is_told(tmp_path: Path, version: str) -> None:
+    (remark,) = remarks_of(Bundle(written(tmp_path, version)))
+    assert remark.startswith("Which build of Instruments made made.trace is not known")
+
+
+def test_a_missing_document_is_told(tmp_path: Path) -> None:
+    path = write_bundle(tmp_path / "made.trace", [TICK], with_document=False)
+    build, info, names = remarks_of(Bundle(path))
+    assert "is not known" in build
+    assert info.startswith("Device, template, settings")
+    assert names.startswith("Names of processes and threads")
+
+
+def test_a_table_that_is_left_out_is_told(tmp_path: Path) -> None:
+    path = written(tmp_path, "26.0 (17C529)")
+    (path / "corespace/run1/core/stores/indexed-store-0/spec.plist").write_bytes(b"")
+    (remark,) = remarks_of(Bundle(path))
+    assert remark.startswith("tick (store 0) of run 1 is left out: made.trace: ")
+    assert "spec.plist" in remark
+
+
+def test_a_type_with_another_tag_is_told(tmp_path: Path) -> None:
+    path = written(tmp_path, "26.0 (17C529)")
+    place = path / "open.creq"
+    place.write_text(place.read_text().replace("'sample-time'", "'sample-tame'"))
+    (remark,) = remarks_of(Bundle(path))
+    assert remark.startswith("open.creq of made.trace calls XRSampleTimestamp sample-tame, which")
+
+
+def test_that_the_list_of_tables_is_missing_is_told(tmp_path: Path) -> None:
+    path = written(tmp_path, "26.0 (17C529)")
+    (path / "corespace/run1/core/table-manager/tables.plist").unlink()
+    (remark,) = remarks_of(Bundle(path))
+    assert remark.startswith("Whether tables of run 1 are missing could not be checked")

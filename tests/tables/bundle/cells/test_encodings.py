@@ -1,30 +1,18 @@
 """How types are stored, as the layout says; what is not listed, and what is too new."""
 
-import pytest
-
 from bundle_writer.engineering_types import TYPES
-from tracekit.tables.bundle.cells.encodings import Encoding, Evidence, engineering_type, odd_tags
+from tracekit.tables.bundle.cells.encodings import (
+    Encoding,
+    Evidence,
+    Unsure,
+    engineering_type,
+    odd_tags,
+    sentences,
+    unsure,
+)
 from tracekit.tables.bundle.container.requirements import Requirements
 
 NONE = Requirements()
-
-
-@pytest.mark.parametrize(
-    ("type_id", "tag", "encoding", "evidence"),
-    [
-        ("XRStartTime", "start-time", Encoding.INTEGER, Evidence.VERIFIED),
-        ("XRGPUState", "gpu-state", Encoding.STRING, Evidence.VERIFIED),
-        ("XRProcess", "process", Encoding.PROCESS, Evidence.VERIFIED),
-        ("XRTimeSinceEpoch", "time-since-epoch", Encoding.DECIMAL, Evidence.VERIFIED),
-        ("XRPrototypeFixedDecimalValue", "fixed-decimal", Encoding.DECIMAL, Evidence.INFERRED),
-        ("XRThermalState", "thermal-state", Encoding.STRING, Evidence.INFERRED),
-        ("XRSizeInPixels", "size-in-pixels", Encoding.UNKNOWN, Evidence.NONE),
-        ("XRTomorrow", "XRTomorrow", Encoding.INTEGER, Evidence.RAW),
-    ],
-)
-def test_types(type_id: str, tag: str, encoding: Encoding, evidence: Evidence) -> None:
-    found = engineering_type(type_id, NONE)
-    assert (found.tag, found.encoding, found.evidence) == (tag, encoding, evidence)
 
 
 def test_the_tag_of_the_bundle_counts() -> None:
@@ -68,3 +56,46 @@ def test_every_type_that_is_written_is_listed_with_its_tag() -> None:
 def test_tags_that_differ_from_those_known_are_found() -> None:
     tags = {"XRStartTime": "start-time", "XRGPUState": "gpu-stat", "XRTomorrow": "tomorrow"}
     assert odd_tags(Requirements(tags)) == {"XRGPUState": ("gpu-stat", "gpu-state")}
+
+
+INFERRED = "read by an encoding that was never compared with an export"
+UNKNOWN = "left empty, because how the type is stored is not known"
+
+TICK = Unsure(Evidence.INFERRED, "tick", ("a", "b"), "x.trace")
+KDEBUG = Unsure(Evidence.INFERRED, "kdebug", ("d",), "x.trace")
+EMPTY = Unsure(Evidence.NONE, "tick", ("c",), "x.trace")
+ELSEWHERE = Unsure(Evidence.INFERRED, "kdebug", ("d",), "y.trace")
+
+
+def test_columns_of_a_table_are_noted_by_how_surely_they_were_read() -> None:
+    columns = {
+        Evidence.NONE: ["d"],
+        Evidence.VERIFIED: ["a"],
+        Evidence.INFERRED: ["b", "c"],
+    }
+    assert unsure("tick", columns) == (
+        Unsure(Evidence.INFERRED, "tick", ("b", "c")),
+        Unsure(Evidence.NONE, "tick", ("d",)),
+    )
+    assert unsure("tick", {Evidence.VERIFIED: ["a"]}) == ()
+
+
+def test_notes_on_several_tables_become_one_sentence_where_the_first_stood() -> None:
+    assert sentences(["It is old.", TICK, EMPTY, "The last.", KDEBUG, ELSEWHERE]) == (
+        "It is old.",
+        f"x.trace: {INFERRED}: tick (a, b), kdebug (d).",
+        f"x.trace: tick: {UNKNOWN}: c.",
+        "The last.",
+        f"y.trace: kdebug: {INFERRED}: d.",
+    )
+
+
+def test_what_is_said_twice_stands_there_once() -> None:
+    assert sentences([KDEBUG, "One.", KDEBUG, "One."]) == (str(KDEBUG), "One.")
+    assert sentences([]) == ()
+
+
+def test_notes_on_like_tables_of_several_bundles_are_alike() -> None:
+    said = f"kdebug: {INFERRED}: d."
+    for one in (KDEBUG, ELSEWHERE):
+        assert sentences([one, "It has no rows."], bundles=False) == (said, "It has no rows.")

@@ -60,15 +60,6 @@ def written(tmp_path: Path) -> Written:
     return Written(tmp_path / "x.trace")
 
 
-def test_parts_are_joined_by_one_space_even_if_they_are_empty(written: Written) -> None:
-    label = written.label(
-        ("PrototypeString", ""), ("NarrativeText", " "), ("PrototypeString", " "),
-        ("NarrativeText", " ("), ("Process", PYTHON), ("NarrativeText", ") "),
-        ("MetalEncoderID", 2370013267),
-    )  # fmt: skip
-    assert written.texts(label) == ["      ( python3 (4711) )  0x8d438853"]
-
-
 def test_labels_of_several_shapes_keep_their_places(written: Written) -> None:
     ids = [
         written.label(("PrototypeString", "one"), ("Duration", 21_459)),

@@ -19,18 +19,6 @@ def bundle(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_zlib_stream_is_inflated(bundle: Path) -> None:
-    (bundle / "strings").write_bytes(zlib.compress(b"bplist00" * 100))
-    assert Files(bundle).read("strings", 800) == b"bplist00" * 100
-
-
-def test_any_other_file_is_taken_as_it_is(bundle: Path) -> None:
-    (bundle / "open.creq").write_bytes(b"<?xml?>")
-    (bundle / "empty").write_bytes(b"")
-    assert Files(bundle).read("open.creq", 7) == b"<?xml?>"
-    assert Files(bundle).read("empty", 7) == b""
-
-
 @pytest.mark.parametrize("content", [b"a" * 101, zlib.compress(b"a" * 101)])
 def test_a_file_beyond_its_bound_is_refused(bundle: Path, content: bytes) -> None:
     (bundle / "data").write_bytes(content)
@@ -70,11 +58,6 @@ def test_a_missing_file_is_told_with_the_way_out(bundle: Path) -> None:
     assert not files.exists("corespace/run9")
 
 
-def test_a_folder_is_no_file(bundle: Path) -> None:
-    with pytest.raises(BundleError, match="corespace cannot be read"):
-        Files(bundle).read("corespace", 100)
-
-
 @pytest.mark.parametrize("name", ["link/data", "link", "file"])
 def test_nothing_within_is_reached_by_a_link(bundle: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / "elsewhere").mkdir()
@@ -83,18 +66,6 @@ def test_nothing_within_is_reached_by_a_link(bundle: Path, tmp_path: Path, name:
     (bundle / "file").symlink_to(tmp_path / "elsewhere" / "data")
     with pytest.raises(BundleError, match="is reached by a link"):
         Files(bundle).open(name)
-
-
-def test_the_bundle_itself_may_be_a_link(bundle: Path, tmp_path: Path) -> None:
-    (bundle / "data").write_bytes(b"1234")
-    (tmp_path / "linked.trace").symlink_to(bundle)
-    assert Files(tmp_path / "linked.trace").size("data") == 4
-
-
-def test_numbered_folders_are_found_in_their_order(bundle: Path) -> None:
-    for name in ("run10", "run2", "runs", "run-3", "currentRun", "run²"):
-        (bundle / "corespace" / name).mkdir()
-    assert Files(bundle).numbered("corespace", "run") == [1, 2, 10]
 
 
 def test_no_folder_of_numbered_ones_is_an_error_of_the_input(bundle: Path) -> None:

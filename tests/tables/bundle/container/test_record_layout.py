@@ -9,7 +9,6 @@ from bundle_writer.keyed import Archived, archive
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.record_layout import (
     TOPOLOGIES,
-    Field,
     RecordLayout,
     read_layout,
 )
@@ -35,17 +34,6 @@ def described(**changes: Any) -> bytes:
 def laid_out(folder: Path, content: bytes) -> RecordLayout:
     (folder / "descriptor").write_bytes(content)
     return read_layout(Files(folder), "descriptor", INTERVALS)
-
-
-def test_fields_follow_one_another_without_gaps(tmp_path: Path) -> None:
-    found = laid_out(tmp_path, described())
-    assert [*found.topology.values()] == [Field(0, 8), Field(8, 8), Field(16, 4), Field(20, 4)]
-    assert (found.own, found.size, found.rows) == ([Field(24, 4), Field(28, 8)], 36, 2)
-
-
-def test_points_in_time_have_no_duration() -> None:
-    assert [width for _, width in POINTS.parts] == [8, 4, 4]
-    assert [width for _, width in INTERVALS.parts] == [8, 8, 4, 4]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.record_layout import Field
-from tracekit.tables.bundle.container.records import TIME, by_time, read_records
+from tracekit.tables.bundle.container.records import TIME, read_records
 from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.bundle.errors import BundleError
 
@@ -47,15 +47,6 @@ def test_rows_are_in_the_order_of_time_and_else_as_stored(tmp_path: Path) -> Non
     assert read(tmp_path, store, STATE, TIME) == [[2, 4, 1, 3, 5], [2, 2, 5, 5, 9]]
 
 
-def test_a_field_that_is_asked_for_twice_has_memory_twice(tmp_path: Path) -> None:
-    for rows in (((1, 1, 0), (2, 2, 0)), ((2, 2, 0), (1, 1, 0))):
-        folder = tmp_path / str(rows[0][0])
-        store = stored(folder, *rows)
-        one, two = read_records(Files(folder), store, [STATE, STATE])
-        one[:] = 0
-        assert two.tolist() == [1, 2]
-
-
 @pytest.mark.parametrize("rows", [1, 70_000])
 def test_bytes_behind_the_records_are_damage_and_end_the_reading(tmp_path: Path, rows: int) -> None:
     noise = np.random.default_rng(1).integers(0, 1 << 62, rows).tolist()
@@ -76,17 +67,6 @@ def test_a_table_may_have_more_rows_than_a_chunk(tmp_path: Path) -> None:
     store = stored(tmp_path, *((number, number, number) for number in range(65_600)))
     (found,) = read_records(Files(tmp_path), store, [LABEL])
     assert (found == np.arange(65_600)).all()
-
-
-def test_a_table_without_rows_has_columns(tmp_path: Path) -> None:
-    assert read(tmp_path, stored(tmp_path), STATE, LABEL) == [[], []]
-
-
-def test_times_in_order_need_no_order() -> None:
-    assert by_time(np.array([1, 1, 2], np.uint64)) is None
-    order = by_time(np.array([1, 1, 0], np.uint64))
-    assert order is not None
-    assert order.tolist() == [2, 0, 1]
 
 
 @pytest.mark.parametrize(

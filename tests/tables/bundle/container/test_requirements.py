@@ -29,12 +29,6 @@ def required(folder: Path, **changes: Any) -> Requirements:
     return requirements(Files(folder))
 
 
-def test_types_have_the_tags_of_their_sentences(tmp_path: Path) -> None:
-    found = required(tmp_path)
-    assert found.tags == {"XRProcess": "process", "XRRoute": "route"}
-    assert found.newer == {"XRRoute"}
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -36,30 +36,11 @@ def ids(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.array(values, np.int64)
 
 
-def test_arrays_are_taken_by_number_in_any_order(tmp_path: Path) -> None:
-    content = array(420, 13) + array() + array((1 << 64) - 1)
-    arrays = written(tmp_path, content, [(32, 0), (52, 0), (56, 0)])
-    assert len(arrays) == 3
-    found = arrays.take(ids(2, 0, 1, 0))
-    assert found.offsets.tolist() == [0, 1, 3, 3, 5]
-    assert found.values.tolist() == [(1 << 64) - 1, 420, 13, 420, 13]
-    assert found.lengths.tolist() == [1, 2, 0, 2]
-    assert np.split(found.values, found.offsets[1:])[1].tolist() == [420, 13]
-    assert arrays.take(ids()).values.size == 0
-
-
 def test_a_block_begins_at_its_size(tmp_path: Path) -> None:
     small = HEAD + struct.pack("<IIIQ", 0, 0x00400000, 64, 0)
     content = array(1, 2).ljust(64 - 32, b"\xff") + array(7)
     arrays = written(tmp_path, content, [(32, 0), (0, 1)], small)
     assert arrays.take(ids(1, 0)).values.tolist() == [7, 1, 2]
-
-
-@pytest.mark.parametrize("number", [-1, 1, 1 << 40])
-def test_there_is_no_array_beyond_the_last(tmp_path: Path, number: int) -> None:
-    arrays = written(tmp_path, array(1), [(32, 0)])
-    with pytest.raises(DamagedCellError, match="does not hold"):
-        arrays.take(ids(number))
 
 
 @pytest.mark.parametrize(

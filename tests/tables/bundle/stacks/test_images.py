@@ -64,26 +64,6 @@ def test_a_binary_of_a_signature() -> None:
     assert read.images[0].segments == (data, TEXT)
 
 
-@pytest.mark.parametrize(
-    ("cpu", "arch"),
-    [
-        ((ARM64, 0), "arm64"),
-        ((ARM64, 0x80000002), "arm64e"),
-        ((ARM64, 1), None),
-        ((0x01000007, 3), None),
-    ],
-)
-def test_an_architecture_that_is_not_known_is_none(cpu: tuple[int, int], arch: str | None) -> None:
-    (read,) = read_signature(whole(one(TEXT, cpu=cpu))).images
-    assert read.binary.arch == arch
-
-
-def test_a_binary_without_a_text_segment_has_no_load_address() -> None:
-    (read,) = read_signature(whole(one(Segment("__DATA", 1, 1)))).images
-    assert read.binary.load_address is None
-    assert read.moved(0x100).binary.load_address is None
-
-
 def test_a_binary_of_a_shared_cache_moves_with_it() -> None:
     moved = image(TEXT).moved(0x180000000)
     assert moved.binary.load_address == 0x180001000

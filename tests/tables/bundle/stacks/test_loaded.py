@@ -8,7 +8,6 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from bundle_writer.keyed import by_number
 from bundle_writer.symbols import Image, signature
 from documented_bundle import DEVICE, SYMBOL_STORES, bundle_of
 from tracekit.tables.bundle.stacks.images import KERNEL, RunPlaces
@@ -48,18 +47,6 @@ def paths(found: RunPlaces, pid: int = 4711) -> list[str]:
 
 def ticks(found: RunPlaces, *times: int, pid: int = 4711) -> list[int]:
     return found._ticks(pid, np.array(times, np.int64)).tolist()
-
-
-def test_binaries_of_a_process(tmp_path: Path) -> None:
-    found = loaded(tmp_path, store(dsc_load_addresses=[]))
-    assert paths(found) == ["/usr/local/bin/app"]
-    assert paths(found, 420) == []
-    assert found.remarks == ()
-
-
-def test_numbers_may_be_keys_of_either_kind(tmp_path: Path) -> None:
-    assert paths(loaded(tmp_path / "a", by_number(store()))) == ["/usr/local/bin/app"]
-    assert paths(loaded(tmp_path / "b", {"1": store()[1]})) == ["/usr/local/bin/app"]
 
 
 @pytest.mark.parametrize("pid", ["0", "4294967295", "-1"])
@@ -122,11 +109,6 @@ def test_a_damaged_list_is_told_of(tmp_path: Path, content: bytes, why: str) -> 
     assert found.remarks == (
         f"The list of the binaries of process 4711 {why}: some of its addresses have no names.",
     )
-
-
-@pytest.mark.parametrize("content", [None, "text", 5, {}])
-def test_what_is_no_list_is_none(tmp_path: Path, content: Any) -> None:
-    assert paths(loaded(tmp_path, store(content))) == []
 
 
 @pytest.mark.parametrize("stores", [5, {}, {2: {}}, {1: 5}, {1: {"nothing": 5, 7: {}}}])

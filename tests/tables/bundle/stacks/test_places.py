@@ -77,22 +77,6 @@ def test_an_address_of_the_kernel_is_looked_up_there(tmp_path: Path) -> None:
     ]
 
 
-def test_processes_of_one_binary_at_one_place_share_it(tmp_path: Path) -> None:
-    found = places(bundle(tmp_path, RunInfo(images={1: [DYLD], 2: [DYLD]})))
-    named(found, (1, 0x195431100), (2, 0x195431100))
-    assert len(found.binaries) == 1
-
-
-def test_nothing_asked_nothing_remarked(tmp_path: Path) -> None:
-    path = write_bundle(tmp_path / "made.trace", [TICK], with_document=False)
-    found = places(path)
-    nothing = np.empty(0, np.int64)
-    assert found.find(nothing, nothing.astype(np.uint64), nothing).size == 0
-    assert found.remarks == ()
-    assert named(found, (4711, 0x195431100)) == [("", None)]
-    assert found.remarks == (NAMELESS,)
-
-
 def test_a_binary_whose_symbols_are_not_kept(tmp_path: Path) -> None:
     path = bundle(tmp_path)
     (path / FILE).unlink()
@@ -109,14 +93,3 @@ def test_damaged_symbols_are_told_of(tmp_path: Path, kept: int) -> None:
     found = places(path)
     assert named(found, (4711, 0x195431100)) == [("dyld", None)]
     assert found.remarks == (f"{FILE} is cut: its functions have no names.",)
-
-
-def test_symbols_that_are_a_link_are_not_followed(tmp_path: Path) -> None:
-    path = bundle(tmp_path)
-    moved = (path / FILE).rename(tmp_path / "elsewhere")
-    (path / FILE).symlink_to(moved)
-    found = places(path)
-    assert named(found, (4711, 0x195431100)) == [("dyld", None)]
-    (remark,) = found.remarks
-    assert "reached by a link" in remark
-    assert remark.endswith("its functions have no names.")

@@ -53,20 +53,6 @@ def test_a_backtrace_is_worded_as_an_export_words_it(stored: StoredArrays) -> No
     assert addresses_of(stacks) == [0x195480311, 0x1954390FC, 0x101]
 
 
-def test_a_callstack_is_worded_and_its_closing_zeros_are_no_frames(stored: StoredArrays) -> None:
-    one = stored.callstack(0x195480310, 6799200508, 0, registers=(6799491840,))
-    two = stored.callstack(0x1047849C0, 4369959360)
-    stacks = Stacks(stored.read(), NoPlaces())
-    (found,) = cells(stacks, column(CALLSTACK, one, two))
-    assert found.texts.to_pylist() == [
-        "PC:0x195480310, 2 frames, 1 regs, pid: 4711",
-        "PC:0x1047849c0, 1 frames, 0 regs, pid: 4711",
-    ]
-    assert frames_of(stacks) == [[0, 1], [2, 2]]
-    assert addresses_of(stacks) == [0x195480310, 6799200508, 4369959360]
-    assert stacks.symbols().frames["name"].null_count == 3
-
-
 def test_zeros_before_the_last_address_are_frames(stored: StoredArrays) -> None:
     one, none = stored.callstack(5, 0, 7, 0, 0), stored.callstack(0, 0)
     stacks = Stacks(stored.read(), NoPlaces())
@@ -127,36 +113,6 @@ def test_a_text_symbol_has_a_text_and_no_stack(stored: StoredArrays) -> None:
     assert found.texts.to_pylist() == ["0x1007c6ca7  ", None]
     assert found.numbers.to_pylist() == [None, None]
     assert stacks.symbols().stacks.num_rows == 0
-
-
-def test_a_backtrace_of_no_frames_is_no_stack(stored: StoredArrays) -> None:
-    nothing = stored.id()
-    stacks = Stacks(stored.read(), NoPlaces())
-    (found,) = cells(stacks, column(BACKTRACE, nothing))
-    assert (found.texts.to_pylist(), found.numbers.to_pylist()) == ([""], [None])
-
-
-def test_no_rows_and_nothing_but_nulls(stored: StoredArrays) -> None:
-    stored.id(1)
-    stacks = Stacks(stored.read(), NoPlaces())
-    assert cells(stacks, column(BACKTRACE))[0].texts.to_pylist() == []
-    assert cells(stacks, column(BACKTRACE, NULL, NULL))[0].texts.to_pylist() == [None, None]
-    assert stacks.symbols().frames.num_rows == 0
-
-
-def test_a_run_without_arrays(stored: StoredArrays) -> None:
-    stacks = Stacks(stored.read(), NoPlaces())
-    assert cells(stacks, column(CALLSTACK, NULL))[0].numbers.to_pylist() == [None]
-    with pytest.raises(DamagedCellError, match="does not hold"):
-        cells(stacks, column(CALLSTACK, 0))
-
-
-def test_texts_of_a_column_are_a_dictionary_of_its_own(stored: StoredArrays) -> None:
-    one, two = stored.backtrace(0x11), stored.backtrace(0x21)
-    stacks = Stacks(stored.read(), NoPlaces())
-    first, second = cells(stacks, column(BACKTRACE, one, one), column(BACKTRACE, two, NULL))
-    assert first.texts.dictionary.to_pylist() == ["0x11 ← (0 other frames)"]
-    assert second.texts.dictionary.to_pylist() == ["0x21 ← (0 other frames)"]
 
 
 def test_many_more_values_than_are_handled_at_once(stored: StoredArrays) -> None:

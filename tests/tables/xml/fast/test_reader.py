@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from plain_tables import PROCESS, cells, column, whole
-from tracekit.base.errors import InputError
 from tracekit.tables.xml.fast import reader, tokens
 from tracekit.tables.xml.reader import ExactReader
 
@@ -30,14 +29,6 @@ def test_numbers_texts_and_repeats(export: Export) -> None:
     assert piece.xpath == "//trace-toc[1]/run[1]/data[1]/table[1]"
     assert cells(path) == [[10, 20], [5, 5], ["matmul", "matmul"]]
     assert [one.cells.type for one in piece.columns] == [pa.int64(), pa.int64(), pa.string()]
-
-
-def test_a_table_without_rows_is_one_piece_without_rows(export: Export) -> None:
-    path = export("start:start-time")
-    path.write_text(path.read_text().replace("</schema>\n", "</schema>"))
-    (piece,) = whole(path)
-    assert piece.rows == 0
-    assert [len(one.cells) for one in piece.columns] == [0]
 
 
 def test_the_limits_of_integers(export: Export) -> None:
@@ -93,12 +84,6 @@ def test_nulls_keep_their_places(export: Export) -> None:
     assert column(path, 2).pids.to_pylist() == [None, 77]
 
 
-def test_a_column_of_nulls_alone(export: Export) -> None:
-    path = export("a:uint32 b:thread", "<row><sentinel/><sentinel/></row>")
-    assert cells(path) == [[None], [None]]
-    assert column(path, 1).tids.to_pylist() == [None]
-
-
 def test_what_is_defined_within_a_value_is_known_everywhere(export: Export) -> None:
     path = export(
         "label:formatted-label name:string owner:process pid:pid",
@@ -109,15 +94,6 @@ def test_what_is_defined_within_a_value_is_known_everywhere(export: Export) -> N
     )
     assert cells(path) == [["blit ( shader lab (77) )"], ["blit"], ["shader lab (77)"], [77]]
     assert column(path, 2).pids.to_pylist() == [77]
-
-
-def test_parts_that_no_column_needs_are_not_converted(export: Export) -> None:
-    path = export(
-        "label:formatted-label",
-        '<row><formatted-label id="1" fmt="blit 0x1f"><metal-encoder-id id="2" fmt="0x1f">none'
-        '</metal-encoder-id><string id="3" fmt="x"></string></formatted-label></row>',
-    )
-    assert cells(path) == [["blit 0x1f"]]
 
 
 def test_threads_have_their_own_id_and_that_of_their_process(export: Export) -> None:
@@ -144,21 +120,6 @@ def test_entities_and_characters_beyond_ascii(export: Export) -> None:
     assert cells(path) == [["a<b> &amp; \"µ'", "\u00a0"], ["<", "说"]]
 
 
-def test_quotes_may_stand_in_texts(export: Export) -> None:
-    path = export("s:string", '<row><string id="1" fmt="&quot;">say "half"</string></row>')
-    assert cells(path) == [['say "half"']]
-
-
-def test_an_empty_text_is_empty_and_not_null(export: Export) -> None:
-    path = export("s:string", '<row><string id="1" fmt=""></string></row>')
-    assert cells(path) == [[""]]
-
-
-def test_fmt_in_another_locale_is_never_read(export: Export) -> None:
-    path = export("n:uint32", '<row><uint32 id="1" fmt="1.206.362.555">1206362555</uint32></row>')
-    assert cells(path) == [[1_206_362_555]]
-
-
 def test_types_that_are_not_known_stay_texts(export: Export) -> None:
     path = export(
         "n:brand-new-type", '<row><brand-new-type id="1" fmt="x">7</brand-new-type></row>'
@@ -177,11 +138,6 @@ def test_a_table_of_many_blocks_and_pieces(export: Export, monkeypatch: pytest.M
     assert len(pieces) > 5
     assert sum(piece.rows for piece in pieces) == 120
     assert {piece.number for piece in pieces} == {1}
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
-        whole(tmp_path / "absent.xml")
 
 
 @pytest.mark.corpus

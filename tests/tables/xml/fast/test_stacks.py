@@ -62,22 +62,6 @@ def test_stacks_have_frames_with_binaries_and_sources(export: Export, kind: str)
     }
 
 
-def test_a_binary_is_called_as_the_exact_reader_calls_it(export: Export) -> None:
-    name = "&lt;b&gt; &amp;amp; &amp;lt &amp;#x9b; &quot;a&apos;s&quot;"
-    binary = BINARY.replace("mlx.so", name)
-    path = export(
-        "stack:backtrace",
-        f'<row><backtrace id="1">{FRAME.format(2, "f", "0x1040", binary.replace("4", "3", 1))}'
-        "</backtrace></row>",
-    )
-    read = []
-    for reader in (FastReader(path), ExactReader(path)):
-        list(reader.pieces())
-        read.append(reader.symbols().frames.to_pydict())
-    assert read[0] == read[1]
-    assert read[0]["binary"] == ['<b> &amp; &lt &#x9b; "a\'s"']
-
-
 def test_a_stack_that_wraps_another_is_that_stack_and_has_its_own_words(export: Export) -> None:
     path = export(
         "stack:tagged-backtrace",
@@ -128,10 +112,3 @@ def test_a_block_may_wrap_nothing_but_stacks_of_other_blocks(
     (piece,) = whole(export("s:tagged-backtrace", *rows))
     assert piece.columns[0].cells.to_pylist() == ["w1", *(f"w{k}" for k in range(4, 40))]
     assert piece.columns[0].stacks.to_pylist() == [0] * 37
-
-
-def test_symbols_are_empty_without_stacks(export: Export) -> None:
-    made = FastReader(export("n:uint32", '<row><uint32 id="1" fmt="1">1</uint32></row>'))
-    assert made.symbols().frames.num_rows == 0
-    list(made.pieces())
-    assert made.symbols().stacks.num_rows == 0
