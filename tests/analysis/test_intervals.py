@@ -39,6 +39,16 @@ def pairs_of(found: tuple[np.ndarray, np.ndarray]) -> Pairs:
     return [(int(start), int(end)) for start, end in zip(*found, strict=True)]
 
 
+def test_a_row_at_the_start_of_a_window_is_in_it_and_one_at_its_end_is_not() -> None:
+    frame = pd.DataFrame({"start": [9, 10, 19, 20], "end": [10, 11, 20, 21]})
+    assert Window(10, 20).rows(frame)["start"].tolist() == [10, 19]
+    assert Window(10, 20).rows(frame, "end")["end"].tolist() == [10, 11]
+
+
+def test_what_touches_a_window_leaves_nothing_of_no_length() -> None:
+    assert pairs_of(clip(*arrays([(0, 10), (20, 30), (12, 12)]), 10, 20)) == []
+
+
 @pytest.mark.parametrize(
     ("given_pairs", "expected"),
     [

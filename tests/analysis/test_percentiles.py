@@ -30,11 +30,11 @@ def test_each_group_has_what_numpy_says_of_it(pairs: list[tuple[int, int]]) -> N
 
 @pytest.mark.parametrize("huge", [1, 2**62])
 def test_codes_and_values_need_not_fit_into_one_number(huge: int) -> None:
-    found = grouped(*arrays([(huge, 7), (0, 2**62), (huge, -(2**61)), (0, 0)]), [50])
+    found = grouped(*arrays([(huge, 7), (0, 2**62), (huge, -(2**61)), (0, 0), (0, 1)]), [50])
     assert found.codes.tolist() == [0, huge]
-    assert found.counts.tolist() == [2, 2]
-    assert found.totals.tolist() == [2**62, 7 - 2**61]
-    assert found.percentiles.tolist() == [[2.0**61], [(7 - 2**61) / 2]]
+    assert found.counts.tolist() == [3, 2]
+    assert found.totals.tolist() == [2**62 + 1, 7 - 2**61]
+    assert found.percentiles.tolist() == [[1.0], [(7 - 2**61) / 2]]
 
 
 def test_a_percentile_between_two_ranks_is_linear() -> None:

@@ -20,7 +20,7 @@ def write(path: Path, text: str, **options: Any) -> None:
 
 
 def test_what_was_written_is_replaced_until_someone_changes_it(tmp_path: Path) -> None:
-    path = tmp_path / "out.csv"
+    path = tmp_path / os.fsdecode(b"out-\xff.csv")
     write(path, "a,b\n")
     write(path, "c,d\n", force=False)
     path.write_text(MINE)
@@ -109,11 +109,14 @@ def test_of_very_many_notes_the_latest_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outputs, "_MOST", 8)
-    for number in range(20):
+    for number in range(8):
+        write(tmp_path / f"{number}.csv", "a,b\n")
+    write(tmp_path / "0.csv", "c,d\n")
+    for number in range(8, 20):
         write(tmp_path / f"{number}.csv", "a,b\n")
     write(tmp_path / "19.csv", "c,d\n")
     with pytest.raises(UsageError):
-        write(tmp_path / "0.csv", "c,d\n")
+        write(tmp_path / "0.csv", "e,f\n")
 
 
 def test_notes_that_cannot_be_kept_do_no_harm(

@@ -46,7 +46,7 @@ def files_of(folder: Path) -> Members:
 @pytest.mark.parametrize("above", ["", "x.trace/", "some/where/x.trace/"])
 def test_the_bundle_is_unpacked_wherever_it_stands(packed: Zip, tmp_path: Path, above: str) -> None:
     members = {name.replace("x.trace/", above): content for name, content in WHOLE.items()}
-    beside = {"__MACOSX/x.trace/._open.creq": b"mac", "README": b"no"} if above else {}
+    beside = {"__MACOSX/x.trace/open.creq": b"mac", "README": b"no"} if above else {}
     archive = packed({**members, **beside})
     unpack_bundle(archive, tmp_path / "recording.trace")
     found = files_of(tmp_path / "recording.trace")

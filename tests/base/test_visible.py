@@ -1,12 +1,14 @@
 """Text that comes from outside has no effect of its own where it is shown."""
 
+import io
 import json
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.base.streams import on_one_line, visible
+from tracekit.base.streams import guarded, on_one_line, visible
 
 
 @pytest.mark.parametrize(
@@ -34,3 +36,13 @@ def test_a_json_document_keeps_its_values(document: dict[str, str]) -> None:
     shown = visible(json.dumps(document, ensure_ascii=False))
     assert json.loads(shown) == document
     assert visible(shown) == shown
+
+
+def test_a_letter_that_a_terminal_lacks_is_a_question_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    terminal = io.TextIOWrapper(written, encoding="ascii")
+    monkeypatch.setattr("sys.stdout", terminal)
+    with guarded():
+        sys.stdout.write("µs\n")
+        sys.stdout.flush()
+    assert written.getvalue() == b"?s\n"

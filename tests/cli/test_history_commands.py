@@ -55,7 +55,7 @@ def test_nights_are_listed_a_line_each(tracekit: Run, file: Path) -> None:
     shown = tracekit("history", "--history", str(file))
     assert shown.code == 0
     head, *rows = rows_of(shown.out)
-    assert head == ["began", "night", "plan", "outcome", "change", "reason", "commit"]
+    assert head == ["began", "night", "plan", "outcome", "change", "pairs", "reason", "commit"]
     assert [(row[0][:10], row[3]) for row in rows] == [
         ("2026-03-01", "ok"),
         ("2026-03-02", "regression"),
@@ -64,6 +64,7 @@ def test_nights_are_listed_a_line_each(tracekit: Run, file: Path) -> None:
     ]
     assert rows[1][4:] == [
         "decode step_p50 +10.0 % [+8.0 % … +12.0 %]",
+        "7 of 7",
         "decode: step_p50 is slower.",
         "1a2b3c4",
     ]
@@ -205,13 +206,15 @@ def test_nothing_is_made_by_looking(tracekit: Run, tmp_path: Path, command: list
 def test_a_baseline_is_accepted_and_listed(tracekit: Run, file: Path) -> None:
     of = ("--history", str(file))
     assert "Nothing was accepted" in tracekit("baseline", "list", *of).err
-    shown = tracekit("baseline", "accept", "2026-03-02", "--reason", "safer", *of)
+    words = ("2026-03-02", "--reason", "safer", "--by", "Ada")
+    shown = tracekit("baseline", "accept", *words, *of)
     assert shown.code == 0, shown.err
     assert "decode\tstep_p50\t+10.0 % against the reference" in shown.out
     assert "from the next night on" in shown.err
     tracekit("baseline", "accept", "2026-03-01", "--reason", "back", "--capture", "decode", *of)
     _, *rows = rows_of(tracekit("baseline", "list", *of).out)
-    assert [(row[1][:10], row[4], row[5]) for row in rows] == [
+    assert rows[0][1] == "Ada"
+    assert [(row[2][:10], row[5], row[6]) for row in rows] == [
         ("2026-03-02", "no", "safer"),
         ("2026-03-01", "yes", "back"),
     ]
@@ -219,8 +222,8 @@ def test_a_baseline_is_accepted_and_listed(tracekit: Run, file: Path) -> None:
     both = tracekit("baseline", "accept", *nights, "--reason", "surer", *of)
     assert both.code == 0, both.err
     *_, last = rows_of(tracekit("baseline", "list", *of).out)
-    assert last[4] == "yes"
-    assert last[5].startswith("surer (together with 2026-03-02")
+    assert last[5] == "yes"
+    assert last[6].startswith("surer (together with 2026-03-02")
     listed = json.loads(tracekit("baseline", "list", "--json", *of).out)[:2]
     assert [(one["machine"], one["holds"]) for one in listed] == [("mini", False), ("mini", False)]
 

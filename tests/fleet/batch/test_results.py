@@ -1,4 +1,4 @@
-"""The data set of a batch."""
+"""The data set of a batch, and the tables beside it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.base.errors import RecordingError
+from tracekit.base.errors import RecordingError, UsageError
 from tracekit.fleet.batch.results import (
     ROW_SCHEMA,
     BatchRow,
     Results,
     RowFinding,
     as_table,
+    forget_tables,
+    wanted_tables,
 )
 
 ROW = BatchRow(
@@ -99,3 +101,35 @@ def test_whatever_a_row_holds_comes_back(
     [read] = as_table((row,)).to_pylist(maps_as_pydicts="strict")
     assert (read["recording"], read["metrics"]) == (name, metrics)
     assert (read["warnings"], read["duration"]) == (warnings, duration)
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("none", ()),
+        ("", ()),
+        ("all", ("all",)),
+        ("steps, gpu_intervals,steps", ("gpu_intervals", "steps")),
+    ],
+)
+def test_a_list_of_tables_is_understood(words: str, wanted: tuple[str, ...]) -> None:
+    assert wanted_tables(words) == wanted
+
+
+def test_a_table_that_there_cannot_be_is_refused_with_what_is_near() -> None:
+    with pytest.raises(UsageError, match="There is no table 'gpu_interval'") as raised:
+        wanted_tables("steps,gpu_interval")
+    assert "gpu_intervals" in raised.value.hint
+    with pytest.raises(UsageError) as raised:
+        wanted_tables("xyzzy")
+    assert raised.value.hint == "Use all, none or names of tables."
+
+
+def test_only_tables_of_that_recording_that_were_not_kept_again_are_removed(tmp_path: Path) -> None:
+    for name in ("steps/k.parquet", "gaps/k.parquet", "gaps/k-2.parquet"):
+        (tmp_path / "tables" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tables" / name).write_text("")
+    forget_tables(tmp_path, "k", ("steps",))
+    left = sorted(str(one.relative_to(tmp_path / "tables")) for one in tmp_path.rglob("*.parquet"))
+    assert left == ["gaps/k-2.parquet", "steps/k.parquet"]
+    forget_tables(tmp_path / "nowhere", "k")

@@ -36,6 +36,16 @@ def test_samples_are_what_the_clock_says_and_all_of_them_are_kept() -> None:
     assert row.intensity == 0.01
 
 
+def test_rounds_cost_a_step_and_a_chain_and_fill_the_budget() -> None:
+    hand = Hand()
+    settings = Settings(effort=Effort(warmup=1, repetitions=100, budget=0.3))
+    # a step of 10 ms, and a chain of two such calls
+    subjects = [literal_subject(hand, "one", 10_000_000)]
+    (row,) = run_bench(SHAPE, settings, subjects=subjects, clock=hand.read).rows
+    assert row.micro is not None
+    assert (row.micro.calls, row.micro.summary.count) == (2, 10)
+
+
 def test_quick_calls_are_chained_and_their_time_divided() -> None:
     hand = Hand()
     (row,) = bench(hand, literal_subject(hand, "quick", 2_000_000)).rows

@@ -53,6 +53,8 @@ BENCHES = (
             residence="unknown",
         ),
         row("naive", tokens=16, micro=Timing((1.0, 2.0), 1, summarize((1.0, 2.0)))),
+        row("sdpa", *[5.0] * 6),
+        row("gather-sdpa", *[5.0] * 7),
         row("append", family="append", tokens=16, residence="cache", working_set=1 << 20),
         row("flash", family="prefill"),
         row("norm-compiled", family="norm", chained=False),

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tracekit.nightly.gate.decision import POLICY, Decision, Policy, Ruling, decide
+from tracekit.nightly.gate.decision import (
+    POLICY,
+    Decision,
+    Policy,
+    Ruling,
+    decide,
+    decide_exactly,
+)
 from tracekit.nightly.history.night import Outcome
 
 SPREAD = (-0.008, -0.006, -0.004, -0.002, -0.001, 0.001, 0.002, 0.004, 0.006, 0.008)
@@ -127,3 +134,43 @@ def test_worse_is_beyond_significant_and_in_both(first: list[float], second: lis
         turned = found([-one for one in first], [-one for one in second])
         assert turned is not None
         assert turned.found in {Ruling.BETTER, Ruling.WIDE}
+
+
+T = 0.03  # a threshold
+
+
+@pytest.mark.parametrize(
+    ("sessions", "expected"),
+    [
+        pytest.param([[T] * 6, [T] * 6], Ruling.WORSE, id="just the threshold"),
+        pytest.param([[T / 2] * 6, [2 * T] * 6], Ruling.WORSE, id="a session shows just half"),
+        pytest.param([[0.0] * 2 + [3 * T] * 4] * 2, Ruling.UNSURE, id="the interval touches zero"),
+        pytest.param([[-T] * 6], Ruling.BETTER, id="just as much better"),
+        pytest.param([[0.0] * 5 + [T]], Ruling.UNSHOWN, id="the interval touches the threshold"),
+        pytest.param([[-0.6 * T, *[0.0] * 4, 0.9 * T]], Ruling.SAME, id="a wide one below it"),
+    ],
+)
+def test_bounds_belong_to_what_is_beyond_them(
+    sessions: list[list[float]], expected: Ruling
+) -> None:
+    decision = decide(sessions, (), T, POLICY)
+    assert decision is not None
+    assert decision.found is expected
+
+
+@pytest.mark.parametrize(
+    ("sessions", "accepted", "expected"),
+    [
+        ([[2.0], [2.0]], (), Ruling.WORSE),
+        ([[2.0, 0.0], [2.0, 0.0]], (), Ruling.GONE),
+        ([[-2.0]], (), Ruling.BETTER),
+        ([[5.0], [5.0]], (1.0, 3.0), Ruling.WORSE),
+        ([[4.0], [4.0]], (1.0, 3.0), Ruling.SAME),
+        ([[-1.0]], (1.0, 3.0), Ruling.BETTER),
+        ([[0.0]], (1.0, 3.0), Ruling.SAME),
+    ],
+)
+def test_bounds_of_counts(
+    sessions: list[list[float]], accepted: tuple[float, ...], expected: Ruling
+) -> None:
+    assert decide_exactly(sessions, accepted, 2.0).found is expected

@@ -76,10 +76,11 @@ def test_a_terminal_gets_a_line_a_night_and_a_reason_where_there_is_no_change() 
     lines = [line(night_of(1)), line(replace(failed, reason="It broke. " * 50))]
     missed = [Missed("nightly", "mini", "2026-03-03T02:30:00.000+00:00", "asleep")]
     columns, rows = table_of(lines, missed, (), whole=False)
-    assert list(columns) == ["night", "plan", "outcome", "change", "commit"]
+    assert list(columns) == ["night", "plan", "outcome", "change", "pairs", "commit"]
     assert [row[0] for row in rows] == [lines[0].id, lines[1].id, "2026-03-03 02:30:00 UTC"]
     assert [row[1] for row in rows] == ["nightly", "other", "nightly"]
     assert rows[0][3] == lines[0].words != ""
+    assert rows[0][4] == "2 of 2"
     assert rows[1][3].startswith("It broke. It broke.")
     assert rows[1][3].endswith(" …")
     assert len(rows[1][3]) <= 120

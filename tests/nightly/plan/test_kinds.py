@@ -36,6 +36,7 @@ TIME = duration(0.001, 7200)
         (above_zero(), 1e-9, 1e-9),
         (TIME, "300ms", 0.3),
         (TIME, "2h", 7200.0),
+        (duration(0, 9), "0s", 0.0),
         (TIME, 5, 5.0),
         (TIME, 0.25, 0.25),
         (size(), 1024, 1024),

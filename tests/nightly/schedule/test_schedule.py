@@ -101,6 +101,8 @@ def test_a_due_time_of_just_now_is_not_missed_yet(launchd: Fakes, plan: NightPla
     due = next_due(NIGHT, now())
     assert schedule.status(plan, due + timedelta(minutes=10)).missed == ()
     assert schedule.status(plan, due + timedelta(minutes=20)).missed == (due,)
+    with only_one(plan):  # a night that runs is the one that was due
+        assert schedule.status(plan, due + timedelta(minutes=20)).missed == ()
 
 
 def test_missed_is_nothing_without_a_schedule_and_before_it(

@@ -43,7 +43,7 @@ def test_the_candidate_is_this_interpreter_and_the_plan_s_folder(
 def test_a_reference_takes_the_candidate_s_parameters_that_its_work_has(
     ready: Ready, workloads: Path
 ) -> None:
-    parameters = {"seconds": 0.002}
+    parameters = {"seconds": 0.002, "slow": 2.0}
     asked = Reference(parameters={"slow": 3.0})
     with ready(reference=asked, parameters=parameters) as prepared:
         assert prepared.reference.parameters == {"seconds": 0.002, "slow": 3.0}

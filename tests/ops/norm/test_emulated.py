@@ -116,5 +116,3 @@ def test_what_is_no_number_stays_in_its_row() -> None:
 
 
 BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
-
-

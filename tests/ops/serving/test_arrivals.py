@@ -65,6 +65,11 @@ def test_a_spike_replaces_the_rate_for_its_time() -> None:
     assert ((arrivals > 2.0) & (arrivals <= 2.5)).sum() == pytest.approx(20, abs=1)
 
 
+def test_spikes_may_follow_each_other_without_a_gap() -> None:
+    rate = Rate(4.0, spikes=(Spike(1.0, 0.5, 40.0), Spike(1.5, 0.5, 80.0)))
+    assert rate.expected(2.0) == pytest.approx(4 + 20 + 40)
+
+
 def test_a_spike_within_the_ramp_interrupts_it() -> None:
     rate = Rate(10.0, ramp=10.0, spikes=(Spike(5.0, 1.0, 1.0),))
     assert rate.expected(5.0) == pytest.approx(12.5)

@@ -45,6 +45,8 @@ def test_samples_are_kept_as_they_come(tmp_path: Path) -> None:
 
 
 class Times(NamedTuple):
+    """A clock and what it reads."""
+
     user: float = 2.0
     system: float = 0.5
     idle: float = 90.0

@@ -39,12 +39,18 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sleeper() -> Iterator[Callable[[float], int]]:
-    """Start a process that sleeps; nobody waits for it before the test is over."""
+def ending(folder: Path, tmp_path: Path) -> Iterator[Callable[[str], int]]:
+    """Start a process that ends once it is recorded, and is waited for after the test alone."""
     started: list[subprocess.Popen[bytes]] = []
+    seen = {
+        "xctrace": (tmp_path / "scenario.said", "Ctrl-C"),
+        "host": (folder / "recording.host" / "samples.jsonl", "cpu"),
+    }
 
-    def start(seconds: float) -> int:
-        started.append(subprocess.Popen(("sleep", str(seconds))))
+    def start(recorder: str) -> int:
+        file, text = seen[recorder]
+        wait = 'until grep -qs "$2" "$1"; do sleep 0.05; done'
+        started.append(subprocess.Popen(("sh", "-c", wait, "sh", str(file), text)))
         return started[-1].pid
 
     yield start
@@ -151,10 +157,10 @@ def test_a_process_that_has_ended_already_but_was_not_waited_for(
 
 @pytest.mark.parametrize("recorder", ["xctrace", "host"])
 def test_a_process_that_ends_early_ends_the_recording(
-    scenario: Scenario, folder: Path, sleeper: Callable[[float], int], recorder: str
+    scenario: Scenario, folder: Path, ending: Callable[[str], int], recorder: str
 ) -> None:
     scenario()
-    pid = sleeper(1.5)
+    pid = ending(recorder)
     attach = ("--attach", str(pid), "--recorder", recorder, "--time-limit", "10m")
     assert run("record", "--output", folder, "--counters", "off", *attach) == 0
     provenance = open_run(folder).provenance
@@ -168,10 +174,10 @@ def test_a_process_that_ends_early_ends_the_recording(
 
 def test_what_a_process_that_is_gone_cost_is_told(
     scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str],
-    sleeper: Callable[[float], int],
+    ending: Callable[[str], int],
 ) -> None:  # fmt: skip
     scenario(saves=False)
-    pid = sleeper(1)
+    pid = ending("xctrace")
     assert run("record", "--output", folder, "--attach", str(pid), "--time-limit", "10m") == 3
     told = re.sub(r"\s+", " ", capsys.readouterr().err)
     assert f"The process {pid} ended while it was recorded, which can cost the bundle." in told

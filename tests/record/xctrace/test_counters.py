@@ -203,3 +203,18 @@ def test_each_way_to_lose_counters_ends_in_one_sentence_of_run_and_page(
     assert check["status"] == "abstained"
     for way in ("Recording Options > GPU > Counter Set", "--template", "tracekit templates make"):
         assert way in check["reason"]
+
+
+@pytest.mark.parametrize(("filled", "said"), [(["gpu-counter-value"], 0), ([], 1)])
+def test_a_set_is_lacking_where_neither_of_its_tables_has_rows(
+    filled: list[str], said: int
+) -> None:
+    counters = {"gpu-counter-value", "metal-gpu-counter-intervals"}
+    names = ("metal-gpu-intervals", *sorted(counters))
+    run = TocRun(
+        1,
+        settings={"GPU": ("Counter Set: Performance Limiters",)},
+        tables=tuple(TocTable(place, name) for place, name in enumerate(names, 1)),
+    )
+    there = {"metal-gpu-intervals", *filled}
+    assert len([*lacking(run, there, counters - there)]) == said

@@ -1,13 +1,14 @@
 """The kinds of charts: what they put where, of literal numbers."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from lxml import etree
 
 from tracekit.base.units import size
-from tracekit.report.chart import svg
+from tracekit.report.chart import line, svg
 from tracekit.report.plots import Level, Moment, Placed, course, distribution, levels, roof
 
 MS = 1e6
@@ -74,6 +75,14 @@ def test_each_level_has_its_name_and_a_line_of_its_own() -> None:
     drawn = svg(levels("Memory", "Two.", lines, "{:g}".format))
     assert {"rate", "other"} <= set(texts(levels("Memory", "Two.", lines, "{:g}".format)))
     assert drawn.count("stroke-dasharray") == 1
+
+
+def test_a_level_goes_up_and_down_and_has_no_corner_where_it_stays() -> None:
+    falls = Level("memory", [0, 25 * MS, 50 * MS, 75 * MS, 100 * MS], [1, 3, 3, 2])
+    chart = levels("Memory", "Two.", [falls], "{:g}".format)
+    corners = [(0, 1), (25, 1), (25, 3), (75, 3), (75, 2), (100, 2)]
+    expected = line([(at * MS, value) for at, value in corners], falls.color)
+    assert svg(chart) == svg(replace(chart, shapes=(expected, chart.shapes[-1])))
 
 
 def test_points_lie_under_the_roof_where_they_belong() -> None:

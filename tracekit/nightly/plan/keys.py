@@ -100,7 +100,8 @@ def duration(least: float, most: float) -> Kind:
 
     def read(value: Any) -> float:
         hint = 'Write "300ms", "5s", "10m" or "2h".'
-        found = _with_unit(value, plan.seconds, "a length of time", hint)
+        none = isinstance(value, str) and value in {"0ms", "0s", "0m", "0h"}
+        found = 0.0 if none else _with_unit(value, plan.seconds, "a length of time", hint)
         if not least <= found <= most:
             raise UnfitError(f"must be {bounds}; it is {found:g} seconds.")
         return found

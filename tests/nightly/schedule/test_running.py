@@ -1,19 +1,23 @@
-"""One night at a time: who holds the locks, and that death frees them."""
+"""A night under way: one at a time, on a Mac that stays awake, within its time."""
 
+import logging
 import os
 import re
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.nightly.plan.plan import NightPlan
-from tracekit.nightly.schedule.running import LOCK, only_one, runs_in
+from tracekit.nightly.schedule.running import LOCK, awake, enforced, only_one, runs_in
 
 HOLD = """
 import sys, time
@@ -98,3 +102,84 @@ def test_a_lock_that_is_a_link_is_not_followed(plan: NightPlan, tmp_path: Path) 
 def test_looking_makes_nothing(tmp_path: Path) -> None:
     assert not runs_in(tmp_path / "nowhere")
     assert [*tmp_path.iterdir()] == []
+
+
+def script(folder: Path, text: str) -> Path:
+    program = folder / "caffeinate"
+    program.write_text(f"#!/bin/sh\n{text}\n")
+    program.chmod(0o755)
+    return program
+
+
+def started(before: Collection[psutil.Process]) -> list[psutil.Process]:
+    """What this process started since; servers of other tests are its children too."""
+    return [one for one in psutil.Process().children() if one not in before]
+
+
+@pytest.mark.processes
+def test_caffeinate_holds_on_as_long_as_the_night(tmp_path: Path) -> None:
+    program = script(tmp_path, f'echo "$@" > {tmp_path}/said; exec sleep 600')
+    before = psutil.Process().children()
+    with awake(program, "darwin"):
+        [child] = started(before)
+        while not (tmp_path / "said").exists() or not (tmp_path / "said").read_text():
+            assert child.is_running()
+        assert (tmp_path / "said").read_text() == f"-i -s -w {os.getpid()}\n"
+    assert started(before) == []
+
+
+@pytest.mark.processes
+def test_elsewhere_nothing_is_started(tmp_path: Path) -> None:
+    program = script(tmp_path, f"touch {tmp_path}/ran; exec sleep 600")
+    before = psutil.Process().children()
+    with awake(program, "linux"):
+        assert started(before) == []
+    with awake(tmp_path / "absent", "darwin"):
+        assert started(before) == []
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.processes
+def test_one_that_cannot_be_started_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    program = tmp_path / "caffeinate"
+    program.write_text("no program")
+    with caplog.at_level(logging.WARNING), awake(program, "darwin"):
+        pass
+    assert "may fall asleep" in caplog.text
+
+
+HANGS = """
+import sys, time
+from tracekit.nightly.schedule.running import enforced
+def stop(*_):
+    print("kept", flush=True)
+    sys.exit(0)
+import signal
+signal.signal(signal.SIGTERM, stop)
+with enforced(0.1, grace=0.2):
+    time.sleep(60)
+"""
+
+
+@pytest.mark.processes
+def test_a_night_that_hangs_is_stopped_as_systemd_would() -> None:
+    started = time.monotonic()
+    ran = subprocess.run(
+        [sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (0, "kept\n")
+    assert time.monotonic() - started < 45
+
+
+def test_a_night_that_ends_in_time_is_left_alone() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    try:
+        with enforced(0.0, grace=0.05):
+            pass
+        time.sleep(0.15)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert heard == []
