@@ -243,10 +243,11 @@ def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
     processes = [_listed(pid, names.get(pid)) for pid in _pids(run.document, run.number)]
     duration = info.seconds("_rawDuration")
     status, reason, unsure = _end(info)
+    target, unnamed = _target(run, info)
     summary = TocRun(
         number=run.number,
         device={name: text for name, key in _DEVICE.items() if (text := info.text(key))},
-        target=_target(info),
+        target=target,
         target_type=_TYPES.get(info.number("targetType") or 0, ""),
         all_processes=info.number("targetType") == _ALL_PROCESSES,
         arguments=_arguments(info),
@@ -265,14 +266,27 @@ def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
         processes=tuple(process for process, _ in processes),
         paths={process.pid: path for process, path in processes if path},
     )
-    return RunInfo(summary, settings, (*unsure, *_missing(run, summary)))
+    return RunInfo(summary, settings, (*unnamed, *unsure, *_missing(run, summary)))
 
 
-def _target(info: _Info) -> Process | None:
-    pid = info.number("_targetProcessPid")
-    if pid is None or info.number("targetType") == _ALL_PROCESSES:
-        return None
-    return Process(pid, info.text("_targetProcessName"))
+def _target(run: BundleRun, info: _Info) -> tuple[Process | None, tuple[str, ...]]:
+    """Return the target, and a remark where the document has its kind and not its pid."""
+    pid, kind = info.number("_targetProcessPid"), info.number("targetType")
+    if pid is not None and kind != _ALL_PROCESSES:
+        return Process(pid, info.text("_targetProcessName")), ()
+    if kind not in _TYPES:
+        return None, ()
+    less = (
+        f"The runInfo of run {run.number} in the {NAME} of {called(run.files.bundle)} says that "
+        f"the target was {_TYPES[kind]}, and not its pid"
+    )
+    try:
+        target = without_document(run).target
+    except BundleError as error:
+        target, less = None, f"{less}; {error.message.removesuffix('.')}"
+    if target is None:
+        return None, (f"{less}: which rows are the target's is not known.",)
+    return target, (f"{less}: it is taken from the parameters of the analysis, {target.pid}.",)
 
 
 def _missing(run: BundleRun, summary: TocRun) -> tuple[str, ...]:
@@ -280,7 +294,6 @@ def _missing(run: BundleRun, summary: TocRun) -> tuple[str, ...]:
     said = {
         "the system": summary.device.get("os-version"),
         "the kind of target": summary.target_type or summary.all_processes,
-        "the pid of the target": summary.target or not summary.target_type,
         "the start": summary.start_date,
         "the duration": summary.duration is not None,
     }

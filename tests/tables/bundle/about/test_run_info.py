@@ -105,6 +105,17 @@ def test_numbers_that_are_archived_as_texts_are_read(tmp_path: Path) -> None:
     assert texts.target == Process(4711, "python3")
 
 
+@pytest.mark.parametrize("pid", [None, "", "soon", True, b"4711"])
+def test_a_target_without_a_pid_is_that_of_the_analysis_and_said(tmp_path: Path, pid: Any) -> None:
+    found = told(tmp_path, _targetProcessPid=pid)
+    assert found.run.target == Process(4711, "python3")
+    (remark,) = found.remarks
+    assert remark == (
+        "The runInfo of run 1 in the form.template of made.trace says that the target was "
+        "launched, and not its pid: it is taken from the parameters of the analysis, 4711."
+    )
+
+
 def test_what_every_document_says_is_missed(tmp_path: Path) -> None:
     found = told(tmp_path, _targetOperatingSystem=None, _rawDuration="long", targetType=None)
     (remark,) = found.remarks
