@@ -153,8 +153,8 @@ def _flats_differ(path: Path) -> str:
     fast, exact = _flat(path, "fast"), _flat(path, "exact")
     if isinstance(fast, str) or isinstance(exact, str):
         return "" if fast == exact else f"{fast!r} and {exact!r}"
-    if fast.told != exact.told:
-        return f"words: {fast.told.said} and {exact.told.said}"
+    if fast.notes != exact.notes:
+        return f"words: {fast.notes.said} and {exact.notes.said}"
     if list(fast.frame) != list(exact.frame):
         return f"columns: {list(fast.frame)} and {list(exact.frame)}"
     for name in fast.frame:

@@ -206,10 +206,10 @@ def test_what_the_reader_said_is_kept(table: Path, tmp_path: Path) -> None:
     text = table.read_text().replace(">5</uint64>", ">five</uint64>")
     table.write_text(text.rpartition("</node>")[0])
     flat = read_flat(table)
-    assert len(flat.told.said) == 2
+    assert len(flat.notes.said) == 2
     for _ in range(2):
         found = taken(tmp_path / "kept", table)
-        assert found.told.said == flat.told.said
+        assert found.notes.said == flat.notes.said
 
 
 def test_chosen_tables_are_kept_apart(

@@ -49,7 +49,7 @@ def test_the_file_holds_the_table(table: Path, tmp_path: Path, suffix: str) -> N
     else:
         read = pd.read_feather if suffix == ".feather" else pd.read_parquet
         pd.testing.assert_frame_equal(read(out), frame)
-    assert (done.files, done.rows, done.told.damage, done.told.drift) == ((out,), 2, (), ())
+    assert (done.files, done.rows, done.notes.damage, done.notes.drift) == ((out,), 2, (), ())
     assert [one.name for one in out.parent.iterdir()] == [out.name]
 
 
@@ -154,7 +154,7 @@ def test_real_exports_are_written_as_they_are_read(corpus: Path, tmp_path: Path)
         done = convert(path, out)
         flat = read_flat(path)
         pd.testing.assert_frame_equal(pd.read_parquet(out), flat.frame, obj=str(path))
-        assert (done.rows, done.told) == (len(flat.frame), flat.told)
+        assert (done.rows, done.notes) == (len(flat.frame), flat.notes)
     assert len(largest) >= 40
 
 

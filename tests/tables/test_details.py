@@ -170,7 +170,7 @@ def test_a_column_may_come_late(detail: Detail) -> None:
 def test_an_element_that_is_no_stack_is_named(detail: Detail) -> None:
     flat = read_flat(detail('<row a="1"><note>x</note></row>', *ROWS[1:2]))
     assert flat.frame["a"].tolist() == [1, pd.NA]
-    assert any("does not know are left out: note" in remark for remark in flat.told.remarks)
+    assert any("does not know are left out: note" in remark for remark in flat.notes.remarks)
 
 
 def test_cut_anywhere_the_rows_before_are_read_and_it_is_said(tmp_path: Path) -> None:
@@ -202,13 +202,13 @@ def test_cut_anywhere_the_rows_before_are_read_and_it_is_said(tmp_path: Path) ->
 def test_a_broken_row_ends_the_details_before_it(detail: Detail, row: str, words: str) -> None:
     flat = read_flat(detail(ROWS[0], row, ROWS[0]))
     assert len(flat.frame) == 1
-    assert words in flat.told.damage[0]
+    assert words in flat.notes.damage[0]
 
 
 def test_columns_without_end_are_refused(detail: Detail) -> None:
     path = detail('<row a="1"/>', *(f'<row a{n}="1"/>' for n in range(1500)))
     flat = read_flat(path)
-    assert "more than 1000 columns" in flat.told.damage[0]
+    assert "more than 1000 columns" in flat.notes.damage[0]
     assert flat.frame.shape == (1000, 1000)
 
 

@@ -86,7 +86,7 @@ def test_damage_is_a_warning_that_counts_the_rows(export: Export) -> None:
             read_table(path)
     flat = read_flat(path)
     assert flat.frame.equals(frame)
-    assert len(flat.told.damage) == 1
+    assert len(flat.notes.damage) == 1
     assert issubclass(DamagedExportWarning, ExportWarning)
     assert issubclass(ExportWarning, UserWarning)
 
@@ -147,7 +147,7 @@ def test_tables_that_are_empty_alike_are_one_empty_table(
 ) -> None:
     flat = read_flat(document(*two_profiles(node, 0, 0)))
     assert list(flat.frame) == ["n", "process", "process.pid"]
-    assert (len(flat.frame), flat.told.remarks) == (0, ())
+    assert (len(flat.frame), flat.notes.remarks) == (0, ())
     with pytest.raises(InputError, match=r"2 tables of table: .* with 0 rows"):
         read_table(document(node("n:uint32"), node("m:uint32", table=2)))
 

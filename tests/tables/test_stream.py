@@ -120,7 +120,7 @@ def test_a_streamed_table_is_the_one_from_memory(
     out = tmp_path / f"out{suffix}"
     drift = streamed(out, pieces)
     pd.testing.assert_frame_equal(read(out), flat.frame)
-    assert tuple(f"{path.name}: {one}" for one in drift) == flat.told.drift
+    assert tuple(f"{path.name}: {one}" for one in drift) == flat.notes.drift
 
 
 NUMBERS = {

@@ -63,7 +63,7 @@ def _one(
         converted = tables.convert(one.ref, output, schema, one.choice, toc=raw.toc)
     for file in converted.files:
         console.show_file(file)
-    console.show_warnings((*raw.of_runs, *map(str, converted.told.said)))
+    console.show_warnings((*raw.of_runs, *map(str, converted.notes.said)))
 
 
 def _all(bundle: Path, folder: Path, suffix: str, run: int | None, *, force: bool) -> None:
@@ -162,8 +162,8 @@ def _convert_export(
         console.show_file(file)
     if len(converted.files) > 1:
         console.show_hint("The stacks are in the files beside it; NAME.stack is their number.")
-    console.show_warnings((*converted.told.drift, *map(str, converted.told.remarks)))
-    console.require_whole(converted.told.damage)
+    console.show_warnings((*converted.notes.drift, *map(str, converted.notes.remarks)))
+    console.require_whole(converted.notes.damage)
 
 
 def _require_convertible(folder: Path, to: str | None, *, chosen: object) -> None:

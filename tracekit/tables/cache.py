@@ -33,7 +33,7 @@ from tracekit.base import InputError, RecordingError, open_input, save
 from tracekit.tables.bundle.cells.encodings import Said
 from tracekit.tables.convert import convert, file_name, symbol_files
 from tracekit.tables.direct import Listed, Stored, TableRef
-from tracekit.tables.drift import Told
+from tracekit.tables.drift import ReadNotes
 from tracekit.tables.exports import PARQUET, ExportIndex, Header, PutAway, index, put_away
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.layout import frame_of
@@ -68,9 +68,9 @@ class Kept:
     again: Callable[[], Flat]
 
     @property
-    def told(self) -> Told:
+    def notes(self) -> ReadNotes:
         """What the reader had to say."""
-        return Told(self.note.damage, self.note.drift, self.note.remarks)
+        return ReadNotes(self.note.damage, self.note.drift, self.note.remarks)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ def _as_written(file: Path) -> Kept | Flat:
 
     def damaged() -> Flat:
         text = f"{file.name} is cut or damaged, and its rows are missing."
-        return Flat(pd.DataFrame(), Told(damage=(text,)))
+        return Flat(pd.DataFrame(), ReadNotes(damage=(text,)))
 
     try:
         pq.read_metadata(file)
@@ -247,9 +247,9 @@ class _Place:
             digest=digest(table),
             symbols=tuple(map(digest, symbols)),
             rows=written.rows,
-            damage=written.told.damage,
-            drift=written.told.drift,
-            remarks=written.told.remarks,
+            damage=written.notes.damage,
+            drift=written.notes.drift,
+            remarks=written.notes.remarks,
         )
         save(_beside(file), note)
         self._drop_others(file)
@@ -401,7 +401,7 @@ def _reason(found: ExportIndex, tables: list[Listed], stems: Counter[str], cache
             return f"it cannot be read: {error.message}"
         if not isinstance(kept, Kept):
             return "its tables could not be kept"
-        if kept.told.damage:
+        if kept.notes.damage:
             return "it is damaged, and rows are missing"
     return ""
 

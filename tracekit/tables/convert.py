@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from tracekit.base import InputError, RecordingError, UsageError, replacing, writing
 from tracekit.tables.bundle.cells.encodings import Said, sentences
 from tracekit.tables.direct import Listed, TableRef, shown
-from tracekit.tables.drift import Told
+from tracekit.tables.drift import ReadNotes
 from tracekit.tables.exports import ExportIndex, contents_beside, index
 from tracekit.tables.layout import Layout, frame_of
 from tracekit.tables.place import OPEN, Choice
@@ -285,7 +285,7 @@ class Converted:
 
     files: tuple[Path, ...]
     rows: int
-    told: Told
+    notes: ReadNotes
 
 
 def convert(
@@ -332,8 +332,8 @@ def convert(
                 written = files.enter_context(replacing(path))
                 pq.write_table(part, written, compression="zstd", compression_level=1)
     drift = tuple(f"{shown(ref)}: {message}" for message in layout.drift)
-    told = Told(selection.damage, drift, selection.remarks)
-    return Converted((output, *beside), selection.rows, told)
+    notes = ReadNotes(selection.damage, drift, selection.remarks)
+    return Converted((output, *beside), selection.rows, notes)
 
 
 def files_of(table: Path) -> tuple[Path, Path, Path]:
@@ -424,7 +424,7 @@ def _written(
             lost[f"{one.schema}, {one}, is left out: {error.message}"] = None
             continue
         files += converted.files
-        said |= dict.fromkeys(converted.told.said)
+        said |= dict.fromkeys(converted.notes.said)
     return Unbundled(tuple(files), sentences(said), tuple(lost))
 
 

@@ -27,7 +27,7 @@ class Flaw(StrEnum):
 
 
 @dataclass(frozen=True)
-class Told:
+class ReadNotes:
     """What the reader of one table had to say.
 
     Attributes:

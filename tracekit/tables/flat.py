@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tracekit.tables.direct import TableRef, shown
-from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning, Told
+from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning, ReadNotes
 from tracekit.tables.exports import contents_beside
 from tracekit.tables.layout import Layout
 from tracekit.tables.place import OPEN, Choice
@@ -28,7 +28,7 @@ class Flat:
     """A flat table in memory; `symbols` holds the stacks that the columns NAME.stack number."""
 
     frame: pd.DataFrame
-    told: Told = field(default_factory=Told)
+    notes: ReadNotes = field(default_factory=ReadNotes)
     symbols: Symbols = field(default_factory=no_symbols)
 
     @property
@@ -70,9 +70,9 @@ def read_table(
     path = Path(path)
     flat = read_flat(path, schema, contents_beside(path), Choice(run, table))
     for category, said in (
-        (DamagedExportWarning, flat.told.damage),
-        (DriftWarning, flat.told.drift),
-        (ExportWarning, flat.told.remarks),
+        (DamagedExportWarning, flat.notes.damage),
+        (DriftWarning, flat.notes.drift),
+        (ExportWarning, flat.notes.remarks),
     ):
         for message in said:
             warnings.warn(str(message), category, stacklevel=2)
@@ -99,7 +99,7 @@ def read_flat(
     drift = tuple(f"{shown(ref)}: {message}" for message in layout.drift)
     return Flat(
         layout.frame(pa.concat_tables(gathered.pieces)),
-        Told(selection.damage, drift, selection.remarks),
+        ReadNotes(selection.damage, drift, selection.remarks),
         symbols,
     )
 

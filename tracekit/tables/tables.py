@@ -93,8 +93,8 @@ class RawTables:
         said += [(Flaw.DAMAGED, "", one.text) for one in self._index.lost]
         said += [(Flaw.UNREADABLE, "", text) for text in self._index.unread]
         for (_, schema, _, _), table in self._read.items():
-            said += [(Flaw.DAMAGED, schema, text) for text in table.told.damage]
-            said += [(Flaw.CHANGED, schema, text) for text in table.told.drift]
+            said += [(Flaw.DAMAGED, schema, text) for text in table.notes.damage]
+            said += [(Flaw.CHANGED, schema, text) for text in table.notes.drift]
         return tuple(Remark(flaw, "", schema, (), text) for flaw, schema, text in said)
 
     def listed(self, schema: str, choice: Choice = OPEN) -> tuple[Listed, ...]:
@@ -123,7 +123,7 @@ class RawTables:
         key = (one.ref, schema, place.run, place.table)
         if key not in self._read:
             self._read[key] = kept_or_read(self._cache, one.ref, schema, place, self._index.toc)
-            said = self._read[key].told.said
+            said = self._read[key].notes.said
             self.warnings |= dict.fromkeys((*said, *self._others(one, choice)))
         return self._read[key]
 

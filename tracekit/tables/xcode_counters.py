@@ -183,7 +183,7 @@ def _add(encoders: dict[int, _Encoder], added: Iterable[_Encoder], path: Path) -
     added = list(added)
     numbers = [encoder.function for encoder in added]
     if len(set(numbers)) < len(numbers):
-        raise InputError(f"{path} has an encoder twice: encoders cannot be told apart.")
+        raise InputError(f"{path} has an encoder twice: encoders cannot be distinguished.")
     if encoders and set(numbers) != encoders.keys():
         raise InputError(
             f"{path} has other encoders than the files before it.",

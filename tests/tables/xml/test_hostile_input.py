@@ -98,9 +98,9 @@ def test_what_is_hostile_behind_a_row_ends_the_table_there(
     path = written(tmp_path, KEPT + rest())
     flat = read_flat(path)
     assert flat.frame["a"].tolist() == ["kept"]
-    assert words in flat.told.damage[0]
-    assert len(flat.told.damage[0]) < 400
-    assert "\n" not in flat.told.damage[0]
+    assert words in flat.notes.damage[0]
+    assert len(flat.notes.damage[0]) < 400
+    assert "\n" not in flat.notes.damage[0]
     with pytest.raises(IrregularError):
         list(FastReader(path).pieces())
 
@@ -173,7 +173,7 @@ def test_ids_of_any_size_take_no_room(tmp_path: Path, step: int) -> None:
     repeats = "".join(f'<row><string ref="{n * step}"/></row>\n' for n in range(1, 500))
     flat = read_flat(written(tmp_path, OPEN + HEADER + rows + repeats + END))
     assert flat.frame["a"].tolist() == [str(n) for n in range(1, 500)] * 2
-    assert flat.told.damage == ()
+    assert flat.notes.damage == ()
 
 
 @pytest.fixture
@@ -248,7 +248,7 @@ def test_convert_says_what_is_wrong_and_exits_with_3(
 def test_an_export_in_utf_16_is_read(tmp_path: Path) -> None:
     content = (KEPT + END).replace("?>", ' encoding="UTF-16"?>').replace("kept", "µ")
     flat = read_flat(written(tmp_path, content.encode("utf-16")))
-    assert (flat.frame["a"].tolist(), flat.told.damage) == (["µ"], ())
+    assert (flat.frame["a"].tolist(), flat.notes.damage) == (["µ"], ())
 
 
 def rows(count: int) -> Iterator[str]:

@@ -47,7 +47,7 @@ def bubbles(  # noqa: PLR0917  a rule's tables are its parameters
         request to serve. It fires when they cover more than `limit` of the window without that
         time (default 5 %). A gap between encoders of one command buffer, a boundary between command
         buffers that had been committed in time, a late start, a host that was still encoding, and
-        a host that had waited for all of its work are told apart; within a gap, compilations,
+        a host that had waited for all of its work are distinguished; within a gap, compilations,
         wiring of memory, the driver, other processes and a device that powers up are. What the
         recording cannot tell is unattributed; where a table is missing that would show one of
         these causes, it says so. Time of compilations counts as a saving of pipeline-churn, time

@@ -184,7 +184,7 @@ class NightAxis(Axis):
         return super().project(float(np.interp(value, days, places)), begin, end)
 
 
-_LEAST_APART = 1 / 90  # of the axis' length: marks of two nights that can be told apart
+_LEAST_APART = 1 / 90  # of the axis' length: marks of two nights that can be distinguished
 _CLOSE = 0.8  # of the length, at most, that all nights together take for that
 
 
