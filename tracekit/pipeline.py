@@ -24,7 +24,7 @@ from tracekit.base import (
     stage,
     write_whole,
 )
-from tracekit.machine import describe, git_commit
+from tracekit.machine import circumstances, describe, git_commit, meanwhile
 from tracekit.record import (
     Choose,
     Progress,
@@ -297,7 +297,7 @@ def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
         time_limit=plan.time_limit,
         warmup=plan.warmup if plan.workload else None,
         repeats=plan.repeats,
-        machine=describe(),
+        machine=describe() | circumstances(),
         capabilities=known_of(recorder),
         git_commit=git_commit(Path.cwd()),
         warnings=unheeded(plan, recorder),
@@ -315,5 +315,6 @@ def _with(provenance: Provenance, recorded: Recorded) -> Provenance:
         end_reason=recorded.end_reason,
         clock=dict(recorded.clock),
         overhead=recorded.overhead,
+        machine=provenance.machine | meanwhile(provenance.machine, circumstances()),
         warnings=tuple(dict.fromkeys((*provenance.warnings, *recorded.warnings))),
     )

@@ -17,7 +17,7 @@ def machine_table(provenance: Provenance) -> pd.DataFrame:
     """Return the table `machine`: one row with what the machine was when it recorded.
 
     Columns: `system`, `chip`, `gpu_cores`, `memory` (bytes), and what it was like meanwhile:
-    `wired_limit`, `swap`, `compressed` (bytes), `page_outs` (pages written out meanwhile),
+    `wired_limit`, `swap`, `compressed` (bytes), `paged_out` (bytes, meanwhile),
     `low_power`, `mains` (1 or 0). What is not known is null.
     """
     facts = provenance.machine
@@ -28,7 +28,7 @@ def machine_table(provenance: Provenance) -> pd.DataFrame:
 
 
 _NUMBERS = (
-    *("gpu_cores", "memory", "wired_limit", "swap", "compressed", "page_outs"),
+    *("gpu_cores", "memory", "wired_limit", "swap", "compressed", "paged_out"),
     *("low_power", "mains"),
 )
 
@@ -43,12 +43,12 @@ def memory_words(machine: pd.DataFrame) -> str:
             ("memory", "the machine has"),
             ("wired_limit", "its wired limit is"),
             ("swap", "swap holds"),
-            ("compressed", "the compressor"),
+            ("compressed", "the compressor holds"),
         )
         if known.get(name)
     ]
-    if known.get("page_outs"):
-        said.append(f"{known['page_outs']:,} pages were written out meanwhile")
+    if known.get("paged_out"):
+        said.append(f"{size(known['paged_out'])} were written out meanwhile")
     listed = ", ".join(said)
     return f" {listed[:1].upper()}{listed[1:]}." if said else ""
 
