@@ -53,8 +53,8 @@ def label(rule: str, facts: Facts) -> Label:
     return Label.FIND if size >= 1 + MARGIN else Label.PASS
 
 
-def _bubbles(facts: Facts) -> float:
-    return facts.idle_share() / 0.05
+def _bubbles(facts: Facts) -> float | None:
+    return None if facts.world.setup.pause else facts.idle_share() / 0.05
 
 
 def _late_start(facts: Facts) -> float:
@@ -64,7 +64,8 @@ def _late_start(facts: Facts) -> float:
 def _shallow_queue(facts: Facts) -> float | None:
     if facts.world.setup.ahead:
         return 0.0
-    if facts.world.setup.readbacks:
+    setup = facts.world.setup
+    if setup.readbacks or setup.wiring or setup.pause:
         return None  # which of its waits are at fault is for another rule to say
     return _cost(facts, ahead=1) / 0.05
 
@@ -108,7 +109,7 @@ def _irregular_cadence(facts: Facts) -> float | None:
 
 def _step_spikes(facts: Facts) -> float | None:
     """Say how much steps take too long that take twice the usual time; a third longer may count."""
-    if facts.world.setup.server or facts.periods.size < 16:
+    if facts.world.setup.server or facts.periods.size < 16 or facts.world.setup.pause:
         return None
     if facts.world.setup.uneven > 0.1 or facts.world.setup.swing > 0.1:
         return None

@@ -113,7 +113,7 @@ def clocked(*states: tuple[float, str], thermal: str = "", busy: bool = True) ->
 
 
 def compiled(before: int, after: int) -> Stock:
-    made = pipelined(Stock(), before, 8, 2_000)
+    made = pipelined(Stock(), before, 8, 2_000) if before else Stock()
     made.add("compiler_activity", made.now, 900_000, compiler="x", program="Compute")
     made.spend(900_000)
     return pipelined(made, after, 8, 2_000)
@@ -243,7 +243,11 @@ PROBLEMS: dict[str, tuple[Scene, str, str, str]] = {
         *("gpu-downclocked", "High Power mode", "hot because"),
     ),
     "compiled in the loop": (lambda: compiled(10, 60), "pipeline-churn", "warming up", "async"),
-    "compiled before the loop": (lambda: compiled(1, 60), "left-out-time", "warm-up", "async"),
+    "compiled at the first decode": (
+        lambda: compiled(1, 60),
+        *("pipeline-churn", "warming up", "async"),
+    ),
+    "compiled before the loop": (lambda: compiled(0, 60), "left-out-time", "warm-up", "async"),
     "unfused attention": (
         lambda: layers("steel_gemm_nt", "block_softmax_float16", "steel_gemm_nn", "gemv", "rope"),
         *("unfused-attention", "scaled_dot_product_attention", "async"),

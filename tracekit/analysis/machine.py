@@ -164,7 +164,7 @@ def held_state(settings: pd.DataFrame | None, switches: pd.DataFrame | None) -> 
         enabled = switches["enabled"].fillna(value=False).astype(bool)
         if enabled.any():
             return True
-    if settings is None:
+    if settings is None or settings.empty:
         return False
     parts = settings["setting"].fillna("").str.lower().str.partition(":")
     chosen = parts.loc[parts[0].str.strip() == _HELD, 2].str.strip()

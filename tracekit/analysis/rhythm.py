@@ -115,7 +115,8 @@ def _followed(steps: pd.DataFrame, steady: pd.DataFrame) -> NDArray[np.bool_]:
     places = np.sort(spans(steps)[0]).searchsorted(starts)
     follows = np.diff(places, append=-1) == 1
     if "source" in steady and not (steady["source"] == "steps").all():
-        follows[:-1] &= starts[1:] - ends[:-1] <= quiet_limit(starts)
+        near = 0 if (steady["source"] == "structure").all() else quiet_limit(starts)
+        follows[:-1] &= starts[1:] - ends[:-1] <= near
     return follows
 
 

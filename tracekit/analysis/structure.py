@@ -84,26 +84,56 @@ def repeating(timeline: pd.DataFrame) -> tuple[Times, Times] | None:
         for name in ("begun", "committed", "completed")
     )
     started, ended, busy, pieces = (
-        timeline[name].to_numpy(dtype=np.int64)
-        for name in ("started", "ended", "busy", "intervals")
+        timeline[name].to_numpy(dtype=np.int64) for name in ("started", "ended", "busy", "encoders")
     )
     begun = np.where(begun == NEVER, np.where(committed == NEVER, started, committed), begun)
     pauses = np.maximum(begun[1:] - np.where(committed == NEVER, ended, committed)[:-1], 0)
     reported = np.maximum.accumulate(np.maximum(ended, completed))
     for splits in _splits(pauses, begun[1:] >= reported[:-1]):
-        first = np.concatenate(([0], np.flatnonzero(splits) + 1))
-        last = np.append(first[1:], len(timeline)) - 1
-        held, took = (np.add.reduceat(each, first) for each in (pieces, busy))
-        groups = _Groups(first, held, took, np.append(pauses, -1)[last], bool(splits.any()))
+        groups = _grouped(splits, pieces, busy, pauses)
         at, length = _iterations(groups)
+        parts = _parted(groups, at, pieces) if length == 1 else splits
+        if (parts & ~splits).any():
+            groups = _grouped(splits | parts, pieces, busy, pauses)
+            at, length = _iterations(groups)
         members = (at[:, np.newaxis] + np.arange(length)).ravel()
         if at.size < FEWEST or groups.busy[members].sum() < OF_WORK * busy.sum():
             continue
-        starts, ends = begun[first[at]], reported[last[at + length - 1]]
+        last = np.append(groups.first[1:], len(timeline)) - 1
+        starts, ends = begun[groups.first[at]], reported[last[at + length - 1]]
         follows = at[1:] == at[:-1] + length
         ends[:-1] = np.where(follows, starts[1:], ends[:-1])
-        return starts, np.maximum(ends, starts + 1)
+        # What waits for work from before the loop takes that work's time.
+        before = int(np.max(ended[: groups.first[at[0]]], initial=NEVER))
+        own = int(np.searchsorted(starts, before))
+        own *= starts.size - own >= FEWEST
+        return starts[own:], np.maximum(ends, starts + 1)[own:]
     return None
+
+
+def _grouped(splits: Flags, pieces: Times, busy: Times, pauses: Times) -> _Groups:
+    first = np.concatenate(([0], np.flatnonzero(splits) + 1))
+    last = np.append(first[1:], pieces.size) - 1
+    held, took = (np.add.reduceat(each, first) for each in (pieces, busy))
+    return _Groups(first, held, took, np.append(pauses, -1)[last], bool(splits.any()))
+
+
+def _parted(groups: _Groups, at: Places, pieces: Times) -> Flags:
+    """Return where groups have to be split that hold several iterations without a pause.
+
+    So it is after a pause that stood out: what had been handed over ahead is used up by then.
+    """
+    none = np.zeros(pieces.size - 1, bool)
+    if not at.size:
+        return none
+    usual = int(np.bincount(groups.pieces[at]).argmax())
+    several = (groups.pieces > usual) & (groups.pieces % usual == 0)
+    inside = np.repeat(several, np.diff(np.append(groups.first, pieces.size)))
+    sums = np.cumsum(pieces)
+    begun = np.repeat(
+        sums[groups.first] - pieces[groups.first], np.diff(np.append(groups.first, pieces.size))
+    )
+    return (inside & ((sums - begun) % usual == 0))[:-1]
 
 
 def _splits(pauses: Times, drained: Flags) -> Iterator[Flags]:
@@ -165,20 +195,25 @@ def _stretch(groups: _Groups, alike: Flags, length: int) -> tuple[int, int] | No
     if not begins.size:
         return None
     pieces, busy = groups.rows(length)
+    summed = np.concatenate(([0], np.cumsum(busy)))
+    firsts, lasts = np.minimum(ends, begins + _LOOK), np.maximum(begins, ends - _LOOK)
+    head = (summed[firsts] - summed[begins]) / (firsts - begins)
+    tail = (summed[ends] - summed[lasts]) / (ends - lasts)
+    like = np.abs(tail[:-1] - head[1:]) <= _WITHIN * np.maximum(tail[:-1], head[1:])
+    like &= pieces[ends[:-1] - 1] == pieces[begins[1:]]
     found = [[int(begins[0]), int(ends[0]), int(ends[0] - begins[0])]]
-    for begin, end in zip(begins[1:].tolist(), ends[1:].tolist(), strict=True):
+    runs = zip(begins[1:].tolist(), ends[1:].tolist(), like.tolist(), strict=True)
+    for begin, end, same in runs:
         last = found[-1]
-        rows = slice(max(last[0], last[1] - _LOOK), last[1]), slice(begin, min(end, begin + _LOOK))
-        before, behind = (float(np.median(busy[each])) for each in rows)
-        same = np.median(pieces[rows[0]]) == np.median(pieces[rows[1]])
-        same &= abs(before - behind) <= _WITHIN * max(before, behind)
         if same and begin - last[1] <= last[2]:
             last[1:] = [end, last[2] + end - begin]
         else:
             found.append([begin, end, end - begin])
     sums = np.concatenate(([0], np.cumsum(groups.busy)))
-    begin, end, like = max(found, key=lambda one: sums[one[1] + length] - sums[one[0]])
-    if like < _ALIKE * (end - begin) or end - begin + length < FEWEST * length:
+    begin, end, alike_ones = max(found, key=lambda one: sums[one[1] + length] - sums[one[0]])
+    if alike_ones < _ALIKE * (end - begin) or end - begin + length < FEWEST * length:
+        return None
+    if sums[end + length] - sums[begin] < OF_WORK * sums[-1]:
         return None
     return begin, end + length
 

@@ -67,6 +67,13 @@ def _named(texts: pd.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
 _DEFAULT = re.compile(
     rf"^(command buffer \d+:?)?((compute|blit|render) command \d+)?$|^{UNLABELLED}$"
 )
+
+
+def unnamed(name: str) -> bool:
+    """Tell whether a label says nothing of what the work is."""
+    return bool(_DEFAULT.match(name.lower()))
+
+
 # Work that does more than move data around, whatever else its label names.
 _KERNEL = re.compile(r"attention|sdpa|matmul|gemm|gemv|qmm|qmv|norm|rope|softmax|paged|flash")
 _HOW_TO_GET = (
@@ -148,7 +155,7 @@ def named_work(
         raise Unavailable(f"no work of the target starts in {window.name}.")
     own = own.sort_values("start", kind="stable")
     codes, names = families(own["label"])
-    if all(_DEFAULT.match(name.lower()) for name in names):
+    if all(map(unnamed, names)):
         raise Unavailable(f"the labels of the target's work do not name kernels. {_HOW_TO_GET}")
     starts, ends = spans(own)
     idle = idle_before(starts, ends)

@@ -166,8 +166,9 @@ def timeline_table(  # noqa: PLR0917  a derived table's sources are its paramete
 
     Columns: `begun` (the host began to encode it), `committed`, `started` and `ended` on the
     device, `completed` (reported to the host), all in ns and null where not known; `busy`, the ns
-    of its intervals, and their number, `intervals`. An interval of no known command buffer is
-    a row of its own, and `known` is False.
+    of its intervals, their number, `intervals`, and that of its `encoders`, of which the driver
+    may run several as one. An interval of no known command buffer is a row of its own, and `known`
+    is False.
 
     Raises:
         Unavailable: The target is not known or has no rows.
@@ -190,9 +191,18 @@ def timeline_table(  # noqa: PLR0917  a derived table's sources are its paramete
         }
     )
     ways = {"begun": "min", "committed": "min", "started": "min", "known": "min", "busy": "sum"}
+    pieces["encoders"] = np.full(work.start.size, NEVER)
+    if submissions is not None and "encoders" in submissions and not alone.any():
+        pieces["encoders"] = of_buffer(
+            own.sort_values("start", kind="stable"),
+            submissions,
+            moments(submissions["encoders"]),
+            "max",
+        )
     groups = pieces.groupby(keys, sort=False)
-    table = groups.agg({**ways, "ended": "max", "completed": "max"})
+    table = groups.agg({**ways, "ended": "max", "completed": "max", "encoders": "max"})
     table["intervals"] = groups.size()
+    table["encoders"] = table["encoders"].where(table["encoders"] > 0, table["intervals"])
     for name in ("begun", "committed", "completed"):
         table[name] = table[name].astype("Int64").mask(table[name] == NEVER)
     return table.sort_values("started", kind="stable", ignore_index=True)

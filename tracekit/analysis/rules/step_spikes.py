@@ -39,6 +39,7 @@ def step_spikes(
     least_z: float = LEAST_Z,
     least_excess: float = LEAST_EXCESS,
     most: float = 0.15,
+    fewest: int = 3,
     limit: float = 0.01,
 ) -> Iterator[Finding]:
     """A few steps take far longer than the others.
@@ -50,6 +51,7 @@ def step_spikes(
         of all steady steps' time. Each is explained by what happened in it beyond its share in
         the other steps: compiles, other processes, memory, states of the machine, spans that
         the workload reports, an idle device. Spikes that come every so many steps are said to.
+        In a loop without marks it takes `fewest` of them (3), as one may be a stop of the program.
         Where more than `most` (15 %) of the steps stand out they are no spikes: irregular-cadence
         judges them. Each of several variants that are compared is judged by itself. Time in
         compiles is left to pipeline-churn to save; where a spike is idle time of the device,
@@ -65,9 +67,13 @@ def step_spikes(
         When the workload marks no steady steps or fewer than 16 of a kind, and for a server,
         whose steps differ with the requests.
     """
-    for row in beats(steady_iterations(iterations), requests, spans):
+    steady = steady_iterations(iterations)
+    marked = "source" not in steady or (steady["source"] == "steps").all()
+    for row in beats(steady, requests, spans):
         found = spikes(row, least_z, least_excess)
         lost = float(found.excess[found.chosen].sum())
+        if found.chosen.sum() < (1 if marked else fewest):
+            continue
         if 0 < found.share <= most and lost > limit * row.times.sum():
             yield _finding(row, found.chosen, found.excess, happenings)
 

@@ -11,7 +11,7 @@ from tracekit.analysis.intervals import busy
 from tracekit.analysis.iterations import unit
 from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import on_gpu, window_of_target
-from tracekit.analysis.work_names import NamedWork, named_work
+from tracekit.analysis.work_names import NamedWork, named_work, unnamed
 from tracekit.base import count, duration, percent
 
 _ADVICE = (
@@ -42,9 +42,9 @@ def unfused_attention(
 
     What it looks for:
         Work of the target whose name says softmax, with a product of matrices within four pieces
-        before it and one behind it, and no fused attention between. It fires when there are at
-        least `fewest` (8) of them and they take more than `limit` of the target's device time
-        (5 %), both products included.
+        before it and one behind it, and neither fused attention nor work without a name between.
+        It fires when there are at least `fewest` (8) of them and they take more than `limit` of the
+        target's device time (5 %), both products included.
 
     Why it matters:
         Unfused attention writes all scores to memory and reads them twice. Which way is taken
@@ -83,15 +83,15 @@ def unfused_attention(
 def _parts(work: NamedWork) -> tuple[NDArray[np.intp], ...]:
     """Return the places of softmaxes between two products, and of these products."""
     words = [re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower() for name in work.names]
-    fused_names = [bool(_FUSED.search(name)) for name in words]
+    fused_names = [bool(_FUSED.search(name) or unnamed(name)) for name in words]
 
     def places(kind: re.Pattern[str]) -> NDArray[np.intp]:
         named = [bool(kind.search(name)) for name in words]
-        plain = kind is _FUSED
-        chosen = [n and (plain or not f) for n, f in zip(named, fused_names, strict=True)]
+        chosen = [n and not f for n, f in zip(named, fused_names, strict=True)]
         return np.flatnonzero(np.array(chosen, bool)[work.codes])
 
-    product, softmax, fused = places(_PRODUCT), places(_SOFTMAX), places(_FUSED)
+    product, softmax = places(_PRODUCT), places(_SOFTMAX)
+    fused = np.flatnonzero(np.array(fused_names, bool)[work.codes])
     at = np.searchsorted(product, softmax)
     inside = (at > 0) & (at < product.size)
     softmax, at = softmax[inside], at[inside]
