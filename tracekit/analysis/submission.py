@@ -165,14 +165,19 @@ def depths(timeline: pd.DataFrame, window: Window) -> Depths:
         for name in ("committed", "completed")
     )
     known = (committed != NEVER) & (completed >= committed)
-    if not known.any():
-        raise Unavailable("no command buffer of the target has both a commit and a completion.")
+    require_lives(timeline)
     starts, ends = clip(committed[known], completed[known], window.start, window.end)
     edges = np.array([window.start, window.end])
     moments = np.unique(np.concatenate((starts, ends, edges)))
     flying = np.searchsorted(np.sort(starts), moments[:-1], side="right")
     landed = np.searchsorted(np.sort(ends), moments[:-1], side="right")
     return Depths(moments[:-1], moments[1:], flying - landed)
+
+
+def require_lives(timeline: pd.DataFrame) -> None:
+    """Raise Unavailable where no command buffer has both a commit and a completion."""
+    if not (timeline["completed"] >= timeline["committed"]).fillna(value=False).any():
+        raise Unavailable("no command buffer of the target has both a commit and a completion.")
 
 
 def require_commits(timeline: pd.DataFrame) -> None:

@@ -23,7 +23,7 @@ from tracekit.analysis.scope import (
     variants,
     window_of_target,
 )
-from tracekit.analysis.submission import depths, per_iteration, require_buffers
+from tracekit.analysis.submission import depths, per_iteration, require_buffers, require_lives
 
 
 @metric("steps/s", Better.HIGHER)
@@ -187,7 +187,8 @@ def readbacks_per_step(  # noqa: PLR0917  it asks for these tables
     A wait is a moment at which all command buffers of the target were reported complete before it
     began to encode the next.
     """
-    depths(timeline, window_of_target(on_gpu(gpu_intervals), targets, loop))
+    window_of_target(on_gpu(gpu_intervals), targets, loop)
+    require_lives(timeline)
     return per_iteration(gaps_in(gaps, State.AFTER_WAIT), steady_iterations(iterations))
 
 

@@ -15,8 +15,8 @@ from tracekit.analysis.scope import window_of_target
 from tracekit.analysis.submission import (
     annotated_readbacks,
     between_iterations,
-    depths,
     per_iteration,
+    require_lives,
 )
 from tracekit.base import duration, percent
 
@@ -66,7 +66,7 @@ def frequent_readback(  # noqa: PLR0917  it asks for these tables
             )
         found = _around(gaps, held)
     else:
-        depths(timeline, window)
+        require_lives(timeline)
         held = found = gaps_in(gaps, State.AFTER_WAIT)
     often = per_iteration(held, rows)
     inside = ~between_iterations(found, rows)
