@@ -20,6 +20,18 @@ ONE_MISTAKE = {
         "Did you mean pairs?",
     ),
     "snake case": (HEAD + "time_limit = '5s'", "4:1: nightly.capture.time_limit is", "time-limit?"),
+    "two commits": (
+        REFERENCE + 'reference.merge-base = "main"',
+        "5:11: nightly.capture.reference.merge-base names a commit, and revision names one",
+        "Leave one of them out.",
+    ),
+    "an anchor of no commit": (
+        HEAD + "reference.python = 'p'\nreference.anchor-every = 3",
+        "5:11: nightly.capture.reference.anchor-every is for a commit's worktree",
+        "",
+    ),
+    "no night before": (HEAD + "reference.previous-night = false", "does not say how it", ""),
+    "the name of an anchor": (HEAD + "name = 'decode-anchor'", "must not end in -anchor", ""),
     "unknown key of the night": (
         "[nightly]\nbudgt = 1\n" + HEAD[10:],
         "2:1: nightly.budgt is",
