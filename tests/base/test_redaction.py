@@ -61,6 +61,7 @@ def test_an_account_without_a_home_is_no_obstacle(monkeypatch: pytest.MonkeyPatc
 
 def test_every_text_of_a_provenance_is_redacted_and_marked_so() -> None:
     provenance = Provenance(
+        workloads="/Users/ada/work",
         command=("/Users/ada/bin/bench",),
         machine={"model": "MacBook Air", "python": {"executable": "/Users/ada/v/bin/python"}},
         targets=(Process(7, "ada"),),
@@ -68,6 +69,7 @@ def test_every_text_of_a_provenance_is_redacted_and_marked_so() -> None:
     )
     shown = redact_provenance(provenance, redact)
     assert shown.redacted
+    assert shown.workloads == "~/work"
     assert shown.command == ("~/bin/bench",)
     assert shown.machine == {"model": "MacBook Air", "python": {"executable": "~/v/bin/python"}}
     assert shown.targets == (Process(7, "<user>"),)
