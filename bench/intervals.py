@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import gaps, grouped, union
-from tracekit.analysis.work_names import families
+from tracekit.analysis.scope import families
 
 _PERCENTS = (50, 95, 99)
 _NAMES = 500

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.analysis.work_names import families
+from tracekit.analysis.scope import families
 
 
 @pytest.mark.parametrize(

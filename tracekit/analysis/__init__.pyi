@@ -63,7 +63,12 @@ from .rule import Rule as Rule
 from .rule import Settings as Settings
 from .rule import Severity as Severity
 from .rules import RULES as RULES
+from .scope import ASKER as ASKER
+from .scope import BLANK as BLANK
+from .scope import INSTANCE as INSTANCE
 from .scope import UNKNOWN as UNKNOWN
+from .scope import UNLABELLED as UNLABELLED
+from .scope import families as families
 from .scope import own_rows as own_rows
 from .serving import Part as Part
 from .serving import level_at as level_at
@@ -71,8 +76,3 @@ from .serving import limit as limit
 from .serving import parts as parts
 from .serving import readings_named as readings_named
 from .serving import steady_phase as steady_phase
-from .work_names import ASKER as ASKER
-from .work_names import BLANK as BLANK
-from .work_names import INSTANCE as INSTANCE
-from .work_names import UNLABELLED as UNLABELLED
-from .work_names import families as families

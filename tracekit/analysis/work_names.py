@@ -18,51 +18,11 @@ from enum import Enum
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, idle_before, spans
-from tracekit.analysis.scope import of_target, on_gpu
-
-UNLABELLED = "unlabelled"
-
-# A trace labels work "Command Buffer 0:Compute Command 0   ( python3 (4711) )  0xf169adeb":
-# who asked and which instance it was stand in columns of their own.
-BLANK = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"
-INSTANCE = rf"{BLANK}+0x[0-9a-fA-F]+{BLANK}*$"
-ASKER = rf"{BLANK}*\( .* \){BLANK}*$"
-_SAMPLE = 4096
-
-
-def families(labels: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
-    """Return a code for each label and the distinct families that the codes stand for.
-
-    A family is a label without the process and the instance that it names at its end.
-    """
-    texts = labels.fillna("")
-    if not isinstance(texts.dtype, pd.StringDtype):
-        texts = texts.astype("string")
-    if texts[:_SAMPLE].nunique() > _SAMPLE // 2:
-        codes, names = _named(texts)
-    else:
-        own, distinct = pd.factorize(texts)
-        found, names = _named(pd.Series(distinct, dtype="string"))
-        codes = found[own]
-    return pd.Series(codes, index=labels.index, dtype="int64"), names
-
-
-def _named(texts: pd.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    shorter = pa.chunked_array(pa.array(texts, pa.string(), from_pandas=True))
-    for end in (INSTANCE, ASKER):
-        without = pc.ReplaceSubstringOptions(pattern=end, replacement="")
-        shorter = pc.call_function("replace_substring_regex", [shorter], without)
-    once = shorter.combine_chunks().dictionary_encode()
-    names = [text.strip() or UNLABELLED for text in once.dictionary.to_pylist()]
-    codes, distinct = pd.factorize(np.array(names, dtype=object))
-    return codes[once.indices.to_numpy()], tuple(distinct)
-
+from tracekit.analysis.scope import UNLABELLED, Recorded, families, of_target, on_gpu
 
 _DEFAULT = re.compile(
     rf"^(command buffer \d+:?)?((compute|blit|render) command \d+)?$|^{UNLABELLED}$"
@@ -150,17 +110,23 @@ def named_work(
     own = of_target(on_gpu(gpu_intervals), targets)
     if shader_runs is not None and shader_runs["target"].any():
         own = shader_runs[shader_runs["target"]].assign(label=lambda runs: runs["name"])
-    own = window.rows(own[["start", "duration", "label"]])
+        labelled, every = families(own["label"])
+    elif isinstance(gpu_intervals, Recorded):
+        labelled, every = gpu_intervals.own_families
+    else:
+        labelled, every = families(own["label"])
+    own = window.rows(own[["start", "duration"]])
     if own.empty:
         raise Unavailable(f"no work of the target starts in {window.name}.")
     own = own.sort_values("start", kind="stable")
-    codes, names = families(own["label"])
+    codes, there = pd.factorize(labelled.loc[own.index])
+    names = tuple(every[code] for code in there)
     if all(map(unnamed, names)):
         raise Unavailable(f"the labels of the target's work do not name kernels. {_HOW_TO_GET}")
     starts, ends = spans(own)
     idle = idle_before(starts, ends)
     launches = np.where(idle <= LONGEST_LAUNCH, idle, 0)
-    return NamedWork(starts, ends, launches, codes.to_numpy(np.int64), names)
+    return NamedWork(starts, ends, launches, codes.astype(np.int64), names)
 
 
 def _is(name: str, chore: Chore) -> bool:

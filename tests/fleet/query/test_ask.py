@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tracekit
-from tracekit.analysis.work_names import families
+from tracekit.analysis.scope import families
 from tracekit.base.errors import RecordingError, UsageError
 
 Ask = Callable[..., list[dict[str, Any]]]
