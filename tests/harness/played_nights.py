@@ -80,7 +80,7 @@ class Played:
     def begin(self, reference: str, branch: str = "main") -> None:
         """Make the repository, with a first commit and a plan; `reference` is the lines of it."""
         (self.top / "own").mkdir(parents=True)
-        (self.top / ".gitignore").write_text("nights/\ntracekit.toml\n")
+        (self.top / ".gitignore").write_text("nights/\ntracekit.toml\n__pycache__/\n")
         self.git("init", "--quiet", f"--initial-branch={branch}")
         first = self.commit(1.0)
         table = "[nightly.capture.reference]\n" + reference.replace("FIRST", first)

@@ -13,7 +13,15 @@ from tracekit.machine import State, Watch, contaminated, unjudged
 from tracekit.nightly.folder import Keeper, work_of
 from tracekit.nightly.gate.judge import judge_entry, same_code
 from tracekit.nightly.gate.outcomes import needs_second_sitting, outcome_of
-from tracekit.nightly.history.night import Accepted, Described, Entry, Outcome, Pair, TracedFinding
+from tracekit.nightly.history.night import (
+    INTERRUPTED,
+    Accepted,
+    Described,
+    Entry,
+    Outcome,
+    Pair,
+    TracedFinding,
+)
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.session.measuring import check, measure
 from tracekit.nightly.session.prepared import Prepared, prepared
@@ -68,7 +76,6 @@ def _states(pairs: Iterable[Pair], session: int = 0) -> list[State]:
 _AGAIN = 2
 _EVERY = 15.0  # seconds between two looks at a machine that is not ready
 _STOPPED_BEFORE = "It was not measured, for the night was stopped before."
-_STOPPED = "It was interrupted."
 _NOT_BEGUN = "It was not measured, for what was checked first does not hold."
 
 
@@ -278,7 +285,7 @@ class Carrier:
             self._end(capture, Outcome.INCONCLUSIVE, f"{error.message} {error.hint}".strip())
         except (KeyboardInterrupt, InterruptedRunError):
             self.partial = self.interrupted = True
-            self._end(capture, Outcome.INCONCLUSIVE, _STOPPED)
+            self._end(capture, Outcome.INCONCLUSIVE, INTERRUPTED)
         except TracekitError as error:
             self._unsound |= isinstance(error, ParityError)
             self._end(capture, Outcome.FAILED, f"{error.message} {error.hint}".strip())

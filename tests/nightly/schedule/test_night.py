@@ -25,7 +25,6 @@ FAKE = Path(__file__).parents[2] / "fake_xctrace" / "bin"
 DERIVED = {
     "gpu_idle_ratio": "GPU idle ratio",
     "idle_host_late": "Idle host late",
-    "idle_start_latency": "Idle start latency",
     "idle_other_process": "Idle other process",
     "start_latency_p50": "Start latency p50",
     "start_latency_p99": "Start latency p99",

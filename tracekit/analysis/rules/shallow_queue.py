@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import gaps_of, loaded_time
+from tracekit.analysis.idle.gaps import doubt, gaps_of, loaded_time
 from tracekit.analysis.idle.levers import RARE, lever
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.idle.samples import host_words
@@ -32,6 +32,7 @@ def shallow_queue(  # noqa: PLR0917  it asks for these tables
     loaded: pd.DataFrame,
     timeline: pd.DataFrame,
     iterations: pd.DataFrame,
+    causes: pd.DataFrame,
     habits: pd.DataFrame,
     meanwhile: pd.DataFrame | None,
     *,
@@ -78,7 +79,8 @@ def shallow_queue(  # noqa: PLR0917  it asks for these tables
             f"{window.name} the device was idle for {duration(idle)} "
             f"({percent(idle / load)}) while the host prepared the next iteration, and "
             "the host waited while the device worked. On average "
-            f"{depth.mean:.2f} command buffers were in flight.{host_words(meanwhile)}"
+            f"{depth.mean:.2f} command buffers were in flight."
+            f"{doubt(causes, Cause.AFTER_WAIT)}{host_words(meanwhile)}"
         ),
         advice=lever(Cause.AFTER_WAIT, replace(loop_of(habits), waits=1.0)),
         evidence=longest("gpu_intervals", found.starts[chosen], found.ends[chosen]),

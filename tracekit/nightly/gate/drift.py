@@ -21,7 +21,15 @@ from tracekit.compare import Interval, Shown
 from tracekit.nightly.gate.changes import plain_change
 from tracekit.nightly.gate.decision import POLICY
 from tracekit.nightly.history.levels import SURE, Levels, levels, moves
-from tracekit.nightly.history.night import ANCHORED, Accepted, Entry, Judged, Night, Outcome
+from tracekit.nightly.history.night import (
+    ANCHORED,
+    INTERRUPTED,
+    Accepted,
+    Entry,
+    Judged,
+    Night,
+    Outcome,
+)
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.documents import measured_of
 
@@ -186,6 +194,8 @@ def with_drift(
             )
             if entry.outcome is Outcome.FAILED:
                 reason = f"{entry.reason} {reason}"
+            if entry.reason.endswith(INTERRUPTED):
+                reason = f"{reason} {INTERRUPTED}"
             new = replace(new, outcome=Outcome.REGRESSION, reason=reason)
         entries.append(new)
     return replace(night, entries=tuple(entries))

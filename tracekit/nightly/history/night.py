@@ -37,6 +37,8 @@ class Accepted:
 
 FORMAT = 1
 DOCUMENT = "night.json"
+INTERRUPTED = "It was interrupted."
+"""How the reason of a capture ends that somebody stopped."""
 
 Side = Literal["candidate", "reference"]
 ANCHORED = "-anchor"
