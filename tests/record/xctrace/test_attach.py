@@ -164,7 +164,7 @@ def test_a_process_that_ends_early_ends_the_recording(
     attach = ("--attach", str(pid), "--recorder", recorder, "--time-limit", "10m")
     assert run("record", "--output", folder, "--counters", "off", *attach) == 0
     provenance = open_run(folder).provenance
-    assert [one.pid for one in provenance.targets] == [pid]
+    assert pid in [one.pid for one in provenance.targets]  # and what it may have started
     if recorder == "xctrace":
         assert provenance.warnings == (f"The process {pid} ended before the recording did.",)
         assert provenance.end_reason == "The target had ended, so xctrace was asked to stop"

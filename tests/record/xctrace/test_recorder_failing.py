@@ -156,7 +156,8 @@ def test_ctrl_c_stops_and_saves(record: Record, told: list[str], moment: str) ->
     assert recorded.interrupted
     assert recorded.failure == ""
     assert recorded.warnings == ()
-    assert "asked xctrace to stop and to save what it has" in told
+    # Later on, the recording may have come to its end by itself.
+    assert moment != "recording" or "asked xctrace to stop and to save what it has" in told
     assert told[-1] == "checking the bundle"
     assert not runs(recorded.targets[0].pid)
 
