@@ -27,7 +27,7 @@ from nights.rates import Rate, table
 from tracekit.nightly.anchors import anchors_due
 from tracekit.nightly.gate.drift import with_drift
 from tracekit.nightly.gate.judge import judge_entry
-from tracekit.nightly.gate.outcomes import needs_second_sitting, outcome_of
+from tracekit.nightly.gate.outcomes import needs_second_session, outcome_of
 from tracekit.nightly.history.night import Described, Entry, Night, Outcome, ReferenceKind
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.documents import measured_of
@@ -90,7 +90,7 @@ class History:
             more = pairs(self.noise, effect, capture.pairs, session, self.random)
             entry = replace(entry, pairs=(*entry.pairs, *more))
             entry = replace(entry, judged=judge_entry(capture, entry.pairs, {}, None))
-            if not needs_second_sitting(entry.judged, (), ()):
+            if not needs_second_session(entry.judged, (), ()):
                 break
         outcome, reason = outcome_of(entry)
         return replace(entry, outcome=outcome, reason=reason)

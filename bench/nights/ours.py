@@ -9,7 +9,7 @@ from nights.noise import METRIC, Noise, pairs, tonight
 from tracekit.nightly.gate.changes import changes
 from tracekit.nightly.gate.decision import POLICY, Policy
 from tracekit.nightly.gate.judge import judge
-from tracekit.nightly.gate.outcomes import needs_second_sitting
+from tracekit.nightly.gate.outcomes import needs_second_session
 from tracekit.nightly.history.night import Judged, Outcome
 from tracekit.nightly.plan.plan import Gated
 
@@ -74,7 +74,7 @@ def judged_night(
         return judge(gated, seen, unit="ns", better="lower", expected=accepted, policy=policy)
 
     first = judged()
-    if not needs_second_sitting([first], (), ()):
+    if not needs_second_session([first], (), ()):
         return first, False
     seen += pairs(noise, slower, design.count, _AGAIN, random)
     return judged(), True

@@ -37,6 +37,10 @@ NONE_FOUND = {
     ("shader-spills", "shader_spills"),
     ("hot-allocations", "resource_allocations"),
     ("hot-allocations", "driver_events"),
+    ("lost-residency", "driver_events"),
+    ("shallow-queue", "driver_events"),
+    ("shallow-queue", "spans"),
+    ("command-buffer-errors", "command_buffer_errors"),
     ("pipeline-churn", "compiler_activity"),
 }
 # Findings that say what explains them, as far as was recorded, or tell of the same by other
@@ -44,13 +48,11 @@ NONE_FOUND = {
 CHANGED = {"step-spikes", "irregular-cadence", "pipeline-churn"}
 # Idle time that has another name where nothing of that kind happened.
 RENAMED = {("bubbles", "spans"), ("bubbles", "driver_events"), ("bubbles", "compiler_activity")}
-# Time of the driver that is not recorded counts for waits, and for work that was queued.
-RENAMED |= {("shallow-queue", "driver_events"), ("shallow-queue", "spans")}
-RENAMED |= {("gpu-contended", "driver_intervals")}
 # Without marks the loop is found by its structure, and a sentence says "iteration" for "step".
 _OF_LOOPS = (
     *("bubbles", "shallow-queue", "frequent-readback", "hot-allocations", "host-bound"),
-    *("frequent-command-buffers", "tiny-encoders"),
+    *("frequent-command-buffers", "tiny-encoders", "avoidable-kernels", "unfused-attention"),
+    "lost-residency",
 )
 RENAMED |= {(name, "steps") for name in _OF_LOOPS}
 MARKED = re.compile("These shares are not sure, as time|Time of other causes may count")
@@ -59,13 +61,16 @@ IDLE_SHARES = [one for one in METRICS if one.startswith("idle_") and one != "idl
 FOUND = {
     **dict.fromkeys(RULES, 0),
     **dict.fromkeys(
-        ("bubbles", "shallow-queue", "gpu-contended", "irregular-cadence"),
+        ("bubbles", "shallow-queue", "gpu-contended", "irregular-cadence", "lost-residency"),
         1,
     ),
+    "unfused-attention": 1,
     "memory-growth": 4,
     "low-occupancy": 2,
     "roofline-distance": 2,
 }
+LIMITS = {"frequent-readback": {"limit": 0.02}}
+"""Thresholds for faults that are small in recordings as short as these."""
 OF_TABLES = sorted(set(RULES) - {"schema-drift", "trace-overhead"})
 
 
@@ -118,8 +123,9 @@ def check_rule(before: Judged, after: Judged, table: str, how: str) -> None:
         return
     if how == "empty" and place in NONE_FOUND:
         return
-    assert new.status is old.status or place in RENAMED, place
+    # What is not recorded may count for something else: then a finding says that it may.
     marked = any(MARKED.search(one.message) for one in said)
+    assert new.status is old.status or (marked and new.status is Status.FOUND), place
     if not marked and old.rule not in CHANGED and place not in RENAMED:
         assert sentences(said) <= sentences(was), place
         assert {one.saving for one in said} <= {None, *(one.saving for one in was)}, place
@@ -146,14 +152,15 @@ def test_no_rule_passes_what_it_found_because_a_table_is_missing(name: str, tmp_
     provenance, rule = recording.provenance(), RULES[name]
     read = tables_of(recording)
     tables = {one: read[one] for one in used_tables() if one in read}
-    before = judge(rule, Given(tables, provenance), {})
+    limits = LIMITS.get(name, {})
+    before = judge(rule, Given(tables, provenance), limits)
     assert before[0].status is Status.FOUND
     for table in recorded_tables(rule.judge) & tables.keys():
         for how in ("absent", "empty"):
             if (name, table) == ("frequent-readback", "steps"):
                 continue  # groups of command buffers alike may each be a part of an iteration
             left = Given(without(tables, table, how), provenance)
-            check_rule(before, judge(rule, left, {}), table, how)
+            check_rule(before, judge(rule, left, limits), table, how)
 
 
 @contextmanager

@@ -186,7 +186,7 @@ def test_parts_spikes_and_occupancy_are_metrics() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, one in METRICS.items() if one.measure.__module__.endswith("requests")]
+    "name", [name for name, one in METRICS.items() if one.measure.__module__.endswith("server")]
 )
 def test_a_workload_without_requests_has_none_of_the_numbers(name: str) -> None:
     tables = {

@@ -128,12 +128,9 @@ def _parted(groups: _Groups, at: Places, pieces: Times) -> Flags:
         return none
     usual = int(np.bincount(groups.pieces[at]).argmax())
     several = (groups.pieces > usual) & (groups.pieces % usual == 0)
-    inside = np.repeat(several, np.diff(np.append(groups.first, pieces.size)))
-    sums = np.cumsum(pieces)
-    begun = np.repeat(
-        sums[groups.first] - pieces[groups.first], np.diff(np.append(groups.first, pieces.size))
-    )
-    return (inside & ((sums - begun) % usual == 0))[:-1]
+    sizes, sums = np.diff(np.append(groups.first, pieces.size)), np.cumsum(pieces)
+    before = np.repeat(sums[groups.first] - pieces[groups.first], sizes)
+    return (np.repeat(several, sizes) & ((sums - before) % usual == 0))[:-1]
 
 
 def _splits(pauses: Times, drained: Flags) -> Iterator[Flags]:

@@ -129,8 +129,13 @@ def named_work(
     return NamedWork(starts, ends, launches, codes.astype(np.int64), names)
 
 
+def words_of(name: str) -> str:
+    """Return a name in small letters, with a blank where a capital begins a word."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+
+
 def _is(name: str, chore: Chore) -> bool:
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+    words = words_of(name)
     return bool(chore.value.search(words)) and not _KERNEL.search(words)
 
 

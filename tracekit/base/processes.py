@@ -253,15 +253,23 @@ def start_child(
     Raises:
         OSError: It cannot be started.
     """
-    process = subprocess.Popen(
-        argv,
-        stdin=subprocess.PIPE if policy.lifeline else subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=stderr,
-        env=env,
-        start_new_session=True,
-    )
-    return Child(process, policy)
+    child = None
+    try:
+        with shield_signals():  # within Popen one would leave a process that nobody knows of
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE if policy.lifeline else subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                env=env,
+                start_new_session=True,
+            )
+            child = Child(process, policy)
+    except BaseException:
+        if child is not None:
+            child.clean_up()
+        raise
+    return child
 
 
 def end_leftovers(processes: Iterable[psutil.Process], grace: float = 5.0) -> tuple[int, ...]:

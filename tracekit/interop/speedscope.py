@@ -10,16 +10,13 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis import PROFILES
 from tracekit.base import InputError
 from tracekit.interop.tracks import Redact
 from tracekit.tables import Symbols, Tables
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-# Table, schema of its export, unit of its weights: the first that is there is taken.
-_SAMPLED = (
-    ("cpu_profile", "time-profile", "nanoseconds"),
-    ("cycle_profile", "cpu-profile", "none"),
-)
+_UNITS = {"cpu_profile": "nanoseconds", "cycle_profile": "none"}  # of the weights of samples
 
 
 def write_speedscope(tables: Tables, name: str, redact: Redact, file: BinaryIO) -> None:
@@ -41,12 +38,13 @@ def write_speedscope(tables: Tables, name: str, redact: Redact, file: BinaryIO) 
 
 
 def _sampled(tables: Tables) -> tuple[pd.DataFrame, Symbols, str]:
-    for table, schema, unit in _SAMPLED:
+    for table, schema in PROFILES.items():
         if table in tables:
             samples = tables[table]
             samples = samples[samples["stack"].notna()]
             if len(samples):
-                return samples.sort_values("time", kind="stable"), tables.symbols(schema), unit
+                ordered = samples.sort_values("time", kind="stable")
+                return ordered, tables.symbols(schema), _UNITS[table]
     raise InputError(
         "The run has no samples of threads with stacks.",
         hint="They come from Time Profiler or CPU Profiler; export them with "

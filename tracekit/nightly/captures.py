@@ -12,7 +12,7 @@ from tracekit.base import InterruptedRunError, Recording, TracekitError
 from tracekit.machine import State, Watch, contaminated, unjudged
 from tracekit.nightly.folder import Keeper, work_of
 from tracekit.nightly.gate.judge import judge_entry, same_code
-from tracekit.nightly.gate.outcomes import needs_second_sitting, outcome_of
+from tracekit.nightly.gate.outcomes import needs_second_session, outcome_of
 from tracekit.nightly.history.night import (
     INTERRUPTED,
     Accepted,
@@ -181,7 +181,7 @@ class Carrier:
         self._session(one, watch, 1)
         self._judge(one, watch)
         entry = self.keeper.entry(name)
-        if needs_second_sitting(entry.judged, entry.findings, fail_on):
+        if needs_second_session(entry.judged, entry.findings, fail_on):
             self._session(one, watch, _AGAIN)
             self._judge(one, watch)
         outcome, reason = outcome_of(self.keeper.entry(name), fail_on)

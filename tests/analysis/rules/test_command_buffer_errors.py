@@ -25,16 +25,16 @@ def work(intervals: Make) -> pd.DataFrame:
 
 
 def test_errors_of_the_target_are_counted_by_kind(work: pd.DataFrame, judged: Judge) -> None:
-    rows = errors((7, 1, 8), (9, 2, 8), (11, 5, 2), (12, 3, 2))
+    rows = errors((7, 1, 8), (9, 2, 8), (11, 5, 2), (12, 3, 2), (13, 1, 0))
     sent = frame([{"start": 0, "duration": 1, "target": True, "command_buffer": 5}])
     [finding] = judged(
         "command-buffer-errors", gpu_intervals=work, submissions=sent, command_buffer_errors=rows
     )
     assert finding.severity is Severity.ERROR
     assert "3 command buffers ended with an error" in finding.message
-    assert "out of memory (error 8) 2 times, timeout (error 2) 1 times" in finding.message
+    assert "out of memory (code 8) 2 times, timeout (code 2) 1 times" in finding.message
     assert "no memory left" in finding.advice
-    assert finding.evidence[0] == Evidence("command_buffer_errors", 7, 7, "out of memory")
+    assert finding.evidence[0] == Evidence("command_buffer_errors", 7, 7, "out of memory (code 8)")
 
 
 def test_errors_of_others_do_not_count_and_of_nobody_do(work: pd.DataFrame, judged: Judge) -> None:
@@ -42,7 +42,7 @@ def test_errors_of_others_do_not_count_and_of_nobody_do(work: pd.DataFrame, judg
     assert not judged("command-buffer-errors", **tables, command_buffer_errors=errors((7, 3, 2)))
     assert not judged("command-buffer-errors", **tables, command_buffer_errors=errors())
     [finding] = judged("command-buffer-errors", **tables, command_buffer_errors=errors((7, 9, 99)))
-    assert "unknown (error 99)" in finding.message
+    assert "unknown (code 99)" in finding.message
 
 
 def test_it_abstains_without_the_table(work: pd.DataFrame, judged: Judge) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 
 from gate_pairs import made
 from tracekit.nightly.gate.judge import judge
-from tracekit.nightly.gate.outcomes import needs_second_sitting
+from tracekit.nightly.gate.outcomes import needs_second_session
 from tracekit.nightly.history.night import Judged, Outcome, Pair
 from tracekit.nightly.plan.plan import Gated
 
@@ -200,7 +200,7 @@ def test_without_a_reference_it_is_followed() -> None:
 def test_other_work_needs_an_accepted_night() -> None:
     judged = timed(made(at(0.4)), same_work=False)
     assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, False)
-    assert needs_second_sitting([judged], (), ()), "what is accepted is to be measured twice"
+    assert needs_second_session([judged], (), ()), "what is accepted is to be measured twice"
     twice = timed(made(at(0.4)) + made(at(0.4), sitting=2), same_work=False)
     assert (twice.outcome, twice.reproduced, twice.pairs) == (Outcome.INCONCLUSIVE, None, 20)
     assert judged.change == pytest.approx(0.4)

@@ -8,7 +8,7 @@ import pytest
 from gate_pairs import made
 from tracekit.nightly.gate.outcomes import (
     findings_outcome,
-    needs_second_sitting,
+    needs_second_session,
     night_outcome,
     outcome_of,
     worst,
@@ -62,14 +62,14 @@ def test_a_regression_goes_before_a_failure_before_doubt(order: tuple[Outcome, .
     ],
 )
 def test_what_more_pairs_would_settle_is_measured_again(one: Judged, needed: bool) -> None:
-    assert needs_second_sitting([judged(OK), one], (), ()) is needed
+    assert needs_second_session([judged(OK), one], (), ()) is needed
 
 
 def test_a_finding_that_is_to_fail_is_looked_for_again() -> None:
-    assert needs_second_sitting([], [CHURN], RULES)
-    assert not needs_second_sitting([], [CHURN], ("bubbles",))
-    assert not needs_second_sitting([], [replace(CHURN, in_reference=1)], RULES)
-    assert not needs_second_sitting([], [replace(CHURN, traces=0)], RULES)
+    assert needs_second_session([], [CHURN], RULES)
+    assert not needs_second_session([], [CHURN], ("bubbles",))
+    assert not needs_second_session([], [replace(CHURN, in_reference=1)], RULES)
+    assert not needs_second_session([], [replace(CHURN, traces=0)], RULES)
 
 
 @pytest.mark.parametrize(

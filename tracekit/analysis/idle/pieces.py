@@ -251,8 +251,7 @@ def _during(at: Times, around: Surroundings) -> tuple[Codes, list[str]]:
         around.wiring.contains(at),
         around.driver.contains(at),
     ]
-    kinds = ["compiler", "encoding", "wiring memory", "driver"]
-    doing = np.select(seen, [np.int16(names.index(kind)) for kind in kinds], np.int16(0))
+    doing = np.select(seen, [np.int16(names.index(kind)) for kind in DOING], np.int16(0))
     latest = np.full(at.size, NEVER)
     for place, own in enumerate(around.annotated.values(), start=1 + len(DOING)):
         begun = own.interval_start(at)

@@ -8,11 +8,11 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy
-from tracekit.analysis.iterations import unit
 from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import on_gpu, window_of_target
-from tracekit.analysis.work_names import named_work
-from tracekit.base import count, duration, percent
+from tracekit.analysis.submission import each
+from tracekit.analysis.work_names import named_work, words_of
+from tracekit.base import duration, percent
 
 _COPIES = (
     "Keep arrays in the layout and the type that their readers take: no transposes, casts or "
@@ -61,21 +61,18 @@ def avoidable_kernels(
     whole = busy(work.starts, work.ends)
     if whole == 0:
         raise Unavailable(f"the target's work in {window.name} has no length.")
-    words = [re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower() for name in work.names]
+    words = [words_of(name).replace("_", " ") for name in work.names]
     for kind, (pattern, advice) in _KINDS.items():
         named = [bool(pattern.search(name)) and not _KERNEL.search(name) for name in words]
         chosen = np.array(named, bool)[work.codes]
-        cost = int((work.ends - work.starts)[chosen].sum())
+        number, cost = int(chosen.sum()), int((work.ends - work.starts)[chosen].sum())
         if cost <= limit * whole:
             continue
-        each = ""
-        if iterations is not None and not iterations.empty:
-            each = f", {count(round(chosen.sum() / len(iterations), 1))} per {unit(iterations)}"
         yield finding(
             message=(
                 f"{percent(cost / whole)} of the target's device time in {window.name} "
-                f"({duration(cost)}) goes to {kind}: {chosen.sum():,} pieces{each}, mostly "
-                f"{work.most(chosen)}."
+                f"({duration(cost)}) goes to {kind}: {number:,} pieces{each(number, iterations)}, "
+                f"mostly {work.most(chosen)}."
             ),
             advice=advice,
             evidence=longest("gpu_intervals", work.starts[chosen], work.ends[chosen]),

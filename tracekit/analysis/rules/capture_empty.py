@@ -14,8 +14,6 @@ _ADVICE = (
     "launching it instead of attaching, or the other way round. Where another process of those "
     "named did the work, `tracekit import --target PID|NAME` judges that one."
 )
-
-
 _NAMED = 4
 
 

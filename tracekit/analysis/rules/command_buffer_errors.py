@@ -19,7 +19,7 @@ _KINDS = {
     11: "device removed",
     12: "stack overflow",
 }
-"""Names of MTLCommandBufferError."""
+"""Names of MTLCommandBufferError. That the trace means these codes was never seen."""
 _ADVICE = {
     2: (
         "A command buffer ran for too long, and the system ended it: put less work into one, by "
@@ -47,8 +47,10 @@ def command_buffer_errors(
     """Command buffers ended with an error.
 
     What it looks for:
-        Rows of errors of command buffers that the target committed or that ran for it. The table
-        names no process: an error of a command buffer that belongs to nobody known counts too.
+        Rows of errors of command buffers that the target committed or that ran for it, but those
+        of code 0, which stands for no error. The table names no process: an error of a command
+        buffer that belongs to nobody known counts too. Codes are read as those of
+        MTLCommandBufferError; no recording with rows was ever seen that would confirm it.
 
     Why it matters:
         What such a command buffer computed is not there, and what was measured of it means nothing.
@@ -61,9 +63,7 @@ def command_buffer_errors(
         target is not known.
     """
     own = of_target(gpu_intervals, targets)
-    errors = command_buffer_errors
-    if errors.empty:
-        return
+    errors = command_buffer_errors[command_buffer_errors["error"].fillna(-1) != 0]
     known, ours = set(gpu_intervals["command_buffer"].dropna()), set(own["command_buffer"].dropna())
     if submissions is not None:
         known |= set(submissions["command_buffer"].dropna())
@@ -71,19 +71,26 @@ def command_buffer_errors(
     mine = errors[errors["command_buffer"].isin(ours) | ~errors["command_buffer"].isin(known)]
     if mine.empty:
         return
-    codes = mine["error"].fillna(0).astype(int)
+    codes = mine["error"].fillna(-1).astype(int)
     counts = codes.value_counts(sort=True)
     words = ", ".join(
-        f"{_KINDS.get(code, 'unknown')} (error {code}) {number:,} times"
+        f"{_name(code)} {number:,} times"
         for code, number in zip(counts.index.astype(int), counts, strict=True)
     )
     said = [advice for code, advice in _ADVICE.items() if (codes == code).any()]
     yield finding(
         severity=Severity.ERROR,
-        message=f"{len(mine):,} command buffers ended with an error: {words}.",
+        message=f"{len(mine):,} command buffers ended with an error: {words}. "
+        "Codes are read as those of MTLCommandBufferError.",
         advice=" ".join(said) or _OTHERS,
         evidence=tuple(
-            Evidence("command_buffer_errors", at, at, _KINDS.get(code, f"error {code}"))
+            Evidence("command_buffer_errors", at, at, _name(code))
             for at, code in zip(mine["time"].astype(int)[:_SHOWN], codes[:_SHOWN], strict=True)
         ),
     )
+
+
+def _name(code: int) -> str:
+    if code < 0:
+        return "an error without a code"
+    return f"{_KINDS.get(code, 'unknown')} (code {code})"

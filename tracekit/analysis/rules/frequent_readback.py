@@ -32,7 +32,7 @@ def frequent_readback(  # noqa: PLR0917  it asks for these tables
     spans: pd.DataFrame | None,
     *,
     most: float = MANY_WAITS,
-    limit: float = 0.03,
+    limit: float = 0.025,
 ) -> Iterator[Finding]:
     """The program waits for the device several times in an iteration.
 
@@ -40,7 +40,7 @@ def frequent_readback(  # noqa: PLR0917  it asks for these tables
         Waits: gaps after which the host began to encode only when everything that it had committed
         had been reported complete. Where a CPU did the work, spans of the workload named
         `readback`. It fires when there are more than `most` (1.5) in an iteration on average and
-        the device is idle for more than `limit` (3 %) of the window after those that do not lie
+        the device is idle for more than `limit` (2.5 %) of the window after those that do not lie
         between two iterations. Bubbles counts the same idle time.
 
     Why it matters:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import by_cause, gaps_of, loaded_time, why_unknown
+from tracekit.analysis.idle.gaps import by_cause, doubt, gaps_of, loaded_time, why_unknown
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.intervals import (
     Window,
@@ -67,6 +67,7 @@ def gpu_contended(  # noqa: PLR0917  a rule's tables are its parameters
             f"Other processes held up queued work of the target for {duration(delay)} of "
             f"{window.name} and ran beside it for {duration(shared)}, "
             f"{percent((delay + shared) / load)} in all: {_who(others, window)}."
+            f"{doubt(causes, Cause.OTHER_PROCESS)}"
         ),
         advice=_ADVICE,
         evidence=longest(

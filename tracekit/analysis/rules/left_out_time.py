@@ -76,6 +76,17 @@ def left_out_time(  # noqa: PLR0917  a rule's tables are its parameters
             _PAUSED,
             longest("gpu_intervals", starts, ends),
         )
+    yield from _load(own, window, compiler_activity, driver_events, resource_allocations)
+
+
+def _load(
+    own: pd.DataFrame,
+    window: Window,
+    compiler_activity: pd.DataFrame | None,
+    driver_events: pd.DataFrame | None,
+    resource_allocations: pd.DataFrame | None,
+) -> Iterator[Finding]:
+    """Say what was done before the loop, where it took long or was much."""
     begin = int(spans(own)[0].min())
     before = Window(0, window.start)
     compiled = 0

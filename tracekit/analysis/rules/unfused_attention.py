@@ -8,11 +8,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import busy
-from tracekit.analysis.iterations import unit
 from tracekit.analysis.rule import Finding, finding, longest
 from tracekit.analysis.scope import on_gpu, window_of_target
-from tracekit.analysis.work_names import NamedWork, named_work, unnamed
-from tracekit.base import count, duration, percent
+from tracekit.analysis.submission import each
+from tracekit.analysis.work_names import NamedWork, named_work, unnamed, words_of
+from tracekit.base import duration, percent
 
 _ADVICE = (
     "Call mx.fast.scaled_dot_product_attention, and give it what its fused kernels take: "
@@ -64,16 +64,14 @@ def unfused_attention(
     cost = int((work.ends - work.starts)[chosen].sum())
     if softmax.size < fewest or cost <= limit * whole:
         return
-    each = ""
-    if iterations is not None and not iterations.empty:
-        each = f", {count(round(softmax.size / len(iterations), 1))} per {unit(iterations)}"
     flags = np.zeros(work.starts.size, bool)
     flags[chosen] = True
     yield finding(
         message=(
             f"Attention runs unfused: {softmax.size:,} times a product, a softmax and a product "
-            f"follow each other in {window.name}{each} ({work.most(flags)}). They take "
-            f"{duration(cost)}, {percent(cost / whole)} of the target's device time."
+            f"follow each other in {window.name}{each(softmax.size, iterations)} "
+            f"({work.most(flags)}). They take {duration(cost)}, "
+            f"{percent(cost / whole)} of the target's device time."
         ),
         advice=_ADVICE,
         evidence=longest("gpu_intervals", work.starts[before], work.ends[behind]),
@@ -82,7 +80,7 @@ def unfused_attention(
 
 def _parts(work: NamedWork) -> tuple[NDArray[np.intp], ...]:
     """Return the places of softmaxes between two products, and of these products."""
-    words = [re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower() for name in work.names]
+    words = [words_of(name) for name in work.names]
     fused_names = [bool(_FUSED.search(name) or unnamed(name)) for name in words]
 
     def places(kind: re.Pattern[str]) -> NDArray[np.intp]:

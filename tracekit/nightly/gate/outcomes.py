@@ -28,7 +28,7 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
     return min(outcomes, key=_ORDER.index, default=Outcome.UNJUDGED)
 
 
-def needs_second_sitting(
+def needs_second_session(
     judged: Sequence[Judged], findings: Sequence[TracedFinding], fail_on: Sequence[str]
 ) -> bool:
     """Tell whether something is to be looked at again, after the first session.
