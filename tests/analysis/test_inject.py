@@ -5,7 +5,14 @@ from collections.abc import Iterator
 import pandas as pd
 import pytest
 
-from tracekit.analysis.inject import Unavailable, absence, inject, required_tables, thresholds
+from tracekit.analysis.inject import (
+    ON_THE_CPU,
+    Unavailable,
+    absence,
+    inject,
+    required_tables,
+    thresholds,
+)
 from tracekit.base.errors import InputError, UsageError
 
 A = pd.DataFrame({"start": [1]})
@@ -36,8 +43,17 @@ def test_a_table_that_must_be_there_makes_it_unavailable() -> None:
 
 
 def test_a_missing_table_is_said_in_words_of_who_would_have_made_it() -> None:
-    assert "program tells nothing of the kind" in absence("steps")
-    assert absence("gpu_intervals").endswith("which comes from metal-gpu-intervals.")
+    assert "program tells nothing of the kind" in absence("steps", {})
+    assert absence("gpu_intervals", {}).endswith("which comes from metal-gpu-intervals.")
+
+
+def test_what_only_a_gpu_has_is_not_missed_in_a_recording_of_a_cpu() -> None:
+    on_a_cpu = {"gpu_intervals": pd.DataFrame({"clock": ["host"]})}
+    assert absence("driver_events", on_a_cpu) == ON_THE_CPU
+    assert absence("cpu_profile", on_a_cpu).endswith("which comes from time-profile.")
+    assert "no table driver_events" in absence(
+        "driver_events", {"gpu_intervals": pd.DataFrame({"clock": ["gpu"]})}
+    )
 
 
 def test_thresholds_can_be_set() -> None:

@@ -13,7 +13,7 @@ from tracekit.base import TracekitError, UsageError
 from tracekit.tables import SCHEMAS, origins
 
 _OF_WORKLOADS = "host-"  # how the schemas begin that workloads and the host recorder write
-
+_OF_GPUS = ("metal", "gpu", "graphics")  # and those of what only a GPU's recorder can know
 
 REMARKS = "remarks"
 """The table of what is wrong with the exports: who asks for it judges the damage himself."""
@@ -73,7 +73,7 @@ def inject(
             arguments[name] = tables[name]
         except KeyError as missing:
             if not _may_be_none(parameter):
-                raise Unavailable(absence(name)) from missing
+                raise Unavailable(absence(name, tables)) from missing
             arguments[name] = None
         except Unavailable:
             if not _may_be_none(parameter):
@@ -112,14 +112,28 @@ def _may_be_none(parameter: inspect.Parameter) -> bool:
     return type(None) in get_args(parameter.annotation)
 
 
-def absence(name: str) -> str:
-    """Say that the recording has no such table, and who would have had to record it."""
+ON_THE_CPU = (
+    "the work ran on the CPU; only a recording of xctrace, on a Mac, shows what a GPU does."
+)
+
+
+def absence(name: str, tables: Mapping[str, pd.DataFrame]) -> str:
+    """Say why the recording has no such table, and who would have had to record it."""
     sources = origins(SCHEMAS[name]).split(" or ") if name in SCHEMAS else ["nowhere"]
     traced = [source for source in sources if not source.startswith(_OF_WORKLOADS)]
     missing = f"the recording has no table {name}"
     if not traced:
         return f"{missing}: the program tells nothing of the kind, as a workload of tracekit does."
+    if all(source.startswith(_OF_GPUS) for source in traced) and _ran_on_a_cpu(tables):
+        return ON_THE_CPU
     return f"{missing}, which comes from {' or '.join(traced)}."
+
+
+def _ran_on_a_cpu(tables: Mapping[str, pd.DataFrame]) -> bool:
+    try:
+        return bool((tables["gpu_intervals"]["clock"] == "host").any())
+    except (KeyError, TracekitError, Unavailable):
+        return False
 
 
 Value = float | int

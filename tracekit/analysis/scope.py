@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import ON_THE_CPU, Unavailable
 from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, clip, spans, steady_window
 from tracekit.base import Provenance, percent
 from tracekit.workload import IDLE, REFERENCE
@@ -16,11 +16,6 @@ from tracekit.workload import IDLE, REFERENCE
 UNKNOWN = (
     "which process is the target is not known: no table of contents names it; "
     "`tracekit import --target PID|NAME` says it."
-)
-
-
-ON_THE_CPU = (
-    "the work ran on the CPU; only a recording of xctrace, on a Mac, shows what a GPU does."
 )
 
 

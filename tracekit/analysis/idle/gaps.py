@@ -18,11 +18,11 @@ from tracekit.analysis.idle.work import (
     work_of,
     written,
 )
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import ON_THE_CPU, Unavailable
 from tracekit.analysis.intervals import FOREVER, IntervalSet, Times
 from tracekit.analysis.intervals import gaps as between
 from tracekit.analysis.rule import Evidence
-from tracekit.analysis.scope import ON_THE_CPU, of_target, window_of_target
+from tracekit.analysis.scope import of_target, window_of_target
 from tracekit.base import percent
 from tracekit.workload import COMPILE
 
