@@ -1,0 +1,152 @@
+"""Programs made at random: advice never contradicts the recording, rows come in any order."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stock import PID, WIRE, Stock
+from tracekit.analysis import Finding, Given, Result, Window, analyze
+from tracekit.analysis.idle.levers import (
+    BETWEEN_BUFFERS,
+    BETWEEN_ENCODERS,
+    HOT_ALLOCATIONS,
+    LATE_START,
+    LOST_RESIDENCY,
+    ONE_WAIT,
+    PERIODIC,
+    SEVERAL_WAITS,
+)
+from tracekit.analysis.submission import depths
+from tracekit.base import Process, Provenance
+
+KNOWN = Provenance(recorder="xctrace", targets=(Process(PID, "python3"),))
+
+
+@dataclass(frozen=True)
+class Program:
+    """A loop: what each iteration encodes, how it waits, and what else happens in it; µs."""
+
+    iterations: int
+    buffers: int
+    works: tuple[float, ...]
+    switch: float
+    launch: float
+    host: float
+    encode: float
+    driver: float
+    waits: str
+    allocates: bool
+    wires: bool
+
+    def run(self) -> Stock:
+        """Return what is recorded of it."""
+        made, ends = Stock(switch=self.switch, launch=self.launch), list[float]()
+        for number in range(self.iterations):
+            if self.allocates:
+                cells = {"event": "Allocation", "size": 9 << 30, "type": "Buffer"}
+                made.add("resource_allocations", made.now, **cells)
+                made.add("resource_allocations", made.now + 1, **cells)
+            if self.wires:
+                label = WIRE.format(size="9216.00")
+                made.add("driver_events", made.now, 5_000, event="Wire Memory", label=label)
+                made.spend(5_000)
+            for _ in range(self.buffers):
+                made.buffer(self.works, self.encode, driver=self.driver)
+                if self.waits == "each buffer":
+                    made.wait()
+                    made.spend(self.host / self.buffers)
+            ends.append(made.done)
+            if self.waits == "each iteration" or (self.waits == "rarely" and number % 10 == 9):
+                made.wait()
+                made.spend(self.host)
+            elif self.waits == "ahead":
+                made.wait(ends[max(0, number - 1)])
+        return made
+
+
+programs = st.builds(
+    Program,
+    iterations=st.integers(12, 24),
+    buffers=st.integers(1, 6),
+    works=st.lists(st.sampled_from([20.0, 300.0, 2_000.0]), min_size=1, max_size=4).map(tuple),
+    switch=st.integers(0, 300).map(float),
+    launch=st.integers(0, 60).map(lambda tenths: tenths / 10),
+    host=st.sampled_from([0.0, 200.0, 4_000.0]),
+    encode=st.sampled_from([1.0, 5.0, 400.0]),
+    driver=st.sampled_from([8.0, 500.0]),
+    waits=st.sampled_from(["never", "ahead", "each iteration", "each buffer", "rarely"]),
+    allocates=st.booleans(),
+    wires=st.booleans(),
+)
+
+
+def outcome(result: Result) -> list[tuple[str, str, str, int | None]]:
+    assert not [check for check in result.checks if check.status == "failed"]
+    return [(one.rule, one.message, one.advice, one.saving) for one in result.findings]
+
+
+def advice_on_time(findings: list[Finding]) -> str:
+    """Return all advice; that on the clock, which speaks of pauses too, is none of it."""
+    return " ".join(one.advice for one in findings if one.rule != "left-out-time")
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(program=programs, seed=st.integers(0, 9))
+def test_rows_in_another_order_are_judged_alike(program: Program, seed: int) -> None:
+    tables = program.run().tables()
+    shuffled = {
+        name: rows.sample(frac=1, random_state=seed, ignore_index=True)
+        for name, rows in tables.items()
+    }
+    assert outcome(analyze(shuffled, KNOWN)) == outcome(analyze(tables, KNOWN))
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(program=programs)
+def test_states_and_causes_sum_to_the_idle_time(program: Program) -> None:
+    given = Given(program.run().tables(), KNOWN)
+    loop, own = given["loop"].iloc[0], given["gpu_intervals"]
+    covered = np.zeros(int(loop["duration"]) // 100, bool)  # the model's times are whole 100 ns
+    begin = int(loop["start"])
+    for start, length in zip(own["start"], own["duration"], strict=True):
+        covered[max(0, (start - begin) // 100) : max(0, (start + length - begin) // 100)] = True
+    idle = int((~covered).sum()) * 100
+    gaps = given["gaps"]
+    assert abs(int(gaps["duration"].sum()) - idle) <= 100 * (len(own) + 1)
+    ends = gaps["start"] + gaps["duration"]
+    assert (gaps["start"].to_numpy()[1:] >= ends.to_numpy()[:-1]).all()
+    for column in ("state", "cause"):
+        assert gaps[column].notna().all()
+        sums = gaps.groupby(column, observed=True)["duration"].sum()
+        assert int(sums.sum()) == int(gaps["duration"].sum())
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(program=programs)
+def test_advice_needs_what_it_speaks_of(program: Program) -> None:
+    tables = program.run().tables()
+    findings = list(analyze(tables, KNOWN).findings)
+    said, given = advice_on_time(findings), Given(tables, KNOWN)
+    drained = (given["gaps"]["state"] == "after-wait").any()
+    for words in (ONE_WAIT, SEVERAL_WAITS, PERIODIC):
+        assert drained or words not in said
+    if program.waits in {"never", "ahead"}:
+        assert "had waited" not in " ".join(one.message for one in findings)
+    if ONE_WAIT in said:
+        window = given["loop"].iloc[0]
+        flying = depths(given["timeline"], _window(window)).depths
+        assert flying.min() == 0, "the queue never ran empty"
+    assert program.allocates or program.wires or HOT_ALLOCATIONS not in said
+    assert program.wires or LOST_RESIDENCY not in said
+    assert not (program.wires and program.allocates and LOST_RESIDENCY in said)
+    assert len(program.works) > 1 or BETWEEN_ENCODERS not in said
+    causes = set(given["gaps"]["cause"].astype(str))
+    assert "between-buffers" in causes or BETWEEN_BUFFERS not in said
+    assert "late-start" in causes or LATE_START not in said
+
+
+def _window(loop: "pd.Series[int]") -> Window:
+    return Window(int(loop["start"]), int(loop["start"] + loop["duration"]))
