@@ -46,9 +46,9 @@ class Program:
         made, ends = Stock(switch=self.switch, launch=self.launch), list[float]()
         for number in range(self.iterations):
             if self.allocates:
-                cells = {"event": "Allocation", "size": 9 << 30, "type": "Buffer"}
-                made.add("resource_allocations", made.now, **cells)
-                made.add("resource_allocations", made.now + 1, **cells)
+                for at in (0, 1):
+                    cells = {"event": "Allocation", "type": "Buffer"}
+                    made.add("resource_allocations", made.now + at, None, size=9 << 30, **cells)
             if self.wires:
                 label = WIRE.format(size="9216.00")
                 made.add("driver_events", made.now, 5_000, event="Wire Memory", label=label)
