@@ -9,7 +9,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable
-from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, clip, spans, steady_window
+from tracekit.analysis.intervals import (
+    IntervalSet,
+    Times,
+    Window,
+    busy,
+    clip,
+    marked_window,
+    spans,
+    steady_window,
+)
 from tracekit.base import Provenance, percent
 from tracekit.workload import IDLE, REFERENCE
 
@@ -195,6 +204,13 @@ def of_a_server(
     if annotations is not None and (annotations["name"] == _PREFILL).any():
         return True
     return "variant" in steps and bool((steps["variant"] == IDLE).any())
+
+
+def window_of(loop: pd.DataFrame) -> Window:
+    """Return the window of the table `loop`, which has one row."""
+    window = marked_window(loop)
+    assert window is not None
+    return window
 
 
 def window_of_target(

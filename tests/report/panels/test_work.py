@@ -2,6 +2,8 @@ from typing import Any
 
 import pytest
 
+from stock import Stock
+from tracekit.analysis import Given
 from tracekit.report.panels.work import MOST_ROWS, by_time, work
 
 
@@ -124,3 +126,19 @@ def test_steps_of_several_variants_are_told_apart(bare: Any, frame: Any, host_ru
         ("steady", "paged", 1, 3),
     ]
     assert not work.context(host_run.result, host_run.tables)["varied"]
+
+
+def test_it_says_how_often_an_iteration_has_each_kernel() -> None:
+    made = Stock()
+    for _ in range(20):
+        for _ in range(3):
+            made.buffer([200, 50], names=("gemv", "rope"))
+        made.buffer([900], names=("softmax",))
+        made.wait()
+        made.spend(500)
+    result = made.analyzed()
+    context = work.context(result, Given(made.tables(), result.provenance))
+    assert context["unit"] == "iteration"
+    each = {group["label"].rpartition(":")[2]: group["each"] for group in context["groups"]}
+    assert each == pytest.approx({"gemv": 3, "rope": 3, "softmax": 1}, abs=0.1)
+    assert work.context(result, made.tables())["unit"] == ""

@@ -6,7 +6,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis import Result, busy, families, grouped, spans, variants
+from tracekit.analysis import (
+    Result,
+    Window,
+    busy,
+    families,
+    grouped,
+    spans,
+    unit,
+    variants,
+    window_of,
+)
 from tracekit.report.panel import Context, Tables, of_table, of_target, panel, rows
 
 MOST_ROWS = 20
@@ -20,8 +30,14 @@ def work(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's 
     device = of_target(tables, "gpu_intervals")
     marked = rows(tables, "steps")
     labels = marked.frame["variant"] if variants(marked.frame) else None
-    by_label = [] if device.absence else by_time(device.frame, "channel", device.frame["label"])
+    loop, iterations = rows(tables, "loop").frame, rows(tables, "iterations").frame
+    by_label = []
+    if not device.absence:
+        by_label = by_time(device.frame, "channel", device.frame["label"])
+        if len(loop) and len(iterations):
+            _count_by_iteration(by_label, device.frame, window_of(loop), len(iterations))
     return {
+        "unit": unit(iterations) if by_label and "each" in by_label[0] else "",
         "groups": by_label[:MOST_ROWS],
         "rest": len(by_label[MOST_ROWS:]),
         "rest_total": sum(group["total"] for group in by_label[MOST_ROWS:]),
@@ -69,6 +85,17 @@ def _steady_begin(tables: Tables) -> int | None:
     phases = rows(tables, "phases").frame
     begins = phases.loc[(phases["name"] == STEADY).to_numpy(), "start"]
     return int(begins.min()) if len(begins) else None
+
+
+def _count_by_iteration(
+    groups: list[dict[Hashable, Any]], frame: pd.DataFrame, window: Window, iterations: int
+) -> None:
+    """Add to each group how often an iteration of the loop has it: `each`."""
+    inside = window.rows(frame)
+    known = by_time(inside, "channel", inside["label"]) if len(inside) else []
+    counts = {(group["channel"], group["label"]): group["count"] for group in known}
+    for group in groups:
+        group["each"] = counts.get((group["channel"], group["label"]), 0) / iterations
 
 
 def by_time(
