@@ -1,6 +1,6 @@
 """Shares of the idle time by cause."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pandas as pd
 import pytest
@@ -14,9 +14,13 @@ Make = Callable[..., pd.DataFrame]
 MS = 1_000_000
 
 
-def value(name: str, tables: dict[str, pd.DataFrame]) -> float:
-    given = Given(tables, Provenance(targets=(Process(4711, "python3"),)))
-    return inject(METRICS[name].measure, given)
+def given(tables: Mapping[str, pd.DataFrame]) -> Given:
+    return Given(tables, Provenance(targets=(Process(4711, "python3"),)))
+
+
+def value(name: str, tables: Mapping[str, pd.DataFrame]) -> float:
+    known = tables if isinstance(tables, Given) else given(tables)
+    return inject(METRICS[name].measure, known)
 
 
 def named(*names: str) -> pd.DataFrame:
@@ -55,8 +59,9 @@ def tables(intervals: Make, phases: Make) -> dict[str, pd.DataFrame]:
 def test_the_shares_sum_to_the_idle_ratio(tables: dict[str, pd.DataFrame]) -> None:
     tables |= {"spans": named("readback", "compile").assign(start=[20 * MS, 35 * MS])}
     names = [name for name in METRICS if name.startswith("idle_") and name != "idle_ratio"]
-    shares = {name: value(name, tables) for name in names}
-    assert sum(shares.values()) == pytest.approx(value("idle_ratio", tables))
+    known = given(tables)
+    shares = {name: value(name, known) for name in names}
+    assert sum(shares.values()) == pytest.approx(value("idle_ratio", known))
     assert shares == {
         "idle_between_encoders": 0.0,
         "idle_between_buffers": 0.0,
@@ -103,8 +108,8 @@ def test_what_no_table_shows_is_not_zero(
     reason: str,
     spans: pd.DataFrame | None,
 ) -> None:
-    known = tables if spans is None else tables | {"spans": spans}
-    without = {name: one for name, one in known.items() if name != table}
+    there = tables if spans is None else tables | {"spans": spans}
+    known, without = given(there), given({key: there[key] for key in there if key != table})
     for name in METRICS:
         if name in names:
             with pytest.raises(Unavailable, match=reason):
