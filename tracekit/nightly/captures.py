@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tracekit.analysis import Finding, load
-from tracekit.base import InterruptedRunError, Recording, TracekitError
+from tracekit.base import InterruptedRunError, Recording, TracekitError, duration
 from tracekit.machine import State, Watch, contaminated, unjudged
 from tracekit.nightly.folder import Keeper, work_of
 from tracekit.nightly.gate.judge import judge_entry, same_code
@@ -269,7 +269,7 @@ class Carrier:
             if left <= 0:
                 raise BusyError(
                     f"Nothing was measured, for the machine was not ready within "
-                    f"{self.plan.wait / 60:g} min: {reasons[0]}",
+                    f"{duration(self.plan.wait * 1e9)}: {reasons[0]}",
                     hint="`wait` in the plan says how long a night waits for it.",
                 )
             self.progress(f"{name}: waiting for the machine: {reasons[0]}")
