@@ -57,7 +57,8 @@ def test_allocations_of_each_step_are_reported(
     assert "wired memory for it for 20 ms, 2.0 % of that time" in finding.message
     last = round(SECOND * 15 / 8)
     assert finding.evidence[0] == Evidence("resource_allocations", last, last, "8 KiB")
-    assert not judged("hot-allocations", **tables, resource_allocations=resources(7))
+    assert judged("hot-allocations", **tables, resource_allocations=resources(6))
+    assert not judged("hot-allocations", **tables, resource_allocations=resources(5))
 
 
 def test_a_pool_that_fills_at_the_beginning_is_passed(work: pd.DataFrame, judged: Judge) -> None:

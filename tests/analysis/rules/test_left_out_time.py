@@ -33,6 +33,18 @@ def test_a_loop_alone_leaves_nothing_out() -> None:
     assert not notes(loop(Stock()))
 
 
+def test_what_the_first_iteration_allocates_before_it_encodes_is_no_load() -> None:
+    made = Stock()
+    made.add("resource_allocations", made.now, event="Allocation", size=9 << 30, type="Buffer")
+    made.spend(500)
+    assert not notes(loop(made))
+    made = Stock()
+    made.add("resource_allocations", made.now, event="Allocation", size=9 << 30, type="Buffer")
+    made.spend(1_500)
+    [said] = notes(loop(made))
+    assert "within 1.5" in said
+
+
 def test_the_load_before_the_loop_is_named() -> None:
     made = Stock()
     made.add("compiler_activity", made.now, 200_000, compiler="x", program="Compute")

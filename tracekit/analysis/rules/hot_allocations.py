@@ -26,14 +26,14 @@ def hot_allocations(  # noqa: PLR0917  a rule's tables are its parameters
     driver_events: pd.DataFrame | None,
     iterations: pd.DataFrame | None,
     *,
-    per_step: float = 2.0,
+    per_step: float = 1.5,
     per_second: float = 50.0,
 ) -> Iterator[Finding]:
     """The steady loop allocates memory for the GPU.
 
     What it looks for:
         Resources of Metal that the target allocates in most parts of the window. It fires when
-        there are `per_step` or more for each iteration (default 2), or where iterations are not
+        there are `per_step` or more for each iteration (default 1.5), or where iterations are not
         known `per_second` or more for each second (50). A pool that fills at the beginning does
         not count. Time in which the driver wired memory for the target is named beside it.
 

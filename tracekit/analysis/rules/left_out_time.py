@@ -25,6 +25,7 @@ _LOAD = (
     "binary archive), keep the model loaded, and keep its memory wired."
 )
 _LONG = 0.1  # of the loop's time, from which what lies before it is spoken of
+_BRIEF = 1_000_000  # ns: what comes so shortly before the loop belongs to its first iteration
 _COMPILED = 100_000_000  # ns
 _WIRED = 1 << 30  # bytes
 
@@ -87,23 +88,26 @@ def _load(
     resource_allocations: pd.DataFrame | None,
 ) -> Iterator[Finding]:
     """Say what was done before the loop, where it took long or was much."""
-    begin = int(spans(own)[0].min())
     before = Window(0, window.start)
-    compiled = 0
+    begins = [window.start, *spans(own)[0].tolist()]
+    compiled = wired = allocated = 0
     if compiler_activity is not None:
         rows = compiler_activity[compiler_activity["target"]]
         compiled = busy(*clip(*spans(rows), before.start, before.end))
-        begin = min([begin, *spans(rows)[0].tolist()])
-    wired = allocated = 0
+        begins += spans(rows)[0].tolist()
     if driver_events is not None:
         rows = driver_events[driver_events["target"] & (driver_events["event"] == WIRE)]
         wired = busy(*clip(*spans(rows), before.start, before.end))
+        begins += spans(rows)[0].tolist()
     if resource_allocations is not None:
         rows = resource_allocations[resource_allocations["target"]]
         rows = before.rows(rows[rows["event"] == ALLOCATION], "time")
         allocated = int(rows["size"].fillna(0).sum())
-    long = window.start - begin > _LONG * window.length
-    if not (long or compiled >= _COMPILED or allocated >= _WIRED):
+        begins += rows["time"].tolist()
+    begin = int(min(begins))
+    lasted = window.start - begin
+    long = lasted > _LONG * window.length
+    if lasted < _BRIEF or not (long or compiled >= _COMPILED or allocated >= _WIRED):
         return
     ran = busy(*clip(*spans(own), before.start, before.end))
     said = [
@@ -113,7 +117,7 @@ def _load(
         f"the device worked for {duration(ran)}" if ran else "",
     ]
     yield _note(
-        f"Before {window.name}, within {duration(window.start - begin)}, "
+        f"Before {window.name}, within {duration(lasted)}, "
         f"{_listed([part for part in said if part])}. "
         "That is not judged.",
         _LOAD,
