@@ -9,8 +9,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from stock import WIRE, Stock, jitter, warnings
-from tracekit.analysis import Finding
+from stock import PID, WIRE, Stock, jitter, warnings
+from tracekit.analysis import Finding, Given
+from tracekit.base import Process, Provenance
 
 Scene = Callable[[], Stock]
 NONE = 0
@@ -389,6 +390,30 @@ def test_recordings_that_differ_in_one_fact_are_judged_apart(pair: str) -> None:
     faulty, sound, rule = PAIRS[pair]
     assert rule in rules(faulty())
     assert rule not in rules(sound())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_iterations_of_unequal_work_are_one_loop(seed: int) -> None:
+    made = Stock()
+    for factor in jitter(120, 0.2, seed):
+        for _ in range(2):
+            made.buffer([2_000 * factor])
+        made.wait()
+        made.spend(8_000)
+    given = Given(made.tables(), Provenance(targets=(Process(PID, "python3"),)))
+    assert len(given["iterations"]) >= 0.95 * 120
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_iterations_of_several_waits_are_found_whatever_the_noise(seed: int) -> None:
+    made, random = Stock(), np.random.default_rng(seed)
+    for _ in range(40):
+        for work in (500, 500, 500, 500, 4_000):
+            made.buffer([work * float(np.exp(random.normal(0, 0.1)))])
+            made.wait()
+            made.spend(300)
+    given = Given(made.tables(), Provenance(targets=(Process(PID, "python3"),)))
+    assert len(given["iterations"]) == 40
 
 
 def said(made: Stock) -> Finding:

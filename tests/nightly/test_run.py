@@ -202,7 +202,9 @@ def test_a_machine_that_is_not_fit_is_waited_for_and_its_pairs_do_not_count(
     assert night.outcome is entry.outcome is Outcome.INCONCLUSIVE
     assert not night.partial
     assert entry.pairs == ()
-    assert entry.reason.startswith("Nothing was measured, for the machine was not ready within 500 ms:")
+    assert entry.reason.startswith(
+        "Nothing was measured, for the machine was not ready within 500 ms:"
+    )
     assert any(words.startswith("nap: waiting for the machine: ") for words in heard)
     at_once = run_night(plan)
     assert at_once.outcome is Outcome.INCONCLUSIVE

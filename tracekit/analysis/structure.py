@@ -30,6 +30,8 @@ _BRIEF = 10_000  # ns: shorter pauses are as good as none
 _LONGEST = 256  # groups of one iteration
 _SAMPLE = 8192  # groups by which the length of a row is looked for
 _LOOK = 8  # rows on both sides of a break, to tell whether it parts two loops
+_FAR = 2.6  # times the usual distance of neighbours: four deviations of two medians of 8
+_SIGMAS = 3.5  # from which shares are apart by more than chance
 
 Flags = NDArray[np.bool_]
 Places = NDArray[np.intp]
@@ -171,12 +173,15 @@ def _iterations(groups: _Groups) -> tuple[Places, int]:
 
 def _length(groups: _Groups) -> int | None:
     """Return the length of the shortest row that repeats clearly; None where none does."""
-    single = groups.alike(1).mean()
+    single = groups.alike(1)
     for length in range(2, min(_LONGEST, groups.number // FEWEST) + 1):
         alike = groups.alike(length)
         begin, end = _mostly(alike)
-        share = alike[begin:end].mean() if end > begin else 0.0
-        if end - begin + length >= FEWEST * length and share > single + _CLEARER:
+        if end - begin + length < FEWEST * length:
+            continue
+        chance = _SIGMAS * np.sqrt(0.5 / (end - begin))  # of two shares of one half
+        by = alike[begin:end].mean() - single[begin : end + length - 1].mean()
+        if by > max(_CLEARER, chance):
             return length
     return None
 
@@ -192,11 +197,11 @@ def _stretch(groups: _Groups, alike: Flags, length: int) -> tuple[int, int] | No
     if not begins.size:
         return None
     pieces, busy = groups.rows(length)
-    summed = np.concatenate(([0], np.cumsum(busy)))
-    firsts, lasts = np.minimum(ends, begins + _LOOK), np.maximum(begins, ends - _LOOK)
-    head = (summed[firsts] - summed[begins]) / (firsts - begins)
-    tail = (summed[ends] - summed[lasts]) / (ends - lasts)
-    like = np.abs(tail[:-1] - head[1:]) <= _WITHIN * np.maximum(tail[:-1], head[1:])
+    near = [each.rolling(_LOOK, min_periods=1) for each in map(pd.Series, (busy, busy[::-1]))]
+    before, behind = (each.median().to_numpy() for each in near)
+    tail, head = before[ends[:-1] - 1], behind[::-1][begins[1:]]
+    spread = float(np.median(np.abs(np.diff(busy)))) if busy.size > 1 else 0.0
+    like = np.abs(tail - head) <= np.maximum(_WITHIN * np.maximum(tail, head), _FAR * spread)
     like &= pieces[ends[:-1] - 1] == pieces[begins[1:]]
     found = [[int(begins[0]), int(ends[0]), int(ends[0] - begins[0])]]
     runs = zip(begins[1:].tolist(), ends[1:].tolist(), like.tolist(), strict=True)
