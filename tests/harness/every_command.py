@@ -201,7 +201,7 @@ def make_world(folder: Path) -> World:
         entry = entry_of(pairs=pairs, judged=[fine], outcome=Outcome.OK)
         store.append(night_of(1, [entry], outcome=Outcome.OK, reason=""))
         store.append(night_of(2, [entry_of(pairs=pairs)]))
-    place["PLAN"].write_text(STARTER)
+    place["PLAN"].write_text(STARTER.read_text())
     place["TEMPLATE"].write_bytes(_template())
     return world
 

@@ -3,10 +3,15 @@
 import inspect
 import re
 from dataclasses import MISSING, fields
-from typing import Any
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from tracekit.nightly.plan.keys import CAPTURE, METRIC, NIGHT, REFERENCE, STATE, Keys
-from tracekit.nightly.plan.reading import FOLLOWED
+from msgspec import Meta
+
+from tracekit.machine import StateLimits
+from tracekit.nightly.plan.kinds import STATE, words_of
+from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
+from tracekit.nightly.plan.reading import FOLLOWED, keys_of
 from tracekit.nightly.plan.starter import STARTER
 
 _DEFAULTS = {
@@ -39,41 +44,79 @@ _MEANINGS = {
     "thermal_pressure": "The worst thermal pressure.",
 }
 _NOTES = {
-    STATE.title: "`false` leaves something out of account; of `battery` it allows mains only.\n\n",
-    CAPTURE.title: "Of `parameters` and `metrics`, single entries of `[nightly.defaults]` hold for "
-    "each capture too; a capture's own go before them.\n\n",
-    REFERENCE.title: "It differs by one of the commits `revision`, `merge-base` and "
+    "[nightly.machine-state]": "`false` leaves something out of account; of `battery` it allows "
+    "mains only.\n\n",
+    "[[nightly.capture]]": "Of `parameters` and `metrics`, single entries of `[nightly.defaults]` "
+    "hold for each capture too; a capture's own go before them.\n\n",
+    "[nightly.capture.reference]": "It differs by one of the commits `revision`, `merge-base` and "
     "`previous-night`, by `python`, `workload` or `parameters`: at least one is needed. `setup` "
     "and `pythonpath` are for a commit.\n\n",
 }
 
 
+_TITLES: dict[type[Any], str] = {
+    NightPlan: "[nightly]",
+    StateLimits: "[nightly.machine-state]",
+    Capture: "[[nightly.capture]]",
+    Reference: "[nightly.capture.reference]",
+}
+
+
 def plan_page() -> str:
     """Return the page."""
-    return _HEAD + "".join(_section(one) for one in (NIGHT, STATE, CAPTURE, REFERENCE)) + _metrics()
+    sections = [_section(noun, title) for noun, title in _TITLES.items()]
+    return f"{_HEAD}{''.join(sections)}{_metrics()}"
 
 
-def _section(keys: Keys) -> str:
-    meanings = _meanings(keys.noun)
+def _section(noun: type[Any], title: str) -> str:
+    meanings = _meanings(noun)
     rows = [
-        f"| `{key}` | {_kind(keys, field)} | {_default(keys, key, field)} "
+        f"| `{key}` | {_kind(noun, field)} | {_default(noun, title, key, field)} "
         f"| {_MEANINGS.get(field) or meanings[field]} |\n"
-        for key, field in keys.fields.items()
+        for key, field in keys_of(noun).items()
     ]
-    head = f"\n## {keys.title}\n\n{_NOTES.get(keys.title, '')}"
+    head = f"\n## {title}\n\n{_NOTES.get(title, '')}"
     return f"{head}\n| key | takes | default | what it is |\n|---|---|---|---|\n".replace(
         "\n\n\n", "\n\n"
     ) + "".join(rows)
 
 
-def _kind(keys: Keys, field: str) -> str:
-    return keys.kinds[field].words if field in keys.kinds else _TABLES[field]
+def _kind(noun: type[Any], field: str) -> str:
+    """Return what a key takes: the words of its type, and its bounds."""
+    if field in _TABLES:
+        return _TABLES[field]
+    state = noun is StateLimits
+    kind = STATE[field] if state else get_type_hints(noun, include_extras=True)[field]
+    off = "; or `false`" if state and kind is not bool else ""
+    metas = [one for one in getattr(kind, "__metadata__", ()) if isinstance(one, Meta)]
+    bounds = "".join(_bounds(one) for one in metas)
+    return f"{words_of(kind) or _plain(kind)}{bounds}{off}"
 
 
-def _default(keys: Keys, key: str, field: str) -> str:
-    if (told := _DEFAULTS.get(f"{keys.title} {key}")) is not None:
+def _bounds(meta: Meta) -> str:
+    if meta.gt is not None:
+        return f" above {meta.gt:g}"
+    if meta.ge is None or (meta.le is None and meta.lt is None):
+        return ""
+    if meta.lt is not None or (meta.le or 0) > 1e9:
+        return ""
+    return f", {meta.ge:g} to {meta.le:g}"
+
+
+def _plain(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(f'"{one}"' for one in get_args(kind) if one)
+    if NoneType in get_args(kind):
+        return "path"
+    bare = get_args(kind)[0] if hasattr(kind, "__metadata__") else kind
+    words = {bool: "true or false", int: "whole number", float: "number"}
+    return words.get(bare) or ("table" if get_origin(bare) is dict else "path")
+
+
+def _default(noun: type[Any], title: str, key: str, field: str) -> str:
+    if (told := _DEFAULTS.get(f"{title} {key}")) is not None:
         return told
-    known = {one.name: one for one in fields(keys.noun)}.get(field)
+    known = {one.name: one for one in fields(noun)}.get(field)
     if known is None or known.default is MISSING:
         needed = known is not None and known.default_factory is MISSING
         return "needed" if needed else "none"
@@ -102,7 +145,7 @@ def _meanings(noun: type[Any]) -> dict[str, str]:
 
 
 def _metrics() -> str:
-    return _section(METRIC) + (
+    return _section(Gated, "[nightly.capture.metrics]") + (
         "\nEach key of the table is a metric, or a result that the workload itself reports. A "
         "number is short for its `threshold`; `true` follows it as is usual, `false` not at all. "
         "Shares differ by 0.02, which is 2 points, whole counts by 1, all else by a ratio of 0.03; "
@@ -125,9 +168,9 @@ each table below lies in `tool.tracekit`. Without a name it takes the nearest of
 current folder upwards. `tracekit nightly --init` writes this one:
 
 ```toml
-{STARTER}```
+{STARTER.read_text()}```
 
 Paths are relative to the file, and so is a history of SQLite. All mistakes in the file are reported
-at once, each with its line, column and key; then nothing runs. `tracekit nightly --dry-run` shows
+at once, each with its line and key; then nothing runs. `tracekit nightly --dry-run` shows
 what would run, how long it takes, and whether the references are available.
 """

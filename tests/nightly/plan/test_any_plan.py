@@ -54,12 +54,14 @@ def attempt(folder: Path, text: str) -> NightPlan | UsageError:
     file.write_text(text, encoding="utf-8")
     try:
         return read_plan(file)
-    except UsageError as error:
-        lines = [int(one) for one in re.findall(r"tracekit\.toml:(\d+):\d+: ", error.message)]
-        assert lines
-        assert all(1 <= one <= text.count("\n") + 1 for one in lines)
-        assert lines == sorted(lines)
-        return error
+    except UsageError as refusal:
+        error = refusal
+    found = re.findall(r"tracekit\.toml:(\d+): |at line (\d+)", error.message)
+    lines = [int(one or other) for one, other in found]
+    assert lines or "end of document" in error.message
+    assert all(1 <= one <= text.count("\n") + 1 for one in lines)
+    assert lines == sorted(lines)
+    return error
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ DECIDING = (Gated("step_p50"),)
 
 def night(*captures: Capture, retries: int = 5, budget: float = 7200.0) -> NightPlan:
     return NightPlan(
-        "n", Path("tracekit.toml"), captures, Path("nights"), "", budget, "", retries=retries
+        "n", Path("tracekit.toml"), captures, Path("nights"), "", budget, retries=retries
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tracekit.base.errors import UsageError
 from tracekit.machine.state import StateLimits
-from tracekit.nightly.plan.keys import CAPTURE, METRIC, NIGHT, REFERENCE, STATE, Keys
+from tracekit.nightly.plan.kinds import STATE
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.plan.reading import read_plan
 
@@ -142,17 +142,6 @@ def test_the_history_lies_among_the_nights(plan_of: Plan, plan_file: Path) -> No
     assert plan.history == "sqlite:////tmp/nights/history.db"
 
 
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [
-        ("postgresql://ada:se%40cret@host/nights", "postgresql://ada:se%40cret@host/nights"),
-        ("sqlite:////var/nights.db", "sqlite:////var/nights.db"),
-    ],
-)
-def test_a_whole_address_of_a_history_stays(given: str, kept: str, plan_of: Plan) -> None:
-    assert plan_of(SMALLEST.replace("[nightly]", f'[nightly]\nhistory = "{given}"')).history == kept
-
-
 def test_paths_are_relative_to_the_plan(plan_of: Plan, plan_file: Path) -> None:
     own = plan_file.parent / "work"
     own.mkdir()
@@ -188,12 +177,8 @@ def test_workloads_are_left_alone_where_only_the_plan_is_asked_for(plan_file: Pa
         read_plan(plan_file)
 
 
-@pytest.mark.parametrize("keys", [NIGHT, STATE, CAPTURE, REFERENCE, METRIC], ids=lambda k: k.title)
-def test_every_field_of_a_plan_has_a_key(keys: Keys) -> None:
-    made = {"file", "digest"} if keys is NIGHT else {"metric"} if keys is METRIC else set()
-    fields = {one.name for one in dataclasses.fields(keys.noun)}
-    assert {*keys.kinds, *keys.tables} - {"defaults"} == fields - made
-    assert not set(keys.kinds) & set(keys.tables)
+def test_every_limit_of_the_machines_state_has_a_key() -> None:
+    assert set(STATE) == {one.name for one in dataclasses.fields(StateLimits)}
 
 
 @pytest.mark.parametrize("name", ["tracekit.toml", "pyproject.toml"])

@@ -242,9 +242,8 @@ def _lines(plan: NightPlan) -> dict[str, int]:
         document = open_document(plan.file)
     except TracekitError:
         return {}
-    places = document.places
     routes = {one.name: (*document.root, "capture", n) for n, one in enumerate(plan.captures)}
-    return {name: places.of(route)[0] for name, route in routes.items() if route in places.paths}
+    return {name: line for name, at in routes.items() if (line := document.lines.get(at))}
 
 
 def _with_windows(suite: Suite, entry: Entry | None, folder: Path | None) -> Suite:

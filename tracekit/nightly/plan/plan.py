@@ -9,12 +9,14 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from tracekit.compare import Scale
 from tracekit.machine import StateLimits
+from tracekit.nightly.plan.kinds import Command, Commands, Name, Seconds, Text, Texts
 from tracekit.workload import METAL_SYSTEM_TRACE
 
 
@@ -38,15 +40,15 @@ class Reference:
         pythonpath: Folders of the worktree that are searched for modules before all others.
     """
 
-    workload: str = ""
+    workload: Text = ""
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     python: Path | None = None
-    revision: str = ""
-    merge_base: str = ""
+    revision: Text = ""
+    merge_base: Text = ""
     previous_night: bool = False
-    anchor_every: int = 7
-    setup: tuple[str, ...] = ()
-    pythonpath: tuple[str, ...] = (".",)
+    anchor_every: Annotated[int, Meta(ge=1, le=30)] = 7
+    setup: Command = ()
+    pythonpath: Texts = (".",)
 
     @property
     def same_work(self) -> bool:
@@ -108,7 +110,7 @@ class Gated:
     """
 
     metric: str
-    threshold: float = 0.03
+    threshold: Annotated[float, Meta(gt=0, le=1e300)] = 0.03
     scale: Scale = "ratio"
     better: Literal["", "lower", "higher"] = ""
     gate: bool = True
@@ -143,25 +145,28 @@ class Capture:
             reference's do not have them.
     """
 
-    name: str
-    workload: str
+    name: Name
+    workload: Text
     workloads: Path | None = None
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     reference: Reference | None = None
-    pairs: int = 10
-    turn: float = 0.3
+    pairs: Annotated[int, Meta(ge=1, le=1000)] = 10
+    turn: Annotated[Seconds, Meta(ge=0.001, le=600)] = 0.3
     together: bool = True
-    warmup: int = 5
-    traced: int = 1
+    warmup: Annotated[int, Meta(ge=0, le=10_000)] = 5
+    traced: Annotated[int, Meta(ge=0, le=100)] = 1
     recorder: Literal["auto", "xctrace", "host"] = "auto"
-    templates: tuple[str, ...] = (METAL_SYSTEM_TRACE,)
+    templates: Annotated[Texts, Meta(min_length=1)] = (METAL_SYSTEM_TRACE,)
     counters: Literal["auto", "on", "off"] = "auto"
     telemetry: Literal["auto", "macmon", "powermetrics", "ioreg", "off"] = "auto"
-    time_limit: float = 5.0
+    time_limit: Annotated[Seconds, Meta(ge=0.1, le=3600)] = 5.0
     parity: Literal["auto", "quick", "full", "off"] = "auto"
-    checks: tuple[tuple[str, ...], ...] = ()
+    checks: Commands = ()
     metrics: tuple[Gated, ...] = ()
-    fail_on: tuple[str, ...] = ()
+    fail_on: Texts = ()
+
+
+_WEEK = 7 * 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -185,16 +190,16 @@ class NightPlan:
             other series where its work differs.
     """
 
-    name: str
+    name: Name
     file: Path
     captures: tuple[Capture, ...]
     output: Path
-    history: str
-    budget: float = 7200.0
-    wait: float = 0.0
-    machine: str = ""
+    history: Text
+    budget: Annotated[Seconds, Meta(ge=1, le=_WEEK)] = 7200.0
+    wait: Annotated[Seconds, Meta(ge=0, le=_WEEK)] = 0.0
+    machine: Name = ""
     state: StateLimits = field(default_factory=StateLimits)
-    retries: int = 5
+    retries: Annotated[int, Meta(ge=0, le=1000)] = 5
     digest: str = ""
 
 

@@ -1,96 +1,129 @@
-"""From a file to the plan of a night; all mistakes in it are reported at once, with their lines."""
+"""From a file to the plan of a night; all mistakes in it are reported at once, with their lines.
+
+A key's type, in `plan.py`, says what it takes. What several keys say together is looked at where
+each of a capture's is right by itself.
+"""
 
 import difflib
+import logging
 import re
-import unicodedata
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from tracekit.analysis import METRICS, RULES, Better
 from tracekit.base import InputError, UsageError, least_pairs, nearest
 from tracekit.compare import Scale
 from tracekit.machine import StateLimits
 from tracekit.nightly.history.night import ANCHORED
-from tracekit.nightly.plan.document import MINIMAL, SHARED, Document, Mistakes, open_document
-from tracekit.nightly.plan.keys import (
-    CAPTURE,
-    METRIC,
-    NIGHT,
-    REFERENCE,
-    STATE,
-    Given,
-    Table,
-    read,
-    shown,
-)
+from tracekit.nightly.plan.document import MINIMAL, SHARED, Document, Route, open_document
+from tracekit.nightly.plan.kinds import STATE, converted
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference, digested, searched
 from tracekit.workload import ANY_PROGRAM, find
 
-_SERVER = "postgresql"
-_FILE = "sqlite"
-_HINT = 'Write "sqlite:///nights.db" or "postgresql://user@host/database".'
+log = logging.getLogger(__name__)
+
+# Keys that are not their field's name with dashes, and those of earlier versions.
+_NAMES = {"captures": "capture", "state": "machine-state", "templates": "template"}
+_RENAMED = {"canary": "calibration"}
+_MADE = {"file", "digest", "metric"}
+_TABLES = {"captures", "state", "defaults", "reference", "metrics"}
 
 
-def history_of(given: Given | None, output: Path, folder: Path) -> str:
-    """Return the URL of the history; without one that of `history.db` among the nights.
+def keys_of(noun: type[Any]) -> dict[str, str]:
+    """Return the fields of a table by their keys."""
+    names = [one.name for one in fields(noun) if one.name not in _MADE]
+    names += ["defaults"] if noun is NightPlan else []
+    return {_NAMES.get(name, name.replace("_", "-")): name for name in names}
 
-    Mistakes never show a URL, for it may hold a password.
+
+class Mistakes:
+    """The mistakes found so far in a file: line, what is wrong, and what to do."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._found: dict[tuple[int, str], str] = {}
+
+    def add(self, route: Route, words: str, hint: str = "") -> None:
+        """Add a mistake of what stands at `route`; `words` follow the key's name."""
+        name = ".".join(key for key in route if isinstance(key, str))
+        self._found.setdefault((self._document.line(route), f"{name} {words}".strip()), hint)
+
+    def is_table(self, route: Route, value: Any) -> bool:
+        """Tell whether a value is a table; if not, that is a mistake."""
+        if not isinstance(value, dict):
+            self.add(route, f"must be a table, not {value!r}.")
+        return isinstance(value, dict)
+
+    def read(
+        self, noun: type[Any], table: Mapping[str, Any], at: Callable[..., Route]
+    ) -> dict[str, Any]:
+        """Return the values of a table by field, those of tables in it as they are.
+
+        What is a mistake is left out. `at` returns where a key stands.
+        """
+        kinds = STATE if noun is StateLimits else get_type_hints(noun, include_extras=True)
+        known, found = keys_of(noun), dict[str, Any]()
+        for written, value in table.items():
+            key = _RENAMED.get(written, written)
+            if key != written:
+                log.warning("The key %s of a plan is called %s now.", written, key)
+            if (field := known.get(key)) is None:
+                self.add(at(written), "is no key here.", nearest(written, list(known)))
+            elif field in _TABLES:
+                found[field] = value
+            elif value is False and noun is StateLimits and kinds[field] is not bool:
+                found[field] = None
+            else:
+                try:
+                    found[field] = converted(value, kinds[field])
+                except ValueError as error:
+                    self.add(at(written), f"is wrong: {error}")
+        return found
+
+    def end(self) -> None:
+        """Raise UsageError that names all mistakes, one a line, or do nothing without one."""
+        mistakes = [
+            (f"{self._document.shown}:{line}: {words}", hint)
+            for (line, words), hint in sorted(self._found.items())
+        ]
+        if len(mistakes) == 1:
+            raise UsageError(mistakes[0][0], hint=mistakes[0][1])
+        if mistakes:
+            lines = [f"  {words} {hint}".rstrip() for words, hint in mistakes]
+            raise UsageError(
+                "\n".join([f"{self._document.shown} has {len(mistakes)} mistakes:", *lines]),
+                hint="`tracekit nightly --init` shows a plan with all that is usual.",
+            )
+
+
+def history_of(text: str, folder: Path) -> str:
+    """Return the URL of a history; a file of SQLite counts from a folder, the plan's.
+
+    Raises:
+        UsageError: It names no database that can hold one.
     """
-    if given is None:
-        return f"{_FILE}:///{output / 'history.db'}"
-    if not isinstance(given.value, str):
-        return ""
     # Every command knows plans; loading this takes it as long as half of pandas.
-    from sqlalchemy.engine import make_url  # noqa: PLC0415
-    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
+    from tracekit.nightly.history.store.place import place  # noqa: PLC0415
 
-    try:
-        url = make_url(given.value)
-    except (ArgumentError, ValueError):
-        given.refuse("is no URL of a database.", _HINT)
-        return ""
-    words, kind = "", url.get_backend_name()
-    if kind not in {_FILE, _SERVER}:
-        words = f"must be a database of {_FILE} or {_SERVER}, not of {kind}."
-    elif kind == _FILE and url.database in {None, "", ":memory:"}:
-        words = "names no file, so that nothing would be kept."
-    elif kind == _FILE:
+    url = place(text)
+    if url.get_backend_name() == "sqlite":
         url = url.set(database=str(folder / str(url.database)))
-    if words:
-        given.refuse(words, _HINT)
-        return ""
     return url.render_as_string(hide_password=False)
 
 
 # What turns tell, without a trace; a workload's own results are measured there as well.
 UNTRACED = frozenset({"step_p50", "step_p99", "step_rate", "tokens_per_second"})
 FOLLOWED = (
-    "step_p50",
-    "step_p99",
-    "tokens_per_second",
-    "gpu_time_per_token",
-    "gpu_idle_ratio",
-    "start_latency_p50",
-    "start_latency_p99",
-    "idle_ratio",
-    "idle_host_late",
-    "idle_late_start",
-    "idle_driver",
-    "idle_compile",
-    "idle_after_wait",
-    "idle_other_process",
-    "idle_powering_up",
-    "idle_unattributed",
-    "other_process_share",
-    "steady_compiles",
-    "encoders_per_token",
-    "intervals_per_token",
-    "command_buffers_per_token",
-    "readbacks_per_step",
-    "memory_peak",
+    *("step_p50", "step_p99", "tokens_per_second", "gpu_time_per_token", "gpu_idle_ratio"),
+    *("start_latency_p50", "start_latency_p99", "idle_ratio", "idle_host_late"),
+    *("idle_late_start", "idle_driver", "idle_compile", "idle_after_wait", "idle_other_process"),
+    *("idle_powering_up", "idle_unattributed", "other_process_share", "steady_compiles"),
+    *("encoders_per_token", "intervals_per_token", "command_buffers_per_token"),
+    *("readbacks_per_step", "memory_peak"),
 )
 
 
@@ -116,9 +149,9 @@ def followed(named: Sequence[Gated], dropped: frozenset[str], capture: Capture) 
     gated = not named and capture.reference is not None
     taken = {one.metric for one in named} | dropped
     usual_ones = (
-        Gated(one, usual(one)[1], usual(one)[0], gate=gated and one == "step_p50")
-        for one in FOLLOWED
-        if one not in taken and (capture.traced or one in UNTRACED)
+        Gated(name, usual(name)[1], usual(name)[0], gate=gated and name == "step_p50")
+        for name in FOLLOWED
+        if name not in taken and (capture.traced or name in UNTRACED)
     )
     return [*named, *usual_ones]
 
@@ -134,183 +167,6 @@ def from_traces(metric: str) -> bool:
     return metric in METRICS and metric not in UNTRACED
 
 
-def check_work(name: Given, parameters: Mapping[str, Given], folder: Path | None) -> None:
-    """Load a workload and bind its parameters; each that does not fit is a mistake.
-
-    A file that cannot be loaded is none of the plan's: its capture fails, and the others run.
-    """
-    if name.value == ANY_PROGRAM:
-        hint = "Write a workload that does the same work."
-        name.refuse("is any program, which cannot be measured in turns.", hint)
-        return
-    workload = None
-    with suppress(InputError), _fit(name):
-        workload = find(name.value, folder)
-    if workload is None:
-        return
-    required = [key for key, one in workload.parameters.items() if one.default is one.empty]
-    needed = {key: parameters[key].value for key in required if key in parameters}
-    with _fit(parameters[next(iter(needed))] if needed else name):
-        workload.bind(needed)
-        for key, one in parameters.items():
-            if key not in needed:
-                with _fit(one):
-                    workload.bind({**needed, key: one.value})
-
-
-@contextmanager
-def _fit(given: Given) -> Generator[None]:
-    """Add a mistake of what was given where it does not fit."""
-    try:
-        yield
-    except UsageError as error:
-        given.refuse(f"is not fit: {error.message}", error.hint)
-
-
-_LARGEST_RATIO = 10
-_NEAR = 0.8  # of difflib's: a workload's own results are no slips of ours
-
-
-def _metrics(named: Table, table: Table, given: Given, capture: Capture) -> tuple[Gated, ...]:
-    """Return all metrics of a capture, those first that its plan names, by what it says of each.
-
-    `table` is what it says of the capture, in all, and `given` what stands at the capture itself.
-    """
-    dropped = frozenset(name for name, one in named.items() if one.value is False)
-    gated = [_metric(name, one, capture) for name, one in named.items() if name not in dropped]
-    metrics, least = followed(gated, dropped, capture), least_pairs()
-    if capture.pairs < least and any(one.gate and not from_traces(one.metric) for one in metrics):
-        table.get("pairs", given).refuse(
-            f"must be at least {least} where a metric decides: fewer have no 95 % interval.",
-            "Measure more pairs, or let gate be false.",
-        )
-    return tuple(metrics)
-
-
-def _metric(name: str, given: Given, capture: Capture) -> Gated:
-    table: Table = {}
-    if isinstance(given.value, dict):
-        table = given.fields(METRIC)
-    elif given.value is not True:
-        table = {"threshold": given}
-    named = read(table, METRIC)
-    scale, threshold = usual(name, named.get("scale"))
-    gate = capture.reference is not None
-    usual_ones: dict[str, Any] = {"scale": scale, "threshold": threshold, "gate": gate}
-    gated = Gated(name, **usual_ones | named)
-    if scale == "ratio" and gated.threshold >= _LARGEST_RATIO:
-        words = f"must be below {_LARGEST_RATIO} for a ratio; it is {gated.threshold:g}."
-        table["threshold"].refuse(words, "0.03 is 3 %.")
-    _check(given, gated, capture)
-    return gated
-
-
-def _check(given: Given, gated: Gated, capture: Capture) -> None:
-    """Add what keeps a metric from being known, or from deciding."""
-    name, least = gated.metric, least_pairs()
-    near = difflib.get_close_matches(name, METRICS, n=1, cutoff=_NEAR)
-    if name not in METRICS and near:
-        given.refuse("is no metric.", f"Did you mean {near[0]}?")
-    if from_traces(name) and not capture.traced:
-        given.refuse("comes from traces, and traced is 0.", "Let traced be 1 or more.")
-    if not gated.gate:
-        return
-    if capture.reference is None:
-        hint = "Add [nightly.capture.reference], or let gate be false."
-        given.refuse("cannot decide without a reference; it can be followed.", hint)
-    known = METRICS.get(name)
-    if not gated.better and known is not None and known.better is Better.NEITHER:
-        hint = 'Say better = "lower" or "higher", or let gate be false.'
-        given.refuse("cannot decide: neither direction is good news by itself.", hint)
-    exact = gated.scale == "difference" and counted(name)
-    if from_traces(name) and 0 < capture.traced < least and not exact:
-        words = f"cannot decide by fewer than {least} traces: they have no 95 % interval."
-        given.refuse(words, f"Let traced be {least}, or let gate be false.")
-
-
-def _capture(given: Given, defaults: Table, folder: Path, *, work: bool) -> Capture | None:
-    """Read one capture; None where it names no workload, which is a mistake."""
-    own = given.fields(CAPTURE)
-    table = {**defaults, **own}
-    usual, values = read(defaults, CAPTURE), read(own, CAPTURE)
-    values["parameters"] = usual.pop("parameters", {}) | values.get("parameters", {})
-    values = usual | values
-    if "workload" not in table:
-        hint = 'Write workload = "paged"; `tracekit workloads` lists them.'
-        given.refuse("has no workload.", hint)
-    if "workload" not in values:
-        return None
-    if "workloads" in values:
-        values["workloads"] = folder / values["workloads"]
-    values.setdefault("name", values["workload"])
-    capture = Capture(**values)
-    if "reference" in table and table["reference"].value is not False:
-        capture = replace(capture, reference=_reference(table["reference"], folder))
-    if work:
-        parameters = _both("parameters", defaults, own)
-        fit = {key: one for key, one in parameters.items() if key in values["parameters"]}
-        with searched(capture.reference, folder):
-            check_work(table["workload"], fit, capture.workloads)
-            _check_reference(table, capture)
-    _check_rules(capture, table)
-    metrics = _metrics(_both("metrics", defaults, own), table, given, capture)
-    return replace(capture, metrics=metrics)
-
-
-def _reference(given: Given, folder: Path) -> Reference | None:
-    if not given.is_table():
-        return None
-    table = given.fields(REFERENCE)
-    values = read(table, REFERENCE)
-    named = [key for key in ("revision", "merge_base", "previous_night") if values.get(key)]
-    for key in named[1:]:
-        words = f"names a commit, and {named[0].replace('_', '-')} names one as well."
-        table[key].refuse(words, "Leave one of them out.")
-    if not (named or {"workload", "parameters", "python", "revision"} & table.keys()):
-        hint = "It differs by revision, merge-base, python, workload or parameters."
-        given.refuse("does not say how it differs.", hint)
-    if not named:
-        for key in sorted({"setup", "pythonpath", "anchor_every"} & table.keys()):
-            if "revision" not in table:
-                table[key].refuse("is for a commit's worktree, and none is named.")
-        if "python" in values:
-            values["python"] = folder / values["python"]
-    for key in {"revision", "merge_base"} & values.keys():
-        if values[key].startswith("-"):
-            table[key].refuse(f"must be a revision; {values[key]!r} is an option.")
-    return Reference(**values)
-
-
-def _check_reference(table: Table, capture: Capture) -> None:
-    """Check the work of a reference that differs in its work."""
-    if capture.reference is None or capture.reference.same_work:
-        return
-    own = table["reference"].fields(REFERENCE)
-    workload = own.get("workload") or replace(table["reference"], value=capture.workload)
-    parameters = own["parameters"].entries() if "parameters" in own else {}
-    check_work(workload, parameters, capture.workloads)
-
-
-def _both(field: str, defaults: Table, own: Table) -> Table:
-    """Return the entries of a table that defaults and the capture's own make together."""
-    found: Table = {}
-    for table in (defaults, own):
-        found |= table[field].entries() if field in table else {}
-    return found
-
-
-def _check_rules(capture: Capture, table: Table) -> None:
-    for place, name in enumerate(capture.fail_on):
-        if name not in RULES:
-            given = table["fail_on"]
-            given = given.within(place) if isinstance(given.value, list) else given
-            hint = nearest(name, RULES, otherwise="`tracekit rules` lists them.")
-            given.refuse(f"names no rule: {name!r}.", hint)
-    if capture.fail_on and not capture.traced:
-        words = "needs a trace, and traced is 0: findings are made of traces."
-        table["fail_on"].refuse(words, "Let traced be 1 or more.")
-
-
 def read_plan(path: Path | None = None, *, work: bool = True) -> NightPlan:
     """Read the plan of a night.
 
@@ -321,68 +177,254 @@ def read_plan(path: Path | None = None, *, work: bool = True) -> NightPlan:
 
     Raises:
         UsageError: There is no plan, or there are mistakes in it; the message names all of them,
-            each with line and column.
+            each with its line.
     """
     document = open_document(path)
-    mistakes = Mistakes(document.shown, document.places)
-    folder = document.file.parent
-    table = _night_of(document, mistakes).fields(NIGHT)
-    values = read(table, NIGHT)
-    given = table.get("captures") or Given(document.root, [], mistakes)
-    values["captures"] = _captures(table, given, folder, work=work)
-    state = table["state"].fields(STATE) if "state" in table else {}
-    values["state"] = StateLimits(**read(state, STATE))
+    mistakes = Mistakes(document)
+    root, folder = document.root, document.file.parent
+    values = mistakes.read(NightPlan, _night_of(document, mistakes), lambda key: (*root, key))
+    state, defaults = values.pop("state", {}), values.pop("defaults", {})
+    if mistakes.is_table((*root, "machine-state"), state):
+        limits = mistakes.read(StateLimits, state, lambda key: (*root, "machine-state", key))
+        values["state"] = StateLimits(**limits)
+    if mistakes.is_table((*root, "defaults"), defaults):
+        captures = values.get("captures", [])
+        values["captures"] = tuple(_captures(captures, defaults, document, mistakes, work=work))
     values["output"] = output = folder / values.get("output", Path("bench") / "nights")
-    values["history"] = history_of(table.get("history"), output, folder)
-    name = re.sub(r"[^\w.+-]+", "-", unicodedata.normalize("NFC", folder.name))
+    try:
+        history = values.get("history", f"sqlite:///{output / 'history.db'}")
+        values["history"] = history_of(history, folder) if "history" in values else history
+    except UsageError as error:
+        mistakes.add((*root, "history"), f"is wrong: {error.message}", error.hint)
+    name = re.sub(r"[^\w.+-]+", "-", folder.name)
     values.setdefault("name", name.strip("-.+")[:64] or "nightly")
     mistakes.end()
     return digested(NightPlan(file=document.file, **values))
 
 
-def _night_of(document: Document, mistakes: Mistakes) -> Given:
+def _night_of(document: Document, mistakes: Mistakes) -> dict[str, Any]:
     """Return the table of the night; a file of our own holds nothing else."""
-    given = Given((), document.table, mistakes)
     if document.file.name != SHARED:
-        for key, other in given.entries().items():
+        for key in document.table:
             if key not in document.root:
                 hint = nearest(key, document.root, otherwise="A plan is below [nightly].")
-                other.refuse("is no table of a plan.", hint)
-    for key in document.root:
-        inner = given.entries()
-        if key not in inner:
-            words = f"there is no table [{'.'.join(document.root)}]."
-            given.refuse(words, f"The least is:\n{MINIMAL}")
-            mistakes.end()
-        given = inner[key]
-    if not given.is_table():
+                mistakes.add((key,), "is no table of a plan.", hint)
+    found: Any = document.table
+    for place, key in enumerate(document.root):
+        if key not in found:
+            name = ".".join(document.root)
+            mistakes.add((), f"there is no table [{name}].", f"The least is:\n{MINIMAL}")
+        elif mistakes.is_table(document.root[: place + 1], found[key]):
+            found = found[key]
+            continue
         mistakes.end()
-    return given
+    return found
 
 
-def _captures(table: Table, given: Given, folder: Path, *, work: bool) -> tuple[Capture, ...]:
-    defaults = table["defaults"].fields(CAPTURE) if "defaults" in table else {}
-    if (name := defaults.pop("name", None)) is not None:
-        name.refuse("cannot be the same for all captures.", "Leave it out.")
-    if not isinstance(given.value, list):
-        words = f"must be an array of tables, not {shown(given.value)}."
-        given.refuse(words, "Write [[nightly.capture]], with two brackets.")
-        return ()
-    if not given.value:
-        given.refuse("has no capture.", f"The least is:\n{MINIMAL}")
+def _captures(
+    given: Any, defaults: dict[str, Any], document: Document, mistakes: Mistakes, *, work: bool
+) -> list[Capture]:
+    root = document.root
+    if not isinstance(given, list) or not given:
+        hint = f"Write [[nightly.capture]], with two brackets. The least is:\n{MINIMAL}"
+        mistakes.add((*root, "capture"), "must be an array of tables, one for each capture.", hint)
+        return []
+    if "name" in defaults:
+        hint = "Leave it out."
+        mistakes.add((*root, "defaults", "name"), "cannot be the same for all captures.", hint)
+        return []
     captures: list[Capture] = []
-    seen: set[str] = set()  # folders of two must not be one on any disk
-    for place, value in enumerate(given.value):
-        one = given.within(place, value)
-        capture = _capture(one, defaults, folder, work=work) if one.is_table() else None
+    for number, own in enumerate(given):
+        route = (*root, "capture", number)
+        if not mistakes.is_table(route, own):
+            continue
+        merged = defaults | own
+        for key in ("parameters", "metrics"):
+            both = [one[key] for one in (defaults, own) if key in one]
+            if len(both) > 1 and all(isinstance(one, dict) for one in both):
+                merged[key] = both[0] | both[1]
+        at = partial(_place, own, route, defaults, (*root, "defaults"))
+        capture = _Reading(merged, at, mistakes, document.file.parent).capture(work=work)
         if capture is None:
             continue
-        captures.append(capture)
         if capture.name.endswith(ANCHORED):
-            one.within("name").refuse(f"must not end in {ANCHORED}, which nights add for anchors.")
-        key = unicodedata.normalize("NFKC", capture.name).casefold()
-        if key in seen:
+            mistakes.add(at("name"), f"must not end in {ANCHORED}, which nights add for anchors.")
+        # Folders of two must not be one on any disk.
+        if capture.name.casefold() in {one.name.casefold() for one in captures}:
             words = f"is a second capture named {capture.name!r}."
-            one.within("name").refuse(words, "Give each a name of its own.")
-        seen.add(key)
-    return tuple(captures)
+            mistakes.add(at("name"), words, "Give each a name of its own.")
+        captures.append(capture)
+    return captures
+
+
+def _place(
+    own: dict[str, Any], route: Route, defaults: dict[str, Any], usual: Route, *keys: str
+) -> Route:
+    """Return where a key of a capture stands: in what holds for all if only that has it."""
+    in_own, in_defaults = (_depth(table, keys) for table in (own, defaults))
+    return (*(usual if in_defaults > in_own else route), *keys)
+
+
+def _depth(table: Any, keys: Sequence[str]) -> int:
+    """Return how many of the keys a table has, each in the one before."""
+    for depth, key in enumerate(keys):
+        if not isinstance(table, dict) or key not in table:
+            return depth
+        table = table[key]
+    return len(keys)
+
+
+class _Reading:
+    """One capture: its table with all that holds for it, and where a key of it stands."""
+
+    def __init__(
+        self, table: dict[str, Any], at: Callable[..., Route], mistakes: Mistakes, folder: Path
+    ) -> None:
+        self._table, self._at, self._mistakes, self._folder = table, at, mistakes, folder
+
+    def capture(self, *, work: bool) -> Capture | None:
+        """Return it; None where it has mistakes that leave nothing to look at."""
+        if "workload" not in self._table:
+            hint = 'Write workload = "paged"; `tracekit workloads` lists them.'
+            self._refuse((), "has no workload.", hint)
+        values = self._mistakes.read(Capture, self._table, self._at)
+        right = "workload" in values and len(values) == len(self._table)
+        given, metrics = values.pop("reference", False), values.pop("metrics", {})
+        reference = None if given is False else self._reference(given)
+        right &= self._mistakes.is_table(self._at("metrics"), metrics)
+        if not right or (given is not False and reference is None):
+            return None
+        if "workloads" in values:
+            values["workloads"] = self._folder / values["workloads"]
+        values.setdefault("name", values["workload"])
+        capture = Capture(reference=reference, **values)
+        if work:
+            self._check_work(capture)
+        self._check_keys(capture)
+        return replace(capture, metrics=tuple(self._metrics(metrics, capture)))
+
+    def _refuse(self, keys: Sequence[str], words: str, hint: str = "") -> None:
+        self._mistakes.add(self._at(*keys), words, hint)
+
+    def _reference(self, table: Any) -> Reference | None:
+        if not self._mistakes.is_table(self._at("reference"), table):
+            return None
+        values = self._mistakes.read(Reference, table, partial(self._at, "reference"))
+        if len(values) < len(table):
+            return None
+        named = [key for key in ("revision", "merge_base", "previous_night") if values.get(key)]
+        for key in named[1:]:
+            words = f"names a commit, and {named[0].replace('_', '-')} names one as well."
+            keys = ("reference", key.replace("_", "-"))
+            self._refuse(keys, words, "Leave one of them out.")
+        if not (named or {"workload", "parameters", "python"} & values.keys()):
+            hint = "It differs by revision, merge-base, python, workload or parameters."
+            self._refuse(("reference",), "does not say how it differs.", hint)
+        if not named:
+            for key in sorted({"setup", "pythonpath", "anchor_every"} & values.keys()):
+                keys = ("reference", key.replace("_", "-"))
+                self._refuse(keys, "is for a commit's worktree, and none is named.")
+            if "python" in values:
+                values["python"] = self._folder / values["python"]
+        if any(values.get(key, "").startswith("-") for key in ("revision", "merge_base")):
+            self._refuse(("reference",), "must name a revision, not an option.")
+        return Reference(**values)
+
+    def _check_work(self, capture: Capture) -> None:
+        """Load the workloads of both sides and bind their parameters.
+
+        A file that cannot be loaded is none of the plan's: its capture fails, and the others run.
+        """
+        works: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = {}
+        works[()] = (capture.workload, capture.parameters)
+        if (reference := capture.reference) is not None and not reference.same_work:
+            works["reference",] = (reference.workload or capture.workload, reference.parameters)
+        for keys, (name, parameters) in works.items():
+            if name == ANY_PROGRAM:
+                hint = "Write a workload that does the same work."
+                words = "is any program, which cannot be measured in turns."
+                self._refuse((*keys, "workload"), words, hint)
+                continue
+            part = "workload"
+            try:
+                with searched(capture.reference, self._folder), suppress(InputError):
+                    workload = find(name, capture.workloads)
+                    part = "parameters" if parameters else "workload"
+                    workload.bind(parameters)
+            except UsageError as error:
+                self._refuse((*keys, part), f"is not fit: {error.message}", error.hint)
+
+    def _check_keys(self, capture: Capture) -> None:
+        """Look at what keys of a capture say together."""
+        for name in capture.fail_on:
+            if name not in RULES:
+                hint = nearest(name, RULES, otherwise="`tracekit rules` lists them.")
+                self._refuse(("fail-on",), f"names no rule: {name!r}.", hint)
+        if capture.fail_on and not capture.traced:
+            words = "needs a trace, and traced is 0: findings are made of traces."
+            self._refuse(("fail-on",), words, "Let traced be 1 or more.")
+        if any(words[0].startswith("-") for words in capture.checks):
+            hint = 'Write [["python", "-m", "pytest"]], or ["python -m pytest"].'
+            self._refuse(("checks",), "must be an array of commands.", hint)
+
+    def _metrics(self, given: dict[str, Any], capture: Capture) -> list[Gated]:
+        """Return all metrics of a capture, those first that its plan names."""
+        dropped = frozenset(name for name, value in given.items() if value is False)
+        named = [
+            gated
+            for name, value in given.items()
+            if name not in dropped and (gated := self._metric(name, value, capture))
+        ]
+        metrics, least = followed(named, dropped, capture), least_pairs()
+        turns = [one for one in metrics if one.gate and not from_traces(one.metric)]
+        if turns and capture.pairs < least:
+            words = f"must be at least {least} where a metric decides: fewer have no 95 % interval."
+            self._refuse(("pairs",), words, "Measure more pairs, or let gate be false.")
+        return metrics
+
+    def _metric(self, name: str, value: Any, capture: Capture) -> Gated | None:
+        table = {} if value is True else value if isinstance(value, dict) else {"threshold": value}
+        at = (
+            partial(self._at, "metrics", name)
+            if table is value
+            else lambda _: self._at("metrics", name)
+        )
+        values = self._mistakes.read(Gated, table, at)
+        if len(values) < len(table):
+            return None
+        scale, threshold = usual(name, values.get("scale"))
+        gate = capture.reference is not None
+        usual_ones: dict[str, Any] = {"scale": scale, "threshold": threshold, "gate": gate}
+        gated = Gated(name, **usual_ones | values)
+        for words, hint in _unfit(gated, capture):
+            self._refuse(("metrics", name), words, hint)
+        return gated
+
+
+_LARGEST_RATIO = 10
+_NEAR = 0.8  # of difflib's: a workload's own results are no slips of ours
+
+
+def _unfit(gated: Gated, capture: Capture) -> list[tuple[str, str]]:
+    """Return what keeps a metric from being known, or from deciding, and what to do."""
+    name, least, known = gated.metric, least_pairs(), METRICS.get(gated.metric)
+    near = difflib.get_close_matches(name, METRICS, n=1, cutoff=_NEAR)
+    exact = gated.scale == "difference" and counted(name)
+    found: list[tuple[str, str]] = []
+    if known is None and near:
+        found.append(("is no metric.", f"Did you mean {near[0]}?"))
+    if gated.scale == "ratio" and gated.threshold >= _LARGEST_RATIO:
+        words = f"must be below {_LARGEST_RATIO} for a ratio; it is {gated.threshold:g}."
+        found.append((words, "0.03 is 3 %."))
+    if from_traces(name) and not capture.traced:
+        found.append(("comes from traces, and traced is 0.", "Let traced be 1 or more."))
+    elif gated.gate and from_traces(name) and capture.traced < least and not exact:
+        words = f"cannot decide by fewer than {least} traces: they have no 95 % interval."
+        found.append((words, f"Let traced be {least}, or let gate be false."))
+    if gated.gate and capture.reference is None:
+        hint = "Add [nightly.capture.reference], or let gate be false."
+        found.append(("cannot decide without a reference; it can be followed.", hint))
+    if gated.gate and not gated.better and known is not None and known.better is Better.NEITHER:
+        hint = 'Say better = "lower" or "higher", or let gate be false.'
+        found.append(("cannot decide: neither direction is good news by itself.", hint))
+    return found

@@ -1,50 +1,12 @@
 """A plan to begin with: it says what is usual, and in comments what else there is."""
 
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 
-from tracekit.base import RecordingError, ToolError, UsageError, git, require_apart
+from tracekit.base import RecordingError, ToolError, UsageError, git, require_apart, shipped
 from tracekit.nightly.plan.document import OWN, SHARED, has_plan
 
-STARTER = """\
-# What `tracekit nightly` measures. Every key: docs/reference/night-plan.md
-# `tracekit nightly --dry-run` says what would run, and how long it takes.
-
-[nightly]
-budget = "2h"              # a night that takes longer is stopped, and kept as partial
-wait = "5m"                # for the machine to be idle and cool, before each capture
-# output = "bench/nights"  # a folder for each night
-# history = "sqlite:///bench/nights/history.db"
-
-# What holds for every capture that does not say otherwise.
-[nightly.defaults]
-pairs = 10                 # of processes, candidate and reference, measured in turns
-turn = "300ms"
-traced = 1                 # captures of each side that are traced as well
-
-[[nightly.capture]]
-name = "decode"
-workload = "paged"         # `tracekit workloads` lists them
-parameters = { batch = 16 }
-# checks = [["python", "-m", "pytest", "-q", "tests/parity"]]
-# fail-on = ["pipeline-churn"]
-
-# What it is measured against, in the same session: a commit, another interpreter, or other work.
-# Against a commit that stays, what is lost night by night adds up. When a change is meant, accept
-# it (`tracekit baseline accept`), or name a newer commit. Instead of it, `merge-base = "main"` is
-# where this branch left main, and `previous-night = true` what the night before measured; then a
-# fixed anchor is measured as well, every 7 nights and once nights have lost half of a threshold.
-[nightly.capture.reference]
-revision = "1a2b3c4d5e6f"  # the commit that stood when this was written
-# setup = ["uv", "sync"]   # makes the environment of the commit's worktree
-# python = ".venv/bin/python"
-# workload = "sdpa"
-
-# What decides: 0.03 is 3 % for the worse. Without this table step_p50 does.
-[nightly.capture.metrics]
-tokens_per_second = 0.03
-step_p99 = { threshold = 0.10, gate = false }
-"""
+STARTER = shipped("templates") / "nightly" / OWN
 _COMMIT = "1a2b3c4d5e6f"
 _FIRST = "# What it is measured against"
 _NO_COMMIT = """\
@@ -55,10 +17,11 @@ _NO_COMMIT = """\
 
 def starter(commit: str) -> str:
     """Return a plan to begin with, which measures against a commit; against nothing without one."""
+    text = STARTER.read_text(encoding="utf-8")
     if commit:
-        return STARTER.replace(_COMMIT, commit)
+        return text.replace(_COMMIT, commit)
     reference = '[nightly.capture.reference]\nrevision = "'
-    without = STARTER.replace(reference, "# " + reference.replace("\n", "\n# "))
+    without = text.replace(reference, "# " + reference.replace("\n", "\n# "))
     return without.replace(_FIRST, f"{_NO_COMMIT}{_FIRST}").replace(_COMMIT, "COMMIT")
 
 
@@ -78,12 +41,10 @@ def write_starter(file: Path = Path(OWN)) -> Path:
             hint=f"`tracekit nightly --init {OWN}` writes it where there is none.",
         )
     require_apart([file])
+    text = starter(_commit(file.parent))
     try:
-        with file.open("x", encoding="utf-8") as stream, ExitStack() as stack:
-            stack.callback(file.unlink)  # where writing fails, no part of it is left
-            stream.write(starter(_commit(file.parent)))
-            stream.flush()
-            stack.pop_all()
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
     except FileExistsError:
         raise UsageError(f"{file} is there already.", hint="Nothing was written over.") from None
     except (FileNotFoundError, NotADirectoryError):
