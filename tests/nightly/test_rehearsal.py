@@ -1,24 +1,22 @@
-"""What a night would do: read from its plan, and from the nights before."""
+"""What a night would do, and how long that takes, read from its plan."""
 
 import dataclasses
 import os
 import subprocess
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nobody import folder_of_nobody
 from tracekit.base.errors import UsageError
-from tracekit.machine.state import State
-from tracekit.nightly.folder import NightFolder, make_output
-from tracekit.nightly.history.night import Described, Entry, Night, Outcome, Pair
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
-from tracekit.nightly.rehearsal import COLUMNS, earlier, obstacles, only, rehearse, rows
+from tracekit.nightly.rehearsal import COLUMNS, estimate, obstacles, only, rehearse, rows
 
-BEGAN = datetime(2026, 11, 20, 2, 30, tzinfo=UTC)
 MAIN = Reference(revision="main")
+DECIDING = (Gated("step_p50"),)
 
 
 def plan_of(folder: Path, *references: Reference | None) -> NightPlan:
@@ -28,56 +26,6 @@ def plan_of(folder: Path, *references: Reference | None) -> NightPlan:
     return NightPlan(
         "night", folder / "tracekit.toml", captures, folder / "nights", "sqlite:///x", digest="d1"
     )
-
-
-def entry(capture: str, seconds: int, sitting: int = 1, begun: datetime = BEGAN) -> Entry:
-    after = begun + timedelta(seconds=seconds)
-    pairs = (
-        Pair(1, 1, "abba", before=State(begun.isoformat()), after=State(begun.isoformat())),
-        Pair(sitting, 2, "baab", before=State(begun.isoformat()), after=State(after.isoformat())),
-    )
-    return Entry(capture, "w", Described("paged"), pairs=pairs, outcome=Outcome.OK)
-
-
-def keep(plan: NightPlan, name: str, *entries: Entry, digest: str = "d1") -> None:
-    night = Night(name, plan.name, "mini", BEGAN.isoformat(), digest, entries=entries)
-    NightFolder(make_output(plan.output / name)).save(night)
-
-
-def test_the_last_nights_of_the_same_plan_say_how_long_a_capture_takes(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, MAIN)
-    for place, seconds in enumerate([10, 20, 130, 140, 150, 160]):
-        keep(plan, f"2026-11-{place + 10}", entry("c0", seconds))
-    assert earlier(plan) == {"c0": 140.0}  # the oldest of six is left out
-
-
-@pytest.mark.parametrize(
-    ("kept", "digest"),
-    [
-        pytest.param(entry("c0", 60), "d2", id="other-plan"),
-        pytest.param(entry("c0", 60, sitting=2), "d1", id="measured-twice"),
-        pytest.param(dataclasses.replace(entry("c0", 60), outcome=None), "d1", id="not-to-its-end"),
-        pytest.param(dataclasses.replace(entry("c0", 60), pairs=()), "d1", id="no-pair"),
-        pytest.param(
-            dataclasses.replace(entry("c0", 60), pairs=(Pair(1, 1, "abba"),)), "d1", id="no-state"
-        ),
-    ],
-)
-def test_what_says_nothing_of_the_time_is_left_out(
-    kept: Entry, digest: str, tmp_path: Path
-) -> None:
-    plan = plan_of(tmp_path, MAIN)
-    keep(plan, "2026-11-10", kept, digest=digest)
-    assert earlier(plan) == {}
-
-
-def test_a_night_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, MAIN)
-    keep(plan, "2026-11-10", entry("c0", 60))
-    broken = plan.output / "2026-11-11"
-    broken.mkdir()
-    (broken / "night.json").write_text("{")
-    assert earlier(plan) == {"c0": 60.0}
 
 
 def test_captures_can_be_chosen_by_name(tmp_path: Path) -> None:
@@ -196,3 +144,79 @@ def test_a_folder_that_cannot_be_written_to_is_an_obstacle(tmp_path: Path) -> No
         folder.chmod(0o500)
         (told,) = obstacles(dataclasses.replace(plan, output=folder / "nights"))
     assert told.endswith(f"{folder} cannot be written to.")
+
+
+def night(*captures: Capture, retries: int = 5, budget: float = 7200.0) -> NightPlan:
+    return NightPlan(
+        "n", Path("tracekit.toml"), captures, Path("nights"), "", budget, retries=retries
+    )
+
+
+def test_pairs_traces_and_repeats_add_up() -> None:
+    capture = Capture("decode", "paged", reference=MAIN, metrics=DECIDING)
+    found = estimate(night(capture))
+    pair = 2 * 5 + 4 * 0.3
+    sitting = 10 * pair + 1 * 2 * (5 + 30)
+    assert found.seconds == pytest.approx(sitting)
+    assert found.most == pytest.approx(2 * (sitting + 5 * pair))
+    assert found.captures[0].capture == "decode"
+
+
+def test_without_a_reference_there_is_one_side_and_one_sitting() -> None:
+    found = estimate(night(Capture("decode", "paged", traced=0), retries=0))
+    assert found.seconds == found.most == pytest.approx(10 * (5 + 2 * 0.3))
+
+
+def test_a_budget_that_may_be_outlasted_is_told() -> None:
+    capture = Capture("decode", "paged", reference=MAIN, metrics=DECIDING)
+    assert any("budget" in one for one in estimate(night(capture, budget=60.0)).assumptions)
+    assert not any("budget" in one for one in estimate(night(capture)).assumptions)
+
+
+@given(st.integers(1, 50), st.integers(0, 5), st.integers(0, 9), st.booleans())
+def test_more_to_do_never_takes_less(pairs: int, traced: int, retries: int, decides: bool) -> None:
+    metrics = DECIDING if decides else ()
+    one = Capture("a", "paged", reference=MAIN, pairs=pairs, traced=traced, metrics=metrics)
+    more = Capture("a", "paged", reference=MAIN, pairs=pairs + 1, traced=traced, metrics=metrics)
+    less, longer = estimate(night(one, retries=retries)), estimate(night(more, retries=retries))
+    assert less.seconds < longer.seconds
+    assert less.seconds <= less.most
+    assert estimate(night(one, more, retries=retries)).seconds == pytest.approx(
+        less.seconds + longer.seconds
+    )
+
+
+PYTHON = Reference(python=Path("/usr/bin/python3"))
+
+
+def remarks_of(capture: Capture) -> tuple[str, ...]:
+    return rehearse(
+        NightPlan("n", Path("/tracekit.toml"), (capture,), Path("nights"), "sqlite:///x")
+    ).remarks
+
+
+def test_a_plan_that_gates_what_is_known_needs_no_remark() -> None:
+    assert remarks_of(Capture("a", "paged", reference=PYTHON, metrics=(Gated("step_p50"),))) == ()
+    assert remarks_of(Capture("a", "paged", reference=PYTHON, fail_on=("bubbles",))) == ()
+
+
+def test_results_of_the_workload_are_named() -> None:
+    metrics = (Gated("step_p50"), Gated("hits"))
+    (remark,) = remarks_of(Capture("a", "churn", reference=PYTHON, metrics=metrics))
+    assert remark.startswith("a: hits is no metric of tracekit")
+    assert "churn" in remark
+
+
+def test_what_decides_nothing_says_so() -> None:
+    (alone,) = remarks_of(Capture("a", "paged"))
+    assert "no reference" in alone
+    (followed,) = remarks_of(
+        Capture("a", "paged", reference=PYTHON, metrics=(Gated("a", gate=False),))
+    )[1:]
+    assert followed == "a: none of its metrics decides."
+
+
+def test_other_work_needs_a_night_that_was_accepted() -> None:
+    other = Reference(workload="sdpa")
+    (remark,) = remarks_of(Capture("a", "paged", reference=other, metrics=(Gated("step_p50"),)))
+    assert "tracekit baseline accept" in remark

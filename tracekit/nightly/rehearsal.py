@@ -1,11 +1,9 @@
-"""What a night would do, and whether it could: looked at without touching anything."""
+"""What a night would do, how long that takes, and whether it could: nothing is touched."""
 
 import os
-import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +22,42 @@ from tracekit.base import (
     span,
 )
 from tracekit.machine import git_commit
-from tracekit.nightly.folder import nights_in
 from tracekit.nightly.gate.judge import same_code
-from tracekit.nightly.history.night import KINDS, Entry
-from tracekit.nightly.plan.estimate import Estimate, estimate, remarks
+from tracekit.nightly.history.night import KINDS
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, searched
 from tracekit.nightly.session.variants import work_words
 from tracekit.nightly.session.worktree import commit_of, kind_of, repository
 from tracekit.workload import find
 
-_NIGHTS = 5
 COLUMNS = ("capture", "work", "reference", "pairs", "traced", "decides", "time")
+START = 5.0  # seconds for a process to start and warm up
+TRACE = 30.0  # seconds of a trace beyond its time limit: start, saving, export, analysis
+
+
+@dataclass(frozen=True)
+class Timed:
+    """How many seconds one capture takes if nothing has to be repeated.
+
+    `most` is with a second session, and all the repeats that the plan allows.
+    """
+
+    capture: str
+    seconds: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How many seconds a night takes if nothing has to be repeated, and at most.
+
+    At `budget` it is stopped. `assumptions` are what the numbers presume, a sentence each.
+    """
+
+    captures: tuple[Timed, ...]
+    seconds: float
+    most: float
+    budget: float
+    assumptions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -55,10 +78,82 @@ def rehearse(plan: NightPlan) -> Rehearsal:
     url = make_url(plan.history).render_as_string(hide_password=True)
     return Rehearsal(
         plan=msgspec.to_builtins(replace(plan, history=url), enc_hook=str),
-        estimate=estimate(plan, earlier(plan)),
-        remarks=(*remarks(plan), *_of_references(plan)),
+        estimate=estimate(plan),
+        remarks=tuple(_remarks(plan)),
         obstacles=obstacles(plan),
     )
+
+
+def estimate(plan: NightPlan) -> Estimate:
+    """Estimate how long a night takes."""
+    captures = tuple(_timed(capture, plan.retries) for capture in plan.captures)
+    seconds, most = (sum(getattr(one, name) for one in captures) for name in ("seconds", "most"))
+    allowed = (
+        f"{START:g} s are allowed for each process to start and warm up, and {TRACE:g} s for each "
+        "trace in addition to its time limit; parity, checks and setup come on top."
+    )
+    assumptions = [allowed]
+    if most > plan.budget:
+        assumptions.append("With all repeats the night would be stopped at its budget, as partial.")
+    return Estimate(captures, seconds, most, plan.budget, tuple(assumptions))
+
+
+def _timed(capture: Capture, retries: int) -> Timed:
+    sides = 2 if capture.reference else 1
+    pair = sides * (START + 2 * capture.turn)  # two turns each
+    session = capture.pairs * pair + capture.traced * sides * (capture.time_limit + TRACE)
+    decides = bool(capture.fail_on) or any(metric.gate for metric in capture.metrics)
+    return Timed(capture.name, session, (2 if decides else 1) * (session + retries * pair))
+
+
+def _remarks(plan: NightPlan) -> Iterator[str]:
+    """Yield what a plan's author may not expect, and what each reference is."""
+    own = git_commit(plan.file.parent)
+    for capture in plan.captures:
+        said = list(_of(capture))
+        with suppress(TracekitError):  # an obstacle, which is said as one
+            said += _of_reference(capture, plan.file.parent, own)
+        yield from (f"{capture.name}: {words}" for words in said)
+
+
+def _of(capture: Capture) -> Iterator[str]:
+    own = [metric.metric for metric in capture.metrics if metric.metric not in METRICS]
+    if own:
+        yield (
+            f"{', '.join(own)} is no metric of tracekit, so it must be a result that the workload "
+            f"{capture.workload} tells."
+        )
+    if capture.reference is None:
+        yield "it has no reference, so that it is followed over nights, and decides nothing."
+    elif not any(one.gate for one in capture.metrics) and not capture.fail_on:
+        yield "none of its metrics decides."
+    elif not capture.reference.same_work:
+        yield (
+            "its reference does other work, so nothing is decided until a night is accepted as "
+            "what to expect: `tracekit baseline accept NIGHT --reason TEXT`."
+        )
+
+
+def _of_reference(capture: Capture, home: Path, own: str) -> Iterator[str]:
+    asked = capture.reference
+    if asked is None or not asked.has_commit:
+        return
+    commit, kind = commit_of(asked, repository(home)), kind_of(capture, home)
+    alone = asked.previous_night or commit.startswith(asked.revision or "-")
+    named = asked.words if alone else f"{asked.words} ({short_commit(commit)})"
+    yield f"against the {named}, {KINDS[kind]}."
+    if asked.is_revision_alone and commit == own and not asked.previous_night:
+        yield f"{same_code(own)}."
+    if kind == "moving":
+        yield (
+            f"the anchor is measured every {asked.anchor_every} nights, and once the nights since "
+            "have lost half of a threshold."
+        )
+        if own.endswith("-dirty"):
+            yield (
+                "files differ from the commit, or are in none and not ignored, so tonight is no "
+                "link of the chain."
+            )
 
 
 def only(plan: NightPlan, names: Sequence[str]) -> NightPlan:
@@ -67,7 +162,9 @@ def only(plan: NightPlan, names: Sequence[str]) -> NightPlan:
     for name in names:
         if name not in known:
             raise UsageError(f"{plan.file} has no capture {name!r}.", hint=nearest(name, known))
-    return replace(plan, captures=tuple(one for one in plan.captures if one.name in names))
+    return replace(
+        plan, captures=tuple(capture for capture in plan.captures if capture.name in names)
+    )
 
 
 def obstacles(plan: NightPlan) -> tuple[str, ...]:
@@ -99,33 +196,6 @@ def _unloadable(capture: Capture, folder: Path) -> Iterator[str]:
             yield error.message
 
 
-def _of_references(plan: NightPlan) -> Iterator[str]:
-    """Yield what each reference is, and which are the candidate's own commit."""
-    home = plan.file.parent
-    own = git_commit(home)
-    for capture in plan.captures:
-        asked = capture.reference
-        if asked is None or not asked.has_commit:
-            continue
-        with suppress(TracekitError):  # an obstacle, which is said as one
-            commit, kind = commit_of(asked, repository(home)), kind_of(capture, home)
-            alone = asked.previous_night or commit.startswith(asked.revision or "-")
-            named = asked.words if alone else f"{asked.words} ({short_commit(commit)})"
-            yield f"{capture.name}: against the {named}, {KINDS[kind]}."
-            if asked.is_revision_alone and commit == own and not asked.previous_night:
-                yield f"{capture.name}: {same_code(own)}."
-            if kind == "moving":
-                yield (
-                    f"{capture.name}: the anchor is measured every {asked.anchor_every} nights, "
-                    "and once the nights since have lost half of a threshold."
-                )
-                if own.endswith("-dirty"):
-                    yield (
-                        f"{capture.name}: files differ from the commit, or are in none and not "
-                        "ignored, so tonight is no link of the chain."
-                    )
-
-
 def _in_the_way(capture: Capture, folder: Path) -> Iterator[str]:
     """Yield why a capture's reference cannot be had."""
     reference = capture.reference
@@ -141,37 +211,6 @@ def _in_the_way(capture: Capture, folder: Path) -> Iterator[str]:
         yield f"There is no interpreter {python}."
     elif python is not None and not os.access(python, os.X_OK):
         yield f"{python} cannot be run: it is no program."
-
-
-def earlier(plan: NightPlan) -> Mapping[str, float]:
-    """Return how many seconds each capture took, in the median of the last nights of this plan.
-
-    Nights in which it was measured twice, or not to its end, are left out.
-    """
-    took: dict[str, list[float]] = {}
-    for folder in reversed(nights_in(plan.output)[-_NIGHTS:]):
-        try:
-            night = folder.load()
-        except (TracekitError, OSError):
-            continue
-        same = (night.plan, night.digest) == (plan.name, plan.digest)
-        for entry in night.entries if same else ():
-            if (seconds := _lasted(entry)) is not None:
-                took.setdefault(entry.capture, []).append(seconds)
-    return {name: statistics.median(each) for name, each in took.items()}
-
-
-def _lasted(entry: Entry) -> float | None:
-    """Return the seconds from before the first pair to after the last, of one session."""
-    if entry.outcome is None or any(one.sitting > 1 for one in entry.pairs):
-        return None
-    times = [
-        datetime.fromisoformat(state.at)
-        for pair in entry.pairs
-        for state in (pair.before, pair.after)
-        if state is not None
-    ]
-    return (max(times) - min(times)).total_seconds() if times else None
 
 
 def rows(plan: NightPlan, estimated: Estimate) -> list[tuple[str, ...]]:

@@ -8,7 +8,7 @@ from gate_night import NIGHT
 from tracekit.base.errors import RecordingError
 from tracekit.nightly.gate.notify import Destinations, append_summary, write_reports
 from tracekit.nightly.gate.report.sources import of_night
-from tracekit.nightly.gate.report.text import MOST, markdown
+from tracekit.nightly.gate.report.text import markdown
 
 REPORT = of_night(NIGHT)
 
@@ -68,16 +68,6 @@ def test_a_summary_is_added_to_what_others_wrote(tmp_path: Path) -> None:
     file.write_text("before\n")
     assert append_summary(REPORT, file) == ""
     assert file.read_text() == "before\n" + markdown(REPORT)
-
-
-def test_a_summary_stays_within_what_github_takes(tmp_path: Path) -> None:
-    file = tmp_path / "summary.md"
-    file.write_bytes(b"x" * (MOST - 1000))
-    assert append_summary(REPORT, file) == ""
-    assert MOST - 500 < file.stat().st_size <= MOST
-    file.write_bytes(b"x" * MOST)
-    assert "is full" in append_summary(REPORT, file)
-    assert file.stat().st_size == MOST
 
 
 def test_a_summary_that_cannot_be_written_is_told(tmp_path: Path) -> None:

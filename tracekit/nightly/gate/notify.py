@@ -15,7 +15,7 @@ from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.gate.report.openmetrics import openmetrics
 from tracekit.nightly.gate.report.sarif import sarif
-from tracekit.nightly.gate.report.text import MOST, markdown, said, summary
+from tracekit.nightly.gate.report.text import markdown, said
 
 
 @dataclass(frozen=True)
@@ -54,19 +54,13 @@ def write_reports(report: GateReport, destinations: Destinations) -> list[Tracek
 
 
 def append_summary(report: GateReport, file: Path) -> str:
-    """Add the report to the summary of a step of GitHub Actions; return what went wrong.
-
-    Others may have written there before: nothing is taken away, and all together stays within
-    what GitHub takes.
-    """
+    """Add the report to the summary of a step of GitHub Actions; return what went wrong."""
     try:
-        written = file.stat().st_size if file.exists() else 0
-        if text := summary(report, max(MOST - written, 0)):
-            with file.open("ab") as stream:
-                stream.write(text.encode())
+        with file.open("ab") as stream:
+            stream.write(markdown(report).encode())
     except OSError as error:
         return f"The step's summary could not be written: {error.strerror}."
-    return "" if text else "The step's summary is full, so that the gate is not in it."
+    return ""
 
 
 PATIENCE = 60.0
@@ -94,9 +88,8 @@ def command_of(text: str) -> tuple[str, ...]:
 def tell(command: tuple[str, ...], report: GateReport, patience: float = PATIENCE) -> str:
     """Run a command with the report as JSON on its standard input; return what went wrong.
 
-    Its environment has the facts as `TRACEKIT_OUTCOME`, `TRACEKIT_SUBJECT`, `TRACEKIT_REASON` and
-    the like. What it prints goes to standard error. Whatever becomes of it, and of what it
-    started, the verdict stays.
+    Its environment has the facts as `TRACEKIT_OUTCOME` and the like. What it prints goes to
+    standard error. Whatever becomes of it, and of what it started, the verdict stays.
     """
     try:
         process = subprocess.Popen(
@@ -114,7 +107,9 @@ def tell(command: tuple[str, ...], report: GateReport, patience: float = PATIENC
     except subprocess.TimeoutExpired:
         return f"{command[0]} did not end within {patience:g} s, and was ended."
     finally:
-        _end(process)
+        if process.poll() is None:
+            kill_group(process)
+            process.wait()
     return f"{command[0]} ended with {process.returncode}." if process.returncode else ""
 
 
@@ -134,10 +129,3 @@ def facts(report: GateReport) -> dict[str, str]:
         ),
     }
     return {f"{_PREFIX}{name}": said(value) for name, value in known.items()}
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command that still runs, and all that it started."""
-    if process.poll() is None:
-        kill_group(process)
-        process.wait()

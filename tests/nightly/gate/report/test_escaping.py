@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +17,7 @@ from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.gate.report.openmetrics import openmetrics
 from tracekit.nightly.gate.report.sarif import sarif
-from tracekit.nightly.gate.report.text import annotations, escaped, markdown, said, summary
+from tracekit.nightly.gate.report.text import annotations, escaped, markdown, said
 from tracekit.nightly.history.night import Outcome
 from tracekit.report.text import visible
 
@@ -136,23 +135,6 @@ def test_an_annotation_is_one_line_that_reads_back(text: str) -> None:
     properties = dict(one.split("=", 1) for one in command[1].split(","))
     title = properties["title"].replace("%3A", ":").replace("%2C", ",").replace("%25", "%")
     assert title == f"Regression: {said(text)}, {said(text)}"
-
-
-@settings(deadline=None)
-@given(st.integers(0, 4000))
-def test_a_summary_never_takes_more_room_than_there_is(room: int) -> None:
-    told = summary(replace(made("naïve 🚀 text"), warnings=("wörds",) * 40), room)
-    assert len(told.encode()) <= room
-    assert not told or told.endswith("\n")
-
-
-def test_a_summary_that_is_cut_says_so() -> None:
-    long = replace(made("x"), warnings=tuple(f"number {place}" for place in range(200)))
-    assert summary(long) == markdown(long)
-    cut = summary(long, 2000)
-    assert cut.endswith("… the rest does not fit; `tracekit gate --markdown FILE` has all of it.\n")
-    assert "number 3" in cut
-    assert "number 199" not in cut
 
 
 @pytest.mark.parametrize("text", HOSTILE)

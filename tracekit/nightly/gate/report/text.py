@@ -140,9 +140,6 @@ def _value(value: float | None, case: Case) -> str:
     return NOTHING if value is None else said(quantity(value, case.unit))
 
 
-MOST = 1 << 20
-"""How many bytes GitHub takes as the summary of a step."""
-_CUT = "\n\n… the rest does not fit; `tracekit gate --markdown FILE` has all of it.\n"
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
 # What begins a list, a rule or the line below a heading.
 _BEGINNING = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+=]+(?:\s|$)))")
@@ -159,16 +156,6 @@ _FACTS = ("chip", "os", "os_build", "xcode_build", "mlx", "python", "tracekit")
 def markdown(report: GateReport) -> str:
     """Return the report as Markdown."""
     return "\n".join(_lines(report)) + "\n"
-
-
-def summary(report: GateReport, room: int = MOST) -> str:
-    """Return the report as Markdown of `room` bytes at most, cut between two lines."""
-    text = markdown(report)
-    if len(text.encode()) <= room:
-        return text
-    kept = text.encode()[: max(room - len(_CUT.encode()), 0)]
-    whole = kept[: kept.rfind(b"\n") + 1].decode()
-    return whole.rstrip() + _CUT if whole else ""
 
 
 def escaped(text: str) -> str:

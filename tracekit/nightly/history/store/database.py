@@ -15,73 +15,15 @@ from tracekit.nightly.history.store.place import place, shown
 
 _NOTHING_LOST = "What was there is as it was, and the night's folder keeps its night.json."
 
-# By the beginning of SQLite's names and PostgreSQL's codes: https://sqlite.org/rescode.html and
-# https://www.postgresql.org/docs/current/errcodes-appendix.html
-_WORDS = (
-    (
-        "SQLITE_FULL 53100",
-        "{place} cannot be written: the disk is full, or the database may not grow.",
-        f"Make room. {_NOTHING_LOST}",
-    ),
-    (
-        "SQLITE_BUSY SQLITE_LOCKED 55P03",
-        "{place} is locked by another process, for longer than one waits.",
-        f"Try again once nobody writes to it. {_NOTHING_LOST}",
-    ),
-    (
-        "SQLITE_READONLY SQLITE_PERM SQLITE_AUTH 25006 42501",
-        "{place} cannot be written: it is read-only for you.",
-        f"Name another place, or let this user write there. {_NOTHING_LOST}",
-    ),
-    (
-        "SQLITE_CANTOPEN",
-        "{place} cannot be opened, or the folder that it is in cannot be written.",
-        f"See who may read and write it. {_NOTHING_LOST}",
-    ),
-    (
-        "SQLITE_NOTADB",
-        "{place} is not a database of SQLite.",
-        "Name another file; a history is made where there is none.",
-    ),
-    (
-        "SQLITE_CORRUPT",
-        "{place} is damaged: {said}.",
-        "Take a copy of it, then make a new one from the copy: sqlite3 COPY .recover",
-    ),
-    (
-        "SQLITE_IOERR 58",
-        "{place} cannot be read or written: {said}.",
-        f"See whether the disk is full or failing. {_NOTHING_LOST}",
-    ),
-    ("3D000", "{place}: there is no such database.", "Make it: createdb NAME"),
-    (
-        "28",
-        "{place} does not let this user in: {said}.",
-        "See the user's name and password in the URL, or in ~/.pgpass.",
-    ),
-    (
-        "57P 08 53",
-        "{place} does not answer any more: {said}.",
-        f"Start the server, and try again. {_NOTHING_LOST}",
-    ),
-)
-_OF_INPUT = ("SQLITE_NOTADB", "SQLITE_CORRUPT")
-# A connection that fails has no code; the server's own words are in the message.
-_SAID = (("password authentication failed", "28"), ("does not exist", "3D000"))
-
 
 def as_error(error: DBAPIError, url: URL) -> TracekitError:
     """Return what happened, as one of our errors; a password is never in it."""
-    said = _said(error, url)
-    codes = (getattr(error.orig, name, None) for name in ("sqlite_errorname", "sqlstate"))
-    code = str(next(filter(None, codes), ""))
-    if not code and url.get_backend_name() != "sqlite":
-        code = next((one for words, one in _SAID if words in said), "08")
-    for beginnings, message, hint in _WORDS:
-        if code.startswith(tuple(beginnings.split())):
-            kind = InputError if code.startswith(_OF_INPUT) else RecordingError
-            return kind(message.format(place=shown(url), said=said), hint=hint)
-    return ToolError(f"{shown(url)} refused: {said}.", hint=_NOTHING_LOST)
+    name = str(getattr(error.orig, "sqlite_errorname", ""))
+    said = f"{shown(url)} cannot be used as a history: {_said(error, url)}."
+    if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+        hint = "Name another file, or recover what is in a copy: sqlite3 COPY .recover"
+        return InputError(said, hint=hint)
+    return RecordingError(said, hint=_NOTHING_LOST)
 
 
 def _said(error: DBAPIError, url: URL) -> str:
