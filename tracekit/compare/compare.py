@@ -110,11 +110,7 @@ class Comparison:
 def compare(
     before: Sequence[Sample], after: Sequence[Sample], limits: Limits | None = None
 ) -> Comparison:
-    """Compare runs; the result is a pure function of them.
-
-    Raises:
-        UsageError: A side has no run, or `limits` names a metric that no run has.
-    """
+    """Compare runs; the result is a pure function of them."""
     limits = limits or Limits()
     if not before or not after:
         raise UsageError("A comparison takes at least one run of each side.")

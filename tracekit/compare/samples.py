@@ -123,11 +123,7 @@ class Blocks:
         ]
 
     def values(self, name: str) -> tuple[float, ...]:
-        """Return the metric's value in each block, in order of time.
-
-        Raises:
-            Unavailable: The run has no blocks, or the metric is not one of single stretches.
-        """
+        """Return the metric's value in each block, in order of time."""
         if self.absence:
             raise Unavailable(self.absence)
         metric = METRICS.get(name)

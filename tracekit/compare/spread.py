@@ -107,13 +107,7 @@ _VARIANCES: dict[Kind, Callable[[Sequence[float]], float]] = {
 
 
 def interval(before: SideValues, after: SideValues, between: float) -> Interval | None:
-    """Return the change from `before` to `after`; None where nothing shows how it spreads.
-
-    Args:
-        before: Values on a scale on which changes add up.
-        after: The same of the other runs.
-        between: As in `Limits`, on that scale.
-    """
+    """Return the change from `before` to `after`; None where nothing shows how it spreads."""
     halves = (_within(before, after, between), _between(before, after))
     half = max((halve for halve in halves if halve is not None), default=None)
     change = after.middle - before.middle

@@ -49,12 +49,6 @@ def anchors_due(
     It is due after as many nights as the plan says, and where the chain of nights has lost half of
     a threshold. The anchor is the commit of the night that was accepted last, else the reference
     of the first night.
-
-    Args:
-        night: Tonight; its captures were measured.
-        captures: Those whose reference moves along.
-        earlier: The series of the plan on this machine before tonight.
-        accepted: What was accepted last, by capture.
     """
     for capture in captures:
         reference = capture.reference

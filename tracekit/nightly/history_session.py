@@ -75,11 +75,7 @@ class Memory:
         return own and own.resolve()
 
     def keep(self, night: Night) -> None:
-        """Add a night to the history.
-
-        Raises:
-            TracekitError: It cannot be added; its folder has it, and the next night adds it.
-        """
+        """Add a night to the history."""
         if self.kept is not None:
             self.kept.append(night)
 

@@ -117,11 +117,7 @@ def beginning_of(past: Past) -> Drift | None:
 
 
 def _latest(lost: Sequence[_Lost]) -> _Lost:
-    """Return since when all was lost: the latest of which it is not certain that more was before.
-
-    Args:
-        lost: The latest first.
-    """
+    """Return since when all was lost: the latest of which it is not certain that more was before."""
     most = max(change for _, change, _ in lost)
     return next(
         (at, change, deviation)
@@ -172,12 +168,6 @@ def with_drift(
     """Return a night in which metrics that nights together show to be worse are regressions.
 
     The reasons of all regressions say since which night, in which commits, and how to search.
-
-    Args:
-        night: Tonight; its captures have ended.
-        earlier: The series of the plan on this machine before tonight.
-        accepted: What was accepted last, by capture: what was before does not count.
-        workloads: The folders of workloads of one's own, by capture.
     """
     entries: list[Entry] = []
     for entry in night.entries:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,25 +30,17 @@ def aged(report: GateReport, longest: float, now: datetime | None = None) -> Gat
         return report
     try:
         begun = datetime.fromisoformat(report.started)
-        begun = begun if begun.tzinfo else begun.replace(tzinfo=UTC)
     except ValueError:
-        return _inconclusive(report, "When it began is not known.")
-    age = ((now or datetime.now(UTC)) - begun).total_seconds()
-    if age <= longest:
-        return report
-    return _inconclusive(
-        report, f"It began {age / 3600:.1f} h ago; --max-age allows {longest / 3600:.1f} h."
-    )
-
-
-def _inconclusive(report: GateReport, reason: str) -> GateReport:
+        reason = "When it began is not known."
+    else:
+        begun = begun if begun.tzinfo else begun.replace(tzinfo=UTC)
+        age = ((now or datetime.now(UTC)) - begun).total_seconds()
+        if age <= longest:
+            return report
+        reason = f"It began {age / 3600:.1f} h ago; --max-age allows {longest / 3600:.1f} h."
     suite = explained(Suite(report.plan or "night", Outcome.INCONCLUSIVE, reason))
-    return replace(
-        report,
-        outcome=Outcome.INCONCLUSIVE,
-        reason=reason,
-        suites=(*report.suites, suite),
-    )
+    suites = (*report.suites, suite)
+    return replace(report, outcome=Outcome.INCONCLUSIVE, reason=reason, suites=suites)
 
 
 _HINT = "`tracekit nightly` makes one; a night's folder can be named, too."
@@ -81,62 +73,54 @@ def find_night(name: str = LATEST, plan: Path | None = None, history: str = "") 
         TracekitError: It cannot be read.
     """
     path = Path(name)
-    if name == LATEST:
-        return _latest(plan, history)
-    if len(path.parts) > 1 or path.exists():
+    named = name != LATEST and (len(path.parts) > 1 or path.exists())
+    try:
+        known = read_plan(plan, work=False)
+    except UsageError:
+        if plan is not None or not (named or history):
+            raise
+        known = None
+    folder = None
+    if named:
         folder = path.parent if path.name == DOCUMENT else path
         night = _read(folder)
-        return FoundNight(night, folder, _plan_of(night, plan))
-    if history:
-        night = _in_history(history, name)
-        return FoundNight(night, None, _plan_of(night, plan))
-    wanted = read_plan(plan, work=False)
-    folder = _on_disk(wanted, name)
-    night = _in_history(wanted.history, name) if folder is None else _read(folder)
-    return FoundNight(night, folder, _plan_of(night, plan))
+    elif name == LATEST:
+        night, folder = _latest(known, history)
+    elif known is not None and not history and (folder := _on_disk(known, name)):
+        night = _read(folder)
+    else:
+        with _opened(history or (known.history if known else ""), name) as store:
+            night = store.night(name)
+    if plan is not None and known is not None and known.name != night.plan:
+        raise UsageError(
+            f"The night {night.id} is of the plan {night.plan}, not of {known.name}.",
+            hint="Name the file of its own plan, or leave --plan out.",
+        )
+    return FoundNight(night, folder, known if known and known.name == night.plan else None)
 
 
-def _latest(file: Path | None, history: str) -> FoundNight:
+def _latest(plan: NightPlan | None, history: str) -> tuple[Night, Path | None]:
     """Return the last night of the plan on this machine; never one of another plan or machine."""
-    try:
-        plan = read_plan(file, work=False)
-    except UsageError:
-        if file is not None or not history:
-            raise
-        return _latest_without_plan(history)
-    machine = plan.machine or own_name()
-    if not history:
-        for night_folder in reversed(nights_in(plan.output)):
-            night = _read(night_folder.folder)
-            if (night.plan, night.machine) == (plan.name, machine):
-                return FoundNight(night, night_folder.folder, plan)
-    others = not history and bool(nights_in(plan.output))
-    if others and _is_absent(plan.history):
-        raise _none_of(plan.name, machine)
-    with _opened(history or plan.history, LATEST) as store:
-        nights = store.nights(plan=plan.name, machine=machine, limit=1)
-        others = others or bool(store.machines())
+    machine = (plan.machine if plan else "") or own_name()
+    folders = nights_in(plan.output) if plan and not history else []
+    for each in reversed(folders):
+        night = _read(each.folder)
+        if plan and (night.plan, night.machine) == (plan.name, machine):
+            return night, each.folder
+    url, nights, others = history or (plan.history if plan else ""), list[Night](), bool(folders)
+    if not (others and _is_absent(url)):
+        with _opened(url, LATEST) as store:
+            if plan is None:
+                with store.database.reading() as connection:
+                    require_clear_latest(connection)
+            nights = store.nights(plan=plan.name if plan else None, machine=machine, limit=1)
+            others = others or bool(store.machines())
     if nights:
-        return FoundNight(nights[-1], None, plan)
-    if others:
-        raise _none_of(plan.name, machine)
-    raise UsageError("There is no night yet.", hint=_HINT)
-
-
-def _latest_without_plan(history: str) -> FoundNight:
-    machine = own_name()
-    with _opened(history, LATEST) as store:
-        with store.database.reading() as connection:
-            require_clear_latest(connection)
-        night = store.night(LATEST)
-    if night.machine != machine:
-        raise _none_of("", machine)
-    return FoundNight(night)
-
-
-def _none_of(plan: str, machine: str) -> InconclusiveError:
-    whose = f" of the plan {plan}" if plan else ""
-    return InconclusiveError(
+        return nights[-1], None
+    if not others:
+        raise UsageError("There is no night yet.", hint=_HINT)
+    whose = f" of the plan {plan.name}" if plan else ""
+    raise InconclusiveError(
         f"There is no night{whose} on this machine, {machine}, but there are others.",
         hint="To judge one of those, name it by its id; `tracekit history` lists them.",
     )
@@ -151,41 +135,19 @@ def _read(folder: Path) -> Night:
     return night
 
 
-def _plan_of(night: Night, file: Path | None) -> NightPlan | None:
-    """Return the plan of the night; without a name given, the nearest one if it is that."""
-    if file is not None:
-        plan = read_plan(file, work=False)
-        if plan.name != night.plan:
-            raise UsageError(
-                f"The night {night.id} is of the plan {night.plan}, not of {plan.name}.",
-                hint="Name the file of its own plan, or leave --plan out.",
-            )
-        return plan
-    try:
-        nearest = read_plan(None, work=False)
-    except UsageError:
-        return None
-    return nearest if nearest.name == night.plan else None
-
-
 def _on_disk(plan: NightPlan, name: str) -> Path | None:
     """Return the folder of the night that a name means; of several, the one of the plan."""
-    folders = [night_folder.folder for night_folder in nights_in(plan.output)]
-    exact = [folder for folder in folders if folder.name == name]
-    found = exact or [one for one in folders if one.name.startswith(name)]
+    folders = [each.folder for each in nights_in(plan.output)]
+    found = [folder for folder in folders if folder.name == name]
+    found = found or [folder for folder in folders if folder.name.startswith(name)]
     if len(found) > 1:
-        found = [one for one in found if _read(one).plan == plan.name] or found
+        found = [folder for folder in found if _read(folder).plan == plan.name] or found
     if len(found) > 1:
         raise UsageError(
             f"{len(found)} nights begin with {name!r}.",
             hint=f"Such as {found[0].name} and {found[1].name}: say more of it.",
         )
     return found[0] if found else None
-
-
-def _in_history(url: str, name: str) -> Night:
-    with _opened(url, name) as store:
-        return store.night(name)
 
 
 @contextmanager
@@ -248,27 +210,16 @@ def _lines(plan: NightPlan) -> dict[str, int]:
 
 def _with_windows(suite: Suite, entry: Entry | None, folder: Path | None) -> Suite:
     """Return the suite with windows of the candidate's traces, where those are still here."""
-    if entry is None or folder is None or not any(one.kind == "finding" for one in suite.cases):
+    if entry is None or folder is None:
         return suite
-    windows = _windows(entry, folder)
-    return replace(
-        suite,
-        cases=tuple(
-            replace(one, windows=windows.get(one.name, ())) if one.kind == "finding" else one
-            for one in suite.cases
-        ),
-    )
-
-
-def _windows(entry: Entry, folder: Path) -> dict[str, tuple[Evidence, ...]]:
     found: dict[str, tuple[Evidence, ...]] = {}
     for pair in entry.pairs:
-        if not pair.traced or not pair.runs:
-            continue
-        try:
-            result = load(Recording(folder / pair.runs[0]).result_file)
-        except (TracekitError, OSError):
-            continue  # pruned: the night's numbers do not need it
-        for finding in result.findings:
-            found.setdefault(finding.rule, finding.evidence[:_MOST_WINDOWS])
-    return found
+        if pair.traced and pair.runs:
+            with suppress(TracekitError, OSError):  # pruned: the night's numbers do not need it
+                for finding in load(Recording(folder / pair.runs[0]).result_file).findings:
+                    found.setdefault(finding.rule, finding.evidence[:_MOST_WINDOWS])
+    cases = tuple(
+        replace(case, windows=found.get(case.name, ())) if case.kind == "finding" else case
+        for case in suite.cases
+    )
+    return replace(suite, cases=cases)

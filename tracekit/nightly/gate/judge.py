@@ -24,15 +24,7 @@ from tracekit.nightly.plan.plan import Capture, Gated
 def reason(
     found: Ruling, change: str, parts: Sequence[str], threshold: str, short: str = ""
 ) -> str:
-    """Say why a metric ended as it did.
-
-    Args:
-        found: What was found.
-        change: The change of all sessions together, in words.
-        parts: That of each session.
-        threshold: The threshold in words.
-        short: Which session has too few pairs that count, where one has.
-    """
+    """Say why a metric ended as it did."""
     whole = change
     if len(parts) > 1:
         whole = f"{parts[0]} at first, {parts[1]} when repeated; together {change}"
@@ -236,17 +228,7 @@ def judge_entry(
     *,
     same_commit: str = "",
 ) -> tuple[Judged, ...]:
-    """Judge all metrics of a capture that the plan names, in its order.
-
-    Args:
-        capture: The capture, as planned.
-        pairs: All of its pairs, of one session or of both.
-        results: What the workload's own results are, by name; metrics are known.
-        accepted: What was accepted of the same work on this machine; None for nothing.
-        policy: What it takes to decide.
-        same_commit: The commit, where candidate and reference are the same code: then nothing is
-            decided, whatever was measured.
-    """
+    """Judge all metrics of a capture that the plan names, in its order."""
     changes = accepted.changes if accepted else {}
     same_work = capture.reference.same_work if capture.reference else None
     ended: list[Judged] = []

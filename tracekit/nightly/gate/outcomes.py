@@ -52,11 +52,6 @@ def findings_outcome(
 
     It is a regression where every trace of the candidate's in both sessions has it, and none of
     the reference's.
-
-    Args:
-        findings: What the candidate's traces of all sessions have.
-        fail_on: The rules that are to fail.
-        sittings: How many sittings were traced; 0 for none.
     """
     if fail_on and not sittings:
         return Outcome.INCONCLUSIVE, f"No trace counts, so {', '.join(fail_on)} could find nothing."
@@ -66,12 +61,7 @@ def findings_outcome(
 
 
 def outcome_of(entry: Entry, fail_on: Sequence[str] = ()) -> tuple[Outcome, str]:
-    """Return how a capture ended that did not fail, and why.
-
-    Args:
-        entry: All that was found.
-        fail_on: The rules whose findings are to fail, as planned.
-    """
+    """Return how a capture ended that did not fail, and why."""
     traced = {pair.sitting for pair in entry.pairs if pair.traced and not pair.contaminated}
     if all(pair.contaminated for pair in entry.pairs):
         return Outcome.INCONCLUSIVE, _uncounted(entry)
@@ -85,12 +75,7 @@ def outcome_of(entry: Entry, fail_on: Sequence[str] = ()) -> tuple[Outcome, str]
 
 
 def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, str]:
-    """Return how a night ended, and why.
-
-    Args:
-        entries: What became of the captures that were begun; one without an outcome was cut off.
-        partial: Whether captures are missing.
-    """
+    """Return how a night ended, and why."""
     ended = [entry.outcome or Outcome.INCONCLUSIVE for entry in entries]
     if partial or not entries:
         ended.append(Outcome.INCONCLUSIVE)

@@ -66,12 +66,7 @@ def anchors_of(series: Series, every: Sequence[Series]) -> tuple[Point, ...]:
 
 
 def levels(series: Series, anchors: Sequence[Point] = ()) -> Levels:
-    """Return the levels of a series.
-
-    Args:
-        series: A metric over nights.
-        anchors: What the same nights measured against the anchor of a reference that moves.
-    """
+    """Return the levels of a series."""
     known = [place for place, point in enumerate(series.points) if point.change is not None]
     distances = [_distance(series.points[place], series) for place in known]
     if not known:

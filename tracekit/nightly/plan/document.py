@@ -47,11 +47,7 @@ class Document:
 
 
 def open_document(path: Path | None) -> Document:
-    """Read the file of a plan; of None the nearest, from the current folder upwards.
-
-    Raises:
-        UsageError: There is none, or it is no TOML; the message says where.
-    """
+    """Read the file of a plan; of None the nearest, from the current folder upwards."""
     if path is not None:
         return _read(path)
     try:

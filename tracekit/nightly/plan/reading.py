@@ -101,11 +101,7 @@ class Mistakes:
 
 
 def history_of(text: str, folder: Path) -> str:
-    """Return the URL of a history; a file of SQLite counts from a folder, the plan's.
-
-    Raises:
-        UsageError: It names no database that can hold one.
-    """
+    """Return the URL of a history; a file of SQLite counts from a folder, the plan's."""
     # Every command knows plans; loading this takes it as long as half of pandas.
     from tracekit.nightly.history.store.place import place  # noqa: PLC0415
 

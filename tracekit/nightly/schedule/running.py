@@ -68,10 +68,6 @@ def only_one(plan: NightPlan) -> Generator[None]:
 
     The machine has one because work on its GPU disturbs all other; it is this user's. The output
     has one because a night writes there. The system frees both when this process ends.
-
-    Raises:
-        ToolError: A night runs already; says whose, since when, in which process.
-        RecordingError: The file of a lock cannot be made.
     """
     machine = re.sub(r"[^\w.-]+", "-", platform.node()) or "machine"
     whole, own = notes_folder() / f"night-on-{machine}.lock", plan.output / LOCK

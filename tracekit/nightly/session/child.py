@@ -99,13 +99,7 @@ class RemoteWorkload:
         return finished
 
     def ask(self, request: ChildRequest, limit: float) -> Answer:
-        """Ask it something and wait for the answer, for `limit` seconds.
-
-        Raises:
-            ToolError: It failed, ended, or did not answer in time.
-            UsageError: What it was asked for cannot be done, as the plan is wrong.
-            BudgetSpentError: The night's time is spent.
-        """
+        """Ask it something and wait for the answer, for `limit` seconds."""
         pipe = self.child.process.stdin
         assert pipe is not None
         with suppress(OSError):  # one that has ended gives no answer
@@ -171,10 +165,6 @@ def started(
 
     Ctrl-C is ours to handle; if we are gone it leaves by itself, for its standard input ends. What
     it says on standard error is added to `log`.
-
-    Raises:
-        ToolError: It cannot be started, or is none that can take turns.
-        RecordingError: What it says cannot be kept.
     """
     program = Program(resident_command(variant.python), variant.env, variant.cwd, log)
     child, since = start(program, bounds.supervisor, bounds.timeouts.policy, pipe=True)

@@ -62,11 +62,6 @@ def check(prepared: Prepared) -> str:
 
     Parity runs once a night: captures after the first take its result, which lies in the night's
     folder. Return what was checked, in a sentence; empty where nothing was.
-
-    Raises:
-        ParityError: Something does not hold.
-        ToolError: A check cannot be started, or did not end in time.
-        BudgetSpentError: The night's time is spent.
     """
     said = [_parity(prepared, grid)] if (grid := grid_of(prepared)) else []
     for number, argv in enumerate(prepared.capture.checks, start=1):
@@ -149,11 +144,6 @@ def measure(
     the calibration's the iterator. The machine is looked at before and after each pair where there
     is a `watch`; if `calibrate` is true, fixed work at each look shows its pace. `session` is 1, or
     2 for the one that is to reproduce the first.
-
-    Raises:
-        ToolError: A process failed, ended or hung: the capture has failed.
-        UsageError: A variant refuses what the plan asks for.
-        BudgetSpentError: The night's time is spent; what was begun is not counted.
     """
     count = prepared.capture.pairs if pairs is None else pairs
     with ExitStack() as stack:

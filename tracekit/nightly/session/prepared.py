@@ -84,11 +84,6 @@ def prepared(
 
     A revision is checked out and set up, unless an earlier night did; each interpreter is started
     once, to hear what it is. At `deadline`, in monotonic seconds, the night's time is spent.
-
-    Raises:
-        UsageError: The plan names something that is not there.
-        ToolError: A revision cannot be made ready, or an interpreter has no fitting tracekit.
-        BudgetSpentError: The night's time is spent.
     """
     with ExitStack() as stack:
         supervisor = stack.enter_context(Supervisor(folder))

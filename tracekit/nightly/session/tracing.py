@@ -27,11 +27,6 @@ def trace(prepared: Prepared, *, session: int = 1, watch: Watch | None = None) -
 
     A trace without rows of its target says nothing of it, so its pair does not count, and says
     why. The arguments are those of `session.measuring.measure`; odd pairs go ab, even ones ba.
-
-    Raises:
-        ToolError: A capture failed, or did not end in time.
-        UsageError: A variant refuses what the plan asks for.
-        BudgetSpentError: The night's time is spent; what was begun is not counted.
     """
     for number in range(1, prepared.capture.traced + 1):
         yield _pair(prepared, session, number, watch)

@@ -94,13 +94,7 @@ def reference_of(
     candidate: CodeVariant,
     bounds: Bounds,
 ) -> Generator[CodeVariant | None]:
-    """Return the reference, None where a capture has none; its revision is kept while it is used.
-
-    Raises:
-        UsageError: The plan names a revision, an interpreter or a folder that is not there, or
-            work that this interpreter, which is to do it, does not know.
-        ToolError: The revision cannot be checked out or set up.
-    """
+    """Return the reference, None where a capture has none; its revision is kept while it is used."""
     asked = capture.reference
     if asked is None:
         yield None

@@ -62,11 +62,7 @@ class Repository:
         )
 
     def branch_point(self, branch: str) -> str:
-        """Return the commit at which HEAD left a branch.
-
-        Raises:
-            UsageError: There is no such branch here, or no commit that both have.
-        """
+        """Return the commit at which HEAD left a branch."""
         found = git(self.top, "merge-base", "HEAD", self.commit(branch))
         if found.returncode != 0:
             raise UsageError(
@@ -86,22 +82,14 @@ class Repository:
 
 
 def commit_of(reference: Reference, repository: Repository) -> str:
-    """Return the commit that a reference is now; without a name HEAD, as where no night was before.
-
-    Raises:
-        UsageError: The repository has no such revision or branch.
-    """
+    """Return the commit that a reference is now; without a name HEAD, as where no night was before."""
     if reference.merge_base:
         return repository.branch_point(reference.merge_base)
     return repository.commit(reference.revision or "HEAD")
 
 
 def kind_of(capture: Capture, folder: Path) -> ReferenceKind:
-    """Return which kind of reference it has, in the repository of a folder; "" if it is no commit.
-
-    Raises:
-        UsageError: The repository has no such revision.
-    """
+    """Return which kind of reference it has, in the repository of a folder; "" if it is no commit."""
     reference = capture.reference
     if reference is None or not reference.has_commit:
         return ""
@@ -182,14 +170,7 @@ class Worktree:
 
 @contextmanager
 def checked_out(worktree: Worktree, bounds: Bounds) -> Generator[Path]:
-    """Make the work tree if it is not whole, and keep it while it is used.
-
-    Raises:
-        ToolError: Git or the setup failed, files of submodules are missing, or the work tree is
-            locked.
-        BudgetSpentError: The night's time was spent before it was made.
-        RecordingError: There is no place for it.
-    """
+    """Make the work tree if it is not whole, and keep it while it is used."""
     with ExitStack() as stack:
         handle = stack.enter_context(_lock_file(worktree.folder))
         _take(handle, fcntl.LOCK_SH, worktree, bounds)

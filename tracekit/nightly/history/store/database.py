@@ -88,13 +88,7 @@ class Database:
 
 
 def database(url: str, *, create: bool, patience: float = PATIENCE) -> Database:
-    """Return the database at a URL; of SQLite, `create` makes its folder and file.
-
-    Raises:
-        UsageError: The URL names none.
-        RecordingError: There is none, or its folder cannot be made.
-        ToolError: The driver of PostgreSQL is not installed.
-    """
+    """Return the database at a URL; of SQLite, `create` makes its folder and file."""
     where = place(url)
     if where.get_backend_name() == "sqlite":
         return Database(_sqlite(where, create=create, patience=patience), where, patience)

@@ -38,10 +38,6 @@ def acceptances_of(
     same machine. What is accepted is called by the first, and its reason names the others.
     Without names it is every capture that can be accepted; those that cannot come second. A
     capture can be accepted if each ratio that decides has `least` pairs.
-
-    Raises:
-        UsageError: No reason is given, a night failed, a name is unknown, a named capture
-            cannot be accepted, or none can.
     """
     if not reason.strip():
         raise UsageError("A baseline needs a reason.", hint="Say why: --reason TEXT")
@@ -88,11 +84,7 @@ def revocations_of(
     *,
     who: str = "",
 ) -> list[Accepted]:
-    """Return what ends acceptances of a night that are in force: one without changes for each.
-
-    Raises:
-        UsageError: No reason is given, or nothing of the night is in force.
-    """
+    """Return what ends acceptances of a night that are in force: one without changes for each."""
     if not reason.strip():
         raise UsageError("A revocation needs a reason.", hint="Say why: --reason TEXT")
     last = {(one.capture, one.work): one for one in held}

@@ -19,11 +19,7 @@ _CUT_SHORT = "The night was cut short: its process was killed, or the machine we
 
 
 def as_document(night: Night) -> str:
-    """Return the night as JSON.
-
-    Raises:
-        InputError: It could not be read again, as where a value is no finite number.
-    """
+    """Return the night as JSON."""
     try:
         text = msgspec.json.encode(night).decode()
         msgspec.json.decode(text, type=Night)
@@ -37,11 +33,7 @@ def as_document(night: Night) -> str:
 
 
 def decoded(text: str | bytes, name: str) -> Night:
-    """Return the night that a text holds.
-
-    Raises:
-        InputError: It cannot be understood, or a newer tracekit wrote it.
-    """
+    """Return the night that a text holds."""
     try:
         night = msgspec.json.decode(text, type=Night)
     except msgspec.MsgspecError as error:
@@ -82,11 +74,7 @@ def cut_short(night: Night) -> Night:
 
 
 def moment(at: str | datetime) -> str:
-    """Return a time as the history has it: ISO 8601 in UTC, so that text sorts by time.
-
-    Raises:
-        InputError: It is no time.
-    """
+    """Return a time as the history has it: ISO 8601 in UTC, so that text sorts by time."""
     try:
         found = at if isinstance(at, datetime) else datetime.fromisoformat(at)
     except ValueError as error:
@@ -103,11 +91,7 @@ def plain(text: str) -> str:
 
 
 def append(connection: Connection, night: Night) -> bool:
-    """Add a night; return False where the very same is there.
-
-    Raises:
-        InputError: There is another one of its id, or it cannot be kept as a document.
-    """
+    """Add a night; return False where the very same is there."""
     document = as_document(night)
     stored = connection.scalar(select(NIGHTS.c.document).where(NIGHTS.c.id == night.id))
     if stored is not None:

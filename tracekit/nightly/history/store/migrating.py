@@ -18,10 +18,6 @@ def require_tables(database: Database, *, make: bool) -> None:
     """See that the tables are those of this tracekit: older ones are changed into them.
 
     Where there are none they are made if `make` is true.
-
-    Raises:
-        InputError: It is a database of something else, a newer tracekit's, or not whole; or there
-            are no tables, and none may be made.
     """
     with database.reading() as connection:
         if _is_current(connection, database.shown):

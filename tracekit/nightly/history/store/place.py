@@ -77,11 +77,7 @@ _SHOWN = 5
 
 
 def night_id(connection: Connection, name: str) -> str | None:
-    """Return the id of the night that a name means; None where there is none.
-
-    Raises:
-        UsageError: Several ids begin so.
-    """
+    """Return the id of the night that a name means; None where there is none."""
     if name == LATEST:
         newest = select(NIGHTS.c.id).order_by(NIGHTS.c.started.desc(), NIGHTS.c.number.desc())
         return connection.scalar(newest.limit(1))
