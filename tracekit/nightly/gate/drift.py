@@ -117,7 +117,7 @@ def beginning_of(past: Past) -> Drift | None:
 
 
 def _latest(lost: Sequence[_Lost]) -> _Lost:
-    """Return since when all was lost: the latest of which it is not certain that more was before."""
+    """Return since when all was lost: the latest before which more may well not have been."""
     most = max(change for _, change, _ in lost)
     return next(
         (at, change, deviation)

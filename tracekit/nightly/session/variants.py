@@ -94,7 +94,7 @@ def reference_of(
     candidate: CodeVariant,
     bounds: Bounds,
 ) -> Generator[CodeVariant | None]:
-    """Return the reference, None where a capture has none; its revision is kept while it is used."""
+    """Give the reference, None where a capture has none; its revision stays while it is used."""
     asked = capture.reference
     if asked is None:
         yield None

@@ -82,14 +82,14 @@ class Repository:
 
 
 def commit_of(reference: Reference, repository: Repository) -> str:
-    """Return the commit that a reference is now; without a name HEAD, as where no night was before."""
+    """Return the commit that a reference is now; without a name HEAD, as in the first night."""
     if reference.merge_base:
         return repository.branch_point(reference.merge_base)
     return repository.commit(reference.revision or "HEAD")
 
 
 def kind_of(capture: Capture, folder: Path) -> ReferenceKind:
-    """Return which kind of reference it has, in the repository of a folder; "" if it is no commit."""
+    """Return which kind of reference a capture has; empty where it is no commit."""
     reference = capture.reference
     if reference is None or not reference.has_commit:
         return ""
