@@ -43,7 +43,7 @@ def test_a_whole_night_with_a_plans_history_on_a_server(
         if "pair 1" in words:
             rename(postgresql, "nights of a test", "elsewhere")
 
-    with pytest.raises(RecordingError, match="there is no such database") as caught:
+    with pytest.raises(RecordingError, match="does not exist") as caught:
         run_night(plan, progress=lose)
     assert "What the night found: Nothing judged" in caught.value.message
     [lost] = nights.documents()
