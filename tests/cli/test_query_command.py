@@ -40,30 +40,13 @@ def test_all_rows_are_written_into_a_file(tracekit: Run, imported: Path, tmp_pat
         assert read(file)["total"].tolist() == [1, 20]
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        ((), 0),
-        (("--schema",), 0),
-        (("--format", "csv"), 0),
-        (("--format", "json"), 0),
-        (("--output", "types.parquet"), 2),
-    ],
-    ids=["shown", "its types", "csv", "json", "parquet"],
-)
-def test_every_type_of_duckdb_is_printed_or_its_column_refused(
-    words: tuple[str, ...],
-    code: int,
-    tracekit: Run,
-    imported: Path,
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("words", [(), ("--schema",), ("--format", "csv"), ("--format", "json")])
+def test_every_type_of_duckdb_is_printed(
+    words: tuple[str, ...], tracekit: Run, imported: Path
 ) -> None:
-    monkeypatch.chdir(imported.parent)
-    ran = tracekit("query", "select * from test_all_types()", imported, *words)
-    assert ran.code == code
-    assert ("source column hugeint" in ran.err) == (code == 2)
-    without = "select * exclude (hugeint) from test_all_types()"
-    assert tracekit("query", without, imported, *words).code == 0
+    sql = "select * exclude (geometry) from test_all_types()"
+    ran = tracekit("query", sql, imported, *words)
+    assert ran.code == 0, ran.err
 
 
 def test_what_fails_among_later_rows_is_told_like_any_other_mistake(
@@ -73,6 +56,7 @@ def test_what_fails_among_later_rows_is_told_like_any_other_mistake(
     ran = tracekit("query", sql, imported, "--format", "csv")
     assert ran.code == 2
     assert "Could not convert string 'x' to INT32" in ran.err
+    assert ran.out == ""
 
 
 def test_stdout_is_a_file_too(tracekit: Run, imported: Path) -> None:

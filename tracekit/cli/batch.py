@@ -88,7 +88,6 @@ def _now_and_then() -> "record.Progress":
 def _show(outcome: "fleet.BatchOutcome") -> None:
     tally = outcome.tally
     console.show_file(outcome.page)
-    console.show_warnings(outcome.warnings)
     several = f", {tally.recordings:,} recordings in them" if tally.recordings > tally.done else ""
     parts = [f"{tally.done:,} analysed{several}"]
     parts += [f"{tally.kept:,} done before"] if tally.kept else []

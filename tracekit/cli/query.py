@@ -30,9 +30,6 @@ def index(
         typer.launch(page.resolve().as_uri())
 
 
-FormName = Literal["parquet", "csv", "json"]
-
-
 def query(
     sql: Annotated[
         str | None,
@@ -52,7 +49,8 @@ def query(
         typer.Option(metavar="FILE|-", help="Write all rows: .parquet, .csv, .json; - is stdout."),
     ] = None,
     form: Annotated[
-        FormName | None, typer.Option("--format", help="Format, if FILE's ending does not say it.")
+        Literal["parquet", "csv", "json"] | None,
+        typer.Option("--format", help="Format, if FILE's ending does not say it."),
     ] = None,
     rows: Annotated[int, typer.Option(min=1, metavar="N", help="Rows to show.")] = 20,
     schema: Annotated[
@@ -116,7 +114,7 @@ def _list(sources: list[Path], run_number: int | None) -> None:
 
 
 def _show(answer: "fleet.Answer", rows: int) -> None:
-    shown, total = fleet.first(answer, rows, short=console.looked_at())
+    shown, total = answer.first(rows, short=console.looked_at())
     console.table(list(answer.types), shown, headed=True)
     if total > len(shown):
         console.show_hint(
@@ -126,9 +124,7 @@ def _show(answer: "fleet.Answer", rows: int) -> None:
 
 
 def _write(answer: "fleet.Answer", output: Path, form: "fleet.Form") -> None:
-    if output == console.STDOUT:
-        with console.written(output) as file:
-            fleet.write(answer, file, form)
-    else:
-        fleet.write_file(answer, output, form)
+    with console.written(output) as file:
+        answer.write(file, form)
+    if output != console.STDOUT:
         console.show_file(output)

@@ -5,12 +5,9 @@ from .batch.batch import run_batch as run_batch
 from .batch.results import wanted_tables as wanted_tables
 from .index import INDEX as INDEX
 from .index import write_index as write_index
-from .query.answers import Form as Form
-from .query.answers import first as first
-from .query.answers import form_of as form_of
-from .query.answers import write as write
-from .query.answers import write_file as write_file
 from .query.ask import asked as asked
 from .query.ask import asks_for_tables as asks_for_tables
 from .query.database import Answer as Answer
+from .query.database import Form as Form
+from .query.database import form_of as form_of
 from .query.views import listing as listing

@@ -7,6 +7,7 @@ import zipfile
 from collections import namedtuple
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import fsspec
 import pyarrow.parquet as pq
@@ -26,7 +27,12 @@ from tracekit.fleet.batch.sources import RecordingSource, SourceForm, sources_of
 def rows_of(folder: Path | str, **choices: object) -> tuple[BatchRow, ...]:
     [source] = sources_of([str(folder)])
     output = str(choices.pop("output", ""))
-    return analysed(Task(source, "it", "stamp", Choices(**choices), output))  # type: ignore[arg-type]
+    return analysed_alone(Task(source, "it", "stamp", Choices(**choices), output))  # type: ignore[arg-type]
+
+
+def analysed_alone(task: Task) -> tuple[BatchRow, ...]:
+    with TemporaryDirectory(prefix="tracekit-") as folder:
+        return analysed(task, Path(folder))
 
 
 def row_of(folder: Path | str, **choices: object) -> BatchRow:
@@ -114,7 +120,7 @@ def test_a_real_bundle_says_what_its_exports_say(corpus: Path) -> None:
     bundle, exported = row_of(folder / "gpu_baseline.trace"), None
     for source in sources_of([str(folder)]):
         if source.form == "exports":
-            [exported] = analysed(Task(source, "it", "stamp", Choices()))
+            [exported] = analysed_alone(Task(source, "it", "stamp", Choices()))
     assert exported is not None
     assert (bundle.state, bundle.form, exported.state) == ("ok", "bundle", "ok")
     assert bundle.metrics["gpu_busy"] == exported.metrics["gpu_busy"]
@@ -160,7 +166,7 @@ def test_what_nobody_thought_of_is_a_row_too(tmp_path: Path) -> None:
     (folder / "exports" / "loop.xml").symlink_to("loop.xml")
     [source] = sources_of([str(folder)])
     broken = replace(source, place=replace(source.place, path="\0"))
-    [row] = analysed(Task(broken, "it", "stamp", Choices()))
+    [row] = analysed_alone(Task(broken, "it", "stamp", Choices()))
     assert row.state == "failed"
     assert row.error.startswith("ValueError: ")
     assert "a bug of tracekit" in row.hint

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from tracekit.fleet.batch.batch import Tally
 from tracekit.fleet.batch.results import BatchRow
-from tracekit.fleet.batch.tasks import Tally
 
 GOOD = BatchRow("a", "a", "a", "", "run", "ok")
 BAD = BatchRow("b", "b", "b", "", "run", "failed", error="No.", hint="Do.")

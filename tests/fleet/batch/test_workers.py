@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from distributed import LocalCluster
 
-from many_recordings import GPU, run
+from many_recordings import GPU, exports, run
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.fleet.batch import workers as workers_module
-from tracekit.fleet.batch.analysing import Choices
+from tracekit.fleet.batch.analysing import Choices, Task
 from tracekit.fleet.batch.batch import BatchPlan, run_batch
-from tracekit.fleet.batch.workers import fitting, local_workers, workers_of
+from tracekit.fleet.batch.sources import sources_of
+from tracekit.fleet.batch.workers import Analyst, fitting, local_workers, workers_of
 
 
 @pytest.fixture
@@ -30,35 +31,42 @@ def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
         yield made
 
 
+def task_of(folder: Path) -> Task:
+    [source] = sources_of([str(folder)])
+    return Task(source, folder.name, "stamp", Choices())
+
+
 def test_as_many_processes_start_as_there_is_work_and_room_for() -> None:
     assert fitting(1) == 1
     assert 1 <= fitting(10_000) <= workers_module.CPU_COUNT
 
 
 @pytest.mark.processes
-def test_a_worker_that_nobody_starts_again_is_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(workers_module, "_LOST", 0.1)
-    with local_workers(1, tmp_path) as workers:
-        client = workers.client
-        before = set(client.nthreads())
-        deadline = time.monotonic() + 60
-        while not client.cluster.workers and time.monotonic() < deadline:
-            time.sleep(0.05)  # with so short a time a worker can count as lost while it starts
-        (nanny,) = client.cluster.workers.values()
-        client.sync(nanny.close)
-        while not set(client.nthreads()) - before and time.monotonic() < deadline:
-            workers.refill()
-            time.sleep(0.05)
-        assert client.submit(len, "done").result(timeout=60) == 4
+def test_one_that_takes_too_much_memory_is_ended_and_started_again(tmp_path: Path) -> None:
+    task = task_of(exports(tmp_path, 1, {GPU}))
+    small = Analyst(str(tmp_path), memory=1.0)
+    [row] = small.analyse(task, 60.0)
+    assert row.state == "failed"
+    assert row.error.endswith(" of memory; its share is 1 B.")
+    assert "--workers 1 --retry-failed" in row.hint
+    small._memory = 1e12
+    [row] = small.analyse(task, 60.0)
+    assert (row.state, row.form) == ("ok", "exports")
+    small.close()
+    [row] = small.analyse(task, 60.0)  # for good
+    assert "died" in row.error
+    assert [one.name for one in tmp_path.iterdir()] == ["exports"]
 
 
-def test_a_cluster_is_asked_what_it_has_and_sees(cluster: LocalCluster, tmp_path: Path) -> None:
-    with workers_of(cluster.scheduler_address) as workers:
-        assert ([*workers.addresses.values()], workers.processes) == ([1], None)
-        assert workers.see([tmp_path])
-        assert not workers.see([tmp_path, tmp_path / "nothing"])
+@pytest.mark.processes
+def test_two_processes_share_the_recordings(tmp_path: Path) -> None:
+    tasks = [task_of(exports(tmp_path / f"{seed}", seed, {GPU})) for seed in range(6)]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with local_workers(2, scratch, 60.0) as workers:
+        rows = [row for rows in workers.ended(tasks) for row in rows]
+    assert [row.state for row in rows] == ["ok"] * 6
+    assert {row.key for row in rows} == {task.source.key for task in tasks}
 
 
 def test_workers_with_another_version_are_refused(
@@ -66,13 +74,11 @@ def test_workers_with_another_version_are_refused(
 ) -> None:
     monkeypatch.setattr(workers_module, "version", lambda _: "9.9")
     with (
-        pytest.raises(
-            ToolError, match=r"1 of 1 workers, such as .*; this machine has 9\.9"
-        ) as raised,
-        workers_of(cluster.scheduler_address),
+        pytest.raises(ToolError, match=r"has tracekit .*; this machine has 9\.9") as raised,
+        workers_of(cluster.scheduler_address, 1.0, None),
     ):
         pass
-    assert raised.value.hint == "Install tracekit 9.9 where they run."
+    assert raised.value.hint == "Install tracekit 9.9 where workers run."
 
 
 def test_a_cluster_without_workers_is_refused(cluster: LocalCluster) -> None:
@@ -82,12 +88,36 @@ def test_a_cluster_without_workers_is_refused(cluster: LocalCluster) -> None:
         time.sleep(0.01)
     with (
         pytest.raises(ToolError, match="has no worker") as raised,
-        workers_of(cluster.scheduler_address),
+        workers_of(cluster.scheduler_address, 1.0, None),
     ):
         pass
     assert raised.value.hint.startswith("Start some: dask worker tcp://")
 
 
+def test_workers_that_cannot_keep_tables_are_refused(cluster: LocalCluster, tmp_path: Path) -> None:
+    (tmp_path / "seen").touch()
+    with workers_of(cluster.scheduler_address, 1.0, tmp_path / "seen"):
+        pass
+    with (
+        pytest.raises(UsageError, match="cannot keep tables"),
+        workers_of(cluster.scheduler_address, 1.0, tmp_path / "elsewhere" / "unseen"),
+    ):
+        pass
+
+
+@pytest.mark.processes
+def test_a_cluster_analyses_what_its_workers_see(cluster: LocalCluster, tmp_path: Path) -> None:
+    for seed in range(3):
+        run(tmp_path / "traces" / f"{seed}", seed, {GPU})
+    words, out = (str(tmp_path / "traces"),), tmp_path / "out"
+    choices = Choices(tables=("gpu_intervals",))
+    address = cluster.scheduler_address
+    outcome = run_batch(BatchPlan(words, out, scheduler=address, choices=choices))
+    assert (outcome.tally.done, outcome.tally.failed) == (3, 0)
+    assert len(list((out / "tables" / "gpu_intervals").iterdir())) == 3
+
+
+@pytest.mark.processes
 def test_a_scheduler_that_goes_away_ends_the_batch_in_words(
     cluster: LocalCluster, tmp_path: Path
 ) -> None:
@@ -105,16 +135,3 @@ def test_a_scheduler_that_goes_away_ends_the_batch_in_words(
         run_batch(plan, leave)
     assert "the same command goes on from there" in raised.value.hint
     assert len(list((tmp_path / "out" / "results").iterdir())) == 1
-
-
-def test_what_workers_elsewhere_do_not_see_is_said(
-    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run(tmp_path / "run", 1, {GPU})
-    monkeypatch.setattr(workers_module.Workers, "see", lambda *_: False)
-    words, address = (str(tmp_path / "run"),), cluster.scheduler_address
-    outcome = run_batch(BatchPlan(words, tmp_path / "out", scheduler=address))
-    assert "Not all workers of" in outcome.warnings[0]
-    kept = Choices(tables=("all",))
-    with pytest.raises(UsageError, match="they cannot keep tables"):
-        run_batch(BatchPlan(words, tmp_path / "other", scheduler=address, choices=kept))

@@ -1,15 +1,16 @@
 """Small runs of literal rows, and how to ask them."""
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.recording import Process, Provenance, Recording, save
-from tracekit.fleet.query.answers import plain
 from tracekit.fleet.query.ask import asked
 from tracekit.tables import place
 
@@ -75,6 +76,8 @@ def ask() -> Ask:
         with asked(sql, paths) as found:
             if warnings is not None:
                 warnings += found.warnings
-            return [row for batch in found.answer.batches() for row in plain(batch)]
+            file = io.BytesIO()
+            found.answer.write(file, "parquet")
+            return pq.read_table(file).to_pylist(maps_as_pydicts="strict")
 
     return answer

@@ -1,17 +1,18 @@
 """One recording from its source to its rows, in a worker: nothing that goes wrong leaves it."""
 
 import logging
+import os
 import re
 import shutil
-import signal
-import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from queue import SimpleQueue
 
 from tracekit import pipeline
 from tracekit.analysis import Result, load
@@ -21,16 +22,6 @@ from tracekit.fleet.batch.results import BatchRow, judged, keep_tables
 from tracekit.fleet.batch.sources import RecordingSource, SourceForm
 from tracekit.record import choose_run, recordings_of
 from tracekit.tables import PRUNED_NOTE, export_files
-
-if TYPE_CHECKING:
-    from distributed import Worker
-
-
-def dask_setup(_worker: object) -> None:
-    """Leave it to the batch what an interrupt means: a terminal sends it to all processes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    logging.getLogger("tracekit").setLevel(logging.CRITICAL)  # rows hold what readers warn of
-
 
 _MOST_FILES = 100_000
 _LONGEST = 200  # letters of a file's name
@@ -82,7 +73,6 @@ def _plain(source: RecordingSource) -> str:
 
 
 _BUG = "This is a bug of tracekit; `tracekit import` and `analyze` show its traceback."
-BEGUN = "tracekit-batch-begun"  # the topic of the cluster under which workers announce a task
 _LINKED = ("workload.json", "workload.jsonl", "gauges.jsonl", "exports", "recording.trace")
 
 
@@ -128,22 +118,37 @@ class Task:
         return BatchRow(self.name, source.key, source.key, self.stamp, str(source.form), "failed")
 
 
-def analysed(task: Task) -> tuple[BatchRow, ...]:
-    """Return the rows of a source, one for each recording in it, or one that says why not."""
-    worker = _worker()
-    scratch = None  # of a worker: its folder is emptied even after one that was killed
-    if worker is not None:
-        worker.log_event(BEGUN, {"key": worker.get_current_task()})
-        scratch = worker.local_directory
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="tracekit-", dir=scratch) as private:
-        folder = Path(private)
+def serve(descriptor: int) -> None:
+    """Analyse what comes through a pipe; end as soon as nobody is at its other end."""
+    logging.getLogger("tracekit").setLevel(logging.CRITICAL)  # rows hold what readers warn of
+    pipe: Connection[tuple[BatchRow, ...], tuple[Task, str]] = Connection(descriptor)
+    tasks: SimpleQueue[tuple[Task, str]] = SimpleQueue()
+
+    def listen() -> None:
         try:
-            rows = tuple(_rows(task, folder))
-        except TracekitError as error:
-            rows = (_failed(task, folder, error.message, error.hint),)
-        except (Exception, RecursionError) as error:  # noqa: BLE001  whatever it is, its row says it
-            rows = (_failed(task, folder, _words(error), _BUG),)
+            while True:
+                tasks.put(pipe.recv())
+        finally:
+            os._exit(1)
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        task, folder = tasks.get()
+        pipe.send(analysed(task, Path(folder)))
+
+
+def analysed(task: Task, folder: Path) -> tuple[BatchRow, ...]:
+    """Return the rows of a source, one for each recording in it, or one that says why not.
+
+    `folder` is private, and empty.
+    """
+    began = time.monotonic()
+    try:
+        rows = tuple(_rows(task, folder))
+    except TracekitError as error:
+        rows = (_failed(task, folder, error.message, error.hint),)
+    except (Exception, RecursionError) as error:  # noqa: BLE001  whatever it is, its row says it
+        rows = (_failed(task, folder, _words(error), _BUG),)
     seconds = round((time.monotonic() - began) / len(rows), 3)
     return tuple(replace(row, seconds=seconds) for row in rows)
 
@@ -217,15 +222,6 @@ def _result(task: Task, recording: Recording) -> Result:
             if same and result.provenance.redacted == task.choices.redacted:
                 return result
     return pipeline.analyze(recording, redacted=task.choices.redacted)
-
-
-def _worker() -> "Worker | None":
-    from distributed import get_worker  # noqa: PLC0415  one recording alone needs no cluster
-
-    try:
-        return get_worker()
-    except ValueError:
-        return None
 
 
 def _failed(task: Task, folder: Path, error: str, hint: str) -> BatchRow:

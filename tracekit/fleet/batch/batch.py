@@ -2,8 +2,9 @@
 
 import shutil
 import tempfile
+import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -12,28 +13,26 @@ from tracekit.base import (
     HeldError,
     InterruptedRunError,
     RecordingError,
-    ToolError,
     TracekitError,
     UsageError,
+    count,
     legible,
     nothing,
     opened,
     own_redaction,
     require_apart,
+    span,
     taken,
 )
 from tracekit.fleet.batch.analysing import Choices, Task
 from tracekit.fleet.batch.page import write_page
 from tracekit.fleet.batch.results import RESULTS, BatchRow, Results, forget_tables, worded
 from tracekit.fleet.batch.sources import RecordingSource, sources_of
-from tracekit.fleet.batch.tasks import Course, Tally
 from tracekit.fleet.batch.workers import Workers, fitting, local_workers, workers_of
 from tracekit.record import Progress, quiet
 
 _LOCK = ".lock"
 _SCRATCH = ".work-"
-_LOOKED_AT = 20
-_ROOM = 1 << 16  # bytes that workers write at least
 
 
 @dataclass(frozen=True)
@@ -55,13 +54,62 @@ class BatchPlan:
     seconds: float = 3600.0
 
 
+_MANY = 10
+_LEAST = 3  # recordings from which a pace is known
+
+
+@dataclass
+class Tally:
+    """What became of the sources of a batch: done and failed now, and before.
+
+    `recordings` were analysed now, which may be several of one source. `failures` are the first of
+    them: name, error and hint.
+    """
+
+    total: int
+    kept: int = 0
+    failed_before: int = 0
+    done: int = 0
+    failed: int = 0
+    recordings: int = 0
+    failures: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
+    began: float = field(default_factory=time.monotonic)
+
+    def add(self, rows: Iterable[BatchRow]) -> None:
+        """Count a source that came to its end."""
+        every = list(rows)
+        bad = [row for row in every if row.state != "ok"]
+        self.recordings += len(every) - len(bad)
+        self.done += not bad
+        self.failed += bool(bad)
+        self.failures += [(row.recording, row.error, row.hint) for row in bad]
+        del self.failures[_MANY:]
+
+    @property
+    def all_failed(self) -> int:
+        """How many failed, now or before."""
+        return self.failed + self.failed_before
+
+    def words(self) -> str:
+        """Say how far it is."""
+        now, before = self.done + self.failed, self.kept + self.failed_before
+        parts = [f"{count(now + before)} of {count(self.total)}"]
+        if self.all_failed:
+            parts.append(f"{count(self.all_failed)} failed")
+        if now >= _LEAST:
+            pace = now / max(1e-9, time.monotonic() - self.began)
+            left = self.total - now - before
+            parts.append(f"{pace:.3g} per s" if pace >= 1 else f"{1 / pace:.3g} s each")
+            parts += [f"{span(left / pace)} left"] if left else []
+        return " · ".join(parts)
+
+
 @dataclass(frozen=True)
 class BatchOutcome:
-    """How a batch ended: the counts, the page, and what else is to be known."""
+    """How a batch ended."""
 
     tally: Tally
     page: Path
-    warnings: tuple[str, ...] = ()
 
 
 def run_batch(plan: BatchPlan, progress: Progress = quiet) -> BatchOutcome:
@@ -84,7 +132,7 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> BatchOutcome:
         tally = Tally(len(sources))
         results = _Writer(plan, tally, progress)
         try:
-            warnings = _analyse(plan, sources, results)
+            _analyse(plan, sources, results)
         except KeyboardInterrupt as stop:
             page = write_page(plan.output)
             raise InterruptedRunError(
@@ -92,21 +140,17 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> BatchOutcome:
                 hint="The same command goes on from there.",
             ) from stop
         progress("drawing the page")
-        return BatchOutcome(tally, write_page(plan.output), warnings)
+        return BatchOutcome(tally, write_page(plan.output))
 
 
-def _analyse(
-    plan: BatchPlan, sources: Sequence[RecordingSource], results: "_Writer"
-) -> tuple[str, ...]:
+def _analyse(plan: BatchPlan, sources: Sequence[RecordingSource], results: "_Writer") -> None:
     tasks = results.open_tasks(sources)
     first = next(tasks, None)
     if first is None:
-        return ()
+        return
     with _workers(plan, len(sources)) as workers:
-        warnings = () if workers.processes else _unseen(workers, sources, plan)
-        for rows in Course(workers, plan.seconds).ended(chain([first], tasks)):
+        for rows in workers.ended(chain([first], tasks)):
             results.write(rows)
-    return warnings
 
 
 class _Writer:
@@ -158,45 +202,17 @@ class _Writer:
 @contextmanager
 def _workers(plan: BatchPlan, number: int) -> Generator[Workers]:
     if plan.scheduler:
-        with workers_of(plan.scheduler) as workers:
+        shared = plan.output.resolve() / _LOCK if plan.choices.tables else None
+        with workers_of(plan.scheduler, plan.seconds, shared) as workers:
             yield workers
         return
-    with ExitStack() as stack:
-        scratch = stack.enter_context(
-            tempfile.TemporaryDirectory(
-                prefix=_SCRATCH, dir=plan.output, ignore_cleanup_errors=True
-            )
-        )
-        own = local_workers(plan.workers or fitting(number), Path(scratch))
-        try:
-            # On a full disk no worker comes up, which is known only a minute later.
-            (Path(scratch) / "room").write_bytes(bytes(_ROOM))
-            workers = stack.enter_context(own)
-        except (OSError, RuntimeError) as error:  # the latter: whatever a process met at its start
-            raise ToolError(
-                f"The processes of the batch cannot be started: {error}",
-                hint=f"They need room in {plan.output}, and loopback.",
-            ) from error
+    with (
+        tempfile.TemporaryDirectory(
+            prefix=_SCRATCH, dir=plan.output, ignore_cleanup_errors=True
+        ) as scratch,
+        local_workers(plan.workers or fitting(number), Path(scratch), plan.seconds) as workers,
+    ):
         yield workers
-
-
-def _unseen(
-    workers: Workers, sources: Sequence[RecordingSource], plan: BatchPlan
-) -> tuple[str, ...]:
-    """Find out what workers elsewhere do not see of this machine."""
-    if plan.choices.tables and not workers.see([plan.output.resolve() / _LOCK]):
-        raise UsageError(
-            f"Workers of {plan.scheduler} do not see {plan.output}, so they cannot keep tables.",
-            hint="Leave --tables out, or name a folder on a disk that they share.",
-        )
-    near = [Path(source.place.path) for source in sources if source.place.local]
-    if workers.see(near[:_LOOKED_AT]):
-        return ()
-    warning = (
-        f"Not all workers of {plan.scheduler} see {near[0]}: recordings that lie on this machine "
-        "alone cannot be analysed there."
-    )
-    return (warning,)
 
 
 @contextmanager

@@ -1,75 +1,155 @@
-"""The workers of a batch: processes of this machine, or a cluster that is there already."""
+"""Who analyses: processes that can be killed, of this machine or behind the workers of a cluster.
+
+An analysis may hang, crash or take all memory, whatever it reads from. So it runs in a process of
+its own, which analyses one recording after the other, and is started again when it had to end.
+"""
 
 import logging
-import signal
-from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from importlib.metadata import version
+from itertools import islice
+from multiprocessing import Pipe
 from pathlib import Path
-from threading import Thread
+from queue import LifoQueue
 from time import monotonic
 from typing import Any, cast
 
-from dask import config
+import psutil
 from dask.system import CPU_COUNT
-from distributed import Client, LocalCluster, Status
+from distributed import Client, get_worker
 from distributed.system import MEMORY_LIMIT
 
-from tracekit.base import ToolError, UsageError, send_signal, shield_signals
+from tracekit.base import ToolError, UsageError, kill_group, size, span
+from tracekit.fleet.batch.analysing import Task
+from tracekit.fleet.batch.results import BatchRow
 
-_EACH = 1 << 30  # bytes that a worker wants at least
+Rows = tuple[BatchRow, ...]
+
+_EACH = 1 << 30  # bytes that a process wants at least
+_AHEAD = 2  # tasks for each process: one that runs, one that waits beside it
+_LOOK = 0.2  # s between two looks at a process
 _PATIENCE = 20  # s in which a scheduler has to answer
-_LOST = 30.0  # s after which a worker that does not come back is given up
-_START = 60.0  # s in which all workers should have started
-_HASTE = 1.5  # s that an interrupted batch takes at most to end them
-_POLL = 0.02
 _TALKERS = ("distributed", "distributed.client", "tornado", "tornado.application")
-_SETTINGS = {
-    # A recording that kills its worker twice is set aside, and tried once more alone.
-    "distributed.scheduler.allowed-failures": 1,
-    "distributed.scheduler.http.routes": [],
-    # Memory that analyses leave behind must not pause a worker for good, nor is there any to spill.
-    "distributed.worker.memory.target": False,
-    "distributed.worker.memory.spill": False,
-    "distributed.worker.memory.pause": False,
-    "distributed.worker.memory.terminate": 0.95,
-    "distributed.comm.retry.count": 2,
-}
+_SERVE = "import sys; from tracekit.fleet.batch.analysing import serve; serve(int(sys.argv[1]))"
+_DIED = "The process that analysed it died: somebody killed it, or it crashed."
+_LARGER = "Try it with a larger share of the memory: --workers 1 --retry-failed."
+_LATER = "Give it more time with --time-limit, and --retry-failed."
+
+
+class Analyst:
+    """A process that analyses; it is started when it is first needed, and again if it ended.
+
+    `memory` are the bytes that it may take.
+    """
+
+    def __init__(self, scratch: str, memory: float) -> None:
+        """Keep private files in a folder `scratch`."""
+        self._scratch, self._memory = scratch, memory
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def analyse(self, task: Task, seconds: float) -> Rows:
+        """Return the rows of a task; if the process does not survive it, one that says why."""
+        with tempfile.TemporaryDirectory(
+            prefix="tracekit-", dir=self._scratch, ignore_cleanup_errors=True
+        ) as folder:
+            try:
+                process = self._started()
+                self._pipe.send((task, folder))
+                until = monotonic() + seconds
+                while not self._pipe.poll(_LOOK):
+                    if monotonic() > until:
+                        return self._failed(task, f"It took longer than {span(seconds)}.", _LATER)
+                    if (taken := psutil.Process(process.pid).memory_info().rss) > self._memory:
+                        why = f"It took {size(taken)} of memory; its share is {size(self._memory)}."
+                        return self._failed(task, why, _LARGER)
+                return cast("Rows", self._pipe.recv())
+            except (EOFError, OSError, psutil.Error):
+                return self._failed(task, _DIED, _LARGER)
+
+    def _failed(self, task: Task, error: str, hint: str) -> Rows:
+        self._end()
+        return (replace(task.row, error=error, hint=hint),)
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        with self._lock:
+            if self._process is None and not self._closed:
+                self._pipe, theirs = Pipe()
+                with theirs:
+                    self._process = subprocess.Popen(
+                        [sys.executable, "-P", "-c", _SERVE, str(theirs.fileno())],
+                        pass_fds=[theirs.fileno()],
+                        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL,
+                        start_new_session=True,  # a terminal's interrupt is the batch's to handle
+                    )
+            if self._process is None:
+                raise EOFError
+            return self._process
+
+    def close(self) -> None:
+        """End the process, whatever it is at, for good."""
+        self._closed = True
+        self._end()
+
+    def __del__(self) -> None:
+        """End the process with the thread of a cluster's worker that it belongs to."""
+        self.close()
+
+    def _end(self) -> None:
+        with self._lock:
+            if self._process is not None:
+                kill_group(self._process)
+                self._process.wait()
+                self._process = None
 
 
 @dataclass(frozen=True)
 class Workers:
-    """Who analyses: so many processes of this machine, or None for a cluster elsewhere."""
+    """Who takes tasks: `submit` hands one over, `room` says how many should be under way."""
 
-    client: Client
-    processes: int | None = None
+    submit: Callable[[Task], "Future[Rows]"]
+    room: int
 
-    @property
-    def addresses(self) -> dict[str, int]:
-        """The workers there are now, and how many recordings each can analyse at once."""
-        return cast("dict[str, int]", self.client.nthreads())
+    def ended(self, tasks: Iterable[Task]) -> Iterator[Rows]:
+        """Yield the rows of each task when it ends, whichever is first.
 
-    def refill(self) -> None:
-        """Start processes in the place of those that were given up.
-
-        A nanny restarts a worker that died, but not one that dies while it starts; a batch would
-        wait for it without end.
+        Raises:
+            ToolError: The scheduler is gone; tasks that had not ended are lost.
         """
-        if self.client.cluster is not None and self.processes is not None:
-            self.client.cluster.scale(self.processes)
+        coming = iter(tasks)
+        running: dict[Future[Rows], Task] = {}
+        while True:
+            room = max(0, self.room - len(running))
+            running |= {self.submit(task): task for task in islice(coming, room)}
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield _rows(future, running.pop(future))
 
-    def see(self, paths: Sequence[Path]) -> bool:
-        """Tell whether every worker sees these files."""
-        names = [str(path) for path in paths]
 
-        def seen() -> bool:
-            import os.path  # noqa: PLC0415  sent as it is, to workers that may not have us
-
-            return all(os.path.exists(name) for name in names)  # noqa: PTH110
-
-        answers = cast("dict[str, bool]", self.client.run(seen))
-        return all(answers.values())
+def _rows(future: "Future[Rows]", task: Task) -> Rows:
+    try:
+        return future.result()
+    except CancelledError as error:
+        raise ToolError(
+            "The scheduler is gone, or somebody cancelled the batch.",
+            hint="What was done is kept; the same command goes on from there.",
+        ) from error
+    except Exception as error:  # noqa: BLE001  of a worker that died, or cannot run us
+        words = f"{type(error).__name__}: {error}"
+        return (replace(task.row, error=words, hint="See what the log of the worker says."),)
 
 
 def fitting(recordings: int) -> int:
@@ -78,83 +158,37 @@ def fitting(recordings: int) -> int:
 
 
 @contextmanager
-def local_workers(number: int, scratch: Path) -> Generator[Workers]:
-    """Start processes of this machine, reached on loopback alone; they end with the context.
+def local_workers(number: int, scratch: Path, seconds: float) -> Generator[Workers]:
+    """Let so many processes of this machine work; they end with the context, whatever they do."""
+    analysts = [Analyst(str(scratch), MEMORY_LIMIT / number) for _ in range(number)]
+    idle: LifoQueue[Analyst] = LifoQueue()
+    for analyst in analysts:
+        idle.put(analyst)
 
-    One that dies, or takes more than its share of the memory, is replaced.
-    """
-    with ExitStack() as stack:
-        stack.enter_context(config.set(_SETTINGS))
-        stack.enter_context(config.set({"distributed.deploy.lost-worker-timeout": f"{_LOST}s"}))
-        stack.enter_context(_quietly())
-        with shield_signals():  # a cluster that is half there cannot be closed
-            made: Any = stack.enter_context(
-                LocalCluster(
-                    n_workers=0,  # they take seconds to start, and that may be interrupted
-                    threads_per_worker=1,
-                    processes=True,
-                    host="127.0.0.1",
-                    dashboard_address="127.0.0.1:0",
-                    local_directory=str(scratch),
-                    memory_limit=int(MEMORY_LIMIT / number),
-                    silence_logs=logging.CRITICAL,
-                    preload=["tracekit.fleet.batch.analysing"],
-                )
-            )
-            client = stack.enter_context(Client(made))
-            stack.enter_context(_ended_at_once(made))
-        made.scale(number)
-        with suppress(TimeoutError):  # after a while those that are there must do
-            client.wait_for_workers(number, timeout=_START)
-        if not client.nthreads():
-            raise ToolError(
-                f"No worker process came up within {_START:g} s.",
-                hint="Try again when the machine has less to do, or with --workers 1.",
-            )
-        yield Workers(client, number)
+    def analysed(task: Task) -> Rows:
+        analyst = idle.get()
+        try:
+            return analyst.analyse(task, seconds)
+        finally:
+            idle.put(analyst)
+
+    with ThreadPoolExecutor(number) as threads:
+        try:
+            yield Workers(lambda task: threads.submit(analysed, task), _AHEAD * number)
+        finally:
+            for analyst in analysts:
+                analyst.close()
+            threads.shutdown(wait=False, cancel_futures=True)
 
 
 @contextmanager
-def _ended_at_once(cluster: Any) -> Generator[None]:
-    """Where the context is left by an interrupt, kill the workers, so that none is waited for.
-
-    One that starts hears nothing for seconds, and one that works only after its task. What they
-    were at is theirs alone: rows and tables are written by whoever runs the batch, or whole.
-    """
-    try:
-        yield
-    except KeyboardInterrupt:
-        with shield_signals():
-            closing = Thread(target=_close, args=(cluster,), daemon=True)
-            closing.start()
-            until = monotonic() + _HASTE
-            while closing.is_alive() and monotonic() < until:
-                _kill(cluster)
-                closing.join(_POLL)
-            cluster.status = Status.closed  # whatever is left, nobody waits for it once more
-        raise
-
-
-def _close(cluster: Any) -> None:
-    with suppress(Exception):  # it may be in any state; its processes are gone
-        cluster.close(timeout=_HASTE)
-
-
-def _kill(cluster: Any) -> None:
-    """Kill the processes of all workers, those that start too, and let nobody replace them."""
-    for nanny in tuple(cluster._created):  # noqa: SLF001  those that start have no other name
-        if nanny.status not in {Status.closing, Status.closed}:
-            cluster.loop.add_callback(nanny.close_gracefully)
-        if pid := nanny.pid:
-            send_signal(pid, signal.SIGKILL)
-
-
-@contextmanager
-def workers_of(scheduler: str) -> Generator[Workers]:
+def workers_of(scheduler: str, seconds: float, shared: Path | None) -> Generator[Workers]:
     """Connect to the scheduler of a cluster whose workers have the same tracekit as this machine.
 
+    `shared` is a file that they must see.
+
     Raises:
-        UsageError: The address is none.
+        UsageError: The address is none, or a worker does not see the file.
         ToolError: Nobody answers there, or workers are missing or have another tracekit.
     """
     try:
@@ -169,9 +203,25 @@ def workers_of(scheduler: str) -> Generator[Workers]:
             f"{scheduler} is no address of a scheduler: {error}.", hint="Write tcp://HOST:8786."
         ) from error
     with client, _quietly():
-        workers = Workers(client)
-        require_same(client, scheduler)
-        yield workers
+        require_fitting(client, scheduler, shared)
+        threads = client.get_executor(pure=False)
+        room = _AHEAD * sum(cast("dict[str, int]", client.nthreads()).values())
+        try:
+            yield Workers(lambda task: threads.submit(_there, task, seconds), room)
+        finally:
+            threads.shutdown(wait=False)
+
+
+_thread = threading.local()
+
+
+def _there(task: Task, seconds: float) -> Rows:
+    """Analyse in a process beside the worker that this thread belongs to."""
+    if not hasattr(_thread, "analyst"):
+        worker: Any = get_worker()
+        memory = (worker.memory_manager.memory_limit or MEMORY_LIMIT) / worker.state.nthreads
+        _thread.analyst = Analyst(worker.local_directory, memory)
+    return cast("Analyst", _thread.analyst).analyse(task, seconds)
 
 
 @contextmanager
@@ -188,30 +238,33 @@ def _quietly() -> Generator[None]:
             logger.setLevel(level)
 
 
-def require_same(client: Client, scheduler: str) -> None:
-    """Raise ToolError unless there are workers, and all of them have this version of tracekit."""
+def require_fitting(client: Client, scheduler: str, shared: Path | None) -> None:
+    """Raise unless there are workers, all with this version of tracekit, that see a file."""
 
-    def installed() -> str:
-        from importlib import metadata  # noqa: PLC0415  sent as it is
+    def about(name: str) -> tuple[str, bool]:  # sent as it is, to workers that may not have us
+        import os.path  # noqa: PLC0415
+        from importlib import metadata  # noqa: PLC0415
 
         try:
-            return metadata.version("tracekit")
+            return metadata.version("tracekit"), os.path.exists(name)  # noqa: PTH110
         except metadata.PackageNotFoundError:
-            return ""
+            return "?", False
 
-    found = cast("dict[str, str]", client.run(installed))
-    ours = version("tracekit")
-    other = {address: theirs for address, theirs in found.items() if theirs != ours}
+    found = cast("dict[str, tuple[str, bool]]", client.run(about, str(shared)))
     if not found:
         raise ToolError(
             f"The cluster at {scheduler} has no worker.",
             hint=f"Start some: dask worker {scheduler}",
         )
-    if other:
-        address, theirs = next(iter(other.items()))
-        has = f"tracekit {theirs}" if theirs else "no tracekit"
-        raise ToolError(
-            f"{len(other)} of {len(found)} workers, such as {address}, have {has}; "
-            f"this machine has {ours}.",
-            hint=f"Install tracekit {ours} where they run.",
-        )
+    ours = version("tracekit")
+    for address, (theirs, sees) in found.items():
+        if theirs != ours:
+            raise ToolError(
+                f"The worker {address} has tracekit {theirs}; this machine has {ours}.",
+                hint=f"Install tracekit {ours} where workers run.",
+            )
+        if shared is not None and not sees:
+            raise UsageError(
+                f"The worker {address} does not see {shared.parent}, so it cannot keep tables.",
+                hint="Leave --tables out, or name a folder on a disk that workers share.",
+            )

@@ -1,39 +1,49 @@
 """DuckDB, shut in: it reads the files of the views and no others, and asks no network.
 
-Arrow, by which answers leave, has no type for some of SQL's values, such as unions, integers of
-any length, or times with a zone; Python, which makes words and JSON of them, has no date before
-the year 1 or after 9999, no `infinity` and no 24:00. What a type would change or refuse is cast
-to text by DuckDB itself, wherever it stands in lists, maps and structs.
-
 What was set stands until the end: a question cannot change it. Everything that may take long
 runs on a thread of its own, so that an interrupt reaches it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, Literal, TypeVar
 
 import duckdb
 import pyarrow as pa
-from duckdb import DuckDBPyRelation
 from duckdb.sqltypes import DuckDBPyType
 
 from tracekit.analysis import ASKER, BLANK, INSTANCE, UNLABELLED
-from tracekit.base import InterruptedRunError
+from tracekit.base import InterruptedRunError, UsageError, on_one_line, visible
 
-_HELD = {
-    *("boolean", "tinyint", "smallint", "integer", "bigint"),
-    *("utinyint", "usmallint", "uinteger", "ubigint"),
-    *("float", "double", "decimal", "varchar", "uuid", "blob", "enum", "null"),
+Form = Literal["parquet", "csv", "json"]
+FORMS: Mapping[str, Form] = {".parquet": "parquet", ".csv": "csv", ".json": "json"}
+_OPTIONS = {
+    "parquet": "FORMAT parquet, COMPRESSION zstd",
+    "csv": "FORMAT csv",
+    "json": "FORMAT json, ARRAY true",
 }
-_HELD_BY_WORDS = {"hugeint", "struct", "tuple"}  # the latter without parts
-_HELD_BY_PARQUET = {
-    *("date", "time", "time_ns", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"),
-    *("timestamp with time zone", "timestamptz_ns"),
-}
+_MEMORY = "50%"  # of what the machine, or its container, has
+_T = TypeVar("_T")
+
+
+def form_of(output: str, form: Form | None) -> Form:
+    """Return the format that is asked for, or that the file's name says; `-` is CSV.
+
+    Raises:
+        UsageError: The name says none.
+    """
+    suffix = Path(output).suffix.lower()
+    if form is not None:
+        return form
+    if output != "-" and suffix not in FORMS:
+        raise UsageError(
+            f"{output} has a suffix that says no format.",
+            hint=f"Use {', '.join(FORMS)}, or say --format.",
+        )
+    return FORMS.get(suffix, "csv")
 
 
 def named(columns: Sequence[str]) -> list[str]:
@@ -43,62 +53,6 @@ def named(columns: Sequence[str]) -> list[str]:
         numbered = chain([name], (f"{name}_{number}" for number in count(1)))
         names.append(next(each for each in numbered if each not in names))
     return names
-
-
-def portable(relation: DuckDBPyRelation, *, words: bool) -> DuckDBPyRelation:
-    """Return an answer with columns that can leave DuckDB, each under a name of its own.
-
-    They become words, CSV or JSON; else Parquet.
-    """
-    names = named(relation.columns)
-    kinds: list[DuckDBPyType] = relation.types
-    targets = [_target(kind, words=words) for kind in kinds]
-    if names == relation.columns and targets == list(map(str, kinds)):
-        return relation
-    columns = enumerate(zip(names, targets, strict=True), start=1)
-    return relation.project(
-        ", ".join(
-            f"CAST(#{place} AS {target}) AS {_quoted(name)}" for place, (name, target) in columns
-        )
-    )
-
-
-def _target(kind: DuckDBPyType, *, words: bool) -> str:
-    """Return the type, in SQL, that a value leaves as."""
-    nested = kind.id in {"list", "array", "map", "struct", "tuple"}
-    types = [part for _, part in kind.children if isinstance(part, DuckDBPyType)] if nested else []
-    parts = [_target(part, words=words) for part in types]
-    match kind.id:
-        case "list" | "array":
-            size = kind.children[1][1] if kind.id == "array" else ""
-            target = f"{parts[0]}[{size}]"
-        case "map":
-            target = f"MAP({'VARCHAR' if words else parts[0]}, {parts[1]})"  # keys of JSON are text
-        case "tuple" if parts:
-            target = f"TUPLE({', '.join(parts)})"
-        case "struct" if parts:
-            fields = zip(kind.children, parts, strict=True)
-            target = f"STRUCT({', '.join(f'{_quoted(field[0])} {part}' for field, part in fields)})"
-        case "hugeint" if not words:
-            target = "DECIMAL(38,0)"  # as Arrow takes it for; of more digits, DuckDB refuses it
-        case leaf:
-            held = _HELD | (_HELD_BY_WORDS if words else _HELD_BY_PARQUET)
-            target = str(kind) if leaf in held else "VARCHAR"
-    return target
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-_MEMORY = "50%"  # of what the machine, or its container, has
-_BATCH = 65_536  # rows
-_KINDS = {
-    "Out of Memory": duckdb.OutOfMemoryException,
-    "IO": duckdb.IOException,
-    "INTERNAL": duckdb.InternalException,
-}
-_T = TypeVar("_T")
 
 
 def texts(values: Sequence[str]) -> str:
@@ -121,25 +75,13 @@ _FAMILY = (
 )
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What was asked for: the types of its columns in SQL's words, and its rows.
-
-    `batches` computes the rows and gives them piece by piece; the first piece has none. So does
-    `worded`, with times as text, for what becomes words.
-    """
-
-    types: dict[str, str]
-    batches: Callable[[], Iterator[pa.RecordBatch]]
-    worded: Callable[[], Iterator[pa.RecordBatch]]
-
-
 class Database:
     """A database in memory, whose views read Parquet files of some folders."""
 
     def __init__(self, readable: Iterable[Path], workshop: Path) -> None:
         """Let files below some folders be read; `workshop` is for what memory does not hold."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="duckdb")
+        self.workshop = workshop
         self.connection = duckdb.connect(
             ":memory:",
             config={
@@ -169,25 +111,6 @@ class Database:
         self.connection.execute(f"CREATE TABLE {name} AS FROM {name}_given")
         self.connection.unregister(f"{name}_given")
 
-    def answer(self, sql: str) -> Answer:
-        """Ask; the rows are computed as they are read."""
-        relation = self.waiting(lambda: self.connection.sql(sql))
-        assert relation is not None, "what returns nothing is no question"
-        types = dict(zip(named(relation.columns), map(str, relation.types), strict=True))
-        return Answer(
-            types,
-            lambda: self._batches(relation, words=False),
-            lambda: self._batches(relation, words=True),
-        )
-
-    def _batches(
-        self, relation: duckdb.DuckDBPyRelation, *, words: bool
-    ) -> Iterator[pa.RecordBatch]:
-        reader = self.waiting(lambda: portable(relation, words=words).to_arrow_reader(_BATCH))
-        yield pa.RecordBatch.from_pylist([], reader.schema)
-        while (batch := self.waiting(lambda: _next(reader))) is not None:
-            yield batch
-
     def waiting(self, work: Callable[[], _T]) -> _T:
         """Do work on DuckDB's thread; at an interrupt, end it."""
         doing = self._thread.submit(work)
@@ -204,10 +127,69 @@ class Database:
         self.connection.close()
 
 
-def _next(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:
-    """Return the next rows; what DuckDB fails at, Arrow passes on as an OSError."""
-    try:
-        return next(reader, None)
-    except OSError as error:
-        kind = str(error).partition(" Error: ")[0]
-        raise _KINDS.get(kind, duckdb.DataError)(str(error)) from error
+class Answer:
+    """What was asked for; its rows are computed when they are written or shown."""
+
+    def __init__(self, database: Database, sql: str) -> None:
+        """Ask; raise the error of DuckDB where it cannot be answered."""
+        relation = database.waiting(lambda: database.connection.sql(sql))
+        assert relation is not None, "what returns nothing is no question"
+        self._database, self._relation = database, relation
+        self._kinds: list[DuckDBPyType] = relation.types
+        self.types = dict(zip(named(relation.columns), map(str, self._kinds), strict=True))
+        """The columns, each under a name of its own, with their types in SQL's words."""
+
+    def write(self, file: BinaryIO, form: Form) -> None:
+        """Write all rows, as DuckDB does.
+
+        CSV has lists, maps and structs as JSON, and JSON is an array of objects. Parquet holds
+        integers of 128 bits as decimals.
+        """
+        path = self._database.workshop / f"answer.{form}"
+        self._query(f"COPY ({self._select(form)}) TO {text(str(path))} ({_OPTIONS[form]})")
+        with path.open("rb") as written:
+            shutil.copyfileobj(written, file)
+        path.unlink()
+
+    def first(self, most: int, *, short: bool) -> tuple[list[tuple[str, ...]], int]:
+        """Return the first rows in words, at most so many, and how many there are in all.
+
+        A null is empty. Control characters, which could direct a terminal, are written out. If
+        `short`, six digits of a number that is not whole will do.
+        """
+        self._query(
+            f"CREATE OR REPLACE TEMP TABLE shown AS {self._select('short' if short else 'words')}"
+        )
+        ask = self._database.connection.execute
+        rows: list[tuple[str | None, ...]] = ask(f"FROM shown LIMIT {most}").fetchall()
+        [[total]] = ask("SELECT count(*) FROM shown").fetchall()
+        plain = visible if list(self.types) == ["explain_key", "explain_value"] else on_one_line
+        return [tuple(plain(cell or "") for cell in row) for row in rows], total
+
+    def _query(self, sql: str) -> None:
+        self._database.waiting(lambda: self._relation.query("answer", sql))
+
+    def _select(self, form: str) -> str:
+        columns = enumerate(zip(self._kinds, self.types, strict=True), start=1)
+        cells = (
+            f"{_cell(f'#{n}', kind.id, form)} AS {_quoted(name)}" for n, (kind, name) in columns
+        )
+        return f"SELECT {', '.join(cells)} FROM answer"
+
+
+def _cell(column: str, kind: str, form: str) -> str:
+    """Return what stands for a column of a type in a format."""
+    words, real = form in {"words", "short"}, kind in {"float", "double"}
+    if form == "parquet":
+        return f"CAST({column} AS DECIMAL(38,0))" if kind == "hugeint" else column
+    if form == "json":
+        return f"if(isfinite({column}), {column}, NULL)" if real else column
+    if kind in {"list", "array", "map", "struct", "tuple"}:
+        return f"CAST(to_json({column}) AS VARCHAR)"
+    if form == "short" and real:
+        return f"printf('%.6g', {column})"
+    return f"CAST({column} AS VARCHAR)" if words else column
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
