@@ -22,12 +22,7 @@ def convert_bundle(
     *,
     force: bool,
 ) -> None:
-    """Write the tables of a bundle, or the one that is named.
-
-    Raises:
-        UsageError: What was asked for makes no sense for a bundle.
-        InputError: The bundle cannot be read, or not all of its tables.
-    """
+    """Write the tables of a bundle, or the one that is named."""
     if to is not None and to not in _TABLES:
         raise UsageError(
             f"--to {to} converts a run, and {bundle} is a bundle.",

@@ -38,9 +38,6 @@ def brought(
         owner: What messages call it, such as "the workload paged".
         file: Where it stands.
         taken: The options that the command has itself.
-
-    Raises:
-        InputError: One is the command's own, or lacks a type or a default.
     """
     parameters = options_of(function)
     for parameter in parameters:

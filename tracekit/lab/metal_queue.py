@@ -33,11 +33,7 @@ def unavailable(reason: str, hint: str = "") -> ToolError:
 
 
 def load_metal() -> Any:
-    """Import PyObjC's bindings of Metal.
-
-    Raises:
-        ToolError: This is no Mac, or PyObjC is not installed, or cannot be loaded.
-    """
+    """Import PyObjC's bindings of Metal."""
     if sys.platform != "darwin":
         raise unavailable("there is no Metal on this system")
     try:
@@ -99,9 +95,6 @@ class Queue:
         """Compile a text and return Metal's pipeline state of one of its kernels.
 
         Fast math is off, as it is for kernels of MLX's with the math mode "safe".
-
-        Raises:
-            ToolError: Metal refuses; its words are in the message.
         """
         options = self._metal.MTLCompileOptions.new()
         options.setFastMathEnabled_(False)
@@ -138,11 +131,7 @@ class Queue:
         threadgroup: Triple,
         protocol: Protocol = PROTOCOL,
     ) -> Dispatch:
-        """Time a kernel; dispatches take the sets of buffers, by their index, in turns.
-
-        Raises:
-            ToolError: The launch is refused, or the GPU's clock says nothing.
-        """
+        """Time a kernel; dispatches take the sets of buffers, by their index, in turns."""
         most = state.maxTotalThreadsPerThreadgroup()
         if math.prod(threadgroup) > most:
             raise unavailable(
@@ -203,11 +192,7 @@ _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once[^\n]*$", re.MULTILINE)
 
 
 def include_folder() -> Path:
-    """Return the folder that holds MLX's headers.
-
-    Raises:
-        ToolError: MLX is not installed, or without them.
-    """
+    """Return the folder that holds MLX's headers."""
     spec = find_spec("mlx")
     places = list(spec.submodule_search_locations or []) if spec else []
     for place in places:
@@ -217,11 +202,7 @@ def include_folder() -> Path:
 
 
 def prelude(folder: Path | None = None) -> str:
-    """Return the text of MLX's `utils.h` with all that it includes by quotes, each file once.
-
-    Raises:
-        ToolError: A header is missing.
-    """
+    """Return the text of MLX's `utils.h` with all that it includes by quotes, each file once."""
     return _expanded(UTILS, folder or include_folder(), set())
 
 
@@ -241,11 +222,7 @@ _BUFFER = re.compile(r"(\w+)\s*\[\[\s*buffer\((\d+)\)\s*\]\]")
 
 
 def buffers_of(call: Call) -> dict[int, bytes | int]:
-    """Return each buffer's contents, or the size of those to be written, by its index.
-
-    Raises:
-        ToolError: The text has a parameter whose meaning is not known.
-    """
+    """Return each buffer's contents, or the size of those to be written, by its index."""
     source = call.source
     signature = source.text.partition(f"void {source.function}(")[2].partition("{")[0]
     found: dict[int, bytes | int] = {}
@@ -266,9 +243,6 @@ def recorded(function: Callable[[], Any]) -> tuple[Call, ...]:
 
     The kernels give zeros here, so a kernel that reads what another one wrote gets zeros.
     Nothing is computed, so this works where there is no Metal as well.
-
-    Raises:
-        ToolError: This MLX describes a kernel in a way that tracekit does not know.
     """
     found: list[Call] = []
 
@@ -292,9 +266,6 @@ def time_kernels(
             caches do not serve everything.
         metal: PyObjC's module, see `load_metal`.
         protocol: How often.
-
-    Raises:
-        ToolError: GPU time is not available; the message says why.
     """
     sets = [recorded(call) for call in calls]
     if not sets or not sets[0]:

@@ -167,12 +167,7 @@ class Place:
 
 
 def place_of(words: str) -> Place:
-    """Return the place that a path or a URL of fsspec names; chains of URLs are understood.
-
-    Raises:
-        UsageError: The file system is unknown, or the package for it is not installed.
-        InputError: The archive or store cannot be opened.
-    """
+    """Return the place that a path or a URL of fsspec names; chains of URLs are understood."""
     protocol = scheme(words).removesuffix("://")
     try:
         filesystem, found = url_to_fs(words)

@@ -222,11 +222,7 @@ class Results:
     folder: Path
 
     def write(self, rows: tuple[BatchRow, ...]) -> None:
-        """Put the rows of one source in place of those that it had.
-
-        Raises:
-            RecordingError: They cannot be written.
-        """
+        """Put the rows of one source in place of those that it had."""
         with replacing(self.folder / f"{rows[0].source}.parquet") as file:
             pq.write_table(as_table(rows), file, **_OF_FEW_ROWS)
 

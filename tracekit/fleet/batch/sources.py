@@ -95,10 +95,6 @@ def sources_of(words: Iterable[str]) -> list[RecordingSource]:
 
     A folder is a run, a bundle, or is looked through for these and for exports. Links to folders
     and hidden folders are not looked through.
-
-    Raises:
-        UsageError: Something does not exist, is no recording, or its file system is unknown.
-        InputError: A folder cannot be read, or nothing at all was found.
     """
     asked = list(words)
     found = {source.key: source for each in asked for source in _of(each)}

@@ -123,11 +123,7 @@ class Workers:
     room: int
 
     def ended(self, tasks: Iterable[Task]) -> Iterator[Rows]:
-        """Yield the rows of each task when it ends, whichever is first.
-
-        Raises:
-            ToolError: The scheduler is gone; tasks that had not ended are lost.
-        """
+        """Yield the rows of each task when it ends, whichever is first."""
         coming = iter(tasks)
         running: dict[Future[Rows], Task] = {}
         while True:
@@ -186,10 +182,6 @@ def workers_of(scheduler: str, seconds: float, shared: Path | None) -> Generator
     """Connect to the scheduler of a cluster whose workers have the same tracekit as this machine.
 
     `shared` is a file that they must see.
-
-    Raises:
-        UsageError: The address is none, or a worker does not see the file.
-        ToolError: Nobody answers there, or workers are missing or have another tracekit.
     """
     try:
         client = Client(scheduler, timeout=_PATIENCE, set_as_default=False)

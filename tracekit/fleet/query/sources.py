@@ -120,11 +120,6 @@ def sources(paths: Sequence[Path]) -> Sources:
 
     A folder is searched to its depths, but neither below runs, bundles and batches nor through
     links to folders.
-
-    Raises:
-        UsageError: A path does not exist.
-        InputError: A path is a file that is no bundle.
-        RecordingError: There is nothing to ask.
     """
     named = [place for path in paths or [DEFAULT] for place in _named(path)]
     found = list({place.resolve(): place for place in reversed(named)}.values())[::-1]

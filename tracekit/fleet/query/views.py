@@ -61,10 +61,6 @@ def normalized(recording: Recording, name: str, workshop: Path) -> Part:
 
     What cannot be kept is made in the workshop: that of a run that nothing can be written into, or
     whose exports are so young that a change could leave no trace.
-
-    Raises:
-        MissingTableError: The run does not have the table.
-        TracekitError: The table cannot be read.
     """
     digest = _digest(recording, name)
     file = recording.normalized / f"{name}.{digest}.parquet"

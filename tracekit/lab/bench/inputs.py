@@ -136,9 +136,6 @@ class Inputs:
         """Return how many inputs of `size` bytes should rotate: 2 to 8, as far as memory goes.
 
         `copies` is how often each of them is kept, in different layouts.
-
-        Raises:
-            UsageError: Not even one fits in the memory that is free.
         """
         free = psutil.virtual_memory().available
         if size * copies > free:

@@ -43,11 +43,6 @@ def compile_kernel(
         checked: Check every access to a buffer and count its bytes.
         compiler: A C++ compiler, by name or path: g++ 12 or clang 16, or newer. By default that
             of the variable CXX, or the first on PATH.
-
-    Raises:
-        KernelError: The compiler refuses the kernel; its words, with the kernel's own places.
-        ToolError: There is no compiler, or it cannot be run.
-        UsageError: The text uses what this engine does not know, or has no such function.
     """
     found = find_compiler(compiler)
     made = unit(
@@ -223,11 +218,7 @@ class Unit:
 
 
 def unit(given: Kernel, *, checked: bool, expand: Callable[[Kernel], str]) -> Unit:
-    """Write the C++ file of a kernel; `expand` replaces macros where it is not found without.
-
-    Raises:
-        UsageError: The text uses what this engine does not know, or has no such function.
-    """
+    """Write the C++ file of a kernel; `expand` replaces macros where it is not found without."""
     kernel, plain = _resolved(given, expand)
     code = rewritten(kernel, checked=checked)
     require_constants(kernel)

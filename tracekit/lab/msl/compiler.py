@@ -105,11 +105,7 @@ class Compiler:
         return self.run("-x", "c++", "-E", "-P", "-imacros", macros, "-", given=text)
 
     def run(self, *arguments: str, folder: Path | None = None, given: str = "") -> str:
-        """Compile, with files named as in `folder`; return what it wrote.
-
-        Raises:
-            ToolError: It refuses, with its own words as the message, or takes too long.
-        """
+        """Compile, with files named as in `folder`; return what it wrote."""
         argv = [self.path, *self.flags, f"-I{SHIM}", *arguments]
         done = ran(argv, given, folder=folder)
         if done.returncode != 0:
@@ -135,11 +131,7 @@ def ran(
 
 
 def find_compiler(name: str | None = None) -> Compiler:
-    """Return the compiler `name`, or that of the variable CXX, or the first on PATH.
-
-    Raises:
-        ToolError: There is none.
-    """
+    """Return the compiler `name`, or that of the variable CXX, or the first on PATH."""
     asked = name or os.environ.get("CXX", "").partition(" ")[0]
     names = (asked,) if asked else _NAMES
     found = next((path for path in map(shutil.which, names) if path), None)

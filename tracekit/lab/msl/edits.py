@@ -40,9 +40,6 @@ class Kernel:
         constants: Values of function constants, by their index.
         defines: Macros, as `-D` gives them to a compiler.
         origins: In order, files that the text was put together from; none where it is one file.
-
-    Raises:
-        UsageError: A name that is none, or a text too large to be a kernel.
     """
 
     text: str
@@ -182,9 +179,6 @@ def with_includes(
 
     Returns:
         The text, and where its pieces stood before; none where nothing was included.
-
-    Raises:
-        InputError: A file cannot be read, or includes itself.
     """
     reading = _Reading(tuple(folders))
     joined = "\n".join(reading.lines(text, file.resolve(), ()))

@@ -55,9 +55,6 @@ def generated(function: Callable[..., Any], *arrays: mx.array) -> tuple[Generate
 
     Nothing is computed: in the function, arrays have a shape and a dtype, and no contents. A
     call whose outputs nothing depends on is not there, as it would not be run either.
-
-    Raises:
-        ToolError: This MLX describes a kernel in a way that tracekit does not know.
     """
     found: list[Generated] = []
 
@@ -233,11 +230,7 @@ def numpy_dtype(dtype: mx.Dtype) -> np.dtype[Any]:
 
 
 def memory_of(array: mx.array) -> tuple[Array, tuple[int, ...]]:
-    """Return the memory that an array spans, flat and not copied, and its strides in elements.
-
-    Raises:
-        UsageError: It runs backwards through memory.
-    """
+    """Return the memory that an array spans, flat and not copied, and its strides in elements."""
     # numpy knows no bfloat16; the view lies in the same memory
     seen = np.asarray(array.view(mx.uint16) if array.dtype == mx.bfloat16 else array)
     strides = tuple(step // seen.itemsize for step in seen.strides)

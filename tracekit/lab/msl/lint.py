@@ -155,9 +155,6 @@ def lint(
 
     A `function` template is instantiated with the arguments of `template`; one that nobody
     instantiates is checked in part only. `defines` are macros that the text expects.
-
-    Raises:
-        ToolError: There is no clang that can, or it failed; the message says which were tried.
     """
     clang = find_clang()
     program = as_opencl(text, function, template, _KERNEL)
@@ -170,11 +167,7 @@ def lint(
 
 @cache
 def find_clang() -> str:
-    """Return the first clang on the PATH that tells address spaces apart.
-
-    Raises:
-        ToolError: There is none; the message says what was tried.
-    """
+    """Return the first clang on the PATH that tells address spaces apart."""
     tried: list[str] = []
     for name in ("clang", *(f"clang-{number}" for number in range(NEWEST, OLDEST - 1, -1))):
         path = which(name)

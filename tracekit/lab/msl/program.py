@@ -333,11 +333,6 @@ class Program:
                 processors to run on.
             lenient: Let a simdgroup operation be reached by some lanes only, as Metal does.
             patience: Seconds after which a kernel is stopped: some never end.
-
-        Raises:
-            KernelError: A divergent barrier or simdgroup operation, an access out of bounds, too
-                much threadgroup memory or stack, a division by zero, or no end.
-            UsageError: The arrays or sizes do not fit the kernel.
         """
         _check_sizes(grid, threadgroup)
         bound = self._bound(buffers)

@@ -285,11 +285,7 @@ _LETTERS = {letter: str(i) for word in ("xyzw", "rgba") for i, letter in enumera
 
 
 def rewritten(kernel: Kernel, *, checked: bool) -> Edited:
-    """Return the kernel's text as C++.
-
-    Raises:
-        UsageError: It uses what this engine does not know, or lacks a function constant.
-    """
+    """Return the kernel's text as C++."""
     text = without_comments(kernel.text)
     refuse_unknown(without_strings(text), text, kernel)
     for left_out in (_INSTANCE, _LEFT_OUT):

@@ -110,10 +110,6 @@ def buffer(words: str, *, seed: int) -> Buffer:
 
     Floats are drawn from the normal distribution and integers are 0, unless a value or a range
     follows: `=3` fills, `=0:20` draws evenly from 0 to below 20.
-
-    Raises:
-        UsageError: The words cannot be read, or ask for more than this machine's memory.
-        InputError: The file holds no array, or one of another kind.
     """
     name, separator, form = words.partition("=")
     if not separator or not name.isidentifier():

@@ -225,9 +225,6 @@ class Blocks:
     """The numbers from 0 to `count - 1`, each free or in use.
 
     What was freed last is given out first: its contents are the likeliest to be in a cache.
-
-    Raises:
-        UsageError: There would be no block at all.
     """
 
     def __init__(self, count: int) -> None:
@@ -248,12 +245,7 @@ class Blocks:
         return len(self._free)
 
     def allocate(self, n: int) -> list[int]:
-        """Take `n` blocks: all of them, or none.
-
-        Raises:
-            OutOfBlocks: Fewer than `n` are free.
-            UsageError: `n` is negative.
-        """
+        """Take `n` blocks: all of them, or none."""
         if n < 0:
             raise UsageError(f"{n} blocks cannot be allocated.")
         if n > len(self._free):
@@ -267,11 +259,7 @@ class Blocks:
         return taken
 
     def free(self, blocks: Iterable[int]) -> None:
-        """Give blocks back: all of them, or none.
-
-        Raises:
-            InputError: One is not of this pool, is free already, or is named twice.
-        """
+        """Give blocks back: all of them, or none."""
         returned = list(blocks)
         seen: set[int] = set()
         for block in returned:

@@ -181,9 +181,6 @@ def draw_arrivals(
     of N requests at a constant rate thus lasts exactly N / rate seconds.
 
     See `Load` for what is asked.
-
-    Raises:
-        UsageError: The schedule would hold no request.
     """
     total = float(count) if count is not None else rate.expected(duration)
     number = round(total)
@@ -258,9 +255,6 @@ def draw_schedule(load: Load) -> tuple[Job, ...]:
 
     Arrivals, prompts, outputs and contents have a stream of random numbers each: another rate
     leaves the lengths as they are.
-
-    Raises:
-        UsageError: The schedule would hold no request.
     """
     arrivals = draw_arrivals(
         load.rate,

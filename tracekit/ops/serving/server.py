@@ -80,9 +80,6 @@ class Model:
     The pool has one block more than is given out: idle rows of the batch write there, so that
     every decode step has one and the same shape. Chunks are padded to one shape as well.
     Keys and values are written before anything reads them, so that MLX writes in place.
-
-    Raises:
-        UsageError: The heads do not fit together, or the pool is larger than the memory.
     """
 
     def __init__(self, shape: Shape, seed: int) -> None:
@@ -266,9 +263,6 @@ def verify(model: Model) -> float:
 
     Returns:
         The largest relative error.
-
-    Raises:
-        ToolError: It is larger than the type allows.
     """
     worst = 0.0
     for sample in _samples(model):
