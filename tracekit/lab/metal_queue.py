@@ -23,6 +23,7 @@ from typing import Any
 import mlx.core as mx
 
 from tracekit.base import ToolError
+from tracekit.lab.msl.edits import with_includes
 from tracekit.lab.msl.emulation import Call, handled_by
 from tracekit.lab.msl.program import Triple
 
@@ -187,35 +188,16 @@ def _words(error: Any) -> str:
 
 
 UTILS = "mlx/backend/metal/kernels/utils.h"
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"[^\n]*$', re.MULTILINE)
-_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once[^\n]*$", re.MULTILINE)
 
 
-def include_folder() -> Path:
-    """Return the folder that holds MLX's headers."""
+def prelude() -> str:
+    """Return the text of MLX's `utils.h` with all that it includes by quotes."""
     spec = find_spec("mlx")
-    places = list(spec.submodule_search_locations or []) if spec else []
-    for place in places:
-        if (Path(place) / "include" / UTILS).is_file():
-            return Path(place) / "include"
+    for place in (spec.submodule_search_locations or []) if spec else []:
+        folder = Path(place) / "include"
+        if (folder / UTILS).is_file():
+            return with_includes(f'#include "{UTILS}"', folder / "kernel.metal", [folder])[0]
     raise unavailable(f"the installed MLX has no header {UTILS}, which its kernels need")
-
-
-def prelude(folder: Path | None = None) -> str:
-    """Return the text of MLX's `utils.h` with all that it includes by quotes, each file once."""
-    return _expanded(UTILS, folder or include_folder(), set())
-
-
-def _expanded(name: str, folder: Path, seen: set[str]) -> str:
-    if name in seen:
-        return ""
-    seen.add(name)
-    try:
-        text = (folder / name).read_text()
-    except OSError as error:
-        raise unavailable(f"MLX's header {name} cannot be read: {error.strerror}") from error
-    text = _ONCE.sub("", text)
-    return _INCLUDE.sub(lambda found: _expanded(found[1], folder, seen), text)
 
 
 _BUFFER = re.compile(r"(\w+)\s*\[\[\s*buffer\((\d+)\)\s*\]\]")

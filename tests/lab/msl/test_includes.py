@@ -84,7 +84,7 @@ def test_a_text_without_files_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_files_that_include_each_other_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"includes ops\.h, which includes it again"):
+    with pytest.raises(InputError, match=r"includes too much; does a file include itself"):
         _kernel(tmp_path, "", ops='#include "more.h"\n', more='#include "ops.h"\n')
     (tmp_path / "ops.h").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="cannot be read as text"):

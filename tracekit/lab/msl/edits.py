@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -161,10 +161,8 @@ def without_strings(text: str) -> str:
     return re.sub(r'"(?:\\.|[^"\\\n])*"', lambda found: '"' + " " * (len(found[0]) - 2) + '"', text)
 
 
-_DIRECTIVE = re.compile(
-    r"^[ \t]*#[ \t]*(?:(?P<opens>if|ifdef|ifndef)\b|(?P<closes>endif)\b|(?P<once>pragma\s+once)\b"
-    r'|(?:include|import)[ \t]*"(?P<name>[^"\n]+)")'
-)
+_INCLUDED = re.compile(r'^[ \t]*#[ \t]*(?:include|import)[ \t]*"([^"\n]+)"')
+_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\n]*", re.MULTILINE)
 _DEEPEST = 64  # files that include each other
 
 
@@ -175,70 +173,41 @@ def with_includes(
 
     Files are looked for beside the one that includes them, then in `folders`. Those of Metal
     itself (`<metal_stdlib>`) stay as they are, and so does a name that is found nowhere: whether
-    it matters depends on the conditions around it.
+    it matters depends on the conditions around it, which the preprocessor knows. It also leaves
+    out what is there once more.
 
     Returns:
         The text, and where its pieces stood before; none where nothing was included.
     """
-    reading = _Reading(tuple(folders))
-    joined = "\n".join(reading.lines(text, file.resolve(), ()))
-    if len(reading.origins) == 1:
-        return text, ()
-    return joined, tuple(reading.origins)
+    joined: list[str] = []
+    origins: list[Origin] = []
+    numbers: dict[Path, int] = {}
 
-
-@dataclass
-class _Reading:
-    folders: tuple[Path, ...]
-    origins: list[Origin] = field(default_factory=list[Origin])
-    _done: set[Path] = field(default_factory=set[Path])
-    _numbers: dict[Path, int] = field(default_factory=dict[Path, int])
-    _count: int = 0
-    _size: int = 0
-
-    def lines(self, text: str, file: Path, above: tuple[Path, ...]) -> Iterator[str]:
-        name = file.name
-        if file in above or len(above) > _DEEPEST:
-            raise InputError(f"{above[-1]} includes {name}, which includes it again.")
-        self.origins.append(Origin(self._count + 1, name, 1))
-        depth = 0
+    def add(text: str, file: Path, depth: int) -> None:
+        origins.append(Origin(len(joined) + 1, file.name, 1))
         bare = without_comments(text).split("\n")
         for number, (line, code) in enumerate(zip(text.split("\n"), bare, strict=True), start=1):
-            found = _DIRECTIVE.match(code)
-            depth += bool(found and found["opens"]) - bool(found and found["closes"])
-            places = (file.parent, *self.folders) if found and found["name"] else ()
-            names = (place / found["name"] for place in places if found)
-            target = next((name.resolve() for name in names if name.is_file()), None)
+            found = _INCLUDED.match(code)
+            places = [place / found[1] for place in (file.parent, *folders)] if found else []
+            target = next((place.resolve() for place in places if place.is_file()), None)
             if target is None:
-                yield self._line("" if found and found["once"] else line)
+                joined.append(line)
                 continue
-            yield from self._included(target, depth, (*above, file))
-            self.origins.append(Origin(self._count + 1, name, number + 1))
+            if depth > _DEEPEST or sum(map(len, joined)) > LONGEST_TEXT:
+                raise InputError(f"{file.name} includes too much; does a file include itself?")
+            include(target, depth + 1)
+            origins.append(Origin(len(joined) + 1, file.name, number + 1))
 
-    def _included(self, file: Path, depth: int, above: tuple[Path, ...]) -> Iterator[str]:
-        if file in self._done:
-            yield self._line("")
-            return
+    def include(file: Path, depth: int) -> None:
         try:
             text = file.read_text()
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{file} cannot be read as text: {error}.") from error
-        once = re.search(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", text, re.MULTILINE)
-        if once and depth == 0:
-            self._done.add(file)
-        guard = f"TRACEKIT_INCLUDED_{self._numbers.setdefault(file, len(self._numbers))}"
-        if once:
-            yield self._line(f"#ifndef {guard}")
-            yield self._line(f"#define {guard}")
-        yield from self.lines(text, file, above)
-        if once:
-            yield self._line("#endif")
+        guard = f"TRACEKIT_INCLUDED_{numbers.setdefault(file, len(numbers))}"
+        is_guarded = _ONCE.search(text) is not None
+        joined.extend([f"#ifndef {guard}", f"#define {guard}"] if is_guarded else [])
+        add(_ONCE.sub("", text), file, depth)
+        joined.extend(["#endif"] if is_guarded else [])
 
-    def _line(self, line: str) -> str:
-        self._count += 1
-        self._size += len(line) + 1
-        if self._size > LONGEST_TEXT:
-            raise InputError(
-                f"With all that it includes, the text has more than {LONGEST_TEXT} characters."
-            )
-        return line
+    add(text, file.resolve(), 0)
+    return ("\n".join(joined), tuple(origins)) if len(origins) > 1 else (text, ())
