@@ -61,14 +61,9 @@ PROTOCOL = Protocol()
 class Dispatch:
     """GPU time of one kernel, alone on a queue of ours, and what limits its occupancy.
 
-    Attributes:
-        function: Its name.
-        samples: Nanoseconds of one dispatch, a sample for each command buffer of many.
-        minimum: Of the samples.
-        median: Of the samples.
-        execution_width: Threads of a simdgroup.
-        most_threads: Threads that a threadgroup of it may have.
-        threadgroup_memory: Bytes that a threadgroup of it declares.
+    `samples` are nanoseconds of one dispatch, one for each command buffer. `execution_width` are
+    threads of a simdgroup, `most_threads` those that a threadgroup of it may have,
+    `threadgroup_memory` the bytes that a threadgroup declares.
     """
 
     function: str

@@ -50,15 +50,9 @@ _LONG_BLOCKS = 48
 class Case:
     """One decode call of the grid.
 
-    Attributes:
-        dtype: Type of the elements.
-        head_dim: Elements of a head.
-        block_size: Tokens of a page.
-        heads: Query heads, and heads of K and V.
-        lengths: "ragged" lengths, "one" token, a "full" table, the "edges" of pages, an "empty"
-            sequence among others, batches of "seven" and "eight" (which MLX binds differently),
-            and contexts that are "long" enough for several partitions.
-        quick: Whether it is of the short grid.
+    `lengths` are "ragged", "one" token, a "full" table, the "edges" of pages, an "empty" sequence
+    among others, batches of "seven" and "eight" (which MLX binds differently), and contexts "long"
+    enough for several partitions. A `quick` one is of the short grid.
     """
 
     dtype: str
@@ -141,12 +135,8 @@ Attend = Callable[[Problem, list[int], float], mx.array]
 class Implementation:
     """One way to attend.
 
-    Attributes:
-        name: As `--subject` takes it.
-        attend: The call.
-        kernel: Whether it is a Metal kernel, which needs Metal or the emulation.
-        dense: Whether it is what paged ones are compared with; it gives nothing for an empty
-            sequence.
+    A `kernel` needs Metal or the emulation. Paged ones are compared with what is `dense`, which
+    gives nothing for an empty sequence.
     """
 
     name: str
@@ -216,15 +206,9 @@ _BOTH = 2  # of two results that may be off by a bound each
 class Outcome:
     """One implementation on one case.
 
-    Attributes:
-        case: The case's name.
-        subject: The implementation's name.
-        error: Relative error against float64; None if it raised.
-        bound: What it may be.
-        apart: Relative distance from dense attention; None for dense attention itself, or where
-            one of both raised.
-        apart_bound: What it may be: twice the bound, as both may be off.
-        failure: What was raised; empty if nothing was.
+    `error` is relative and against float64, None if it raised. `apart` is the relative distance
+    from dense attention, None for dense attention itself or where one of both raised; its bound is
+    twice the other, as both may be off.
     """
 
     case: str
@@ -251,14 +235,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Parity:
-    """What the grid showed.
+    """What the grid showed: an outcome for each case and implementation.
 
-    Attributes:
-        outcomes: One for each case and implementation.
-        seed: The seed of all contents.
-        emulated: Whether Metal kernels ran on the CPU.
-        backend: Where everything else ran.
-        interrupted: Whether somebody stopped it, so that cases are missing.
+    If it was `interrupted`, cases are missing.
     """
 
     outcomes: tuple[Outcome, ...]

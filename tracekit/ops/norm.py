@@ -45,16 +45,11 @@ def _flops(rows: int, dims: int, outputs: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class NormProblem:
-    """Rows to normalise, and the layer after it.
+    """Rows to normalise, and the layer after it; float16, bfloat16 or float32.
 
-    Attributes:
-        x: `[rows, dims]`, float16, bfloat16 or float32, as the others.
-        gain: `[dims]`, the weight of the norm.
-        weight: `[outputs, dims]`, the weight of the linear layer, as `mlx.nn.Linear` holds it.
-        eps: What is added to the mean of the squares.
-
-    Raises:
-        UsageError: The shapes or dtypes contradict each other.
+    `x` is `[rows, dims]`, `gain`, the weight of the norm, `[dims]`, and `weight` `[outputs, dims]`,
+    as `mlx.nn.Linear` holds it. `eps` is added to the mean of the squares. What does not fit
+    together is a UsageError.
     """
 
     x: mx.array

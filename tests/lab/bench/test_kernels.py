@@ -8,7 +8,7 @@ import pytest
 from fake_metal import FakeMetal, microseconds
 from tracekit.base.tolerances import BOUNDS
 from tracekit.lab.bench.inputs import Cache, Inputs, Launch, Shape
-from tracekit.lab.bench.measure import GpuClock
+from tracekit.lab.bench.measure import gpu_times
 from tracekit.lab.bench.subjects.attention import paged
 from tracekit.lab.bench.subjects.layers import fused
 from tracekit.lab.msl.emulation import emulation
@@ -75,7 +75,7 @@ def test_gpu_time_is_of_the_very_kernels_that_are_prepared() -> None:
     metal = FakeMetal(times=microseconds(25))
     with emulation():
         made = paged(inputs(), Launch("grouped", partitions=2), device="metal")
-    found, _ = GpuClock(metal).measure(made)
+    found, _ = gpu_times(made, metal)
     assert [round(one.median) for one in found] == [25_000, 25_000]
     names = [one.function.split("__")[0] for one in found]
     assert names == ["custom_kernel_paged_decode", "custom_kernel_paged_merge"]
@@ -91,5 +91,5 @@ def test_the_fused_norm_is_prepared_with_its_launch_and_is_right() -> None:
     assert made.error is not None
     assert made.error <= BOUNDS["float16"]
     assert made.launched == Launch("rmsnorm_linear")
-    ((found,), _) = GpuClock(FakeMetal(times=microseconds(25))).measure(made)
+    ((found,), _) = gpu_times(made, FakeMetal(times=microseconds(25)))
     assert found.function.startswith("custom_kernel_rmsnorm_linear__float16_t_")

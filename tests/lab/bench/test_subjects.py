@@ -18,7 +18,7 @@ from tracekit.lab.bench.inputs import (
     Subject,
     Unavailable,
 )
-from tracekit.lab.bench.measure import SUBJECTS, GpuClock
+from tracekit.lab.bench.measure import SUBJECTS, gpu_times
 from tracekit.lab.bench.subjects.attention import planned
 from tracekit.ops.attention.metal import paged_decode, plan
 from tracekit.ops.attention.paged import attend
@@ -189,7 +189,7 @@ def test_gpu_time_of_a_kernel_comes_from_a_queue_of_our_own() -> None:
     def launch(number: int) -> mx.array:
         return paged_decode(there.problems[number], scale=0.1, how=how)
 
-    found, reason = GpuClock(FakeMetal(times=microseconds(40))).measure(prepared(there, launch))
+    found, reason = gpu_times(prepared(there, launch), FakeMetal(times=microseconds(40)))
     assert [round(one.median) for one in found] == [40_000, 40_000]
     assert found[0].function.startswith("custom_kernel_paged_decode__float_64_16_")
     assert found[0].most_threads == 1024
@@ -203,7 +203,7 @@ def test_gpu_time_that_cannot_be_had_is_a_reason() -> None:
         return paged_decode(there.problems[number], scale=0.1)
 
     zeros = FakeMetal(times=lambda _: (0.0, 0.0))
-    found, reason = GpuClock(zeros).measure(prepared(there, launch))
+    found, reason = gpu_times(prepared(there, launch), zeros)
     assert found == ()
     assert reason == "GPU time is not available, because the GPU's clock gave zeros."
 

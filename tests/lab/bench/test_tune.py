@@ -5,10 +5,10 @@ import itertools
 import mlx.core as mx
 import pytest
 
-from tracekit.lab.bench import words
+from tracekit.lab.bench import measure, words
 from tracekit.lab.bench.document import Row, Timing, summarize
 from tracekit.lab.bench.inputs import Launch, Shape
-from tracekit.lab.bench.measure import Effort, GpuClock
+from tracekit.lab.bench.measure import Effort
 from tracekit.lab.bench.save import tuning_document
 from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Ranked, candidates, ranked, tune
 
@@ -103,7 +103,7 @@ def test_a_stopped_sweep_keeps_its_samples_and_takes_no_gpu_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked_gpu: list[object] = []
-    monkeypatch.setattr(GpuClock, "measure", lambda _, prepared: asked_gpu.append(prepared))
+    monkeypatch.setattr(measure, "gpu_times", asked_gpu.append)
     reads = itertools.count()
 
     def clock() -> int:

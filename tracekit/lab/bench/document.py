@@ -48,19 +48,10 @@ _SIGMAS = 2
 class Summary:
     """Samples in numbers, in the unit of the samples.
 
-    Attributes:
-        count: Samples.
-        mean: Their mean.
-        std: Their standard deviation, with `count - 1` in the denominator; None of one sample.
-        median: The middle one, or the mean of the two middle ones.
-        mad: The median of the distances from the median, not scaled to a standard deviation.
-        p50: As `median`; percentiles are linear between ranks.
-        p95: 95 of 100 are at most as large.
-        p99: 99 of 100 are at most as large.
-        min: The least.
-        max: The greatest.
-        filtered_mean: The mean of those at most 2 standard deviations from the mean.
-        filtered_out: How many that leaves out.
+    `std` has `count - 1` in the denominator, and is None of one sample. `mad` is the median of the
+    distances from the median, not scaled to a standard deviation. Percentiles are linear between
+    ranks. `filtered_mean` is of those at most 2 standard deviations from the mean, `filtered_out`
+    how many that leaves out.
     """
 
     count: int
@@ -151,22 +142,12 @@ class Comparison:
 class Row:
     """One subject.
 
-    Attributes:
-        name: As `--subject` takes it.
-        family: Those of one family do the same work.
-        state: "measured", "partial" if the bench was stopped or the subject failed on its way,
-            "failed", or "unavailable" on this machine.
-        reason: Why, where it is not measured.
-        kernel: The Metal kernel; "mlx" for MLX's own operations.
-        block_size: Tokens of a page; None where keys and values are in one piece.
-        micro: Times of a call; None if there is none.
-        macro: Times of a step.
-        dispatches: GPU times, one for each kernel of a call.
-        no_gpu: Why there is no GPU time.
-        tokens_per_s: Tokens of a step over the median of `macro`.
-        residence: "memory", "cache" if the inputs fit the last cache, or "unknown".
-        speed_up: Against the naive subject of the family.
-        against: Against the subject that was asked for.
+    `state` is "partial" if the bench was stopped or the subject failed on its way, and `reason`
+    says why it is not measured. `kernel` is "mlx" for MLX's own operations, `block_size` None where
+    keys and values are in one piece. `micro` has times of a call, `macro` of a step, `dispatches`
+    GPU times for each kernel of a call, and `no_gpu` says why there are none. `residence` is
+    "cache" if the inputs fit the last cache. `speed_up` is against the family's naive subject,
+    `against` against the one that was asked for.
     """
 
     name: str
@@ -224,12 +205,7 @@ class Row:
 class Bench:
     """A whole bench, as the JSON file has it.
 
-    Attributes:
-        environment: Machine, versions, backend, cache and clock.
-        shape: The sizes.
-        settings: Warm-up, repetitions, budget, suite.
-        interrupted: Whether somebody stopped it; then rows may be few and partial.
-        failures: Names of subjects that failed.
+    If it was `interrupted`, rows may be few and partial.
     """
 
     environment: Mapping[str, Any]

@@ -119,9 +119,7 @@ def cache_here() -> Cache:
 class Inputs:
     """Inputs of one shape, drawn when they are first asked for.
 
-    Attributes:
-        shape: Their sizes.
-        cache: What the sets together should exceed.
+    The sets together should exceed the cache.
     """
 
     shape: Shape
@@ -228,11 +226,8 @@ class Unavailable(Exception):  # noqa: N818  nothing went wrong
 class Launch:
     """How a Metal kernel is launched; None leaves a size to the kernel's plan, or to MLX.
 
-    Attributes:
-        kernel: Its name, such as "grouped"; "mlx" for MLX's own operations.
-        hd_tile: Elements of a head that a lane owns.
-        threadgroup: Threads of a threadgroup.
-        partitions: Threadgroups that share out a sequence's tokens.
+    `kernel` is "mlx" for MLX's own operations; `hd_tile` are elements of a head that a lane owns,
+    `partitions` threadgroups that share out a sequence's tokens.
     """
 
     kernel: str
@@ -248,18 +243,12 @@ BY_MLX = Launch("mlx")
 class Prepared:
     """An implementation on one shape.
 
-    Attributes:
-        step: One call as the workload makes it, with what it reads, writes and computes.
-        chain: Build so many calls, each one fed with the result of the one before, over
-            rotating inputs; what it returns is still to be evaluated, by the step's `wait`.
-        working_set: Bytes that the rotating inputs take together.
-        sets: How many inputs rotate.
-        sequence: Tokens of the longest context, or rows.
-        error: Relative error against float64; None where nothing can be off.
-        chained: Whether a call of a chain waits for the one before it.
-        launched: How it is launched.
-        launch: One call, on the input of that number, of kernels made with
-            `mx.fast.metal_kernel`, for a queue of our own; None where MLX brings the kernels.
+    `step` is one call as the workload makes it. `chain` builds so many calls, each one fed with the
+    result of the one before where they are `chained`, over rotating inputs; the step's `wait`
+    evaluates what it returns. `working_set` are the bytes of all `sets` of inputs, `sequence` the
+    tokens of the longest context or the rows. `error` is relative and against float64. `launch`
+    makes one call, on the input of that number, of kernels of `mx.fast.metal_kernel`, for a queue
+    of our own; None where MLX brings the kernels.
     """
 
     step: Step
@@ -277,14 +266,9 @@ class Prepared:
 class Subject:
     """A named implementation.
 
-    Attributes:
-        name: As `--subject` and `--against` take it.
-        suite: The suite that it belongs to.
-        family: Those of one family do the same work on the same inputs, and are compared.
-        summary: What it is, in a line.
-        prepare: Make it ready; raises `Unavailable` where it cannot run.
-        naive: Whether speed-ups of its family are against it.
-        paged: Whether its keys and values lie in pages, so that the size of a block matters.
+    Those of one `family` do the same work on the same inputs; speed-ups are against its `naive`
+    one. `prepare` raises `Unavailable` where it cannot run. `paged` says that its keys and values
+    lie in pages, so that the size of a block matters.
     """
 
     name: str

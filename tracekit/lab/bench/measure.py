@@ -26,7 +26,7 @@ from tracekit.lab.bench.document import (
 from tracekit.lab.bench.inputs import Inputs, Prepared, Shape, Subject, Unavailable, cache_here
 from tracekit.lab.bench.subjects.attention import DECODE, PREFILL
 from tracekit.lab.bench.subjects.layers import CACHE, NORM
-from tracekit.lab.metal_queue import PROTOCOL, Dispatch, Protocol, load_metal, time_kernels
+from tracekit.lab.metal_queue import Dispatch, load_metal, time_kernels
 from tracekit.machine import describe as describe_machine
 from tracekit.record import Progress, quiet
 from tracekit.workload import backend
@@ -34,24 +34,20 @@ from tracekit.workload import backend
 _OF_MLX = "the kernels are MLX's own, which no queue but its own can launch"
 
 
-@dataclass(frozen=True)
-class GpuClock:
-    """How GPU time is measured; `metal` is PyObjC's module, loaded when it is needed if None."""
+def gpu_times(prepared: Prepared, metal: Any = None) -> tuple[tuple[Dispatch, ...], str]:
+    """Time each kernel of a call alone, the inputs in turns; return also why there is none.
 
-    metal: Any = None
-    protocol: Protocol = PROTOCOL
-
-    def measure(self, prepared: Prepared) -> tuple[tuple[Dispatch, ...], str]:
-        """Time each kernel of a call alone, the inputs in turns; return also why there is none."""
-        launch = prepared.launch
-        if launch is None:
-            why = "MLX runs on the CPU here" if backend() == "cpu" else _OF_MLX
-            return (), f"GPU time is not available, because {why}."
-        calls = [partial(launch, number) for number in range(prepared.sets)]
-        try:
-            return time_kernels(calls, self.metal or load_metal(), self.protocol), ""
-        except ToolError as error:
-            return (), f"{error.message} ({error.hint})" if error.hint else error.message
+    `metal` is PyObjC's module; None to load it.
+    """
+    launch = prepared.launch
+    if launch is None:
+        why = "MLX runs on the CPU here" if backend() == "cpu" else _OF_MLX
+        return (), f"GPU time is not available, because {why}."
+    calls = [partial(launch, number) for number in range(prepared.sets)]
+    try:
+        return time_kernels(calls, metal or load_metal()), ""
+    except ToolError as error:
+        return (), f"{error.message} ({error.hint})" if error.hint else error.message
 
 
 Clock = Callable[[], int]
@@ -60,12 +56,9 @@ _SECOND = 1_000_000_000  # ns
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to measure.
+    """How much to measure: steps before anything counts, samples at most, seconds a subject.
 
-    Attributes:
-        warmup: Steps before anything counts.
-        repetitions: Samples at most.
-        budget: Seconds for each subject; slower ones take of what quicker ones leave.
+    Slower subjects take of the time that quicker ones leave.
     """
 
     warmup: int = 3
@@ -109,18 +102,14 @@ def measure_in_turns(
     clock: Clock,
     progress: Progress,
     title: str = "",
-) -> tuple[dict[str, Row], list[Runner] | None]:
+) -> tuple[dict[str, Row], bool]:
     """Prepare subjects, measure them in turns, and time their kernels on the GPU.
 
     `refused` makes the row of a subject that cannot be prepared, or raises; `title` stands before
-    the number of a round.
-
-    Returns:
-        Rows by the names of subjects; and what is not finished, None if nobody stopped it.
+    the number of a round. Return rows by the names of subjects, and whether somebody stopped it.
     """
     rows: dict[str, Row] = {}
     runners: list[Runner] = []
-    gpu = GpuClock()
     try:
         for subject, inputs in subjects:
             progress(f"prepare {subject.name}")
@@ -131,10 +120,14 @@ def measure_in_turns(
         _sample_all(runners, effort, clock, lambda text: progress(f"{title}{text}"))
         for runner in runners:
             progress(f"finish {runner.subject.name}")
-            rows[runner.subject.name] = finished(runner, gpu)
+            rows[runner.subject.name] = finished(runner)
     except KeyboardInterrupt:
-        return rows, [runner for runner in runners if runner.subject.name not in rows]
-    return rows, None
+        left = (one for one in runners if one.subject.name not in rows)
+        stopped = {
+            one.subject.name: finished(one, INTERRUPTED) for one in left if one.micro or one.failure
+        }
+        return rows | stopped, True
+    return rows, False
 
 
 def _sample_all(
@@ -228,13 +221,11 @@ def failed(subject: Subject, error: Exception) -> Row:
     return Row(subject.name, subject.family, "failed", describe(error))
 
 
-def finished(runner: Runner, gpu: GpuClock | None, stopped: str = "") -> Row:
+def finished(runner: Runner, stopped: str = "") -> Row:
     """Make a row of what a subject left; `stopped` says why it was stopped before its time."""
     prepared, step = runner.prepared, runner.prepared.step
     reason = runner.failure or stopped
-    dispatches, no_gpu = (), reason
-    if gpu is not None and not reason:
-        dispatches, no_gpu = gpu.measure(prepared)
+    dispatches, no_gpu = ((), reason) if reason else gpu_times(prepared)
     partial_or_failed = "partial" if runner.micro else "failed"
     return Row(
         name=runner.subject.name,
@@ -286,11 +277,7 @@ def chosen(suite: str, names: Sequence[str] = ()) -> tuple[Subject, ...]:
 class Settings:
     """What to measure, and how much.
 
-    Attributes:
-        suite: "attention", "cache", "norm" or "all".
-        subjects: Some of the suite's subjects; all of them if empty.
-        against: The subject that all of its family are compared with.
-        effort: Warm-up, repetitions and budget.
+    No `subjects` are all of the suite; all of a family are compared with `against`.
     """
 
     suite: str = "all"
@@ -325,17 +312,14 @@ def run_bench(
     started = datetime.now(UTC).isoformat(timespec="seconds")
     inputs = Inputs(shape, cache_here())
     rows: dict[str, Row] = {}
-    left: list[Runner] | None = None
+    stopped = False
     for family in dict.fromkeys(subject.family for subject in asked):
         pairs = [(one, inputs) for one in asked if one.family == family]
-        found, left = measure_in_turns(
+        found, stopped = measure_in_turns(
             pairs, settings.effort, _refused, clock=clock, progress=progress, title=f"{family} · "
         )
         rows |= found
-        if left is not None:
-            rows |= {
-                one.subject.name: finished(one, None, INTERRUPTED) for one in left if one.micro
-            }
+        if stopped:
             break
     plain = asdict(settings)
     compared_rows = [rows[one.name] for one in asked if one.name in rows]
@@ -345,7 +329,7 @@ def run_bench(
         settings={**{k: v for k, v in plain.items() if k != "effort"}, **plain["effort"]},
         rows=compared(compared_rows, asked, settings.against),
         started=started,
-        interrupted=left is not None,
+        interrupted=stopped,
     )
 
 

@@ -8,13 +8,12 @@ from functools import partial
 
 import mlx.core as mx
 
-from tracekit.lab.bench.document import INTERRUPTED, Comparison, Row
+from tracekit.lab.bench.document import Comparison, Row
 from tracekit.lab.bench.inputs import Inputs, Launch, Shape, Subject, cache_here
 from tracekit.lab.bench.measure import (
     Clock,
     Effort,
     failed,
-    finished,
     measure_in_turns,
     quicker,
 )
@@ -65,12 +64,8 @@ class Ranked:
 class Tuning:
     """What a sweep found: candidates by their median, fastest first, and those that failed.
 
-    Attributes:
-        ranked: The measured ones.
-        failed: The others, with the reason.
-        planned: How paged attention launches the shape without options; None without Metal.
-        without_meaning: Parameters that were not swept, and why; empty if all were.
-        interrupted: Whether somebody stopped it.
+    `planned` is how paged attention launches the shape without options, None without Metal;
+    `without_meaning` says which parameters were not swept, and why.
     """
 
     shape: Shape
@@ -118,17 +113,14 @@ def tune(
         )
         for name, one in by_name.items()
     ]
-    rows, left = measure_in_turns(subjects, effort, failed, clock=clock, progress=progress)
-    for one in left or ():
-        if one.micro or one.failure:
-            rows[one.subject.name] = finished(one, None, INTERRUPTED)
+    rows, stopped = measure_in_turns(subjects, effort, failed, clock=clock, progress=progress)
     return Tuning(
         shape=shape,
         ranked=ranked([rows[name] for name in by_name if name in rows], by_name),
         failed=tuple(row for row in rows.values() if row.micro is None),
         planned=planned(shape) if device == "metal" else None,
         without_meaning="" if device == "metal" else MEANINGLESS,
-        interrupted=left is not None,
+        interrupted=stopped,
     )
 
 

@@ -204,13 +204,7 @@ ENTRY = "tracekit_entry_0"
 
 @dataclass(frozen=True)
 class Unit:
-    """A C++ file with one kernel.
-
-    Attributes:
-        text: The C++ file.
-        parameters: Of the kernel.
-        code: The kernel's text as rewritten.
-    """
+    """A C++ file with one kernel, whose text is `code` as rewritten."""
 
     text: str
     parameters: tuple[Parameter, ...]

@@ -73,12 +73,7 @@ _HINT = (
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C++ compiler.
-
-    Attributes:
-        path: The program.
-        version: The first line that it says of itself.
-    """
+    """A C++ compiler: the program, and the first line that it says of itself."""
 
     path: str
     version: str

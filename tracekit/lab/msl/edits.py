@@ -15,13 +15,7 @@ LONGEST_TEXT = 4_000_000  # characters; MLX's longest kernel file has about 100 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where lines of a text stood before it was put together.
-
-    Attributes:
-        first: The first such line of the text, from 1; they reach to the next origin.
-        file: The file that they come from.
-        line: The line of that file which `first` was.
-    """
+    """The line `first` of a text, and those up to the next origin, were `line` of `file` and on."""
 
     first: int
     file: str
@@ -32,14 +26,10 @@ class Origin:
 class Kernel:
     """A kernel as text, and the choices that make it one program.
 
-    Attributes:
-        text: Metal source: as MLX generates it, or a `.metal` file with `[[kernel]]` functions.
-        function: Name of the kernel function, or a `host_name` that the text gives it.
-        template: Template arguments as Metal text, such as "float16_t, 128"; "" for none.
-        name: What messages call the file; "<function>.metal" by default.
-        constants: Values of function constants, by their index.
-        defines: Macros, as `-D` gives them to a compiler.
-        origins: In order, files that the text was put together from; none where it is one file.
+    `text` is Metal source: as MLX generates it, or a `.metal` file with `[[kernel]]` functions.
+    `function` is the kernel, or a `host_name` that the text gives it; `template` its arguments,
+    such as "float16_t, 128". `name` is what messages call the file. `constants` are by their index,
+    `defines` macros as `-D` gives them, `origins` the files that the text was put together from.
     """
 
     text: str

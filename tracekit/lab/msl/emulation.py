@@ -27,14 +27,9 @@ _TYPE = r"_(?:u?int(?:8|16|32|64)_t|b?float16_t|float|bool|complex64_t)[sc]?"
 class Generated:
     """A kernel as MLX would compile it for one call.
 
-    Attributes:
-        name: What `mx.fast.metal_kernel` was given as `name`.
-        function: Name of the kernel in the text, and in a trace of a GPU.
-        template: Template arguments as text, such as "float16_t, 128"; "" where there are none.
-        text: The header, then the kernel, then its instantiation. MLX puts a prelude of its own
-            before it when it compiles.
-        grid: Threads to launch along x, y and z.
-        threadgroup: Threads of a threadgroup along x, y and z.
+    `name` is what `mx.fast.metal_kernel` was given, `function` that in the text and in a trace of a
+    GPU. `text` has the header, the kernel and its instantiation; MLX puts a prelude of its own
+    before it when it compiles. `grid` and `threadgroup` are in threads.
     """
 
     name: str
@@ -91,11 +86,8 @@ def _kernel(entry: dict[str, Any]) -> Generated:
 class Call:
     """One call of a kernel of `mx.fast.metal_kernel`.
 
-    Attributes:
-        source: What MLX would compile and launch.
-        inputs: Contents, shape, strides and dimensions of its arrays, by the names of parameters.
-        outputs: What it is to write, by the names of parameters: NaN before, or `init_value`.
-        dtypes: MLX's types of the outputs.
+    `inputs` are contents, shape, strides and dimensions of its arrays, and `outputs` what it is to
+    write, NaN before or `init_value`, by the names of parameters.
     """
 
     source: Generated

@@ -138,10 +138,8 @@ class Complaint:
 class Lint:
     """What clang says of a kernel.
 
-    Attributes:
-        defects: What Metal would refuse as well.
-        unknown: What may be due to names and conversions that the declarations of Metal's
-            library lack: clang could not judge these lines.
+    `defects` are what Metal would refuse as well. `unknown` may be due to names and conversions
+    that the declarations of Metal's library lack: clang could not judge these lines.
     """
 
     defects: tuple[Complaint, ...]

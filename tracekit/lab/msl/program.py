@@ -36,11 +36,8 @@ class Order(StrEnum):
 class Traffic:
     """Bytes of one buffer.
 
-    Attributes:
-        loaded: Read, each access of each thread counted.
-        stored: Written, likewise.
-        touched: Different bytes that were read or written at least once.
-        referenced: Accessed through a reference to a struct, which may read or write.
+    `loaded` and `stored` count each access of each thread, `touched` each byte once; `referenced`
+    are those of references to structs, which may read or write.
     """
 
     loaded: int
@@ -53,14 +50,10 @@ class Traffic:
 class Statistics:
     """What one launch did.
 
-    Attributes:
-        barriers: Threadgroup barriers passed, summed over threadgroups.
-        simd_operations: Operations of simdgroups, summed over simdgroups.
-        threadgroup_bytes: Most threadgroup memory that a threadgroup used.
-        switches: How often a thread was continued.
-        traffic: Of each buffer by its parameter's name; only of checked programs. What is
-            passed by reference (`constant T&`) is not counted.
-        partial_simd_operations: Operations that not all lanes took part in; lenient runs only.
+    Barriers are summed over threadgroups, operations over simdgroups; `threadgroup_bytes` are the
+    most that a threadgroup used, `switches` how often a thread was continued. `traffic` is of each
+    buffer by its parameter's name, of checked programs only. `partial_simd_operations`, of lenient
+    runs, are those that not all lanes took part in.
     """
 
     barriers: int
@@ -282,13 +275,7 @@ _LARGEST = 2**32 - 1
 
 
 class Program:
-    """A kernel that is compiled for this processor.
-
-    Attributes:
-        kernel: What it was compiled from.
-        parameters: Of the kernel function, in its order.
-        checked: Whether accesses are checked and counted.
-    """
+    """A kernel that is compiled for this processor; `checked` watches and counts its accesses."""
 
     def __init__(
         self,

@@ -31,16 +31,10 @@ _SPACES = ("device", "constant", "threadgroup", "thread")
 class Parameter:
     """One parameter of a kernel.
 
-    Attributes:
-        name: As the text calls it.
-        kind: "buffer", "threadgroup" or "builtin".
-        index: Of a buffer or of threadgroup memory; -1 for a builtin.
-        address_space: "device", "constant", "threadgroup" or "".
-        element: Type of what it points to, as the text says; "" for a builtin.
-        builtin: The attribute of a builtin, such as "thread_position_in_grid".
-        condition: The function constant that must hold for it to be there; "" for none.
-        writable: Whether the kernel may write to it.
-        is_reference: `T& x`: one value, which no check and no count follows.
+    `kind` is "buffer", "threadgroup" or "builtin"; `index` that of a buffer or of threadgroup
+    memory. `element` is the type that it points to, as the text says. `condition` is the function
+    constant that must hold for it to be there. `T& x`, a reference, is one value, which no check
+    and no count follows.
     """
 
     name: str

@@ -64,13 +64,9 @@ Make = Callable[..., Check]
 
 @dataclass(frozen=True)
 class Declared:
-    """A function marked `@check`: its name, the file it stands in, what is tried of it.
+    """A function marked `@check`, by its name with dashes.
 
-    Attributes:
-        name: The function's name, with dashes.
-        file: The file it stands in.
-        make: The function.
-        each: Values of parameters that are all tried, unless one is chosen.
+    Of the parameters in `each` all values are tried, unless one is chosen.
     """
 
     name: str

@@ -80,11 +80,8 @@ _HINT = (
 class Buffer:
     """What is bound to a parameter of a kernel.
 
-    Attributes:
-        name: The parameter.
-        dtype: One of `DTYPES`; numpy has no bfloat16, so that `array` holds its bits as uint16.
-        array: The contents.
-        is_given: Whether the contents were asked for, and are not drawn by the seed.
+    numpy has no bfloat16, so that `array` holds its bits as uint16. `is_given` says that the
+    contents were asked for, and not drawn by the seed.
     """
 
     name: str
@@ -190,20 +187,8 @@ _LARGEST = 64_000_000  # bytes of a file to look at; a kernel that long is refus
 class Launch:
     """What a command line says of a launch, in its own words; each is checked when it is used.
 
-    Attributes:
-        function: Name of the kernel; "" for the only one of the file.
-        template: Template arguments as Metal text.
-        buffers: `NAME=DTYPE[SHAPE]` or `NAME=FILE.npy` for each buffer of the kernel.
-        grid: Threads to launch: "X", "X,Y" or "X,Y,Z".
-        threadgroup: Threads of a threadgroup, likewise.
-        threadgroup_memory: `INDEX=BYTES` for each `[[threadgroup(INDEX)]]`.
-        constants: `INDEX=VALUE` of function constants.
-        defines: `NAME=TEXT` of macros.
-        expected: `NAME=FILE.npy` of buffers.
-        bound: Largest error allowed, relative; None to choose it by the buffer's dtype.
-        includes: Folders of the files that the text includes.
-        lenient: Whether some lanes may leave an operation of their simdgroup out, as Metal lets.
-        patience: Seconds after which a launch is stopped.
+    No `bound` is one chosen by the buffer's dtype. `lenient` lets some lanes leave an operation of
+    their simdgroup out, as Metal does; a launch is stopped after `patience` seconds.
     """
 
     function: str = ""

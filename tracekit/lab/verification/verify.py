@@ -44,14 +44,7 @@ class Question(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer to one question.
-
-    Attributes:
-        question: What was asked.
-        outcome: Passed, a defect, or not checked.
-        detail: The finding in words, or why nothing could be found.
-        excerpt: Lines that show the place.
-    """
+    """The answer to one question: the finding in words, or why nothing could be found."""
 
     question: Question
     outcome: Outcome
@@ -77,12 +70,8 @@ class Moved:
 class Verification:
     """All that was found of one kernel in one case.
 
-    Attributes:
-        name: The check, or the kernel's function.
-        parameters: The case: the check's parameters as they were chosen.
-        kernels: The functions that were launched, in running order.
-        verdicts: An answer to every question.
-        traffic: Bytes moved, launch by launch; empty where that was not counted.
+    `kernels` are the functions that were launched, in running order; there is a verdict to every
+    question, and bytes moved launch by launch where they were counted.
     """
 
     name: str
@@ -129,14 +118,9 @@ Sources = Callable[[], Sequence[Kernel]]
 class Subject:
     """A case to verify; for what must come out see `Check`.
 
-    Attributes:
-        name: What it is called in the report.
-        parameters: Which case of it this is.
-        launch: Runs it in an order of threads; the flag asks for bounds and bytes to be watched.
-        sources: Returns the kernels that would run, without running them.
-        expected: What must come out; empty where that is not known.
-        bound: The largest error allowed.
-        loaded: Bytes that must be loaded of buffers, by their names.
+    `launch` runs it in an order of threads; its flag asks for bounds and bytes to be watched.
+    `sources` returns the kernels that would run, without running them. `expected` is empty where
+    what must come out is not known.
     """
 
     name: str

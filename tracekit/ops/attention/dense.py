@@ -148,13 +148,9 @@ _CHECKED_QUERIES = 64
 class DenseProblem:
     """Queries at the end of contexts whose keys and values lie in one piece.
 
-    Attributes:
-        q: `[batch, q_heads, queries, head_dim]`.
-        keys: `[batch, kv_heads, longest, head_dim]`; what lies behind a sequence's end is
-            padding.
-        values: As `keys`.
-        lens: Tokens of each context, its queries included.
-        causal: Whether a query sees only keys up to its own place.
+    `q` is `[batch, q_heads, queries, head_dim]`; `keys` and `values` are `[batch, kv_heads,
+    longest, head_dim]`, and what lies behind a sequence's end is padding. `lens` are tokens of each
+    context, its queries included. If `causal`, a query sees only keys up to its own place.
     """
 
     q: mx.array

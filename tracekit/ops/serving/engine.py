@@ -39,14 +39,9 @@ class SystemClock:
 class RunningSequence:
     """A request on its way.
 
-    Attributes:
-        job: What was asked.
-        scheduled: When it was to arrive, in ns of the engine's clock.
-        slot: Its row of the batch; -1 before it is admitted.
-        blocks: Its blocks, in the order of its tokens.
-        admitted: When it got them.
-        prefilled: Tokens of its prompt that are in the cache.
-        tokens: When each of its tokens was there.
+    Times are in ns of the engine's clock: when it was to arrive, when it was `admitted` and got its
+    blocks, and when each of its `tokens` was there. `slot` is its row of the batch, -1 before;
+    `prefilled` are the tokens of its prompt that are in the cache.
     """
 
     job: Job

@@ -22,17 +22,9 @@ SIGMA = 0.6
 class Lengths:
     """A distribution of lengths, in tokens.
 
-    Attributes:
-        name: What they are lengths of, as options call it: "prompt" or "output".
-        distribution: "fixed": all are `typical`. "uniform": all from `shortest` to `longest` are
-            equally likely. "lognormal": the median is `typical` before what is out of bounds is
-            cut off.
-        typical: Tokens.
-        shortest: Tokens at least; of no matter to "fixed".
-        longest: Tokens at most; of no matter to "fixed".
-
-    Raises:
-        UsageError: The numbers contradict each other.
+    "fixed": all are `typical`. "uniform": all from `shortest` to `longest` are equally likely.
+    "lognormal": the median is `typical` before what is out of bounds is cut off. `name` is what
+    they are lengths of, as options call it: "prompt" or "output".
     """
 
     name: str
@@ -99,15 +91,9 @@ class Spike:
 
 @dataclass(frozen=True)
 class Rate:
-    """Requests per second over time: a linear climb from none, then a level, and spikes.
+    """Requests per second over time: a linear climb from none in `ramp` seconds, then a `level`.
 
-    Attributes:
-        level: Requests per second after the climb.
-        ramp: Seconds that the climb takes.
-        spikes: Where another rate holds.
-
-    Raises:
-        UsageError: A number is out of bounds, or spikes overlap.
+    In spikes, which must not overlap, another rate holds.
     """
 
     level: float
@@ -203,14 +189,9 @@ _CONTENTS = 2**31
 class Load:
     """What is asked of the server, as a user chooses it.
 
-    Attributes:
-        rate: Requests per second over time.
-        prompts: How long prompts are.
-        outputs: How many tokens are asked for.
-        duration: Seconds of the schedule; it has as many requests as the rate brings in them.
-        count: Requests of the schedule, whatever time they take; None to go by `duration`.
-        burstiness: 1 draws a Poisson process; less is burstier, more is more even.
-        seed: Equal seeds draw equal loads.
+    The schedule has as many requests as the rate brings in `duration` seconds, or `count` of them,
+    whatever time they take. A `burstiness` of 1 draws a Poisson process; less is burstier, more is
+    more even. Equal seeds draw equal loads.
     """
 
     rate: Rate
@@ -229,14 +210,9 @@ class Load:
 
 @dataclass(frozen=True)
 class Job:
-    """One request as the schedule has it.
+    """One request as the schedule has it; it arrives `at` ns from the start of the run.
 
-    Attributes:
-        number: Its place in the schedule, from 0.
-        at: When it arrives, in ns from the start of the run.
-        prompt_tokens: Tokens of its prompt.
-        output_tokens: Tokens that it asks for.
-        content: What its keys, values and queries are drawn from: any whole number.
+    Its keys, values and queries are drawn from `content`, any whole number.
     """
 
     number: int

@@ -39,17 +39,8 @@ _HINT = "Take fewer or smaller blocks, fewer layers or fewer heads."
 class Shape:
     """The sizes of a model and its cache.
 
-    Attributes:
-        q_heads: Query heads.
-        kv_heads: Heads of K and V.
-        head_dim: Elements of a head.
-        layers: How often a token attends; each layer has pages of its own.
-        blocks: Blocks of the pool.
-        block_size: Tokens of a block.
-        slots: Sequences that decode at a time.
-        chunk: Tokens of a prompt that are taken at a time.
-        longest: Tokens that no sequence exceeds.
-        dtype: Type of the elements.
+    Each of `layers` has pages of its own. `slots` are sequences that decode at a time, `chunk` the
+    tokens of a prompt that are taken at a time, `longest` those that no sequence exceeds.
     """
 
     q_heads: int
@@ -301,12 +292,10 @@ MILLISECOND = 1_000_000
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run is judged by; None where nothing is demanded.
+    """What a run is judged by, in milliseconds; None where nothing is demanded.
 
-    Attributes:
-        ttft: Milliseconds until the first token at most.
-        tpot: Milliseconds for each token after it at most.
-        tick: Milliseconds above which a tick is a spike.
+    `ttft` is the longest time to the first token, `tpot` that for each token after it; a tick above
+    `tick` is a spike.
     """
 
     ttft: float | None = None
