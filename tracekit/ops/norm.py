@@ -208,15 +208,9 @@ def specialization_name(problem: NormProblem) -> str:
 
 
 def fused_kernel(problem: NormProblem) -> mx.array:
-    """Launch `kernels/rmsnorm_linear.metal`: one dispatch.
+    """Launch `kernels/rmsnorm_linear.metal` for `[rows, outputs]` in the problem's dtype: one dispatch.
 
-    Without Metal this can be traced, by `tracekit.lab.msl.emulation`, not run.
-
-    Returns:
-        `[rows, outputs]` in the dtype of the problem.
-
-    Raises:
-        ToolError: MLX has no Metal here.
+    Without Metal this can be traced, by `tracekit.lab.msl.emulation`, not run: it is a ToolError.
     """
     tile = tile_of(problem)
     across = -(-problem.outputs // tile.columns)

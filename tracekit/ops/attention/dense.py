@@ -105,19 +105,11 @@ def sdpa(
 ) -> mx.array:
     """Attend with `mx.fast.scaled_dot_product_attention`, in either order of axes.
 
-    Args:
-        q: `[batch, q_heads, queries, head_dim]`, or with heads and queries swapped if `layout`
-            is BSHD.
-        keys: As `q`, with kv heads and keys.
-        values: As `keys`.
-        scale: Factor of the scores.
-        mask: "causal", or which keys count: bool, of a shape that fits
-            `[batch, q_heads, queries, keys]` whatever the layout.
-        layout: The order of the axes. MLX attends in BHSD; BSHD costs two views and, where the
-            op needs contiguous rows, a copy.
-
-    Returns:
-        The result, in the layout of `q`.
+    `q` is `[batch, q_heads, queries, head_dim]`, `keys` and `values` have kv heads and keys; with
+    the layout BSHD heads and tokens are swapped, and so they are in the result. MLX attends in
+    BHSD; BSHD costs two views and, where the op needs contiguous rows, a copy. The mask is
+    "causal", or which keys count: bool, of a shape that fits `[batch, q_heads, queries, keys]`
+    whatever the layout.
     """
     if layout == "BSHD":
         q, keys, values = (array.swapaxes(1, 2) for array in (q, keys, values))
@@ -126,11 +118,10 @@ def sdpa(
 
 
 def gathered(problem: Problem, longest: int) -> tuple[mx.array, mx.array]:
-    """Copy the first `longest` tokens of each sequence out of its pages.
+    """Copy the first `longest` tokens of each sequence out of its pages: keys and values.
 
-    Returns:
-        Keys and values, `[batch, kv_heads, tokens, head_dim]`, where tokens is `longest`
-        rounded up to whole pages. What lies behind a sequence's end is whatever the pages hold.
+    They are `[batch, kv_heads, tokens, head_dim]`, where tokens is `longest` rounded up to whole
+    pages. What lies behind a sequence's end is whatever the pages hold.
     """
     blocks = min(problem.max_blocks, max(1, -(-longest // problem.block_size)))
     # Entries behind a sequence's end may name pages that do not exist.
@@ -280,17 +271,9 @@ def naive_attention(
 ) -> mx.array:
     """Compute softmax(scale q K^T) V with a matrix of scores for every head.
 
-    Args:
-        q: `[batch, q_heads, queries, head_dim]`.
-        keys: `[batch, kv_heads, keys, head_dim]`; q head h reads kv head
-            h // (q_heads / kv_heads).
-        values: As `keys`.
-        scale: Factor of the scores.
-        mask: Which keys count: bool, of a shape that fits `[batch, q_heads, queries, keys]`.
-
-    Returns:
-        `[batch, q_heads, queries, head_dim]`. The scores are float32, and take
-        4 batch q_heads queries keys bytes.
+    `q` is `[batch, q_heads, queries, head_dim]`; q head h reads kv head h // (q_heads / kv_heads).
+    The mask says which keys count: bool, of a shape that fits `[batch, q_heads, queries, keys]`.
+    The scores are float32, and take 4 batch q_heads queries keys bytes.
     """
     group = q.shape[1] // keys.shape[1]
     if group > 1:

@@ -85,24 +85,15 @@ def plan(
 ) -> Plan:
     """Choose what is not given.
 
-    The sizes decide, never the contents: one model runs one kernel, whatever its batch. Tokens
-    are shared out only where kv heads and sequences alone make fewer than
-    `ENOUGH_THREADGROUPS` threadgroups, and never into parts of fewer than
-    `SHORTEST_PARTITION` tokens. If it is known how many cores the GPU has, tokens are shared out
-    to at most one threadgroup for each, and threadgroups are as large as registers allow.
+    The sizes decide, never the contents: one model runs one kernel, whatever its batch. Tokens are
+    shared out only where kv heads and sequences alone make fewer than `ENOUGH_THREADGROUPS`
+    threadgroups, and never into parts of fewer than `SHORTEST_PARTITION` tokens. If it is known how
+    many cores the GPU has, tokens are shared out to at most one threadgroup for each, and
+    threadgroups are as large as registers allow.
 
-    Args:
-        problem: The arrays of the call.
-        longest: The longest context, if it is known; else the table's whole length.
-        kernel: See `Plan`; "grouped" if None.
-        hd_tile: 8 or 16.
-        threadgroup: A multiple of 32, at most 1024.
-        partitions: At most 64.
-        cores: Of the GPU.
-        ahead: See `Plan`; takes registers, and is never chosen by itself.
-
-    Raises:
-        UsageError: What is given cannot be had, or not together.
+    `longest` is the longest context, if it is known, else the table's whole length. `ahead` takes
+    registers, and is never chosen by itself. What is given and cannot be had, or not together, is a
+    UsageError.
     """
     kernel = kernel or "grouped"
     if kernel != "grouped":
@@ -280,18 +271,12 @@ def prewarm(
     kernel: Kernel | None = None,
     threadgroup: int | None = None,
 ) -> frozenset[str]:
-    """Run every specialization of one model once, on one token.
+    """Run every specialization of one model once, on one token; return their names, as Metal has them.
 
     A specialization is a pair of block size and HD_TILE, for the model's dtype, head size and
-    heads; batch, lengths and number of partitions make none. After this, decoding with such
-    block sizes and tiles compiles nothing.
-
-    Returns:
-        Their names, as Metal knows them, those of the merge included; none where MLX has no
-        Metal.
-
-    Raises:
-        UsageError: There is no such kernel.
+    heads; batch, lengths and number of partitions make none. After this, decoding with such block
+    sizes and tiles compiles nothing. Names are those of the merge too; there are none where MLX has
+    no Metal.
     """
     names: set[str] = set()
     tiles = list(hd_tiles) if kernel in {None, "grouped"} else [None]

@@ -22,23 +22,16 @@ def traffic(
     rereads: int = 1,
     partitions: int = 1,
 ) -> Traffic:
-    """Model one decode call over contexts of these lengths.
+    """Model one decode call over contexts of these lengths, in tokens.
 
-    A sequence of L tokens needs 2 L kv_heads head_dim elements of K and V, its query, a table
-    entry of 4 bytes for each of its pages and its length; it writes its output; and it takes
-    4 L q_heads head_dim operations: a multiplication and an addition for each element of the
-    scores and of the weighted sum.
+    A sequence of L tokens needs 2 L kv_heads head_dim elements of K and V, its query, a table entry
+    of 4 bytes for each of its pages and its length; it writes its output; and it takes 4 L q_heads
+    head_dim operations: a multiplication and an addition for each element of the scores and of the
+    weighted sum.
 
-    Args:
-        context_lens: Tokens of each sequence.
-        q_heads: Query heads.
-        kv_heads: Heads of K and V.
-        head_dim: Elements of one head.
-        block_size: Tokens of one page.
-        itemsize: Bytes of an element.
-        rereads: How often each row of K and V is read: `Plan.rereads` says it of a kernel.
-        partitions: Parts that each sequence's tokens are shared out to. Several write float32
-            sums, head_dim and two more for each q head, which a merge reads.
+    Each row of K and V is read `rereads` times: `Plan.rereads` says it of a kernel. Several
+    `partitions` of a sequence's tokens write float32 sums, head_dim and two more for each q head,
+    which a merge reads.
     """
     row = 2 * kv_heads * head_dim * itemsize
     tokens = sum(context_lens)
@@ -72,15 +65,10 @@ def append(
 ) -> mx.array:
     """Write one row for each sequence into its page, and return the pages.
 
-    MLX writes in place if nobody else holds a view of `pages`, and copies the whole pool
-    otherwise; so hold no slice of it, and go on with what is returned.
-
-    Args:
-        pages: `[blocks, block_size, kv_heads, head_dim]`.
-        rows: `[batch, kv_heads, head_dim]`.
-        block_tables: int32 `[batch, max_blocks]`.
-        positions: int32 `[batch]`: the token of each sequence that is written. They are not
-            checked: they are on the device.
+    MLX writes in place if nobody else holds a view of `pages`, and copies the whole pool otherwise;
+    so hold no slice of it, and go on with what is returned. `rows` are `[batch, kv_heads,
+    head_dim]`, and the int32 `positions` the token of each sequence that is written. They are not
+    checked: they are on the device.
     """
     block_size = pages.shape[1]
     blocks = mx.take_along_axis(block_tables, (positions // block_size)[:, None], axis=1)[:, 0]
@@ -89,14 +77,7 @@ def append(
 
 
 def append_run(pages: mx.array, rows: mx.array, table: mx.array, first: int) -> mx.array:
-    """Write the rows of one sequence, as a prefill does, from token `first` on.
-
-    Args:
-        pages: `[blocks, block_size, kv_heads, head_dim]`.
-        rows: `[tokens, kv_heads, head_dim]`.
-        table: int32 `[max_blocks]`, the sequence's pages.
-        first: The token of the first row.
-    """
+    """Write rows of one sequence, `[tokens, kv_heads, head_dim]`, from token `first` on, as a prefill does; `table` are the sequence's pages."""
     block_size = pages.shape[1]
     positions = mx.arange(first, first + rows.shape[0])
     pages[table[positions // block_size], positions % block_size] = rows

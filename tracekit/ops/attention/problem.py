@@ -202,11 +202,7 @@ def check_memory(needed: int, what: str) -> None:
 def context_lengths(
     batch: int, active_blocks: int, max_blocks: int, block_size: int, *, seed: int | None
 ) -> list[int]:
-    """Return `batch` lengths: all active blocks full, or drawn up to that with a seed.
-
-    Raises:
-        UsageError: A sequence has fewer blocks than it is to use.
-    """
+    """Return `batch` lengths: all active blocks full, or drawn up to that with a seed."""
     if active_blocks > max_blocks:
         raise UsageError(
             f"A sequence cannot use {active_blocks} blocks of {max_blocks}.",
@@ -221,12 +217,9 @@ def dense_reference(
 ) -> Floats:
     """Attend as the definition says, for one sequence, in float64.
 
-    Args:
-        q: `[q_heads, queries, head_dim]`.
-        keys: `[kv_heads, tokens, head_dim]`; q head h reads kv head h // (q_heads / kv_heads).
-        values: As `keys`.
-        seen: Which keys each query sees, `[queries, tokens]`, at least one.
-        scale: Factor of the scores.
+    `q` is `[q_heads, queries, head_dim]`, keys and values are `[kv_heads, tokens, head_dim]`; q
+    head h reads kv head h // (q_heads / kv_heads). `seen` says which keys each query sees, at least
+    one: `[queries, tokens]`.
     """
     out = np.empty_like(q)
     group = q.shape[0] // keys.shape[0]
@@ -240,13 +233,10 @@ def dense_reference(
 def reference_of(
     problem: Problem, *, scale: float, sequences: Iterable[int] | None = None
 ) -> Floats:
-    """Return what a problem must give, of all its sequences or of some.
+    """Return what a problem must give, `[sequences, q_heads, head_dim]`, of all sequences or some.
 
-    softmax(scale * q K^T) V over the tokens of each sequence, where q head h reads kv head
-    h // (q_heads / kv_heads). A sequence of length 0 gives zeros.
-
-    Returns:
-        `[sequences, q_heads, head_dim]`.
+    softmax(scale * q K^T) V over the tokens of each sequence, where q head h reads kv head h //
+    (q_heads / kv_heads). A sequence of length 0 gives zeros.
     """
     tables, lens = np.array(problem.block_tables), np.array(problem.context_lens)
     chosen = list(range(problem.batch) if sequences is None else sequences)

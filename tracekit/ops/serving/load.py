@@ -159,14 +159,12 @@ class Rate:
 def draw_arrivals(
     rate: Rate, *, duration: float, count: int | None, burstiness: float, seed: int
 ) -> Times:
-    """Draw when requests arrive, in ns from the start of the run.
+    """Draw when requests arrive, in ns from the start of the run; see `Load`.
 
     Intervals are drawn from a gamma distribution of shape `burstiness` and mean 1, and are then
     rescaled so that the last request arrives exactly when the schedule ends, as vLLM's serving
-    benchmark does; last of all the rate says which moment each sum of intervals is. A schedule
-    of N requests at a constant rate thus lasts exactly N / rate seconds.
-
-    See `Load` for what is asked.
+    benchmark does; last of all the rate says which moment each sum of intervals is. A schedule of N
+    requests at a constant rate thus lasts exactly N / rate seconds.
     """
     total = float(count) if count is not None else rate.expected(duration)
     number = round(total)
