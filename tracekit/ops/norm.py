@@ -208,7 +208,7 @@ def specialization_name(problem: NormProblem) -> str:
 
 
 def fused_kernel(problem: NormProblem) -> mx.array:
-    """Launch `kernels/rmsnorm_linear.metal` for `[rows, outputs]` in the problem's dtype: one dispatch.
+    """Launch `kernels/rmsnorm_linear.metal`, one dispatch, for `[rows, outputs]`.
 
     Without Metal this can be traced, by `tracekit.lab.msl.emulation`, not run: it is a ToolError.
     """

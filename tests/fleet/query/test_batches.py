@@ -106,7 +106,7 @@ def test_tables_of_batches_and_runs_are_one(out: Path, run: Make, ask: Ask) -> N
         warnings=said,
     )
     assert [tuple(one.values()) for one in rows] == [("a", 10, 1), (f"{out.name}:one.trace", 7, 0)]
-    assert said[0] == f"1 run has no table gpu_intervals, left out: {out.name}:two.trace."
+    assert said[0] == f"gpu_intervals of {out.name}:two.trace is left out: there is none."
 
 
 def test_a_file_that_is_cut_is_left_out(out: Path, ask: Ask) -> None:

@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 import duckdb
 
@@ -62,61 +62,42 @@ def _sentence(message: str) -> str:
     return line if line.endswith((".", "!", "?")) else f"{line}."
 
 
-_NAMED = 12  # runs of one sentence, and sentences of one kind
+_NAMED = 12  # runs of one sentence, and sentences
 
 
 class LeftOut:
     """Runs that lack a table or cannot be read, and what readers said of the others."""
 
     def __init__(self) -> None:
-        self._lacking: defaultdict[str, list[str]] = defaultdict(list)
-        self._reasons: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-        self._remarks: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        self._runs: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        self._reasons: dict[str, str] = {}
 
     def lacks(self, table: str, run: str) -> None:
         """Note that a run does not have a table."""
-        self._lacking[table].append(run)
+        self._runs[table, " is left out: there is none."].append(run)
 
     def unreadable(self, table: str, run: str, reason: str) -> None:
         """Note that a run's table cannot be read."""
-        self._reasons[table, reason].append(run)
+        self._reasons.setdefault(table, f"{run}: {reason.rstrip('.')}")
+        self._runs[table, f" is left out: {reason}"].append(run)
 
     def said(self, table: str, run: str, words: Sequence[str]) -> None:
         """Note what the reader of a run's table had to say."""
         for remark in words:
-            self._remarks[table, remark].append(run)
+            self._runs[table, f": {remark}"].append(run)
 
     def reason(self, table: str) -> str:
-        """Name the first runs whose table cannot be read, and why; empty where there are none."""
-        broken = ((runs, why) for (name, why), runs in self._reasons.items() if name == table)
-        return next((f"{_named(runs)}: {why.rstrip('.')}" for runs, why in broken), "")
+        """Name the first run whose table cannot be read, and why; empty where there is none."""
+        return self._reasons.get(table, "")
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """All of it in sentences."""
-        absent = [
-            f"{len(runs):,} {'run has' if len(runs) == 1 else 'runs have'} no table {table}, "
-            f"left out: {_named(runs)}."
-            for table, runs in self._lacking.items()
-        ]
-        broken = [
-            f"{table} of {_named(runs)} is left out: {reason}"
-            for (table, reason), runs in self._reasons.items()
-        ]
-        remarks = [
-            f"{table} of {_named(runs)}: {words}" for (table, words), runs in self._remarks.items()
-        ]
-        return (
-            *absent,
-            *_few(broken, "runs that are left out for other reasons"),
-            *_few(remarks, "remarks of readers"),
-        )
-
-
-def _few(sentences: list[str], kind: str) -> Iterator[str]:
-    yield from sentences[:_NAMED]
-    if len(sentences) > _NAMED:
-        yield f"There are {len(sentences) - _NAMED:,} more {kind}; ask fewer runs to see them."
+        first = sorted(self._runs.items(), key=lambda noted: noted[0][1].startswith(":"))
+        sentences = [f"{table} of {_named(runs)}{words}" for (table, words), runs in first]
+        left = len(sentences) - _NAMED
+        more = [f"There are {left:,} more remarks; ask fewer runs to see them."] if left > 0 else []
+        return (*sentences[:_NAMED], *more)
 
 
 def _named(runs: list[str]) -> str:

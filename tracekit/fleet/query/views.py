@@ -11,9 +11,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import astuple, dataclass
-from difflib import get_close_matches
 from functools import cache
 from hashlib import blake2b
 from importlib.metadata import version
@@ -242,22 +240,11 @@ class Views:
                 hint=f"`tracekit tables RUN {name}` reads that of one run; --table says which of "
                 "several.",
             )
-        near = get_close_matches(name, self._there(), cutoff=0.4)
-        hint = f"Near are {', '.join(near)}. " if near else ""
         return RecordingError(
             f"No run has the table {name}.",
-            hint=f"{hint}It is made of {origins(SCHEMAS[name])}; "
+            hint=f"It is made of {origins(SCHEMAS[name])}; "
             "`tracekit query --list` says what there is.",
         )
-
-    def _there(self) -> list[str]:
-        """Return the tables of the first run that can be read, which is what others are like."""
-        for run in self.sources.runs:
-            with suppress(TracekitError):
-                return list(tables_of(self.opener.opened(run)))
-        return [
-            name for name in SCHEMAS if any(batch.table(name) for batch in self.sources.batches)
-        ]
 
 
 def folders(sources: Sources) -> Iterator[Path]:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from tracekit.base import (
     KernelError,
-    RecordingError,
     ToolError,
     UsageError,
     notes_folder,
@@ -143,47 +142,23 @@ def cached(kind: str, text: str, compiler: Compiler, make: Callable[[Path], obje
     parts = [text, _shim_text(), compiler.path, compiler.version, " ".join(compiler.flags)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     path = cache_folder() / f"{digest[:40]}.{kind}"
-    if _is_whole(path):
+    if path.exists():
         with suppress(OSError):
-            os.utime(path)
-            os.utime(_sum_of(path))
+            path.touch()
         return path
     with tempfile.TemporaryDirectory(prefix="tracekit-kernel-") as folder:
         made = Path(folder) / path.name
         make(made)
-        content = made.read_bytes()
-    try:
-        _save(path, content)
-    except RecordingError:
-        path = _folder_of_this_process() / path.name
-        _save(path, content)
-    return path
-
-
-def _save(path: Path, content: bytes) -> None:
-    """Write a file and its sum; remove what was not used for a month."""
-    with replacing(path) as file:
-        file.write(content)
-    with replacing(_sum_of(path)) as file:
-        file.write(hashlib.sha256(content).hexdigest().encode())
+        with replacing(path) as file:
+            file.write(made.read_bytes())
+            file.flush()
+            os.fsync(file.fileno())  # what was cut off could end the process that loads it
     oldest = time.time() - _CACHED_FOR
     for other in path.parent.iterdir():
         with suppress(OSError):
             if other.stat().st_mtime < oldest:
                 other.unlink()
-
-
-def _sum_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}.sha256")
-
-
-def _is_whole(path: Path) -> bool:
-    """Loading a library that was cut off can end the process, so it is read first."""
-    try:
-        content, wanted = path.read_bytes(), _sum_of(path).read_text()
-    except (OSError, UnicodeDecodeError):
-        return False
-    return hashlib.sha256(content).hexdigest() == wanted
+    return path
 
 
 @cache
@@ -191,12 +166,6 @@ def _shim_text() -> str:
     return "\0".join(
         f"{path.name}\0{path.read_text()}" for path in sorted(SHIM.iterdir()) if path.is_file()
     )
-
-
-@cache
-def _folder_of_this_process() -> Path:
-    """Serve where the cache cannot be written; the system clears it."""
-    return Path(tempfile.mkdtemp(prefix="tracekit-kernels-"))
 
 
 ENTRY = "tracekit_entry_0"

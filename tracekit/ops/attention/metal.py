@@ -271,7 +271,7 @@ def prewarm(
     kernel: Kernel | None = None,
     threadgroup: int | None = None,
 ) -> frozenset[str]:
-    """Run every specialization of one model once, on one token; return their names, as Metal has them.
+    """Run every specialization of one model once, on one token; return their names in Metal.
 
     A specialization is a pair of block size and HD_TILE, for the model's dtype, head size and
     heads; batch, lengths and number of partitions make none. After this, decoding with such block

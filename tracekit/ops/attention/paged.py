@@ -77,7 +77,10 @@ def append(
 
 
 def append_run(pages: mx.array, rows: mx.array, table: mx.array, first: int) -> mx.array:
-    """Write rows of one sequence, `[tokens, kv_heads, head_dim]`, from token `first` on, as a prefill does; `table` are the sequence's pages."""
+    """Write rows of one sequence, `[tokens, kv_heads, head_dim]`, from token `first` on.
+
+    `table` are the sequence's pages.
+    """
     block_size = pages.shape[1]
     positions = mx.arange(first, first + rows.shape[0])
     pages[table[positions // block_size], positions % block_size] = rows
