@@ -5,8 +5,10 @@ of day cannot show that: Linux knows the time of boot in whole seconds only, so 
 seem to have begun up to a second too early, and all such times move when somebody sets the clock.
 """
 
+import errno
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -237,6 +239,10 @@ class Child:
 
 Output = int | IO[bytes]
 
+# Waits for a line, which nobody sends once tracekit is gone, and becomes the program.
+_GATE = ("/bin/sh", "-c", 'read -r _ && exec "$@"', "sh")
+_GATE_WITHOUT_INPUT = ("/bin/sh", "-c", 'read -r _ && exec "$@" </dev/null', "sh")
+
 
 def start_child(
     argv: Sequence[str],
@@ -245,31 +251,52 @@ def start_child(
     env: Mapping[str, str],
     stdout: Output,
     stderr: Output,
+    cwd: Path | None = None,
+    announce: Callable[[Child], None] | None = None,
 ) -> Child:
-    """Start a program.
+    """Start a program in a session of its own.
 
-    Its standard input ends with us if its policy has a lifeline; else it is empty.
+    Its standard input ends with us if its policy has a lifeline; else it is empty. `announce` is
+    called with the child before the program begins; if tracekit is killed in it, none begins.
 
     Raises:
         OSError: It cannot be started.
     """
     child = None
+    _require_program(argv[0], env, cwd)
+    gate = _GATE if policy.lifeline else _GATE_WITHOUT_INPUT
     try:
         with shield_signals():  # within Popen one would leave a process that nobody knows of
             process = subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE if policy.lifeline else subprocess.DEVNULL,
+                (*gate, *argv) if announce else argv,
+                stdin=subprocess.PIPE if policy.lifeline or announce else subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
                 env=env,
+                cwd=cwd,
                 start_new_session=True,
             )
             child = Child(process, policy)
+            if announce:
+                announce(child)
+                assert process.stdin is not None
+                process.stdin.write(b"\n")
+                process.stdin.flush()
+                if not policy.lifeline:
+                    process.stdin.close()
+                    process.stdin = None
     except BaseException:
         if child is not None:
             child.clean_up()
         raise
     return child
+
+
+def _require_program(name: str, env: Mapping[str, str], cwd: Path | None) -> None:
+    path = str(Path(cwd or "", name)) if "/" in name else name
+    if shutil.which(path, path=env.get("PATH")) is None:
+        number = errno.EACCES if Path(path).exists() else errno.ENOENT
+        raise OSError(number, os.strerror(number), name)
 
 
 def end_leftovers(processes: Iterable[psutil.Process], grace: float = 5.0) -> tuple[int, ...]:

@@ -31,8 +31,8 @@ from .recorders import recorder_for as recorder_for
 from .recorders import require_exports as require_exports
 from .recorders import require_timing as require_timing
 from .recorders import xctrace_here as xctrace_here
-from .supervisor.guardian import size as size
-from .supervisor.supervisor import Supervisor as Supervisor
+from .supervisor import Supervisor as Supervisor
+from .supervisor import size as size
 from .xctrace.command import Completed as Completed
 from .xctrace.command import Run as Run
 from .xctrace.command import check as check

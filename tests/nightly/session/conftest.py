@@ -11,7 +11,7 @@ import pytest
 from children import running, started_since
 from naps import NAPS, prepared_in, write_naps
 from tracekit.nightly.session.program import Bounds
-from tracekit.record.supervisor.supervisor import Supervisor
+from tracekit.record.supervisor import Supervisor
 
 
 @pytest.fixture(scope="session", autouse=True)

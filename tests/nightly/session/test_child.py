@@ -18,7 +18,7 @@ from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.processes import Child, start_child
 from tracekit.nightly.session.child import RemoteWorkload, started
 from tracekit.nightly.session.program import Bounds, BudgetSpentError, Timeouts
-from tracekit.record.supervisor.supervisor import Supervisor
+from tracekit.record.supervisor import Supervisor
 from tracekit.workload.interleaved.protocol import (
     PROTOCOL,
     Answer,

@@ -11,7 +11,7 @@ import pytest
 from tracekit.base.processes import Child
 from tracekit.record.host.session import Bundle
 from tracekit.record.host.watch import Timeouts, start
-from tracekit.record.supervisor.supervisor import Supervisor
+from tracekit.record.supervisor import Supervisor
 
 pytestmark = pytest.mark.processes
 

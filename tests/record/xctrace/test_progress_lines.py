@@ -1,6 +1,7 @@
 """From lines to states, without a process."""
 
 from functools import reduce
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from tracekit.record.xctrace.progress import (
     Issue,
     State,
     Stop,
+    Tail,
     hear_complaint,
     hear_output,
 )
@@ -119,3 +121,14 @@ def test_a_state_never_goes_back_once_a_known_line_was_heard(lines: list[str]) -
 def test_only_the_last_lines_are_kept() -> None:
     account = heard(*(f"line {number}" for number in range(1000)))
     assert (account.output[0], account.output[-1]) == ("line 600", "line 999")
+
+
+def test_a_line_in_pieces_is_one_line_and_the_last_needs_no_end(tmp_path: Path) -> None:
+    with (tmp_path / "said").open("w+b", buffering=0) as file:
+        tail, heard = Tail(file), list[list[str]]()
+        for part in (b"a", b"b\n\nc", b"", b"\xff"):
+            file.write(part)
+            heard.append(tail.lines())
+        assert heard == [[], ["ab", ""], [], []]
+        assert tail.lines(ended=True) == ["c\ufffd"]
+        assert tail.lines(ended=True) == []

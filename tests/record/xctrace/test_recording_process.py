@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tracekit.record.supervisor.supervisor import Supervisor
+from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.progress import Account, State
 from tracekit.record.xctrace.recording_process import Deadlines, Ended, Survey, Watch, record
 

@@ -19,7 +19,7 @@ from tracekit.machine import unknown as not_known
 from tracekit.record.doctor.facts import Fact, failed, not_applicable, ok, unknown, warning
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.host.sampler import Sampler, read_samples
-from tracekit.record.supervisor.guardian import size
+from tracekit.record.supervisor import size
 from tracekit.record.xctrace.claim import VARIABLE, floor, refuse_rivals
 from tracekit.record.xctrace.command import distorts
 from tracekit.record.xctrace.problems import SELECT_XCODE, WAYS_TO_COUNTERS

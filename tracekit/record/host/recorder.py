@@ -26,7 +26,7 @@ from tracekit.record.host.sampler import Sampler, process_name, runs
 from tracekit.record.host.session import Session, close, fresh
 from tracekit.record.host.watch import End, Listener, Pace, Timeouts, start, watch
 from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
-from tracekit.record.supervisor.supervisor import Supervisor
+from tracekit.record.supervisor import Supervisor
 from tracekit.workload import Block, WorkloadReport, fold, unclosed
 
 FEWEST_PAIRS = 4

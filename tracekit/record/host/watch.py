@@ -16,7 +16,7 @@ from tracekit.base import Child, RecordingError, StopPolicy, ToolError
 from tracekit.record.host.sampler import Sampler
 from tracekit.record.host.session import Bundle
 from tracekit.record.recorder import Progress
-from tracekit.record.supervisor.supervisor import Supervisor
+from tracekit.record.supervisor import Supervisor
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import psutil
 
 from tracekit.base import Process, Recording
 from tracekit.record.recorder import Launch, Progress, Request
-from tracekit.record.supervisor.guardian import size
+from tracekit.record.supervisor import size
 from tracekit.record.xctrace import staging
 from tracekit.record.xctrace.attached_worker import WorkerTimeouts, set_aside
 from tracekit.record.xctrace.claim import Claim, Premises

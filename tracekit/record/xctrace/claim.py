@@ -23,7 +23,7 @@ from tracekit.base import (
     notes_folder,
     now,
 )
-from tracekit.record.supervisor.supervisor import Supervisor
+from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.staging import remember, staging_folder, sweep
 
 VARIABLE = "TRACEKIT_DISK_FLOOR"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tracekit.base import StopPolicy, ToolError, exit_words, start_child
-from tracekit.record.supervisor.supervisor import Supervisor
+from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.problems import Problem, recognize
 
 # Validation, HUD and capture change what is measured; none of them is needed to record.

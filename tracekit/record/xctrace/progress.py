@@ -5,72 +5,26 @@ Nothing here starts or waits: lines go in, an account of the recording comes out
 
 import os
 import re
-import selectors
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import IO, Self
-
-_CHUNK = 1 << 16
-_LONGEST_LINE = 1 << 20
-_LONGEST_REST = 2.0
+from typing import IO
 
 
-class OutputLines:
-    """Reads several pipes as they fill; each is known by a name."""
+class Tail:
+    """What a process writes to a file, read line by line while it writes."""
 
-    def __init__(self, **pipes: IO[bytes]) -> None:
-        self._pipes = pipes
-        self._rests = dict.fromkeys(pipes, b"")
-        self._selector = selectors.DefaultSelector()
-        for name, pipe in pipes.items():
-            os.set_blocking(pipe.fileno(), False)
-            self._selector.register(pipe, selectors.EVENT_READ, name)
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._offset = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._selector.close()
-        for pipe in self._pipes.values():
-            pipe.close()
-
-    def read(self, timeout: float) -> Iterator[tuple[str, str]]:
-        """Yield name and line of what came within `timeout` seconds, at the latest."""
-        for key, _ in self._selector.select(timeout):
-            yield from self._read_chunk(key)
-
-    def rest(self) -> Iterator[tuple[str, str]]:
-        """Yield what is left of a process that has ended, and does not wait for its children."""
-        end = time.monotonic() + _LONGEST_REST
-        while (keys := self._selector.select(0)) and time.monotonic() < end:
-            for key, _ in keys:
-                yield from self._read_chunk(key)
-        for name, rest in self._rests.items():
-            if rest:
-                yield name, rest.decode("utf-8", "replace")
-        self._rests = dict.fromkeys(self._pipes, b"")
-
-    @property
-    def open(self) -> bool:
-        """Tell whether any pipe may still bring something."""
-        return bool(self._selector.get_map())
-
-    def _read_chunk(self, key: selectors.SelectorKey) -> Iterator[tuple[str, str]]:
-        name: str = key.data
-        try:
-            chunk = os.read(key.fd, _CHUNK)
-        except BlockingIOError:
-            return
-        if not chunk:
-            self._selector.unregister(key.fileobj)
-        *lines, rest = (self._rests[name] + chunk).split(b"\n")
-        if len(rest) > _LONGEST_LINE:
-            lines, rest = [*lines, rest], b""
-        self._rests[name] = rest
-        for line in lines:
-            yield name, line.decode("utf-8", "replace")
+    def lines(self, *, ended: bool = False) -> list[str]:
+        """Return the lines since the last call; a last one without an end once it has `ended`."""
+        handle = self._file.fileno()
+        text = os.pread(handle, os.fstat(handle).st_size - self._offset, self._offset)
+        whole = text if ended else text[: text.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        lines = whole.removesuffix(b"\n").split(b"\n") if whole else []
+        return [line.decode("utf-8", "replace") for line in lines]
 
 
 class State(IntEnum):

@@ -13,7 +13,7 @@ from tracekit.base import (
     reported,
 )
 from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed, journal_of
-from tracekit.record.supervisor.supervisor import Supervisor
+from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace import exporting
 from tracekit.record.xctrace.attached_worker import AttachedWorker
 from tracekit.record.xctrace.attempts import Attempt, Job, Manner, attempts

@@ -3,23 +3,22 @@
 import logging
 import shlex
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import FrameType
-from typing import IO
 
 from tracekit.base import Child, StopPolicy
-from tracekit.record.supervisor.supervisor import Supervisor
+from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.command import not_started, tool_environment
 from tracekit.record.xctrace.progress import (
     Account,
-    OutputLines,
     State,
+    Tail,
     hear_complaint,
     hear_output,
 )
@@ -222,15 +221,17 @@ def record(
         ToolError: It cannot be started.
     """
     log.info("record: %s", shlex.join(argv))
-    pipe, policy = subprocess.PIPE, deadlines.policy(bundle)
-    with stop_requests() as asked:
+    policy, env = deadlines.policy(bundle), tool_environment()
+    # Files, not pipes: whatever becomes of tracekit, xctrace neither waits for a reader nor dies.
+    with TemporaryFile() as out, TemporaryFile() as err, stop_requests() as asked:
         try:
-            child = supervisor.start(argv, policy, env=tool_environment(), stdout=pipe, stderr=pipe)
+            child = supervisor.start(argv, policy, env=env, stdout=out, stderr=err)
         except OSError as error:
             raise not_started(argv, error) from error
         try:
             escalation = Escalation(deadlines, time_limit, time.monotonic())
-            return _Vigil(child, watch, deadlines, supervisor, escalation).keep(asked)
+            vigil = _Vigil(child, watch, deadlines, supervisor, escalation, Tail(out), Tail(err))
+            return vigil.keep(asked)
         finally:
             if child.exit_status is None:
                 child.kill()
@@ -247,6 +248,8 @@ class _Vigil:
     deadlines: Deadlines
     supervisor: Supervisor
     escalation: Escalation
+    out: Tail
+    err: Tail
     account: Account = field(default_factory=Account)
     interrupted: bool = False
     halted: str = ""
@@ -254,13 +257,14 @@ class _Vigil:
     written: int = 0
 
     def keep(self, asked: Callable[[], bool]) -> Ended:
-        with OutputLines(**_pipes(self.child)) as lines:
-            while not self._ended and not self.escalation.hopeless(time.monotonic()):
-                self._look(lines)
-                if asked():
-                    self.interrupted = True
-                    self._send(self.escalation.next_signal(time.monotonic()))
-            self._hear(list(lines.rest()))
+        while not self._ended and not self.escalation.hopeless(time.monotonic()):
+            self._hear()
+            self._look(time.monotonic())
+            if asked():
+                self.interrupted = True
+                self._send(self.escalation.next_signal(time.monotonic()))
+            self.child.wait(self.deadlines.poll)
+        self._hear(ended=True)
         self.watch.changed(replace(self.account, state=State.EXITED))
         return Ended(
             self.account,
@@ -275,12 +279,7 @@ class _Vigil:
     def _ended(self) -> bool:
         return self.child.exit_status is not None
 
-    def _look(self, lines: OutputLines) -> None:
-        if lines.open:
-            self._hear(list(lines.read(self.deadlines.poll)))
-        else:
-            time.sleep(self.deadlines.poll)
-        now = time.monotonic()
+    def _look(self, now: float) -> None:
         if now >= self.next_survey:
             self.next_survey = now + self.deadlines.survey
             self._weigh(self.watch.survey(), now)
@@ -288,11 +287,11 @@ class _Vigil:
             self.escalation.finish(now)
         self._send(self.escalation.due(now))
 
-    def _hear(self, lines: list[tuple[str, str]]) -> None:
-        for pipe, line in lines:
-            log.debug("%s: %s", pipe, line)
-            hear = hear_output if pipe == "stdout" else hear_complaint
-            self._enter(hear(self.account, line))
+    def _hear(self, *, ended: bool = False) -> None:
+        for tail, hear in ((self.out, hear_output), (self.err, hear_complaint)):
+            for line in tail.lines(ended=ended):
+                log.debug("xctrace: %s", line)
+                self._enter(hear(self.account, line))
 
     def _enter(self, account: Account) -> None:
         before, self.account = self.account, account
@@ -318,9 +317,3 @@ class _Vigil:
         log.info("xctrace is sent %s while it is %s", number.name, self.account.state.name)
         self.watch.sent(number)
         self.child.send(number)
-
-
-def _pipes(child: Child) -> dict[str, IO[bytes]]:
-    assert child.process.stdout is not None
-    assert child.process.stderr is not None
-    return {"stdout": child.process.stdout, "stderr": child.process.stderr}

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tracekit.base import TracekitError, save
-from tracekit.record.supervisor.guardian import size
+from tracekit.record.supervisor import size
 from tracekit.record.xctrace.command import Run, run
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from tracekit.base import RecordingError, ToolError, TracekitError
-from tracekit.record.supervisor.supervisor import Supervisor
+from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.command import Completed, Run, check, run
 from tracekit.record.xctrace.problems import NO_DOCUMENT
 

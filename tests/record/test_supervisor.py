@@ -16,7 +16,7 @@ import pytest
 
 from tracekit.base.processes import StopPolicy
 from tracekit.base.recording import Provenance, Recording, mark
-from tracekit.record.supervisor.supervisor import Supervisor
+from tracekit.record.supervisor import Supervisor
 
 pytestmark = pytest.mark.processes
 
@@ -28,7 +28,7 @@ TRACEKIT = """
 import json, os, subprocess, sys, time
 from pathlib import Path
 from tracekit.base.processes import StopPolicy
-from tracekit.record.supervisor.supervisor import Supervisor
+from tracekit.record.supervisor import Supervisor
 folder, argv, policy, more = map(json.loads, sys.argv[1:])
 signals = tuple(map(tuple, policy["signals"]))
 policy = StopPolicy(signals, group=policy["group"], grows=tuple(policy["grows"]))
@@ -221,20 +221,6 @@ def test_a_program_that_grows_is_waited_for(
     assert len(bundle.read_text()) == 15 * len("more")
 
 
-def test_a_program_that_writes_much_is_neither_blocked_nor_broken(
-    kill: Kill, tmp_path: Path
-) -> None:
-    """Its pipes outlive tracekit, and somebody reads them."""
-    done = tmp_path / "done"
-    code = (
-        "def save(*_):\n    for _ in range(200): print('x' * 10_000)\n"
-        f"    open({str(done)!r}, 'w').write('done'); os._exit(0)\n"
-        "signal.signal(13, signal.SIG_DFL)\nsignal.signal(2, save)\nsay('ready')\ntime.sleep(600)"
-    )
-    kill(code)
-    assert done.read_text() == "done"
-
-
 @pytest.fixture(params=["as-it-is", "late-in-its-second"])
 def boot(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the machine of tracekit and its guardian have booted at this fraction of a second."""
@@ -286,7 +272,7 @@ def test_a_guardian_that_was_killed_is_reported_and_does_not_matter(
         [own] = [
             one
             for one in psutil.Process().children()
-            if "tracekit.record.supervisor.guardian" in one.cmdline()
+            if "tracekit.record.supervisor" in one.cmdline()
         ]
         own.kill()
         until(lambda: not runs(own.pid), "the guardian has ended")
