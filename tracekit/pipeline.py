@@ -47,7 +47,6 @@ from tracekit.record import (
     run_and_targets,
     trace_clock,
     unheeded,
-    without_repeats,
 )
 from tracekit.record import export as export_or_read
 from tracekit.report import PANELS, render
@@ -231,8 +230,7 @@ def redaction_of(recording: Recording) -> Redaction:
 def warn(recording: Recording, warnings: Sequence[str]) -> None:
     """Add warnings to `recording.json`, each one once."""
     provenance = recording.provenance()
-    new = without_repeats(warnings, provenance.warnings)
-    together = tuple(dict.fromkeys((*provenance.warnings, *new)))
+    together = tuple(dict.fromkeys((*provenance.warnings, *warnings)))
     recording.save_provenance(replace(provenance, warnings=together))
 
 

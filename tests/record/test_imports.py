@@ -168,7 +168,7 @@ def test_an_empty_folder_has_nothing_to_import(tmp_path: Path) -> None:
     (tmp_path / "mine/corespace").mkdir(parents=True)
     with pytest.raises(InputError, match="No export and no bundle") as caught:
         pipeline.import_([tmp_path / "mine"])
-    assert "rename it, mine.trace." in caught.value.hint
+    assert "ends with .trace" in caught.value.hint
 
 
 def test_of_an_export_that_was_cut_no_number_is_made(exports: Path, tmp_path: Path) -> None:

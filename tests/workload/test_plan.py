@@ -1,7 +1,5 @@
 """What a user asks to record."""
 
-import errno
-import os
 from pathlib import Path
 
 import pytest
@@ -84,19 +82,6 @@ def test_a_claim_is_whole_from_its_first_moment(tmp_path: Path) -> None:
         ".recording.json.unfinished-0a1b2c3d",
         "recording.json",
     ]
-
-
-def test_a_file_system_without_links_can_be_claimed_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", refuse)
-    given = Provenance(recorder="host")
-    assert claimed(tmp_path / "run", "paged", given).provenance() == given
-    with pytest.raises(UsageError, match=TAKEN):
-        claimed(tmp_path / "run", "paged", given)
 
 
 def test_a_folder_that_is_gone_is_no_place_to_record_from(

@@ -7,7 +7,6 @@ from .capabilities import Capabilities as Capabilities
 from .capabilities import Combination as Combination
 from .capabilities import Identity as Identity
 from .capabilities import Mode as Mode
-from .capabilities import advise as advise
 from .errors import InconclusiveError as InconclusiveError
 from .errors import InputError as InputError
 from .errors import InterruptedRunError as InterruptedRunError

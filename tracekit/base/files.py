@@ -1,7 +1,6 @@
 """Files: shipped ones, tracekit's own notes, checked input, output that is written whole."""
 
 import errno
-import fcntl
 import glob
 import os
 import re
@@ -120,7 +119,7 @@ def _hint(path: Path) -> str:
     return "Write it to a file first: exports are read more than once."
 
 
-_ABANDONED_AFTER = 60  # s; a file so new may be one whose writer has not locked it yet
+_ABANDONED_AFTER = 86_400  # s; nobody writes so long
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
@@ -179,7 +178,6 @@ def _in_place_of(path: Path) -> Generator[BinaryIO]:
         handle = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         temporary = mine
         with os.fdopen(handle, "wb") as file:
-            _lock(handle)
             _forget_abandoned(path)
             if path.exists():
                 os.fchmod(handle, stat.S_IMODE(path.stat().st_mode))
@@ -249,25 +247,11 @@ def _unwritable(path: Path, error: OSError) -> RecordingError:
 
 
 def _forget_abandoned(path: Path) -> None:
-    """Remove what was to take the place of `path` and has no writer any more."""
+    """Remove what was to take the place of `path`, and whose writer must have been killed."""
     for left in path.parent.glob(glob.escape(_mark(path)) + "????????"):
         with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _ABANDONED_AFTER and not _has_writer(left):
+            if time.time() - left.stat().st_mtime > _ABANDONED_AFTER:
                 left.unlink()
-
-
-def _has_writer(left: Path) -> bool:
-    with left.open("rb") as file:
-        return not _lock(file.fileno())
-
-
-def _lock(handle: int) -> bool:
-    """Lock a file until it is closed; say whether that could be done."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def _mark(path: Path) -> str:

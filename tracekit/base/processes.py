@@ -124,12 +124,8 @@ class StopPolicy:
     ) -> signal.Signals | int | None:
         """Send one signal after the other until the process has ended.
 
-        Args:
-            send: Sends a signal.
-            ended: Waits for so many seconds; returns whether the process has ended.
-
-        Returns:
-            The signal after which it ended; None if none helped.
+        `send` sends a signal, `ended` waits for so many seconds and says whether it has ended.
+        Returned is the signal after which it ended; None if none helped.
         """
         for number, seconds in self.signals:
             send(number)

@@ -119,12 +119,10 @@ def _show_overview(overview: "record.Overview") -> None:
         console.show_hint(remark)
 
 
-def _show_changes(changes: "record.Changes") -> None:
-    """Print every place of a template that would differ; what stays, on stderr."""
-    rows = [(change.place, repr(change.before), repr(change.after)) for change in changes.changes]
+def _show_changes(changes: "Sequence[record.Change]") -> None:
+    """Print every place of a template that would differ."""
+    rows = [(change.place, repr(change.before), repr(change.after)) for change in changes]
     console.table(("place", "is", "will be"), rows)
-    for place in changes.untouched:
-        console.show_hint(f"stays as it is: {place}")
 
 
 def _show_trials(trials: "Sequence[record.Trial]") -> None:

@@ -15,6 +15,7 @@ from .environment import machine_name as machine_name
 from .environment import own_name as own_name
 from .machine import Machine as Machine
 from .machine import describe as describe
+from .machine import installed as installed
 from .roofline import Bound as Bound
 from .roofline import Reached as Reached
 from .roofline import bound as bound

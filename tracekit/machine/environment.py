@@ -1,16 +1,14 @@
 """What a night ran on, and a name for it that lasts: no host's, no user's."""
 
 import hashlib
-import os
 import re
 import secrets
-import tempfile
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tracekit.base import ToolError, notes_folder
+from tracekit.base import RecordingError, ToolError, notes_folder, write_whole
 from tracekit.machine.machine import SECONDS, Machine, describe
 from tracekit.machine.sources import source
 
@@ -93,15 +91,10 @@ def _kept_id() -> str:
     """Return the random name in the notes; it is made where there is none."""
     file = notes_folder() / _FILE
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=file.parent) as new:
-            new.write(secrets.token_hex(16))
-            new.flush()
-            # Of two at once the first one's name counts, and nobody sees half of it.
-            with suppress(FileExistsError):
-                os.link(new.name, file)
+        if not file.exists():
+            write_whole(file, secrets.token_hex(16).encode())
         return file.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
+    except (RecordingError, OSError, UnicodeDecodeError) as error:
         raise ToolError(
             f"This machine has no name of its own, and none can be kept in {file}: {error}.",
             hint='Name it in the plan, in its table [nightly]: machine = "…".',

@@ -194,13 +194,14 @@ def describe(machine: Machine | None = None) -> dict[str, Any]:
         "physical_cores": psutil.cpu_count(logical=False),
         "memory": psutil.virtual_memory().total,
         "python": platform.python_version(),
-        "mlx": _installed("mlx"),
+        "mlx": installed("mlx"),
         "rosetta": asked.translated,
     }
     return {name: value for name, value in facts.items() if value not in {"", None}}
 
 
-def _installed(package: str) -> str:
+def installed(package: str) -> str:
+    """Return the version of a package; empty without it."""
     with suppress(PackageNotFoundError):
         return version(package)
     return ""

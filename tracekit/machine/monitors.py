@@ -11,11 +11,10 @@ that could only be Hz is taken as Hz. Powers are milliwatts. Where only an energ
 millijoules, the power is that energy over the time of the sample.
 """
 
-import difflib
 import math
 import plistlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from xml.parsers.expat import ExpatError
@@ -31,61 +30,32 @@ PERIOD = 0.5  # seconds between two samples
 _SLACK = 3600.0  # seconds that a recording may last beyond its time limit: start-up, saving
 
 
-class _Sample:
-    """One sample of a monitor: what is taken of it, and what it lacks."""
-
-    def __init__(self, source: str, content: Mapping[str, Any]) -> None:
-        self._source, self._content = source, content
-        self._readings: list[Reading] = []
-        self._remarks: list[str] = []
-
-    @property
-    def taken(self) -> Taken:
-        return Taken(tuple(self._readings), tuple(self._remarks))
-
-    def add(self, name: str, value: float, unit: str) -> None:
-        self._readings.append(Reading(name, value, unit))
-
-    def remark(self, words: str) -> None:
-        self._remarks.append(f"{self._source}: {words}")
-
-    def number(self, path: str) -> float | None:
-        """Return the number at a path such as "gpu/freq_hz"; None, with a remark, without one."""
-        value = self.at(path)
-        if is_number(value):
-            return float(value)
-        self.absent(path)
-        return None
-
-    def field(self, path: str, name: str, unit: str, factor: float = 1.0) -> None:
-        """Take the number at a path for a reading."""
-        value = self.number(path)
-        if value is not None:
-            self.add(name, value * factor, unit)
-
-    def at(self, path: str) -> Any:
-        """Return what stands at a path; None where there is nothing."""
-        found: Any = self._content
-        for name in path.split("/") if path else ():
-            found = found.get(name) if isinstance(found, Mapping) else None
-        return found
-
-    def absent(self, path: str) -> None:
-        """Remark that a field is not there, and what stands in its place that is called alike."""
-        parent, _, name = path.rpartition("/")
-        siblings: Any = self.at(parent)
-        names = [str(sibling) for sibling in siblings] if isinstance(siblings, Mapping) else []
-        if name in names:
-            self.remark(f"the field {path} holds no number.")
-            return
-        near = difflib.get_close_matches(name, names, n=3)
-        instead = f"; near it are {', '.join(near)}" if near else ""
-        self.remark(f"there is no field {path}{instead}.")
-
-
 def is_number(value: Any) -> bool:
     """Tell whether it is a finite number, and no truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _at(content: Any, path: str) -> Any:
+    """Return what stands at a path such as "gpu/freq_hz"; None where there is nothing."""
+    for name in path.split("/"):
+        content = content.get(name) if isinstance(content, Mapping) else None
+    return content
+
+
+def _fields(
+    source: str, content: Mapping[str, Any], fields: Iterable[tuple[str, str, str, float]]
+) -> Taken:
+    """Take the numbers at paths, each for a reading in a unit, times a factor."""
+    readings: list[Reading] = []
+    missing: list[str] = []
+    for path, name, unit, factor in fields:
+        value = _at(content, path)
+        if is_number(value):
+            readings.append(Reading(name, value * factor, unit))
+        else:
+            missing.append(path)
+    remarks = (f"{source}: there is no number at {', '.join(missing)}.",) if missing else ()
+    return Taken(tuple(readings), remarks)
 
 
 def _nothing(source: str, why: str) -> Taken:
@@ -120,15 +90,16 @@ def read_ioreg(text: str) -> Taken:
     return _nothing(IOREG, f"none of the statistics is known; there are: {there}.")
 
 
-_FIELDS = (
-    ("gpu_power", "gpu_power", "W"),
-    ("cpu_power", "cpu_power", "W"),
-    ("ram_power", "memory_power", "W"),
-    ("sys_power", "system_power", "W"),
-    ("temp/gpu_temp_avg", "gpu_temperature", "°C"),
-    ("temp/cpu_temp_avg", "cpu_temperature", "°C"),
+_MACMON = (
+    ("gpu_freq_mhz", "gpu_clock", "Hz", 1e6),
+    ("gpu_active_ratio", "gpu_active", "ratio", 1.0),
+    ("gpu_power", "gpu_power", "W", 1.0),
+    ("cpu_power", "cpu_power", "W", 1.0),
+    ("ram_power", "memory_power", "W", 1.0),
+    ("sys_power", "system_power", "W", 1.0),
+    ("temp/gpu_temp_avg", "gpu_temperature", "°C", 1.0),
+    ("temp/cpu_temp_avg", "cpu_temperature", "°C", 1.0),
 )
-_CLOCK, _ACTIVE, _PAIR = "gpu_freq_mhz", "gpu_active_ratio", "gpu_usage"
 
 
 def read_macmon(line: bytes) -> Taken:
@@ -138,25 +109,25 @@ def read_macmon(line: bytes) -> Taken:
     except msgspec.MsgspecError:
         start = line[:60].decode(errors="replace")
         return _nothing(MACMON, f"a line is no object of JSON; it begins {start!r}.")
-    sample = _Sample(MACMON, content)
-    if {_CLOCK, _ACTIVE}.isdisjoint(content) and _PAIR in content:
-        match content[_PAIR]:
-            case [clock, active] if is_number(clock) and is_number(active):
-                sample.add("gpu_clock", clock * 1e6, "Hz")
-                sample.add("gpu_active", float(active), "ratio")
-            case _:
-                sample.absent(_PAIR)
-    else:
-        sample.field(_CLOCK, "gpu_clock", "Hz", 1e6)
-        sample.field(_ACTIVE, "gpu_active", "ratio")
-    for path, name, unit in _FIELDS:
-        sample.field(path, name, unit)
-    return sample.taken
+    match content.get("gpu_usage"):
+        case [clock, active]:
+            content = {"gpu_freq_mhz": clock, "gpu_active_ratio": active} | content
+        case _:
+            pass
+    return _fields(MACMON, content, _MACMON)
 
 
 _SURELY_HERTZ = 100_000  # no GPU runs at 100 GHz
 _CPU = ("processor/cpu_power", "processor/cpu_energy")
 _GPU = ("processor/gpu_power", "gpu/gpu_power", "processor/gpu_energy", "gpu/gpu_energy")
+_POWERMETRICS = (
+    ("clock", "gpu_clock", "Hz", 1.0),
+    ("active", "gpu_active", "ratio", 1.0),
+    ("gpu_power", "gpu_power", "W", 1e-3),
+    ("cpu_power", "cpu_power", "W", 1e-3),
+    ("processor/combined_power", "combined_power", "W", 1e-3),
+    ("pressure", "thermal_pressure", "level", 1.0),
+)
 
 
 def read_powermetrics(document: bytes) -> Taken:
@@ -167,38 +138,28 @@ def read_powermetrics(document: bytes) -> Taken:
         return _nothing(POWERMETRICS, f"a document is no property list: {error}.")
     if not isinstance(content, dict):
         return _nothing(POWERMETRICS, "a document holds no dictionary.")
-    sample = _Sample(POWERMETRICS, content)
-    if (clock := sample.number("gpu/freq_hz")) is not None:
-        sample.add("gpu_clock", clock * (1 if clock >= _SURELY_HERTZ else 1e6), "Hz")
-    if (idle := sample.number("gpu/idle_ratio")) is not None:
-        sample.add("gpu_active", 1 - idle, "ratio")
-    _power(sample, "gpu_power", _GPU)
-    _power(sample, "cpu_power", _CPU)
-    sample.field("processor/combined_power", "combined_power", "W", 1e-3)
-    word = sample.at("thermal_pressure")
-    if word is None:
-        sample.absent("thermal_pressure")
-    elif word in THERMAL_PRESSURES:
-        sample.add("thermal_pressure", float(THERMAL_PRESSURES.index(word)), "level")
-    else:
-        known = ", ".join(THERMAL_PRESSURES)
-        sample.remark(f"the thermal pressure {word!r} is none of {known}.")
-    return sample.taken
+    clock, idle = _at(content, "gpu/freq_hz"), _at(content, "gpu/idle_ratio")
+    word = _at(content, "thermal_pressure")
+    ours = {
+        "clock": clock * (1 if clock >= _SURELY_HERTZ else 1e6) if is_number(clock) else None,
+        "active": 1 - idle if is_number(idle) else None,
+        "gpu_power": _power(content, _GPU),
+        "cpu_power": _power(content, _CPU),
+        "pressure": THERMAL_PRESSURES.index(word) if word in THERMAL_PRESSURES else None,
+    }
+    return _fields(POWERMETRICS, {**content, **ours}, _POWERMETRICS)
 
 
-def _power(sample: _Sample, name: str, paths: tuple[str, ...]) -> None:
-    elapsed = sample.at("elapsed_ns")
+def _power(content: Mapping[str, Any], paths: tuple[str, ...]) -> float | None:
+    """Return the first power of those at the paths, in mW, or that of the first energy."""
+    elapsed = _at(content, "elapsed_ns")
     for path in paths:
-        value = sample.at(path)
-        if not is_number(value):
-            continue
-        if path.endswith("_power"):
-            sample.add(name, value / 1e3, "W")
-            return
-        if is_number(elapsed) and elapsed > 0:
-            sample.add(name, value / 1e3 / (elapsed / 1e9), "W")
-            return
-    sample.absent(paths[0])
+        value = _at(content, path)
+        if is_number(value) and path.endswith("_power"):
+            return value
+        if is_number(value) and is_number(elapsed) and elapsed > 0:
+            return value / (elapsed / 1e9)
+    return None
 
 
 @dataclass(frozen=True)

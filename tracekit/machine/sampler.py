@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import IO
 
 from tracekit.base import StopPolicy, TracekitError, start_child
@@ -21,8 +20,7 @@ from tracekit.machine.machine import Machine
 from tracekit.machine.monitors import PERIOD, Monitor, Poll, Stream, choose
 from tracekit.machine.sources import Taken
 
-NAME = "vmmap"
-
+_VMMAP_SECONDS = 20.0
 _COLUMNS = ("VIRTUAL", "RESIDENT", "DIRTY", "SWAPPED", "VOLATILE", "NONVOL", "EMPTY")
 _SIZE = r"[\d.]+[BKMGTP]"
 _ROW = re.compile(rf"(\S.*?)\s+((?:{_SIZE}\s+)+)(\d+)(?:\s|$)")
@@ -31,54 +29,36 @@ _UNITS = {"B": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50}
 _OF_GPU = "IOAccelerator"
 
 
-@dataclass(frozen=True)
-class Summary:
-    """What a process has in memory, in bytes; None where vmmap does not say.
+def read_vmmap(pid: int, machine: Machine | None = None) -> dict[str, int | None]:
+    """Return `footprint` and `accelerator` of a process: all its memory, and what the GPU's have.
 
-    `accelerator` is what the regions of the GPU have resident; `remarks` say what could not be
-    understood.
+    None is what vmmap does not say. Whether it pauses the process is not known: never time it.
     """
-
-    footprint: int | None = None
-    accelerator: int | None = None
-    remarks: tuple[str, ...] = ()
-
-
-def vmmap_command(pid: int) -> tuple[str, ...]:
-    """Return the command line; whether it pauses the process is not known, so never time it."""
-    return ("/usr/bin/vmmap", "-summary", str(pid))
-
-
-def read_vmmap(text: str) -> Summary:
-    """Read a summary; without its table of regions it has none, and a remark says so."""
+    asked = machine or Machine()
+    text = asked.text("/usr/bin/vmmap", "-summary", str(pid), seconds=_VMMAP_SECONDS)
     footprint = _FOOTPRINT.search(text)
-    resident, remarks = _resident(text.splitlines())
-    of_gpu = [size for name, size in resident if name.startswith(_OF_GPU)]
-    return Summary(
-        _bytes(footprint[1]) if footprint else None, sum(of_gpu) if of_gpu else None, remarks
-    )
+    return {
+        "footprint": _bytes(footprint[1]) if footprint else None,
+        "accelerator": _accelerator(text.splitlines()),
+    }
 
 
-def _resident(lines: list[str]) -> tuple[list[tuple[str, int]], tuple[str, ...]]:
-    """Return the resident size of each kind of regions, and what could not be understood."""
-    head = next((at for at, line in enumerate(lines) if line.startswith("REGION TYPE")), None)
-    if head is None:
-        return [], (f"{NAME}: there is no table of regions.",)
-    words = f"{lines[head - 1] if head else ''} {lines[head]}".split()
+def _accelerator(lines: list[str]) -> int | None:
+    """Return what the regions of the GPU have resident, by the columns that the table names."""
+    head = next((at for at, line in enumerate(lines) if line.startswith("REGION TYPE")), 0)
+    words = f"{lines[head - 1]} {lines[head]}".split() if head else []
     columns = [word for word in words if word in _COLUMNS]
     if "RESIDENT" not in columns:
-        names = " ".join(words)
-        return [], (f"{NAME}: the table of regions has no column RESIDENT, but: {names}.",)
+        return None
     place = columns.index("RESIDENT")
-    found: list[tuple[str, int]] = []
+    found: list[int] = []
     for line in lines[head + 1 :]:
         if not line.strip() or line.startswith("TOTAL"):
             break
         row = _ROW.match(line)
-        sizes = row[2].split() if row else []
-        if row is not None and place < len(sizes):
-            found.append((row[1], _bytes(sizes[place])))
-    return found, () if found else (f"{NAME}: no row of the table of regions can be read.",)
+        if row is not None and row[1].startswith(_OF_GPU):
+            found += map(_bytes, row[2].split()[place : place + 1])
+    return sum(found) if found else None
 
 
 def _bytes(text: str) -> int:

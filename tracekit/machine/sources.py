@@ -18,13 +18,14 @@ import plistlib
 import re
 import resource
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
 
+import msgspec
 import psutil
 
 from tracekit.machine.state import THERMAL_PRESSURES, Known, absent
@@ -84,6 +85,19 @@ IOREG_COMMAND = ("/usr/sbin/ioreg", "-a", "-r", "-d", "1", "-c", "AGXDeviceUserC
 _CREATOR = re.compile(r"pid (\d+)\b")
 
 
+class _Use(msgspec.Struct, rename={"time": "accumulatedGPUTime"}):
+    time: int
+
+
+class _Entry(
+    msgspec.Struct,
+    rename={"number": "IORegistryEntryID", "creator": "IOUserClientCreator", "uses": "AppUsage"},
+):
+    number: int
+    creator: str
+    uses: list[_Use]
+
+
 @dataclass(frozen=True)
 class Client:
     """One user of the GPU: whose it is, and the time it has had so far, in ns."""
@@ -110,14 +124,15 @@ def read(printed: bytes, at: float) -> Clients:
         found: Any = plistlib.loads(printed.strip()) if printed.strip() else []
     except (plistlib.InvalidFileException, ExpatError, ValueError, LookupError) as error:
         return Clients(at, why=f"ioreg prints no property list: {error}.")
-    if not isinstance(found, list):
-        return Clients(at, why="ioreg prints no list of entries.")
-    entries: Sequence[Any] = found
-    by_entry = dict(client for client in map(_client, entries) if client is not None)
-    if by_entry:
-        return Clients(at, by_entry)
-    seen = f"none of {len(entries)} entries names" if entries else "there are no entries that name"
-    return Clients(at, why=f"ioreg: {seen} a process and its time on the GPU.")
+    by_entry: dict[int, Client] = {}
+    for one in found if isinstance(found, list) else ():
+        with suppress(msgspec.ValidationError):
+            entry = msgspec.convert(one, _Entry)
+            if who := _CREATOR.match(entry.creator):
+                had = sum(use.time for use in entry.uses)
+                by_entry[entry.number] = Client(int(who[1]), had)
+    why = "" if by_entry else "ioreg: no entry names a process and its time on the GPU."
+    return Clients(at, by_entry, why)
 
 
 def others(earlier: Clients, later: Clients, ours: Collection[int]) -> Known:
@@ -129,42 +144,12 @@ def others(earlier: Clients, later: Clients, ours: Collection[int]) -> Known:
     elapsed = (later.at - earlier.at) * 1e9
     if why or elapsed <= 0:
         return absent(why or "no time passed between two looks.", "gpu_others")
-    taken = sum(
-        max(0, client.had - _before(earlier, entry, client))
-        for entry, client in later.by_entry.items()
-        if client.pid not in ours
-    )
+    taken = 0
+    for entry, now in later.by_entry.items():
+        then = earlier.by_entry.get(entry)
+        had = then.had if then is not None and then.pid == now.pid else 0
+        taken += max(0, now.had - had) if now.pid not in ours else 0
     return Known({"gpu_others": taken / elapsed})
-
-
-def _before(earlier: Clients, entry: int, now: Client) -> int:
-    then = earlier.by_entry.get(entry)
-    return then.had if then is not None and then.pid == now.pid else 0
-
-
-def _client(entry: Any) -> tuple[int, Client] | None:
-    if not isinstance(entry, Mapping):
-        return None
-    match entry:
-        case {"IORegistryEntryID": int(number), "IOUserClientCreator": str(creator)}:
-            who, had = _CREATOR.match(creator), _had(entry.get("AppUsage"))
-            return None if who is None or had is None else (number, Client(int(who[1]), had))
-        case _:
-            return None
-
-
-def _had(usage: Any) -> int | None:
-    """Return the time of all of a client's uses; None where it is not listed as expected."""
-    if not isinstance(usage, list):
-        return None
-    total = 0
-    for use in usage:
-        match use:
-            case {"accumulatedGPUTime": int(nanoseconds)}:
-                total += nanoseconds
-            case _:
-                return None
-    return total
 
 
 PMSET_COMMAND = ("/usr/bin/pmset", "-g")

@@ -39,14 +39,13 @@ from .xctrace.command import check as check
 from .xctrace.command import own_environment as own_environment
 from .xctrace.command import run as run
 from .xctrace.exporting import Choose as Choose
-from .xctrace.exporting import without_repeats as without_repeats
 from .xctrace.recorder import XctraceRecorder as XctraceRecorder
 from .xctrace.templates.overview import TRIALS as TRIALS
 from .xctrace.templates.overview import Overview as Overview
 from .xctrace.templates.overview import Trial as Trial
 from .xctrace.templates.overview import overview as overview
 from .xctrace.templates.settings import SUFFIX as SUFFIX
-from .xctrace.templates.settings import Changes as Changes
+from .xctrace.templates.settings import Change as Change
 from .xctrace.templates.settings import Wish as Wish
 from .xctrace.templates.settings import draft as draft
 from .xctrace.templates.settings import template_file as template_file

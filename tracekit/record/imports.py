@@ -2,8 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import chain, count
@@ -33,7 +32,6 @@ from tracekit.tables import (
     SUFFIX,
     Choice,
     Tables,
-    TocRun,
     direct,
     export_files,
     identify,
@@ -47,12 +45,13 @@ from tracekit.tables import (
     refusal,
     said_of_run,
 )
-from tracekit.workload import claimed, discard, kept_unless_misused
+from tracekit.workload import claimed, kept_unless_misused
 
 _OF_PROCESSES = (
     *("gpu_intervals", "encoders", "submissions", "driver_intervals"),
     *("cpu_profile", "cycle_profile"),
 )
+_DEVICE = (("model", "model"), ("system", "platform"), ("release", "os-version"))
 _TOC = re.compile(r"(?<![^\W_])toc(?![^\W_])", re.IGNORECASE)
 
 
@@ -85,13 +84,11 @@ def found(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
 
 def name_of(bundle: Path) -> str:
     """Return what a bundle is called, packed or not, without its suffixes."""
-    name = bundle.name
-    for suffix in (PACKED, SUFFIX):
-        name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
-    return name
+    name = re.sub(f"{re.escape(PACKED)}$", "", bundle.name, flags=re.IGNORECASE)
+    return re.sub(f"{re.escape(SUFFIX)}$", "", name, flags=re.IGNORECASE)
 
 
-def capture_name(counters: Sequence[Path]) -> str:
+def _name_of_counters(counters: Sequence[Path]) -> str:
     """Return what a capture with counters is called: as their CSV, if there is one."""
     return min(counters, key=lambda file: (file.suffix.lower() != ".csv", file.name)).stem
 
@@ -170,7 +167,7 @@ def described(
         ended=run.end_date,
         duration=run.duration,
         end_reason=run.end_reason,
-        machine=_machine(run),
+        machine={ours: run.device[name] for ours, name in _DEVICE if run.device.get(name)},
         warnings=(*several, *found.toc.warnings, *said),
     )
 
@@ -226,11 +223,6 @@ def _first_described(recording: Recording) -> int | None:
         return None
     runs = read_toc(recording.toc_file).runs
     return runs[0].number if len(runs) > 1 else None
-
-
-def _machine(run: TocRun) -> dict[str, str]:
-    kept = {"model": "model", "platform": "system", "os-version": "release"}
-    return {ours: run.device[theirs] for theirs, ours in kept.items() if run.device.get(theirs)}
 
 
 def with_target(provenance: Provenance, recording: Recording, target: str | None) -> Provenance:
@@ -307,13 +299,12 @@ class _Import:
 
     def counters(self, files: Sequence[Path]) -> Recording:
         """Make a run of counters that Xcode exported of a GPU frame capture."""
-        frame, name = read_xcode_counters(files), capture_name(files)
+        frame, name = read_xcode_counters(files), _name_of_counters(files)
         recording = self._claimed(name, files)
         with kept_unless_misused(recording), stage(recording, "import"):
             recording.exports.mkdir(exist_ok=True)
-            rows = (
-                frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None)
-            )
+            cells = frame.astype(object).where(frame.notna(), None)
+            rows = cells.itertuples(index=False, name=None)
             write_rows(recording.exports, "replay_counters", rows)
             named = replace(recording.provenance(), recorder="import", workload=name)
             recording.save_provenance(replace(named, target_reason=UNKNOWN, warnings=(_REPLAYED,)))
@@ -323,11 +314,7 @@ class _Import:
         """Make a run of a bundle, with a link to it, or of a zip file, which is unpacked."""
         name = name_of(bundle)
         recording = self._claimed(name, [bundle])
-        with (
-            kept_unless_misused(recording),
-            _kept_unless_refused(recording),
-            stage(recording, "import"),
-        ):
+        with kept_unless_misused(recording, InputError), stage(recording, "import"):
             if bundle.is_dir():
                 recording.bundle.symlink_to(bundle.resolve())
             else:
@@ -380,16 +367,6 @@ def _free_name(folder: Path, schemas: Sequence[str], table: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-@contextmanager
-def _kept_unless_refused(recording: Recording) -> Generator[None]:
-    """Remove a new folder again if what was to be imported was refused."""
-    try:
-        yield
-    except InputError:
-        discard(recording)
-        raise
-
-
 def bring(
     paths: Sequence[Path],
     output: Path | None,
@@ -401,15 +378,9 @@ def bring(
 ) -> list[Recording]:
     """Make a run's folder for each recording found in the given files and folders.
 
-    All of Xcode's exports of counters among them belong to one capture.
-
-    Args:
-        paths: Exports, bundles, counters that Xcode exported, and folders that hold them.
-        output: The run's folder; None for a new one each.
-        target: Whose rows count; None for the target of the recording.
-        progress: Is called with what is being done.
-        run: Which run of each trace, where it has several; None for the last one.
-        wanted: Which schemas of a bundle are exported that cannot be read where it is.
+    All of Xcode's exports of counters among them belong to one capture. `target` says whose rows
+    count, by default the target of the recording; `run` which run of each trace, by default the
+    last one; `wanted` which schemas of a bundle are exported that cannot be read where it is.
 
     Raises:
         UsageError: A path does not exist, `output` is given for several recordings or is taken,
@@ -424,10 +395,12 @@ def bring(
     files = [file for file in files if file not in counters]
     exports = recordings_of(files) if files else []
     names = [files.name for files in exports] + [name_of(bundle) for bundle in bundles]
-    names += [capture_name(counters)] if counters else []
+    names += [_name_of_counters(counters)] if counters else []
     if not names:
         raise InputError(
-            f"No export and no bundle in {', '.join(map(str, paths))}.", hint=_hint(paths)
+            f"No export and no bundle in {', '.join(map(str, paths))}.",
+            hint="An export is what `xctrace export` writes, with --toc or --xpath; a bundle's "
+            "folder ends with .trace.",
         )
     if output is not None and len(names) > 1:
         raise UsageError(
@@ -438,10 +411,3 @@ def bring(
     asked = _Import(output, target, progress, run, wanted)
     replayed = [asked.counters(counters)] if counters else []
     return [*map(asked.exports, exports), *map(asked.bundle, bundles), *replayed]
-
-
-def _hint(paths: Sequence[Path]) -> str:
-    renamed = [path for path in paths if (path / "corespace").is_dir()]
-    if renamed:
-        return f"A bundle's folder ends with .trace: rename it, {renamed[0].name}.trace."
-    return "An export is what `xctrace export` writes, with --toc or --xpath."

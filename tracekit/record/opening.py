@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tracekit.base import Provenance, Recording, RecordingError, ToolError, TracekitError
+from tracekit.base import Provenance, Recording, RecordingError, ToolError, quoted
 from tracekit.record.xctrace.command import Run, check, run
 from tracekit.record.xctrace.templates.settings import instruments_app
-from tracekit.record.xctrace.tool import Xctrace, find_xctrace, read_version
+from tracekit.record.xctrace.tool import find_xctrace
 
 What = Literal["page", "trace", "gputrace"]
 
@@ -63,40 +63,25 @@ def perform(one: Opening, run: Run = run) -> None:
 
 
 def _existing(recording: Recording, what: What) -> Path:
+    pruned = recording.provenance().pruned
+    gone = f"It was pruned: {pruned}. Pin a run to keep it whole." if pruned else ""
+    folder = quoted(recording.folder)
     path, lacking, hint = {
-        "page": (recording.report_file, "page yet", _way_to_a_page(recording)),
-        "trace": (recording.bundle, "bundle of xctrace", _why_no_bundle(recording)),
-        "gputrace": (recording.gputrace, "GPU frame capture", _pruned(recording) or _NO_CAPTURE),
+        "page": (
+            recording.report_file,
+            "page yet",
+            f"`tracekit report {folder}` draws it, after `tracekit export` and `analyze`.",
+        ),
+        "trace": (
+            recording.bundle,
+            "bundle of xctrace",
+            gone or "Only recordings of xctrace have one; open the page.",
+        ),
+        "gputrace": (recording.gputrace, "GPU frame capture", gone or _NO_CAPTURE),
     }[what]
     if not path.exists():
         raise RecordingError(f"{recording.folder} has no {lacking}.", hint=hint)
     return path.resolve()
-
-
-def _way_to_a_page(recording: Recording) -> str:
-    if recording.result_file.exists():
-        return f"`tracekit report {recording.folder}` draws it."
-    if recording.exports.is_dir():
-        return f"`tracekit analyze {recording.folder}`, then `tracekit report`."
-    if recording.bundle.exists() or recording.host_bundle.exists():
-        return f"`tracekit export {recording.folder}`, then `tracekit analyze` and `report`."
-    return "Nothing was recorded; record again."
-
-
-def _pruned(recording: Recording) -> str:
-    """Say what was removed to make room; empty where nothing was."""
-    pruned = recording.provenance().pruned
-    return f"It was pruned: {pruned}. Pin a run to keep it whole." if pruned else ""
-
-
-def _why_no_bundle(recording: Recording) -> str:
-    if pruned := _pruned(recording):
-        return pruned
-    if recording.host_bundle.exists():
-        return "The host recorder's samples are nothing that Instruments reads; open the page."
-    if recording.exports.is_dir():
-        return "It was deleted, or stayed where the exports were made; open the page."
-    return "Nothing was recorded; record again."
 
 
 def _page_instead(recording: Recording, path: Path, what: What) -> Opening:
@@ -112,22 +97,6 @@ def _in_instruments(provenance: Provenance, path: Path, run: Run) -> Opening:
     """Take the Instruments of the Xcode that recorded, else of the selected one."""
     recorded = next((line[0] for line in provenance.command_lines if line), "")
     app = instruments_app(recorded)
-    tool = Xctrace(recorded, run) if app is not None else find_xctrace(run)
-    if tool is None:
-        warning = "Which Xcode is here could not be found out; macOS chooses the Instruments."
-        return Opening("trace", path, ("open", "-a", "Instruments", str(path)), (warning,))
-    app = app or instruments_app(tool.path)
-    name = str(app) if app is not None else "Instruments"
-    return Opening("trace", path, ("open", "-a", name, str(path)), _other_build(provenance, tool))
-
-
-def _other_build(provenance: Provenance, tool: Xctrace) -> tuple[str, ...]:
-    """Say so if the bundle was recorded by another build of Xcode than the one that opens it."""
-    before = read_version(provenance.recorder_version).build
-    try:
-        now = tool.version
-    except TracekitError as error:
-        return (f"Which build of Xcode opens it is not known: {error.message}",)
-    if not before or not now.build or before == now.build:
-        return ()
-    return (f"Recorded with build {before} of Xcode, opened with build {now.build}.",)
+    if app is None and (tool := find_xctrace(run)) is not None:
+        app = instruments_app(tool.path)
+    return Opening("trace", path, ("open", "-a", str(app or "Instruments"), str(path)))

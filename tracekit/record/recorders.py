@@ -61,14 +61,11 @@ def recorder_for(recording: Recording, wanted: Choose) -> Recorder:
                 hint="Go on with `tracekit analyze`.",
             )
         return choose("xctrace", wanted)
-    if pruned := recording.provenance().pruned:
-        raise RecordingError(
-            f"{recording.folder} has no bundle to export any more: it was pruned ({pruned}).",
-            hint="Its tables are what was exported before; go on with `tracekit analyze`.",
-        )
+    pruned = recording.provenance().pruned
+    why = f": it was pruned ({pruned})" if pruned else ""
     raise RecordingError(
-        f"{recording.folder} has no bundle to export.",
-        hint="An imported run has its exports already: go on with `tracekit analyze`."
+        f"{recording.folder} has no bundle to export{why}.",
+        hint="Its tables were exported before: go on with `tracekit analyze`."
         if recording.exports.is_dir()
         else "Nothing was recorded; record again.",
     )

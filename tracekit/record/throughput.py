@@ -12,35 +12,59 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import msgspec
+
 from tracekit.base import Recording
 from tracekit.workload import Measured
 
-_NEEDED = ("n_prompt", "n_gen", "avg_ts")
 # What differs from test to test without saying what was tested.
 _OUTCOMES = {"test_time", "avg_ns", "stddev_ns", "avg_ts", "stddev_ts", "samples_ns", "samples_ts"}
 _OPENING = re.compile(r"^[ \t]*([\[{])", re.MULTILINE)
 _SHAPE = {"n_prompt", "n_gen", "n_depth"}
 
 
+class _Test(msgspec.Struct):
+    n_prompt: int
+    n_gen: int
+    avg_ts: float
+    n_depth: int = 0
+    stddev_ts: float | None = None
+    samples_ts: list[float] = []
+
+    @property
+    def name(self) -> str:
+        parts = [f"pp{self.n_prompt}" * bool(self.n_prompt), f"tg{self.n_gen}" * bool(self.n_gen)]
+        return "+".join(filter(None, parts)) + (f"@d{self.n_depth}" if self.n_depth else "")
+
+
 def read_llama_bench(text: str) -> dict[str, Measured]:
     """Return tokens per second of each test: mean, standard deviation, median of the samples."""
-    tests = [one for one in _objects(text) if _is_test(one)]
+    tests: list[tuple[dict[str, Any], _Test]] = []
+    for one in _objects(text):
+        with suppress(msgspec.ValidationError):
+            tests.append((one, msgspec.convert(one, _Test)))
     results: dict[str, Measured] = {}
-    for name, test in zip(_names(tests), tests, strict=True):
-        speed = f"{name}_tokens_per_second"
-        results[speed] = Measured(float(test["avg_ts"]), "tokens/s", "higher")
-        if _is_number(test.get("stddev_ts")):
-            spread = Measured(float(test["stddev_ts"]), "tokens/s", "neither")
-            results[f"{speed}_stddev"] = spread
-        samples: Any = test.get("samples_ts")
-        if isinstance(samples, list) and samples and all(map(_is_number, samples)):
-            results[f"{speed}_median"] = Measured(float(median(samples)), "tokens/s", "higher")
+    for said, test in tests:
+        alike = [other for other, known in tests if known.name == test.name]
+        settings = [key for key in said if key not in _OUTCOMES | _SHAPE]
+        varied = [key for key in settings if len({str(other.get(key)) for other in alike}) > 1]
+        name = full = "_".join([test.name, *(f"{key}={said[key]}" for key in varied)])
+        again = 1
+        while (speed := f"{name}_tokens_per_second") in results:
+            again += 1
+            name = f"{full}_{again}"
+        results[speed] = Measured(test.avg_ts, "tokens/s", "higher")
+        if test.stddev_ts is not None:
+            results[f"{speed}_stddev"] = Measured(test.stddev_ts, "tokens/s", "neither")
+        if test.samples_ts:
+            middle = float(median(test.samples_ts))
+            results[f"{speed}_median"] = Measured(middle, "tokens/s", "higher")
     return results
 
 
@@ -60,86 +84,40 @@ def _objects(text: str) -> Iterator[Any]:
         yield from value if isinstance(value, list) else [value]
 
 
-def _is_test(one: Any) -> bool:
-    return isinstance(one, Mapping) and all(_is_number(one.get(name)) for name in _NEEDED)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _names(tests: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Name each test; those of one name are distinguished by the settings in which they differ."""
-    plain = [_name(test) for test in tests]
-    names: list[str] = []
-    for name, test in zip(plain, tests, strict=True):
-        alike = [other for known, other in zip(plain, tests, strict=True) if known == name]
-        settings = [key for key in test if key not in _OUTCOMES | _SHAPE]
-        varied = [key for key in settings if len({str(other.get(key)) for other in alike}) > 1]
-        full = "_".join([name, *(f"{key}={test[key]}" for key in varied)])
-        names.append(full if full not in names else f"{full}_{names.count(full) + 1}")
-    return names
-
-
-def _name(test: Mapping[str, Any]) -> str:
-    prompt, generated, depth = (
-        int(test.get(name) or 0) for name in ("n_prompt", "n_gen", "n_depth")
-    )
-    parts = [f"pp{prompt}" if prompt else "", f"tg{generated}" if generated else ""]
-    return "+".join(filter(None, parts)) + (f"@d{depth}" if depth else "")
-
-
 _RATE = re.compile(
     r"^(Prompt|Generation): (?:(\d+) tokens, )?(\d+(?:\.\d+)?) tokens-per-sec\s*$", re.MULTILINE
 )
 _PEAK = re.compile(r"^Peak memory: (\d+(?:\.\d+)?) GB\s*$", re.MULTILINE)
-_TRIAL = re.compile(r"^Trial \d+:\s+(.*)$", re.MULTILINE)
-_AVERAGES = re.compile(r"^Averages:\s+(.*)$", re.MULTILINE)
+_TRIAL = re.compile(r"^(Trial \d+|Averages):\s+(.*)$", re.MULTILINE)
 _PAIR = re.compile(r"(\w+)=(\d+(?:\.\d+)?)")
 _GB = 1e9
 
 
 def read_mlx_lm(text: str) -> dict[str, Measured]:
     """Return rates, tokens and peak memory; medians, if the program generated several times."""
-    return _benchmarked(text) or _generated(text)
-
-
-def _generated(text: str) -> dict[str, Measured]:
     results: dict[str, Measured] = {}
-    for kind in ("Prompt", "Generation"):
-        found = [one for one in _RATE.finditer(text) if one[1] == kind]
-        if not found:
-            continue
-        name = kind.lower()
-        rates = [float(one[3]) for one in found]
-        results[f"{name}_tokens_per_second"] = Measured(median(rates), "tokens/s", "higher")
-        tokens = [int(one[2]) for one in found if one[2]]
+    lines = [(found[1], dict(_PAIR.findall(found[2]))) for found in _TRIAL.finditer(text)]
+    trials = [values for name, values in lines if name != "Averages" and "generation_tps" in values]
+    counted = [values for name, values in lines if name == "Averages"] or trials
+    rates = [(found[1].lower(), found[3], found[2]) for found in _RATE.finditer(text)]
+    peaks = _PEAK.findall(text)
+    if trials:
+        names = (("prompt_tps", "prompt"), ("generation_tps", "generation"))
+        rates = [(name, one[key], "") for one in counted for key, name in names if key in one]
+        peaks = [one["peak_memory"] for one in counted if "peak_memory" in one]
+        results["trials_measured"] = Measured(float(len(trials)), "count")
+    for kind in ("prompt", "generation"):
+        speeds = [float(rate) for name, rate, _ in rates if name == kind]
+        tokens = [int(count) for name, _, count in rates if name == kind and count]
+        if speeds:
+            results[f"{kind}_tokens_per_second"] = Measured(median(speeds), "tokens/s", "higher")
         if tokens:
-            results[f"{name}_tokens"] = Measured(float(median(tokens)), "count")
-        if len(found) > 1:
-            results[f"{name}s_measured"] = Measured(float(len(found)), "count")
-    peaks = [float(match_[1]) * _GB for match_ in _PEAK.finditer(text)]
+            results[f"{kind}_tokens"] = Measured(float(median(tokens)), "count")
+        if len(speeds) > 1 and not trials:
+            results[f"{kind}s_measured"] = Measured(float(len(speeds)), "count")
     if results and peaks:
-        results["mlx_peak_memory"] = Measured(max(peaks), "bytes", "lower")
+        results["mlx_peak_memory"] = Measured(max(map(float, peaks)) * _GB, "bytes", "lower")
     return results
-
-
-def _benchmarked(text: str) -> dict[str, Measured]:
-    trials = [dict(_PAIR.findall(match_[1])) for match_ in _TRIAL.finditer(text)]
-    averages = [dict(_PAIR.findall(one[1])) for one in _AVERAGES.finditer(text)]
-    trials = [trial for trial in trials if "generation_tps" in trial]
-    if not trials:
-        return {}
-    counted = averages or trials
-    results: dict[str, Measured] = {}
-    for key, name in (("prompt_tps", "prompt"), ("generation_tps", "generation")):
-        rates = [float(one[key]) for one in counted if key in one]
-        if rates:
-            results[f"{name}_tokens_per_second"] = Measured(median(rates), "tokens/s", "higher")
-    peaks = [float(one["peak_memory"]) * _GB for one in counted if "peak_memory" in one]
-    if peaks:
-        results["mlx_peak_memory"] = Measured(max(peaks), "bytes", "lower")
-    return {**results, "trials_measured": Measured(float(len(trials)), "count")}
 
 
 _MOST = 16 << 20  # bytes from the end: programs say their speed last

@@ -40,6 +40,8 @@ from .exports import identify as identify
 from .exports import index as index
 from .exports import note_put_away as note_put_away
 from .exports import refusal as refusal
+from .flat import Flat as Flat
+from .flat import read_flat as read_flat
 from .flat import read_table as read_table
 from .joins import asked as asked
 from .layout import Layout as Layout

@@ -1,9 +1,7 @@
 """What a user asked to record, before a recorder is chosen."""
 
 import errno
-import os
 import re
-import secrets
 import shutil
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -12,7 +10,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tracekit.base import Provenance, Recording, RecordingError, UsageError, as_json, require_apart
+from tracekit.base import (
+    Provenance,
+    Recording,
+    RecordingError,
+    TracekitError,
+    UsageError,
+    require_apart,
+)
 from tracekit.workload.workload import Workload
 
 TRACES = Path("bench") / "traces"
@@ -20,7 +25,6 @@ METAL_SYSTEM_TRACE = "Metal System Trace"
 ANY_PROGRAM = "command"  # the workload that is the program after `--`
 
 _UNFINISHED = ".recording.json.unfinished-"
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -150,11 +154,11 @@ def discard(recording: Recording) -> None:
 
 
 @contextmanager
-def kept_unless_misused(recording: Recording) -> Generator[None]:
-    """Remove a new folder again where a mistake in what was asked left nothing in it."""
+def kept_unless_misused(recording: Recording, *refusals: type[TracekitError]) -> Generator[None]:
+    """Remove a new folder again where a mistake in what was asked, or a refusal, left it empty."""
     try:
         yield
-    except UsageError:
+    except (UsageError, *refusals):
         discard(recording)
         raise
 
@@ -169,54 +173,30 @@ def _taken(output: Path) -> UsageError:
 def _is_free(folder: Path) -> bool:
     """Tell whether a folder can be taken: it is not there, or holds no more than half a claim."""
     try:
-        if not folder.exists():
-            return True
-        return folder.is_dir() and all(
-            path.name.startswith(_UNFINISHED) for path in folder.iterdir()
+        return not folder.exists() or (
+            folder.is_dir() and all(path.name.startswith(_UNFINISHED) for path in folder.iterdir())
         )
     except OSError as error:
         raise _unusable(folder, error) from error
 
 
 def _claimed(folder: Path, provenance: Provenance) -> bool:
-    """Make the folder and take it; return False where it is taken or holds something.
+    """Take a free folder, or make it; return False where it is taken.
 
-    Of several who try at once only one succeeds: the one that makes `recording.json`. It is whole
-    from its first moment, so whatever ends us leaves a run that can be read, or a free folder.
+    Of several who make a new one at once only one succeeds.
     """
     if not _is_free(folder):
         return False
-    draft, made = folder / f"{_UNFINISHED}{secrets.token_hex(4)}", not folder.exists()
-    published = False
+    made = not folder.exists()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with draft.open("xb") as file:
-            file.write(as_json(provenance))
-        published = _published(draft, Recording(folder).provenance_file)
-    except FileExistsError:
-        return False
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if made:
+            folder.mkdir()
     except OSError as error:
+        if isinstance(error, FileExistsError) and folder.is_dir():
+            return False
         raise _unusable(folder, error) from error
-    finally:
-        with suppress(OSError):
-            draft.unlink()
-        if made and not published:
-            with suppress(OSError):  # another one may have taken it
-                folder.rmdir()
-    return published
-
-
-def _published(draft: Path, path: Path) -> bool:
-    """Give a whole file its name; return False where that is taken."""
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        with path.open("xb") as file:  # a file system without links, such as exFAT
-            file.write(draft.read_bytes())
+    Recording(folder).save_provenance(provenance)
     return True
 
 

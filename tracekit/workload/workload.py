@@ -382,7 +382,9 @@ def _converted(parameter: inspect.Parameter, value: Any) -> Any:
         bounds = tuple(rest)
     option = _option(parameter.name)
     try:
-        converted = msgspec.convert(value, kind, strict=False, dec_hook=_build)
+        converted = msgspec.convert(
+            value, kind, strict=False, dec_hook=lambda kind, value: kind(value)
+        )
     except msgspec.ValidationError as error:
         raise UsageError(f"{option} cannot be {value!r}: {error}.") from None
     for bound in bounds if converted is not None else ():
@@ -392,10 +394,6 @@ def _converted(parameter: inspect.Parameter, value: Any) -> Any:
         if most is not None and converted > most:
             raise UsageError(f"{option} must be at most {most}; it is {converted}.")
     return converted
-
-
-def _build(kind: type, value: Any) -> Any:
-    return kind(value)
 
 
 def _files(folder: Path) -> Iterator[Path]:

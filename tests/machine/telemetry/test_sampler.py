@@ -113,9 +113,7 @@ def test_a_field_that_changed_its_name_is_reported_once(tmp_path: Path) -> None:
     file = tmp_path / "gauges.jsonl"
     with beside("auto", file, 10, with_macmon(tmp_path, lines)) as reported:
         until(lambda: len(fold(file).gauges) >= 21)
-    (remark,) = reported.remarks
-    assert remark.startswith("macmon: there is no field gpu_freq_mhz; near it")
-    assert "gpu_mhz" in remark
+    assert reported.remarks == ("macmon: there is no number at gpu_freq_mhz.",)
 
 
 def test_a_program_that_cannot_be_started_disturbs_nobody(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.direct_reading.compare import Checked, Memory, build_of, keep, recall, shape
+from tracekit.record.direct_reading.compare import Checked, Memory, keep, recall, shape
 from tracekit.tables.bundle.container.record_layout import Field
 from tracekit.tables.bundle.container.store import Store, StoreColumn
 
@@ -26,22 +26,17 @@ def test_a_table_has_the_form_of_its_columns_whatever_its_number_rows_and_attrib
 
 
 @pytest.mark.parametrize(
-    ("rows", "difference", "standing", "of_empty"),
-    [
-        (5, "", "equal", "equal"),
-        (0, "", "unchecked", "equal"),
-        (5, "row 1", "differs", "differs"),
-        (0, "it cannot be read", "differs", "differs"),
-    ],
+    ("rows", "difference", "known"), [(5, "", True), (0, "", False), (0, "no", True)]
 )
 def test_a_comparison_without_rows_says_nothing_of_rows(
-    rows: int, difference: str, standing: str, of_empty: str
+    rows: int, difference: str, known: bool
 ) -> None:
-    memory = Memory("17C529").learned(STORE, Checked("t", rows, "now", difference))
-    assert (memory.standing(STORE), memory.standing(EMPTY)) == (standing, of_empty)
+    checked = Checked("t", rows, "now", difference)
+    memory = Memory("17C529").learned(STORE, checked)
+    assert memory.of(STORE) == (checked if known else None)
+    assert memory.of(EMPTY) == checked
     assert memory.difference(STORE) == difference
-    other = replace(STORE, schema="u")
-    assert (memory.standing(other), memory.difference(other)) == ("unchecked", "")
+    assert memory.of(replace(STORE, schema="u")) is None
 
 
 def test_what_was_learned_is_recalled_for_that_build_only(tmp_path: Path) -> None:
@@ -56,10 +51,3 @@ def test_what_was_learned_is_recalled_for_that_build_only(tmp_path: Path) -> Non
 def test_what_cannot_be_read_is_forgotten(tmp_path: Path, content: str) -> None:
     (tmp_path / "direct-reading-17C529.json").write_text(content)
     assert recall("17C529", tmp_path) == Memory("17C529")
-
-
-@pytest.mark.parametrize(
-    ("version", "build"), [("26.0 (17C529)", "17C529"), ("16.0 (27A5209h)", "27A5209h"), ("", "")]
-)
-def test_a_toc_names_the_build(version: str, build: str) -> None:
-    assert build_of(version) == build

@@ -89,15 +89,9 @@ def test_what_was_probed_is_shown_followed_and_taken_along_by_recordings(
     assert "It hung." in page
 
 
-def test_a_probe_without_xctrace_is_recorded_on_the_cpu_and_says_so(
+def test_a_probe_without_xctrace_says_that_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path))
-    _, document = examined(capsys, "--probe")
-    assert document["capabilities"] is None
-    [fact] = [one for one in document["facts"] if one["name"] == "probe"]
-    assert fact["words"] == "There is no xctrace to record with."
-    [fact] = [one for one in document["facts"] if one["name"] == "probe: host recorder"]
-    assert fact["verdict"] == "ok"
-    assert not list(tmp_path.glob("**/capabilities-*"))
+    assert run("doctor", "--probe") == 3
+    assert "--recorder host" in capsys.readouterr().err

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from tracekit.base.capabilities import Capabilities, Combination, Identity, Mode
+from tracekit.base.capabilities import Combination, Identity, Mode
 from tracekit.base.errors import InterruptedRunError
 from tracekit.base.recording import Recording
-from tracekit.record.doctor.examine import probe_machine
-from tracekit.record.doctor.probe import Dose, dispatches_within, probe
+from tracekit.record.doctor.probe import dispatches_within, probe
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.recorder import Recorded
 from tracekit.record.recorders import choose
@@ -21,12 +20,12 @@ from tracekit.workload.workload import Work
 pytestmark = pytest.mark.processes
 
 Scenario = Callable[..., None]
-LITTLE = Dose(seconds=0.3, dispatches=10)
+LITTLE: dict[str, Any] = {"seconds": 0.3, "dispatches": 10}
 HERE = Identity("25D2128", "17C529", "Apple M1")
 
 
 def probed(*ways: tuple[Mode, bool]) -> list[Combination]:
-    matrix = probe(choose("xctrace"), HERE, dose=LITTLE, ways=ways)
+    matrix = probe(choose("xctrace"), HERE, ways=ways, **LITTLE)
     assert matrix.identity == HERE
     assert [(one.mode, one.counters) for one in matrix.combinations] == list(ways)
     return list(matrix.combinations)
@@ -35,8 +34,7 @@ def probed(*ways: tuple[Mode, bool]) -> list[Combination]:
 def test_each_way_is_recorded_and_counted(scenario: Scenario) -> None:
     scenario()
     reported: list[str] = []
-    matrix = probe_machine(Surroundings(), reported.append, LITTLE)
-    assert isinstance(matrix, Capabilities)
+    matrix = probe(choose("xctrace"), Surroundings().identity, reported.append, **LITTLE)
     assert matrix.identity.xcode_build == "17C529"
     assert [(one.mode, one.counters) for one in matrix.combinations] == [
         ("launch", False),
@@ -108,7 +106,7 @@ def stopped() -> Recorded:
 def test_a_probe_that_is_stopped_keeps_nothing_and_says_so(how: Callable[[], Any]) -> None:
     recorder = Interrupted(how)
     with pytest.raises(InterruptedRunError, match="after 1 of 4 probes"):
-        probe(recorder, HERE, dose=LITTLE)
+        probe(recorder, HERE, **LITTLE)
     assert recorder.recordings == 2
 
 

@@ -1,16 +1,15 @@
 import os
 import signal
+import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tracekit.base.processes import Child
-from tracekit.record.host.session import Bundle
-from tracekit.record.host.watch import Timeouts, start
+from tracekit.record.host.watch import Timeouts
 from tracekit.record.supervisor import Supervisor
 
 pytestmark = pytest.mark.processes
@@ -26,37 +25,23 @@ NO_TERMINATE = "signal.signal(15, signal.SIG_IGN)"
 
 
 @pytest.fixture
-def bundle(tmp_path: Path) -> Bundle:
-    return Bundle(tmp_path / "recording.host")
-
-
-@pytest.fixture
-def run(bundle: Bundle) -> Iterator[Run]:
+def ready(tmp_path: Path) -> Iterator[Run]:
+    """Start a program and wait until it says that it is ready."""
     children: list[Child] = []
-    with Supervisor(bundle.folder) as supervisor:
+    with Supervisor(tmp_path) as supervisor:
 
         def begin(code: str) -> Child:
-            children.append(start((sys.executable, "-c", code), {}, bundle, supervisor, SHORT))
-            return children[-1]
+            argv = (sys.executable, "-I", "-S", "-c", code)
+            pipe, null = subprocess.PIPE, subprocess.DEVNULL
+            child = supervisor.start(argv, SHORT.policy, env=os.environ, stdout=pipe, stderr=null)
+            children.append(child)
+            assert child.process.stdout is not None
+            assert child.process.stdout.readline() == b"ready\n"
+            return child
 
         yield begin
         for child in children:
             child.clean_up()
-
-
-@pytest.fixture
-def ready(run: Run, bundle: Bundle) -> Run:
-    """Start a program and wait until it says that it is ready."""
-
-    def begin(code: str) -> Child:
-        child = run(code)
-        for _ in range(3000):
-            if bundle.stdout.read_text():
-                return child
-            time.sleep(0.01)
-        pytest.fail("it never got ready")
-
-    return begin
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,9 @@ def test_the_facts_are_handed_on() -> None:
     ("end", "status", "report", "failure"),
     [
         pytest.param(End.EXITED, 0, None, "", id="a command that ended well"),
-        pytest.param(End.EXITED, 3, None, "python ended with exit status 3.", id="that did not"),
-        pytest.param(End.EXITED, -11, None, "python was ended by signal SIGSEGV.", id="crashed"),
-        pytest.param(End.EXITED, -99, None, "python was ended by signal 99.", id="strange signal"),
+        pytest.param(End.EXITED, 3, None, "python ended with exit code 3.", id="that did not"),
+        pytest.param(End.EXITED, -11, None, "python ended with signal SIGSEGV.", id="crashed"),
+        pytest.param(End.EXITED, -99, None, "python ended with signal 99.", id="strange signal"),
         pytest.param(End.LIMIT, -2, None, "", id="a command at its limit"),
         pytest.param(End.INTERRUPTED, -2, None, "", id="an interrupted command"),
         pytest.param(
@@ -69,7 +69,7 @@ def test_the_facts_are_handed_on() -> None:
             id="asked by us",
         ),
         pytest.param(End.LIMIT, 0, DONE, "", id="done as it was asked"),
-        pytest.param(End.EXITED, -9, CUT, "python was ended by signal SIGKILL.", id="killed"),
+        pytest.param(End.EXITED, -9, CUT, "python ended with signal SIGKILL.", id="killed"),
         pytest.param(End.EXITED, 0, CUT, "python ended without closing its account.", id="left"),
         pytest.param(
             End.LIMIT, 130, UNREADY, "python did not come to its steady phase in time.", id="late"
@@ -92,7 +92,7 @@ def test_what_the_workload_advises_is_handed_on() -> None:
 
 def test_last_words_are_quoted() -> None:
     reported = recorded(outcome(End.EXITED, 1, "no GPU"), None)
-    assert reported.failure == "python ended with exit status 1. Its last words: no GPU"
+    assert reported.failure == "python ended with exit code 1. Its last words: no GPU"
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_an_account_that_nobody_closed_is_closed(journal: Journal, tmp_path: Pat
     journal.close()
     report = settled(outcome(End.EXITED, -9), journal.path, Recording(tmp_path))
     assert report is not None
-    assert (report.state, report.error) == ("failed", "python was ended by signal SIGKILL.")
+    assert (report.state, report.error) == ("failed", "python ended with signal SIGKILL.")
     assert '"state": "failed"' in Recording(tmp_path).workload_file.read_text()
 
 

@@ -17,8 +17,6 @@ from tracekit.record.xctrace.exporting import (
     counter_set,
     counter_warnings,
     lacking,
-    no_counters,
-    without_repeats,
 )
 from tracekit.record.xctrace.selection import Selection, select
 from tracekit.record.xctrace.tool import Timeouts, Xctrace
@@ -77,13 +75,6 @@ def test_no_counter_set_is_said(selection: Selection, said: str) -> None:
     [warning] = counter_warnings(selection, run_with("Counter Set: (null)"))
     assert said in warning
     assert counter_warnings(selection, run_with("Counter Set: Performance Limiters")) == ()
-
-
-def test_it_is_said_once_for_the_first_reason() -> None:
-    first, second = no_counters("xctrace says so"), no_counters("the table has no rows")
-    assert without_repeats((first, "other", second)) == (first, "other")
-    assert without_repeats((second, "other"), given=(first,)) == ("other",)
-    assert counter_warnings(Selection("T", adds_counters=True), run_with(), (first,)) == ()
 
 
 def run(argv: tuple[str, ...], timeout: float) -> Completed:

@@ -7,24 +7,10 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
-from tracekit.machine import sampler
 from tracekit.workload.journal import fold
-from tracekit.workload.worker.phases import Level, levels, note
+from tracekit.workload.worker.phases import note
 from tracekit.workload.worker.spec import Account, Spec
 from tracekit.workload.workload import Memory
-
-SUMMARY = """Process:         python3.11 [4711]
-Physical footprint:         1.5G
-Physical footprint (peak):  2.0G
-----
-
-                             VIRTUAL RESIDENT    DIRTY  SWAPPED   REGION
-REGION TYPE                     SIZE     SIZE     SIZE     SIZE    COUNT (non-coalesced)
-===========                  ======= ========    =====  =======  =======
-IOAccelerator                   1.2G     1.0G     1.0G       0K       12
-IOAccelerator (graphics)      512.0K   256.0K   256.0K       0K        3
-MALLOC_LARGE                   24.0M    16.0M    16.0M       0K        7
-"""
 
 
 @pytest.fixture
@@ -64,25 +50,6 @@ def test_what_is_not_loaded_is_not_measured(
         "MLX is not loaded",
     )
     assert baseline["resident"].bytes is not None
-
-
-def test_the_regions_of_the_gpu_are_summed() -> None:
-    assert levels(sampler.read_vmmap(SUMMARY)) == {
-        "footprint": Level(3 << 29),
-        "accelerator": Level((1 << 30) + (256 << 10)),
-    }
-
-
-def test_what_a_summary_lacks_is_told() -> None:
-    found = levels(sampler.read_vmmap("Physical footprint:  12.0M\n"))
-    assert found["footprint"] == Level(12 << 20)
-    assert found["accelerator"].bytes is None
-    assert "no table of regions" in found["accelerator"].reason
-    nothing = levels(
-        sampler.read_vmmap(SUMMARY.replace("Physical", "Other").replace("IOAcc", "Acc"))
-    )
-    assert nothing["footprint"].reason == "vmmap names no physical footprint"
-    assert nothing["accelerator"].reason == "vmmap names no such regions"
 
 
 @pytest.mark.processes

@@ -7,30 +7,24 @@ the bundle, and a reader that misses such a part shows it in nothing else.
 import logging
 import re
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
+import pandas as pd
 
 from tracekit.base import InputError, Recording, TracekitError, notes_folder, now, save
-from tracekit.record.xctrace.tool import read_version
 from tracekit.tables import (
     BundleRun,
-    Layout,
-    Node,
+    Flat,
     Store,
     Stored,
-    Symbols,
     Toc,
     TocRun,
-    no_symbols,
     places_of,
-    read_pieces,
+    read_flat,
     read_toc,
     wanted,
 )
@@ -40,7 +34,6 @@ log = logging.getLogger(__name__)
 FORMAT = 1
 _NOTE = "direct-reading"
 _T = TypeVar("_T")
-Standing = Literal["equal", "differs", "unchecked"]
 
 
 @dataclass(frozen=True)
@@ -61,19 +54,18 @@ class Memory:
     tables: Mapping[str, Checked] = field(default_factory=dict[str, Checked])
     format: int = FORMAT
 
-    def standing(self, store: Store) -> Standing:
-        """Tell whether a table was compared, and how that came out.
+    def of(self, store: Store) -> Checked | None:
+        """Return how the comparison of a table came out; None where it was not compared.
 
         A comparison of a table without rows says nothing of one with rows.
         """
         known = self.tables.get(shape(store))
-        if known is None or (store.rows and not known.rows and not known.difference):
-            return "unchecked"
-        return "differs" if known.difference else "equal"
+        unknown = known is None or (store.rows and not known.rows and not known.difference)
+        return None if unknown else known
 
     def difference(self, store: Store) -> str:
         """Return how a direct read differs from an export, empty where it does not."""
-        known = self.tables.get(shape(store))
+        known = self.of(store)
         return known.difference if known else ""
 
     def learned(self, store: Store, checked: Checked) -> "Memory":
@@ -88,11 +80,6 @@ def shape(store: Store) -> str:
         for column in store.columns
     )
     return f"{store.schema} {blake2b(columns.encode(), digest_size=8).hexdigest()}"
-
-
-def build_of(instruments_version: str) -> str:
-    """Return the build that a TOC names, such as 17C529; empty where it names none."""
-    return read_version(instruments_version).build
 
 
 def note_file(where: Path, name: str, *parts: str) -> Path:
@@ -143,97 +130,47 @@ def compare(export: Path, table: Stored, toc: Toc, most: int = MOST_ROWS) -> tup
     Raises:
         InputError: The export cannot be read, so nothing can be compared with it.
     """
-    exported = _head(export, toc, most)
+    exported = read_flat(export, toc=toc)
+    if exported.notes.damage:
+        raise InputError(f"{export} is cut or damaged.")
     try:
-        direct = _head(table, toc, most)
+        direct = read_flat(table, toc=toc)
     except InputError as error:
         return 0, f"it cannot be read directly: {error.message.rstrip('.')}"
-    theirs, ours = (_cells(head, most) for head in (exported, direct))
-    if theirs.column_names != ours.column_names:
-        left, right = (", ".join(table.column_names) for table in (ours, theirs))
+    if direct.notes.damage:
+        return 0, f"it cannot be read directly: {direct.notes.damage[0]}"
+    theirs, ours = _cells(exported, most), _cells(direct, most)
+    if list(theirs) != list(ours):
+        left, right = (", ".join(map(str, table)) for table in (ours, theirs))
         return 0, f"its columns are {left}, exported {right}"
     rows = min(len(theirs), len(ours))
-    for name in ours.column_names:
-        if found := _difference(name, ours, theirs, rows):
-            return rows, found
+    for name in ours:
+        left, right = ours[name][:rows], theirs[name][:rows]
+        same = (left == right) | (left.isna() & right.isna())
+        if not same.all():
+            place = int(same.argmin())
+            words = f"{_word(left.iloc[place])} directly, {_word(right.iloc[place])} exported"
+            return rows, f"row {place + 1}, {name}: {words}"
     if len(theirs) != len(ours):
         return rows, f"it has {len(ours):,} rows, exported {len(theirs):,}"
     return rows, ""
 
 
-class _EnoughError(Exception):
-    """As many rows as are compared have been read."""
+def _cells(flat: Flat, most: int) -> pd.DataFrame:
+    """Return the first rows, None where there is nothing; stacks in words, not in numbers.
 
-
-class _Head:
-    """The first pieces of a table, and the stacks that they number."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._rows = 0
-        self.pieces: list[Node] = []
-        self.symbols = no_symbols()
-
-    def begin(self) -> None:
-        self.pieces, self._rows = [], 0
-
-    def take(self, piece: Node) -> None:
-        if self._rows <= self._most:
-            self.pieces.append(piece)
-            self._rows += piece.rows
-        # What stacks mean is known at the end of the table only.
-        if self._rows > self._most and not any(column.stacks for column in piece.columns):
-            raise _EnoughError
-
-
-def _head(ref: Path | Stored, toc: Toc, most: int) -> _Head:
-    head = _Head(most)
-    with suppress(_EnoughError):
-        head.symbols = read_pieces(ref, head, toc)
-    if not head.pieces or head.pieces[-1].damage:
-        raise InputError(f"{ref} is cut or damaged.")
-    return head
-
-
-def _cells(head: _Head, most: int) -> pa.Table:
-    layout = Layout(head.pieces[0])
-    raw = [layout.take(piece).cast(layout.raw) for piece in head.pieces]
-    table = layout.converted(pa.concat_tables(raw)).slice(0, most)
-    for place, name in enumerate(table.column_names):
-        if name.endswith(".stack"):
-            table = table.set_column(place, name, _written_out(table.column(name), head.symbols))
-    return table
-
-
-def _written_out(numbers: pa.ChunkedArray, symbols: Symbols) -> pa.ChunkedArray:
-    """Return the frames of stacks in words: two readers may number them otherwise."""
-    known = dict[int, str]()
-    stacks, frames = symbols.stacks["frames"], symbols.frames.drop_columns(["frame"])
-    for number in numbers.unique().drop_null().to_pylist():
-        members = frames.take(stacks[number].values)
-        known[number] = "; ".join(
-            " ".join(map(str, frame.values())) for frame in members.to_pylist()
-        )
-    return pa.chunked_array([[known.get(number) for number in numbers.to_pylist()]], pa.string())
-
-
-def _difference(name: str, ours: pa.Table, theirs: pa.Table, rows: int) -> str:
-    left, right = (_plain(table.column(name).slice(0, rows)) for table in (ours, theirs))
-    if left.type != right.type:
-        left, right = left.cast(pa.string()), right.cast(pa.string())
-    same = pc.call_function("equal", [left, right]).fill_null(False)
-    nulls = pc.call_function("and", [left.is_null(), right.is_null()])
-    place = pc.call_function("or", [same, nulls]).index(False).as_py()
-    if place < 0:
-        return ""
-    direct, exported = left[place].as_py(), right[place].as_py()
-    return f"row {place + 1}, {name}: {_word(direct)} directly, {_word(exported)} exported"
-
-
-def _plain(cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_dictionary(cells.type):
-        return cells.cast(cells.type.value_type)
-    return cells
+    Two readers may number stacks otherwise.
+    """
+    frame = flat.frame[:most].astype(object)
+    frame = frame.where(frame.notna(), None)
+    stacks, frames = flat.symbols.stacks["frames"], flat.symbols.frames.drop_columns(["frame"])
+    for name in filter(lambda name: name.endswith(".stack"), flat.names):
+        words: dict[Any, str | None] = {None: None}
+        for number in frame[name].dropna().unique():
+            members = frames.take(stacks[int(number)].values).to_pylist()
+            words[number] = "; ".join(" ".join(map(str, member.values())) for member in members)
+        frame[name] = frame[name].map(words)
+    return frame
 
 
 def _word(value: object) -> str:
@@ -252,7 +189,7 @@ def check(recording: Recording, run: BundleRun, memory: Memory, schemas: frozens
     before = memory
     for store, file in _pairs(run, toc, schemas):
         export = recording.exports / file
-        if memory.standing(store) == "unchecked" and export.exists():
+        if memory.of(store) is None and export.exists():
             table = Stored(recording.bundle, run.number, store.number)
             try:
                 rows, difference = compare(export, table, toc)
@@ -288,17 +225,14 @@ def notes_on(
     stores = [store for store in run.stores if store.schema in asked]
     differing = {store.schema: why for store in stores if (why := memory.difference(store))}
     lines = [
-        f"{schema} is read otherwise than xctrace exports it ({why}), so its export is used. "
-        f"{_REPORT}"
-        if schema in exported
-        else f"{schema} is left out: it is read otherwise than xctrace exports it ({why}). "
-        "`tracekit export` writes its export."
+        f"{schema} is read otherwise than xctrace exports it ({why}), so its export is used; "
+        f"`tracekit export` writes it. {_REPORT}"
         for schema, why in differing.items()
     ]
     unchecked = {
         store.schema
         for store in stores
-        if store.rows and store.schema not in exported and memory.standing(store) == "unchecked"
+        if store.rows and store.schema not in exported and memory.of(store) is None
     }
     if unchecked:
         build = f" of build {memory.build}" if memory.build else ""

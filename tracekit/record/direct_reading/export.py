@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Literal
 
 from tracekit.base import InputError, Recording, ToolError, TracekitError, notes_folder
-from tracekit.record.direct_reading.compare import Memory, build_of, check, notes_on, recall
+from tracekit.record.direct_reading.compare import Memory, check, notes_on, recall
 from tracekit.record.recorder import Progress
 from tracekit.record.xctrace.exporting import (
     GPU_INTERVALS,
@@ -22,6 +22,7 @@ from tracekit.record.xctrace.exporting import (
     only,
 )
 from tracekit.record.xctrace.recorder import XctraceRecorder
+from tracekit.record.xctrace.tool import read_version
 from tracekit.tables import (
     DIRECT_NOTE,
     BundleRun,
@@ -30,7 +31,6 @@ from tracekit.tables import (
     Store,
     Tables,
     TocRun,
-    UnknownBundleError,
     note_direct,
     opened,
     own,
@@ -103,13 +103,13 @@ def export(
     except InputError as error:
         (recording.exports / DIRECT_NOTE).unlink(missing_ok=True)
         said = recorder.export(recording, progress, choose=choose)
-        return (*said, *_unread(error))
+        return (*said, f"{error.message} Its tables were exported instead.")
     recording.exports.mkdir(parents=True, exist_ok=True)
     if not recording.toc_file.exists():
         write_toc(bundle, recording.toc_file)
     toc_run = own(recording) or TocRun(bundle.runs[-1].number)
     run = next((run for run in bundle.runs if run.number == toc_run.number), bundle.runs[-1])
-    memory = recall(build_of(toc_run.instruments_version), notes_folder())
+    memory = recall(read_version(toc_run.instruments_version).build, notes_folder())
     here = frozenset(table.schema for table in run.tables)
     # What the TOC lists, and what the bundle holds: a TOC may be xctrace's own.
     there = frozenset(table.schema for table in toc_run.tables) | (here - {""})
@@ -138,13 +138,6 @@ def export(
     return (*said, *absent, *lack, *notes_on(run, memory, asked, written))
 
 
-def _unread(error: InputError) -> tuple[str, ...]:
-    """Say why a bundle was exported; that it has no layout at all is no news to anyone."""
-    if isinstance(error, UnknownBundleError):
-        return (f"{error.message} Its tables were exported instead.",)
-    return (f"The bundle could not be read directly, so it was exported: {error.message}",)
-
-
 def _exported(asked: frozenset[str], run: BundleRun, memory: Memory, xml: Xml) -> frozenset[str]:
     """Return which of the tables that are asked for are exported."""
     if xml != "unchecked":
@@ -152,7 +145,7 @@ def _exported(asked: frozenset[str], run: BundleRun, memory: Memory, xml: Xml) -
     unequal = {
         table.schema
         for table in run.tables
-        if not isinstance(table, Store) or memory.standing(table) != "equal"
+        if not isinstance(table, Store) or (known := memory.of(table)) is None or known.difference
     }
     return asked - ({table.schema for table in run.tables} - unequal)
 

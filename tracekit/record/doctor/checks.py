@@ -31,31 +31,23 @@ Look = Callable[[Surroundings], Fact | Iterable[Fact]]
 
 @dataclass(frozen=True)
 class Check:
-    """One thing to look at; it has no meaning where something says why, by `elsewhere`."""
+    """One thing to look at; `only` says where, by a key of `_elsewhere`."""
 
     name: str
     look: Look
-    elsewhere: Callable[[Surroundings], str] = lambda _: ""
+    only: str = ""
 
 
-def _only_on_mac(at: Surroundings) -> str:
-    return "" if at.on_mac else f"Only macOS has it, and this is {at.machine.system}."
-
-
-def _only_with_xcode(at: Surroundings) -> str:
-    return "" if at.has_xcode else f"Xcode runs on macOS only, and this is {at.machine.system}."
-
-
-def _only_where_it_records(at: Surroundings) -> str:
-    why = _only_with_xcode(at)
-    return why and f"{why} Record on a Mac, and read its exports here with `tracekit import`."
-
-
-def _only_for_xctrace(at: Surroundings) -> str:
-    return "" if at.on_mac or at.has_xctrace else "It matters to xctrace only, which is not here."
-
-
-_INSTALL_AGAIN = "Let TMPDIR be a folder that you may write to; else install tracekit again."
+def _elsewhere(only: str, at: Surroundings) -> str:
+    """Say why a check has no meaning here; empty where it has one."""
+    system = at.machine.system
+    if only == "mac" and not at.on_mac:
+        return f"Only macOS has it, and this is {system}."
+    if only == "xcode" and not at.has_xcode:
+        return f"Xcode runs on macOS only, and this is {system}."
+    if only == "xctrace" and not (at.on_mac or at.has_xctrace):
+        return "It matters to xctrace only, which is not here."
+    return ""
 
 
 def _tracekit(_: Surroundings) -> Fact:
@@ -67,12 +59,11 @@ def _host_recorder(_: Surroundings) -> Fact:
         with tempfile.TemporaryDirectory() as folder:
             samples = Path(folder) / "samples.jsonl"
             with closing(Sampler(os.getpid(), samples)) as sampler:
-                taken = sampler.take()
-            readable = len(read_samples(samples))
-    except (TracekitError, psutil.Error, OSError) as error:
-        return failed(f"A process cannot be sampled: {error}", _INSTALL_AGAIN)
-    if not taken or not readable:
-        return failed("A sample of this process came out empty.", _INSTALL_AGAIN)
+                sampler.take()
+            read_samples(samples)[0]
+    except (TracekitError, psutil.Error, OSError, IndexError) as error:
+        fix = "Let TMPDIR be a folder that you may write to; else install tracekit again."
+        return failed(f"A process cannot be sampled: {error}", fix)
     return ok("works: any program can be recorded on the CPU")
 
 
@@ -144,10 +135,8 @@ def _interpreter(at: Surroundings) -> Fact:
 def _python_on_path(at: Surroundings) -> Fact:
     """Look at what `-- python3 …` would record: a shim of pyenv is a shell script."""
     found = at.find("python3")
-    if found is None:
-        return ok("none; workloads run with the interpreter above")
-    if not _is_script(found):
-        return ok(found)
+    if found is None or not _is_script(found):
+        return ok(found or "none; workloads run with the interpreter above")
     return warning(
         f"{found} is a script that starts Python: `tracekit capture -- python3 …` would trace "
         "the script. Workloads are not concerned.",
@@ -169,16 +158,18 @@ import mlx.core as mx
 ask = getattr(mx, "device_info", None) or mx.metal.device_info
 print(json.dumps([mx.__version__, bool(mx.metal.is_available()), dict(ask())], default=str))
 """
-_ASK_PRESENCE = "import importlib.util as u; print(u.find_spec('mlx') is not None)"
 _IMPORT_SECONDS = 60
 _METAL = "mlx metal"
 
 
 def _mlx(at: Surroundings) -> Iterator[Fact]:
-    python = (at.executable, "-P", "-c")
-    answer = at.answer(*python, _ASK_MLX, seconds=_IMPORT_SECONDS)
+    answer = at.answer(at.executable, "-P", "-c", _ASK_MLX, seconds=_IMPORT_SECONDS)
     if not answer:
-        yield _without_mlx(at, present=at.answer(*python, _ASK_PRESENCE) == "True")
+        package = "mlx" if at.on_mac else "'mlx[cpu]'"
+        yield warning(
+            "It cannot be imported, so the workloads cannot run; other programs can be recorded.",
+            f"`{at.executable} -c 'import mlx.core'` says why; `pip install {package}` adds it.",
+        )
         yield unknown("There is no MLX to ask.", name=_METAL)
         return
     try:
@@ -190,33 +181,19 @@ def _mlx(at: Surroundings) -> Iterator[Fact]:
         yield unknown("MLX does not say.", needed=at.on_mac, name=_METAL)
         return
     yield ok(release)
-    shown = " ".join(str(device[key]) for key in ("device_name", "architecture") if device.get(key))
-    yield replace(_metal(at, shown, available=metal), name=_METAL)
-
-
-def _without_mlx(at: Surroundings, *, present: bool) -> Fact:
-    if present:
-        return warning(
-            "It is installed and cannot be imported, so the workloads cannot run.",
-            f"`{at.executable} -c 'import mlx.core'` says why.",
+    names = (str(device[key]) for key in ("device_name", "architecture") if device.get(key))
+    shown = " ".join(names) or "unnamed"
+    if metal:
+        yield ok(f"available: {shown}", name=_METAL)
+    elif at.on_mac:
+        yield failed(
+            "MLX finds no Metal device, so workloads run on the CPU and no GPU work is recorded.",
+            "Use an arm64 Python on Apple silicon, outside of virtual machines, and MLX's wheel.",
+            name=_METAL,
         )
-    package = "mlx" if at.on_mac else "'mlx[cpu]'"
-    return warning(
-        "It is not installed, so the workloads cannot run; any other program can be recorded.",
-        f"`pip install {package}` for {at.executable}.",
-    )
-
-
-def _metal(at: Surroundings, device: str, *, available: bool) -> Fact:
-    if available:
-        return ok(f"available: {device or 'the device has no name'}")
-    if not at.on_mac:
-        where = f"MLX works on the CPU here: {device or 'unnamed'}."
-        return not_applicable(f"Metal exists on macOS only; {where}")
-    return failed(
-        "MLX finds no Metal device, so workloads run on the CPU and no GPU work is recorded.",
-        "Use an arm64 Python on Apple silicon, outside of virtual machines, with MLX's own wheel.",
-    )
+    else:
+        why = f"Metal exists on macOS only; MLX works on the CPU here: {shown}."
+        yield not_applicable(why, name=_METAL)
 
 
 _COMMAND_LINE_TOOLS = "/Library/Developer/CommandLineTools"
@@ -298,9 +275,7 @@ def _developer_group(at: Surroundings) -> Fact:
 
 
 _GIGABYTE = 1e9
-# The host recorder writes megabytes; xctrace and its staging files take many gigabytes.
-_HOST_FLOOR = 0.1 * _GIGABYTE
-_MUCH_STAGING = 1 * _GIGABYTE
+_HOST_FLOOR = 0.1 * _GIGABYTE  # the host recorder writes megabytes, xctrace many gigabytes
 
 
 def _other_recorders(at: Surroundings) -> Fact:
@@ -312,7 +287,7 @@ def _other_recorders(at: Surroundings) -> Fact:
 
 
 def _disk(at: Surroundings, wanted: Path) -> Fact:
-    folder, traced = _existing(wanted), not _only_for_xctrace(at)
+    folder, traced = _existing(wanted), not _elsewhere("xctrace", at)
     try:
         least = floor(at.environment) if traced else _HOST_FLOOR
         free = at.free(folder)
@@ -338,7 +313,7 @@ def _staging_files(at: Surroundings) -> Fact:
     left = list(at.temporary.glob("instruments*.ktrace"))
     taken = size(left)
     words = f"{len(left)} left by recordings, {taken / _GIGABYTE:.1f} GB" if left else "none left"
-    if taken < _MUCH_STAGING:
+    if taken < _GIGABYTE:
         return ok(words)
     fix = "Remove those that `lsof` shows as closed: nothing else ever does."
     return warning(f"{words}, in {at.temporary}.", fix)
@@ -386,21 +361,21 @@ CHECKS: tuple[Check, ...] = (
     Check("system", _system),
     Check("architecture", _architecture),
     Check("chip", _chip),
-    Check("gpu cores", _gpu_cores, _only_on_mac),
+    Check("gpu cores", _gpu_cores, "mac"),
     Check("metal switches", _metal_switches),
     Check("interpreter", _interpreter),
     Check("python3 on PATH", _python_on_path),
     Check("mlx", _mlx),
-    Check("developer folder", _developer_folder, _only_with_xcode),
-    Check("xctrace", _xctrace, _only_where_it_records),
-    Check("template", _template, _only_with_xcode),
-    Check("gpu counters", _gpu_counters, _only_with_xcode),
-    Check("developer mode", _developer_mode, _only_on_mac),
-    Check("developer group", _developer_group, _only_on_mac),
-    Check("other recorders", _other_recorders, _only_for_xctrace),
+    Check("developer folder", _developer_folder, "xcode"),
+    Check("xctrace", _xctrace, "xcode"),
+    Check("template", _template, "xcode"),
+    Check("gpu counters", _gpu_counters, "xcode"),
+    Check("developer mode", _developer_mode, "mac"),
+    Check("developer group", _developer_group, "mac"),
+    Check("other recorders", _other_recorders, "xctrace"),
     Check("disk for runs", lambda at: _disk(at, at.runs)),
     Check("disk for staging", lambda at: _disk(at, at.temporary)),
-    Check("staging files", _staging_files, _only_for_xctrace),
+    Check("staging files", _staging_files, "xctrace"),
     Check("place for runs", _place_for_runs),
     Check("nightly", _nightly),
 )
@@ -411,7 +386,7 @@ def checked(at: Surroundings, *names: str) -> Iterator[Fact]:
     for check in CHECKS:
         if names and check.name not in names:
             continue
-        why = check.elsewhere(at)
+        why = _elsewhere(check.only, at)
         found = not_applicable(why) if why else check.look(at)
         for fact in (found,) if isinstance(found, Fact) else found:
             yield fact if fact.name else replace(fact, name=check.name)

@@ -12,10 +12,10 @@ from tracekit.record.direct_reading.compare import recall
 from tracekit.record.doctor.checks import checked
 from tracekit.record.doctor.facts import Fact, Verdict, warning
 from tracekit.record.doctor.known import direct_facts, keep, recall_probe, shown
-from tracekit.record.doctor.probe import DOSE, Dose, probe, probe_host
+from tracekit.record.doctor.probe import probe
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.recorder import Progress, quiet
-from tracekit.record.recorders import choose
+from tracekit.record.recorders import choose, xctrace_here
 
 DIAGNOSIS_FORMAT = 1
 
@@ -52,60 +52,47 @@ def examine(
     surroundings: Surroundings,
     where: Path,
     progress: Progress = quiet,
-    fresh: Capabilities | Fact | None = None,
+    fresh: Capabilities | None = None,
 ) -> Diagnosis:
     """Look at everything, without recording.
 
-    `fresh` is what a probe showed just now; its matrix is kept in `where`, with former ones.
+    `fresh` is what a probe showed just now; it is kept in `where`, with former ones.
     """
     progress("Xcode")
-    has_xctrace = surroundings.has_xctrace
-    identity = surroundings.identity
+    has_xctrace, identity = surroundings.has_xctrace, surroundings.identity
     progress("this machine")
-    matrix = fresh if isinstance(fresh, Capabilities) else None
-    capabilities = matrix or recall_probe(identity, where)
+    capabilities = fresh or recall_probe(identity, where)
     facts = [
         *checked(surroundings),
         *shown(capabilities, has_xctrace=has_xctrace),
-        *((fresh,) if isinstance(fresh, Fact) else ()),
         *direct_facts(recall(identity.xcode_build, where), has_xctrace=has_xctrace),
     ]
-    if matrix is not None:
-        facts += _kept(matrix, where)
+    if fresh is not None:
+        facts += _kept(fresh, where)
     return Diagnosis(identity, tuple(facts), capabilities)
 
 
-def probe_machine(
-    surroundings: Surroundings, progress: Progress = quiet, dose: Dose = DOSE
-) -> Capabilities | Fact:
-    """Record the probe in each way that this machine offers; on the CPU if it has no xctrace.
-
-    What it showed is the matrix of xctrace, or a fact of the host recorder's.
+def probe_machine(surroundings: Surroundings, progress: Progress = quiet) -> Capabilities:
+    """Record the probe in each way that this machine offers.
 
     Raises:
+        ToolError: There is no xctrace, or it cannot be used.
         InterruptedRunError: Someone asked to stop.
     """
     progress("Xcode")
-    if not surroundings.has_xctrace:
-        return probe_host(progress, dose)
-    return probe(choose("xctrace"), surroundings.identity, progress, dose)
+    xctrace_here()
+    return probe(choose("xctrace"), surroundings.identity, progress)
 
 
 def _kept(fresh: Capabilities, where: Path) -> Iterator[Fact]:
     """Keep the matrix, unless no trace could be read at all: then it says nothing lasting."""
-    name = "probe's cache"
+    words, fix = "", "Fix what the rows above say, and probe again."
     if all(way.rows is None for way in fresh.combinations):
-        yield warning(
-            "No trace of the probe could be read, so this probe is not kept.",
-            "Fix what the rows above say, and probe again.",
-            name=name,
-        )
-        return
-    try:
-        keep(fresh, where)
-    except TracekitError as error:
-        yield warning(
-            f"{error.message} Reports will not show what the probe found.",
-            f"Let {where} be a folder that you may write to.",
-            name=name,
-        )
+        words = "No trace of the probe could be read, so this probe is not kept."
+    else:
+        try:
+            keep(fresh, where)
+        except TracekitError as error:
+            words, fix = error.message, f"Let {where} be a folder that you may write to."
+    if words:
+        yield warning(words, fix, name="probe's cache")

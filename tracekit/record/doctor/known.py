@@ -3,7 +3,7 @@
 A probe's matrix counts for the very build of the system, of Xcode, and the chip that it was of.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from tracekit.base import (
     Combination,
     Identity,
     Mode,
-    advise,
     count,
     notes_folder,
     save,
@@ -67,24 +66,27 @@ def advised(plan: Plan, matrix: Capabilities | None) -> tuple[Plan, tuple[str, .
     if matrix is None:
         return plan, ()
     undecided = plan.counters == "auto" and plan.templates == (METAL_SYSTEM_TRACE,)
-    way = advise(matrix, counters=undecided or plan.counters == "on")
+    wanted = (True, False) if undecided or plan.counters == "on" else (False,)
+    working = {(way.mode, way.counters) for way in matrix.combinations if way.works}
+    # Launching is preferred, because it records a program from its beginning.
+    ways = [(mode, counted) for counted in wanted for mode in ("launch", "attach")]
+    mode, counted = next((way for way in ways if way in working), ("launch", False))
     notes: list[str] = []
-    if plan.method == "auto" and plan.workload is not None and way.mode == "attach":
+    if plan.method == "auto" and plan.workload is not None and mode == "attach":
         plan = replace(plan, method="attach")
-        notes.append(f"The workload was attached to: {way.reason}. `--method` chooses.")
-    if undecided and way.counters and (plan.method, way.mode) != ("launch", "attach"):
-        plan = replace(plan, counters="on")
         notes.append(
-            f"GPU counters were asked for: {_seen(matrix)}. `--counters off` leaves them out."
+            "The workload was attached to: only that gave rows when this machine was probed. "
+            "`--method` chooses."
+        )
+    if undecided and counted and (plan.method, mode) != ("launch", "attach"):
+        plan = replace(plan, counters="on")
+        savings = [way.saving for way in matrix.combinations if way.counters and way.saving]
+        took = f"; saving took {max(savings):.0f} s" if savings else ""
+        notes.append(
+            f"GPU counters were asked for: they came when this machine was probed{took}. "
+            "`--counters off` leaves them out."
         )
     return plan, tuple(notes)
-
-
-def _seen(matrix: Capabilities) -> str:
-    working = [way for way in matrix.combinations if way.counters and way.works]
-    slowest = max((way.saving for way in working if way.saving is not None), default=None)
-    took = "" if slowest is None else f"; saving took {slowest:.0f} s"
-    return f"they came when this machine was probed{took}"
 
 
 _PROBE = "probe"
@@ -93,9 +95,7 @@ _NO_ROWS = (
     "Look at developer mode above, quit other recorders, and record once in Instruments itself: "
     "if that shows no GPU work either, this system does not give any."
 )
-_AGAIN = "Fix what it says; `tracekit doctor --probe` tries again."
-_NO_GPU_WORK = "The probe ran on the CPU, so it had no GPU work to show."
-_ON_CPU = "The probe ran on the CPU, so there is no number of dispatches to hold against it."
+_ON_CPU = " The probe ran on the CPU: see `mlx metal` above."
 _OTHER_WAY: dict[Mode, str] = {
     "launch": "Record workloads with `--method attach`, running programs with `--attach PID`.",
     "attach": "Record with `--method launch`, and programs of your own after `--`.",
@@ -113,31 +113,31 @@ def shown(capabilities: Capabilities | None, *, has_xctrace: bool) -> Iterator[F
             name=_PROBE,
         )
     else:
-        when = stamp(capabilities.probed)
-        yield ok(f"{len(capabilities.combinations)} ways to record were tried {when}", name=_PROBE)
-        yield from _modes(capabilities)
-        yield _counters(capabilities)
-
-
-def _modes(capabilities: Capabilities) -> Iterator[Fact]:
-    tried = [way for way in capabilities.combinations if not way.counters]
-    for way in tried:
-        others = any(other.works for other in tried if other is not way)
-        yield replace(_mode(way, another_works=others), name=f"{_PROBE}: {way.mode}")
+        ways = capabilities.combinations
+        yield ok(f"{len(ways)} ways to record were tried {stamp(capabilities.probed)}", name=_PROBE)
+        plain = [way for way in ways if not way.counters]
+        for way in plain:
+            another = any(other.works for other in plain if other is not way)
+            yield replace(_mode(way, another_works=another), name=f"{_PROBE}: {way.mode}")
+        yield replace(_counters([way for way in ways if way.counters]), name=f"{_PROBE}: counters")
 
 
 def _mode(way: Combination, *, another_works: bool) -> Fact:
+    on_cpu = _ON_CPU if way.backend == "cpu" else ""
     if not way.works:
-        words = way.failure or _absence(way)
-        if way.backend == "cpu":
-            return failed(f"{words} {_NO_GPU_WORK}", "See `mlx metal` above.")
-        if another_works:
+        words = way.failure or (
+            "Whether the probe's work was recorded is not known."
+            if way.rows is None
+            else "The recording was saved without a GPU interval of the probe's own; "
+            f"other processes have {count(way.others)}."
+        )
+        if another_works and not on_cpu:
             return warning(words, _OTHER_WAY[way.mode])
-        return failed(words, _AGAIN if way.failure else _NO_ROWS)
+        again = "Fix what it says; `tracekit doctor --probe` tries again."
+        return failed(f"{words}{on_cpu}", again if way.failure or on_cpu else _NO_ROWS)
     rows = f"{count(way.rows)} GPU intervals of the probe's own"
     if way.dispatches is None:
-        why = _ON_CPU if way.backend == "cpu" else "How many dispatches it made is not known."
-        return ok(f"{rows}. {why}")
+        return ok(f"{rows}. How many dispatches it made is not known.{on_cpu}")
     words = f"{rows} for {count(way.dispatches)} dispatches"
     if (way.rows or 0) >= way.dispatches:
         return ok(words)
@@ -148,31 +148,19 @@ def _mode(way: Combination, *, another_works: bool) -> Fact:
     )
 
 
-def _absence(way: Combination) -> str:
-    if way.rows is None:
-        return "Whether the probe's work was recorded is not known."
-    return (
-        "The recording was saved without a GPU interval of the probe's own; "
-        f"other processes have {count(way.others)}."
-    )
-
-
-def _counters(capabilities: Capabilities) -> Fact:
-    name = f"{_PROBE}: counters"
-    tried = [way for way in capabilities.combinations if way.counters]
+def _counters(tried: Sequence[Combination]) -> Fact:
     working = [way for way in tried if way.counter_rows and not way.failure]
     if working:
         samples = (
             f"{way.mode} {count(way.counter_rows)} samples of {way.counter_set or 'no named set'}"
             for way in working
         )
-        return ok(", ".join(samples), name=name)
+        return ok(", ".join(samples))
     if all(way.rows is None for way in tried):
-        why = "No trace with counters could be read, so nothing is known of them."
-        return unknown(why, name=name)
+        return unknown("No trace with counters could be read, so nothing is known of them.")
     why = "; ".join(dict.fromkeys(way.failure for way in tried if way.failure))
     words = f"{NO_COUNTERS}{f': {why}' if why else '.'}"
-    return warning(words, f"`--counters off`. {WAYS_TO_COUNTERS}", name=name)
+    return warning(words, f"`--counters off`. {WAYS_TO_COUNTERS}")
 
 
 MATRIX_COLUMNS = (

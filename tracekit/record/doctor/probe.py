@@ -2,12 +2,10 @@
 
 import tempfile
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from tracekit.base import (
     Capabilities,
@@ -20,29 +18,21 @@ from tracekit.base import (
     TracekitError,
     now,
 )
-from tracekit.record.doctor.facts import Fact, failed, ok
-from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.observe import request_for
-from tracekit.record.recorder import Progress, Recorded, Recorder, quiet
+from tracekit.record.recorder import Progress, Recorder, quiet
 from tracekit.record.xctrace.exporting import counter_set
 from tracekit.tables import Tables, read_toc
 from tracekit.workload import Plan, WorkloadReport, fold, load
 
 WORK = Path(__file__).with_name("probe_work.py")
 _WARMUP = 3
-
-
-@dataclass(frozen=True)
-class Dose:
-    """How much to record: `seconds` of the probe's steady phase, and its dispatches in all."""
-
-    seconds: float = 2.0
-    dispatches: int = 150
-
-
-DOSE = Dose()
-WAYS: tuple[tuple[Mode, bool], ...] = tuple(
-    (mode, counters) for counters in (False, True) for mode in get_args(Mode)
+_SECONDS = 2.0  # of the probe's steady phase
+_DISPATCHES = 150  # of the probe in all
+WAYS: tuple[tuple[Mode, bool], ...] = (
+    ("launch", False),
+    ("attach", False),
+    ("launch", True),
+    ("attach", True),
 )
 
 
@@ -50,87 +40,78 @@ def probe(
     recorder: Recorder,
     identity: Identity,
     progress: Progress = quiet,
-    dose: Dose = DOSE,
     ways: tuple[tuple[Mode, bool], ...] = WAYS,
+    *,
+    seconds: float = _SECONDS,
+    dispatches: int = _DISPATCHES,
 ) -> Capabilities:
     """Record the probe in each way, and return what came of it.
 
     A way that fails is a result like any other. What was recorded is removed again.
+
+    Raises:
+        InterruptedRunError: Someone asked to stop.
     """
     combinations: list[Combination] = []
     for number, (mode, counters) in enumerate(ways, 1):
         way = Combination(mode, counters)
+        plan = Plan(
+            workload=load(WORK),
+            parameters={"dispatches": dispatches},
+            time_limit=seconds,
+            warmup=_WARMUP,
+            method=mode,
+            counters="on" if counters else "off",
+        )
         head = f"{number}: {way.name}: "
-        try:
-            combinations.append(
-                _tried(way, recorder, lambda text, head=head: progress(head + text), dose)
-            )
-        except (KeyboardInterrupt, InterruptedRunError) as stop:
-            raise InterruptedRunError(
-                f"Interrupted after {len(combinations)} of {len(ways)} probes; none is kept.",
-                hint="`tracekit doctor --probe` begins again.",
-            ) from stop
+        with tempfile.TemporaryDirectory(
+            prefix="tracekit-probe-", ignore_cleanup_errors=True
+        ) as folder:
+            recording = Recording(Path(folder) / "run")
+            recording.save_provenance(Provenance(created=now(), recorder=recorder.name))
+            try:
+                found = _tried(
+                    plan, recorder, recording, lambda text, head=head: progress(head + text)
+                )
+            except (KeyboardInterrupt, InterruptedRunError) as stop:
+                raise InterruptedRunError(
+                    f"Interrupted after {len(combinations)} of {len(ways)} probes; none is kept.",
+                    hint="`tracekit doctor --probe` begins again.",
+                ) from stop
+            except TracekitError as error:
+                found = {"failure": f"{error.message} {error.hint}".strip()}
+        combinations.append(replace(way, **found))
     return Capabilities(identity, now(), tuple(combinations))
 
 
-@contextmanager
-def _recorded(
-    recorder: Recorder, progress: Progress, dose: Dose, /, **choices: Any
-) -> Generator[tuple[Recording, Recorded]]:
-    """Record the probe into a folder that is removed at the end."""
-    with tempfile.TemporaryDirectory(
-        prefix="tracekit-probe-", ignore_cleanup_errors=True
-    ) as folder:
-        recording = Recording(Path(folder) / "run")
-        recording.save_provenance(Provenance(created=now(), recorder=recorder.name))
-        plan = Plan(
-            workload=load(WORK),
-            parameters={"dispatches": dose.dispatches},
-            time_limit=dose.seconds,
-            warmup=_WARMUP,
-            **choices,
-        )
-        recorded = recorder.record(request_for(plan, recording, recorder), recording, progress)
-        if recorded.interrupted:
-            raise KeyboardInterrupt
-        yield recording, recorded
+def _tried(
+    plan: Plan, recorder: Recorder, recording: Recording, progress: Progress
+) -> dict[str, Any]:
+    """Record and export, and return the fields of a `Combination` that follow from it."""
+    recorded = recorder.record(request_for(plan, recording, recorder), recording, progress)
+    if recorded.interrupted:
+        raise KeyboardInterrupt
+    saving = _seconds_since(recorded.ended)
+    warnings = recorder.export(recording, progress)
+    report = fold(recording.journal_file)
+    tables = Tables(recording.exports, frozenset(target.pid for target in recorded.targets))
+    intervals, counters = tables.get("gpu_intervals"), tables.get("gpu_counters")
+    runs = read_toc(recording.toc_file).runs
+    own = None if intervals is None else int(intervals["target"].sum())
+    return {
+        "rows": own,
+        "others": None if intervals is None or own is None else len(intervals) - own,
+        "counter_set": counter_set(runs[-1]) if runs else "",
+        "counter_rows": None if counters is None or plan.counters == "off" else len(counters),
+        "backend": report.backend,
+        "dispatches": dispatches_within(report, plan.method, plan.parameters["dispatches"]),
+        "saving": saving,
+        "failure": recorded.failure,
+        "warnings": tuple(dict.fromkeys((*tables.warnings, *recorded.warnings, *warnings))),
+    }
 
 
-def _tried(way: Combination, recorder: Recorder, progress: Progress, dose: Dose) -> Combination:
-    choices = {"method": way.mode, "counters": "on" if way.counters else "off"}
-    try:
-        with _recorded(recorder, progress, dose, **choices) as (recording, recorded):
-            saving = _seconds_since(recorded.ended)
-            warnings = recorder.export(recording, progress)
-            report = fold(recording.journal_file)
-            tables = _tables(recording, recorded)
-            intervals, counters = tables.get("gpu_intervals"), tables.get("gpu_counters")
-            runs = read_toc(recording.toc_file).runs
-            own = None if intervals is None else int(intervals["target"].sum())
-            said = (*tables.warnings, *recorded.warnings, *warnings)
-            return replace(
-                way,
-                rows=own,
-                others=None if intervals is None or own is None else len(intervals) - own,
-                counter_set=counter_set(runs[-1]) if runs else "",
-                counter_rows=None if counters is None or not way.counters else len(counters),
-                backend=report.backend,
-                dispatches=dispatches_within(report, way.mode, dose.dispatches),
-                saving=saving,
-                failure=recorded.failure,
-                warnings=tuple(dict.fromkeys(said)),
-            )
-    except InterruptedRunError:
-        raise
-    except TracekitError as error:
-        return replace(way, failure=f"{error.message} {error.hint}".strip())
-
-
-def _tables(recording: Recording, recorded: Recorded) -> Tables:
-    return Tables(recording.exports, frozenset(target.pid for target in recorded.targets))
-
-
-def dispatches_within(report: WorkloadReport, mode: Mode, budget: int) -> int | None:
+def dispatches_within(report: WorkloadReport, mode: str, budget: int) -> int | None:
     """Return how many dispatches the probe made while it was recorded; None if nobody knows.
 
     A launched probe is recorded from its beginning; one that was attached to, after its warm-up.
@@ -148,28 +129,3 @@ def _seconds_since(moment: str) -> float | None:
         return max(0.0, round(time.time() - datetime.fromisoformat(moment).timestamp(), 3))
     except ValueError:
         return None
-
-
-_FIX = "Record any workload with `--recorder host`, and look at what it says."
-
-
-def probe_host(progress: Progress = quiet, dose: Dose = DOSE) -> Fact:
-    """Record the probe with the host recorder, read its tables, and say what they hold.
-
-    Raises:
-        InterruptedRunError: Someone asked to stop.
-    """
-    name, recorder = "probe: host recorder", HostRecorder()
-    try:
-        with _recorded(recorder, progress, dose, recorder=recorder.name) as (recording, recorded):
-            if recorded.failure:
-                return failed(recorded.failure, _FIX, name=name)
-            recorder.export(recording, progress)
-            tables = _tables(recording, recorded)
-            steps, samples = len(tables["steps"]), len(tables["process_samples"])
-    except InterruptedRunError:
-        raise
-    except TracekitError as error:
-        return failed(error.message, error.hint or _FIX, name=name)
-    words = f"{steps} steps and {samples} samples of a probe were recorded and read"
-    return ok(words, name=name) if steps and samples else failed(words, _FIX, name=name)

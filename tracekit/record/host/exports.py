@@ -45,13 +45,8 @@ def write_rows(
 ) -> Path:
     """Write a table, whole or not at all, in place of an export of it as XML; return the file.
 
-    Args:
-        folder: The folder of exports.
-        table: Its name, as in `SCHEMAS`.
-        rows: Its rows, with a cell for each column.
-        columns: The mnemonics of the columns; without them all that the table declares, but for
-            those of a process.
-        process: The process of all rows.
+    `columns` are the mnemonics of a row's cells, by default all that the table declares but for
+    those of a process; `process` is that of all rows.
 
     Raises:
         RecordingError: The file cannot be written.

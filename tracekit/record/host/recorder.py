@@ -1,5 +1,6 @@
 """The recorder for machines without xctrace: it runs the target and samples it from outside."""
 
+import os
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -24,9 +25,10 @@ from tracekit.machine import describe
 from tracekit.record.host.exports import export
 from tracekit.record.host.sampler import Sampler, process_name, runs
 from tracekit.record.host.session import Session, close, fresh
-from tracekit.record.host.watch import End, Listener, Pace, Timeouts, start, watch
+from tracekit.record.host.watch import End, Listener, Pace, Timeouts, watch
 from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
 from tracekit.record.supervisor import Supervisor
+from tracekit.record.xctrace.command import not_started
 from tracekit.workload import Block, WorkloadReport, fold, unclosed
 
 FEWEST_PAIRS = 4
@@ -144,10 +146,8 @@ def _failure(ending: Ending, report: WorkloadReport | None) -> str:
             words = f"{name} did not end by itself in time and was asked to stop."
         case End.EXITED if report is not None and report.complete:
             return ""
-        case End.EXITED if status is not None and status < 0:
-            words = f"{name} was ended by {exit_words(status)}."
         case End.EXITED if status:
-            words = f"{name} ended with exit status {status}."
+            words = f"{name} ended with {exit_words(status)}."
         case End.EXITED if report is not None:
             words = f"{name} ended without closing its account."
         case _:
@@ -179,7 +179,12 @@ def _record(
 ) -> Recorded:
     """Run the program and sample it; nothing that it started outlives the recording."""
     bundle, begun = fresh(recording.host_bundle), _begun("launched", pace)
-    child = start(target.argv, target.env, bundle, supervisor, pace.timeouts)
+    policy, env = pace.timeouts.policy, {**os.environ, **target.env}
+    try:
+        with bundle.stdout.open("wb") as out, bundle.stderr.open("wb") as err:
+            child = supervisor.start(target.argv, policy, env=env, stdout=out, stderr=err)
+    except OSError as error:
+        raise not_started(target.argv, error) from error
     try:
         name = process_name(child.pid) or Path(target.argv[0]).name
         session = replace(begun, pid=child.pid, name=name, arguments=target.argv[1:])

@@ -1,9 +1,8 @@
 """Starts a target and watches it: samples it on a steady period, and follows its journal."""
 
-import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,11 +11,9 @@ from typing import Any
 
 import msgspec
 
-from tracekit.base import Child, RecordingError, StopPolicy, ToolError
+from tracekit.base import StopPolicy
 from tracekit.record.host.sampler import Sampler
-from tracekit.record.host.session import Bundle
 from tracekit.record.recorder import Progress
-from tracekit.record.supervisor import Supervisor
 
 
 @dataclass(frozen=True)
@@ -40,28 +37,6 @@ class Timeouts:
             (signal.SIGKILL, self.kill),
         )
         return StopPolicy(signals, group=True)
-
-
-def start(
-    argv: tuple[str, ...],
-    env: Mapping[str, str],
-    bundle: Bundle,
-    supervisor: Supervisor,
-    timeouts: Timeouts,
-) -> Child:
-    """Start a program with no input, its output in files of the bundle."""
-    try:
-        bundle.folder.mkdir(parents=True, exist_ok=True)
-        with bundle.stdout.open("wb") as out, bundle.stderr.open("wb") as err:
-            policy, env = timeouts.policy, {**os.environ, **env}
-            try:
-                return supervisor.start(argv, policy, env=env, stdout=out, stderr=err)
-            except FileNotFoundError:
-                raise ToolError(f"There is no program {argv[0]!r} to start.") from None
-            except OSError as error:
-                raise ToolError(f"{argv[0]!r} cannot be started: {error.strerror}.") from error
-    except OSError as error:
-        raise RecordingError(f"{bundle.folder} cannot be written: {error.strerror}.") from error
 
 
 @dataclass

@@ -60,28 +60,15 @@ class Disk:
 
     def shortage(self, places: tuple[Path, ...]) -> str:
         """Say which of the places is below the floor; empty if none is."""
-        for place in places:
-            free = self.free(place)
-            if free < self.floor:
-                return (
-                    f"{free / _GIGABYTE:.1f} GB are free where {place} lies, and "
-                    f"{self.floor / _GIGABYTE:g} GB must stay free"
-                )
-        return ""
+        free, place = min((self.free(place), place) for place in places)
+        if free >= self.floor:
+            return ""
+        least = f"{self.floor / _GIGABYTE:g} GB must stay free"
+        return f"{free / _GIGABYTE:.1f} GB are free where {place} lies, and {least}"
 
     def critical(self, places: tuple[Path, ...]) -> bool:
         """Tell whether so little is left that even saving must be given up."""
         return any(self.free(place) < self.floor * _LAST_RESERVE for place in places)
-
-    def require(self, places: tuple[Path, ...]) -> None:
-        """Raise RecordingError where a place is below the floor already."""
-        shortage = self.shortage(places)
-        if shortage:
-            raise RecordingError(
-                f"Nothing was recorded: {shortage}.",
-                hint="Make room: a recording and its staging files can take many gigabytes. "
-                f"{VARIABLE}=2 lowers the floor to 2 GB.",
-            )
 
 
 _NAMES = frozenset({"xctrace", "Instruments"})
@@ -192,14 +179,6 @@ def _held(holder: Holder | None) -> ToolError:
 _WAIT = "Only one recorder can run at a time; wait for it."
 
 
-def not_returned(stale: Holder) -> str:
-    """Say that a holder did not give the lock back."""
-    return (
-        f"The recording into {stale.what}, begun at {stale.begun} by process "
-        f"{stale.pid}, did not end in good order; `tracekit export` may still read it."
-    )
-
-
 @dataclass(frozen=True)
 class Premises:
     """Where a recorder keeps its notes, and what it leaves alone."""
@@ -218,7 +197,7 @@ class Premises:
     def remove_staging(self, made: frozenset[Path] = frozenset()) -> frozenset[Path]:
         """Remove staging files of ours that nobody needs; return those of `made` that stay."""
         remember(self.ledger, made)
-        return made & set(sweep(self.ledger, self.staging_age))
+        return made & sweep(self.ledger, self.staging_age)
 
 
 @dataclass(frozen=True)
@@ -242,8 +221,16 @@ def claimed(recording: Recording, premises: Premises) -> Generator[Claim]:
     with locked(recording.folder.absolute(), premises.notes) as (handle, stale):
         warnings = list(refuse_rivals(rivals()))
         if stale is not None:
-            warnings.append(not_returned(stale))
+            warnings.append(
+                f"The recording into {stale.what}, begun at {stale.begun} by process {stale.pid}, "
+                "did not end in good order; `tracekit export` may still read it."
+            )
         premises.remove_staging()
-        premises.disk.require(places)
+        if shortage := premises.disk.shortage(places):
+            raise RecordingError(
+                f"Nothing was recorded: {shortage}.",
+                hint="Make room: a recording and its staging files can take many gigabytes. "
+                f"{VARIABLE}=2 lowers the floor to 2 GB.",
+            )
         with Supervisor(recording.folder, () if handle is None else (handle,)) as supervisor:
             yield Claim(supervisor, places, tuple(warnings))

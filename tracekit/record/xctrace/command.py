@@ -25,8 +25,7 @@ def distorts(name: str) -> bool:
 
 def tool_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return `environment` for xctrace itself: in English, without what distorts Metal."""
-    kept = {name: value for name, value in environment.items() if not distorts(name)}
-    return kept | _LOCALE
+    return own_environment({}, environment) | _LOCALE
 
 
 def own_environment(

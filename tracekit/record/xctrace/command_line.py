@@ -53,27 +53,6 @@ def early_end(target: Target, ended: Ended) -> tuple[str, ...]:
     return (f"The process {target.pid} ended before the recording did.",)
 
 
-def about(subject: Subject, ended: Ended) -> str:
-    """Say what is known of a process that was attached to in vain."""
-    target = subject.target
-    if not isinstance(target, Attach):
-        return ""
-    if ended.finished:
-        return f"The process {target.pid} ended while it was recorded, which can cost the bundle."
-    owner = _owner(target.pid)
-    return f"The process {target.pid} belongs to {owner}; try one of your own." if owner else ""
-
-
-def _owner(pid: int) -> str:
-    """Return whose process it is, where that is somebody else; empty where it is ours or gone."""
-    try:
-        owner = psutil.Process(pid).username()
-        ours = psutil.Process().username()
-    except (psutil.Error, KeyError):
-        return ""
-    return "" if owner == ours else owner
-
-
 def record_line(
     tool: Xctrace,
     request: Request,

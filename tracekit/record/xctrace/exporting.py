@@ -1,7 +1,7 @@
 """A bundle's tables as XML files, and whether it really has GPU counters."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,33 +28,19 @@ def no_counters(why: str) -> str:
     return f"{NO_COUNTERS}: {why}. {WAYS_TO_COUNTERS}"
 
 
-def counter_warnings(
-    selection: Selection, run: TocRun, given: Sequence[str] = ()
-) -> tuple[str, ...]:
-    """Say so if no counter set was recorded, unless it is `given` already.
+def counter_warnings(selection: Selection, run: TocRun) -> tuple[str, ...]:
+    """Say so if no counter set was recorded.
 
     Where nobody asked for counters, a template that may have a set of its own is named.
     """
     if counter_set(run):
         return ()
     if selection.counters:
-        return without_repeats((no_counters("the recording names no counter set"),), given)
+        return (no_counters("the recording names no counter set"),)
     if selection.own_counters is None:
         name = selection.template
         return (f"No GPU counters were recorded: the template {name} switches no set of them on.",)
     return ()
-
-
-def without_repeats(warnings: Sequence[str], given: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the warnings; that there are no counters is said once, for its first reason."""
-    said = any(warning.startswith(NO_COUNTERS) for warning in given)
-    kept: list[str] = []
-    for warning in warnings:
-        repeats = warning.startswith(NO_COUNTERS)
-        if not (repeats and said):
-            kept.append(warning)
-        said = said or repeats
-    return tuple(kept)
 
 
 log = logging.getLogger(__name__)
@@ -130,7 +116,7 @@ def export(
                 (filled if rows else empty).add(table.schema)
     if errors and not written:
         raise errors[0]
-    return without_repeats((*absent, *map(str, errors), *lacking(run, filled, empty)))
+    return (*absent, *map(str, errors), *lacking(run, filled, empty))
 
 
 def lacking(run: TocRun, filled: set[str], empty: set[str]) -> Iterator[str]:

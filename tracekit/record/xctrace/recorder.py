@@ -19,7 +19,7 @@ from tracekit.record.xctrace.attached_worker import AttachedWorker
 from tracekit.record.xctrace.attempts import Attempt, Job, Manner, attempts
 from tracekit.record.xctrace.claim import claimed
 from tracekit.record.xctrace.clock import align
-from tracekit.record.xctrace.command_line import Subject, about, early_end, record_line, subject_of
+from tracekit.record.xctrace.command_line import Subject, early_end, record_line, subject_of
 from tracekit.record.xctrace.exporting import counter_warnings
 from tracekit.record.xctrace.outcome import (
     judge,
@@ -101,7 +101,7 @@ class XctraceRecorder:
             warnings=(
                 *selection.warnings,
                 *said,
-                *counter_warnings(selection, run, said),
+                *counter_warnings(selection, run),
                 *staging_warning(attempt.left_staging),
                 *early_end(target, ended),
             ),
@@ -166,7 +166,8 @@ class XctraceRecorder:
                 why = f"{recording.bundle} holds no run."
         if attempt.ended.interrupted:
             raise InterruptedRunError("Stopped before anything was recorded.")
-        raise nothing_came(attempt.ended, attempt.argv, why, about(attempt.subject, attempt.ended))
+        also = " ".join(early_end(attempt.subject.target, attempt.ended))
+        raise nothing_came(attempt.ended, attempt.argv, why, also)
 
 
 def _recorded(

@@ -265,6 +265,7 @@ class _Vigil:
                 self._send(self.escalation.next_signal(time.monotonic()))
             self.child.wait(self.deadlines.poll)
         self._hear(ended=True)
+        self.interrupted |= asked()
         self.watch.changed(replace(self.account, state=State.EXITED))
         return Ended(
             self.account,

@@ -4,8 +4,6 @@ import logging
 import tempfile
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -19,14 +17,6 @@ log = logging.getLogger(__name__)
 _ASKING = 30.0
 # Whether a process has a file open; None where that cannot be known.
 Open = Callable[[Path], bool | None]
-
-
-@dataclass(frozen=True)
-class StagingFile:
-    """One file of a recording of ours; `inode` tells it from a later one of its name."""
-
-    path: str
-    inode: int
 
 
 def staging_files() -> frozenset[Path]:
@@ -52,25 +42,21 @@ def opened(path: Path, run: Run = run) -> bool | None:
 
 def remember(ledger: Path, paths: Iterable[Path]) -> None:
     """Note that a recording of ours made these files, so that they may be removed later."""
-    new: set[StagingFile] = set()
-    for path in paths:
-        with suppress(OSError):
-            new.add(StagingFile(str(path), path.lstat().st_ino))
-    if new:
-        save(ledger, sorted({*_known(ledger), *new}, key=lambda file: file.path))
+    if paths := frozenset(paths):
+        save(ledger, sorted(map(str, paths | _known(ledger))))
 
 
-def sweep(ledger: Path, age: float, is_open: Open = opened) -> tuple[Path, ...]:
+def sweep(ledger: Path, age: float, is_open: Open = opened) -> frozenset[Path]:
     """Remove the files of the ledger that nobody needs any more; return those that are left.
 
     A file goes when it has not changed for `age` seconds and no process has it open: services
     of Instruments hold theirs for most of a minute after a recording was saved.
     """
     known = _known(ledger)
-    left = [file for file in known if not _removed(file, age, is_open)]
+    left = frozenset(path for path in known if not _removed(path, age, is_open))
     if left != known:
-        save(ledger, left)
-    return tuple(Path(one.path) for one in left)
+        save(ledger, sorted(map(str, left)))
+    return left
 
 
 def staging_warning(left: frozenset[Path]) -> tuple[str, ...]:
@@ -83,13 +69,9 @@ def staging_warning(left: frozenset[Path]) -> tuple[str, ...]:
     return (f"{said}: {names}. A later recording or export removes them.",)
 
 
-def _removed(file: StagingFile, age: float, is_open: Open) -> bool:
-    path = Path(file.path)
+def _removed(path: Path, age: float, is_open: Open) -> bool:
     try:
-        state = path.lstat()
-        if state.st_ino != file.inode:
-            return True
-        if time.time() - state.st_mtime < age or is_open(path) is not False:
+        if time.time() - path.lstat().st_mtime < age or is_open(path) is not False:
             return False
         path.unlink()
     except FileNotFoundError:
@@ -101,8 +83,8 @@ def _removed(file: StagingFile, age: float, is_open: Open) -> bool:
     return True
 
 
-def _known(ledger: Path) -> list[StagingFile]:
+def _known(ledger: Path) -> frozenset[Path]:
     try:
-        return msgspec.json.decode(ledger.read_bytes(), type=list[StagingFile])
+        return frozenset(map(Path, msgspec.json.decode(ledger.read_bytes(), type=list[str])))
     except (OSError, msgspec.MsgspecError):
-        return []
+        return frozenset()

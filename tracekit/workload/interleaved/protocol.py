@@ -152,7 +152,9 @@ def line_of(message: ChildRequest | Answer) -> bytes:
 def request_of(line: bytes) -> ChildRequest:
     """Read a line to the child; raise InputError where it asks nothing that is known."""
     try:
-        request = msgspec.json.decode(line, type=ChildRequest, dec_hook=_build)
+        request = msgspec.json.decode(
+            line, type=ChildRequest, dec_hook=lambda kind, value: kind(value)
+        )
     except msgspec.MsgspecError as error:
         raise InputError(f"What was asked is no request: {error}.") from error
     if sum(part is not None for part in vars(request).values()) != 1:
@@ -166,7 +168,3 @@ def answer_of(line: bytes) -> Answer:
         return msgspec.json.decode(line, type=Answer)
     except msgspec.MsgspecError as error:
         raise InputError(f"What was answered is no answer: {error}.") from error
-
-
-def _build(kind: type, value: Any) -> Any:
-    return kind(value)

@@ -7,11 +7,11 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from os import getpid
 from typing import Any
 
 from tracekit.base import InputError, ToolError
+from tracekit.machine import installed
 from tracekit.workload.interleaved.protocol import (
     PROTOCOL,
     Answer,
@@ -188,7 +188,7 @@ def step_times(notes: Notes, step: Step) -> StepTimes:
 def hello() -> Hello:
     """Say what this child is."""
     return Hello(
-        PROTOCOL, _installed("tracekit"), platform.python_version(), _installed("mlx"), getpid()
+        PROTOCOL, installed("tracekit"), platform.python_version(), installed("mlx"), getpid()
     )
 
 
@@ -198,10 +198,3 @@ def _tokens(mark: dict[str, Any], step: Step) -> int:
         return int(mark["tokens"])
     work = step.variants.get(mark.get("variant", ""))
     return step.tokens if work is None else work.tokens
-
-
-def _installed(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""

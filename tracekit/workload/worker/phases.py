@@ -2,13 +2,11 @@
 
 import gc
 import os
-import platform
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -68,84 +66,38 @@ _MLX = {
     "mlx_peak": "get_peak_memory",
     "mlx_cache": "get_cache_memory",
 }
-_VMMAP = ("footprint", "accelerator")
-_PATIENCE = 20.0  # seconds that vmmap may take
-
-
-@dataclass(frozen=True)
-class Level:
-    """How much there is, or why that cannot be known."""
-
-    bytes: int | None
-    reason: str = ""
 
 
 def note(account: Marker, phase: str, *, thorough: bool = False) -> None:
     """Mark the memory of this process at the end of a phase; peaks of MLX count from here on.
 
-    Args:
-        account: Gets the marks.
-        phase: The phase that is over, or "baseline".
-        thorough: Ask `vmmap` too, where there is one: that takes its time, and may pause this
-            process.
+    `phase` is the one that is over, or "baseline". A `thorough` look asks `vmmap` too, where there
+    is one: that takes its time, and may pause this process.
     """
     at = time.monotonic_ns()
-    for what, level in {**_cheap(), **(_by_vmmap() if thorough else {})}.items():
-        account.mark(
-            "memory", phase=phase, what=what, bytes=level.bytes, at=at, reason=level.reason
-        )
+    for what, level, reason in (*_cheap(), *(_by_vmmap() if thorough else ())):
+        account.mark("memory", phase=phase, what=what, bytes=level, at=at, reason=reason)
     core: Any = sys.modules.get("mlx.core")
     if core is not None and hasattr(core, "reset_peak_memory"):
         core.reset_peak_memory()
 
 
-def _cheap() -> dict[str, Level]:
-    return {"resident": Level(psutil.Process().memory_info().rss), **dict(_by_mlx())}
-
-
-def _by_mlx() -> Iterator[tuple[str, Level]]:
+def _cheap() -> Iterator[tuple[str, int | None, str]]:
+    yield "resident", psutil.Process().memory_info().rss, ""
     core: Any = sys.modules.get("mlx.core")
     for what, name in _MLX.items():
         if core is None:
-            yield what, Level(None, "MLX is not loaded")
+            yield what, None, "MLX is not loaded"
         elif not hasattr(core, name):
-            yield what, Level(None, f"this MLX has no {name}")
+            yield what, None, f"this MLX has no {name}"
         else:
-            yield what, Level(getattr(core, name)())
+            yield what, getattr(core, name)(), ""
 
 
-def _by_vmmap() -> Mapping[str, Level]:
-    if platform.system() != "Darwin":
-        return _unknown("vmmap is a program of macOS")
-    argv = sampler.vmmap_command(psutil.Process().pid)
-    try:
-        done = subprocess.run(
-            argv, capture_output=True, text=True, timeout=_PATIENCE, errors="replace", check=False
-        )
-    except OSError as error:
-        return _unknown(f"{argv[0]} cannot be run: {error.strerror}")
-    except subprocess.TimeoutExpired:
-        return _unknown(f"{argv[0]} took longer than {_PATIENCE:g} s")
-    if done.returncode != 0:
-        words = (done.stderr or done.stdout).strip().partition("\n")[0]
-        return _unknown(f"{argv[0]} failed with code {done.returncode}: {words}")
-    return levels(sampler.read_vmmap(done.stdout))
-
-
-def levels(summary: sampler.Summary) -> Mapping[str, Level]:
-    """Return the process's footprint and what of it the GPU's regions have resident."""
-    why = " ".join(summary.remarks)
-    footprint = Level(summary.footprint)
-    if summary.footprint is None:
-        footprint = Level(None, why or "vmmap names no physical footprint")
-    accelerator = Level(summary.accelerator)
-    if summary.accelerator is None:
-        accelerator = Level(None, why or "vmmap names no such regions")
-    return {"footprint": footprint, "accelerator": accelerator}
-
-
-def _unknown(reason: str) -> Mapping[str, Level]:
-    return dict.fromkeys(_VMMAP, Level(None, reason))
+def _by_vmmap() -> Iterator[tuple[str, int | None, str]]:
+    why = "vmmap does not say" if sys.platform == "darwin" else "vmmap is a program of macOS"
+    for what, level in sampler.read_vmmap(os.getpid()).items():
+        yield what, level, why if level is None else ""
 
 
 SECOND = 1_000_000_000

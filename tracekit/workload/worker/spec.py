@@ -101,7 +101,9 @@ class Spec:
     def load(cls, path: Path) -> Self:
         """Read it back; raise InputError where it cannot be understood."""
         try:
-            return msgspec.json.decode(path.read_bytes(), type=cls, dec_hook=_build)
+            return msgspec.json.decode(
+                path.read_bytes(), type=cls, dec_hook=lambda kind, value: kind(value)
+            )
         except (OSError, msgspec.MsgspecError) as error:
             raise InputError(f"{path} does not tell a worker what to do: {error}.") from error
 
@@ -121,10 +123,6 @@ def command(spec_file: Path) -> tuple[str, ...]:
         "tracekit.workload.worker",
         str(spec_file),
     )
-
-
-def _build(kind: type, value: Any) -> Any:
-    return kind(value)
 
 
 class Marker(Protocol):

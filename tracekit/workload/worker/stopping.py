@@ -60,11 +60,9 @@ class Stop:
     ) -> None:
         """Read a pipe in a thread of its own until it ends; then ask to stop, and end soon.
 
-        Args:
-            pipe: The lifeline: its other end is with whoever started this process.
-            take: Called with what comes.
-            also: Called once the pipe has ended.
-            grace: Seconds after that in which the process may end by itself.
+        The other end of the pipe is with whoever started this process. `take` is called with what
+        comes, `also` once the pipe has ended; `grace` is how many seconds after that the process
+        may end by itself.
         """
 
         def read() -> None:

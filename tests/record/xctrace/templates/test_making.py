@@ -21,7 +21,7 @@ def output(tmp_path: Path) -> Path:
 def test_a_draft_writes_nothing(template: Path, output: Path) -> None:
     before = template.read_bytes()
     made = draft(template, output, WISH)
-    assert [one.key for one in made.changes.changes] == [
+    assert [one.key for one in made.changes] == [
         "counterprofile",
         "counterprofileinternal",
         "shaderprofiler",

@@ -11,14 +11,8 @@ LARGEST = 1 << 26
 _BINARY = b"bplist00"
 _KEYS, _VALUES = "NS.keys", "NS.objects"
 _DAMAGE = (
-    plistlib.InvalidFileException,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    OverflowError,
-    RecursionError,
-    TypeError,
-    ValueError,
+    *(ArithmeticError, AttributeError, LookupError, MemoryError),
+    *(RuntimeError, TypeError, ValueError),
 )
 
 
@@ -33,11 +27,6 @@ class Archive:
     def objects(self) -> list[Any]:
         """The objects, each known by its place in the row."""
         return self.plist["$objects"]
-
-    @property
-    def top(self) -> dict[str, Any]:
-        """The roots, by name."""
-        return self.plist["$top"]
 
 
 @dataclass(frozen=True)
@@ -63,12 +52,11 @@ def read_archive(name: str, content: bytes) -> Archive:
         plist = plistlib.loads(content)
     except _DAMAGE as error:
         raise InputError(f"{name} is not a whole property list.") from error
-    if not _is_keyed_archive(plist):
-        raise InputError(f"{name} is not a keyed archive, so it is no template of Instruments.")
-    archive = Archive(name, plist)
-    for uid in _references(archive):
-        _ = resolve(archive, uid)
-    return archive
+    match plist:
+        case {"$archiver": "NSKeyedArchiver", "$objects": list()}:
+            return Archive(name, plist)
+        case _:
+            raise InputError(f"{name} is not a keyed archive, so it is no template of Instruments.")
 
 
 def resolve(archive: Archive, uid: Any) -> Any:
@@ -80,32 +68,22 @@ def resolve(archive: Archive, uid: Any) -> Any:
     return archive.objects[uid.data]
 
 
-def is_dictionary(one: Any) -> bool:
-    """Tell whether an object is an archived dictionary: keys and values in two rows."""
-    return isinstance(one, dict) and _KEYS in one
-
-
-def entries_of(archive: Archive, holder: int) -> Iterator[Entry]:
-    """Give the entries of an archived dictionary whose keys are strings.
+def entries(archive: Archive) -> Iterator[Entry]:
+    """Give the entries of all archived dictionaries, wherever they stand, whose keys are strings.
 
     Raises:
-        InputError: Its two rows do not fit each other.
+        InputError: The two rows of one do not fit each other.
     """
-    one = archive.objects[holder]
-    keys, values = one[_KEYS], one.get(_VALUES)
-    if not (isinstance(keys, list) and isinstance(values, list) and len(keys) == len(values)):
-        raise _strange(archive, f"keys and values of the dictionary {holder} do not pair")
-    for position, (key, value) in enumerate(zip(keys, values, strict=True)):
-        name = resolve(archive, key)
-        if isinstance(name, str):
-            yield Entry(holder, position, name, resolve(archive, value))
-
-
-def entries(archive: Archive) -> Iterator[Entry]:
-    """Give the entries of all archived dictionaries, wherever they stand."""
     for holder, one in enumerate(archive.objects):
-        if is_dictionary(one):
-            yield from entries_of(archive, holder)
+        if not isinstance(one, dict) or _KEYS not in one:
+            continue
+        keys, values = one[_KEYS], one.get(_VALUES)
+        if not (isinstance(keys, list) and isinstance(values, list) and len(keys) == len(values)):
+            raise _strange(archive, f"keys and values of the dictionary {holder} do not pair")
+        for position, (key, value) in enumerate(zip(keys, values, strict=True)):
+            name = resolve(archive, key)
+            if isinstance(name, str):
+                yield Entry(holder, position, name, resolve(archive, value))
 
 
 def with_values(archive: Archive, values: Mapping[tuple[int, int], Any]) -> Archive:
@@ -129,24 +107,6 @@ def archive_bytes(archive: Archive) -> bytes:
         return plistlib.dumps(dict(archive.plist), fmt=plistlib.FMT_BINARY, sort_keys=False)
     except _DAMAGE as error:
         raise InputError(f"{archive.name} cannot be written again as it was read.") from error
-
-
-def _is_keyed_archive(plist: Any) -> bool:
-    return (
-        isinstance(plist, dict)
-        and plist.get("$archiver") == "NSKeyedArchiver"
-        and isinstance(plist.get("$top"), dict)
-        and isinstance(plist.get("$objects"), list)
-    )
-
-
-def _references(archive: Archive) -> Iterator[plistlib.UID]:
-    """Give the references where an archive has them: in an object, and in a row of an object."""
-    for one in (archive.top, *archive.objects):
-        values = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
-        for value in values:
-            row = value if isinstance(value, list) else (value,)
-            yield from (uid for uid in row if isinstance(uid, plistlib.UID))
 
 
 def _strange(archive: Archive, why: str) -> InputError:

@@ -1,17 +1,15 @@
 """Template files, the settings in them that are known, and copies with settings switched on."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base import InputError, RecordingError, UsageError, require_apart
+from tracekit.base import InputError, UsageError, require_apart, write_whole
 from tracekit.record.xctrace.templates.archive import (
     LARGEST,
     Archive,
     archive_bytes,
     entries,
-    is_dictionary,
     read_archive,
     with_values,
 )
@@ -104,66 +102,36 @@ class Change:
     @property
     def place(self) -> str:
         """Where it stands, in words."""
-        return _place(self.holder, self.key)
+        return f"object {self.holder}: {self.key}"
 
 
-@dataclass(frozen=True)
-class Changes:
-    """All places that a wish touches, and what looks alike and stays as it is."""
-
-    changes: tuple[Change, ...]
-    untouched: tuple[str, ...] = ()
-
-
-def changes(archive: Archive, wish: Wish) -> Changes:
+def changes(archive: Archive, wish: Wish) -> tuple[Change, ...]:
     """Find every place that the wish touches; nothing is changed yet.
 
     Raises:
-        InputError: A key is missing, stands elsewhere than in an archived dictionary, or its
-            value has another type: then this is not the structure that is known.
+        InputError: A key is in no archived dictionary, or its value has another type: then this is
+            not the structure that is known.
     """
     wanted = wish.values
     found: list[Change] = []
-    untouched: list[str] = []
     for entry in entries(archive):
-        place = _place(entry.holder, entry.key)
-        if entry.key not in wanted:
-            if COUNTER_PROFILE[0] in entry.key or SHADER_TIMELINE[0] in entry.key:
-                untouched.append(f"{place} = {entry.value!r}")
-            continue
-        after = wanted[entry.key]
-        if type(entry.value) is not type(after):
-            raise _unknown(archive, f"{place} is {entry.value!r}, not {_kind(after)}")
-        found.append(Change(entry.holder, entry.position, entry.key, entry.value, after))
-    strange = list(_elsewhere(archive, wanted))
+        if entry.key in wanted:
+            after = wanted[entry.key]
+            change = Change(entry.holder, entry.position, entry.key, entry.value, after)
+            if type(entry.value) is not type(after):
+                kind = "on or off" if isinstance(after, bool) else "a whole number"
+                raise _unknown(archive, f"{change.place} is {entry.value!r}, not {kind}")
+            found.append(change)
     for key in wanted:
         if all(change.key != key for change in found):
-            where = f"; it stands in {strange[0]}" if strange else ""
-            raise _unknown(archive, f"no archived dictionary has the key {key}{where}")
-    return Changes(tuple(found), (*untouched, *strange))
+            raise _unknown(archive, f"no archived dictionary has the key {key}")
+    return tuple(found)
 
 
 def counter_profile(archive: Archive) -> int | None:
     """Return the number of the counter profile that a template asks for; None if unknown."""
     found = [entry.value for entry in entries(archive) if entry.key == COUNTER_PROFILE[0]]
     return found[0] if len(set(map(repr, found))) == 1 and type(found[0]) is int else None
-
-
-def _elsewhere(archive: Archive, wanted: dict[str, Value]) -> Iterator[str]:
-    """Name the objects that speak of a wanted key in a form that is not known."""
-    for number, one in enumerate(archive.objects):
-        if isinstance(one, dict) and not is_dictionary(one) and wanted.keys() & one.keys():
-            raise _unknown(archive, f"object {number} has the key as an attribute of its own")
-        if isinstance(one, bytes) and any(key.encode() in one for key in wanted):
-            yield f"the data of object {number}, which are not looked into"
-
-
-def _place(holder: int, key: str) -> str:
-    return f"object {holder}: {key}"
-
-
-def _kind(value: Value) -> str:
-    return "on or off" if isinstance(value, bool) else "a whole number"
 
 
 def _unknown(archive: Archive, why: str) -> InputError:
@@ -178,7 +146,7 @@ class Draft:
     """A template that can be written: where to, and what is different."""
 
     output: Path
-    changes: Changes
+    changes: tuple[Change, ...]
     content: bytes
 
 
@@ -189,39 +157,37 @@ def draft(source: Path, output: Path, wish: Wish) -> Draft:
         UsageError: Nothing is wished for, or the output exists or has another suffix.
         InputError: The source is no template, or not built in the way that is known.
     """
-    _check(output, wish)
+    if not wish.values:
+        raise UsageError(
+            "Nothing is to be changed.", hint="Give --counter-profile N or --shader-timeline on."
+        )
+    if output.suffix != SUFFIX:
+        raise UsageError(f"{output} must end in {SUFFIX}, or xctrace takes it for a name.")
+    _require_new(output)
     require_apart([output], [source])
     archive = read_template(source)
-    wanted = changes(archive, wish)
-    values = {(change.holder, change.position): change.after for change in wanted.changes}
-    return Draft(output, wanted, archive_bytes(with_values(archive, values)))
+    found = changes(archive, wish)
+    values = {(change.holder, change.position): change.after for change in found}
+    return Draft(output, found, archive_bytes(with_values(archive, values)))
 
 
-def write(one: Draft) -> Path:
+def write(made: Draft) -> Path:
     """Write a draft into a file that does not exist yet.
 
     Raises:
         UsageError: The file exists by now.
-        RecordingError: It cannot be written; no part of it is left.
+        RecordingError: It cannot be written.
     """
-    made = False
-    try:
-        if not one.output.parent.is_dir():
-            one.output.parent.mkdir(parents=True)
-        with one.output.open("xb") as file:
-            made = True
-            file.write(one.content)
-    except OSError as error:
-        if one.output.exists() and not made:
-            raise _exists(one.output) from None
-        if made:
-            with suppress(OSError):
-                one.output.unlink()
-        raise RecordingError(
-            f"{one.output} cannot be written: {error.strerror}.",
-            hint="Make room, or name another place that you may write to.",
-        ) from error
-    return one.output
+    _require_new(made.output)
+    write_whole(made.output, made.content)
+    return made.output
+
+
+def _require_new(output: Path) -> None:
+    if output.exists() or output.is_symlink():
+        raise UsageError(
+            f"{output} exists; a template is never written over.", hint="Name a new file."
+        )
 
 
 def read_template(path: Path) -> Archive:
@@ -232,20 +198,3 @@ def read_template(path: Path) -> Archive:
         return read_archive(str(path), path.read_bytes())
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-
-
-def _check(output: Path, wish: Wish) -> None:
-    if not wish.values:
-        raise UsageError(
-            "Nothing is to be changed.", hint="Give --counter-profile N or --shader-timeline on."
-        )
-    if output.suffix != SUFFIX:
-        raise UsageError(f"{output} must end in {SUFFIX}, or xctrace takes it for a name.")
-    if output.exists() or output.is_symlink():
-        raise _exists(output)
-
-
-def _exists(output: Path) -> UsageError:
-    return UsageError(
-        f"{output} exists; a template is never written over.", hint="Name a new file."
-    )
