@@ -13,8 +13,7 @@ from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.bundle.run_info import issues_of, remarks_of, toc_of
-from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
-from tracekit.tables.bundle_xml.write import write_table
+from tracekit.tables.bundle_xml import UnwritableError, write_table
 from tracekit.tables.layout import Layout
 from tracekit.tables.toc import Toc
 
@@ -130,7 +129,7 @@ def _numbers(found: tuple[pa.Table, pa.Table]) -> tuple[int, list[pa.ChunkedArra
 
 def _write(run: BundleRun, store: Store) -> None:
     with suppress(UnwritableError):
-        write_table(BytesIO(), run, store, 1, Meanings(run))
+        write_table(BytesIO(), run, store, 1)
 
 
 def _words(error: InputError) -> str:

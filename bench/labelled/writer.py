@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tracekit.base import replacing
 from tracekit.tables.bundle.cells.wording import FMT
-from tracekit.tables.bundle_xml.write import escaped, quoted
+from tracekit.tables.bundle_xml import escaped, quoted
 
 
 @dataclass(frozen=True)

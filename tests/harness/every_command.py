@@ -21,7 +21,7 @@ from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.starter import STARTER
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle_xml.write import write_exports
+from tracekit.tables.bundle_xml import write_exports
 
 # Words in capitals are places of `World`; OUT is what is written, a file where it has an ending.
 LINES = {

@@ -6,7 +6,7 @@ from .bundle.errors import BundleError as BundleError
 from .bundle.errors import UnknownBundleError as UnknownBundleError
 from .bundle.reader import BundleReader as BundleReader
 from .bundle.run_info import write_toc as write_toc
-from .bundle_xml.write import write_exports as write_exports
+from .bundle_xml import write_exports as write_exports
 from .cache import READER_VERSION as READER_VERSION
 from .cache import stored_to_put_away as stored_to_put_away
 from .cache import to_put_away as to_put_away

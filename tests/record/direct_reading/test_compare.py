@@ -12,7 +12,7 @@ from table_of_types import TABLE
 from tracekit.base.errors import InputError
 from tracekit.record.direct_reading.compare import compare
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle_xml.write import write_exports
+from tracekit.tables.bundle_xml import write_exports
 from tracekit.tables.direct import Stored
 from tracekit.tables.toc import Toc, read_toc
 

@@ -78,13 +78,13 @@ class BundleReader:
         self._run = run
         self._values = Values(run)
         self._labels = Labels(run, self._values)
-        self._kinds = [type_of(column, run) for column in store.columns]
+        self.kinds = [type_of(column, run) for column in store.columns]
         self._places = RunPlaces(run)
         self._stacks = Stacks(run.arrays, self._places)
 
     def pieces(self) -> Iterator[Node]:
         """Yield the table in pieces of some 100,000 rows, in order."""
-        store, kinds = self._store, self._kinds
+        store, kinds = self._store, self.kinds
         fields = [column.field for column in store.columns]
         wide = {place for place, kind in enumerate(kinds) if is_widened(kind)}
         if any(kind.encoding in STACKS for kind in kinds):
@@ -129,7 +129,7 @@ class BundleReader:
         if not self._store.rows:
             return ()
         found: dict[Evidence, list[str]] = {}
-        for column, kind in zip(self._store.columns, self._kinds, strict=True):
+        for column, kind in zip(self._store.columns, self.kinds, strict=True):
             found.setdefault(kind.evidence, []).append(column.mnemonic)
         return unsure(self._store.schema, found)
 
@@ -138,7 +138,7 @@ class BundleReader:
         named = [
             self._store.columns[place].mnemonic
             for place, cells in numeric.items()
-            if cells.null_count and self._kinds[place].tag == _CONNECTION
+            if cells.null_count and self.kinds[place].tag == _CONNECTION
         ]
         if named:
             yield f"{self._store.schema}: cells are left empty that may be -1: {', '.join(named)}"
@@ -163,7 +163,7 @@ class BundleReader:
     ) -> list[ColumnCells]:
         stacks = iter(self._stack_cells(columns, times))
         found: list[ColumnCells] = []
-        for place, (column, kind) in enumerate(zip(self._store.columns, self._kinds, strict=True)):
+        for place, (column, kind) in enumerate(zip(self._store.columns, self.kinds, strict=True)):
             about = ExportColumn(column.mnemonic, column.title, kind.tag)
             if place in numeric:
                 found.append(ColumnCells(about, pa.chunked_array([numeric[place]])))
@@ -230,7 +230,7 @@ class BundleReader:
     def _stack_cells(self, columns: Sequence[Raw], times: Raw) -> list[StackCells]:
         wanted = [
             StackColumn(kind.encoding, raw.astype(np.uint32, copy=False))
-            for kind, raw in zip(self._kinds, columns, strict=True)
+            for kind, raw in zip(self.kinds, columns, strict=True)
             if kind.encoding in STACKS
         ]
         try:

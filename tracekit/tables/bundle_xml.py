@@ -1,0 +1,334 @@
+"""A run of a bundle, or one table of it, as XML in the grammar of `xctrace export`.
+
+It says what the flat tables say: processes, threads and stacks in full, all other values by their
+words and numbers. Of a label only the words are written, not its parts.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from tracekit.base import InputError, replacing
+from tracekit.tables.bundle.bundle import Bundle, BundleRun
+from tracekit.tables.bundle.cells.encodings import (
+    Encoding,
+    EngineeringType,
+    Evidence,
+    Said,
+    sentences,
+)
+from tracekit.tables.bundle.cells.wording import FMT
+from tracekit.tables.bundle.container.records import read_records
+from tracekit.tables.bundle.container.store import Store, Unreadable
+from tracekit.tables.bundle.errors import BundleError, called
+from tracekit.tables.bundle.names import Names
+from tracekit.tables.bundle.reader import BundleReader
+from tracekit.tables.bundle.run_info import listed, toc_of, write_toc
+from tracekit.tables.toc import Wanted, assumed, required, wanted
+from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, Node, Symbols
+
+SENTINEL = "<sentinel/>"
+_MOST_REMEMBERED = 1 << 18
+_ROWS = 1 << 12  # turned into text at a time
+_TAG = re.compile(r"[A-Za-z][A-Za-z0-9-]*", re.ASCII)
+# XML 1.0 has no way to write these; a carriage return would be read as a line's end.
+_UNPRINTABLE = {
+    **dict.fromkeys([*range(0x20), 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)], "\ufffd"),
+    0x09: "\t",
+    0x0A: "\n",
+    0x0D: "&#13;",
+}  # fmt: skip
+
+
+def escaped(text: str) -> str:
+    """Return a text as it stands in XML, without what XML cannot hold."""
+    plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return plain if plain.isprintable() else plain.translate(_UNPRINTABLE)
+
+
+def quoted(text: str) -> str:
+    """Return a text as it stands in an attribute within double quotes."""
+    return escaped(text).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
+
+
+class _Elements:
+    """The elements of one file: each value is defined once, and referred to from then on."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._last = 0
+        self._known: defaultdict[str, dict[object, str]] = defaultdict(dict)  # by tag and value
+
+    def cells(self, part: ColumnCells, kind: EngineeringType, symbols: Symbols) -> Iterator[str]:
+        """Yield the elements of a column's cells."""
+        tag, nothing = kind.tag, [None] * len(part.cells)
+        texts = part.cells.to_pylist()
+        pids, tids, stacks = (
+            nothing if beside is None else beside.to_pylist()
+            for beside in (part.pids, part.tids, part.stacks)
+        )
+        if kind.encoding is Encoding.THREAD:
+            return map(self._thread, texts, tids, pids)
+        if kind.encoding is Encoding.PROCESS:
+            return map(self._process, texts, pids)
+        if tag in STACK_TYPES:
+            write = self._callstack if kind.encoding is Encoding.CALLSTACK else self._backtrace
+            return (write(tag, *cell, symbols) for cell in zip(texts, stacks, strict=True))
+        if kind.encoding is Encoding.ANY:
+            tag = next(iter(part.foreign)) if len(part.foreign) == 1 else tag
+        known = self._known[tag]
+        known[None] = SENTINEL
+        return (known.get(one) or self._value(tag, one, kind.encoding) for one in texts)
+
+    def _element(
+        self, tag: str, value: object, content: Callable[[], str], **attributes: str | None
+    ) -> str:
+        known = self._known[tag]
+        if (found := known.get(value)) is not None:
+            return found
+        if len(known) >= _MOST_REMEMBERED:
+            known.clear()  # what comes back is defined again
+        self._last += 1
+        head = f'{tag} id="{self._last}"'
+        known[value] = f'<{tag} ref="{self._last}"/>'
+        for name, text in attributes.items():
+            head += "" if text is None else f' {name.replace("_", "-")}="{quoted(text)}"'
+        inside = content()
+        return f"<{head}>{inside}</{tag}>" if inside or "fmt" in attributes else f"<{head}/>"
+
+    def _value(self, tag: str, value: Any, encoding: Encoding) -> str:
+        if value is None:
+            return SENTINEL
+        if encoding is Encoding.INTEGER:
+            number = int(value)
+            text = str(number)
+            words = self._names.core(number) if tag == "core" else FMT.get(tag, str)(number)
+        else:
+            words = text = f"{value:.9f}" if encoding is Encoding.DECIMAL else value
+        return self._element(tag, value, lambda: escaped(text), fmt=words)
+
+    def _process(self, text: str | None, pid: int | None) -> str:
+        def content() -> str:
+            own = self._value("pid", pid, Encoding.INTEGER)
+            return own + self._value("device-session", "TODO", Encoding.STRING)
+
+        return SENTINEL if text is None else self._element("process", pid, content, fmt=text)
+
+    def _thread(self, text: str | None, tid: int | None, pid: int | None) -> str:
+        def content() -> str:
+            process = None if pid is None else self._names.process_with_pid(pid)
+            return self._value("tid", tid, Encoding.INTEGER) + self._process(process, pid)
+
+        if tid is None:
+            return SENTINEL
+        words = f"Unknown {tid:#x}" if text is None else text
+        return self._element("thread", (tid, pid), content, fmt=words)
+
+    def _backtrace(self, tag: str, text: str | None, stack: int | None, symbols: Symbols) -> str:
+        def content() -> str:
+            return "".join(self._frame(number, symbols) for number in _frames(stack, symbols))
+
+        return SENTINEL if text is None else self._element(tag, stack, content)
+
+    def _callstack(self, tag: str, text: str | None, stack: int | None, symbols: Symbols) -> str:
+        """Write a stack of addresses, of which the program counter stands behind the others."""
+
+        def content() -> str:
+            column = symbols.frames["address"]
+            addresses = [column[number].as_py() for number in _frames(stack, symbols)]
+            counters = addresses[:1] if words.startswith("PC:") else []
+            others = " ".join(map(str, addresses[len(counters) :]))
+            found = SENTINEL
+            if others:
+                fmt = f"frag {stack}"
+                found = self._element("text-addresses", others, lambda: others, fmt=fmt)
+            return found + "".join(
+                self._value("text-address", one, Encoding.INTEGER) for one in counters
+            )
+
+        words = text or ""
+        return SENTINEL if text is None else self._element(tag, (text, stack), content, fmt=text)
+
+    def _frame(self, number: int, symbols: Symbols) -> str:
+        if (found := self._known["frame"].get(number)) is not None:
+            return found
+        known = {name: symbols.frames[name][number].as_py() for name in symbols.frames.column_names}
+
+        def binary() -> str:
+            if known["binary"] is None:
+                return ""
+            load = known["load_address"]
+            return self._element(
+                "binary",
+                (known["uuid"], known["path"], load),
+                str,
+                name=known["binary"],
+                UUID=known["uuid"],
+                arch=known["arch"],
+                load_addr=None if load is None else hex(load),
+                path=known["path"],
+            )
+
+        address = hex(known["address"])
+        return self._element("frame", number, binary, name=known["name"], addr=address)
+
+
+def _frames(stack: int | None, symbols: Symbols) -> list[int]:
+    return [] if stack is None else symbols.stacks["frames"][stack].as_py()
+
+
+class UnwritableError(ValueError):
+    """A table that an export cannot say: nothing says there that a value is not known."""
+
+
+def write_table(file: BinaryIO, run: BundleRun, store: Store, index: int) -> None:
+    """Write a table as `xctrace export` does; `index` is its place in the table of contents.
+
+    Raises:
+        BundleError: The bundle is damaged.
+        UnwritableError: It holds values of which the encoding is not known.
+    """
+    xpath = f"//trace-toc[1]/run[{store.run}]/data[1]/table[{index}]"
+    reader = BundleReader(run, store, xpath)
+    _require_known(run, store, reader.kinds)
+    head = f"<?xml version=\"1.0\"?>\n<trace-query-result>\n<node xpath='{xpath}'>"
+    head += f'<schema name="{quoted(store.schema)}">'
+    for column, kind in zip(store.columns, reader.kinds, strict=True):
+        head += (
+            f"<col><mnemonic>{escaped(column.mnemonic)}</mnemonic>"
+            f"<name>{escaped(column.title)}</name>"
+            f"<engineering-type>{escaped(kind.tag)}</engineering-type></col>"
+        )
+    file.write(f"{head}</schema>".encode())
+    elements = _Elements(run.names)
+    for piece in reader.pieces():
+        symbols = reader.symbols()
+        for rows in _parts(piece):
+            columns = [
+                elements.cells(part, kind, symbols)
+                for part, kind in zip(rows, reader.kinds, strict=True)
+            ]
+            texts = (f"<row>{''.join(row)}</row>\n" for row in zip(*columns, strict=True))
+            file.write("".join(texts).encode())
+    file.write(b"</node></trace-query-result>\n")
+
+
+def _parts(piece: Node) -> Iterator[list[ColumnCells]]:
+    """Yield the columns of some rows at a time."""
+    for start in range(0, piece.rows, _ROWS):
+        yield [
+            replace(
+                part,
+                **{
+                    name: cells.slice(start, _ROWS)
+                    for name in ("cells", "pids", "tids", "stacks")
+                    if (cells := getattr(part, name)) is not None
+                },
+            )
+            for part in piece.columns
+        ]
+
+
+def _require_known(run: BundleRun, store: Store, kinds: list[EngineeringType]) -> None:
+    """Refuse a table with a value of a type of which the encoding, or the tag, is not known."""
+    pairs = [
+        (kind, column.field)
+        for kind, column in zip(kinds, store.columns, strict=True)
+        if kind.evidence in {Evidence.RAW, Evidence.NONE} or not _TAG.fullmatch(kind.tag)
+    ]
+    stored = read_records(run.files, store, [field for _, field in pairs]) if pairs else []
+    for (kind, _), numbers in zip(pairs, stored, strict=True):
+        if (numbers != np.iinfo(numbers.dtype).max).any():
+            words = f"how values of {kind.tag or kind.type_id} are stored is not known"
+            raise UnwritableError(words)
+
+
+_SAFE_NAME = re.compile(r"[\w-][\w.-]{0,199}", re.ASCII)
+
+# Which schemas to write, of those that are there; see `tracekit.pipeline.wanted_tables`.
+Choose = Callable[[frozenset[str]], frozenset[str]]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written of a bundle: the files, and in words what was not, or not surely."""
+
+    files: tuple[Path, ...]
+    warnings: tuple[str, ...] = ()
+    damage: tuple[str, ...] = ()
+
+
+def write_exports(
+    bundle: Bundle,
+    folder: Path,
+    choose: Choose,
+    progress: Callable[[str], None],
+    number: int | None = None,
+) -> Exported:
+    """Write a run of a bundle as `xctrace export` would: its TOC, then a file for each table.
+
+    Args:
+        bundle: The bundle.
+        folder: Where to; it may not hold anything yet.
+        choose: Which tables. It is asked again without those that have no rows, for what can be
+            read in their place.
+        progress: Called with what is being written.
+        number: Which run, the last one if it is not said.
+
+    Raises:
+        UsageError: There is no such run.
+        InputError: The folder holds something, or the bundle is damaged.
+        RecordingError: Nothing can be written there.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} is there already.", hint="Name another folder to write into.")
+    runs = toc_of(bundle).runs
+    toc_run = required(runs, number, called(bundle.path))
+    run = next(run for run in bundle.runs if run.number == toc_run.number)
+    progress("table of contents")
+    files = [folder / "toc.xml"]
+    write_toc(bundle, files[0])
+    there = frozenset(one.schema for one in listed(run))
+    filled = frozenset(one.schema for one in listed(run) if not isinstance(one, Store) or one.rows)
+    schemas = choose(there) | choose(filled)
+    tables = wanted(toc_run, schemas)
+    unsure, unwritten = list[Said](), list[str]()
+    damage = [
+        table.left_out for table in run.tables if isinstance(table, Unreadable) and not table.schema
+    ]
+    for place, table in enumerate(tables, 1):
+        progress(f"{table.file} ({place} of {len(tables)})")
+        words = f"The table {table.schema} is not written"
+        try:
+            unsure += _write(run, table, folder / table.file)
+            files.append(folder / table.file)
+        except UnwritableError as error:
+            unwritten.append(f"{words}: {error}.")
+        except BundleError as error:
+            damage.append(f"{words}: {error.message.rstrip('.')}.")
+    warnings = [
+        *(assumed(runs, toc_run, called(bundle.path)) if number is None else ()),
+        *(f"The recording has no table {name}." for name in sorted(schemas - there)),
+        *run.unchecked,
+        *unwritten,
+        *sentences(unsure),
+    ]
+    return Exported(tuple(files), tuple(dict.fromkeys(warnings)), tuple(damage))
+
+
+def _write(run: BundleRun, table: Wanted, path: Path) -> tuple[Said, ...]:
+    """Write a table; return which of its columns are not surely read."""
+    store = listed(run)[table.index - 1]
+    if not isinstance(store, Store):
+        raise BundleError(store.why)
+    if not _SAFE_NAME.fullmatch(store.schema):
+        raise UnwritableError("its name can be no file's")
+    with replacing(path) as file:
+        write_table(file, run, store, table.index)
+    unsure = BundleReader(run, store, "").unsure
+    return tuple(replace(one, bundle=called(run.files.bundle)) for one in unsure)
