@@ -52,7 +52,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def in_file(parts: Sequence[Node], path: Path) -> Path:
-    with replacing(path) as file, streaming(file, path.suffix, path.parent) as stream:
+    with replacing(path) as file, streaming(file, path.suffix) as stream:
         stream.begin()
         for one in parts:
             stream.take(one)
@@ -87,13 +87,3 @@ def test_a_parquet_file_of_coded_texts_has_plain_ones(tmp_path: Path) -> None:
     table = pq.read_table(path)
     assert {one.type for one in table.schema} == {pa.string()}
     assert table["string"].to_pylist() == ROWS["words"]
-
-
-def test_a_text_is_text_until_all_of_its_cells_were_seen() -> None:
-    layout = Layout(pieces(ROWS["integers"], 2, coded=True)[0])
-    for one in pieces(ROWS["integers"], 2, coded=True):
-        layout.take(one)
-    assert layout.schema.field("brand-new").type == pa.uint64()
-    assert pa.types.is_dictionary(layout.schema.field("string").type)
-    assert not layout.drift
-    assert [one.settled for one in layout.columns] == [True, True, False, False]

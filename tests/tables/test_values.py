@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.tables.layout import ColumnEvidence, Layout
-from tracekit.tables.values import FORMS, Form, converted, dtype_of, series
+from tracekit.tables.layout import Layout
+from tracekit.tables.values import FORMS, Form
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 
 TYPES = {
@@ -33,132 +33,113 @@ def texts(*cells: str | None) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(cells, pa.string())])
 
 
-def values(declared: str | None, cells: pa.ChunkedArray) -> pd.Series | None:
-    """Return the values of a column, None where one breaks its declared type."""
-    evidence = seen(declared, cells)
-    return None if evidence.drift else series(converted(cells, evidence.type))
+def seen(
+    declared: str | None, *pieces: pa.ChunkedArray, foreign: str = ""
+) -> tuple[pd.Series, str | None]:
+    """Return a column that comes in pieces, and its drift; without a type, that of pids."""
+    kind, types = declared or "process", frozenset(foreign.split())
+    about = ExportColumn("name", "name", kind)
+    nodes = [
+        Node("table", "", (ColumnCells(about, one, types),), len(one))
+        if declared
+        else Node("table", "", (ColumnCells(about, texts(*["x"] * len(one)), pids=one),), len(one))
+        for one in pieces
+    ]
+    found = Layout(nodes[0])
+    frame = found.frame(pa.concat_tables([found.take(one) for one in nodes]))
+    (drift,) = found.drift or (None,)
+    return frame["name" if declared else "name.pid"], drift
 
 
 def column(cells: pa.ChunkedArray, form: Form) -> pd.Series | None:
-    return values(TYPES[form], cells)
+    found, drift = seen(TYPES[form], cells)
+    return None if drift else found
 
 
 def inferred(cells: pa.ChunkedArray) -> pd.Series:
-    found = values("brand-new", cells)
-    assert found is not None
-    return found
+    return seen("brand-new", cells)[0]
 
 
-def seen(declared: str | None, *pieces: pa.ChunkedArray, foreign: str = "") -> ColumnEvidence:
-    evidence = ColumnEvidence("name", declared)
-    for piece in pieces:
-        evidence.take(piece, frozenset(foreign.split()))
-    return evidence
-
-
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("declared", [*TYPES.values(), "brand-new", "any"])
 @given(cells=st.lists(CELLS, max_size=8), size=st.integers(1, 3))
-def test_pieces_say_of_a_declared_column_what_the_whole_says(
-    form: Form, cells: list[str | None], size: int
+def test_pieces_say_of_a_column_what_the_whole_says(
+    declared: str, cells: list[str | None], size: int
 ) -> None:
     pieces = [texts(*cells[k : k + size]) for k in range(0, len(cells), size)] or [texts()]
-    evidence = seen(TYPES[form], *pieces)
-    whole = column(texts(*cells), form)
-    assert (whole is None) == (evidence.drift is not None)
-    if whole is None:
-        assert evidence.type == pa.string()
-    else:
-        assert dtype_of(evidence.type, nulls=evidence.nulls) == str(whole.dtype)
-
-
-@given(cells=st.lists(CELLS, max_size=8), size=st.integers(1, 3))
-def test_pieces_say_of_an_unknown_column_what_the_whole_says(
-    cells: list[str | None], size: int
-) -> None:
-    pieces = [texts(*cells[k : k + size]) for k in range(0, len(cells), size)] or [texts()]
-    for declared in ("brand-new", "any"):
-        evidence = seen(declared, *pieces)
-        assert dtype_of(evidence.type, nulls=evidence.nulls) == str(inferred(texts(*cells)).dtype)
-        assert evidence.drift is None
+    (whole, drift), (joined, also) = seen(declared, texts(*cells)), seen(declared, *pieces)
+    pd.testing.assert_series_equal(joined, whole)
+    assert also == drift
 
 
 @pytest.mark.parametrize(
-    ("declared", "pieces", "kind"),
+    ("declared", "pieces", "dtype"),
     [
-        ("uint64", ["5", str(2**64 - 1)], pa.uint64()),
-        ("uint64", ["5", "-1"], pa.int64()),
-        ("uint64", [str(2**64 - 1), "-1"], pa.string()),
-        ("start-time", ["5", str(2**63)], pa.uint64()),
-        ("start-time", ["5", "007"], pa.int64()),
-        ("start-time", ["5", "5.5"], pa.string()),
-        ("percent", ["5", "5.5"], pa.float64()),
-        ("boolean", ["0", "3"], pa.bool_()),
-        ("boolean", ["-1", str(2**64 - 1)], pa.string()),
-        ("brand-new", ["5", "007"], pa.string()),
-        ("brand-new", ["5", "5.5"], pa.float64()),
-        ("brand-new", [None, "5"], pa.int64()),
-        ("brand-new", [None, None], pa.string()),
-        (None, ["5", None], pa.int64()),
-        (None, ["5", "five"], pa.string()),
+        ("uint64", ["5", str(2**64 - 1)], "uint64"),
+        ("uint64", ["5", "-1"], "int64"),
+        ("uint64", [str(2**64 - 1), "-1"], "string"),
+        ("start-time", ["5", str(2**63)], "uint64"),
+        ("start-time", ["5", "007"], "int64"),
+        ("start-time", ["5", "5.5"], "string"),
+        ("percent", ["5", "5.5"], "float64"),
+        ("boolean", ["0", "3"], "bool"),
+        ("boolean", ["-1", str(2**64 - 1)], "string"),
+        ("brand-new", ["5", "007"], "string"),
+        ("brand-new", ["5", "5.5"], "float64"),
+        ("brand-new", [None, "5"], "Int64"),
+        ("brand-new", [None, None], "string"),
+        (None, ["5", None], "Int64"),
+        (None, ["5", "five"], "string"),
     ],
 )
 def test_one_cell_decides_for_all(
-    declared: str | None, pieces: list[str | None], kind: pa.DataType
+    declared: str | None, pieces: list[str | None], dtype: str
 ) -> None:
-    assert seen(declared, *(texts(one) for one in pieces)).type == kind
-    assert seen(declared, *(texts(one) for one in reversed(pieces))).type == kind
+    assert seen(declared, *(texts(one) for one in pieces))[0].dtype == dtype
+    assert seen(declared, *(texts(one) for one in reversed(pieces)))[0].dtype == dtype
 
 
 def test_cells_of_another_type_make_text_of_a_declared_column() -> None:
-    evidence = seen("start-time", texts("5"), foreign="duration weight")
-    assert evidence.type == pa.string()
-    assert evidence.drift == (
-        "name is declared as start-time and holds duration, weight; it is text"
-    )
-
-
-def test_a_column_of_any_type_has_the_type_of_its_cells_while_that_is_one() -> None:
-    evidence = seen("any", texts("1"), foreign="uint64")
-    assert evidence.type == pa.uint64()
-    evidence.take(texts("2"), frozenset({"weight"}))
-    assert evidence.type == pa.int64()
-    assert evidence.drift is None
-    broken = seen("any", texts("x"), foreign="uint64")
-    assert broken.drift == "name is declared as uint64 and holds what is no unsigned; it is text"
-    assert broken.type == pa.string()
-    assert seen("any", texts("5"), foreign="string").type == pa.string()
+    found, drift = seen("start-time", texts("5"), foreign="duration weight")
+    assert found.dtype == "string"
+    assert drift == "table: name is declared as start-time and holds duration, weight; it is text"
 
 
 @pytest.mark.parametrize(
-    ("declared", "cells", "kind"),
+    ("cell", "foreign", "dtype", "broken"),
     [
-        ("start-time", pa.array([1, None], pa.int64()), pa.int64()),
-        ("uint64", pa.array([2**64 - 1], pa.uint64()), pa.uint64()),
-        ("percent", pa.array([math.nan], pa.float64()), pa.float64()),
-        ("boolean", pa.array([0, 3], pa.int64()), pa.bool_()),
-        (None, pa.array([7], pa.int64()), pa.int64()),
+        ("1", "uint64", "uint64", False),
+        ("1", "uint64 weight", "int64", False),
+        ("x", "uint64", "string", True),
+        ("5", "string", "string", False),
     ],
 )
-def test_numbers_of_a_reader_are_final(
-    declared: str | None, cells: pa.Array, kind: pa.DataType
+def test_a_column_of_any_type_has_the_type_of_its_cells_while_that_is_one(
+    cell: str, foreign: str, dtype: str, *, broken: bool
 ) -> None:
-    evidence = seen(declared, pa.chunked_array([cells]))
-    assert evidence.settled
-    assert evidence.type == kind
-    assert evidence.drift is None
-    assert evidence.nulls == (cells.null_count > 0)
+    found, drift = seen("any", texts(cell), foreign=foreign)
+    assert found.dtype == dtype
+    assert (drift is not None) == broken
 
 
-def test_a_column_is_settled_when_no_cell_can_change_its_type() -> None:
-    assert seen("string").settled
-    assert not seen("start-time", texts("5")).settled
-    assert not seen("brand-new", texts("x")).settled
-    assert not seen("any", texts("x"), foreign="string").settled
+@pytest.mark.parametrize(
+    ("declared", "cells", "dtype"),
+    [
+        ("start-time", pa.array([1, None], pa.int64()), "Int64"),
+        ("uint64", pa.array([2**64 - 1], pa.uint64()), "uint64"),
+        ("percent", pa.array([math.nan], pa.float64()), "float64"),
+        ("boolean", pa.array([0, 3], pa.int64()), "bool"),
+        (None, pa.array([7], pa.int64()), "int64"),
+    ],
+)
+def test_numbers_of_a_reader_are_final(declared: str | None, cells: pa.Array, dtype: str) -> None:
+    found, drift = seen(declared, pa.chunked_array([cells]))
+    assert found.dtype == dtype
+    assert drift is None
 
 
 @pytest.mark.parametrize("declared", [one for one, form in FORMS.items() if form is Form.TEXT])
 def test_texts_are_never_numbers(declared: str) -> None:
-    assert seen(declared, texts("5", "6")).type == pa.string()
+    assert seen(declared, texts("5", "6"))[0].dtype == "string"
 
 
 @pytest.mark.parametrize(
@@ -270,11 +251,10 @@ def part(name: str, kind: str = "string", **beside: pa.ChunkedArray) -> ColumnCe
     return ColumnCells(ExportColumn(name, name, kind), cells("1"), **beside)
 
 
-def layout(*parts: ColumnCells) -> Layout:
+def layout(*parts: ColumnCells) -> pa.Table:
     piece = Node("table", "", parts, 1)
     found = Layout(piece)
-    found.take(piece)
-    return found
+    return found.converted(found.take(piece))
 
 
 def test_what_belongs_to_a_column_stands_beside_it() -> None:
@@ -285,7 +265,7 @@ def test_what_belongs_to_a_column_stands_beside_it() -> None:
         part("process", "process", pids=numbers),
         part("at", "start-time"),
     )
-    assert dict(zip(found.schema.names, map(str, found.schema.types), strict=True)) == {
+    assert dict(zip(found.column_names, map(str, found.schema.types), strict=True)) == {
         "stack": "string",
         "stack.stack": "int64",
         "thread": "string",
@@ -308,7 +288,7 @@ def test_what_belongs_to_a_column_stands_beside_it() -> None:
     ],
 )
 def test_no_two_columns_have_one_name(mnemonics: str, names: str) -> None:
-    assert layout(*map(part, mnemonics.split())).raw.names == names.split()
+    assert layout(*map(part, mnemonics.split())).column_names == names.split()
 
 
 def test_a_hundred_thousand_equal_names_are_no_trouble() -> None:

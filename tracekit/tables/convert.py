@@ -1,21 +1,17 @@
-"""Exports and bundles into files of another kind, in memory that does not grow with their rows.
+"""Exports and bundles into files of another kind, part by part."""
 
-Where no cell to come can change the type of a column, parts are written as they come. Else the
-cells wait as they are in a spool, a file without a name, until all of them were seen.
-"""
-
-import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import feather
 
 from tracekit.base import InputError, RecordingError, UsageError, replacing, writing
 from tracekit.tables.bundle.cells.encodings import Said, sentences
@@ -65,89 +61,6 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
                 frame.to_csv(file, index=False)
 
 
-class TableWriter(Protocol):
-    """A file that a table is written into, part by part."""
-
-    def write(self, part: pa.Table) -> None:
-        """Write some more rows."""
-        ...
-
-    def close(self, metadata: dict[bytes, bytes]) -> None:
-        """End the file; the metadata tell pandas the dtypes, which may follow from all parts."""
-        ...
-
-
-def table_writer(suffix: str, file: BinaryIO, schema: pa.Schema) -> TableWriter:
-    """Begin a table of that schema; only Feather needs the schema's metadata from the start."""
-    match suffix:
-        case ".parquet":
-            return ParquetParts(file, schema)
-        case ".feather":
-            return _FeatherParts(file, schema)
-        case _:
-            return _CsvParts(file)
-
-
-class ParquetParts:
-    """A Parquet file; each part is a row group, and each page has a checksum."""
-
-    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
-        texts = [one.name for one in schema if dtype_of(one.type, nulls=False) == "string"]
-        # The stored schema would hide the metadata that are known only at the end.
-        self._writer = pq.ParquetWriter(
-            file,
-            schema.remove_metadata(),
-            compression="zstd",
-            compression_level=1,
-            use_dictionary=texts,  # pyright: ignore[reportArgumentType]  a list will do
-            store_schema=False,
-            write_page_checksum=True,
-        )
-
-    def write(self, part: pa.Table) -> None:
-        """Write a row group."""
-        self._writer.write_table(part, row_group_size=max(1, part.num_rows))
-
-    def close(self, metadata: dict[bytes, bytes]) -> None:
-        """End the file."""
-        self._writer.add_key_value_metadata(metadata)
-        self._writer.close()
-
-
-def _plain(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with texts as they are: parts of one file may number them differently."""
-    fields = [pa.field(one.name, pa.string()) if is_coded(one.type) else one for one in schema]
-    return pa.schema(fields, metadata=schema.metadata)
-
-
-class _FeatherParts:
-    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
-        self._schema = schema = _plain(schema)
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
-        self._writer = pa.ipc.new_file(file, schema, options=options)
-
-    def write(self, part: pa.Table) -> None:
-        self._writer.write_table(part.cast(self._schema))
-
-    def close(self, metadata: dict[bytes, bytes]) -> None:  # noqa: ARG002  it has them
-        self._writer.close()
-
-
-class _CsvParts:
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._begun = False
-
-    def write(self, part: pa.Table) -> None:
-        columns = zip(part.column_names, part.columns, strict=True)
-        frame = frame_of(columns, part.num_rows)
-        frame.to_csv(self._file, index=False, header=not self._begun)
-        self._begun = True
-
-    def close(self, metadata: dict[bytes, bytes]) -> None:  # noqa: ARG002  CSV holds no dtypes
-        assert self._begun
-
-
 _PART_BYTES = 1 << 25
 _PART_ROWS = 1 << 19
 
@@ -155,74 +68,59 @@ _PART_ROWS = 1 << 19
 class Stream:
     """A sink that writes one table, in a thread while the next part is read.
 
-    `finish` has to be called at its end, and then `close`. One part waits to be written at most.
+    Parts are written as they come where no cell to come can change a column's type; else the
+    cells are held until all were seen. `finish` has to be called at its end, and then `close`.
     """
 
-    def __init__(self, file: BinaryIO, suffix: str, folder: Path, pool: ThreadPoolExecutor) -> None:
-        """Take the file, its format, the folder for the spool, and the thread that writes."""
+    def __init__(self, file: BinaryIO, suffix: str, pool: ThreadPoolExecutor) -> None:
+        """Take the file, its format, and the thread that writes."""
         self._file = file
         self._suffix = suffix
-        self._folder = folder
         self._pool = pool
         self._doing: Future[None] | None = None
-        self._spool: BinaryIO | None = None
-        self._writer: TableWriter | None = None
-        self._spooling: pa.ipc.RecordBatchStreamWriter | None = None
+        self._parquet: pq.ParquetWriter | None = None
 
     def begin(self) -> None:
         """Forget all that was taken."""
         self._wait()
-        self._abandon()
-        for file in (self._file, self._spool):
-            if file is not None:
-                file.seek(0)
-                file.truncate()
+        self.close()
+        self._file.seek(0)
+        self._file.truncate()
         self.layout: Layout | None = None
         self._held: list[pa.Table] = []
         self._bytes = self._rows = 0
 
     def take(self, piece: Node) -> None:
         """Take the next piece; write when there is enough for a part."""
-        self.layout = self.layout or Layout(piece)
-        raw = self.layout.take(piece)
+        self.layout = layout = self.layout or Layout(piece)
+        raw = layout.take(piece)
         self._held.append(raw)
         self._bytes += raw.nbytes
         self._rows += raw.num_rows
-        if self._bytes >= _PART_BYTES or self._rows >= _PART_ROWS:
-            self._pass_on(self.layout)
+        enough = self._bytes >= _PART_BYTES or self._rows >= _PART_ROWS
+        if enough and layout.settled and self._suffix != ".feather":
+            part = self._part()
+            self._wait()
+            self._doing = self._pool.submit(lambda: self._write(layout.converted(part)))
 
     def finish(self) -> None:
         """Write what is left, and end the file."""
         layout = self.layout
         assert layout is not None
-        if self._spooling is not None and self._held:
-            self._pass_on(layout)
         self._wait()
-        writer = self._writer or table_writer(self._suffix, self._file, layout.schema)
-        self._writer = writer
-        if self._spooling is not None:
-            self._spooling.close()
-            assert self._spool is not None
-            self._spool.seek(0)
-            for batch in pa.ipc.open_stream(self._spool):
-                part = layout.converted(pa.Table.from_batches([batch]))
-                self._do(lambda part=part: writer.write(part))
-            self._wait()
-        elif self._held:
-            writer.write(layout.converted(self._part()))
-        self._writer = None
-        writer.close(layout.metadata)
+        if self._held:
+            self._write(layout.converted(self._part()))
+        if self._parquet is not None:
+            self._parquet.add_key_value_metadata(layout.metadata)
+            self._parquet.close()
+            self._parquet = None
 
-    def _pass_on(self, layout: Layout) -> None:
-        part = self._part()
-        if layout.settled and self._suffix != ".feather":
-            writer = self._writer or table_writer(self._suffix, self._file, layout.schema)
-            self._writer = writer
-            self._do(lambda: writer.write(layout.converted(part)))
-        else:
-            spooling = self._spooling or self._begin_spool(layout)
-            self._spooling = spooling
-            self._do(lambda: spooling.write_table(part))
+    def close(self) -> None:
+        """End a file that was not finished while it is open: a forgotten writer writes an end."""
+        writer, self._parquet = self._parquet, None
+        with suppress(OSError, pa.ArrowException):
+            if writer is not None:
+                writer.close()
 
     def _part(self) -> pa.Table:
         part = pa.concat_tables(self._held).combine_chunks()
@@ -230,48 +128,53 @@ class Stream:
         self._bytes = self._rows = 0
         return part
 
-    def _begin_spool(self, layout: Layout) -> pa.ipc.RecordBatchStreamWriter:
-        if self._spool is None:
-            self._spool = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115  closed by close
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
-        return pa.ipc.new_stream(self._spool, layout.raw, options=options)
-
-    def close(self) -> None:
-        """Give the spool back, and let go of a file that was not finished."""
-        self._abandon()
-        if self._spool is not None:
-            self._spool.close()
-
-    def _do(self, work: Callable[[], None]) -> None:
-        """Begin the work once the one before is done; raise what that one raised."""
-        self._wait()
-        self._doing = self._pool.submit(work)
+    def _write(self, table: pa.Table) -> None:
+        if self._suffix == ".parquet":
+            self._parquet = self._parquet or _parquet_writer(self._file, table.schema)
+            self._parquet.write_table(table, row_group_size=_PART_ROWS)
+        elif self._suffix == ".csv":
+            columns = zip(table.column_names, table.columns, strict=True)
+            frame = frame_of(columns, table.num_rows)
+            frame.to_csv(self._file, index=False, header=self._file.tell() == 0)
+        else:
+            assert self.layout is not None
+            fields = [(one.name, _plain(one.type)) for one in table.schema]
+            schema = pa.schema(fields, metadata=self.layout.metadata)
+            feather.write_feather(table.cast(schema), self._file, compression="lz4")
 
     def _wait(self) -> None:
         doing, self._doing = self._doing, None
         if doing is not None:
             doing.result()
 
-    def _abandon(self) -> None:
-        """End what was begun while its file is open: a writer that is forgotten writes an end."""
-        writer, spooling = self._writer, self._spooling
-        self._writer = self._spooling = None
-        with suppress(OSError, pa.ArrowException):
-            if writer is not None:
-                writer.close({})
-        with suppress(OSError, pa.ArrowException):
-            if spooling is not None:
-                spooling.close()
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return pa.string() if is_coded(kind) else kind
+
+
+def _parquet_writer(file: BinaryIO, schema: pa.Schema) -> pq.ParquetWriter:
+    """Begin a Parquet file; each part is a row group, and each page has a checksum."""
+    texts = [one.name for one in schema if dtype_of(one.type, nulls=False) == "string"]
+    # The stored schema would hide the metadata that are known only at the end.
+    return pq.ParquetWriter(
+        file,
+        schema,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=texts,  # pyright: ignore[reportArgumentType]  a list will do
+        store_schema=False,
+        write_page_checksum=True,
+    )
 
 
 @contextmanager
-def streaming(file: BinaryIO, suffix: str, folder: Path) -> Generator[Stream]:
-    """Give a stream into a file; end its thread and its spool, whatever happens.
+def streaming(file: BinaryIO, suffix: str) -> Generator[Stream]:
+    """Give a stream into a file; end its thread, whatever happens.
 
     A part is written when it has half a million rows or some ten MB.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="writer") as pool:
-        stream = Stream(file, suffix, folder, pool)
+        stream = Stream(file, suffix, pool)
         try:
             yield stream
         finally:
@@ -318,7 +221,7 @@ def convert(
     toc = toc or contents_beside(ref)
     with ExitStack() as files:
         file = files.enter_context(replacing(output))
-        stream = files.enter_context(streaming(file, suffix, output.parent))
+        stream = files.enter_context(streaming(file, suffix))
         selection = Selection(ref, stream, schema, choice, toc)
         symbols = read_pieces(ref, selection, toc)
         selection.finish()

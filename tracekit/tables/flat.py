@@ -96,12 +96,9 @@ def read_flat(
     selection.finish()
     layout = gathered.layout
     assert layout is not None
+    frame = layout.frame(pa.concat_tables(gathered.pieces))
     drift = tuple(f"{shown(ref)}: {message}" for message in layout.drift)
-    return Flat(
-        layout.frame(pa.concat_tables(gathered.pieces)),
-        ReadNotes(selection.damage, drift, selection.remarks),
-        symbols,
-    )
+    return Flat(frame, ReadNotes(selection.damage, drift, selection.remarks), symbols)
 
 
 class _Gathered:

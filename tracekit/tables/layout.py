@@ -1,8 +1,7 @@
 """The columns of a flat table, and the types that follow from what their cells have shown.
 
 A column's type follows from all of its cells: one that breaks the declared form makes the
-whole column text. The evidence of several pieces is that of the column they make together, so
-that it does not matter in how many pieces a table is read.
+whole column text. It does not matter in how many pieces a table is read.
 
 A column for each mnemonic, in order. Beside a process stands `NAME.pid`, beside a thread
 `NAME.tid` and `NAME.pid`, beside a stack `NAME.stack`. Where an export has one mnemonic twice,
@@ -19,14 +18,13 @@ import pyarrow as pa
 from tracekit.tables.values import (
     FORMS,
     Form,
-    Text,
-    TextEvidence,
     converted,
     dtype_of,
     is_coded,
     long_bytes,
     require_room,
     series,
+    type_of,
 )
 from tracekit.tables.xml.node import ColumnCells, Node
 
@@ -34,7 +32,7 @@ _ANY = "any"
 
 
 @dataclass(eq=False)
-class ColumnEvidence:
+class _Column:
     """What is known of one column of a flat table.
 
     `declared` is its engineering type; None for the ids beside a process or a thread, and for
@@ -46,19 +44,14 @@ class ColumnEvidence:
     nulls: bool = False
     foreign: set[str] = field(default_factory=set[str])
     typed: pa.DataType | None = None
-    coded: pa.DataType | None = None
-    texts: TextEvidence = field(default_factory=TextEvidence)
+    type: pa.DataType = field(default_factory=pa.string)
+    broken: bool = False
 
     def take(self, cells: pa.ChunkedArray, foreign: frozenset[str]) -> None:
         """Look at the cells of one more piece."""
         self.nulls = self.nulls or cells.null_count > 0
         self.foreign |= foreign
-        if pa.types.is_string(cells.type):
-            self.texts.take(cells, self._possible)
-        elif is_coded(cells.type):
-            self.coded = cells.type
-            self.texts.take(_texts(cells), self._possible)
-        else:
+        if not (pa.types.is_string(cells.type) or is_coded(cells.type)):
             self.typed = cells.type
 
     @property
@@ -66,32 +59,34 @@ class ColumnEvidence:
         """Whether no cell to come can change the type."""
         return self.typed is not None or self._form is Form.TEXT
 
-    @property
-    def type(self) -> pa.DataType:
-        """The type of the column, as far as it was seen."""
-        if self.typed is not None:
-            return pa.bool_() if self._form is Form.FLAG else self.typed
-        found = None if self._clashing else self.texts.type(self._effective)
-        if found is None or pa.types.is_string(found):
-            return self.coded or pa.string()
-        return found
+    def converted(self, cells: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Turn cells into the type that follows from them; these are all, if it is not settled."""
+        found = self.typed
+        if found is None:
+            texts = cells
+            if is_coded(cells.type):
+                texts = pa.chunked_array([one.dictionary for one in cells.chunks], pa.string())
+            found = None if self._clashing else type_of(texts, self._effective)
+            self.broken = found is None
+            if found is None or pa.types.is_string(found):
+                found = cells.type
+        elif self._form is Form.FLAG:
+            found = pa.bool_()
+        self.type = found
+        return converted(cells, found)
 
     @property
     def drift(self) -> str | None:
         """Say how the column breaks its declared type, if it does."""
-        if self.typed is not None:
+        if self.typed is not None or not (self._clashing or self.broken):
             return None
         if self._clashing:
-            return (
-                f"{self.name} is declared as {self.declared} and holds "
-                f"{', '.join(sorted(self.foreign))}; it is text"
-            )
-        form = self._effective
-        if self.texts.type(form) is not None:
-            return None
+            found = ", ".join(sorted(self.foreign))
+            return f"{self.name} is declared as {self.declared} and holds {found}; it is text"
         if self.declared is None:
             return f"{self.name} holds what is no number, and is text"
         declared = next(iter(self.foreign)) if self._one_foreign else self.declared
+        form = self._effective
         return f"{self.name} is declared as {declared} and holds what is no {form}; it is text"
 
     @cached_property
@@ -111,25 +106,6 @@ class ColumnEvidence:
     def _clashing(self) -> bool:
         return bool(self.foreign) and self._form is not None
 
-    @cached_property
-    def _possible(self) -> frozenset[Text]:
-        match self._form:
-            case Form.TEXT:
-                return frozenset()
-            case Form.NUMBER:
-                return frozenset({Text.NUMBER})
-            case None if self.declared == _ANY:
-                return frozenset(Text)
-            case None:
-                return frozenset({Text.INTEGER, Text.PLAIN_INTEGER, Text.PLAIN_NUMBER})
-            case _:
-                return frozenset({Text.INTEGER})
-
-
-def _texts(coded: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return each text once; all are taken to be those of cells."""
-    return pa.chunked_array([chunk.dictionary for chunk in coded.chunks], pa.string())
-
 
 class Layout:
     """One flat table while its pieces come: its columns, and the types that they allow."""
@@ -137,13 +113,13 @@ class Layout:
     def __init__(self, first: Node) -> None:
         self.table = first.schema
         names, taken = list[str](), dict[str, int]()
-        self.columns: list[ColumnEvidence] = []
+        self.columns: list[_Column] = []
         types: list[pa.DataType] = []
         for name, part, cells in _cells(first):
             declared = part.column.engineering_type if cells is part.cells else None
             names.append(_unused(name, taken))
             types.append(cells.type)
-            self.columns.append(ColumnEvidence(name, declared))
+            self.columns.append(_Column(name, declared))
         self.raw = pa.schema(list(zip(names, types, strict=True)))
         self._long = 0  # bytes of long texts
 
@@ -168,40 +144,32 @@ class Layout:
 
     @property
     def drift(self) -> tuple[str, ...]:
-        """Say where columns break their declared types."""
+        """Say where columns break their declared types, of cells that were converted."""
         return tuple(
             f"{self.table}: {column.drift}" for column in self.columns if column.drift is not None
         )
 
     @property
-    def schema(self) -> pa.Schema:
-        """The types that follow from the pieces so far, and the dtypes that pandas has for them."""
-        fields = [
-            pa.field(name, column.type)
-            for name, column in zip(self.raw.names, self.columns, strict=True)
-        ]
-        return pa.schema(fields, metadata=self.metadata)
-
-    @property
     def metadata(self) -> dict[bytes, bytes]:
-        """What tells pandas which dtypes the columns have."""
+        """What tells pandas which dtypes the columns have, of cells that were converted."""
         dtypes = {
             name: dtype_of(column.type, nulls=column.nulls)
             for name, column in zip(self.raw.names, self.columns, strict=True)
         }
-        return pandas_metadata(dtypes)
+        frame = pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in dtypes.items()})
+        return dict(pa.Schema.from_pandas(frame, preserve_index=False).metadata or {})
 
     def converted(self, raw: pa.Table) -> pa.Table:
-        """Turn cells as they came into cells of the types that follow from the pieces so far."""
-        columns = zip(raw.column_names, raw.columns, self.columns, strict=True)
-        return pa.table({name: converted(cells, column.type) for name, cells, column in columns})
+        """Turn cells as they came into cells of their types: all cells, where not settled."""
+        return pa.table(dict(self._converted(raw)))
 
     def frame(self, raw: pa.Table) -> pd.DataFrame:
-        """Turn cells as they came into a frame, one column after the other."""
-        typed = zip(raw.column_names, raw.columns, self.columns, strict=True)
-        return frame_of(
-            ((name, converted(cells, column.type)) for name, cells, column in typed), raw.num_rows
-        )
+        """Turn all cells as they came into a frame, one column after the other."""
+        return frame_of(self._converted(raw), raw.num_rows)
+
+    def _converted(self, raw: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        for name, cells, column in zip(raw.column_names, raw.columns, self.columns, strict=True):
+            yield name, column.converted(cells)
 
 
 def frame_of(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -> pd.DataFrame:
@@ -213,12 +181,6 @@ def frame_of(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -> pd.Da
 def header_of(piece: Node) -> Sequence[tuple[str, str]]:
     """Return what tells tables of one name apart: mnemonics and types of the columns."""
     return [(part.column.mnemonic, part.column.engineering_type) for part in piece.columns]
-
-
-def pandas_metadata(dtypes: dict[str, str]) -> dict[bytes, bytes]:
-    """Return what a file says so that pandas reads its columns with these dtypes."""
-    frame = pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in dtypes.items()})
-    return dict(pa.Schema.from_pandas(frame, preserve_index=False).metadata or {})
 
 
 def _cells(piece: Node) -> Iterator[tuple[str, ColumnCells, pa.ChunkedArray]]:

@@ -14,7 +14,6 @@ float64, with NaN for null. All else becomes string.
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -112,61 +111,37 @@ ENGINEERING_TYPES = _engineering_types()
 FORMS: dict[str, Form] = {facts.tag: Form(facts.form) for facts in ENGINEERING_TYPES if facts.form}
 
 
-class Text(StrEnum):
-    """How a text is written; a plain one says the same after it was read as a number."""
-
-    INTEGER = r"^-?[0-9]+$"
-    PLAIN_INTEGER = r"^(0|-?[1-9][0-9]*)$"
-    NUMBER = r"^-?([0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?|nan|inf)$"
-    PLAIN_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
+# How texts are written; a plain one says the same after it was read as a number.
+_INTEGER = r"^-?[0-9]+$"
+_PLAIN_INTEGER = r"^(0|-?[1-9][0-9]*)$"
+_NUMBER = r"^-?([0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?|nan|inf)$"
+_PLAIN_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 
 
-@dataclass(eq=False)
-class TextEvidence:
-    """How all texts of a column were written so far, and so which type they allow."""
+def type_of(texts: pa.ChunkedArray, form: Form | None) -> pa.DataType | None:
+    """Return the type of a column of these texts in that form; None where one breaks it.
 
-    known: bool = False
-    _broken: set[Text] = field(default_factory=set[Text])
-    _too_narrow: set[pa.DataType] = field(default_factory=set[pa.DataType])
+    Without a form the type is what all of them can be.
+    """
+    if form is Form.TEXT or (form is None and texts.null_count == len(texts)):
+        return pa.string()
+    if form is Form.NUMBER:
+        return pa.float64() if _follow(texts, _NUMBER) else None
+    if form is None and not _follow(texts, _PLAIN_INTEGER):
+        return pa.float64() if _follow(texts, _PLAIN_NUMBER) else pa.string()
+    kinds = (pa.int64(), pa.uint64())
+    found = _integer(texts, *(reversed(kinds) if form is Form.UNSIGNED else kinds))
+    if form is None:
+        return found or pa.string()
+    return pa.bool_() if found is not None and form is Form.FLAG else found
 
-    def take(self, texts: pa.ChunkedArray, ways: frozenset[Text] = frozenset(Text)) -> None:
-        """Look at more texts; a way of writing that one did not follow is not asked for again."""
-        self.known = self.known or texts.null_count < len(texts)
-        for way in ways - self._broken:
-            if not _follow(texts, way):
-                self._broken.add(way)
-        if Text.INTEGER in ways - self._broken:
-            for integer in {pa.int64(), pa.uint64()} - self._too_narrow:
-                if not _fit(texts, integer):
-                    self._too_narrow.add(integer)
 
-    def type(self, form: Form | None) -> pa.DataType | None:
-        """Return the type of a column of that form, or of none; None where a text breaks it."""
-        match form:
-            case Form.TEXT:
-                return pa.string()
-            case Form.NUMBER:
-                return None if Text.NUMBER in self._broken else pa.float64()
-            case Form.FLAG:
-                return None if self._integer(pa.int64(), pa.uint64()) is None else pa.bool_()
-            case Form.INTEGER:
-                return self._integer(pa.int64(), pa.uint64())
-            case Form.UNSIGNED:
-                return self._integer(pa.uint64(), pa.int64())
-            case None:
-                return self._inferred()
-
-    def _integer(self, *types: pa.DataType) -> pa.DataType | None:
-        if Text.INTEGER in self._broken:
-            return None
-        return next((kind for kind in types if kind not in self._too_narrow), None)
-
-    def _inferred(self) -> pa.DataType:
-        if not self.known:
-            return pa.string()
-        if Text.PLAIN_INTEGER not in self._broken:
-            return self._integer(pa.int64(), pa.uint64()) or pa.string()
-        return pa.string() if Text.PLAIN_NUMBER in self._broken else pa.float64()
+def _integer(texts: pa.ChunkedArray, *kinds: pa.DataType) -> pa.DataType | None:
+    """Return the first of these types that holds all texts as integers, if one does."""
+    whole = _all(pc.call_function("ascii_is_decimal", [texts]))  # the usual case, 5 times as fast
+    if not (whole or _follow(texts, _INTEGER)):
+        return None
+    return next((kind for kind in kinds if _fit(texts, kind)), None)
 
 
 def is_coded(values: pa.DataType) -> bool:
@@ -221,10 +196,8 @@ def dtype_of(values: pa.DataType, *, nulls: bool) -> str:
     return name.replace("i", "I").replace("uI", "UI") if nulls else name
 
 
-def _follow(texts: pa.ChunkedArray, way: Text) -> bool:
-    if way is Text.INTEGER and _all(pc.call_function("ascii_is_decimal", [texts])):
-        return True  # the usual case, five times as fast
-    options = pc.MatchSubstringOptions(pattern=way.value)
+def _follow(texts: pa.ChunkedArray, pattern: str) -> bool:
+    options = pc.MatchSubstringOptions(pattern=pattern)
     return _all(pc.call_function("match_substring_regex", [texts], options))
 
 
