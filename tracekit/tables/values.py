@@ -13,7 +13,9 @@ float64, with NaN for null. All else becomes string.
 """
 
 import csv
-from collections.abc import Sequence
+import gc
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +32,18 @@ LONG = 1 << 12
 """Bytes from which on a text is long; names, labels and messages of recordings are shorter."""
 MOST = 1 << 28
 """Bytes of long texts that the cells of a table may stand for."""
+
+
+@contextmanager
+def without_collecting() -> Generator[None]:
+    """Keep the collector from looking through thousands of new objects, none of them in a cycle."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def texts_of(texts: Sequence[str | None]) -> pa.ChunkedArray:

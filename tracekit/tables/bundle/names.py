@@ -4,9 +4,7 @@ Cells hold numbers only. The names stand in the bundle's
 document; without it, the tables of processes and threads have most of them.
 """
 
-import gc
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
@@ -16,6 +14,7 @@ from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.keyed import Archive, Value
 from tracekit.tables.bundle.container.records import read_records
 from tracekit.tables.bundle.errors import ArchiveError, BundleError, called
+from tracekit.tables.values import without_collecting
 
 if TYPE_CHECKING:
     from tracekit.tables.bundle.bundle import BundleRun
@@ -101,24 +100,12 @@ class Document:
             return None, f"{bundle} has no {NAME}"
         try:
             content = self._files.read(NAME, _LARGEST)
-            with _without_collecting():
+            with without_collecting():
                 return Archive(content), ""
         except ArchiveError as error:
             return None, f"the {NAME} of {bundle} {error}"
         except BundleError as error:
             return None, error.message.removesuffix(".")
-
-
-@contextmanager
-def _without_collecting() -> Generator[None]:
-    """Keep the collector from looking through a growing archive again and again."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 UNKNOWN = "Unknown"

@@ -122,16 +122,25 @@ class Definitions:
         self.stacks = Stacks()
         self._known: dict[str, Value] = {}
 
-    def values(self, cells: list[Element], tags: list[str]) -> list[Value]:
-        """Return the values of a row's cells, whose tags these are."""
+    def values(self, row: Element, cells: list[Element], tags: list[str]) -> list[Value]:
+        """Return the values of some cells of a row, whose tags these are.
+
+        Raises:
+            MalformedError: A cell breaks the grammar; nothing is left of the row's stacks.
+        """
         known, define = self._known.get, self._define
-        values = [
-            define(cell, tag, 0) if (ref := cell.get("ref")) is None else known(ref, _UNDEFINED)
-            for cell, tag in zip(cells, tags, strict=True)
-        ]
-        if [value[0] for value in values] != tags:
-            wrong = next(k for k, value in enumerate(values) if value[0] != tags[k])
-            raise _no_repeat(cells[wrong].get("ref"), tags[wrong], values[wrong])
+        sizes = self.stacks.sizes()
+        try:
+            values = [
+                define(cell, tag, 0) if (ref := cell.get("ref")) is None else known(ref, _UNDEFINED)
+                for cell, tag in zip(cells, tags, strict=True)
+            ]
+            if [value[0] for value in values] != tags:
+                wrong = next(k for k, value in enumerate(values) if value[0] != tags[k])
+                raise _no_repeat(cells[wrong].get("ref"), tags[wrong], values[wrong])
+        except MalformedError as error:
+            self.stacks.cut(sizes)
+            raise MalformedError(f"{error}, line {row.sourceline}") from error
         return values
 
     def _define(self, element: Element, tag: str, depth: int) -> Value:

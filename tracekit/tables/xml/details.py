@@ -12,6 +12,7 @@ end. The table is called by its place: "track[1]/detail[2]".
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tracekit.tables.drift import DamagedExportError
 from tracekit.tables.values import texts_of
 from tracekit.tables.xml.definitions import Definitions
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn, Node, Symbols
-from tracekit.tables.xml.source import MalformedError, batches, head, whole_tags
+from tracekit.tables.xml.source import MalformedError, batches, head, node_of, whole_tags
 
 _VALUE = rb"(?:\"[^\"<]*\"|'[^'<]*')"
 _ROW = re.compile(rb"<row(?:\s+[^\s=\"'<>]+\s*=\s*" + _VALUE + rb")+\s*/?>")
@@ -65,18 +66,6 @@ _MOST_DETAILS = 10_000
 _MOST_COLUMNS = 1000
 
 
-def _owner(element: Element) -> Element | None:
-    """Return the node of a row, or a node itself; None for the root."""
-    parent = element.getparent()
-    if parent is None:
-        return None
-    node = parent if element.tag == "row" else element
-    above = node.getparent()
-    if node.tag != "node" or above is None or above.getparent() is not None:
-        raise MalformedError(f"a <{element.tag}> stands where none belongs among details")
-    return node
-
-
 _WORD = "attribute"
 _NAMELESS = "details"
 _BATCH = 1 << 13
@@ -117,16 +106,16 @@ class DetailReader:
         node: Element | None = None
         damage = ""
         try:
-            for batch in batches(self._path, repaired):
-                for element in batch:
-                    owner = _owner(element)
-                    if owner is not None and owner is not node:
-                        coming = _behind(detail, owner, self._definitions)
-                        if detail is not None:
-                            yield detail.table()
-                        node, detail = owner, coming
-                    if detail is not None and element.tag == "row":
-                        detail.add(element)
+            for element in chain.from_iterable(batches(self._path, repaired)):
+                owner = node_of(element)
+                if owner is not None and owner is not node:
+                    number = 1 if detail is None else detail.number + 1
+                    coming = _Detail(number, owner.get("xpath", ""), self._definitions)
+                    if detail is not None:
+                        yield detail.table()
+                    node, detail = owner, coming
+                if detail is not None and owner is not None and element is not owner:
+                    detail.add(element)
         except MalformedError as error:
             damage = str(error).rstrip(".")
             if detail is None:
@@ -142,85 +131,64 @@ class DetailReader:
         return self._definitions.stacks.symbols()
 
 
-class _Column:
-    """The cells of a column that some rows lack."""
-
-    def __init__(self, kind: pa.DataType) -> None:
-        self._kind = kind
-        self._chunks: list[pa.Array] = []
-        self._done = 0
-        self._cells: list[Any] = []
-
-    def put(self, row: int, cell: object) -> None:
-        self._cells += [None] * (row - self._done - len(self._cells))
-        self._cells.append(cell)
-        if len(self._cells) >= _BATCH:
-            self._flush()
-
-    def array(self, rows: int) -> pa.ChunkedArray:
-        self._cells += [None] * (rows - self._done - len(self._cells))
-        self._flush()
-        return pa.chunked_array(self._chunks, self._kind)
-
-    def _flush(self) -> None:
-        texts = pa.types.is_string(self._kind)
-        cells = texts_of(self._cells) if texts else pa.chunked_array([self._cells], self._kind)
-        self._chunks += cells.chunks
-        self._done += len(self._cells)
-        self._cells = []
-
-
 class _Detail:
-    """One detail while it is read."""
+    """One detail while it is read: rows that lack some of its columns become tables at times."""
 
     def __init__(self, number: int, xpath: str, definitions: Definitions) -> None:
+        if number > _MOST_DETAILS:
+            raise MalformedError(f"there are more than {_MOST_DETAILS} details")
         self.number = number
         self._xpath = xpath
         self._definitions = definitions
-        self._rows = 0
-        self._attributes: dict[str, _Column] = {}
-        self._stacks: dict[str, tuple[_Column, _Column]] = {}  # texts and numbers
+        self._rows: list[dict[str, Any]] = []
+        self._done: list[pa.Table] = []
+        self._names: dict[str, None] = {}
+        self._stacks: dict[str, None] = {}
         self._others: dict[str, None] = {}
 
     def add(self, row: Element) -> None:
         """Take a row; raise MalformedError if it breaks the grammar, and take no value of it."""
-        names = list(map(str, row.keys()))
-        if len({*self._attributes, *names}) > _MOST_COLUMNS:
+        if row.tag != "row":
+            raise MalformedError(f"a <{row.tag}> stands where none belongs among details")
+        cells: dict[str, Any] = {str(name): text for name, text in row.items()}
+        if len({**self._names, **cells}) > _MOST_COLUMNS:
             raise MalformedError(f"there are more than {_MOST_COLUMNS} columns")
         found: dict[str, Element] = {}
         for child in row:
             if child.tag in STACK_TYPES:
-                found.setdefault(child.tag, child)
+                found.setdefault(str(child.tag), child)
             else:
                 self._others[str(child.tag)] = None
         tags = [tag for tag in {**self._stacks, **found} if tag in found]
-        stacks = self._definitions.stacks
-        sizes = stacks.sizes()
-        try:
-            values = self._definitions.values([found[tag] for tag in tags], tags)
-        except MalformedError as error:
-            stacks.cut(sizes)
-            raise MalformedError(f"{error}, line {row.sourceline}") from error
-        for name in names:
-            column = self._attributes.setdefault(name, _Column(pa.string()))
-            column.put(self._rows, row.get(name))
+        values = self._definitions.values(row, [found[tag] for tag in tags], tags)
+        self._names |= dict.fromkeys(cells)
+        self._stacks |= dict.fromkeys(tags)
         for tag, (_, text, link) in zip(tags, values, strict=True):
-            both = self._stacks.setdefault(tag, (_Column(pa.string()), _Column(pa.int64())))
-            for column, cell in zip(both, (text, link), strict=True):
-                column.put(self._rows, cell)
-        self._rows += 1
+            cells |= {f"<{tag}>": text, f"<{tag}> stack": link}
+        self._rows.append(cells)
+        if len(self._rows) >= _BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        texts = [*self._names, *(f"<{tag}>" for tag in self._stacks)]
+        columns = {name: texts_of([row.get(name) for row in self._rows]) for name in texts}
+        for name in (f"<{tag}> stack" for tag in self._stacks):
+            links = [row.get(name) for row in self._rows]
+            columns[name] = pa.chunked_array([links], pa.int64())
+        columns[""] = pa.chunked_array([pa.nulls(len(self._rows))])  # rows without any column
+        self._done.append(pa.table(columns))
+        self._rows = []
 
     def table(self, damage: str = "") -> Node:
         """Return the detail as far as it was read."""
-        attributes = [
-            ColumnCells(_column(name, _WORD), column.array(self._rows))
-            for name, column in self._attributes.items()
-        ]
+        self._flush()
+        table = pa.concat_tables(self._done, promote_options="default")
+        attributes = [ColumnCells(_column(name, _WORD), table[name]) for name in self._names]
         stacks = [
-            ColumnCells(_column(tag, tag), texts.array(self._rows), stacks=links.array(self._rows))
-            for tag, (texts, links) in self._stacks.items()
+            ColumnCells(_column(tag, tag), table[f"<{tag}>"], stacks=table[f"<{tag}> stack"])
+            for tag in self._stacks
         ]
-        strange = [name for name in map(original, self._attributes) if name not in self._attributes]
+        strange = [name for name in map(original, self._names) if name not in self._names]
         notes = {
             "attributes whose names XML does not allow are read all the same": strange,
             "elements that tracekit does not know are left out": self._others,
@@ -229,18 +197,11 @@ class _Detail:
             schema=detail_name(self._xpath) or _NAMELESS,
             xpath=self._xpath,
             columns=(*attributes, *stacks),
-            rows=self._rows,
+            rows=table.num_rows,
             damage=damage,
             number=self.number,
             notes=tuple(f"{words}: {', '.join(all_)}" for words, all_ in notes.items() if all_),
         )
-
-
-def _behind(last: _Detail | None, node: Element, definitions: Definitions) -> _Detail:
-    number = 1 if last is None else last.number + 1
-    if number > _MOST_DETAILS:
-        raise MalformedError(f"there are more than {_MOST_DETAILS} details")
-    return _Detail(number, node.get("xpath", ""), definitions)
 
 
 def _column(name: str, engineering_type: str) -> ExportColumn:

@@ -5,7 +5,6 @@ own has the one that the table of contents names, or else that of the table befo
 damaged export the rows before the damage are read.
 """
 
-import gc
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from tracekit.base import InputError
 from tracekit.tables.drift import DamagedExportError
 from tracekit.tables.place import place_of, tables_at
 from tracekit.tables.toc import Toc
-from tracekit.tables.values import texts_of
+from tracekit.tables.values import texts_of, without_collecting
 from tracekit.tables.xml.definitions import IDENTITIES, SENTINEL, Definitions, Value, children
 from tracekit.tables.xml.node import (
     STACK_TYPES,
@@ -27,7 +26,7 @@ from tracekit.tables.xml.node import (
     Node,
     Symbols,
 )
-from tracekit.tables.xml.source import MalformedError, batches
+from tracekit.tables.xml.source import MalformedError, batches, node_of
 
 _MOST_TABLES = 10_000
 _MOST_COLUMNS = 20_000
@@ -39,7 +38,6 @@ class _Table:
 
     def __init__(self, header: Header, xpath: str, number: int, definitions: Definitions) -> None:
         self.header = header
-        self.rows = 0
         self._xpath = xpath
         self._number = number
         self._definitions = definitions
@@ -47,23 +45,25 @@ class _Table:
         self._begun = False
         self._clear()
 
-    def add(self, rows: Sequence[Element]) -> None:
-        """Take rows; raise MalformedError at one that breaks the grammar, after those before."""
-        stacks = self._definitions.stacks
-        searching = gc.isenabled()
-        gc.disable()  # elements by the thousand would start it again and again without cycles
-        try:
-            for row in rows:
-                sizes = stacks.sizes()
-                try:
-                    self._values.append(self._read(row))
-                except MalformedError as error:
-                    stacks.cut(sizes)
-                    raise MalformedError(f"{error}, line {row.sourceline}") from error
-                self.rows += 1
-        finally:
-            if searching:
-                gc.enable()
+    def add(self, row: Element) -> None:
+        """Take a row; raise MalformedError if it breaks the grammar."""
+        cells = children(row)
+        if len(cells) != len(self._types):
+            raise MalformedError(
+                f"a row has {len(cells)} cells for {len(self._types)} columns, "
+                f"line {row.sourceline}"
+            )
+        tags = [cell.tag for cell in cells]
+        self._values.append(self._definitions.values(row, cells, tags))
+        if tags != self._types:
+            for tag, declared, foreign in zip(tags, self._types, self._foreign, strict=True):
+                if tag not in {declared, SENTINEL}:
+                    foreign.add(tag)
+
+    @property
+    def rows(self) -> int:
+        """How many rows are in no piece yet."""
+        return len(self._values)
 
     def rest(self) -> Iterator[Node]:
         """Yield the rows that are in no piece yet; a table without rows is one piece too."""
@@ -85,21 +85,8 @@ class _Table:
         return piece
 
     def _clear(self) -> None:
-        self.rows = 0
         self._values: list[list[Value]] = []
         self._foreign: list[set[str]] = [set() for _ in self._types]
-
-    def _read(self, row: Element) -> list[Value]:
-        cells = children(row)
-        if len(cells) != len(self._types):
-            raise MalformedError(f"a row has {len(cells)} cells for {len(self._types)} columns")
-        tags = [cell.tag for cell in cells]
-        values = self._definitions.values(cells, tags)
-        if tags != self._types:
-            for tag, declared, foreign in zip(tags, self._types, self._foreign, strict=True):
-                if tag not in {declared, SENTINEL}:
-                    foreign.add(tag)
-        return values
 
 
 def _cells(column: ExportColumn, values: Sequence[Value], foreign: frozenset[str]) -> ColumnCells:
@@ -154,71 +141,53 @@ class ExactReader:
             )
 
     def _until_damage(self) -> Iterator[Node]:
+        ready: list[Node] = []
         try:
             for batch in batches(self._path):
-                yield from self._take(batch)
+                with without_collecting():
+                    for element in batch:
+                        self._take(element, ready)
+                if self._table is not None and self._table.rows >= _BATCH:
+                    ready.append(self._table.piece())
+                yield from ready
+                ready.clear()
         except MalformedError as error:
             self._damage = str(error).rstrip(".")
             if self._table is not None:
-                yield from self._table.rest()
+                ready += self._table.rest()
+        yield from ready
 
-    def _take(self, batch: list[Element]) -> Iterator[Node]:
-        rows: list[Element] = []
-        for element in batch:
-            if element.tag == "row":
-                if self._table is None or element.getparent() is not self._node:
-                    yield from self._read_rows(rows)
-                    self._enter_row(element)
-                rows.append(element)
-                continue
-            yield from self._read_rows(rows)
-            if element.tag == "schema":
-                self._read_header(element)
-            elif element.tag == "node":
-                yield from self._leave_node(element)
-        yield from self._read_rows(rows)
+    def _take(self, element: Element, ready: list[Node]) -> None:
+        node = node_of(element)
+        if node is None:
+            return
+        if self._node is not None and node is not self._node:
+            raise MalformedError("a <node> stands within another")
+        self._node = node
+        match element.tag:
+            case "row":
+                if self._table is None:
+                    self._table = self._first_row(element)
+                self._table.add(element)
+            case "schema":
+                if self._table is not None:
+                    raise MalformedError("a table has a second header")
+                header = _header(element)
+                self._headers[header.schema] = header
+                self._last = header.schema
+                self._table = self._begin(header)
+            case _:
+                ready += (self._table or self._inheriting()).rest()
+                self._node = self._table = None
 
-    def _read_rows(self, rows: list[Element]) -> Iterator[Node]:
-        if rows and self._table is not None:
-            self._table.add(rows)
-            if self._table.rows >= _BATCH:
-                yield self._table.piece()
-        rows.clear()
-
-    def _enter_row(self, row: Element) -> None:
-        self._enter_node(row)
-        if self._table is None and row.keys():
+    def _first_row(self, row: Element) -> _Table:
+        """Return the table of a row above which no header stands."""
+        if row.keys():
             raise InputError(
                 f"{self._path} holds a track's details among its tables.",
                 hint="Export details and tables apart, one --xpath for each.",
             )
-        self._table = self._table or self._inheriting()
-
-    def _read_header(self, schema: Element) -> None:
-        self._enter_node(schema)
-        if self._table is not None:
-            raise MalformedError("a table has a second header")
-        header = _header(schema)
-        self._headers[header.schema] = header
-        self._last = header.schema
-        self._table = self._begin(header)
-
-    def _leave_node(self, node: Element) -> Iterator[Node]:
-        if self._node is None:
-            self._node = node
-        if node is not self._node:
-            raise MalformedError("a <node> stands within another")
-        yield from (self._table or self._inheriting()).rest()
-        self._node = self._table = None
-
-    def _enter_node(self, child: Element) -> None:
-        node = child.getparent()
-        root = None if node is None else node.getparent()
-        if node is None or root is None or node.tag != "node" or root.getparent() is not None:
-            raise MalformedError(f"a <{child.tag}> stands where none belongs")
-        if self._node is not None and node is not self._node:
-            raise MalformedError("a <node> stands within another")
-        self._node = node
+        return self._inheriting()
 
     @property
     def _xpath(self) -> str:

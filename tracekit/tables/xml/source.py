@@ -6,6 +6,7 @@ libxml2's own limits, and memory is freed row by row.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
@@ -23,20 +24,6 @@ class MalformedError(Exception):
 ROOT = "trace-query-result"
 TOC_ROOT = "trace-toc"
 _HEAD = 1 << 14
-_UTF_16 = (
-    "is written in UTF-16, and an export of xctrace in UTF-8",
-    "Convert it: `iconv -f UTF-16 -t UTF-8`.",
-)
-_STRANGERS = {
-    b"\x1f\x8b": ("is compressed with gzip", "Unpack it first: `gunzip`."),
-    b"BZh": ("is compressed with bzip2", "Unpack it first: `bunzip2`."),
-    b"\xfd7zXZ": ("is compressed with xz", "Unpack it first: `unxz`."),
-    b"\x28\xb5\x2f\xfd": ("is compressed with zstd", "Unpack it first: `unzstd`."),
-    b"PK\x03\x04": ("is a zip archive", "Unpack it: `unzip`. `tracekit import` unpacks a bundle."),
-    b"PAR1": ("is a table in Parquet already, not an export", ""),
-    b"\xff\xfe": _UTF_16,
-    b"\xfe\xff": _UTF_16,
-}
 _PROLOG = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
 _ROOT = re.compile(rb"<([A-Za-z_][\w.:-]*)[\s/>]")
 
@@ -63,9 +50,6 @@ def not_an_export(path: Path) -> InputError:
     name = root(beginning)
     if not beginning.strip():
         return InputError(f"{path} is empty.", hint="Export it again.")
-    for magic, (words, hint) in _STRANGERS.items():
-        if beginning.startswith(magic):
-            return InputError(f"{path} {words}.", hint=hint)
     if name == TOC_ROOT:
         return InputError(
             f"{path} is the table of contents of a trace, not a table.",
@@ -76,7 +60,10 @@ def not_an_export(path: Path) -> InputError:
     if name:
         return InputError(f"{path} is XML with the root <{name}>, not an export of xctrace.")
     first = beginning.decode("utf-8", "replace").strip().partition("\n")[0][:120]
-    return InputError(f"{path} is not XML; it begins with {first!r}.")
+    return InputError(
+        f"{path} is not XML; it begins with {first!r}.",
+        hint="What is compressed has to be unpacked, and UTF-16 to be made UTF-8, first.",
+    )
 
 
 _LONGEST_TAG = 1 << 20
@@ -109,76 +96,61 @@ def batches(
     They live until the next ones are asked for. The bytes of the file go `through` a repair,
     if there is one.
     """
-    events = _Events(path)
-    for block in through(_blocks(path)):
-        ended, failure = events.feed(block)
-        yield ended
-        if failure is not None:
-            raise failure
-        _forget(ended)
-    ended, failure = events.close()
-    yield ended
-    if failure is not None:
-        raise failure
-
-
-class _Events:
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._parser = etree.XMLPullParser(
-            events=("end",),
-            tag=_TAGS,
-            resolve_entities=False,
-            no_network=True,
-            load_dtd=False,
-            remove_comments=True,
-            remove_pis=True,
-            huge_tree=False,
-        )
-        self._begun = False
-        self._silent = 0
-
-    def feed(self, block: bytes) -> tuple[list[Element], Exception | None]:
+    parser = etree.XMLPullParser(
+        events=("end",),
+        tag=_TAGS,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        remove_comments=True,
+        remove_pis=True,
+        huge_tree=False,
+    )
+    begun, silent, failure = False, 0, ""
+    for block in chain(through(_blocks(path)), (None,)):
         try:
-            self._parser.feed(block)
+            if block is None:
+                parser.close()
+            else:
+                parser.feed(block)
         except etree.XMLSyntaxError as error:
-            return self._ended(), self._explained(error.msg)
-        ended = self._ended()
+            failure = error.msg
+        ended = cast("list[Element]", [element for _, element in parser.read_events()])
+        if ended and not begun:
+            _check_root(path, ended[0])
+            begun = True
         # An undeclared entity stops the parser without an exception.
-        for fatal in self._parser.feed_error_log.filter_from_fatals():
-            return ended, self._explained(fatal.message)
-        self._silent = 0 if ended else self._silent + len(block)
-        if self._silent > _LONGEST_SILENCE:
-            return ended, MalformedError(f"there is no row in {_LONGEST_SILENCE >> 20} MB")
-        return ended, None
+        for fatal in parser.feed_error_log.filter_from_fatals():
+            failure = failure or fatal.message
+        silent = 0 if ended or block is None else silent + len(block)
+        if silent > _LONGEST_SILENCE:
+            failure, begun = failure or f"there is no row in {_LONGEST_SILENCE >> 20} MB", True
+        yield ended
+        if failure and begun:
+            words = _ADVICE.sub("", failure).replace("no element found", "it has no end")
+            raise MalformedError(" ".join(words.split())[:_LONGEST_REASON])
+        if failure or (block is None and not begun):
+            raise not_an_export(path)
+        _forget(ended)
 
-    def close(self) -> tuple[list[Element], Exception | None]:
-        try:
-            self._parser.close()
-        except etree.XMLSyntaxError as error:
-            return self._ended(), self._explained(error.msg)
-        ended = self._ended()
-        return ended, None if self._begun else not_an_export(self._path)
 
-    def _ended(self) -> list[Element]:
-        ended = cast("list[Element]", [element for _, element in self._parser.read_events()])
-        if ended and not self._begun:
-            self._check_root(ended[0])
-            self._begun = True
-        return ended
+def _check_root(path: Path, element: Element) -> None:
+    tree = element.getroottree()
+    if tree.docinfo.internalDTD:
+        raise hostile(path)
+    if tree.getroot().tag != ROOT:
+        raise not_an_export(path)
 
-    def _check_root(self, element: Element) -> None:
-        tree = element.getroottree()
-        if tree.docinfo.internalDTD:
-            raise hostile(self._path)
-        if tree.getroot().tag != ROOT:
-            raise not_an_export(self._path)
 
-    def _explained(self, message: str) -> Exception:
-        if not self._begun:
-            return not_an_export(self._path)
-        words = _ADVICE.sub("", message).replace("no element found", "it has no end")
-        return MalformedError(" ".join(words.split())[:_LONGEST_REASON])
+def node_of(element: Element) -> Element | None:
+    """Return the node of a row or a header, or a node itself; None for the root."""
+    node = element if element.tag == "node" else element.getparent()
+    if node is None:
+        return None
+    above = node.getparent()
+    if node.tag != "node" or above is None or above.getparent() is not None:
+        raise MalformedError(f"a <{element.tag}> stands where none belongs")
+    return node
 
 
 def _forget(ended: list[Element]) -> None:
