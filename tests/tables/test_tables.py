@@ -99,7 +99,7 @@ def test_an_unknown_table_says_which_ones_are_near(both: Path) -> None:
 def test_raw_tables_are_as_exported(both: Path) -> None:
     tables = Tables(both, frozenset())
     assert list(tables.raw("host-intervals")) == ["start", "duration", "process", "process.pid"]
-    with pytest.raises(MissingTableError, match="no export of metal-gpu-interval in") as caught:
+    with pytest.raises(MissingTableError, match="no table metal-gpu-interval in") as caught:
         tables.raw("metal-gpu-interval")
     assert "metal-gpu-intervals" in caught.value.hint
 
@@ -107,7 +107,7 @@ def test_raw_tables_are_as_exported(both: Path) -> None:
 def test_a_folder_that_is_not_there_holds_no_tables(tmp_path: Path) -> None:
     tables = Tables(tmp_path / "absent", frozenset())
     assert list(tables) == []
-    with pytest.raises(MissingTableError, match="no export of x") as caught:
+    with pytest.raises(MissingTableError, match="no table x") as caught:
         tables.raw("x")
     assert "none at all" in caught.value.hint
 

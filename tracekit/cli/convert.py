@@ -104,7 +104,8 @@ def convert(
     An export becomes a flat table with the same rows, and a column for each mnemonic, in order. If
     there are stacks, the column NAME.stack has their numbers, and OUT.frames.parquet and
     OUT.stacks.parquet describe them. Of a damaged export the rows before the damage are written,
-    and the exit code is 3. A table of any length is converted in a few hundred MB of memory.
+    and the exit code is 3. A table of any length is converted in a few hundred MB of memory where
+    tracekit knows the types of all columns.
 
     A bundle becomes a folder of all its tables with --to parquet, csv or feather, or one table with
     --schema, of the last run unless --run names another. Several runs become folders `run1`,

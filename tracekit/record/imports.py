@@ -168,7 +168,7 @@ def described(
         duration=run.duration,
         end_reason=run.end_reason,
         machine={ours: run.device[name] for ours, name in _DEVICE if run.device.get(name)},
-        warnings=(*several, *found.toc.warnings, *said),
+        warnings=(*several, *said),
     )
 
 

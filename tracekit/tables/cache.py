@@ -335,7 +335,7 @@ def to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], dic
     Raises:
         InputError: The folder cannot be read.
     """
-    found = index(exports, cache)
+    found = index(exports)
     there = [
         one
         for one in found.every
@@ -371,7 +371,7 @@ def stored_to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAwa
     Raises:
         InputError: The folder cannot be read.
     """
-    found = index(exports, cache)
+    found = index(exports)
     if lost := (*found.unread, *(one.text for one in found.lost)):
         return [], lost[0]
     stems = Counter(_stem(found, one) for one in found.every)

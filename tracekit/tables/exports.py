@@ -8,18 +8,15 @@ import logging
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from lxml import etree
 
 from tracekit.base import (
     InputError,
-    RecordingError,
     declares_document_type,
     hostile,
     open_input,
@@ -42,12 +39,9 @@ from tracekit.tables.direct import (
     tables_in,
 )
 from tracekit.tables.place import (
-    Stamp,
     attributes_of,
-    lasting,
     place_in,
     place_of,
-    stamp,
     tables_at,
 )
 from tracekit.tables.toc import Toc, read_toc
@@ -59,8 +53,9 @@ PARQUET = ".parquet"
 events, and of the host recorder. A file is called after its schema."""
 _BLOCK = 1 << 22
 _MOST_TABLES = 10_000
-_TAG = re.compile(rb"""<(node|schema)\b(?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*/?>""")
-_ROW = re.compile(rb"<row\b")
+_ATTRIBUTES = rb"""(?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*/?>"""
+_NODE = re.compile(rb"<node\b" + _ATTRIBUTES)
+_HEAD = re.compile(rb"<row\b|<schema\b" + _ATTRIBUTES)
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
 _log = logging.getLogger(__name__)
 
@@ -90,24 +85,25 @@ def headers(path: Path) -> list[Header]:
     schema = ""
     for text in whole_tags(_blocks(path)):
         position = 0
-        for start in sorted({*_places(text, b"<node"), *_places(text, b"<schema")}):
-            if len(found) == _MOST_TABLES:
-                break  # the reader takes no more either
-            tag = _TAG.match(text, start)
-            attributes = None if tag is None else _attributes(tag[0])
-            if tag is None or attributes is None:
+        for start in (*_places(text, b"<node"), len(text)):
+            for tag in _HEAD.finditer(text, position, start):
+                if not found or found[-1].rows:
+                    break
+                if tag[0] == b"<row":
+                    found[-1] = replace(found[-1], rows=True)
+                elif found[-1].inherited and (attributes := _attributes(tag[0])) is not None:
+                    schema = attributes.get("name", "")
+                    found[-1] = replace(found[-1], schema=schema, inherited=False)
+            node = _NODE.match(text, start)
+            attributes = None if node is None else _attributes(node[0])
+            if node is None or attributes is None:
                 continue
-            _look_for_row(found, text, position, start)
-            position = tag.end()
-            if tag[1] == b"node":
-                xpath = attributes.get("xpath", "")
-                detail = detail_name(xpath)
-                bare = not detail
-                found.append(Header(detail or schema, xpath, len(found) + 1, inherited=bare))
-            elif found and found[-1].inherited:
-                schema = attributes.get("name", "")
-                found[-1] = replace(found[-1], schema=schema, rows=False, inherited=False)
-        _look_for_row(found, text, position, len(text))
+            if len(found) == _MOST_TABLES:
+                return found  # the reader takes no more either
+            position = node.end()
+            xpath = attributes.get("xpath", "")
+            detail = detail_name(xpath)
+            found.append(Header(detail or schema, xpath, len(found) + 1, inherited=not detail))
     return found
 
 
@@ -118,11 +114,6 @@ def _blocks(path: Path) -> Iterator[bytes]:
                 yield block
     except OSError as error:
         raise unreadable(path, error) from error
-
-
-def _look_for_row(found: list[Header], text: bytes, start: int, end: int) -> None:
-    if found and not found[-1].rows and _ROW.search(text, start, end):
-        found[-1] = replace(found[-1], rows=True)
 
 
 def _places(text: bytes, tag: bytes) -> Iterator[int]:
@@ -246,42 +237,6 @@ def export_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*") if path.suffix in suffixes and path.is_file())
 
 
-_LARGE = 1 << 26
-_VERSION = 1
-
-
-@dataclass(frozen=True)
-class _Memory:
-    version: int
-    stamp: Stamp
-    found: Content
-
-
-def remembered(path: Path, folder: Path | None) -> Content:
-    """Tell what a file is, from memory if it is large and has not changed; without a folder, look.
-
-    Raises:
-        InputError: The file cannot be opened.
-    """
-    if folder is None or not path.exists() or path.stat().st_size < _LARGE:
-        return identify(path)
-    before = stamp(path)
-    note = folder / f"{blake2b(str(path.resolve()).encode(), digest_size=8).hexdigest()}.scan"
-    try:
-        memory = msgspec.json.decode(note.read_bytes(), type=_Memory)
-        if (memory.version, memory.stamp) == (_VERSION, before):
-            return memory.found
-    except (OSError, msgspec.MsgspecError) as error:
-        _log.debug("%s: %s", note, error)
-    found = identify(path)
-    if lasts := lasting(before):
-        try:
-            save(note, _Memory(_VERSION, lasts, found))
-        except RecordingError as error:
-            _log.debug("%s is not kept: %s", note, error)
-    return found
-
-
 @dataclass(frozen=True)
 class Loss:
     """What is to be known of a bundle, in a sentence; of all its runs where `run` is None."""
@@ -319,15 +274,11 @@ def refusal(path: Path) -> InputError:
     return hostile(path) if declares_document_type(head(path)) else not_an_export(path)
 
 
-def index(folder: Path, memory: Path | None = None) -> ExportIndex:
+def index(folder: Path) -> ExportIndex:
     """List what the exports of a folder hold, and held that were put away; or a bundle.
 
     Tables that are read directly from a bundle count too, where no file has them. Of an absent
     folder, nothing.
-
-    Args:
-        folder: The folder with the exports of one trace, or a bundle.
-        memory: A folder to keep in what large files were found to hold.
 
     Raises:
         InputError: A note beside the exports cannot be read; a bundle is damaged or unknown.
@@ -336,7 +287,7 @@ def index(folder: Path, memory: Path | None = None) -> ExportIndex:
         bundle = opened(folder)
         toc = toc_of(bundle)
         return _with_lost(ExportIndex(_by_schema(tables_in(bundle, toc)), toc=toc), bundle)
-    found = _exports(folder, memory)
+    found = _exports(folder)
     note = direct(folder)
     if note is None:
         return found
@@ -373,8 +324,8 @@ def _with_lost(
     return replace(found, lost=(*map(Loss, bundle.missing), *lost), said=tuple(said))
 
 
-def _exports(folder: Path, memory: Path | None) -> ExportIndex:
-    found = {path: remembered(path, memory) for path in export_files(folder)}
+def _exports(folder: Path) -> ExportIndex:
+    found = {path: identify(path) for path in export_files(folder)}
     tocs = tuple(path for path, content in found.items() if content.kind == "toc")
     strange = tuple(path for path, content in found.items() if content.kind == "unknown")
     held = {path: content.headers for path, content in found.items() if content.headers}

@@ -8,7 +8,7 @@ A column for each mnemonic, in order. Beside a process stands `NAME.pid`, beside
 the second is called `NAME.2`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -176,11 +176,6 @@ def frame_of(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -> pd.Da
     """Return typed columns as a frame; a column is nullable where it holds a null."""
     found = {name: series(values) for name, values in columns}
     return pd.DataFrame(found, index=pd.RangeIndex(rows), copy=False)
-
-
-def header_of(piece: Node) -> Sequence[tuple[str, str]]:
-    """Return what tells tables of one name apart: mnemonics and types of the columns."""
-    return [(part.column.mnemonic, part.column.engineering_type) for part in piece.columns]
 
 
 def _cells(piece: Node) -> Iterator[tuple[str, ColumnCells, pa.ChunkedArray]]:

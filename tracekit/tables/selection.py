@@ -9,7 +9,6 @@ from tracekit.tables.bundle.cells.encodings import Said
 from tracekit.tables.bundle.errors import called
 from tracekit.tables.direct import Stored, TableRef, is_bundle, shown
 from tracekit.tables.exports import ExportIndex
-from tracekit.tables.layout import header_of
 from tracekit.tables.place import HOW_TO_CHOOSE, Choice, attributes_of, described, place_of
 from tracekit.tables.reading import Taker
 from tracekit.tables.toc import Toc, TocRun, assumed, listed, required
@@ -20,20 +19,18 @@ _LISTED = 12
 
 @dataclass(eq=False)
 class _Seen:
-    """A table of the file: what stands above it, and what is known by now."""
+    """A table of the file, and what is known of it by now."""
 
     schema: str
-    name: str
-    header: Sequence[tuple[str, str]]
+    place: str
     notes: tuple[Said, ...]
     candidate: bool
     rows: int = 0
     damage: str = ""
-    empty: Node | None = None
 
     def __str__(self) -> str:
         rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
-        return f"{self.schema}, {self.name}, with {rows}"
+        return f"{self.schema}, {self.place}, with {rows}"
 
 
 class Selection:
@@ -57,6 +54,7 @@ class Selection:
         """Forget all that was taken."""
         self._seen: dict[tuple[int, str, str], _Seen] = {}
         self._chosen: _Seen | None = None
+        self._empty: Node | None = None
         self._sink.begin()
 
     def take(self, piece: Node) -> None:
@@ -66,43 +64,47 @@ class Selection:
         if seen is None:
             place = place_of(piece.xpath, piece.number)
             attributes = attributes_of(self._toc, place, piece.schema)
-            named = self._schema in {None, piece.schema}
-            candidate = named and self._choice.allows(place, attributes)
-            name, header = described(place, attributes), header_of(piece)
-            seen = _Seen(piece.schema, name, header, piece.notes, candidate, empty=piece)
+            meant = self._schema in {None, piece.schema} and self._choice.allows(place, attributes)
+            seen = _Seen(piece.schema, described(place, attributes), piece.notes, meant)
             self._seen[key] = seen
         seen.rows += piece.rows
         seen.damage = seen.damage or piece.damage
-        if seen.rows:
-            seen.empty = None
         if seen.candidate and seen.rows:
             self._chosen = self._chosen or seen
             if seen is self._chosen:
                 self._sink.take(piece)
+        elif seen.candidate:
+            self._empty = self._empty or piece
 
     def finish(self) -> None:
         """Make sure that one table was meant; raise InputError where it is not clear which."""
-        self._check_names()
+        if not self._seen:
+            raise InputError(
+                f"{self._path} holds no table: what was asked for is not in the trace.",
+                hint="The table of contents (`xctrace export --toc`) lists what there is.",
+            )
         candidates = [seen for seen in self._seen.values() if seen.candidate]
         if not candidates:
-            there = [s for s in self._seen.values() if self._schema in {None, s.schema}]
+            there = [s for s in self._seen.values() if s.schema == self._schema]
+            which = f"that is {self._choice}" if there or self._schema is None else self._schema
             raise InputError(
-                f"{self._path} has no table that is {self._choice}; it holds {_listed(there)}.",
+                f"{self._path} has no table {which}; it holds "
+                f"{_listed(there or [*self._seen.values()])}.",
                 hint=HOW_TO_CHOOSE,
             )
         full = [seen for seen in candidates if seen.rows]
-        alike = all(seen.header == candidates[0].header for seen in candidates)
-        if len(full) > 1 or not (full or alike):
-            several = full or candidates
+        one_schema = len({seen.schema for seen in candidates}) == 1
+        several = full if one_schema else candidates
+        if len(several) > 1:
+            of = f" of {several[0].schema}" if one_schema else ""
             raise InputError(
-                f"{self._path} holds {len(several)} tables of {several[0].schema}: "
-                f"{_listed(several)}.",
-                hint=HOW_TO_CHOOSE,
+                f"{self._path} holds {len(several)} tables{of}: {_listed(several)}.",
+                hint=f"Name the one to read. {HOW_TO_CHOOSE}",
             )
-        if not full:
+        if self._chosen is None:
+            assert self._empty is not None
             self._chosen = candidates[0]
-            assert self._chosen.empty is not None
-            self._sink.take(self._chosen.empty)
+            self._sink.take(self._empty)
 
     @property
     def damage(self) -> tuple[str, ...]:
@@ -120,7 +122,7 @@ class Selection:
             return ()
         others = [s for s in self._seen.values() if s.candidate and s is not self._chosen]
         left_out = tuple(
-            f"{shown(self._ref)}: of the tables of {seen.schema}, {seen.name} has no rows "
+            f"{shown(self._ref)}: of the tables of {seen.schema}, {seen.place} has no rows "
             "and is left out."
             for seen in (others if self.rows else ())
         )
@@ -136,32 +138,10 @@ class Selection:
         """How many rows the chosen table has."""
         return self._chosen.rows if self._chosen else 0
 
-    def _check_names(self) -> None:
-        names = list(dict.fromkeys(seen.schema for seen in self._seen.values()))
-        if not names:
-            raise InputError(
-                f"{self._path} holds no table: what was asked for is not in the trace.",
-                hint="The table of contents (`xctrace export --toc`) lists what there is.",
-            )
-        candidates = {seen.schema for seen in self._seen.values() if seen.candidate}
-        if self._schema is None and len(candidates) > 1:
-            raise InputError(
-                f"{self._path} holds {len(names)} tables: {_first(names)}.",
-                hint="Name the one to read.",
-            )
-        if self._schema is not None and self._schema not in names:
-            raise InputError(
-                f"{self._path} has no table {self._schema!r}; it holds {_first(names)}."
-            )
-
 
 def _listed(seen: Sequence[_Seen]) -> str:
     more = [f"and {len(seen) - _LISTED:,} more"] if len(seen) > _LISTED else []
     return "; ".join([*map(str, seen[:_LISTED]), *more])
-
-
-def _first(names: Sequence[str]) -> str:
-    return ", ".join([*names[:_LISTED], *(["…"] if len(names) > _LISTED else [])])
 
 
 def of_one_run(
@@ -169,14 +149,10 @@ def of_one_run(
 ) -> tuple[ExportIndex, int | None, tuple[str, ...]]:
     """Leave out what belongs to other runs, or to other places where a place is named.
 
-    Args:
-        found: All exports.
-        folder: Where they are; for a sentence.
-        only: The run, and the place, that someone named; without a run, the last one with tables.
-
     Returns:
-        The exports of one run, and those that do not say of which run they are; its number, None
-        where no export says one; and that it was chosen for being the last, where it was.
+        The exports of one run, the last one with tables if `only` names none, and those that do
+        not say of which run they are; its number, None where no export says one; and that it was
+        chosen for being the last, where it was.
 
     Raises:
         UsageError: There is no such run.
@@ -215,24 +191,26 @@ def meant(
     Raises:
         UsageError: There is no such run, or nothing of it was exported.
     """
-    filled = {one.place.run for one in found.every} - {None}
+    filled = {one.place.run for one in found.every if one.place.run is not None}
     toc = {run.number: run for run in (found.toc.runs if found.toc is not None else ())}
-    numbers = sorted({*toc, *(one for one in filled if one is not None)})
-    runs = [toc.get(one) or TocRun(one) for one in numbers]
+    runs = [toc.get(one) or TocRun(one) for one in sorted({*toc, *filled})]
     name = name or _called(folder)
-    if number is not None and runs:
-        run = required(runs, number, name)
-        if filled and run.tables and number not in filled:
-            there = listed([one for one in runs if one.number in filled])
-            raise UsageError(f"{name} has no export of run {number}.", hint=f"It has {there}.")
-        return run, ()
-    if number is not None and found.tables:
+    if number is None:
+        with_tables = [run for run in runs if run.number in filled]
+        last = next(iter((with_tables or runs)[-1:]), None)
+        return last, () if last is None else assumed(runs, last, name)
+    if not runs and found.tables:
         raise UsageError(
             f"{name} has no run {number}: nothing says of which run its tables are.",
             hint="Leave --run out.",
         )
-    last = next((run for run in reversed(runs) if run.number in filled), runs[-1] if runs else None)
-    return last, () if last is None else assumed(runs, last, name)
+    if not runs:
+        return None, ()
+    run = required(runs, number, name)
+    if filled and run.tables and number not in filled:
+        there = listed([one for one in runs if one.number in filled])
+        raise UsageError(f"{name} has no export of run {number}.", hint=f"It has {there}.")
+    return run, ()
 
 
 def _called(folder: Path) -> str:

@@ -10,7 +10,7 @@ from tracekit.base import InputError, RecordingError, TracekitError
 from tracekit.tables.bundle.cells.encodings import Evidence, Said, Unsure, sentences
 from tracekit.tables.bundle.run_info import issues_of, remarks_of, write_toc
 from tracekit.tables.cache import Kept, kept_as, kept_or_read
-from tracekit.tables.direct import Direct, Listed, TableRef, is_bundle, note_direct, opened
+from tracekit.tables.direct import Direct, Listed, TableRef, note_direct, opened
 from tracekit.tables.drift import Flaw, Remark
 from tracekit.tables.exports import index, refusal
 from tracekit.tables.flat import Flat
@@ -25,7 +25,6 @@ from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Symbols
 
 _LISTED = 5  # tables that a sentence names
-_KEEP_APART = " Keep the exports of one recording in a folder."
 
 
 class MissingTableError(TracekitError, KeyError):
@@ -53,7 +52,7 @@ class RawTables:
         """
         self.folder = folder
         self._cache = cache
-        self._every = index(folder, cache)
+        self._every = index(folder)
         self._index, self.run, self.of_runs = of_one_run(self._every, folder, only)
         self._read: dict[tuple[TableRef, str, int | None, int | None], Kept | Flat] = {}
         found = self._index
@@ -131,9 +130,8 @@ class RawTables:
         """Return where the one table of a schema is that is meant; raise as `table` does."""
         if schema not in self._index.tables:
             near = difflib.get_close_matches(schema, self.schemas)
-            what = "table" if is_bundle(self.folder) else "export of"
             raise MissingTableError(
-                f"There is no {what} {schema} in {self.folder}.",
+                f"There is no table {schema} in {self.folder}.",
                 hint=f"There are {', '.join(near or self.schemas) or 'none at all'}.",
             )
         tables = self.listed(schema, choice)
@@ -144,10 +142,9 @@ class RawTables:
                 hint=HOW_TO_CHOOSE,
             )
         if len(tables) > 1:
-            apart = "" if is_bundle(self.folder) else _KEEP_APART
             raise InputError(
                 f"{self.folder} has {len(tables)} tables of {schema}: {_named(tables)}.",
-                hint=f"{HOW_TO_CHOOSE}{apart}",
+                hint=HOW_TO_CHOOSE,
             )
         return next(iter(tables))
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -21,8 +21,6 @@ from tracekit.base import (
     unreadable,
 )
 
-# As a bundle keeps those of one instrument: a text, or several, under the name of each setting.
-Dictionaries = Sequence[Mapping[str, str | Sequence[str]]]
 # Apple's own spelling, and the one that it means.
 NAMES = ("intruments-recording-settings", "instruments-recording-settings")
 
@@ -37,16 +35,6 @@ def settings(run: Element) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def setting_lines(dictionaries: Dictionaries) -> Iterator[str]:
-    """Yield one "Key: value" line for each setting that a bundle keeps of an instrument."""
-    for dictionary in dictionaries:
-        for name, value in dictionary.items():
-            if not isinstance(value, str):
-                yield from (_line(name, each.strip()) for each in value)
-            elif value.strip():
-                yield f"{name}: {value.strip()}"
-
-
 def _lines(instrument: Element) -> Iterator[str]:
     for setting in instrument.iter("key", "option"):
         if setting.tag == "option":
@@ -56,10 +44,11 @@ def _lines(instrument: Element) -> Iterator[str]:
         if own:
             yield f"{name}: {own}"
         for value in setting.iterfind("value"):
-            yield _line(name, (value.text or "").strip())
+            yield setting_line(name, (value.text or "").strip())
 
 
-def _line(name: str, words: str) -> str:
+def setting_line(name: str, words: str) -> str:
+    """Return a setting as a line; one of several values may name itself."""
     return words if ": " in words else f"{name}: {words}"
 
 
@@ -80,7 +69,7 @@ class TocRun:
     "attached". `duration` is in seconds. `settings` holds one "Key: value" line for each
     setting of each instrument, as Instruments words them. `environment` holds the names of
     variables; their values may be secrets and are not read. `arguments` and `paths` (of
-    processes, by pid) are private. `unknown` names what tracekit does not know.
+    processes, by pid) are private.
     """
 
     number: int
@@ -104,7 +93,6 @@ class TocRun:
     processes: tuple[Process, ...] = ()
     paths: dict[int, str] = field(default_factory=dict[int, str], repr=False)
     tables: tuple[TocTable, ...] = ()
-    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,14 +100,6 @@ class Toc:
     """What a bundle holds."""
 
     runs: tuple[TocRun, ...]
-    unknown: tuple[str, ...] = ()
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What is to be said of it: elements and attributes that tracekit does not know."""
-        found = [*self.unknown, *(name for run in self.runs for name in run.unknown)]
-        names = ", ".join(dict.fromkeys(found))
-        return (f"The TOC holds what tracekit does not know: {names}.",) if names else ()
 
 
 # The texts of a run, and where the table of contents has them; an attribute behind an @.
@@ -136,43 +116,6 @@ TEXTS = {
     "recording_mode": "info/summary/recording-mode",
     "time_limit": "info/summary/time-limit",
 }
-_TAGS = (
-    "info target all-processes environment summary duration processes data tracks details array "
-    "dictionary value options"
-)
-# Elements that are known, and their attributes; * for any.
-_KNOWN: Mapping[str, str] = {
-    **dict.fromkeys([*_TAGS.split(), *NAMES], ""),
-    **{path.rpartition("/")[2]: "" for path in TEXTS.values() if "@" not in path},
-    "run": "number",
-    "device": "*",
-    "host-device": "*",
-    "process": "type name pid path arguments return-exit-status termination-reason",
-    "item": "key value",
-    "instrument": "name",
-    "key": "name",
-    "option": "key value",
-    "table": "*",
-    "external-format": "format source-schema",
-    "track": "name",
-    "detail": "name kind",
-}
-
-
-def _unknown(element: Element, path: str) -> Iterator[str]:
-    """Yield the paths of elements and attributes that are not known, in or below an element.
-
-    What stands within an unknown element belongs to it and is not named as well.
-    """
-    known = _KNOWN.get(str(element.tag))
-    if known is None:
-        yield path
-        return
-    if known != "*":
-        names = map(str, element.keys())
-        yield from (f"{path}/@{name}" for name in names if name not in known.split())
-    for child in element:
-        yield from _unknown(child, f"{path}/{child.tag}")
 
 
 @dataclass(frozen=True)
@@ -217,16 +160,8 @@ def read_toc(path: Path) -> Toc:
             f"{path} is not the table of contents of a trace: its root is <{root.tag}>.",
             hint="`xcrun xctrace export --input RECORDING.trace --toc` writes one.",
         )
-    runs = root.findall("run")
-    return Toc(
-        runs=tuple(_run(path, run, place) for place, run in enumerate(runs, start=1)),
-        unknown=tuple(
-            dict.fromkeys(
-                [f"@{name}" for name in map(str, root.keys())]
-                + [str(child.tag) for child in root if child.tag != "run"]
-            )
-        ),
-    )
+    runs = enumerate(root.iterfind("run"), start=1)
+    return Toc(tuple(_run(path, run, place) for place, run in runs))
 
 
 def _parse(path: Path) -> Element:
@@ -268,7 +203,6 @@ def _run(path: Path, run: Element, place: int) -> TocRun:
         processes=tuple(process for process, _ in listed),
         paths={process.pid: where for process, where in listed if where is not None},
         tables=tuple(_table(path, *one) for one in enumerate(run.iterfind("data/table"), start=1)),
-        unknown=tuple(dict.fromkeys(_unknown(run, "run"))),
         **{name: _text(run, place) for name, place in TEXTS.items()},
     )
 
@@ -358,39 +292,28 @@ def _described(run: TocRun) -> str:
     return f"run {run.number} ({', '.join(facts)})" if facts else f"run {run.number}"
 
 
-_DECLARATION = '<?xml version="1.0"?>\n\n'
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NOT_NAME = re.compile(r"^(?![A-Za-z_])|[^A-Za-z0-9_.-]", re.ASCII)
 
 
-def toc_text(toc: Toc, settings: Mapping[int, Mapping[str, Dictionaries]] | None = None) -> str:
-    """Return a table of contents as text.
-
-    Args:
-        toc: What it says. What tracekit did not know in it is not there.
-        settings: Of runs by their numbers and of instruments by their names, the settings as a
-            bundle keeps them.
-    """
+def toc_text(toc: Toc) -> str:
+    """Return a table of contents as text."""
     root = etree.Element("trace-toc")
     for run in toc.runs:
-        _write_run(root, run, (settings or {}).get(run.number, {}))
+        element = _below(root, "run", number=str(run.number))
+        info = _below(element, "info")
+        _target(_below(info, "target"), run)
+        _summary(_below(info, "summary"), run)
+        processes = _below(element, "processes")
+        for process in run.processes:
+            path = {"path": run.paths[process.pid]} if process.pid in run.paths else {}
+            _below(processes, "process", name=process.name, pid=str(process.pid), **path)
+        data = _below(element, "data")
+        for table in sorted(run.tables, key=lambda one: one.index):
+            _below(data, "table", **(table.attributes | {"schema": table.schema}))
+        _below(element, "tracks")
     etree.indent(root, space="    ")
-    return _DECLARATION + etree.tostring(root, encoding="unicode") + "\n"
-
-
-def _write_run(root: Element, run: TocRun, settings: Mapping[str, Dictionaries]) -> None:
-    element = _below(root, "run", number=str(run.number))
-    info = _below(element, "info")
-    _target(_below(info, "target"), run)
-    _summary(_below(info, "summary"), run, settings)
-    processes = _below(element, "processes")
-    for process in run.processes:
-        path = {"path": run.paths[process.pid]} if process.pid in run.paths else {}
-        _below(processes, "process", name=process.name, pid=str(process.pid), **path)
-    data = _below(element, "data")
-    for table in sorted(run.tables, key=lambda one: one.index):
-        _below(data, "table", **(table.attributes | {"schema": table.schema}))
-    _below(element, "tracks")
+    return f'<?xml version="1.0"?>\n\n{etree.tostring(root, encoding="unicode")}\n'
 
 
 def _target(target: Element, run: TocRun) -> None:
@@ -413,7 +336,7 @@ def _target(target: Element, run: TocRun) -> None:
             _below(environment, "item", key=name)
 
 
-def _summary(summary: Element, run: TocRun, settings: Mapping[str, Dictionaries]) -> None:
+def _summary(summary: Element, run: TocRun) -> None:
     for name, place in TEXTS.items():
         if "@" not in place and (text := getattr(run, name)):
             _below(summary, place.rpartition("/")[2]).text = _plain(text)
@@ -421,10 +344,11 @@ def _summary(summary: Element, run: TocRun, settings: Mapping[str, Dictionaries]
             _below(summary, "duration").text = _duration(run.duration)
     if run.settings:
         instruments = _below(summary, NAMES[0])
-        for name in run.settings:
+        for name, lines in run.settings.items():
             instrument = _below(instruments, "instrument", name=name)
-            if name in settings:
-                _dictionaries(_below(instrument, "array"), settings[name])
+            dictionary = _below(_below(instrument, "array"), "dictionary")
+            for key, _, words in (line.partition(": ") for line in lines):
+                _below(dictionary, "key", name=key).text = _plain(words)
 
 
 def _duration(duration: float) -> str:
@@ -432,26 +356,9 @@ def _duration(duration: float) -> str:
     return text if float(text) == duration else repr(duration)
 
 
-def _dictionaries(array: Element, dictionaries: Dictionaries) -> None:
-    for one in dictionaries:
-        dictionary = _below(array, "dictionary")
-        for name, value in one.items():
-            key = _below(dictionary, "key", name=name)
-            if isinstance(value, str):
-                key.text = _plain(value)
-            else:
-                for each in value:
-                    _below(key, "value").text = _plain(each)
-
-
 def _below(parent: Element, tag: str, /, **attributes: str) -> Element:
-    plain = {_name(key): _plain(value) for key, value in attributes.items()}
+    plain = {_NOT_NAME.sub("_", name): _plain(text) for name, text in attributes.items()}
     return etree.SubElement(parent, tag, plain)
-
-
-def _name(text: str) -> str:
-    """Return an attribute's name as XML can hold it."""
-    return _NOT_NAME.sub("_", text)
 
 
 def _plain(text: str) -> str:

@@ -14,7 +14,7 @@ import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from tracekit.tables.bundle.names import (
     documented_processes,
     short_name,
 )
-from tracekit.tables.toc import Dictionaries, Toc, TocRun, TocTable, setting_lines, toc_text
+from tracekit.tables.toc import Toc, TocRun, TocTable, setting_line, toc_text
 
 _LARGEST = 1 << 26
 _STEPS = 2_000_000  # of the database's machine: far less than a second
@@ -176,20 +176,8 @@ _DEVICE = {
 }
 
 
-@dataclass(frozen=True)
-class RunInfo:
-    """How a run went, without its tables; `settings` as the bundle keeps them, by instrument.
-
-    `remarks` are sentences on what is not available.
-    """
-
-    run: TocRun
-    settings: Mapping[str, Dictionaries] = field(default_factory=dict[str, Dictionaries])
-    remarks: tuple[str, ...] = ()
-
-
-def run_info(run: BundleRun) -> RunInfo:
-    """Return how a run went; what is not known is empty, and named in a remark."""
+def run_info(run: BundleRun) -> tuple[TocRun, tuple[str, ...]]:
+    """Return how a run went, without its tables, and in sentences what is not known of it."""
     document, why = run.document.run(run.number), run.document.why_not(run.number)
     if document is not None:
         try:
@@ -201,9 +189,9 @@ def run_info(run: BundleRun) -> RunInfo:
         f"because {why}."
     )
     try:
-        return RunInfo(without_document(run), {}, (less,))
+        return without_document(run), (less,)
     except BundleError as error:
-        return RunInfo(TocRun(run.number), {}, (less, error.message))
+        return TocRun(run.number), (less, error.message)
 
 
 class _Info:
@@ -235,11 +223,10 @@ class _Info:
         return {} if found is None else self.archive.mapping(found)
 
 
-def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
+def _documented(run: BundleRun, document: RunDocument) -> tuple[TocRun, tuple[str, ...]]:
     info = _Info(document)
     names, _ = documented_processes(document)
     zone = _zone(document, info.text("_targetUUID"))
-    settings = _settings(info)
     processes = [_listed(pid, names.get(pid)) for pid in _pids(run.document, run.number)]
     duration = info.seconds("_rawDuration")
     status, reason, unsure = _end(info)
@@ -262,11 +249,11 @@ def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
         template=info.text("_templateName"),
         recording_mode=info.text("_recordingMode"),
         time_limit=info.text("_timeLimit"),
-        settings={name: tuple(setting_lines(kept)) for name, kept in settings.items()},
+        settings=_settings(info),
         processes=tuple(process for process, _ in processes),
         paths={process.pid: path for process, path in processes if path},
     )
-    return RunInfo(summary, settings, (*unnamed, *unsure, *_missing(run, summary)))
+    return summary, (*unnamed, *unsure, *_missing(run, summary))
 
 
 def _target(run: BundleRun, info: _Info) -> tuple[Process | None, tuple[str, ...]]:
@@ -347,26 +334,28 @@ def _date(milliseconds: float | None, zone: tzinfo) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _settings(info: _Info) -> dict[str, list[dict[str, str | list[str]]]]:
-    archive = info.archive
+def _settings(info: _Info) -> dict[str, tuple[str, ...]]:
+    archive, settings = info.archive, info.dictionary("_recordingSettings")
     return {
-        str(name): [
-            dict(_setting(archive, archive.mapping(value))) for value in archive.sequence(kept)
-        ]
-        for name, kept in info.dictionary("_recordingSettings").items()
+        str(name): tuple(
+            line
+            for value in archive.sequence(kept)
+            for setting in archive.mapping(value).items()
+            for line in _setting(archive, *setting)
+        )
+        for name, kept in settings.items()
     }
 
 
-def _setting(
-    archive: Archive, dictionary: Mapping[Any, Any]
-) -> Iterator[tuple[str, str | list[str]]]:
-    for name, node in dictionary.items():
-        value = archive.plain(node)
-        if isinstance(value, Mapping) and "NS.objects" in value and "NS.keys" not in value:
-            texts = (archive.plain(one) for one in archive.sequence(value))
-            yield str(name), [str(text) for text in texts if isinstance(text, str | int | float)]
-        elif isinstance(value, str | int | float):
-            yield str(name), str(value)
+def _setting(archive: Archive, name: Any, node: Any) -> Iterator[str]:
+    value = archive.plain(node)
+    if isinstance(value, Mapping) and "NS.objects" in value and "NS.keys" not in value:
+        texts = (archive.plain(one) for one in archive.sequence(value))
+        for text in texts:
+            if isinstance(text, str | int | float) and str(text).strip():
+                yield setting_line(str(name), str(text).strip())
+    elif isinstance(value, str | int | float) and str(value).strip():
+        yield f"{name}: {str(value).strip()}"
 
 
 def _pids(document: Document, number: int) -> list[int]:
@@ -398,7 +387,14 @@ def listed(run: BundleRun) -> tuple[Store | Unreadable, ...]:
 
 def toc_of(bundle: Bundle) -> Toc:
     """Return what a bundle holds; what only its document knows is empty where that is missing."""
-    return _toc_of(bundle)[0]
+    runs: list[TocRun] = []
+    for run in bundle.runs:
+        tables = (
+            TocTable(place, table.schema, worded_attributes(table.attributes))
+            for place, table in enumerate(listed(run), start=1)
+        )
+        runs.append(replace(run_info(run)[0], tables=tuple(tables)))
+    return Toc(tuple(runs))
 
 
 def write_toc(bundle: Bundle, path: Path) -> None:
@@ -408,21 +404,7 @@ def write_toc(bundle: Bundle, path: Path) -> None:
         BundleError: A run has no folder of stores.
         RecordingError: The file cannot be written.
     """
-    write_whole(path, toc_text(*_toc_of(bundle)).encode())
-
-
-def _toc_of(bundle: Bundle) -> tuple[Toc, dict[int, Mapping[str, Dictionaries]]]:
-    """Return what a bundle holds, and the settings of its runs."""
-    runs, settings = list[TocRun](), dict[int, Mapping[str, Dictionaries]]()
-    for run in bundle.runs:
-        info = run_info(run)
-        tables = (
-            TocTable(place, table.schema, worded_attributes(table.attributes))
-            for place, table in enumerate(listed(run), start=1)
-        )
-        runs.append(replace(info.run, tables=tuple(tables)))
-        settings[run.number] = info.settings
-    return Toc(tuple(runs)), settings
+    write_whole(path, toc_text(toc_of(bundle)).encode())
 
 
 VERIFIED_BUILDS = ("17A5295f", "17C529")
@@ -446,9 +428,9 @@ def remarks_of(bundle: Bundle, number: int | None = None) -> tuple[str, ...]:
         ),
     ]
     for run in runs:
-        info = run_info(run)
-        said += _build(run, info.run.instruments_version)
-        said += info.remarks + run.names.remarks + run.unchecked
+        info, remarks = run_info(run)
+        said += _build(run, info.instruments_version)
+        said += remarks + run.names.remarks + run.unchecked
         said += [table.left_out for table in run.tables if isinstance(table, Unreadable)]
     return tuple(dict.fromkeys(said))
 
