@@ -89,7 +89,7 @@ def _quiet() -> Generator[None]:
 def main() -> int:
     """Draw changes, try them, and print those that no test found."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("room", help="a folder or a module of tracekit/, such as record/supervisor.py")
+    parser.add_argument("room", help="a folder or a module of tracekit/, such as base/units.py")
     parser.add_argument("--count", type=int, default=100, help="how many changes, drawn at random")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tests", action="append", help="folders of tests; else the room's own")
