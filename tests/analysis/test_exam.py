@@ -44,6 +44,25 @@ def alternating(number: int, buffers: int, work: float, host: float, encode: flo
     return made
 
 
+def chat(*, waits: bool) -> Stock:
+    """Answer three prompts, each after a pause: prefill, then 60 tokens."""
+    made = Stock()
+    for _ in range(3):
+        for factor in jitter(60, 0.05):
+            made.buffer([9_000 * factor])
+        made.wait()
+        ends: list[float] = []
+        for factor in jitter(60, 0.02):
+            for _ in range(8):
+                made.buffer([2_000 * factor])
+            ends.append(made.done)
+            made.wait(None if waits else ends[max(0, len(ends) - 2)])
+            made.spend(4_500 if waits else 30)
+        made.wait()
+        made.spend(2e6)
+    return made
+
+
 def mixed_boundaries() -> Stock:
     made, random, ends = Stock(), np.random.default_rng(3), list[float]()
     for _ in range(40):
@@ -222,6 +241,10 @@ PROBLEMS: dict[str, tuple[Scene, str, str, str]] = {
         lambda: alternating(60, 8, 2_000, 4_500),
         *("shallow-queue", "mx.async_eval", "MLX_MAX_OPS"),
     ),
+    "a sync for each token of three prompts": (
+        lambda: chat(waits=True),
+        *("shallow-queue", "mx.async_eval", "MLX_MAX_OPS"),
+    ),
     "reads inside of iterations": (
         reads_in_each_iteration,
         *("frequent-readback", ".item()", "MLX_MAX_OPS"),
@@ -345,6 +368,7 @@ def two_loops() -> Stock:
 HEALTHY: dict[str, Scene] = {
     "launched with its load": with_a_load,
     "nobody asks": nobody_asks,
+    "three prompts": lambda: chat(waits=False),
     "a pool fills first": a_pool_that_fills,
     "wired once": wired_once,
     "paced by a display": lambda: paced(16_667, presents=True),

@@ -11,7 +11,7 @@ from tracekit.analysis.idle.levers import Loop
 from tracekit.analysis.idle.pieces import State
 from tracekit.analysis.idle.samples import other_thread, sampled
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import NEVER, Times, Window, busy, clip, spans
+from tracekit.analysis.intervals import NEVER, IntervalSet, Times, Window, clip, spans
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import unit
 from tracekit.analysis.residency import wired
@@ -61,6 +61,7 @@ def habits_table(  # noqa: PLR0917  a derived table's sources are its parameters
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
     loop: pd.DataFrame,
+    loaded: pd.DataFrame,
     gaps: pd.DataFrame,
     timeline: pd.DataFrame,
     iterations: pd.DataFrame | None,
@@ -83,7 +84,7 @@ def habits_table(  # noqa: PLR0917  a derived table's sources are its parameters
     if driver_events is not None:
         beside = (wired_memory, resource_allocations, allocated_sizes, iterations)
         lost = wired(driver_events, *beside, window).lost
-    prepared = host_time(held, timeline, window)
+    prepared = host_time(held, timeline, loaded)
     known = Loop(
         waits=often,
         buffers=buffers / held.count if held.count else None,
@@ -105,8 +106,8 @@ def loop_of(habits: pd.DataFrame) -> Loop:
     return Loop(**known, **flags, lost=None if pd.isna(row["lost"]) else bool(row["lost"]))
 
 
-def host_time(held: Gaps, timeline: pd.DataFrame, window: Window) -> int:
-    """Return how long the host prepared work after the device's first, at least; ns.
+def host_time(held: Gaps, timeline: pd.DataFrame, loaded: pd.DataFrame) -> int:
+    """Return how long the host prepared work while there was load, at least; ns.
 
     That is, in each of the gaps after a wait, from the report of all earlier work to the commit of
     the next; outside of them, from the beginning of each command buffer's encoding to its commit.
@@ -121,7 +122,8 @@ def host_time(held: Gaps, timeline: pd.DataFrame, window: Window) -> int:
     prepared = reported[np.maximum(after - 1, 0)], committed[after]
     starts = np.concatenate((np.where(begun == NEVER, committed, begun), prepared[0]))
     ends = np.concatenate((committed, prepared[1]))
-    return busy(*clip(starts, ends, max(window.start, int(started[0])), window.end))
+    prepared = clip(starts, ends, int(started[0]), int(ends.max()))
+    return int(IntervalSet.of(*prepared).within(*spans(loaded)).sum())
 
 
 def annotated_readbacks(annotations: pd.DataFrame | None, window: Window) -> Gaps | None:

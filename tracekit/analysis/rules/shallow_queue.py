@@ -70,7 +70,7 @@ def shallow_queue(  # noqa: PLR0917  it asks for these tables
     idle = int(found.lost[chosen].sum())
     own = of_target(gpu_intervals, targets)
     ran = busy(*clip(*spans(own), window.start, window.end))
-    lost = min(idle, idle + ran - host_time(found, timeline, window))
+    lost = min(idle, idle + ran - host_time(found, timeline, loaded))
     if lost <= limit * load or paced(loop):
         return
     yield finding(
