@@ -70,6 +70,7 @@ def measured(chosen: argparse.Namespace) -> list[tuple[str, str]]:
             steps=lambda one, _, steps=steps: steps[one.capture, one.metric],
             now=nights[-1].started,
             redact=Redaction(),
+            links=str,
         )
         finding.append(found - began)
         making.append(time.perf_counter() - found)

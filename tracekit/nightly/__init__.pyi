@@ -56,5 +56,5 @@ from .schedule.schedule import Installation as Installation
 from .schedule.schedule import Scheduled as Scheduled
 from .schedule.schedulers import Installed as Installed
 from .schedule.schedulers import Standing as Standing
-from .trend.happened import links_from as links_from
+from .trend.course import links_from as links_from
 from .trend.page import render_trend as render_trend

@@ -15,7 +15,7 @@ from tracekit.nightly.history.store.place import folder_of
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.schedule.schedule import missed
-from tracekit.nightly.trend.happened import links_from
+from tracekit.nightly.trend.course import links_from
 from tracekit.nightly.trend.page import render_trend
 
 

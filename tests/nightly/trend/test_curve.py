@@ -9,17 +9,17 @@ import pytest
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.steps import Step
 from tracekit.nightly.history.store.decisions import Missed
-from tracekit.nightly.trend.curve import picture_of
-from tracekit.nightly.trend.happened import happenings
-from tracekit.nightly.trend.picture import Picture, day_axis, svg
-from tracekit.nightly.trend.points import (
+from tracekit.nightly.trend.course import happenings
+from tracekit.nightly.trend.curve import (
     RECENT,
     Drawing,
     doubt_of,
+    picture_of,
     point_words,
     step_words,
     summary_of,
 )
+from tracekit.nightly.trend.picture import Picture, day_axis, svg
 from tracekit.nightly.trend.words import days_of
 
 MS = 1e6
@@ -62,7 +62,7 @@ def test_a_series_that_decides_has_its_change_above_its_values(made: Any) -> Non
         "dashed: the limit"
     )
     assert below.title == (
-        "Median of the pairs, with the least and the most, in ms; dashed: the reference"
+        "Median of the pairs, with the least and the most; dashed: the reference"
     )
     assert len(of_class(root, "reference")) == 1
     [limit] = of_class(root, "limit")
@@ -75,7 +75,7 @@ def test_a_series_without_a_reference_has_its_values_only(made: Any) -> None:
     series = made.series(made.point(1, 2 * MS))
     picture, root = drawn(made.course(nights(made, None), series), series)
     assert [one.title for one in picture.panels] == [
-        "Median of the pairs, with the least and the most, in ms"
+        "Median of the pairs, with the least and the most"
     ]
     assert not of_class(root, "limit")
     assert not of_class(root, "reference")
@@ -85,7 +85,7 @@ def test_a_series_that_is_followed_only_is_small(made: Any) -> None:
     series = made.series(made.point(1, 2 * MS, change=0.0, reference=2 * MS), gated=False)
     picture, _ = drawn(made.course(nights(made, 0.0), series), series)
     assert picture.size.width < 480
-    assert [one.title for one in picture.panels] == ["in ms"]
+    assert [one.title for one in picture.panels] == [""]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tracekit.nightly.history.night import Accepted, Described
-from tracekit.nightly.trend.happened import Happening, changed_at, happenings, restless
+from tracekit.nightly.trend.course import Happening, changed_at, happenings
 
 
 def night(made: Any, day: int, *, digest: str = "", entry: Any = None, **environment: Any) -> Any:
@@ -73,25 +73,12 @@ def test_a_commit_and_the_plan_are_shown_in_short(made: Any) -> None:
         night(made, 1, digest="1" * 64, entry=own("a")),
         night(made, 2, digest="2" * 64, entry=own("b")),
     ]
-    [one] = happenings(made.course(nights))
-    assert one.words == (
-        "plan 111111111111 → 222222222222; candidate's commit aaaaaaaaaaaa → bbbbbbbbbbbb"
-    )
-
-
-def test_what_changes_all_the_time_is_not_drawn_but_is_said(made: Any) -> None:
-    nights = [night(made, day, load=day, mlx=day // 5) for day in range(1, 10)]
     course = made.course(nights)
-    assert [one.words for one in happenings(course)] == ["MLX 0 → 1"]
-    assert restless(course) == ("load",)
-    assert changed_at(course, made.at(5)) == "load 4 → 5; MLX 0 → 1"
+    commit = "candidate's commit aaaaaaaaaaaa → bbbbbbbbbbbb"
+    assert changed_at(course, made.at(2)) == f"plan 111111111111 → 222222222222; {commit}"
     assert changed_at(course, made.at(1)) == ""
-
-
-def test_of_few_nights_all_is_drawn(made: Any) -> None:
-    course = made.course([night(made, day, load=day) for day in (1, 2, 3)])
-    assert [one.words for one in happenings(course)] == ["load 1 → 2", "load 2 → 3"]
-    assert restless(course) == ()
+    [one] = happenings(course)
+    assert one.words == "plan 111111111111 → 222222222222", "commits change in most nights"
 
 
 @pytest.mark.parametrize(("place", "letter"), [(0, "A"), (25, "Z"), (26, "AA"), (27, "AB")])

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.nightly.trend import points
-from tracekit.nightly.trend.points import Mark
+from tracekit.nightly.trend import picture as points
+from tracekit.nightly.trend.picture import Mark
 from tracekit.nightly.trend.words import State
 from tracekit.report.chart import Axis, Plane
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 def page() -> str:
     """The page of forty made-up nights."""
     held = made_nights.history()
-    kept = {"missed": held.missed, "now": made_nights.NOW, "redact": str}
+    kept = {"missed": held.missed, "now": made_nights.NOW, "redact": str, "links": str}
     return render_trend(held.series, held.nights, held.accepted, **kept)
 
 

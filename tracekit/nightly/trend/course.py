@@ -1,8 +1,14 @@
-"""A capture over nights: its series, and how each night ended, missed ones included."""
+"""A capture over nights: its series, how each night ended, what happened between them."""
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from string import ascii_uppercase
+from urllib.parse import quote
 
+from tracekit.base import short_commit
 from tracekit.nightly.history.night import (
     ANCHORED,
     Accepted,
@@ -14,9 +20,11 @@ from tracekit.nightly.history.night import (
 )
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.decisions import Missed
-from tracekit.nightly.trend.words import State, moment_of, state_of
+from tracekit.nightly.trend.words import State, day, moment_of, state_of
+from tracekit.report import flat
 
 _Key = tuple[str, str, str, str]
+Links = Callable[[str], str]
 
 
 @dataclass(frozen=True)
@@ -75,12 +83,12 @@ class Course:
     @property
     def unknown(self) -> tuple[str, ...]:
         """The metrics that are followed, and of which no night has a value."""
-        return tuple(one.metric for one in self.series if one not in self.shown)
+        return tuple(series.metric for series in self.series if series not in self.shown)
 
     @property
     def last(self) -> Fared | None:
         """The last night that was not missed."""
-        ran = (one for one in reversed(self.fared) if one.state is not State.MISSED)
+        ran = (fared for fared in reversed(self.fared) if fared.state is not State.MISSED)
         return next(ran, None)
 
 
@@ -95,7 +103,7 @@ def courses_of(
     A night that has no entry for a capture counts for the work that the capture had at that time,
     so that it is seen to be missing there.
     """
-    ordered = sorted(nights, key=lambda one: (moment_of(one.started), one.id))
+    ordered = sorted(nights, key=lambda night: (moment_of(night.started), night.id))
     places = {night.id: (night.machine, night.plan) for night in nights}
     keys = _keys(series, ordered)
     newest = {key[:3]: key for key in keys}
@@ -107,8 +115,8 @@ def courses_of(
         fared = tuple(_fared(key, ordered, missed, current=current))
         if not fared and own:  # nights that only points of series are known of
             fared = tuple(
-                Fared(one.at, state_of(one.outcome or one.night_outcome), one.reason)
-                for one in own[0].points
+                Fared(point.at, state_of(point.outcome or point.night_outcome), point.reason)
+                for point in own[0].points
             )
         taken = tuple(
             one
@@ -118,8 +126,8 @@ def courses_of(
         anchored = (*key[:2], key[2] + ANCHORED)
         anchors = [one for one in series if (one.machine, one.plan, one.capture) == anchored]
         found.append(Course(*key, own, fared, taken, current=current, anchors=tuple(anchors)))
-    found.sort(key=lambda one: not one.current)
-    return tuple(replace(one, name=f"capture-{at}") for at, one in enumerate(found, 1))
+    found.sort(key=lambda course: not course.current)
+    return tuple(replace(course, name=f"capture-{at}") for at, course in enumerate(found, 1))
 
 
 def _keys(series: Sequence[Series], nights: Sequence[Night]) -> list[_Key]:
@@ -138,32 +146,30 @@ def _fared(
     key: _Key, nights: Sequence[Night], missed: Sequence[Missed], *, current: bool
 ) -> Iterator[Fared]:
     machine, plan, capture, work = key
-    own = [one for one in nights if (one.machine, one.plan) == (machine, plan)]
+    own = [night for night in nights if (night.machine, night.plan) == (machine, plan)]
     entries = {
         night.id: entry
         for night in own
         for entry in night.entries
         if (entry.capture, entry.work) == (capture, work)
     }
-    times = [moment_of(one.started) for one in own if one.id in entries]
+    times = [moment_of(night.started) for night in own if night.id in entries]
     if any(entry.reference_kind == "anchor" for entry in entries.values()):
-        own, missed = [one for one in own if one.id in entries], ()  # it is not due every night
-    found = [_of_night(one, entries.get(one.id)) for one in own if _spoken_for(one, capture, work)]
+        own, missed = [night for night in own if night.id in entries], ()  # not due every night
+    found = [
+        _of_night(night, entries.get(night.id))
+        for night in own
+        if night.id in entries or all(entry.capture != capture for entry in night.entries)
+    ]
     found += [
         Fared(one.due, State.MISSED, one.reason)
         for one in missed
         if (one.machine, one.plan) == (machine, plan)
     ]
-    for one in sorted(found, key=lambda one: moment_of(one.at)):
-        at = moment_of(one.at)
+    for fared in sorted(found, key=lambda fared: moment_of(fared.at)):
+        at = moment_of(fared.at)
         if times and times[0] <= at and (current or at <= times[-1]):
-            yield one
-
-
-def _spoken_for(night: Night, capture: str, work: str) -> bool:
-    """Tell whether a night says something of this work, or nothing of the capture at all."""
-    works = [entry.work for entry in night.entries if entry.capture == capture]
-    return work in works or not works
+            yield fared
 
 
 def _of_night(night: Night, entry: Entry | None) -> Fared:
@@ -172,3 +178,123 @@ def _of_night(night: Night, entry: Entry | None) -> Fared:
     state = State.FAILED if night.outcome is Outcome.FAILED else State.NOT_RUN
     reason = night.reason or "The night ended before this capture's turn"
     return Fared(night.started, state, reason, night)
+
+
+def links_from(page: Path, history: Path) -> Links:
+    """Return what links from a page in one folder to files of a history that are there.
+
+    Folders of nights are relative to the folder that holds the history.
+    """
+
+    def link(path: str) -> str:
+        file = history / path
+        if not file.is_file():
+            return ""
+        return quote(Path(os.path.relpath(file, page)).as_posix(), errors="replace")
+
+    return link
+
+
+def reports_of(fared: Fared, links: Links) -> Iterator[tuple[str, str]]:
+    """Yield links and words of the reports that a night has of a capture, candidates first."""
+    if fared.night is None or fared.entry is None or not fared.night.folder:
+        return
+    traced = [pair for pair in fared.entry.pairs if pair.runs]
+    for side, words in enumerate(("candidate", "reference")):
+        for number, pair in enumerate(traced, 1):
+            for run in pair.runs[side : side + 1]:
+                if href := links(f"{fared.night.folder}/{run}/report.html"):
+                    yield href, words if len(traced) == 1 else f"{words} {number}"
+
+
+NOT_STATED = "not stated"
+_SHORT = 12  # characters of a commit or a digest that are shown
+_SPELLED = {"mlx": "MLX", "os": "system", "os build": "OS build", "xcode build": "Xcode build"}
+_Changed = dict[str, tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Happening:
+    """Something that happened to a course at one night, lettered as on its charts.
+
+    `at` is when the first night with it began. It is a baseline that was `accepted`; else the
+    environment changed.
+    """
+
+    letter: str
+    at: str
+    accepted: bool
+    words: str
+
+
+def happenings(course: Course) -> tuple[Happening, ...]:
+    """Return what is drawn as lines and marks on a course's charts, oldest first.
+
+    Commits, which change in most nights, are not.
+    """
+    begun = {fared.night.id: fared.at for fared in course.fared if fared.night is not None}
+    found = [
+        (at, False, "; ".join(words))
+        for at, changed in _changed(course)
+        if (words := list(_in_words(changed, commits=False)))
+    ]
+    for one in course.accepted:
+        by = f" by {one.who}" if one.who else ""
+        words = f"accepted on {day(one.at)}{by}: {one.reason}"
+        found.append((begun.get(one.night, one.at), True, words))
+    found.sort(key=lambda one: (moment_of(one[0]), one[1]))
+    return tuple(Happening(_letter(place), *one) for place, one in enumerate(found))
+
+
+def changed_at(course: Course, at: str) -> str:
+    """Return all that changed with one night, for who asks what made a step; may be empty."""
+    found = [changed for when, changed in _changed(course) if when == at]
+    return "; ".join(words for changed in found for words in _in_words(changed))
+
+
+def _changed(course: Course) -> Iterator[tuple[str, _Changed]]:
+    """Yield each night before which facts changed: fact to (from, to)."""
+    known = [(fared.at, _facts(fared.night, fared.entry)) for fared in course.fared if fared.entry]
+    for (_, before), (at, after) in pairwise(known):
+        found = {
+            name: (before.get(name, NOT_STATED), after.get(name, NOT_STATED))
+            for name in dict.fromkeys([*before, *after])
+            if before.get(name) != after.get(name)
+        }
+        if found:
+            yield at, found
+
+
+def _facts(night: Night | None, entry: Entry | None) -> Mapping[str, str]:
+    """Return what a night was measured on and with, by name; the candidate's commit counts."""
+    if night is None or entry is None:
+        return {}
+    facts = {"plan": night.digest, "backend": entry.backend}
+    for side, one in (("candidate", entry.candidate), ("reference", entry.reference)):
+        if one is not None:
+            facts[f"{side}'s Python"] = one.python
+            facts[f"{side}'s MLX"] = one.mlx
+            facts[f"{side}'s tracekit"] = one.tracekit
+            facts[f"{side}'s commit"] = one.commit
+    stated = {_SPELLED.get(name, name): value for name, value in flat(night.environment)}
+    return stated | {name: value for name, value in facts.items() if value}
+
+
+def _in_words(changed: _Changed, *, commits: bool = True) -> Iterator[str]:
+    """Put changes into words; what both sides or the machine had in common is said once."""
+    said: set[tuple[str, str, str]] = set()
+    for name, (before, after) in changed.items():
+        fact = name.rpartition("'s ")[2]
+        same = (fact.lower(), before, after)
+        if same in said or (fact == "commit" and not commits):
+            continue
+        said.add(same)
+        short = fact in {"plan", "commit"}
+        old, new = (short_commit(one, _SHORT) if short else one for one in (before, after))
+        yield f"{name} {old} → {new}"
+
+
+def _letter(place: int) -> str:
+    """Return A … Z, AA, AB … ."""
+    before, last = divmod(place, len(ascii_uppercase))
+    return (_letter(before - 1) if before else "") + ascii_uppercase[last]

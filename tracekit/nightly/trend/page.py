@@ -17,20 +17,18 @@ from tracekit.nightly.history.steps import (
     is_searched,
 )
 from tracekit.nightly.history.store.decisions import Missed
-from tracekit.nightly.trend.course import Course, Fared, courses_of
-from tracekit.nightly.trend.curve import picture_of
-from tracekit.nightly.trend.findings import claims_of, finding_rows
-from tracekit.nightly.trend.happened import (
+from tracekit.nightly.trend.course import (
+    Course,
+    Fared,
     Happening,
     Links,
-    beside,
-    first_report,
+    courses_of,
     happenings,
     reports_of,
-    restless,
 )
+from tracekit.nightly.trend.curve import RECENT, Drawing, picture_of, summary_of, total_of
+from tracekit.nightly.trend.findings import claims_of, finding_rows
 from tracekit.nightly.trend.picture import day_axis, svg
-from tracekit.nightly.trend.points import RECENT, Drawing, summary_of, total_of
 from tracekit.nightly.trend.standing import (
     LATELY,
     MOST_CHANGES,
@@ -83,7 +81,7 @@ def render_trend(
     steps: Steps = steps_of,
     now: str,
     redact: Redact,
-    links: Links = beside,
+    links: Links,
 ) -> str:
     """Return the page: one HTML document that loads nothing and reads without script.
 
@@ -177,7 +175,6 @@ def _section(course: Course, stepped: _Stepped, links: Links, redact: Redact) ->
         "small": [figure for figure in figures if not figure["series"].gated],
         "unknown": [heading(one) for one in course.unknown],
         "happened": happened,
-        "restless": restless(course),
         "findings": finding_rows(course),
         "claims": claims_of(course),
         "table": table_of(course, links),
@@ -193,7 +190,11 @@ def _figures(
     days += [days_of(point.at) for series in course.series for point in series.points]
     if not days:
         return
-    drawing = Drawing(course, day_axis(days), happened, partial(first_report, links=links))
+
+    def first_report(fared: Fared) -> str:
+        return next((href for href, _ in reports_of(fared, links)), "")
+
+    drawing = Drawing(course, day_axis(days), happened, first_report)
     for one, steps in stepped:
         picture = picture_of(one, steps, drawing)
         drawn = svg(picture, lambda words: text.visible(redact(words)))

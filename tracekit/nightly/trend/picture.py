@@ -1,19 +1,15 @@
-"""A picture of nights: panels above one another that share the axis of days."""
+"""A picture of nights: panels above one another that share the axis of days, and their shapes."""
 
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import pairwise
 
-import numpy as np
-
-from tracekit.nightly.trend.happened import Happening
-from tracekit.nightly.trend.words import date_of, days_of
+from tracekit.nightly.trend.course import Happening
+from tracekit.nightly.trend.words import State, date_of, days_of
 from tracekit.report import Axis, Plane, Shape, figure, finished, moved, svg_text
 
-_STEPS = (1, 2, 7, 14)  # days between ticks, before it is months
-_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120)
+_STEPS = (1, 2, 7, 14, 28, 91, 182, 364, 1820)  # days between dates
 _APART = 66.0  # the least room of a date
 _CHARACTER = 6.0
 
@@ -95,25 +91,24 @@ _LANE = Axis("", 0, 1, (), str)
 def day_marks(x: Axis, width: float) -> tuple[tuple[float, str], ...]:
     """Return where dates stand on an axis so wide, and their words; the year where it begins."""
     most = max(2, int(width / _APART))
-    first, last = date_of(x.low), date_of(x.high)
+    first = date_of(x.low)
     midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
-    days = [midnight + timedelta(days=at) for at in range(int(x.high - x.low) + 3)]
-    days = [day for day in days if first <= day <= last]
-    for step in _STEPS:
-        if len(days) <= most * step:
-            chosen = days[::step]
-            break
-    else:
-        months = [one for one in days if one.day == 1]
-        apart = next((one for one in _MONTHS if len(months) <= most * one), _MONTHS[-1])
-        chosen = [month for month in months if (month.year * 12 + month.month - 1) % apart == 0]
+    days = [midnight + timedelta(days=at) for at in range(1, int(x.high - x.low) + 2)]
+    days = [day for day in days if day <= date_of(x.high)]
+    step = next((one for one in _STEPS if len(days) <= most * one), _STEPS[-1])
     years: set[int] = set()
     marks: list[tuple[float, str]] = []
-    for one in chosen:
-        words = f"{one.day} {one:%b}" if one.year in years else f"{one.day} {one:%b %Y}"
-        years.add(one.year)
-        marks.append((x.low + (one - first) / timedelta(days=1), words))
+    for each in days[::step]:
+        words = f"{each.day} {each:%b}" if each.year in years else f"{each.day} {each:%b %Y}"
+        years.add(each.year)
+        marks.append((x.low + (each - first) / timedelta(days=1), words))
     return tuple(marks)
+
+
+def day_axis(days: Sequence[float]) -> Axis:
+    """Return the axis over nights, with room at both ends; of one night alone, too."""
+    air = max(0.6, (max(days) - min(days)) * 0.015)
+    return Axis("", min(days) - air, max(days) + air, (), str)
 
 
 def _tops(size: Size) -> Iterator[float]:
@@ -169,36 +164,111 @@ def _text(x: float, y: float, words: str, name: str) -> ET.Element:
     return svg_text(x, y, words, {"class": name} if name else {})
 
 
-@dataclass(frozen=True)
-class NightAxis(Axis):
-    """An axis of days on which nights that began close together stand apart.
+_RADIUS = 3.4
+_ROW = 13.0
+# A night that went well is a disc; the others differ from it by their shape alone.
+_SHAPES = {
+    State.REGRESSION: "M{x} {y}m0 -5.5l5.5 9.5h-11z",
+    State.INCONCLUSIVE: "M{x} {y}m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0z",
+    State.UNJUDGED: "M{x} {y}m0 -4l4 4l-4 4l-4 -4z",
+    State.FAILED: "M{x} {y}m-4 -4l8 8m0 -8l-8 8",
+    State.UNFINISHED: "M{x} {y}m-4 0h1.5m1.7 0h1.6m1.7 0h1.5",
+    State.NOT_RUN: "M{x} {y}m-3.5 0h7",
+    State.MISSED: "M{x} {y}m-3.5 -4.5h7v9h-7z",
+}
 
-    `knots` are days and where on the axis these lie, in order; in between it is even.
+
+@dataclass(frozen=True)
+class Mark:
+    """One night on a panel or in the lane: `at` is in days since 1970.
+
+    `state` is None where the night is followed only; `href` leads to its report, if it has one.
     """
 
-    knots: tuple[tuple[float, float], ...] = ()
-
-    def project(self, value: float, begin: float, end: float) -> float:
-        """Return the place of a day between those of the axis' ends."""
-        days, places = zip(*self.knots, strict=True)
-        return super().project(float(np.interp(value, days, places)), begin, end)
-
-
-_LEAST_APART = 1 / 90  # of the axis' length: marks of two nights that can be distinguished
-_CLOSE = 0.8  # of the length, at most, that all nights together take for that
+    at: float
+    value: float
+    state: State | None
+    words: str
+    href: str = ""
 
 
-def day_axis(days: Sequence[float]) -> Axis:
-    """Return the axis over nights, with room at both ends; of one night alone, too."""
-    nights = sorted(set(days))
-    air = max(0.6, (nights[-1] - nights[0]) * 0.015)
-    low, high = nights[0] - air, nights[-1] + air
-    least = (high - low) * min(_LEAST_APART, _CLOSE / len(nights))
-    places = [nights[0]]
-    for before, day in pairwise(nights):
-        places.append(places[-1] + max(day - before, least))
-    over = max(0.0, places[-1] - high + (high - low) * 0.02)
-    shrunk = (places[-1] - places[0] - over) / max(places[-1] - places[0], 1e-9)
-    places = [places[0] + (place - places[0]) * shrunk for place in places]
-    knots = ((low, low), *zip(nights, places, strict=True), (high, high))
-    return NightAxis("", low, high, (), str, knots=knots)
+def lines(
+    runs: Iterable[Sequence[tuple[float, float]]], name: str, words: str = "", *, end: str = ""
+) -> Shape:
+    """Draw a line through each run of points; an `end` of "Z" closes each.
+
+    A point alone has no line.
+    """
+
+    def draw(plane: Plane) -> Iterator[ET.Element]:
+        path = "".join(
+            "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in map(plane.at, run)) + end
+            for run in runs
+            if len(run) > 1
+        )
+        if path:
+            element = ET.Element("path", {"class": name, "d": path})
+            if words:
+                ET.SubElement(element, "title").text = words
+            yield element
+
+    return draw
+
+
+def levels(stretches: Iterable[tuple[float, float, float]], name: str, words: str = "") -> Shape:
+    """Draw level lines: (from day, to day, height)."""
+    runs = [((begin, height), (end, height)) for begin, end, height in stretches]
+    return lines(runs, name, words)
+
+
+def dated(steps: Sequence[tuple[float, str, str]]) -> Shape:
+    """Draw change points: (day, words, tone), their words in rows so that none covers another."""
+
+    def draw(plane: Plane) -> Iterator[ET.Element]:
+        ends: list[float] = []
+        for at, words, tone in steps:
+            x, _ = plane.at((at, plane.y.low))
+            room = len(words) * _CHARACTER + 10
+            left = x + room > plane.width
+            begin = x - room if left else x
+            row = next((n for n, end in enumerate(ends) if end <= begin), len(ends))
+            ends[row : row + 1] = [begin + room]
+            group = ET.Element("g", {"class": f"step {tone}"})
+            ET.SubElement(group, "path", {"d": f"M{x:.1f} 0V{plane.height:g}"})
+            place = {"x": f"{x + (-5 if left else 5):.1f}", "y": f"{11 + row * _ROW:.1f}"}
+            if left:
+                place["text-anchor"] = "end"
+            ET.SubElement(group, "text", place).text = words
+            yield group
+
+    return draw
+
+
+def nights(marks: Sequence[Mark], radius: float = _RADIUS) -> Shape:
+    """Draw a mark for each night, with its words, and a link where it leads anywhere."""
+
+    def draw(plane: Plane) -> Iterator[ET.Element]:
+        for mark in marks:
+            x, y = plane.at((mark.at, mark.value))
+            element = _mark(mark.state, x, y, radius)
+            if mark.href:  # keys do not stop at it: the table has the same links
+                link = ET.Element("a", {"href": mark.href, "tabindex": "-1"})
+                ET.SubElement(link, "title").text = mark.words
+                link.append(element)
+                yield link
+            else:
+                ET.SubElement(element, "title").text = mark.words
+                yield element
+
+    return draw
+
+
+def _mark(state: State | None, x: float, y: float, radius: float) -> ET.Element:
+    if state is None or state is State.OK:
+        name = "followed" if state is None else "good"
+        size = radius * 0.8 if state is None else radius
+        place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{size:.2g}"}
+        return ET.Element("circle", {"class": name, **place})
+    kind = "full" if state is State.REGRESSION else "open"
+    path = _SHAPES[state].format(x=f"{x:.1f}", y=f"{y:.1f}")
+    return ET.Element("path", {"class": f"{state.tone} {kind}", "d": path})

@@ -9,9 +9,8 @@ from tracekit.base import quantity
 from tracekit.nightly.history.night import Judged, Night, Outcome
 from tracekit.nightly.history.steps import Series, Step
 from tracekit.nightly.history.store.decisions import Missed
-from tracekit.nightly.trend.course import Course
-from tracekit.nightly.trend.happened import changed_at
-from tracekit.nightly.trend.points import doubt_of
+from tracekit.nightly.trend.course import Course, changed_at
+from tracekit.nightly.trend.curve import doubt_of
 from tracekit.nightly.trend.words import (
     WAYS,
     State,
