@@ -154,11 +154,7 @@ def _last(night: "nightly.NightSummary") -> str:
 
 
 def _place(installed: "nightly.Installed") -> str:
-    return (
-        f"{installed.method}, {installed.file}"
-        if installed.file is not None
-        else f"{installed.method}, {installed.label}"
-    )
+    return f"{installed.method}, {installed.file}"
 
 
 def _moment(at: datetime) -> str:

@@ -11,7 +11,6 @@ import pytest
 from tracekit.base.errors import UsageError
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.schedule.job import (
-    AT,
     SINCE,
     bare_environment,
     job_of,
@@ -63,7 +62,6 @@ def test_the_label_tells_plans_apart_and_holds_no_odd_letter(
 
 def test_it_knows_when_it_is_due_and_since_when(plan: NightPlan) -> None:
     job = job_of(plan, NIGHT)
-    assert job.environment[AT] == "02:30"
     assert datetime.fromisoformat(job.environment[SINCE]).tzinfo is not None
 
 

@@ -139,7 +139,7 @@ def passed(
     return unserved(at, last_started, now + _EARLY, since=since, zone=zone)[:-1]
 
 
-AT, SINCE = "TRACEKIT_NIGHTLY_AT", "TRACEKIT_NIGHTLY_SINCE"
+SINCE = "TRACEKIT_NIGHTLY_SINCE"
 _LONGEST_NAME = 40
 _PREFIX = "tracekit.nightly"
 
@@ -166,7 +166,7 @@ def job_of(plan: NightPlan, at: time) -> Job:
     """Return the job that runs a plan's nights, as this environment allows."""
     file, output = plan.file.absolute(), plan.output.absolute()
     argv = (os.path.abspath(sys.executable), "-P", "-m", "tracekit", "nightly", str(file))  # noqa: PTH100  a link to it is the environment
-    environment = {**bare_environment(programs_of(plan)), AT: f"{at:%H:%M}", SINCE: now()}
+    environment = {**bare_environment(programs_of(plan)), SINCE: now()}
     for text in (*argv, str(output), *environment.values()):
         if re.search(r"[\x00-\x1f\x7f]", text):
             raise UsageError(

@@ -13,7 +13,6 @@ from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.job import Job, job_of, next_due, passed, unserved
 from tracekit.nightly.schedule.running import runs_in
 from tracekit.nightly.schedule.schedulers import (
-    Cron,
     FileScheduler,
     Installed,
     Standing,
@@ -40,7 +39,6 @@ def rehearse(job: Job) -> None:
 
 
 Method = Literal["auto", "launchd", "systemd", "cron"]
-_Scheduler = FileScheduler | Cron
 _PATIENCE = timedelta(minutes=15)  # after a due time, before a night counts as not begun
 
 
@@ -78,10 +76,11 @@ class Scheduled:
 def preview(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
     """Say what `install` would do, and do nothing; raise as it does."""
     scheduler, warnings = _chosen(method)
-    job = job_of(plan, at)
-    line = cron_line(job) if scheduler.name == "cron" else ""
-    after = next_due(at, datetime.now(UTC))
-    return Installation(scheduler.name, job, scheduler.files(job), line, after, warnings)
+    job, after = job_of(plan, at), next_due(at, datetime.now(UTC))
+    if scheduler is None:
+        manual = "Nothing is installed yet: put the line into your crontab with `crontab -e`."
+        return Installation("cron", job, {}, cron_line(job), after, (*warnings, manual))
+    return Installation(scheduler.name, job, scheduler.files(job), "", after, warnings)
 
 
 def install(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
@@ -92,21 +91,21 @@ def install(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
     Raises:
         UsageError: A path cannot be written for a scheduler.
         ToolError: The scheduler is not here or refuses, the command line does not work in a bare
-            environment, or a night runs now; what was installed before still is.
+            environment, or a night runs now.
         RecordingError: A file cannot be written.
     """
-    one = preview(plan, at, method)
-    _require_quiet(one.job.log.parent)
-    make_output(one.job.log.parent, exist_ok=True)
-    rehearse(one.job)
-    warnings = list(one.warnings)
+    planned = preview(plan, at, method)
+    _require_quiet(planned.job.log.parent)
+    make_output(planned.job.log.parent, exist_ok=True)
+    rehearse(planned.job)
+    warnings = list(planned.warnings)
     for scheduler in _all():
-        if scheduler.name == one.method:
-            warnings += scheduler.install(one.job)
-        elif scheduler.name != "cron":
-            for old in scheduler.find(one.job.plan):
-                warnings += scheduler.remove(old)
-    return replace(one, warnings=tuple(warnings))
+        if scheduler.name == planned.method:
+            warnings += scheduler.install(planned.job)
+        else:
+            for old in scheduler.find(planned.job.plan):
+                warnings += scheduler.remove(old.label)
+    return replace(planned, warnings=tuple(warnings))
 
 
 def uninstall(file: Path) -> tuple[tuple[Installed, ...], tuple[str, ...]]:
@@ -115,11 +114,11 @@ def uninstall(file: Path) -> tuple[tuple[Installed, ...], tuple[str, ...]]:
     Return what was installed, and warnings.
     """
     found = _found(file)
-    for _, one in found:
-        if one.log is not None:
-            _require_quiet(one.log.parent)
-    warnings = [warning for scheduler, one in found for warning in scheduler.remove(one)]
-    return tuple(one for _, one in found), tuple(warnings)
+    for _, installed in found:
+        if installed.log is not None:
+            _require_quiet(installed.log.parent)
+    warnings = [words for scheduler, one in found for words in scheduler.remove(one.label)]
+    return tuple(installed for _, installed in found), tuple(warnings)
 
 
 def status(plan: NightPlan, now: datetime | None = None) -> Scheduled:
@@ -152,30 +151,26 @@ def missed(plan: NightPlan, last_started: datetime | None, now: datetime) -> lis
     return []
 
 
-def _all() -> tuple[_Scheduler, ...]:
-    return (launchd(), systemd(), Cron())
+def _all() -> tuple[FileScheduler, ...]:
+    return (launchd(), systemd())
 
 
-def _found(file: Path) -> list[tuple[_Scheduler, Installed]]:
+def _found(file: Path) -> list[tuple[FileScheduler, Installed]]:
     """Return what is installed for a plan's file, each with its scheduler."""
     plan = file.absolute()
     return [(scheduler, one) for scheduler in _all() for one in scheduler.find(plan)]
 
 
-def _chosen(method: Method) -> tuple[_Scheduler, tuple[str, ...]]:
-    schedulers = {scheduler.name: scheduler for scheduler in _all()}
+def _chosen(method: Method) -> tuple[FileScheduler | None, tuple[str, ...]]:
+    """Return the scheduler, None for cron, and a warning where it is not the system's own."""
+    name = method if method != "auto" else "launchd" if sys.platform == "darwin" else "systemd"
+    scheduler = next((one for one in _all() if one.name == name), None)
+    if scheduler is None or not (lacking := scheduler.lacks()):
+        return scheduler, ()
+    why = f"{name} cannot be used here: {lacking}."
     if method != "auto":
-        if lacking := schedulers[method].lacks():
-            raise ToolError(
-                f"{method} cannot be used here: {lacking}.",
-                hint="--method cron prints a line for a crontab.",
-            )
-        return schedulers[method], ()
-    first = schedulers["launchd" if sys.platform == "darwin" else "systemd"]
-    lacking = first.lacks()
-    if not lacking:
-        return first, ()
-    return schedulers["cron"], (f"{first.name} cannot be used here: {lacking}.",)
+        raise ToolError(why, hint="--method cron prints a line for a crontab.")
+    return None, (why,)
 
 
 def _require_quiet(output: Path) -> None:

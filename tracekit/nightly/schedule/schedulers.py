@@ -21,7 +21,7 @@ from typing import Any
 from xml.parsers.expat import ExpatError
 
 from tracekit.base import ToolError, exit_words, write_whole
-from tracekit.nightly.schedule.job import SINCE, Job, digest_of, names_of
+from tracekit.nightly.schedule.job import SINCE, Job, names_of
 from tracekit.record import Completed, run
 
 _SECONDS = 60.0
@@ -32,13 +32,13 @@ _STOP_SECONDS = 300  # a trace that is being saved takes that long
 class Installed:
     """A job that a scheduler, the `method`, was given, as its own files say.
 
-    Its `file` says when; the user's crontab has none that is ours. `since` is when it was
-    installed, ISO 8601, empty where that is not known; nights print into the `log`.
+    Its `file` says when. `since` is when it was installed, ISO 8601, empty where that is not known;
+    nights print into the `log`.
     """
 
     method: str
     label: str
-    file: Path | None
+    file: Path
     at: time
     since: str = ""
     log: Path | None = None
@@ -99,17 +99,14 @@ class FileScheduler:
         return dict(zip(self._paths(job.label), self.contents(job), strict=True))
 
     def install(self, job: Job) -> tuple[str, ...]:
-        """Put a job in the place of what was installed; where it is refused, that comes back."""
-        before: dict[str, dict[Path, bytes]] = {}
+        """Put a job in the place of what was installed; return warnings."""
         for old in self.find(job.plan):
-            there = (file for file in self._paths(old.label) if file.exists())
-            before[old.label] = {file: file.read_bytes() for file in there}
-            self.remove(old)
-        answer = self._start(job.label, self.files(job))
+            self.remove(old.label)
+        for file, content in self.files(job).items():
+            write_whole(file, content)
+        answer = self.load(job.label)
         if answer.returncode != 0:
-            self._forget(job.label)
-            for label, files in before.items():
-                self._start(label, files)
+            self.remove(job.label)
             raise refused(answer, f"{self.name} does not take the nights", self.hint)
         return self.remarks()
 
@@ -118,9 +115,12 @@ class FileScheduler:
         files = sorted(self.folder.glob(f"{names_of(plan)}{self.suffixes[0]}"))
         return tuple(filter(None, map(self.read, files)))
 
-    def remove(self, installed: Installed) -> tuple[str, ...]:
+    def remove(self, label: str) -> tuple[str, ...]:
         """Stop a job and remove its files; return warnings."""
-        return self._forget(installed.label)
+        warnings = self.unload(label)
+        for file in self._paths(label):
+            file.unlink(missing_ok=True)
+        return warnings
 
     def standing(self, installed: Installed) -> Standing:
         """Ask what it does with a job."""
@@ -130,17 +130,6 @@ class FileScheduler:
 
     def _paths(self, label: str) -> list[Path]:
         return [self.folder / f"{label}{suffix}" for suffix in self.suffixes]
-
-    def _start(self, label: str, files: dict[Path, bytes]) -> Completed:
-        for file, content in files.items():
-            write_whole(file, content)
-        return self.load(label)
-
-    def _forget(self, label: str) -> tuple[str, ...]:
-        warnings = self.unload(label)
-        for file in self._paths(label):
-            file.unlink(missing_ok=True)
-        return warnings
 
 
 _GONE_SECONDS = 30.0
@@ -399,42 +388,6 @@ def _read_timer(file: Path) -> Installed | None:
     return None
 
 
-@dataclass(frozen=True)
-class Cron:
-    """The cron of a user; it is looked into, and never changed."""
-
-    name: str = "cron"
-
-    def lacks(self) -> str:
-        """A line can always be printed."""
-        return ""
-
-    def files(self, _job: Job) -> dict[Path, bytes]:
-        """There are none."""
-        return {}
-
-    def install(self, _job: Job) -> tuple[str, ...]:
-        """Do nothing but say what to do."""
-        return ("Nothing is installed yet: put the line into your crontab with `crontab -e`.",)
-
-    def find(self, plan: Path) -> tuple[Installed, ...]:
-        """Return the lines of the user's crontab that run the plan of a file."""
-        if shutil.which("crontab") is None:
-            return ()
-        found = (
-            _read_line(line, digest_of(plan)) for line in ask("crontab", "-l").stdout.splitlines()
-        )
-        return tuple(filter(None, found))
-
-    def remove(self, installed: Installed) -> tuple[str, ...]:
-        """Do nothing but say what to do."""
-        return (f"Remove the line that ends in {installed.label} with `crontab -e`.",)
-
-    def standing(self, _installed: Installed) -> Standing:
-        """Say what is known: that the line is there."""
-        return Standing(loaded=None, words="The crontab has it; whether cron runs is not known.")
-
-
 def cron_line(job: Job) -> str:
     """Return the line of a job; a `%` would end the command, so it has a backslash."""
     variables = [f"{name}={shlex.quote(value)}" for name, value in job.environment.items()]
@@ -443,14 +396,3 @@ def cron_line(job: Job) -> str:
         f"{shlex.join(job.argv)} >> {shlex.quote(str(job.log))} 2>&1 # {job.label}"
     ).replace("%", "\\%")
     return f"{job.at.minute} {job.at.hour} * * * {command}"
-
-
-def _read_line(text: str, digest: str) -> Installed | None:
-    found = re.match(
-        rf"\s*(\d+) (\d+) \* \* \* .* # (tracekit\.nightly\.[\w-]*\.{digest})\s*$", text
-    )
-    if found is None or int(found[1]) > 59 or int(found[2]) > 23:  # noqa: PLR2004  a clock
-        return None
-    since = re.search(rf"{SINCE}=(\S+)", text)
-    at = time(int(found[2]), int(found[1]))
-    return Installed("cron", found[3], None, at, since[1] if since else "")
