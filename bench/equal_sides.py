@@ -28,11 +28,11 @@ from tracekit.base.recording import now, save
 from tracekit.compare.spread import quantile
 from tracekit.machine.state import State, StateLimits, contaminated
 from tracekit.machine.watch import Watch
-from tracekit.nightly.gate.changes import changes
+from tracekit.nightly.gate.decision import changes
 from tracekit.nightly.history.night import Entry, Night, Pair
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
+from tracekit.nightly.session.child import prepared
 from tracekit.nightly.session.measuring import measure
-from tracekit.nightly.session.prepared import prepared
 
 SMALL = {"batch": 2, "q_heads": 4, "kv_heads": 2, "head_dim": 64, "block_size": 16}
 METRICS = ("step_p50", "step_rate")

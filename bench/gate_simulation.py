@@ -36,8 +36,7 @@ from nights.tables import (
     since_accepted,
     tried,
 )
-from tracekit.nightly.gate.changes import changes
-from tracekit.nightly.gate.decision import Policy
+from tracekit.nightly.gate.decision import Policy, changes
 from tracekit.nightly.history.night import Night
 
 _BEGIN, _END = "<!-- written by bench/gate_simulation.py -->", "<!-- end -->"

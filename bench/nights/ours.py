@@ -6,10 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nights.noise import METRIC, Noise, pairs, tonight
-from tracekit.nightly.gate.changes import changes
-from tracekit.nightly.gate.decision import POLICY, Policy
-from tracekit.nightly.gate.judge import judge
-from tracekit.nightly.gate.outcomes import needs_second_session
+from tracekit.nightly.gate.decision import POLICY, Policy, changes
+from tracekit.nightly.gate.judge import judge, needs_second_session
 from tracekit.nightly.history.night import Judged, Outcome
 from tracekit.nightly.plan.plan import Gated
 

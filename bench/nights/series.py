@@ -11,7 +11,7 @@ from nights.divisive import change_points
 from nights.noise import METRIC, Floats, Noise, histories, pairs
 from nights.rates import Rate
 from tracekit.compare.paired import middle
-from tracekit.nightly.gate.changes import changes
+from tracekit.nightly.gate.decision import changes
 from tracekit.nightly.history.steps import steps
 
 NIGHTS = 30

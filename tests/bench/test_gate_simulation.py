@@ -14,7 +14,7 @@ from nights.ours import Design, alarms_since, baseline, judged_nights
 from nights.rates import Rate
 from nights.series import FINDERS, NIGHTS, changes_over_nights, odd_nights, seen
 from tracekit.base.recording import save
-from tracekit.nightly.gate.changes import changes
+from tracekit.nightly.gate.decision import changes
 from tracekit.nightly.history.night import Described, Entry, Night, Outcome, Pair
 
 pytestmark = pytest.mark.campaign

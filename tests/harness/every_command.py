@@ -19,7 +19,7 @@ from stored_nights import entry_of, judged_of, night_of, pair_of
 from tracekit.base.recording import save
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store
-from tracekit.nightly.plan.starter import STARTER
+from tracekit.nightly.plan.document import STARTER
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle_xml import write_exports
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.session.prepared import Prepared, prepared
+from tracekit.nightly.session.child import Prepared, prepared
 from tracekit.nightly.session.program import Timeouts
 
 HASTY = Timeouts(hello=20, ready=20, calibration=20, turn=20, finish=20, leave=0.3)

@@ -9,10 +9,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from msgspec import Meta
 
 from tracekit.machine import StateLimits
+from tracekit.nightly.plan.document import STARTER
 from tracekit.nightly.plan.kinds import STATE, words_of
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
 from tracekit.nightly.plan.reading import FOLLOWED, keys_of
-from tracekit.nightly.plan.starter import STARTER
 
 _DEFAULTS = {
     "[nightly] name": "the folder's name",

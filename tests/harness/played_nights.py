@@ -22,7 +22,7 @@ from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.run import run_night
-from tracekit.nightly.session.prepared import Prepared
+from tracekit.nightly.session.child import Prepared
 from tracekit.nightly.session.program import Bounds
 from tracekit.nightly.session.variants import CodeVariant, candidate_of, reference_of
 

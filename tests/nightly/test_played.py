@@ -10,7 +10,7 @@ import pytest
 
 from played_nights import Played
 from tracekit.base import short_commit
-from tracekit.nightly.gate.report.sources import of_night
+from tracekit.nightly.gate.report.model import of_night
 from tracekit.nightly.history.night import KINDS, Night, Outcome
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.reading import read_plan

@@ -14,13 +14,11 @@ from .gate.notify import command_of as command_of
 from .gate.notify import tell as tell
 from .gate.notify import write_reports as write_reports
 from .gate.report.model import GateReport as GateReport
-from .gate.report.sources import of_comparison as of_comparison
-from .gate.report.sources import of_night as of_night
-from .gate.report.sources import of_no_night as of_no_night
+from .gate.report.model import of_comparison as of_comparison
+from .gate.report.model import of_night as of_night
+from .gate.report.model import of_no_night as of_no_night
 from .gate.report.text import annotations as annotations
 from .gate.report.text import markdown as markdown
-from .history.exports import write_points as write_points
-from .history.exports import write_values as write_values
 from .history.levels import steps_of as steps_of
 from .history.listing import NightSummary as NightSummary
 from .history.listing import expected_words as expected_words
@@ -29,6 +27,8 @@ from .history.listing import line as line
 from .history.listing import missed_among as missed_among
 from .history.listing import series_table as series_table
 from .history.listing import table_of as table_of
+from .history.listing import write_points as write_points
+from .history.listing import write_values as write_values
 from .history.night import Night as Night
 from .history.night import Outcome as Outcome
 from .history.steps import Series as Series
@@ -41,9 +41,9 @@ from .history.store.store import Store as Store
 from .plan.document import OWN as OWN
 from .plan.document import SHARED as SHARED
 from .plan.document import has_plan as has_plan
+from .plan.document import write_starter as write_starter
 from .plan.plan import NightPlan as NightPlan
 from .plan.reading import read_plan as read_plan
-from .plan.starter import write_starter as write_starter
 from .pruning import Limits as Limits
 from .pruning import Protection as Protection
 from .pruning import Pruned as Pruned

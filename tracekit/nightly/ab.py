@@ -33,14 +33,13 @@ from tracekit.compare import (
     verdict_of,
 )
 from tracekit.machine import StateLimits, Watch, contaminated
-from tracekit.nightly.gate.changes import changes, plain_change, values
+from tracekit.nightly.gate.decision import changes, plain_change, values
 from tracekit.nightly.gate.judge import quantity_of
 from tracekit.nightly.history.night import Described, Pair
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.session.child import started
+from tracekit.nightly.session.child import Prepared, started
 from tracekit.nightly.session.measuring import measure
-from tracekit.nightly.session.prepared import Prepared
 from tracekit.nightly.session.program import Bounds
 from tracekit.nightly.session.variants import CodeVariant, candidate_of, reference_of, work_words
 from tracekit.record import Progress, Supervisor, quiet

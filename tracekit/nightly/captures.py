@@ -11,8 +11,7 @@ from tracekit.analysis import Finding, load
 from tracekit.base import InterruptedRunError, Recording, TracekitError, duration
 from tracekit.machine import State, Watch, contaminated, unjudged
 from tracekit.nightly.folder import Keeper, work_of
-from tracekit.nightly.gate.judge import judge_entry, same_code
-from tracekit.nightly.gate.outcomes import needs_second_session, outcome_of
+from tracekit.nightly.gate.judge import judge_entry, needs_second_session, outcome_of, same_code
 from tracekit.nightly.history.night import (
     INTERRUPTED,
     Accepted,
@@ -23,11 +22,10 @@ from tracekit.nightly.history.night import (
     TracedFinding,
 )
 from tracekit.nightly.plan.plan import Capture, NightPlan
-from tracekit.nightly.session.measuring import check, measure
-from tracekit.nightly.session.prepared import Prepared, prepared
+from tracekit.nightly.session.child import Prepared, prepared
+from tracekit.nightly.session.measuring import check, measure, overhead
 from tracekit.nightly.session.program import BudgetSpentError, BusyError, ParityError
 from tracekit.nightly.session.tracing import trace
-from tracekit.nightly.session.values import overhead
 from tracekit.nightly.session.worktree import kind_of
 from tracekit.record import Progress
 

@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 
 from tracekit.base import InterruptedRunError, RecordingError, TracekitError
 from tracekit.machine import environment, git_commit, machine_name
-from tracekit.nightly.anchors import anchors_due, with_previous
 from tracekit.nightly.captures import Carrier, Session
 from tracekit.nightly.folder import Keeper, NightFolder, make_output, night_id
-from tracekit.nightly.gate.drift import with_drift
-from tracekit.nightly.gate.outcomes import night_outcome
-from tracekit.nightly.gate.report.sources import of_night
+from tracekit.nightly.gate.drift import anchors_due, with_drift, with_previous
+from tracekit.nightly.gate.judge import night_outcome
+from tracekit.nightly.gate.report.model import of_night
 from tracekit.nightly.gate.report.text import verdict
 from tracekit.nightly.history.night import KINDS, Judged, Night
 from tracekit.nightly.history_session import Memory

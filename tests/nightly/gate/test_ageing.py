@@ -8,7 +8,7 @@ import pytest
 
 from gate_night import FINE, NIGHT
 from tracekit.nightly.gate.found import aged
-from tracekit.nightly.gate.report.sources import of_night
+from tracekit.nightly.gate.report.model import of_night
 from tracekit.nightly.history.night import Outcome
 
 GOOD = of_night(replace(NIGHT, entries=(FINE,), outcome=Outcome.OK))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tracekit.nightly.gate.changes import changes, pairs_of, value, values
+from tracekit.nightly.gate.decision import changes, pairs_of, value, values
 from tracekit.nightly.history.night import Pair
 
 PAIR = Pair(1, 1, "abba", candidate={"m": (110.0, 110.0)}, reference={"m": (90.0, 110.0)})

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from gate_pairs import made
-from tracekit.nightly.anchors import anchors_due
-from tracekit.nightly.gate.drift import Drift, Past, beginning_of, drift_of, with_drift
+from tracekit.nightly.gate.drift import Drift, Past, anchors_due, beginning_of, drift_of, with_drift
 from tracekit.nightly.history.night import (
     Accepted,
     Described,

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from gate_pairs import made
-from tracekit.nightly.gate.judge import judge
-from tracekit.nightly.gate.outcomes import needs_second_session
+from tracekit.nightly.gate.judge import judge, needs_second_session
 from tracekit.nightly.history.night import Judged, Outcome, Pair
 from tracekit.nightly.plan.plan import Gated
 

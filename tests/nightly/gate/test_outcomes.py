@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gate_pairs import made
-from tracekit.nightly.gate.outcomes import (
+from tracekit.nightly.gate.judge import (
     findings_outcome,
     needs_second_session,
     night_outcome,

@@ -11,8 +11,7 @@ from tracekit.analysis.result import Result
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base.recording import Provenance, save
 from tracekit.nightly.gate.found import find_night, in_repository, placed
-from tracekit.nightly.gate.report.model import GateReport
-from tracekit.nightly.gate.report.sources import of_night
+from tracekit.nightly.gate.report.model import GateReport, of_night
 
 Keep = Callable[..., Path]
 WINDOWS = tuple(Evidence("pipelines", place, place + 1) for place in range(7))

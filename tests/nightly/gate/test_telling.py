@@ -12,7 +12,7 @@ import pytest
 from gate_night import NIGHT
 from tracekit.base.errors import UsageError
 from tracekit.nightly.gate.notify import command_of, facts, tell
-from tracekit.nightly.gate.report.sources import of_night
+from tracekit.nightly.gate.report.model import of_night
 
 REPORT = of_night(NIGHT)
 PYTHON = (sys.executable, "-c")

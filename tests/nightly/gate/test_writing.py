@@ -7,7 +7,7 @@ from devices import device
 from gate_night import NIGHT
 from tracekit.base.errors import RecordingError
 from tracekit.nightly.gate.notify import Destinations, append_summary, write_reports
-from tracekit.nightly.gate.report.sources import of_night
+from tracekit.nightly.gate.report.model import of_night
 from tracekit.nightly.gate.report.text import markdown
 
 REPORT = of_night(NIGHT)

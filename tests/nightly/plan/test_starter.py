@@ -7,8 +7,8 @@ import pytest
 
 from tracekit.base.errors import UsageError
 from tracekit.base.git import done
+from tracekit.nightly.plan.document import STARTER, starter, write_starter
 from tracekit.nightly.plan.reading import read_plan
-from tracekit.nightly.plan.starter import STARTER, starter, write_starter
 
 
 def test_the_starter_is_a_plan_with_a_metric_that_decides(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from tracekit.base.errors import ToolError, UsageError
 from tracekit.machine.watch import Watch
 from tracekit.nightly.history.night import Pair
 from tracekit.nightly.plan.plan import Reference
+from tracekit.nightly.session.child import Prepared
 from tracekit.nightly.session.measuring import measure, order_of
-from tracekit.nightly.session.prepared import Prepared
 from tracekit.nightly.session.program import BudgetSpentError, Timeouts
 
 pytestmark = pytest.mark.processes
@@ -234,7 +234,7 @@ import sys
 from pathlib import Path
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.session.measuring import measure
-from tracekit.nightly.session.prepared import prepared
+from tracekit.nightly.session.child import prepared
 home = Path(sys.argv[1])
 capture = Capture("short", "naps", home / "plan" / "workloads", {"mark": str(home / "pids")},
                   Reference(), turn=30.0)

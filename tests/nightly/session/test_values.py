@@ -8,7 +8,7 @@ from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.base.errors import ToolError
 from tracekit.base.recording import Overhead, Provenance
 from tracekit.nightly.history.night import Pair
-from tracekit.nightly.session.values import (
+from tracekit.nightly.session.measuring import (
     overhead,
     require_steps,
     traced_values,

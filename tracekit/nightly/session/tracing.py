@@ -14,9 +14,9 @@ from tracekit.base import InconclusiveError, Recording, ToolError, TracekitError
 from tracekit.machine import Watch
 from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Pair, Values
-from tracekit.nightly.session.prepared import Prepared
+from tracekit.nightly.session.child import Prepared
+from tracekit.nightly.session.measuring import traced_values
 from tracekit.nightly.session.program import Program, last_words, run
-from tracekit.nightly.session.values import traced_values
 from tracekit.nightly.session.variants import CodeVariant
 
 _LIMIT = 3600.0  # seconds that one capture may take: saving and exporting can take many minutes

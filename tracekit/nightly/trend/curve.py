@@ -8,7 +8,7 @@ from statistics import median
 
 from tracekit.base import quantity, short_commit
 from tracekit.compare import Shown
-from tracekit.nightly.gate.changes import plain_change
+from tracekit.nightly.gate.decision import plain_change
 from tracekit.nightly.history.levels import levels as levels_of
 from tracekit.nightly.history.levels import moves
 from tracekit.nightly.history.night import Judged

@@ -3,8 +3,7 @@
 import pytest
 
 from gate_night import NIGHT
-from tracekit.nightly.gate.report.model import GateReport
-from tracekit.nightly.gate.report.sources import of_night
+from tracekit.nightly.gate.report.model import GateReport, of_night
 
 
 @pytest.fixture

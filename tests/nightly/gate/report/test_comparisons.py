@@ -11,9 +11,9 @@ from tracekit.compare.differences import Became, Condition, FindingChange
 from tracekit.compare.spread import Limits
 from tracekit.compare.verdicts import Change, Verdict
 from tracekit.nightly.gate.report.junit import junit
+from tracekit.nightly.gate.report.model import of_comparison
 from tracekit.nightly.gate.report.openmetrics import openmetrics
 from tracekit.nightly.gate.report.sarif import sarif
-from tracekit.nightly.gate.report.sources import of_comparison
 from tracekit.nightly.gate.report.text import annotations
 from tracekit.nightly.history.night import Outcome
 

@@ -12,13 +12,11 @@ from lxml import etree
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from gate_pairs import made
-from tracekit.nightly.gate.judge import judge_entry
-from tracekit.nightly.gate.outcomes import night_outcome, outcome_of
+from tracekit.nightly.gate.judge import judge_entry, night_outcome, outcome_of
 from tracekit.nightly.gate.report.junit import junit
-from tracekit.nightly.gate.report.model import GateReport
+from tracekit.nightly.gate.report.model import GateReport, of_night
 from tracekit.nightly.gate.report.openmetrics import openmetrics
 from tracekit.nightly.gate.report.sarif import sarif
-from tracekit.nightly.gate.report.sources import of_night
 from tracekit.nightly.gate.report.text import annotations, heading, markdown, verdicts
 from tracekit.nightly.history.night import LEADS, Described, Entry, Judged, Night, Outcome, Pair
 from tracekit.nightly.plan.plan import Capture, Gated, Reference

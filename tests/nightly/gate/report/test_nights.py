@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gate_night import DECODE, FINE, FOLLOWED, NIGHT, SAME
-from tracekit.nightly.gate.report.sources import of_night
+from tracekit.nightly.gate.report.model import of_night
 from tracekit.nightly.history.night import Night, Outcome, TracedFinding
 from tracekit.nightly.plan.plan import Capture, NightPlan
 

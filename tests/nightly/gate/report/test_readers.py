@@ -11,10 +11,9 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from gate_night import DECODE, FINE, IDLE, NIGHT, SAME, SLOWER
 from tracekit.analysis.rule import Evidence
 from tracekit.nightly.gate.report.junit import junit
-from tracekit.nightly.gate.report.model import GateReport
+from tracekit.nightly.gate.report.model import GateReport, of_night
 from tracekit.nightly.gate.report.openmetrics import openmetrics
 from tracekit.nightly.gate.report.sarif import sarif
-from tracekit.nightly.gate.report.sources import of_night
 from tracekit.nightly.gate.report.text import markdown
 from tracekit.nightly.history.night import Judged, Night, Outcome
 

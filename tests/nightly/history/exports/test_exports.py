@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracekit.base.redaction import nothing, own_redaction
-from tracekit.nightly.history.exports import write_points, write_values
+from tracekit.nightly.history.listing import write_points, write_values
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.steps import Point, Series
 

@@ -10,8 +10,7 @@ from sqlalchemy import inspect
 
 from stored_nights import Cut, append_all, cut_at, entry_of, night_of, numbered, open_once, pair_of
 from tracekit.base.errors import UsageError
-from tracekit.nightly.history.store.database import database
-from tracekit.nightly.history.store.migrating import require_tables
+from tracekit.nightly.history.store.database import database, require_tables
 from tracekit.nightly.history.store.schema import METADATA
 from tracekit.nightly.history.store.store import Store
 

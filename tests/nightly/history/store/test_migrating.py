@@ -15,8 +15,7 @@ import pytest
 
 from postgresql import Server
 from stored_nights import Cut, cut_at, night_of
-from tracekit.nightly.history.store.database import database
-from tracekit.nightly.history.store.migrating import require_tables
+from tracekit.nightly.history.store.database import database, require_tables
 from tracekit.nightly.history.store.schema import METADATA, VERSION, VERSION_TABLE
 from tracekit.nightly.history.store.store import Store
 

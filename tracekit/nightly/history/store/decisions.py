@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import Connection, insert, select
 
 from tracekit.base import UsageError, nearest
-from tracekit.nightly.gate.changes import changes
+from tracekit.nightly.gate.decision import changes
 from tracekit.nightly.history.night import Accepted, Entry, Night, Outcome
 from tracekit.nightly.history.store.documents import plain
 from tracekit.nightly.history.store.schema import ACCEPTANCES, PINS

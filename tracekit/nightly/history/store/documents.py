@@ -11,7 +11,7 @@ from sqlalchemy import Connection, insert, select
 
 from tracekit.base import InputError
 from tracekit.compare import middle, shift
-from tracekit.nightly.gate.changes import changes, plain_change, values
+from tracekit.nightly.gate.decision import changes, plain_change, values
 from tracekit.nightly.history.night import DOCUMENT, FORMAT, Judged, Night, Outcome, Pair
 from tracekit.nightly.history.store.schema import JUDGEMENTS, NIGHTS
 
