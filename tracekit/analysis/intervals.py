@@ -41,6 +41,11 @@ def spans(frame: pd.DataFrame) -> tuple[Times, Times]:
     return starts, starts + durations
 
 
+def in_order(frame: pd.DataFrame, at: str = "start") -> pd.DataFrame:
+    """Return a table's rows in the order of a column of times."""
+    return frame if frame[at].is_monotonic_increasing else frame.sort_values(at, kind="stable")
+
+
 def union(starts: Times, ends: Times) -> tuple[Times, Times]:
     """Return the disjoint, ordered intervals that cover just what the given ones cover.
 
@@ -53,9 +58,20 @@ def union(starts: Times, ends: Times) -> tuple[Times, Times]:
         return starts.copy(), ends.copy()
     # Nothing runs on into the k-th start just if k intervals have ended before it, and these
     # are the k that started before it. So starts and ends need not know of each other.
-    starts, ends = np.sort(starts), np.sort(ends)
+    starts, ends = ordered(starts), ordered(ends)
     apart = starts[1:] > ends[:-1]
     return starts[np.concatenate(([True], apart))], ends[np.concatenate((apart, [True]))]
+
+
+def ordered(times: Times) -> Times:
+    """Return the times in order: mostly they are, and a look takes a tenth of a sort's time."""
+    return times if (times[1:] >= times[:-1]).all() else np.sort(times, kind="stable")
+
+
+def distinct(times: Times) -> Times:
+    """Return the times in order, each once; np.unique takes several times as long."""
+    times = ordered(times)
+    return times[np.append(np.array([True]), times[1:] != times[:-1])[: times.size]]
 
 
 def busy(starts: Times, ends: Times) -> int:

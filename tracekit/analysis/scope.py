@@ -1,6 +1,7 @@
 """Whose rows count, what they are called, and which part of the run counts."""
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -97,6 +98,16 @@ class Recorded(pd.DataFrame):
         return self[self["target"].astype(bool)]
 
     @cached_property
+    def on_the_host(self) -> bool:
+        """Whether a CPU did the work."""
+        return bool((self["clock"] == "host").any())
+
+    @cached_property
+    def named_work(self) -> dict[tuple[int, int], Any]:
+        """The target's work with its names, by the window for which it was asked."""
+        return {}
+
+    @cached_property
     def own_families(self) -> tuple[pd.Series, tuple[str, ...]]:
         """The families of these rows' labels."""
         return families(self.own["label"])
@@ -117,7 +128,8 @@ def named(targets: pd.DataFrame) -> str:
 
 def on_gpu(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame if its clock is a GPU's; raise Unavailable if a CPU did the work."""
-    if (frame["clock"] == "host").any():
+    host = frame.on_the_host if isinstance(frame, Recorded) else (frame["clock"] == "host").any()
+    if host:
         raise Unavailable(ON_THE_CPU)
     return frame
 

@@ -11,7 +11,16 @@ from tracekit.analysis.idle.levers import Loop
 from tracekit.analysis.idle.pieces import State
 from tracekit.analysis.idle.samples import other_thread, sampled
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import NEVER, IntervalSet, Times, Window, clip, spans
+from tracekit.analysis.intervals import (
+    NEVER,
+    IntervalSet,
+    Times,
+    Window,
+    clip,
+    distinct,
+    ordered,
+    spans,
+)
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import unit
 from tracekit.analysis.residency import wired
@@ -170,9 +179,9 @@ def depths(timeline: pd.DataFrame, window: Window) -> Depths:
     require_lives(timeline)
     starts, ends = clip(committed[known], completed[known], window.start, window.end)
     edges = np.array([window.start, window.end])
-    moments = np.unique(np.concatenate((starts, ends, edges)))
-    flying = np.searchsorted(np.sort(starts), moments[:-1], side="right")
-    landed = np.searchsorted(np.sort(ends), moments[:-1], side="right")
+    moments = distinct(np.concatenate((starts, ends, edges)))
+    flying = np.searchsorted(ordered(starts), moments[:-1], side="right")
+    landed = np.searchsorted(ordered(ends), moments[:-1], side="right")
     return Depths(moments[:-1], moments[1:], flying - landed)
 
 

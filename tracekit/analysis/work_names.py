@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Times, Window, idle_before, spans
+from tracekit.analysis.intervals import Times, Window, idle_before, in_order, spans
 from tracekit.analysis.scope import UNLABELLED, Recorded, families, of_target, on_gpu
 
 _DEFAULT = re.compile(
@@ -107,6 +107,19 @@ def named_work(
     Raises:
         Unavailable: The work ran on a CPU, there is none, or its names say nothing.
     """
+    known = gpu_intervals.named_work if isinstance(gpu_intervals, Recorded) else {}
+    key = (window.start, window.end)
+    if key not in known:
+        known[key] = _named_work(gpu_intervals, shader_runs, targets, window)
+    return known[key]
+
+
+def _named_work(
+    gpu_intervals: pd.DataFrame,
+    shader_runs: pd.DataFrame | None,
+    targets: pd.DataFrame,
+    window: Window,
+) -> NamedWork:
     own = of_target(on_gpu(gpu_intervals), targets)
     if shader_runs is not None and shader_runs["target"].any():
         own = shader_runs[shader_runs["target"]].assign(label=lambda runs: runs["name"])
@@ -118,7 +131,7 @@ def named_work(
     own = window.rows(own[["start", "duration"]])
     if own.empty:
         raise Unavailable(f"no work of the target starts in {window.name}.")
-    own = own.sort_values("start", kind="stable")
+    own = in_order(own)
     codes, there = pd.factorize(labelled.loc[own.index])
     names = tuple(every[code] for code in there)
     if all(map(unnamed, names)):

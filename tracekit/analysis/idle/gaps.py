@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tracekit.analysis.idle.pieces import CAUSES, DOING, FEWEST, Cause, State, attributed
 from tracekit.analysis.idle.samples import other_thread
@@ -279,8 +280,11 @@ def loaded_time(loaded: pd.DataFrame) -> int:
 
 def by_cause(gaps: pd.DataFrame) -> dict[Cause, int]:
     """Return the idle time of each cause, in ns, of those without any too; the sum is all of it."""
-    sums = gaps.groupby("cause", observed=False)["duration"].sum()
-    return {cause: int(sums.get(str(cause), 0)) for cause in Cause}
+    named = gaps["cause"].astype("category").cat
+    names = [str(name) for name in named.categories]
+    sums = np.bincount(named.codes, weights=gaps["duration"], minlength=len(names))
+    by_name = dict(zip(names, sums.tolist(), strict=True))
+    return {cause: round(by_name.get(str(cause), 0)) for cause in Cause}
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,20 +316,26 @@ class Gaps:
 
 def gaps_of(gaps: pd.DataFrame, *causes: Cause) -> Gaps:
     """Return the gaps in which time was lost by one of the causes."""
-    chosen = gaps["cause"].isin([str(cause) for cause in causes])
-    lost = gaps[chosen].groupby("gap", sort=True)["duration"].sum()
-    whole = gaps[gaps["gap"].isin(lost.index)].groupby("gap", sort=True)
-    starts = whole["start"].min().to_numpy(dtype=np.int64)
-    lengths = whole["duration"].sum().to_numpy(dtype=np.int64)
-    return Gaps(starts, starts + lengths, lost.to_numpy(dtype=np.int64))
+    starts, ends, first = _whole(gaps)
+    chosen = gaps["cause"].isin([str(cause) for cause in causes]).to_numpy()
+    lengths = np.where(chosen, gaps["duration"].to_numpy(dtype=np.int64), 0)
+    lost = np.add.reduceat(lengths, first) if first.size else lengths
+    return Gaps(starts[lost > 0], ends[lost > 0], lost[lost > 0])
 
 
 def gaps_in(gaps: pd.DataFrame, state: State) -> Gaps:
     """Return the gaps that came about in one way; all of each is lost."""
-    whole = gaps[gaps["state"] == str(state)].groupby("gap", sort=True)
-    starts = whole["start"].min().to_numpy(dtype=np.int64)
-    lengths = whole["duration"].sum().to_numpy(dtype=np.int64)
-    return Gaps(starts, starts + lengths, lengths)
+    starts, ends, first = _whole(gaps)
+    chosen = (gaps["state"] == str(state)).to_numpy()[first]
+    return Gaps(starts[chosen], ends[chosen], (ends - starts)[chosen])
+
+
+def _whole(gaps: pd.DataFrame) -> tuple[Times, Times, NDArray[np.intp]]:
+    """Return when each gap starts and ends, and where its first piece is; pieces are in order."""
+    starts = gaps["start"].to_numpy(dtype=np.int64)
+    ends = starts + gaps["duration"].to_numpy(dtype=np.int64)
+    first = np.flatnonzero(np.diff(gaps["gap"].to_numpy(dtype=np.int64), prepend=-1))
+    return starts[first], ends[np.append(first[1:], starts.size)[: first.size] - 1], first
 
 
 def most_annotated(gaps: pd.DataFrame) -> tuple[str, int]:
@@ -337,14 +347,14 @@ def most_annotated(gaps: pd.DataFrame) -> tuple[str, int]:
 
 def longest_gaps(gaps: pd.DataFrame) -> tuple[Evidence, ...]:
     """Return the longest gaps, longest first, at most twenty, each with its causes in words."""
-    lengths = gaps.groupby("gap")["duration"].sum().sort_values(ascending=False, kind="stable")
-    shown = lengths.index[:_SHOWN]
+    starts, ends, _ = _whole(gaps)
+    shown = gaps["gap"].unique()[(starts - ends).argsort(kind="stable")[:_SHOWN]]
     rows = dict(list(gaps[gaps["gap"].isin(shown)].groupby("gap")))
-    return tuple(_evidence(rows[gap], int(lengths[gap])) for gap in shown)
+    return tuple(_evidence(rows[gap]) for gap in shown)
 
 
-def _evidence(pieces: pd.DataFrame, length: int) -> Evidence:
-    start = int(pieces["start"].iloc[0])
+def _evidence(pieces: pd.DataFrame) -> Evidence:
+    start, length = int(pieces["start"].iloc[0]), idle_time(pieces)
     return Evidence("gpu_intervals", start, start + length, _words(by_cause(pieces), length))
 
 

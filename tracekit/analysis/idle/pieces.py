@@ -36,7 +36,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.idle.work import Flags, Surroundings, Work
-from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times
+from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, distinct
 
 LATE = 100_000
 """Queued work that waits longer than this on a device that nobody uses starts late; ns."""
@@ -134,7 +134,7 @@ class Way:
 
 def cut(gaps: IntervalSet, bounds: Times) -> Cut:
     """Cut the gaps at those of the moments that lie inside one of them."""
-    start = _distinct(np.concatenate((gaps.starts, bounds[gaps.contains(bounds)])))
+    start = distinct(np.concatenate((gaps.starts, bounds[gaps.contains(bounds)])))
     gap = np.searchsorted(gaps.starts, start, side="right") - 1
     end = np.minimum(np.append(start[1:], FOREVER)[: start.size], gaps.ends[gap])
     return Cut(start, end, gap)
@@ -280,12 +280,6 @@ def _joined(pieces: Cut, codes: dict[str, Codes], names: dict[str, list[str]]) -
             },
         }
     )
-
-
-def _distinct(times: Times) -> Times:
-    """Return the times in order, each once; np.unique takes several times as long."""
-    ordered = np.sort(times, kind="stable")
-    return ordered[np.append(np.array([True]), ordered[1:] != ordered[:-1])[: ordered.size]]
 
 
 def _so_far(times: Times) -> Times:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, spans
+from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, in_order, spans
 from tracekit.analysis.scope import of_target
 from tracekit.analysis.upkeep import WIRE
 from tracekit.workload import COMPILE, IDLE, READBACK, REFERENCE
@@ -79,7 +79,7 @@ def work_of(
     completions: pd.DataFrame | None,
 ) -> Work:
     """Join the target's device intervals with what the other tables say of them."""
-    own = own.sort_values("start", kind="stable")
+    own = in_order(own)
     start, end = spans(own)
     if (own["clock"] == "host").any():
         unknown = np.full(start.size, -1)
@@ -194,7 +194,7 @@ def timeline_table(  # noqa: PLR0917  a derived table's sources are its paramete
     pieces["encoders"] = np.full(work.start.size, NEVER)
     if submissions is not None and "encoders" in submissions and not alone.any():
         pieces["encoders"] = of_buffer(
-            own.sort_values("start", kind="stable"),
+            in_order(own),
             submissions,
             moments(submissions["encoders"]),
             "max",
@@ -358,7 +358,7 @@ def _prepared(driver_intervals: pd.DataFrame | None) -> tuple[Times, Times]:
     """Return the outermost rows of the target: an encoder's row lies within its buffer's."""
     if driver_intervals is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    own = driver_intervals[driver_intervals["target"]].sort_values("start", kind="stable")
+    own = in_order(driver_intervals[driver_intervals["target"]])
     return spans(own[own["depth"].fillna(0) == 0])
 
 

@@ -6,6 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.idle.gaps import (
     by_cause,
+    gaps_of,
     idle_time,
     loaded_time,
     longest_gaps,
@@ -95,11 +96,10 @@ def _name(window: Window, load: int) -> str:
 
 
 def _counted(gaps: pd.DataFrame) -> str:
-    lengths = gaps.groupby("gap")["duration"].sum()
-    count = len(lengths)
+    whole = gaps_of(gaps, *Cause)
     return (
-        f"{count:,} gap{'s' if count > 1 else ''}; "
-        f"the longest lasted {duration(int(lengths.max()))}"
+        f"{whole.count:,} gap{'s' if whole.count > 1 else ''}; "
+        f"the longest lasted {duration(int(whole.lost.max()))}"
     )
 
 
