@@ -218,7 +218,8 @@ def _compiles(activity: pd.DataFrame | None, annotations: pd.DataFrame | None) -
 
 def _others(intervals: pd.DataFrame | None) -> _Pieces:
     if intervals is not None:
-        yield "other processes used the GPU", _joined(intervals[~intervals["target"]])
+        times = intervals[["start", "duration"]]
+        yield "other processes used the GPU", _joined(times[~intervals["target"]])
 
 
 def _memory(events: pd.DataFrame | None) -> _Pieces:
@@ -243,7 +244,7 @@ def _annotated(annotations: pd.DataFrame | None) -> _Pieces:
 def _device(intervals: pd.DataFrame | None) -> _Pieces:
     if intervals is None or not intervals["target"].any():
         return
-    starts, ends = _joined(intervals[intervals["target"]])
+    starts, ends = _joined(intervals[["start", "duration"]][intervals["target"]])
     if starts.size:
         yield WITHOUT_WORK, gaps(starts, ends, int(starts[0]), int(ends[-1]))
         yield LONGER_WORK, (starts, ends)

@@ -20,7 +20,8 @@ def covered(frame: pd.DataFrame | None) -> IntervalSet:
     """Return what the target's rows of a table cover; nothing where there is no table."""
     if frame is None:
         return IntervalSet.empty()
-    return IntervalSet.of(*spans(frame[frame["target"]] if "target" in frame else frame))
+    times = frame[["start", "duration"]]  # texts of other columns take long to pick
+    return IntervalSet.of(*spans(times[frame["target"]] if "target" in frame else times))
 
 
 def moments(column: pd.Series) -> Times:
@@ -211,7 +212,7 @@ def timeline_table(  # noqa: PLR0917  a derived table's sources are its paramete
 def written(encoders: pd.DataFrame | None, submissions: pd.DataFrame | None) -> IntervalSet:
     """Return when the target wrote work: its encoders, else its command buffers."""
     if encoders is not None and encoders["target"].any():
-        return IntervalSet.of(*spans(encoders[encoders["target"]]))
+        return covered(encoders)
     if submissions is not None and submissions["target"].any():
         return IntervalSet.of(*_writing(submissions[submissions["target"]]))
     return IntervalSet.empty()
