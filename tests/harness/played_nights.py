@@ -23,7 +23,7 @@ from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.run import run_night
 from tracekit.nightly.session.child import Prepared
-from tracekit.nightly.session.program import Bounds
+from tracekit.nightly.session.program import Bounds, BudgetSpentError
 from tracekit.nightly.session.variants import CodeVariant, candidate_of, reference_of
 
 _WORK = """from tracekit.workload import Step, workload
@@ -60,13 +60,15 @@ _BUSY = "Other programs were busy."
 class Played:
     """A repository and its nights, a day apart; `noise` is that of a turn, one deviation.
 
-    `pace` is how much longer everything takes, and `rejected` the session of which no pair counts.
+    `pace` is how much longer everything takes, `rejected` the session of which no pair counts, and
+    `stopped` after how many pairs a night's budget is spent.
     """
 
     top: Path
     noise: float = 0.004
     pace: float = 1.0
     rejected: int = 0
+    stopped: int | None = None
     nights: list[Night] = field(default_factory=list[Night])
     commits: list[str] = field(default_factory=list[str])
     source: random.Random = field(default_factory=lambda: random.Random(1))
@@ -119,6 +121,8 @@ class Played:
         self, prepared: Prepared, *, session: int = 1, first: int = 1, pairs: int = 0, **_: object
     ) -> Iterator[Pair]:
         for number in range(first, first + pairs):
+            if number - first == self.stopped:
+                raise BudgetSpentError("The night's time was spent while a pair was measured.")
             sides = [self._turns(one) for one in (prepared.candidate, prepared.reference)]
             why = (_BUSY,) if session == self.rejected else ()
             state = State("2026-11-01T02:30:00+00:00", {"load": 0.9 if why else 0.0})

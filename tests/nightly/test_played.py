@@ -161,6 +161,40 @@ def test_a_session_that_was_rejected_decides_nothing(played: Played, kind: str) 
     assert played.night(1.2).outcome is REGRESSION
 
 
+@EVERY
+def test_a_night_that_is_stopped_hides_no_step(played: Played, kind: str) -> None:
+    begun(played, kind)
+    nights = [played.night(1.0) for _ in range(3)]
+    played.stopped = 2
+    partial = played.night(1.05)
+    assert partial.partial
+    assert partial.outcome is INCONCLUSIVE
+    assert "time was spent" in partial.reason
+    played.stopped = None
+    found = played.night(1.05)
+    assert outcomes(nights) == [OK] * 3
+    reason = worse(found)
+    if kind == "moving":  # both commits of that night have the step: it is the anchor that shows it
+        assert "anchor" in reason
+    else:
+        assert named(reason) == {between(played, -3)}
+
+
+def test_a_night_of_another_plan_decides_nothing_for_this_one(
+    played: Played, tracekit: Run
+) -> None:
+    begun(played, "fixed")
+    played.night(1.0)
+    text = played.plan.read_text()
+    played.plan.write_text(text.replace('name = "played"', 'name = "another"'))
+    assert played.night(1.06).outcome is REGRESSION
+    assert tracekit("gate", "--plan", str(played.plan)).code == 1
+    played.plan.write_text(text)
+    gated = tracekit("gate", "--plan", str(played.plan), "--json")
+    assert (gated.code, json.loads(gated.out)["plan"]) == (0, "played")
+    assert played.night(1.0).outcome is OK
+
+
 @pytest.mark.parametrize("kind", ["fixed", "branch point"])
 def test_a_commit_is_not_measured_against_itself(played: Played, kind: str, tracekit: Run) -> None:
     played.begin(KIND[kind])
