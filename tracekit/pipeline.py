@@ -60,7 +60,7 @@ from tracekit.tables import (
     own,
     read_toc,
 )
-from tracekit.workload import Plan, Workload, check, claimed, kept_unless_misused, require_place
+from tracekit.workload import Plan, check, claimed, kept_unless_misused, require_place
 
 NEEDED, ALL = "needed", "all"
 _LABELS = "object_labels"
@@ -234,13 +234,6 @@ def warn(recording: Recording, warnings: Sequence[str]) -> None:
     recording.save_provenance(replace(provenance, warnings=together))
 
 
-def _own_folder(workload: Workload | None) -> str:
-    """Return the folder of a workload of the user's own, empty for one of ours."""
-    if workload is None or workload.file.parent == shipped("workloads"):
-        return ""
-    return str(workload.file.parent)
-
-
 def _complete(recording: Recording) -> None:
     """Take from the TOC what a recording that was cut short could not say of itself."""
     provenance, run = recording.provenance(), own(recording)
@@ -279,13 +272,14 @@ def _seconds_between(started: str, ended: str) -> float | None:
 
 
 def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
+    folder = plan.workload.file.parent if plan.workload else None
     return Provenance(
         tracekit=version("tracekit"),
         created=now(),
         recorder=recorder.name,
         recorder_version=recorder.version(),
         workload=plan.workload.name if plan.workload else "",
-        workloads=_own_folder(plan.workload),
+        workloads="" if folder is None or folder == shipped("workloads") else str(folder),
         parameters=dict(plan.parameters),
         command=plan.command,
         templates=plan.templates if recorder.name == "xctrace" else (),

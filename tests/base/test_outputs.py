@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tracekit.base import outputs
 from tracekit.base.errors import RecordingError, UsageError
 from tracekit.base.outputs import require_apart, writing
 
@@ -103,20 +102,6 @@ def test_nothing_is_added_to_what_is_whole(
         with pytest.raises(UsageError, match=f"is {kind}: nothing else"):
             require_apart([tmp_path / place])
     require_apart([tmp_path / f"{folder}.csv"])
-
-
-def test_of_very_many_notes_the_latest_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(outputs, "_MOST", 8)
-    for number in range(8):
-        write(tmp_path / f"{number}.csv", "a,b\n")
-    write(tmp_path / "0.csv", "c,d\n")
-    for number in range(8, 20):
-        write(tmp_path / f"{number}.csv", "a,b\n")
-    write(tmp_path / "19.csv", "c,d\n")
-    with pytest.raises(UsageError):
-        write(tmp_path / "0.csv", "e,f\n")
 
 
 def test_notes_that_cannot_be_kept_do_no_harm(

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tracekit.machine.circumstances import circumstances, compressed, meanwhile, wired_limit
-from tracekit.machine.machine import Machine
+from tracekit.machine.machine import Machine, circumstances, compressed, meanwhile, wired_limit
 
 VM_STAT = b"""Mach Virtual Memory Statistics: (page size of 16384 bytes)
 Pages free:                               12345.

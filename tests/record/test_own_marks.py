@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.recording import Provenance, Recording
-from tracekit.record.event_export import export_workload_events, trace_clock
-from tracekit.record.xctrace.clock import START_DATE, TIME_INFO
+from tracekit.record.event_export import START_DATE, TIME_INFO, export_workload_events, trace_clock
 from tracekit.tables.tables import Tables
 from tracekit.tables.toc import read_toc
 from tracekit.workload.journal import ClockAnchor, Journal

@@ -185,11 +185,3 @@ def test_a_bound_holds_for_a_value_and_not_for_none(tmp_path: Path) -> None:
     assert several.bind({"rows": 3})["rows"] == 3
     with pytest.raises(UsageError, match="--rows must be at least 1; it is 0"):
         several.bind({"rows": 0})
-
-
-def test_a_file_of_before_is_told_where_its_imports_have_gone(tmp_path: Path) -> None:
-    file = tmp_path / "old.py"
-    file.write_text("from tracekit.told import Gauge\n")
-    with pytest.raises(InputError) as caught:
-        load(file)
-    assert caught.value.hint == "tracekit.told has moved: import its names from tracekit.workload."

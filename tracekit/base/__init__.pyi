@@ -15,7 +15,6 @@ from .errors import RecordingError as RecordingError
 from .errors import ToolError as ToolError
 from .errors import TracekitError as TracekitError
 from .errors import UsageError as UsageError
-from .errors import moved as moved
 from .errors import nearest as nearest
 from .errors import require as require
 from .files import declares_document_type as declares_document_type
@@ -52,6 +51,7 @@ from .processes import found as found
 from .processes import kill_group as kill_group
 from .processes import last_words as last_words
 from .processes import reported as reported
+from .processes import run as run
 from .processes import runs as runs
 from .processes import send_signal as send_signal
 from .processes import shield_signals as shield_signals

@@ -22,33 +22,21 @@ class Identity:
 
 @dataclass(frozen=True)
 class Combination:
-    """What one way to record gave. None is "not known", never zero.
+    """What one way to record gave. None is "not known", never zero."""
 
-    Attributes:
-        mode: Whether the recorder started the probe, or attached to it.
-        counters: Whether GPU counters were asked for.
-        backend: Where the probe's work ran: "metal" or "cpu"; empty where it never began.
-        rows: GPU intervals of the probe's own process.
-        others: GPU intervals of all other processes.
-        dispatches: GPU dispatches that the probe made while it was recorded, by its own account.
-        counter_set: The counter set that the recording names; empty for none.
-        counter_rows: Samples of GPU counters.
-        saving: Seconds from the end of the recording until its bundle could be opened.
-        failure: Why there is no whole recording; empty if there is one.
-        warnings: What the recorder and the readers had to say.
-    """
-
-    mode: Mode
-    counters: bool
-    backend: str = ""
-    rows: int | None = None
-    others: int | None = None
+    mode: Mode  # whether the recorder started the probe, or attached to it
+    counters: bool  # whether GPU counters were asked for
+    backend: str = ""  # where the probe's work ran: "metal" or "cpu"; empty where it never began
+    rows: int | None = None  # GPU intervals of the probe's own process
+    others: int | None = None  # GPU intervals of all other processes
+    # GPU dispatches that the probe made while it was recorded, by its own account
     dispatches: int | None = None
-    counter_set: str = ""
-    counter_rows: int | None = None
+    counter_set: str = ""  # the counter set that the recording names; empty for none
+    counter_rows: int | None = None  # samples of GPU counters
+    # seconds from the end of the recording until its bundle could be opened
     saving: float | None = None
-    failure: str = ""
-    warnings: tuple[str, ...] = ()
+    failure: str = ""  # why there is no whole recording; empty if there is one
+    warnings: tuple[str, ...] = ()  # what the recorder and the readers had to say
 
     @property
     def name(self) -> str:

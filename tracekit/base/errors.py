@@ -75,22 +75,3 @@ def require(name: str, names: Collection[str], kind: str, *, otherwise: str = ""
     if name not in names:
         hint = nearest(name, names, otherwise=otherwise)
         raise UsageError(f"There is no {kind} {name!r}.", hint=hint)
-
-
-# Modules that files of users imported before the package stood in rooms, and where their names are.
-_MOVED = {
-    **dict.fromkeys(("calls", "comparison", "dtypes", "parameters", "step", "told"), "workload"),
-    **dict.fromkeys(("attention", "cache", "norm", "serving"), "ops"),
-    **dict.fromkeys(("agreement", "errors", "recording", "units"), "base"),
-    **dict.fromkeys(("msl", "parity", "verification"), "lab"),
-}
-
-
-def moved(error: BaseException) -> str:
-    """Return a hint for a file that imports a module from where it was before; else empty."""
-    if str(error).startswith("cannot import name 'Told' from 'tracekit"):
-        return "Told is called StepReport now."
-    name = error.name if isinstance(error, ModuleNotFoundError) and error.name else ""
-    package, _, module = name.partition(".")
-    room = _MOVED.get(module.partition(".")[0]) if package == "tracekit" else None
-    return f"{name} has moved: import its names from tracekit.{room}." if room else ""

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from tracekit.base.errors import ToolError
-from tracekit.base.processes import kill_group
+from tracekit.base.processes import run
 
 REPOSITORY_VARIABLES = frozenset(
     f"GIT_{name}"
@@ -27,41 +27,24 @@ def git(
 
     Variables that point it to another repository are left out.
 
-    Args:
-        folder: Where.
-        arguments: What it is asked.
-        seconds: How long it may take; then it is ended, and all that it started.
+    It may take `seconds`; then it is ended, and all that it started.
 
     Raises:
         ToolError: There is no git, or it did not end in time.
     """
     argv = ("git", "-C", str(folder), *arguments)
     kept = {name: value for name, value in os.environ.items() if name not in REPOSITORY_VARIABLES}
+    env = kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
     try:
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            env=kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"},
-            start_new_session=True,
-        )
+        return run(argv, seconds, env=env)
     except OSError as error:
         raise ToolError(
             f"git cannot be started: {error.strerror}.",
             hint="A reference that is a revision is checked out by git; install it.",
         ) from error
-    with process:
-        try:
-            out, err = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            line = " ".join(argv[3:])
-            raise ToolError(f"git {line} did not end within {seconds:g} s and was ended.") from None
-        finally:
-            kill_group(process)
-    return subprocess.CompletedProcess(argv, process.returncode, out, err)
+    except subprocess.TimeoutExpired:
+        line = " ".join(argv[3:])
+        raise ToolError(f"git {line} did not end within {seconds:g} s and was ended.") from None
 
 
 def done(folder: Path, *arguments: str) -> str:

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from tracekit.base.errors import UsageError
-from tracekit.base.files import notes_folder, replacing, require_writable
+from tracekit.base.files import notes_folder, require_writable
 from tracekit.base.recording import Recording
 
 _MARK = re.compile(
@@ -27,8 +27,6 @@ _ENDS = 4096  # bytes at both ends of a file, where a mark stands
 _BUNDLES = {".trace", ".gputrace"}
 _DATA_SETS = {"results", "tables"}
 _NOTES = "written"
-_NOTED = 33  # bytes of a line
-_MOST = 1 << 14  # lines
 
 
 @contextmanager
@@ -37,10 +35,8 @@ def writing(
 ) -> Generator[None]:
     """Find out, before anything is read, whether files may be written; then note what was.
 
-    Args:
-        outputs: The files.
-        inputs: What is read: files, runs, bundles and folders.
-        force: Whether files of others are replaced; None where a command has no such option.
+    `inputs` are what is read: files, runs, bundles and folders. `force` says whether files of
+    others are replaced; it is None where a command has no such option.
 
     Raises:
         UsageError: A file is an input, is named twice, lies in a run, a bundle or the data set of a
@@ -150,7 +146,3 @@ def _note(stamps: list[bytes]) -> None:
         notes.parent.mkdir(parents=True, exist_ok=True)
         with notes.open("ab") as file:
             file.write(b"".join(stamp + b"\n" for stamp in stamps))
-        if notes.stat().st_size > _MOST * _NOTED:
-            kept = notes.read_bytes().splitlines(keepends=True)[-_MOST // 2 :]
-            with replacing(notes) as file:
-                file.writelines(kept)

@@ -18,20 +18,14 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Paired:
-    """The ratio a / b of pairs.
+    """The ratio a / b of pairs."""
 
-    Attributes:
-        median: The median of the ratios; None if there is no pair.
-        low: Lower end of an interval that holds the true median with at least the confidence
-            asked for; None if there are too few pairs for one.
-        high: Its upper end.
-        pairs: How many pairs there were.
-    """
-
-    median: float | None
+    median: float | None  # the median of the ratios; None if there is no pair
+    # lower end of an interval that holds the true median with at least the confidence asked for;
+    # None if there are too few pairs for one
     low: float | None
-    high: float | None
-    pairs: int
+    high: float | None  # its upper end
+    pairs: int  # how many pairs there were
 
 
 def paired_ratio(

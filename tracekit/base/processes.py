@@ -1,9 +1,4 @@
-"""Processes: which one a number means, and children of ours: started, signalled, stopped.
-
-A later process of the same number began later, in ticks of the clock that counts from boot. A time
-of day cannot show that: Linux knows the time of boot in whole seconds only, so that a process may
-seem to have begun up to a second too early, and all such times move when somebody sets the clock.
-"""
+"""Processes: which one a number means, and children of ours: started, signalled, stopped."""
 
 import errno
 import logging
@@ -11,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -28,42 +22,33 @@ log = logging.getLogger(__name__)
 _POLL = 0.05
 _KILLED = 5.0  # seconds: what the kernel holds on to may not even end then
 _QUOTED = 2000
-_STARTTIME = 19  # field 22 of proc_pid_stat(5), counted from the state, which follows the name
 
 
 def start_of(pid: int) -> int:
     """Return what tells a process from every other one that had or will have its number.
 
+    psutil makes it of the number and the time from boot to its start, which no clock changes.
+
     Raises:
         psutil.NoSuchProcess: There is none.
     """
-    if sys.platform != "linux":
-        return hash(psutil.Process(pid))  # of its number and the kernel's own time of its start
-    try:
-        return start_ticks(Path(f"/proc/{pid}/stat").read_bytes())
-    except (FileNotFoundError, ProcessLookupError):
-        raise psutil.NoSuchProcess(pid) from None
-
-
-def start_ticks(stat: bytes) -> int:
-    """Return the clock ticks from boot to the start of a process, of its `/proc/PID/stat`."""
-    return int(stat.rpartition(b")")[2].split()[_STARTTIME])  # a name may hold blanks and brackets
+    return hash(psutil.Process(pid))
 
 
 def found(pid: int, start: int) -> psutil.Process | None:
     """Return the very process, ended but not reaped or running; None once it is gone."""
     try:
         process = psutil.Process(pid)
-        return process if start_of(pid) == start else None
     except psutil.Error:
         return None
+    return process if hash(process) == start else None
 
 
 def no_older(pid: int, than: int) -> psutil.Process | None:
     """Return the process of a number unless it is gone, or began before another one did."""
     try:
-        process, other = psutil.Process(pid), psutil.Process(than)
-        return process if _begin(process) >= _begin(other) else None
+        process = psutil.Process(pid)
+        return process if process.create_time() >= psutil.Process(than).create_time() else None
     except psutil.Error:
         return None
 
@@ -71,11 +56,9 @@ def no_older(pid: int, than: int) -> psutil.Process | None:
 def reported(pid: int, start: int = 0) -> tuple[psutil.Process, ...]:
     """Return the process that something said it is; none where that one is gone.
 
-    Args:
-        pid: Its number.
-        start: What tells it from others of its number, as `start_of` says; 0 where nobody said so.
-            Then it must be no older than this process, which began before all that it recorded, so
-            that a process that was there before is safe.
+    `start` tells it from others of its number, as `start_of` says. Where nobody said it, it is 0,
+    and the process must be no older than this one, which began before all that it recorded, so that
+    a process that was there before is safe.
     """
     if pid <= 0:
         return ()
@@ -93,26 +76,17 @@ def runs(process: psutil.Process) -> bool:
         return False
 
 
-def _begin(process: psutil.Process) -> float:
-    """Return a number that is greater for a process that began later."""
-    return start_of(process.pid) if sys.platform == "linux" else process.create_time()
-
-
 @dataclass(frozen=True)
 class StopPolicy:
-    """How a process is stopped.
+    """How a process is stopped."""
 
-    Attributes:
-        signals: The stop signals in order, and the seconds to wait after each; signal 0 is only a
-            wait. SIGKILL always goes to the whole process group.
-        group: The other signals go to the whole group too, not to the process alone.
-        lifeline: Its standard input is a pipe from us: closing it comes before all signals.
-        grows: Files and folders; if tracekit is gone, the wait begins again while they grow.
-    """
-
+    # the stop signals in order, and the seconds to wait after each; signal 0 is only a wait.
+    # SIGKILL always goes to the whole process group
     signals: tuple[tuple[int, float], ...] = ((signal.SIGKILL, 5.0),)
-    group: bool = False
+    group: bool = False  # the other signals go to the whole group too, not to the process alone
+    # its standard input is a pipe from us: closing it comes before all signals
     lifeline: bool = False
+    # files and folders; if tracekit is gone, the wait begins again while they grow
     grows: tuple[str, ...] = ()
 
     def send(self, pid: int, number: int) -> None:
@@ -152,22 +126,15 @@ def _no_action(_pid: int) -> None:
 
 @dataclass
 class Child:
-    """A process that we started, in a session of its own: all that is in its group is ours.
-
-    Attributes:
-        process: The process.
-        policy: How it is stopped.
-        forget: Called with its number once it has ended.
-        killed: It had to be killed.
-        interrupted: Ctrl-C came while it was being stopped, so that it was killed at once.
-        descendants: What it was seen to have started, in sessions of their own too.
-    """
+    """A process that we started, in a session of its own: all that is in its group is ours."""
 
     process: subprocess.Popen[bytes]
     policy: StopPolicy
-    forget: Callable[[int], None] = _no_action
-    killed: bool = False
+    forget: Callable[[int], None] = _no_action  # called with its number once it has ended
+    killed: bool = False  # it had to be killed
+    # Ctrl-C came while it was being stopped, so that it was killed at once
     interrupted: bool = False
+    # what it was seen to have started, in sessions of their own too
     descendants: set[psutil.Process] = field(default_factory=set[psutil.Process])
 
     @property
@@ -286,6 +253,29 @@ def start_child(
             child.clean_up()
         raise
     return child
+
+
+def run(
+    argv: Sequence[str],
+    seconds: float,
+    *,
+    env: Mapping[str, str],
+    start: Callable[..., Child] = start_child,
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, with nothing to read; `start` starts it, as `start_child` does.
+
+    Raises:
+        OSError: It cannot be started.
+        subprocess.TimeoutExpired: It took longer; it was ended, and all that it started.
+    """
+    pipe = subprocess.PIPE
+    child = start(argv, StopPolicy(group=True), env=env, stdout=pipe, stderr=pipe)
+    try:
+        said = child.process.communicate(timeout=seconds)
+    finally:
+        child.clean_up()
+    out, err = (output.decode("utf-8", "replace") for output in said)
+    return subprocess.CompletedProcess(argv, child.process.returncode, out, err)
 
 
 def _require_program(name: str, env: Mapping[str, str], cwd: Path | None) -> None:

@@ -126,38 +126,29 @@ class Recording:
     folder: Path
     lent: bool = field(default=False, compare=False)
 
-    provenance_file = _Place("recording.json")
-    """What was recorded, how, where and when."""
-    workload_file = _Place("workload.json")
-    """What the workload says of itself."""
+    provenance_file = _Place("recording.json")  # what was recorded, how, where and when
+    workload_file = _Place("workload.json")  # what the workload says of itself
+    # the workload's marks as they happen; folded into `workload.json` at the end
     journal_file = _Place("workload.jsonl")
-    """The workload's marks as they happen; folded into `workload.json` at the end."""
+    # what a monitor of the machine read beside the run, as marks; absent without one
     gauges_file = _Place("gauges.jsonl")
-    """What a monitor of the machine read beside the run, as marks; absent without one."""
+    # what a program that xctrace or Metal recorded printed on its standard output
     target_output_file = _Place("target-output.txt")
-    """What a program that xctrace or Metal recorded printed on its standard output."""
+    # what a recorded program that is not ours printed on its standard output
     output_file = _Place("output.txt")
-    """What a recorded program that is not ours printed on its standard output."""
-    spec_file = _Place("worker.json")
-    """What the worker was asked to do."""
-    bundle = _Place("recording.trace")
-    """The bundle of `xctrace`, which Instruments opens."""
-    gputrace = _Place("capture.gputrace")
-    """What Metal captured of a few steps, for Xcode to replay."""
+    spec_file = _Place("worker.json")  # what the worker was asked to do
+    bundle = _Place("recording.trace")  # the bundle of `xctrace`, which Instruments opens
+    gputrace = _Place("capture.gputrace")  # what Metal captured of a few steps, for Xcode to replay
+    # the raw samples of the host recorder, which Instruments cannot open
     host_bundle = _Place("recording.host")
-    """The raw samples of the host recorder, which Instruments cannot open."""
-    exports = _Place("exports")
-    """The tables as XML, and the TOC."""
+    exports = _Place("exports")  # the tables as XML, and the TOC
+    # the table of contents that came with the exports; absent where there was none
     toc_file = _Place("exports/toc.xml")
-    """The table of contents that came with the exports; absent where there was none."""
-    tables = _Place("tables")
-    """The Parquet cache of the exports."""
+    tables = _Place("tables")  # the Parquet cache of the exports
+    # the tables that questions asked for; they are made again where they are missing
     normalized = _Place("tables/normalized")
-    """The tables that questions asked for; they are made again where they are missing."""
-    result_file = _Place("result.json")
-    """Metrics, findings and checks."""
-    report_file = _Place("report.html")
-    """The page."""
+    result_file = _Place("result.json")  # metrics, findings and checks
+    report_file = _Place("report.html")  # the page
 
     def provenance(self) -> Provenance:
         """Read `recording.json`; raise where there is none, or one that cannot be understood."""

@@ -81,11 +81,7 @@ def nothing(text: str) -> str:
 
 
 def own_redaction(private: Iterable[tuple[str, str]] = ()) -> Redaction:
-    """Return the redaction of this machine's names, and of the given ones.
-
-    Args:
-        private: Pairs of a name and what to write for it, such as a device's name in a TOC.
-    """
+    """Return the redaction of this machine's names, and of pairs of a name and its substitute."""
     home = _home()
     names = [(home, "~")] if len(home) > len("/") else []
     host = socket.gethostname()

@@ -52,12 +52,7 @@ def relative_error(out: Floats, expected: Floats) -> float:
 def accepted(error: float, dtype: "mx.Dtype", what: str, *, results: int = 1) -> float:
     """Return `error`, the relative error of `what`, if it is within the bound of its type.
 
-    Args:
-        error: As `relative_error` has it.
-        dtype: Type of the elements.
-        what: What is off, for the message.
-        results: How many results the error is of: two that are compared with each other may
-            both be off.
+    `what` is off, for the message. Two `results` that are compared with each other may both be off.
 
     Raises:
         ToolError: It is not. A wrong result is not measured.

@@ -26,11 +26,7 @@ _FAILURES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Runt
 
 
 def unpack_bundle(archive: Path, folder: Path) -> None:
-    """Unpack the only bundle of a zip file.
-
-    Args:
-        archive: The zip file.
-        folder: Where the bundle is to stand; it must not be there yet.
+    """Unpack the only bundle of a zip file into a folder that is not there yet.
 
     Raises:
         InputError: The file is no zip file, damaged or hostile, or holds no or several bundles.

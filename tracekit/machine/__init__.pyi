@@ -7,15 +7,15 @@ from .chips import gpu_class as gpu_class
 from .chips import known_chips as known_chips
 from .chips import spelled as spelled
 from .chips import this_chip as this_chip
-from .circumstances import circumstances as circumstances
-from .circumstances import meanwhile as meanwhile
 from .commit import git_commit as git_commit
 from .environment import environment as environment
 from .environment import machine_name as machine_name
 from .environment import own_name as own_name
 from .machine import Machine as Machine
+from .machine import circumstances as circumstances
 from .machine import describe as describe
 from .machine import installed as installed
+from .machine import meanwhile as meanwhile
 from .roofline import Bound as Bound
 from .roofline import Reached as Reached
 from .roofline import bound as bound

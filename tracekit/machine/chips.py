@@ -36,21 +36,13 @@ class Figure:
 
 @dataclass(frozen=True)
 class Chip:
-    """A chip as it is in one machine.
+    """A chip as it is in one machine."""
 
-    Attributes:
-        name: As the system has it, such as "Apple M3 Max".
-        cores: GPU cores; None where they were not counted.
-        bandwidth: Bytes per second between chip and memory.
-        fp32: Operations per second in float32, a fused multiply-add counted as two.
-        fp16: The same in float16.
-    """
-
-    name: str
-    cores: int | None
-    bandwidth: Figure
-    fp32: Figure
-    fp16: Figure
+    name: str  # as the system has it, such as "Apple M3 Max"
+    cores: int | None  # GPU cores; None where they were not counted
+    bandwidth: Figure  # bytes per second between chip and memory
+    fp32: Figure  # operations per second in float32, a fused multiply-add counted as two
+    fp16: Figure  # the same in float16
 
 
 @dataclass(frozen=True)

@@ -56,45 +56,29 @@ def _battery() -> Any:
     return psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
 
 
-def _memory() -> int:
-    return psutil.virtual_memory().available
-
-
-def _superuser() -> bool:
-    return os.geteuid() == 0
-
-
 @dataclass(frozen=True)
 class Machine:
-    """A machine that can be asked for what it is and how it does.
+    """A machine that can be asked for what it is and how it does."""
 
-    Attributes:
-        system: "Darwin", "Linux" …
-        find: Returns the path of a program, as a shell would find it.
-        root: Whether this process is the superuser's.
-        sensors: Reads the clock and the heat of the CPU, as Linux has them.
-        answer: Returns what a command prints within so many seconds; nothing where it fails.
-        battery: Asks for the battery, as psutil does; None where there is none.
-        memory: Asks for the memory that can be had without swapping, in bytes.
-        spent: Asks for CPU time.
-        pressure: Asks macOS for its thermal pressure.
-        profile: The file with the platform profile of Linux.
-        architecture: That of this Python.
-        release: Of the kernel.
-    """
-
-    system: str = field(default_factory=platform.system)
+    system: str = field(default_factory=platform.system)  # "Darwin", "Linux" …
+    # returns the path of a program, as a shell would find it
     find: Callable[[str], str | None] = shutil.which
-    root: bool = field(default_factory=_superuser)
+    root: bool = field(
+        default_factory=lambda: os.geteuid() == 0
+    )  # whether this process is the superuser's
+    # reads the clock and the heat of the CPU, as Linux has them
     sensors: Callable[[], Taken] = read_host_sensors
+    # returns what a command prints within so many seconds; nothing where it fails
     answer: Callable[[tuple[str, ...], float], bytes] = answer
+    # asks for the battery, as psutil does; None where there is none
     battery: Callable[[], Any] = _battery
-    memory: Callable[[], int] = _memory
-    spent: Callable[[Iterable[int]], Spent] = spent
-    pressure: Callable[[], int | None] = ask
-    profile: Path = PROFILE
-    architecture: str = field(default_factory=platform.machine)
-    release: str = field(default_factory=platform.release)
+    # asks for the memory that can be had without swapping, in bytes
+    memory: Callable[[], int] = lambda: psutil.virtual_memory().available
+    spent: Callable[[Iterable[int]], Spent] = spent  # asks for CPU time
+    pressure: Callable[[], int | None] = ask  # asks macOS for its thermal pressure
+    profile: Path = PROFILE  # the file with the platform profile of Linux
+    architecture: str = field(default_factory=platform.machine)  # that of this Python
+    release: str = field(default_factory=platform.release)  # of the kernel
 
     @property
     def on_mac(self) -> bool:
@@ -205,3 +189,45 @@ def installed(package: str) -> str:
     with suppress(PackageNotFoundError):
         return version(package)
     return ""
+
+
+_PAGE = re.compile(r"page size of (\d+) bytes")
+_COMPRESSOR = re.compile(r"^Pages occupied by compressor:\s+(\d+)\.", re.MULTILINE)
+_KEPT = ("low_power", "mains", "thermal_pressure")
+
+
+def circumstances(machine: Machine | None = None) -> dict[str, int]:
+    """Return what the system tells of now; what is not known is absent.
+
+    Keys: `swap` and `compressed` (bytes), `paged_out` (bytes since the system was started),
+    `wired_limit` (bytes, where somebody set one), `low_power`, `mains` (1 or 0) and
+    `thermal_pressure` (its place among the levels).
+    """
+    asked = machine or Machine()
+    swap = psutil.swap_memory()
+    facts: dict[str, Any] = {"swap": swap.used, "paged_out": swap.sout}
+    facts |= {name: value for name, value in asked.now().readings.items() if name in _KEPT}
+    if asked.on_mac:
+        facts |= {"wired_limit": wired_limit(asked), "compressed": compressed(asked)}
+    return {name: int(value) for name, value in facts.items() if value is not None}
+
+
+def wired_limit(machine: Machine) -> int | None:
+    """Return the bytes that the GPU may keep wired; None for the system's own limit."""
+    said = machine.text("/usr/sbin/sysctl", "-n", "iogpu.wired_limit_mb")
+    return (int(said) << 20) or None if said.isdecimal() else None
+
+
+def compressed(machine: Machine) -> int | None:
+    """Return the bytes that the compressor occupies; None where `vm_stat` does not say."""
+    said = machine.text("/usr/bin/vm_stat")
+    page, pages = _PAGE.search(said), _COMPRESSOR.search(said)
+    return int(page[1]) * int(pages[1]) if page and pages else None
+
+
+def meanwhile(before: dict[str, Any], after: dict[str, int]) -> dict[str, int]:
+    """Return what a machine was like between two looks: the later one, and what was paged out."""
+    found = {name: value for name, value in after.items() if name != "paged_out"}
+    if "paged_out" in before and "paged_out" in after:
+        found["paged_out"] = max(0, after["paged_out"] - int(before["paged_out"]))
+    return found

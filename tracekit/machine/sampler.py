@@ -107,11 +107,8 @@ def following(
 ) -> Generator[Beside]:
     """Read a monitor while the block runs; give `each` all that a sample says, in a thread.
 
-    Args:
-        wanted: A name that `--telemetry` takes.
-        each: Is given the monitor's name and its sample; what it raises ends the reading.
-        time_limit: Seconds that the block may last.
-        machine: What decides which monitors can be read; this machine by default.
+    `wanted` is a name that `--telemetry` takes, `time_limit` the seconds that the block may last.
+    What `each` raises ends the reading.
     """
     monitor, remark = choose(wanted, machine or Machine(), time_limit)
     reading = Beside(monitor, each)

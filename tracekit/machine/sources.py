@@ -157,7 +157,6 @@ PROFILE = Path("/sys/firmware/acpi/platform_profile")
 
 # `pmset -g` says lowpowermode, or powermode on Macs that have a high power mode as well.
 _MODE = re.compile(r"^\s*(lowpowermode|powermode)\s+(\S+)\s*$", re.MULTILINE)
-_LOW = {"lowpowermode": {"0": 0.0, "1": 1.0}, "powermode": {"0": 0.0, "1": 1.0, "2": 0.0}}
 _LOW_PROFILE = "low-power"
 
 
@@ -176,14 +175,10 @@ def source(battery: Callable[[], Any]) -> Known:
 
 def low_power_of_mac(printed: str) -> Known:
     """Return `low_power`, from the settings in use that `pmset -g` prints."""
-    modes = dict(_MODE.findall(printed))
-    for name, known in _LOW.items():
-        if name in modes:
-            value = modes[name]
-            if value in known:
-                return Known({"low_power": known[value]})
-            return absent(f"pmset says {name} {value}, which tracekit does not know.", "low_power")
-    return absent("`pmset -g` names no power mode.", "low_power")
+    mode = _MODE.search(printed)
+    if mode is None or mode[2] not in {"0", "1", "2"}:
+        return absent("`pmset -g` names no power mode that is known.", "low_power")
+    return Known({"low_power": float(mode[2] == "1")})
 
 
 def low_power_of_linux(profile: Path) -> Known:
@@ -231,21 +226,14 @@ _COUNTED_TWICE = ("guest", "guest_nice")  # they are in user and nice as well
 
 @dataclass(frozen=True)
 class Spent:
-    """CPU time up to a moment, in seconds.
+    """CPU time up to a moment, in seconds."""
 
-    Attributes:
-        at: The moment, of the monotonic clock.
-        busy: What all CPUs worked, and what a hypervisor took away from them.
-        idle: What they waited.
-        ours: What each of our processes worked, by pid; gone ones are not in it.
-        ended: What those of our children worked that have ended.
-    """
-
-    at: float
-    busy: float
-    idle: float
+    at: float  # the moment, of the monotonic clock
+    busy: float  # what all CPUs worked, and what a hypervisor took away from them
+    idle: float  # what they waited
+    # what each of our processes worked, by pid; gone ones are not in it
     ours: dict[int, float] = field(default_factory=dict[int, float])
-    ended: float = 0.0
+    ended: float = 0.0  # what those of our children worked that have ended
 
 
 def spent(pids: Iterable[int]) -> Spent:

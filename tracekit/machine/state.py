@@ -49,46 +49,36 @@ JUDGED = (
 
 @dataclass(frozen=True)
 class State:
-    """What the machine was like at one moment, or since the moment before.
+    """What the machine was like at one moment, or since the moment before."""
 
-    Attributes:
-        at: When, ISO 8601 in UTC.
-        readings: What could be read, by name. Names: those of `tracekit.machine.monitors`;
-            `calibration` (ns that fixed work took), `load` (the share of all cores' time that other
-            processes had, as a ratio), `memory_free` (bytes), `battery` (ratio), `mains` (1 on
-            mains, 0 on battery), `low_power` (1 where the system saves power), `gpu_others`
-            (ratio of the time in which other processes used the GPU).
-        absences: Why others could not be read, by name; all names of `JUDGED` are in either.
-    """
-
-    at: str
+    at: str  # when, ISO 8601 in UTC
+    # what could be read, by name. Names: those of `tracekit.machine.monitors`; `calibration` (ns
+    # that fixed work took), `load` (the share of all cores' time that other processes had, as a
+    # ratio), `memory_free` (bytes), `battery` (ratio), `mains` (1 on mains, 0 on battery),
+    # `low_power` (1 where the system saves power), `gpu_others` (ratio of the time in which other
+    # processes used the GPU)
     readings: dict[str, float] = field(default_factory=dict[str, float])
+    # why others could not be read, by name; all names of `JUDGED` are in either
     absences: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
 class StateLimits:
-    """What a machine must be like; None leaves something out of account.
+    """What a machine must be like; None leaves something out of account."""
 
-    Attributes:
-        calibration: By which ratio fixed work may take longer than the fastest of the session.
-        clock: By which ratio the GPU's clock may be lower than the highest of the session.
-        load: The most of all cores' time that other processes may have, as a ratio.
-        memory_free: The least free memory, in bytes.
-        battery: The least charge while on battery, as a ratio; None to allow mains only.
-        thermal_pressure: The highest place in `THERMAL_PRESSURES`.
-        gpu_others: The most of the GPU's time that other processes may have, as a ratio.
-        low_power: Whether the system may save power.
-    """
-
+    # by which ratio fixed work may take longer than the fastest of the session
     calibration: float | None = 0.15
+    # by which ratio the GPU's clock may be lower than the highest of the session
     clock: float | None = 0.05
+    # the most of all cores' time that other processes may have, as a ratio
     load: float | None = 0.5
-    memory_free: int | None = 1 << 30
+    memory_free: int | None = 1 << 30  # the least free memory, in bytes
+    # the least charge while on battery, as a ratio; None to allow mains only
     battery: float | None = None
-    thermal_pressure: int | None = 0
+    thermal_pressure: int | None = 0  # the highest place in `THERMAL_PRESSURES`
+    # the most of the GPU's time that other processes may have, as a ratio
     gpu_others: float | None = 0.05
-    low_power: bool = False
+    low_power: bool = False  # whether the system may save power
 
 
 _FEW = 3  # of the best, whose median is the best: one lucky reading is none
@@ -102,12 +92,8 @@ def contaminated(
     What could not be read contaminates nothing; `unknown` tells of it. As more of a session is
     seen, its best is known better, so that pairs may be judged again at its end.
 
-    Args:
-        before: The state before; None where nobody looked.
-        after: The state afterwards.
-        seen: All states of the session so far, these two included or not; the best of them is
-            what the calibration and the clock are held against.
-        limits: What is allowed.
+    A state is None where nobody looked. `seen` are all states of the session so far, these two
+    included or not; the best of them is what the calibration and the clock are held against.
     """
     states = [one for one in (before, after) if one is not None]
     session = [*seen, *(state for state in states if state not in seen)]

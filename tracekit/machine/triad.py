@@ -30,23 +30,14 @@ _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """What was measured.
+    """What was measured."""
 
-    Attributes:
-        best: The highest bandwidth of any pass, in bytes per second: the ceiling.
-        median: The median of all passes.
-        size: Bytes of the three arrays together.
-        threads: Threads that shared the work.
-        passes: How often it was done.
-        cache: Bytes of the last cache; None where the system does not tell.
-    """
-
-    best: float
-    median: float
-    size: int
-    threads: int
-    passes: int
-    cache: int | None = None
+    best: float  # the highest bandwidth of any pass, in bytes per second: the ceiling
+    median: float  # the median of all passes
+    size: int  # bytes of the three arrays together
+    threads: int  # threads that shared the work
+    passes: int  # how often it was done
+    cache: int | None = None  # bytes of the last cache; None where the system does not tell
 
     @property
     def of_memory(self) -> bool | None:
@@ -59,11 +50,9 @@ def measure_bandwidth(
 ) -> Bandwidth:
     """Measure the memory bandwidth that all cores together reach; takes a second or a few.
 
-    Args:
-        size: Bytes of the three arrays together; by default four times the last cache, at least
-            384 MiB, but at most a quarter of the memory that is free.
-        passes: How often; one more pass goes first, touches the pages and does not count.
-        threads: How many share the work; as many as this process may use by default.
+    The three arrays together take `size` bytes; by default four times the last cache, at least
+    384 MiB, but at most a quarter of the memory that is free. One more of the `passes` goes first,
+    touches the pages and does not count. All cores of this process share the work by default.
     """
     threads = threads or _usable_cores()
     cache = last_cache()

@@ -53,12 +53,7 @@ class Samples:
 
 
 def summary(samples: Sequence[Sample], monitor: str) -> Known:
-    """Make one reading of each name, and say why there is no clock where there is none.
-
-    Args:
-        samples: What the monitor said.
-        monitor: The monitor's name; empty where none can be read.
-    """
+    """Make one reading of each name, and say why there is no clock; "" is no monitor."""
     if not monitor:
         return absent("no monitor that tells it can be read here.", "gpu_clock")
     if not samples:
@@ -103,13 +98,7 @@ class Watch:
         time_limit: float = _LONGEST,
         machine: Machine | None = None,
     ) -> None:
-        """Make a watch.
-
-        Args:
-            monitor: A name that `--telemetry` takes.
-            time_limit: Seconds that it may last.
-            machine: Who is asked; this machine by default.
-        """
+        """Make a watch of so many seconds at most, with a monitor by its name for `--telemetry`."""
         self._monitor, self._time_limit = monitor, time_limit
         self._machine = machine or Machine()
         self._stack = ExitStack()
@@ -142,9 +131,8 @@ class Watch:
     def before(self, ours: Iterable[int] = (), calibration: float | None = None) -> State:
         """Look for `LOOK` seconds, in which our processes should wait.
 
-        Args:
-            ours: The pids of the processes that are measured; all others are others.
-            calibration: Nanoseconds that fixed work took just now; None where none was done.
+        `ours` are the pids of the processes that are measured; all others are others. `calibration`
+        is the nanoseconds that fixed work took just now; None where none was done.
         """
         self._ours = frozenset(ours)
         if self.monitor and self._last is None:
@@ -190,13 +178,6 @@ def look(
     monitor: str = "auto",
     machine: Machine | None = None,
 ) -> State:
-    """Look at the machine once; a session uses a `Watch`, which starts its monitor but once.
-
-    Args:
-        ours: The pids of the processes that are measured; all others are others.
-        calibration: Nanoseconds that fixed work took just now; None where none was done.
-        monitor: A name that `--telemetry` takes.
-        machine: Who is asked; this machine by default.
-    """
+    """Look at the machine once, as `Watch.before` does, which starts its monitor but once."""
     with Watch(monitor, time_limit=LOOK + _FIRST, machine=machine) as watch:
         return watch.before(ours, calibration)

@@ -29,20 +29,13 @@ class Variant:
 
 @dataclass
 class Turns:
-    """Whose turn it is, and how long each turn took so far.
+    """Whose turn it is, and how long each turn took so far."""
 
-    Attributes:
-        subject: What is judged.
-        baseline: What it is judged by.
-        order: Which of them the steps are, over and over: "abba" or "abab", a the subject.
-        block: Waits for what a variant submitted.
-        timed: The steps so far: whose it was, and ns from building it until it was complete.
-    """
-
-    subject: Variant
-    baseline: Variant
-    order: Order
-    block: Callable[[Submitted], None]
+    subject: Variant  # what is judged
+    baseline: Variant  # what it is judged by
+    order: Order  # which of them the steps are, over and over: "abba" or "abab", a the subject
+    block: Callable[[Submitted], None]  # waits for what a variant submitted
+    # the steps so far: whose it was, and ns from building it until it was complete
     timed: list[Timed] = field(default_factory=list[Timed])
     _started: int = 0
 
@@ -163,13 +156,7 @@ def submitting(call: Call) -> Call:
 
 
 def step_of(call: Call, work: Work, **more: Any) -> Step:
-    """Make a call a step that does this work.
-
-    Args:
-        call: Builds the result.
-        work: What a call does.
-        more: What else the step says of itself: other arguments of `Step`.
-    """
+    """Make a call, which builds the result, a step that does this work; `more` is for `Step`."""
     import mlx.core as mx
 
     return Step(submit=submitting(call), wait=mx.eval, backend=backend(), **{**vars(work), **more})

@@ -135,7 +135,11 @@ class Journal:
         Raises:
             RecordingError: The file cannot take it, as on a full disk; earlier marks are safe.
         """
-        line = msgspec.json.encode({"mark": mark, **values}, enc_hook=str) + b"\n"
+        self.append({"mark": mark, **values})
+
+    def append(self, value: object) -> None:
+        """Append a line of JSON; raise as `write` does."""
+        line = msgspec.json.encode(value, enc_hook=str) + b"\n"
         try:
             written = self._file.write(line)
         except OSError as error:

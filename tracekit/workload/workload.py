@@ -25,7 +25,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 
-from tracekit.base import InputError, UsageError, moved, nearest, shipped
+from tracekit.base import InputError, UsageError, nearest, shipped
 
 IDLE = "idle"
 """Variant of a step, and name of a span, in which there was nothing to do: load was absent."""
@@ -347,11 +347,7 @@ def load(file: Path) -> Workload:
 def load_marked(file: Path, what: str, mark: str, line: str) -> Callable[..., Any]:
     """Load a file, and return its one function that has the attribute `mark`.
 
-    Args:
-        file: A file of Python.
-        what: What the function is, and the name of the decorator that marks it.
-        mark: The attribute.
-        line: Imports the decorator.
+    `what` the function is, is the name of the decorator that marks it, which `line` imports.
 
     Raises:
         InputError: The file cannot be loaded, or has no such function, or several.
@@ -410,6 +406,5 @@ def _execute(file: Path, what: str) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        message = f"The {what} {file} cannot be loaded: {error!r}."
-        raise InputError(message, hint=moved(error)) from error
+        raise InputError(f"The {what} {file} cannot be loaded: {error!r}.") from error
     return module

@@ -10,7 +10,7 @@ from bundle_writer.examples import profile
 from small_bundle import PYTHON, SERVER, intervals
 from table_of_types import TABLE
 from tracekit.base.errors import InputError
-from tracekit.record.direct_reading.compare import compare
+from tracekit.record.direct_reading import compare
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle_xml import write_exports
 from tracekit.tables.direct import Stored

@@ -8,8 +8,7 @@ import pytest
 
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
-from tracekit.record.direct_reading.compare import recall
-from tracekit.record.direct_reading.export import Xml, export
+from tracekit.record.direct_reading import Xml, export, recall
 from tracekit.record.recorder import quiet
 from tracekit.record.xctrace.exporting import only
 from tracekit.record.xctrace.recorder import XctraceRecorder

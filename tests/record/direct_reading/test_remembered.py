@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.direct_reading.compare import Checked, Memory, keep, recall, shape
+from tracekit.record.direct_reading import Checked, Memory, keep, recall, shape
 from tracekit.tables.bundle.container.record_layout import Field
 from tracekit.tables.bundle.container.store import Store, StoreColumn
 

@@ -8,7 +8,7 @@ import pytest
 from bundle_writer import RunInfo, write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.recording import Recording
-from tracekit.record.direct_reading.export import rows_of_target
+from tracekit.record.direct_reading import rows_of_target
 from tracekit.record.xctrace.exporting import NO_ROWS
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.run_info import write_toc

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity, Mode
-from tracekit.record.doctor.known import advised
+from tracekit.record.doctor.examine import advised
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import Step, Workload
 

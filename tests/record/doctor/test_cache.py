@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.base.errors import RecordingError
-from tracekit.record.doctor.known import keep, recall_probe
+from tracekit.record.doctor.examine import keep, recall_probe
 
 MACHINE = Identity("25D2128", "17C529", "Apple M1")
 FOUND = Capabilities(

@@ -12,7 +12,7 @@ from command_line import run, small
 from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
-from tracekit.record.doctor.known import keep
+from tracekit.record.doctor.examine import keep
 
 pytestmark = pytest.mark.processes
 

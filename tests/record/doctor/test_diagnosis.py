@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity
+from tracekit.record.doctor.checks import Fact, failed, not_applicable, ok, unknown, warning
 from tracekit.record.doctor.examine import Diagnosis
-from tracekit.record.doctor.facts import Fact, failed, not_applicable, ok, unknown, warning
 
 GOOD = ok("macOS 26.3.1 (25D2128)")
 IDENTITY = Identity("25D2128", "17C529", "Apple M1")

@@ -1,8 +1,8 @@
 """The doctor says what comparing bundles with exports has shown."""
 
-from tracekit.record.direct_reading.compare import Checked, Memory
-from tracekit.record.doctor.facts import Verdict
-from tracekit.record.doctor.known import direct_facts
+from tracekit.record.direct_reading import Checked, Memory
+from tracekit.record.doctor.checks import Verdict
+from tracekit.record.doctor.examine import direct_facts
 
 EQUAL = {
     "a 1": Checked("a", 1_000, "2026-11-20T10:15:03+00:00"),

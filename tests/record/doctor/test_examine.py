@@ -11,8 +11,7 @@ import pytest
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.cli.console import show_diagnosis
-from tracekit.record.doctor.examine import Diagnosis, examine
-from tracekit.record.doctor.known import keep, recall_probe
+from tracekit.record.doctor.examine import Diagnosis, examine, keep, recall_probe
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.xctrace.command import Completed
 

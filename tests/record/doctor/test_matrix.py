@@ -1,7 +1,7 @@
 """The matrix in words."""
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity
-from tracekit.record.doctor.known import MATRIX_COLUMNS, matrix_rows
+from tracekit.record.doctor.examine import MATRIX_COLUMNS, matrix_rows
 
 
 def test_what_is_not_known_is_not_available_and_what_was_not_asked_for_says_so() -> None:

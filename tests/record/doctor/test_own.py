@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.doctor.checks import checked
-from tracekit.record.doctor.facts import Verdict
+from tracekit.record.doctor.checks import Verdict, checked
 from tracekit.record.doctor.surroundings import Surroundings
 
 OWN = ("tracekit", "host recorder")

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.doctor.checks import checked
-from tracekit.record.doctor.facts import Fact, Verdict
+from tracekit.record.doctor.checks import Fact, Verdict, checked
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.xctrace.claim import Rival
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity
-from tracekit.record.doctor.facts import Fact, Verdict
-from tracekit.record.doctor.known import shown
+from tracekit.record.doctor.checks import Fact, Verdict
+from tracekit.record.doctor.examine import shown
 
 LAUNCH = Combination(
     "launch", counters=False, backend="metal", rows=150, others=12, dispatches=150, saving=4.0

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tracekit.record.doctor.checks import checked
-from tracekit.record.doctor.facts import Fact, Verdict
+from tracekit.record.doctor.checks import Fact, Verdict, checked
 from tracekit.record.doctor.surroundings import Surroundings
 
 Make = Callable[..., Surroundings]

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.recording import Recording
-from tracekit.record.host.recorder import HostRecorder
-from tracekit.record.host.watch import Timeouts
+from tracekit.record.host.recorder import HostRecorder, Timeouts
 from tracekit.record.recorder import Launch, Recorded, Request, quiet
 from tracekit.workload.worker.spec import Spec, command
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.host.watch import Listener
+from tracekit.record.host.recorder import Listener
 from tracekit.workload.journal import Journal
 
 

@@ -15,10 +15,9 @@ import pytest
 
 from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.recording import Recording
-from tracekit.record.host.recorder import HostRecorder
+from tracekit.record.host.recorder import HostRecorder, Timeouts
 from tracekit.record.host.sampler import Sample, read_samples
 from tracekit.record.host.session import Bundle, load_session
-from tracekit.record.host.watch import Timeouts
 from tracekit.record.recorder import Attach, Launch, Recorded, Request, quiet
 from tracekit.workload.journal import WorkloadReport, fold
 

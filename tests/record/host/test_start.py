@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.processes import Child
-from tracekit.record.host.watch import Timeouts
+from tracekit.record.host.recorder import Timeouts
 from tracekit.record.supervisor import Supervisor
 
 pytestmark = pytest.mark.processes

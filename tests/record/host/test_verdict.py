@@ -5,9 +5,8 @@ import pytest
 
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Process, Recording
-from tracekit.record.host.recorder import ONLY_SAMPLES, Ending, recorded, settled
+from tracekit.record.host.recorder import ONLY_SAMPLES, End, Ending, recorded, settled
 from tracekit.record.host.session import Session
-from tracekit.record.host.watch import End
 from tracekit.workload.journal import Journal, Phase, WorkloadReport, fold
 
 SESSION = Session(

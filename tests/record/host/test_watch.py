@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tracekit.record.host.recorder import End, Listener, Pace, Timeouts, last_moment, watch
 from tracekit.record.host.sampler import Sampler
-from tracekit.record.host.watch import End, Listener, Pace, Timeouts, last_moment, watch
 from tracekit.workload.journal import ClockAnchor, Journal
 
 PATIENT = Timeouts(ready=600.0, grace=600.0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.record.xctrace.clock import START_DATE, TIME_INFO, align, time_info
+from tracekit.record.event_export import START_DATE, TIME_INFO, align, time_info
 from tracekit.workload.journal import ClockAnchor
 
 SECOND = 1_000_000_000

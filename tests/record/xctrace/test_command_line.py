@@ -11,8 +11,7 @@ import pytest
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.recorder import Attach, Launch, Request
-from tracekit.record.xctrace.command_line import absolute, record_line, time_limit
-from tracekit.record.xctrace.selection import Selection
+from tracekit.record.xctrace.command_line import Selection, absolute, record_line, time_limit
 from tracekit.record.xctrace.tool import Xctrace
 
 ENVIRONMENT = {"HOME": "/Users/a", "PATH": "/usr/bin:/bin", "SECRET": "x", "MTL_HUD_ENABLED": "1"}

@@ -13,12 +13,12 @@ import pytest
 from tracekit.cli.main import main
 from tracekit.record.recorder import Attach, Request
 from tracekit.record.xctrace.command import Completed
+from tracekit.record.xctrace.command_line import Selection, select
 from tracekit.record.xctrace.exporting import (
     counter_set,
     counter_warnings,
     lacking,
 )
-from tracekit.record.xctrace.selection import Selection, select
 from tracekit.record.xctrace.tool import Timeouts, Xctrace
 from tracekit.run import open as open_run
 from tracekit.tables.toc import TocRun, TocTable

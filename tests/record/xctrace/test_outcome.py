@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tracekit.base.recording import Process
-from tracekit.record.xctrace.outcome import judge, nothing_came, warnings
 from tracekit.record.xctrace.progress import Account, Issue, State, Stop
+from tracekit.record.xctrace.recorder import judge, nothing_came, warnings
 from tracekit.record.xctrace.recording_process import Ended
 from tracekit.tables.toc import TocRun
 from tracekit.workload.journal import WorkloadReport

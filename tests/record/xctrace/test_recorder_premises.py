@@ -15,10 +15,9 @@ from recording_fakes import (
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.base.recording import Recording
 from tracekit.record.xctrace.attempts import Manner
-from tracekit.record.xctrace.claim import Disk, Premises, locked
+from tracekit.record.xctrace.claim import Disk, Premises, locked, opened
 from tracekit.record.xctrace.exporting import only
 from tracekit.record.xctrace.recorder import XctraceRecorder
-from tracekit.record.xctrace.staging import opened
 from tracekit.record.xctrace.tool import locate
 
 pytestmark = pytest.mark.processes

@@ -2,15 +2,21 @@
 
 import signal
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
+from tracekit.base.recording import Recording
+from tracekit.record.recorder import Launch, Request
 from tracekit.record.supervisor import Supervisor
+from tracekit.record.xctrace.attempts import Family, Job, Manner, record
+from tracekit.record.xctrace.claim import Claim, Disk, Premises
+from tracekit.record.xctrace.command_line import Subject
 from tracekit.record.xctrace.progress import Account, State
-from tracekit.record.xctrace.recording_process import Deadlines, Ended, Survey, Watch, record
+from tracekit.record.xctrace.recording_process import Deadlines, Ended
 
 pytestmark = pytest.mark.processes
 
@@ -27,27 +33,7 @@ NORMAL = (
 )
 
 
-class Heard:
-    """Notes what a watch is told."""
-
-    def __init__(self) -> None:
-        self.states: list[State] = []
-        self.sent: list[signal.Signals] = []
-        self.surveys = 0
-        self.seen = Survey()
-
-    def watch(self) -> Watch:
-        """Return the watch to hand over."""
-        return Watch(self.change, self.sent.append, self.survey)
-
-    def change(self, account: Account) -> None:
-        """Note a state."""
-        self.states.append(account.state)
-
-    def survey(self) -> Survey:
-        """Note that it was surveyed; nothing grows."""
-        self.surveys += 1
-        return self.seen
+STATES = ["xctrace is starting", "recording", "stopping", "saving; this can take minutes", "saved"]
 
 
 PRELUDE = """
@@ -60,57 +46,72 @@ def python(code: str) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", "-c", PRELUDE + code)
 
 
-def run(code: str, heard: Heard, deadlines: Deadlines = DEADLINES, limit: float = 60) -> Ended:
-    limits: dict[str, Any] = {"time_limit": limit, "bundle": Path("a.trace")}
-    with Supervisor(Path("nowhere")) as supervisor:
-        return record(python(code), heard.watch(), deadlines, supervisor, **limits)
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def heard() -> list[str]:
+    """What was said of the progress."""
+    return []
+
+
+@pytest.fixture
+def run(tmp_path: Path, heard: list[str]) -> Run:
+    """Run a program that takes the place of xctrace to its end."""
+
+    def record_it(
+        code: str,
+        deadlines: Deadlines = DEADLINES,
+        limit: float = 60,
+        changed: Callable[[Account], None] = lambda _: None,
+    ) -> Ended:
+        target = Launch(("true",))
+        manner = Manner(deadlines, premises=Premises(tmp_path, Disk(0)))
+        with Supervisor(tmp_path) as supervisor:
+            claim = Claim(supervisor, (tmp_path,))
+            request = Request(target, limit)
+            job = Job(request, Recording(tmp_path), manner, claim, heard.append)
+            return record(job, Subject(target, changed), python(code), Family())
+
+    return record_it
 
 
 def saying(*lines: str) -> str:
     return "\n".join(f"say({line!r})" for line in lines) + "\n"
 
 
-def test_every_state_is_told_once_and_in_order() -> None:
-    heard = Heard()
-    ended = run(saying(*NORMAL), heard)
-    assert heard.states == list(State)[1:]
+def test_every_state_is_said_once_and_in_order(run: Run, heard: list[str]) -> None:
+    ended = run(saying(*NORMAL))
+    assert heard == STATES
     assert (ended.returncode, ended.signals, ended.interrupted) == (0, (), False)
     assert ended.account.state is State.SAVED
     assert ended.account.output == NORMAL
     assert not ended.killed
 
 
-def test_complaints_are_heard_until_the_end() -> None:
-    ended = run("sys.stderr.write('a\\nb'); sys.exit(2)", Heard())
+def test_complaints_are_heard_until_the_end(run: Run) -> None:
+    ended = run("sys.stderr.write('a\\nb'); sys.exit(2)")
     assert ended.account.complaints == ("a", "b")
     assert ended.returncode == 2
 
 
-def test_a_pipe_that_was_closed_early_is_no_end() -> None:
-    heard = Heard()
-    code = "os.close(1); os.close(2); time.sleep(0.3); os._exit(7)"
-    assert run(code, heard).returncode == 7
-
-
-def test_a_child_that_keeps_the_pipes_is_not_waited_for() -> None:
-    ended = run("say(subprocess.Popen(['sleep', '60']).pid)", Heard())
+def test_a_child_that_keeps_its_output_open_is_not_waited_for(run: Run) -> None:
+    ended = run("say(subprocess.Popen(['sleep', '60']).pid)")
     child = psutil.Process(int(ended.account.output[0]))
     assert child.is_running()
     child.kill()
     assert ended.returncode == 0
 
 
-def test_a_process_that_heeds_the_second_signal_is_not_killed() -> None:
-    heard = Heard()
+def test_a_process_that_heeds_the_second_signal_is_not_killed(run: Run) -> None:
     code = "seen = []\nsignal.signal(2, lambda *_: seen.append(1))\n" + saying(*NORMAL[:2])
     code += "while len(seen) < 2: time.sleep(0.01)\n" + saying(*NORMAL[2:])
-    quick = Deadlines(**{**vars(DEADLINES), "slack": 0.1})
-    ended = run(code, heard, quick, limit=0.1)
-    assert heard.sent == [signal.SIGINT, signal.SIGINT]
+    ended = run(code, replace(DEADLINES, slack=0.1), limit=0.1)
+    assert ended.signals == (signal.SIGINT, signal.SIGINT)
     assert (ended.returncode, ended.killed) == (0, False)
 
 
-def test_an_error_of_ours_leaves_nothing_running(tmp_path: Path) -> None:
+def test_an_error_of_ours_leaves_nothing_running(tmp_path: Path, run: Run) -> None:
     pid = tmp_path / "pid"
     code = f"open({str(pid)!r}, 'w').write(str(os.getpid()))\n"
     code += saying(*NORMAL[:1]) + "time.sleep(60)"
@@ -118,7 +119,6 @@ def test_an_error_of_ours_leaves_nothing_running(tmp_path: Path) -> None:
     def fail(account: Account) -> None:
         raise ZeroDivisionError(account.state.name)
 
-    watch, bundle = Watch(fail, lambda _: None, Survey), tmp_path / "a.trace"
-    with Supervisor(tmp_path) as supervisor, pytest.raises(ZeroDivisionError):
-        record(python(code), watch, DEADLINES, supervisor, time_limit=60, bundle=bundle)
+    with pytest.raises(ZeroDivisionError):
+        run(code, changed=fail)
     assert not psutil.pid_exists(int(pid.read_text()))

@@ -9,7 +9,7 @@ import pytest
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.record.recorder import Attach, Request
 from tracekit.record.xctrace.command import Completed
-from tracekit.record.xctrace.selection import Selection, select
+from tracekit.record.xctrace.command_line import Selection, select
 from tracekit.record.xctrace.tool import Xctrace
 
 ANSWERS = {

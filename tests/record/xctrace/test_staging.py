@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tracekit.record.xctrace.claim import opened, remember, sweep
 from tracekit.record.xctrace.command import Completed
-from tracekit.record.xctrace.staging import opened, remember, sweep
 
 AGE = 60.0
 

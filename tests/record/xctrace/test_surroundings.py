@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
+from tracekit.record.event_export import align
 from tracekit.record.xctrace.attempts import Family
-from tracekit.record.xctrace.clock import align
 from tracekit.workload.journal import ClockAnchor
 
 STUBBORN = (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.host.watch import Listener
+from tracekit.record.host.recorder import Listener
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.worker.loop import FEWEST, FEWEST_PAIRS, Loop, Stop, budget, measure
 from tracekit.workload.worker.phases import warm_up

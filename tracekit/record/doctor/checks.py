@@ -1,4 +1,7 @@
-"""The table of checks: each looks at one thing that a recording needs, by using it where it can."""
+"""Facts, and the table of checks that find them.
+
+Each check looks at one thing that a recording needs, by using it where it can.
+"""
 
 import os
 import platform
@@ -6,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,15 +20,62 @@ import psutil
 from tracekit.base import ToolError, TracekitError, UsageError
 from tracekit.machine import JUDGED, StateLimits, contaminated
 from tracekit.machine import unknown as not_known
-from tracekit.record.doctor.facts import Fact, failed, not_applicable, ok, unknown, warning
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.host.sampler import Sampler, read_samples
 from tracekit.record.supervisor import size
 from tracekit.record.xctrace.claim import VARIABLE, floor, refuse_rivals
-from tracekit.record.xctrace.command import distorts
-from tracekit.record.xctrace.problems import SELECT_XCODE, WAYS_TO_COUNTERS
-from tracekit.record.xctrace.selection import GPU_COUNTERS, METAL_SYSTEM_TRACE
+from tracekit.record.xctrace.command import SELECT_XCODE, WAYS_TO_COUNTERS, distorts
+from tracekit.record.xctrace.command_line import GPU_COUNTERS, METAL_SYSTEM_TRACE
 from tracekit.record.xctrace.tool import Listed
+
+
+class Verdict(StrEnum):
+    """How a fact stands."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+    NOT_APPLICABLE = "not applicable"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One row of the doctor's table."""
+
+    name: str  # what was looked at
+    verdict: Verdict  # how it stands
+    words: str  # what it is, in words
+    fix: str = ""  # what to do about it; empty where there is nothing to do
+    # whether nothing can be recorded without it, so that not knowing it leaves the whole question
+    # open
+    needed: bool = False
+
+
+def ok(words: str, *, name: str = "") -> Fact:
+    """Return a fact that is as it should be; one without a name gets that of its check."""
+    return Fact(name, Verdict.OK, words)
+
+
+def warning(words: str, fix: str, *, name: str = "") -> Fact:
+    """Return a fact that may spoil a recording, or part of it."""
+    return Fact(name, Verdict.WARNING, words, fix)
+
+
+def failed(words: str, fix: str, *, name: str = "") -> Fact:
+    """Return a fact that makes a recording impossible; every one has its fix."""
+    return Fact(name, Verdict.FAILED, words, fix, needed=True)
+
+
+def not_applicable(why: str, *, name: str = "") -> Fact:
+    """Return a fact that has no meaning on this machine."""
+    return Fact(name, Verdict.NOT_APPLICABLE, why)
+
+
+def unknown(why: str, fix: str = "", *, needed: bool = False, name: str = "") -> Fact:
+    """Return a fact that could not be found out."""
+    return Fact(name, Verdict.UNKNOWN, why, fix, needed)
+
 
 Look = Callable[[Surroundings], Fact | Iterable[Fact]]
 

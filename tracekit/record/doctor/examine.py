@@ -1,21 +1,245 @@
-"""The whole examination: every fact, in the order of the table; the last probe is kept."""
+"""The whole examination, and what earlier probes and comparisons have shown of a machine.
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+A probe's matrix counts for the very build of the system, of Xcode, and the chip that it was of.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from tracekit.base import Capabilities, Identity, InconclusiveError, TracekitError
-from tracekit.record.direct_reading.compare import recall
-from tracekit.record.doctor.checks import checked
-from tracekit.record.doctor.facts import Fact, Verdict, warning
-from tracekit.record.doctor.known import direct_facts, keep, recall_probe, shown
+from tracekit.base import (
+    FORMAT,
+    NOT_AVAILABLE,
+    Capabilities,
+    Combination,
+    Identity,
+    InconclusiveError,
+    Mode,
+    TracekitError,
+    count,
+    notes_folder,
+    save,
+    stamp,
+)
+from tracekit.record.direct_reading import Memory, note_file, read_note, recall
+from tracekit.record.doctor.checks import (
+    Fact,
+    Verdict,
+    checked,
+    failed,
+    not_applicable,
+    ok,
+    unknown,
+    warning,
+)
 from tracekit.record.doctor.probe import probe
 from tracekit.record.doctor.surroundings import Surroundings
-from tracekit.record.recorder import Progress, quiet
+from tracekit.record.recorder import Progress, Recorder, quiet
 from tracekit.record.recorders import choose, xctrace_here
+from tracekit.record.xctrace.command import NO_COUNTERS, WAYS_TO_COUNTERS
+from tracekit.record.xctrace.tool import read_version
+from tracekit.workload import METAL_SYSTEM_TRACE, Plan
+
+
+def keep(capabilities: Capabilities, where: Path) -> None:
+    """Write the matrix in place of an older one of the same machine; raise RecordingError."""
+    save(_file(capabilities.identity, where), capabilities)
+
+
+def recall_probe(identity: Identity, where: Path) -> Capabilities | None:
+    """Return what was found on this very machine; None where it was never probed.
+
+    What another build of the system or of Xcode showed does not count, nor what cannot be read.
+    """
+    found = read_note(_file(identity, where), Capabilities, "nothing is known of this machine")
+    if found is None or (found.format, found.identity) != (FORMAT, identity):
+        return None
+    return found
+
+
+def _file(identity: Identity, where: Path) -> Path:
+    parts = (identity.system_build, identity.xcode_build, identity.chip)
+    return note_file(where, "capabilities", *parts)
+
+
+def known_of(recorder: Recorder) -> Capabilities | None:
+    """Return what a probe of this machine showed; None for the host recorder, or without one."""
+    if recorder.name != "xctrace":
+        return None
+    identity = Surroundings().identified(read_version(recorder.version()))
+    return recall_probe(identity, notes_folder())
+
+
+def advised(plan: Plan, matrix: Capabilities | None) -> tuple[Plan, tuple[str, ...]]:
+    """Return the plan with every `auto` that the matrix can decide, and what to say of it.
+
+    What a user asked for by name stays, and so does all of a machine that was never probed.
+    A template of one's own has its own counter set, so nothing is added to it.
+    """
+    if matrix is None:
+        return plan, ()
+    undecided = plan.counters == "auto" and plan.templates == (METAL_SYSTEM_TRACE,)
+    wanted = (True, False) if undecided or plan.counters == "on" else (False,)
+    working = {(way.mode, way.counters) for way in matrix.combinations if way.works}
+    # Launching is preferred, because it records a program from its beginning.
+    ways = [(mode, counted) for counted in wanted for mode in ("launch", "attach")]
+    mode, counted = next((way for way in ways if way in working), ("launch", False))
+    notes: list[str] = []
+    if plan.method == "auto" and plan.workload is not None and mode == "attach":
+        plan = replace(plan, method="attach")
+        notes.append(
+            "The workload was attached to: only that gave rows when this machine was probed. "
+            "`--method` chooses."
+        )
+    if undecided and counted and (plan.method, mode) != ("launch", "attach"):
+        plan = replace(plan, counters="on")
+        savings = [way.saving for way in matrix.combinations if way.counters and way.saving]
+        took = f"; saving took {max(savings):.0f} s" if savings else ""
+        notes.append(
+            f"GPU counters were asked for: they came when this machine was probed{took}. "
+            "`--counters off` leaves them out."
+        )
+    return plan, tuple(notes)
+
+
+_PROBE = "probe"
+
+_NO_ROWS = (
+    "Look at developer mode above, quit other recorders, and record once in Instruments itself: "
+    "if that shows no GPU work either, this system does not give any."
+)
+_ON_CPU = " The probe ran on the CPU: see `mlx metal` above."
+_OTHER_WAY: dict[Mode, str] = {
+    "launch": "Record workloads with `--method attach`, running programs with `--attach PID`.",
+    "attach": "Record with `--method launch`, and programs of your own after `--`.",
+}
+
+
+def shown(capabilities: Capabilities | None, *, has_xctrace: bool) -> Iterator[Fact]:
+    """Say which ways to record gave rows, when this machine was probed."""
+    if not has_xctrace:
+        yield not_applicable("There is no xctrace to record with.", name=_PROBE)
+    elif capabilities is None:
+        yield unknown(
+            "never probed with this system and this Xcode",
+            "`tracekit doctor --probe` records for two seconds in each way.",
+            name=_PROBE,
+        )
+    else:
+        ways = capabilities.combinations
+        yield ok(f"{len(ways)} ways to record were tried {stamp(capabilities.probed)}", name=_PROBE)
+        plain = [way for way in ways if not way.counters]
+        for way in plain:
+            another = any(other.works for other in plain if other is not way)
+            yield replace(_mode(way, another_works=another), name=f"{_PROBE}: {way.mode}")
+        yield replace(_counters([way for way in ways if way.counters]), name=f"{_PROBE}: counters")
+
+
+def _mode(way: Combination, *, another_works: bool) -> Fact:
+    on_cpu = _ON_CPU if way.backend == "cpu" else ""
+    if not way.works:
+        words = way.failure or (
+            "Whether the probe's work was recorded is not known."
+            if way.rows is None
+            else "The recording was saved without a GPU interval of the probe's own; "
+            f"other processes have {count(way.others)}."
+        )
+        if another_works and not on_cpu:
+            return warning(words, _OTHER_WAY[way.mode])
+        again = "Fix what it says; `tracekit doctor --probe` tries again."
+        return failed(f"{words}{on_cpu}", again if way.failure or on_cpu else _NO_ROWS)
+    rows = f"{count(way.rows)} GPU intervals of the probe's own"
+    if way.dispatches is None:
+        return ok(f"{rows}. How many dispatches it made is not known.{on_cpu}")
+    words = f"{rows} for {count(way.dispatches)} dispatches"
+    if (way.rows or 0) >= way.dispatches:
+        return ok(words)
+    return warning(
+        f"{words}: work is missing from the trace.",
+        "Trust no sums of this machine's traces until rows and dispatches agree; probe again "
+        "with nothing else running.",
+    )
+
+
+def _counters(tried: Sequence[Combination]) -> Fact:
+    working = [way for way in tried if way.counter_rows and not way.failure]
+    if working:
+        samples = (
+            f"{way.mode} {count(way.counter_rows)} samples of {way.counter_set or 'no named set'}"
+            for way in working
+        )
+        return ok(", ".join(samples))
+    if all(way.rows is None for way in tried):
+        return unknown("No trace with counters could be read, so nothing is known of them.")
+    why = "; ".join(dict.fromkeys(way.failure for way in tried if way.failure))
+    words = f"{NO_COUNTERS}{f': {why}' if why else '.'}"
+    return warning(words, f"`--counters off`. {WAYS_TO_COUNTERS}")
+
+
+MATRIX_COLUMNS = (
+    "way",
+    "rows",
+    "dispatches",
+    "others' rows",
+    "counter set",
+    "counter rows",
+    "saving",
+    "remarks",
+)
+
+
+def matrix_rows(capabilities: Capabilities) -> list[tuple[str, ...]]:
+    """Return the cells of each way that was tried."""
+    return [
+        (
+            way.name,
+            count(way.rows),
+            count(way.dispatches),
+            count(way.others),
+            way.counter_set or "none",
+            count(way.counter_rows) if way.counters else "not asked for",
+            NOT_AVAILABLE if way.saving is None else f"{way.saving:.1f} s",
+            " ".join(" ".join((way.failure, *way.warnings)).split()),
+        )
+        for way in capabilities.combinations
+    ]
+
+
+_DIRECT = "direct reading"
+
+
+def direct_facts(memory: Memory, *, has_xctrace: bool) -> Iterator[Fact]:
+    """Say which tables of this build are read from bundles as xctrace exports them."""
+    if not has_xctrace:
+        why = "There is no xctrace to compare with; bundles of others can be read."
+        yield not_applicable(why, name=_DIRECT)
+        return
+    tables = memory.tables.values()
+    if not tables:
+        yield unknown(
+            f"not checked yet for build {memory.build or 'unknown'}",
+            "The next `tracekit capture` exports tables once and compares.",
+            name=_DIRECT,
+        )
+        return
+    equal = [table for table in tables if not table.difference]
+    filled = sum(1 for table in equal if table.rows)
+    rows = count(sum(table.rows for table in equal))
+    words = f"verified for build {memory.build}: {filled} tables, {rows} rows compared"
+    without = len(equal) - filled
+    yield ok(f"{words}; {without} without rows" if without else words, name=_DIRECT)
+    for table in tables:
+        if table.difference:
+            yield warning(
+                f"differs: {table.difference}.",
+                "Captures use exports of these tables. Report it with this line and the build: "
+                "`tracekit doctor --json` has both.",
+                name=f"{_DIRECT}: {table.schema}",
+            )
+
 
 DIAGNOSIS_FORMAT = 1
 

@@ -93,12 +93,6 @@ def event_tables(recording: Recording, report: WorkloadReport) -> tuple[str, ...
     return tuple(table for table, rows in filled if rows)
 
 
-def _phases(report: WorkloadReport, origin: int) -> Iterator[Row]:
-    for phase in report.phases:
-        end = phase.start if phase.end is None else phase.end
-        yield phase.start - origin, end - phase.start, phase.name
-
-
 def _steps(report: WorkloadReport, origin: int) -> Iterator[Row]:
     for index, step in enumerate(report.steps):
         yield (
@@ -112,11 +106,6 @@ def _steps(report: WorkloadReport, origin: int) -> Iterator[Row]:
         )
 
 
-def _specializations(report: WorkloadReport, origin: int) -> Iterator[Row]:
-    for pipeline in report.specializations:
-        yield pipeline.at - origin, pipeline.name
-
-
 def _step_models(report: WorkloadReport, origin: int) -> Iterator[Row]:
     """Yield one row a variant, at the end of the preparation."""
     variants = (report.variants or {"": report.model}) if report.backend else {}
@@ -124,16 +113,6 @@ def _step_models(report: WorkloadReport, origin: int) -> Iterator[Row]:
         moved = (work.bytes_read, work.bytes_unique, work.bytes_written)
         numbers = (work.tokens, *moved, work.flops, work.dispatches)
         yield (_prepared(report, origin), report.backend, *numbers, variant)
-
-
-def _spans(report: WorkloadReport, origin: int) -> Iterator[Row]:
-    for span in report.spans:
-        yield span.start - origin, span.end - span.start, span.name
-
-
-def _gauges(report: WorkloadReport, origin: int) -> Iterator[Row]:
-    for gauge in report.gauges:
-        yield gauge.at - origin, gauge.name, float(gauge.value), gauge.unit, gauge.source
 
 
 def _requests(report: WorkloadReport, origin: int) -> Iterator[Row]:
@@ -147,12 +126,6 @@ def _requests(report: WorkloadReport, origin: int) -> Iterator[Row]:
         yield *first, *sizes, *times, len(request.tokens), request.reason
 
 
-def _request_tokens(report: WorkloadReport, origin: int) -> Iterator[Row]:
-    for request in report.requests:
-        for index, at in enumerate(request.tokens):
-            yield at - origin, request.number, index
-
-
 def _results(report: WorkloadReport, origin: int) -> Iterator[Row]:
     """Yield a row a result, at the end of the preparation."""
     for name, result in report.results.items():
@@ -161,27 +134,39 @@ def _results(report: WorkloadReport, origin: int) -> Iterator[Row]:
         yield at, name, value, result.unit, result.better, result.reason
 
 
-def _memory_profile(report: WorkloadReport, origin: int) -> Iterator[Row]:
-    for memory in report.memory:
-        yield memory.at - origin, memory.phase, memory.what, memory.bytes, memory.reason
-
-
 def _prepared(report: WorkloadReport, origin: int) -> int:
     end = report.phases[0].end if report.phases else None
     return 0 if end is None else end - origin
 
 
-EVENTS: Mapping[str, Callable[[WorkloadReport, int], Iterator[Row]]] = {
-    "phases": _phases,
+EVENTS: Mapping[str, Callable[[WorkloadReport, int], Iterable[Row]]] = {
+    "phases": lambda report, origin: (
+        (phase.start - origin, (phase.end or phase.start) - phase.start, phase.name)
+        for phase in report.phases
+    ),
     "steps": _steps,
-    "specializations": _specializations,
+    "specializations": lambda report, origin: (
+        (pipeline.at - origin, pipeline.name) for pipeline in report.specializations
+    ),
     "step_models": _step_models,
-    "spans": _spans,
-    "gauges": _gauges,
+    "spans": lambda report, origin: (
+        (span.start - origin, span.end - span.start, span.name) for span in report.spans
+    ),
+    "gauges": lambda report, origin: (
+        (gauge.at - origin, gauge.name, float(gauge.value), gauge.unit, gauge.source)
+        for gauge in report.gauges
+    ),
     "requests": _requests,
-    "request_tokens": _request_tokens,
+    "request_tokens": lambda report, origin: (
+        (at - origin, request.number, index)
+        for request in report.requests
+        for index, at in enumerate(request.tokens)
+    ),
     "results": _results,
-    "memory_profile": _memory_profile,
+    "memory_profile": lambda report, origin: (
+        (memory.at - origin, memory.phase, memory.what, memory.bytes, memory.reason)
+        for memory in report.memory
+    ),
 }
 """The tables of a worker's events, and what makes their rows.
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from tracekit.base import RecordingError, ToolError, UsageError
+from tracekit.base import ToolError, UsageError
 from tracekit.base import runs as still_runs
+from tracekit.workload import Journal
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,10 @@ class Sampler:
 
     def __init__(self, pid: int, path: Path) -> None:
         """Begin to look at process `pid`, which must not have been reaped yet."""
-        self._path = path
         self._process = psutil.Process(pid)
         self._threads: dict[str, tuple[int, int]] = {}  # context switches, of ended ones too
         self.count = 0
-        try:
-            self._file = path.open("ab", buffering=0)
-        except OSError as error:
-            raise RecordingError(f"{path} cannot be written: {error.strerror}.") from error
+        self._journal = Journal(path)
 
     def take(self) -> bool:
         """Take one sample; return False once the process is gone.
@@ -60,19 +57,13 @@ class Sampler:
             return False
         except psutil.AccessDenied:
             raise _refused(self._process.pid) from None
-        line = msgspec.json.encode(sample) + b"\n"
-        try:
-            written = self._file.write(line)
-        except OSError as error:
-            raise RecordingError(f"{self._path} cannot be written: {error.strerror}.") from error
-        if written != len(line):
-            raise RecordingError(f"{self._path} cannot be written: the disk is full.")
+        self._journal.append(sample)
         self.count += 1
         return True
 
     def close(self) -> None:
         """Close the file; what was written is safe without it."""
-        self._file.close()
+        self._journal.close()
 
     def _sample(self) -> Sample:
         process = self._process

@@ -1,24 +1,28 @@
-"""Trying to record, again where a failure is known to pass."""
+"""A running `xctrace record`, listened to and watched; again where a failure is known to pass."""
 
+import logging
+import shlex
 import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import psutil
 
-from tracekit.base import Process, Recording
+from tracekit.base import Child, Process, Recording
 from tracekit.record.recorder import Launch, Progress, Request
 from tracekit.record.supervisor import size
-from tracekit.record.xctrace import staging
 from tracekit.record.xctrace.attached_worker import WorkerTimeouts, set_aside
-from tracekit.record.xctrace.claim import Claim, Premises
+from tracekit.record.xctrace.claim import Claim, Premises, staging_files
+from tracekit.record.xctrace.command import not_started, recognize, tool_environment
 from tracekit.record.xctrace.command_line import Subject
-from tracekit.record.xctrace.problems import recognize
-from tracekit.record.xctrace.progress import Account, State
-from tracekit.record.xctrace.recording_process import Deadlines, Ended, Survey, Watch, record
+from tracekit.record.xctrace.progress import Account, State, Tail, hear_complaint, hear_output
+from tracekit.record.xctrace.recording_process import Deadlines, Ended, Escalation, stop_requests
+
+log = logging.getLogger(__name__)
 
 
 class Family:
@@ -131,34 +135,135 @@ def attempts(
 
 
 def _attempt(job: Job, subject: Subject, line: Callable[[Subject], tuple[str, ...]]) -> Attempt:
-    claim, disk = job.claim, job.manner.premises.disk
-    argv, bundle = line(subject), job.recording.bundle
-    family, before = Family(), staging.staging_files()
+    before = staging_files()
     if isinstance(subject.target, Launch) and subject.target.journal is not None:
-        claim.supervisor.expect_worker(subject.target.journal)
-    shown, largest = "", 0
-
-    def changed(account: Account) -> None:
-        nonlocal shown
-        if account.state in _STATES:
-            shown = _STATES[account.state]
-            job.progress(shown)
-        subject.changed(account)
-
-    def survey() -> Survey:
-        nonlocal largest
-        family.look()
-        written = size({bundle, *(staging.staging_files() - before)})
-        if shown and written >= largest + _MEGABYTE:
-            largest = written
-            job.progress(f"{shown} ({written / _MEGABYTE:,.0f} MB so far)")
-        return Survey(written, disk.shortage(claim.places), disk.critical(claim.places))
-
-    watch = Watch(changed, lambda number: job.progress(_SENT[number]), survey, subject.finished)
-    limit, deadlines = job.request.time_limit, job.manner.deadlines
-    ended = record(argv, watch, deadlines, claim.supervisor, time_limit=limit, bundle=bundle)
-    left = job.manner.premises.remove_staging(staging.staging_files() - before)
+        job.claim.supervisor.expect_worker(subject.target.journal)
+    argv, family = line(subject), Family()
+    ended = record(job, subject, argv, family)
+    left = job.manner.premises.remove_staging(staging_files() - before)
     return Attempt(argv, subject, ended, family, left)
+
+
+def record(job: Job, subject: Subject, argv: tuple[str, ...], family: Family) -> Ended:
+    """Run a recording to its end, whatever end that is; no state lasts longer than it may.
+
+    Ctrl-C, SIGTERM or SIGHUP asks it to stop and save; each further one sends the next stop
+    signal. If tracekit itself is killed, its guardian goes on from there.
+
+    Raises:
+        ToolError: It cannot be started.
+    """
+    log.info("record: %s", shlex.join(argv))
+    supervisor, deadlines = job.claim.supervisor, job.manner.deadlines
+    policy, env = deadlines.policy(job.recording.bundle), tool_environment()
+    # Files, not pipes: whatever becomes of tracekit, xctrace neither waits for a reader nor dies.
+    with TemporaryFile() as out, TemporaryFile() as err, stop_requests() as asked:
+        try:
+            child = supervisor.start(argv, policy, env=env, stdout=out, stderr=err)
+        except OSError as error:
+            raise not_started(argv, error) from error
+        try:
+            escalation = Escalation(deadlines, job.request.time_limit, time.monotonic())
+            vigil = _Vigil(job, subject, child, family, escalation, Tail(out), Tail(err))
+            return vigil.keep(asked)
+        finally:
+            if child.exit_status is None:
+                child.kill()
+            supervisor.forget(child.pid)
+            supervisor.note("xctrace: exited")
+
+
+@dataclass
+class _Vigil:
+    """One process under watch: what it said, what it wrote, what it was sent."""
+
+    job: Job
+    subject: Subject
+    child: Child
+    family: Family
+    escalation: Escalation
+    out: Tail
+    err: Tail
+    staged: frozenset[Path] = field(default_factory=staging_files)  # by others, before
+    account: Account = field(default_factory=Account)
+    interrupted: bool = False
+    halted: str = ""
+    next_survey: float = 0.0
+    written: int = 0
+    reported: int = 0
+
+    def keep(self, asked: Callable[[], bool]) -> Ended:
+        while not self._ended and not self.escalation.hopeless(time.monotonic()):
+            self._hear()
+            self._look(time.monotonic())
+            if asked():
+                self.interrupted = True
+                self._send(self.escalation.next_signal(time.monotonic()))
+            self.child.wait(self.job.manner.deadlines.poll)
+        self._hear(ended=True)
+        return Ended(
+            self.account,
+            self.child.exit_status,
+            self.escalation.sent,
+            self.interrupted or asked(),
+            self.escalation.finished,
+            self.halted,
+        )
+
+    @property
+    def _ended(self) -> bool:
+        return self.child.exit_status is not None
+
+    def _hear(self, *, ended: bool = False) -> None:
+        for tail, hear in ((self.out, hear_output), (self.err, hear_complaint)):
+            for line in tail.lines(ended=ended):
+                log.debug("xctrace: %s", line)
+                before, self.account = self.account, hear(self.account, line)
+                if self.account.state is not before.state:
+                    self._enter(self.account.state)
+
+    def _enter(self, state: State) -> None:
+        self.escalation.hear(self.account, time.monotonic())
+        ends_by_itself = state > State.STARTED
+        timeout = self.job.manner.deadlines.saving if ends_by_itself else 0
+        self.job.claim.supervisor.note(f"xctrace: {state.name.lower()}", timeout)
+        self.job.progress(_STATES[state])
+        self.subject.changed(self.account)
+
+    def _look(self, now: float) -> None:
+        if now >= self.next_survey:
+            self.next_survey = now + self.job.manner.deadlines.survey
+            self._survey(now)
+        if self.account.state is State.STARTED and self.subject.finished():
+            self.escalation.finish(now)
+        self._send(self.escalation.due(now))
+
+    def _survey(self, now: float) -> None:
+        """See what was written, who was started, and whether there is room to go on."""
+        self.family.look()
+        written = size({self.job.recording.bundle, *(staging_files() - self.staged)})
+        state, disk, places = (
+            self.account.state,
+            self.job.manner.premises.disk,
+            self.job.claim.places,
+        )
+        if written > self.written:
+            self.escalation.grow(now)
+        self.written = written
+        if state in _STATES and written >= self.reported + _MEGABYTE:
+            self.reported = written
+            self.job.progress(f"{_STATES[state]} ({written / _MEGABYTE:,.0f} MB so far)")
+        shortage = disk.shortage(places) if state is not State.SAVED else ""
+        if shortage and (not self.halted or disk.critical(places)):
+            self.halted = self.halted or shortage
+            self._send(self.escalation.next_signal(now))
+
+    def _send(self, number: signal.Signals | None) -> None:
+        if number is None or self._ended:
+            return
+        log.info("xctrace is sent %s while it is %s", number.name, self.account.state.name)
+        self.job.progress(_SENT[number])
+        self.child.send(number)
 
 
 def _may_pass(ended: Ended) -> bool:

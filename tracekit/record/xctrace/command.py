@@ -2,14 +2,53 @@
 
 import logging
 import os
+import re
 import shlex
 import subprocess
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from tracekit.base import StopPolicy, ToolError, exit_words, start_child
+from tracekit.base import ToolError, exit_words, start_child
+from tracekit.base import run as run_to_its_end
 from tracekit.record.supervisor import Supervisor
-from tracekit.record.xctrace.problems import Problem, recognize
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A failure that people have met before; `problems.toml` says what each field is."""
+
+    meaning: str
+    hint: str
+    code: int | None = None
+    pattern: str = ""
+    passing: bool = False
+
+    def fits(self, code: int, text: str) -> bool:
+        """Tell whether a command that ended with `code` and said `text` has this problem."""
+        return self.code in {None, code} and bool(re.search(self.pattern, text, re.IGNORECASE))
+
+
+PROBLEMS = {
+    name: Problem(**fields)
+    for name, fields in tomllib.loads(
+        Path(__file__).with_name("problems.toml").read_text(encoding="utf-8")
+    ).items()
+}
+NO_DOCUMENT = PROBLEMS["no_document"]
+UNSUPPORTED_COUNTERS = PROBLEMS["unsupported_counters"]
+NO_COUNTERS = UNSUPPORTED_COUNTERS.meaning.removesuffix(".")
+WAYS_TO_COUNTERS = UNSUPPORTED_COUNTERS.hint
+SELECT_XCODE = PROBLEMS["no_xcode"].hint
+
+
+def recognize(code: int, text: str) -> Problem | None:
+    """Return the known problem that a failed command had, or None."""
+    return next((problem for problem in PROBLEMS.values() if problem.fits(code, text)), None)
+
 
 # Validation, HUD and capture change what is measured; none of them is needed to record.
 _DISTORTING = ("MTL_", "MTLCAPTURE_", "METAL_DEVICE_WRAPPER_TYPE")
@@ -57,8 +96,6 @@ def target_environment(
     }
 
 
-log = logging.getLogger(__name__)
-
 _QUOTED_LINES = 12
 
 
@@ -94,24 +131,16 @@ def run(argv: tuple[str, ...], timeout: float, supervisor: Supervisor | None = N
     """
     log.debug("run %s", shlex.join(argv))
     start = start_child if supervisor is None else supervisor.start
-    pipe, policy = subprocess.PIPE, StopPolicy(group=True)
     try:
-        child = start(argv, policy, env=tool_environment(), stdout=pipe, stderr=pipe)
+        ended = run_to_its_end(argv, timeout, env=tool_environment(), start=start)
     except OSError as error:
         raise not_started(argv, error) from error
-    try:
-        stdout, stderr = child.process.communicate(timeout=timeout)
-    except BaseException as error:
-        child.clean_up()
-        if not isinstance(error, subprocess.TimeoutExpired):
-            raise
+    except subprocess.TimeoutExpired as error:
         raise ToolError(
             f"{shlex.join(argv)} did not end within {timeout:g} s and was stopped.",
             hint="Run the same line by hand: it may wait for a password or an answer.",
         ) from error
-    child.forget(child.pid)
-    said = (output.decode("utf-8", "replace") for output in (stdout, stderr))
-    return Completed(argv, child.process.returncode, *said)
+    return Completed(argv, ended.returncode, ended.stdout, ended.stderr)
 
 
 def check(completed: Completed) -> Completed:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tracekit.base import Recording, ToolError
 from tracekit.record.recorder import Progress
-from tracekit.record.xctrace.problems import NO_COUNTERS, WAYS_TO_COUNTERS
-from tracekit.record.xctrace.selection import Selection
+from tracekit.record.xctrace.command import NO_COUNTERS, WAYS_TO_COUNTERS
+from tracekit.record.xctrace.command_line import Selection
 from tracekit.record.xctrace.tool import Xctrace
 from tracekit.tables import TocRun, own, wanted
 

@@ -36,7 +36,6 @@ class State(IntEnum):
     STOPPING = 3  # it said why it stops
     SAVING = 4  # it writes the bundle; this can take minutes
     SAVED = 5  # it said that the bundle is written
-    EXITED = 6  # its process has ended
 
 
 class Stop(IntEnum):

@@ -1,27 +1,16 @@
-"""A running `xctrace record`: listened to, given time, and stopped so that it can save."""
+"""How long an `xctrace record` may take, and how it is stopped so that it can save."""
 
-import logging
-import shlex
 import signal
 import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
 from types import FrameType
 
-from tracekit.base import Child, StopPolicy
-from tracekit.record.supervisor import Supervisor
-from tracekit.record.xctrace.command import not_started, tool_environment
-from tracekit.record.xctrace.progress import (
-    Account,
-    State,
-    Tail,
-    hear_complaint,
-    hear_output,
-)
+from tracekit.base import StopPolicy
+from tracekit.record.xctrace.progress import Account, State
 
 _ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -102,7 +91,7 @@ class Deadlines:
                 return self.stopping
             case State.SAVING:
                 return self.saving
-            case State.SAVED | State.EXITED:
+            case State.SAVED:
                 return self.exit
 
 
@@ -160,9 +149,6 @@ class Escalation:
         return self.exhausted and now >= self._until
 
 
-log = logging.getLogger(__name__)
-
-
 @dataclass(frozen=True)
 class Ended:
     """A recording whose process is gone."""
@@ -178,143 +164,3 @@ class Ended:
     def killed(self) -> bool:
         """Tell whether we had to end it in a way that loses the recording."""
         return signal.SIGKILL in self.signals or self.returncode == -signal.SIGTERM
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What was seen around a recording: bytes written, staging files included.
-
-    `halt` says why it must stop now, `urgent` that it must even if what it has is lost.
-    """
-
-    written: int = 0
-    halt: str = ""
-    urgent: bool = False
-
-
-@dataclass(frozen=True)
-class Watch:
-    """What to do while a recording runs."""
-
-    changed: Callable[[Account], None]  # called with the account whenever its state changes
-    sent: Callable[[signal.Signals], None]  # called with each signal that was sent
-    survey: Callable[[], Survey]  # called now and then
-    # tells whether the target has nothing left to record; asked while it records
-    finished: Callable[[], bool] = lambda: False
-
-
-def record(
-    argv: tuple[str, ...],
-    watch: Watch,
-    deadlines: Deadlines,
-    supervisor: Supervisor,
-    *,
-    time_limit: float,
-    bundle: Path,
-) -> Ended:
-    """Run a recording to its end, whatever end that is; no state lasts longer than it may.
-
-    Ctrl-C, SIGTERM or SIGHUP asks it to stop and save; each further one sends the next stop
-    signal. If tracekit itself is killed, its guardian goes on from there.
-
-    Raises:
-        ToolError: It cannot be started.
-    """
-    log.info("record: %s", shlex.join(argv))
-    policy, env = deadlines.policy(bundle), tool_environment()
-    # Files, not pipes: whatever becomes of tracekit, xctrace neither waits for a reader nor dies.
-    with TemporaryFile() as out, TemporaryFile() as err, stop_requests() as asked:
-        try:
-            child = supervisor.start(argv, policy, env=env, stdout=out, stderr=err)
-        except OSError as error:
-            raise not_started(argv, error) from error
-        try:
-            escalation = Escalation(deadlines, time_limit, time.monotonic())
-            vigil = _Vigil(child, watch, deadlines, supervisor, escalation, Tail(out), Tail(err))
-            return vigil.keep(asked)
-        finally:
-            if child.exit_status is None:
-                child.kill()
-            supervisor.forget(child.pid)
-            supervisor.note("xctrace: exited")
-
-
-@dataclass
-class _Vigil:
-    """One process under watch."""
-
-    child: Child
-    watch: Watch
-    deadlines: Deadlines
-    supervisor: Supervisor
-    escalation: Escalation
-    out: Tail
-    err: Tail
-    account: Account = field(default_factory=Account)
-    interrupted: bool = False
-    halted: str = ""
-    next_survey: float = 0.0
-    written: int = 0
-
-    def keep(self, asked: Callable[[], bool]) -> Ended:
-        while not self._ended and not self.escalation.hopeless(time.monotonic()):
-            self._hear()
-            self._look(time.monotonic())
-            if asked():
-                self.interrupted = True
-                self._send(self.escalation.next_signal(time.monotonic()))
-            self.child.wait(self.deadlines.poll)
-        self._hear(ended=True)
-        self.interrupted |= asked()
-        self.watch.changed(replace(self.account, state=State.EXITED))
-        return Ended(
-            self.account,
-            self.child.exit_status,
-            self.escalation.sent,
-            self.interrupted,
-            self.escalation.finished,
-            self.halted,
-        )
-
-    @property
-    def _ended(self) -> bool:
-        return self.child.exit_status is not None
-
-    def _look(self, now: float) -> None:
-        if now >= self.next_survey:
-            self.next_survey = now + self.deadlines.survey
-            self._weigh(self.watch.survey(), now)
-        if self.account.state is State.STARTED and self.watch.finished():
-            self.escalation.finish(now)
-        self._send(self.escalation.due(now))
-
-    def _hear(self, *, ended: bool = False) -> None:
-        for tail, hear in ((self.out, hear_output), (self.err, hear_complaint)):
-            for line in tail.lines(ended=ended):
-                log.debug("xctrace: %s", line)
-                self._enter(hear(self.account, line))
-
-    def _enter(self, account: Account) -> None:
-        before, self.account = self.account, account
-        if account.state is not before.state:
-            self.escalation.hear(account, time.monotonic())
-            ends_by_itself = account.state > State.STARTED
-            timeout = self.deadlines.saving if ends_by_itself else 0
-            self.supervisor.note(f"xctrace: {account.state.name.lower()}", timeout)
-            self.watch.changed(account)
-
-    def _weigh(self, survey: Survey, now: float) -> None:
-        if survey.written > self.written:
-            self.escalation.grow(now)
-        self.written = survey.written
-        saved = self.account.state is State.SAVED
-        if survey.halt and not saved and (survey.urgent or not self.halted):
-            self.halted = self.halted or survey.halt
-            self._send(self.escalation.next_signal(now))
-
-    def _send(self, number: signal.Signals | None) -> None:
-        if number is None or self._ended:
-            return
-        log.info("xctrace is sent %s while it is %s", number.name, self.account.state.name)
-        self.watch.sent(number)
-        self.child.send(number)

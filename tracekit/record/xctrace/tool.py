@@ -12,8 +12,7 @@ from typing import Literal
 
 from tracekit.base import RecordingError, ToolError, TracekitError
 from tracekit.record.supervisor import Supervisor
-from tracekit.record.xctrace.command import Completed, Run, check, run
-from tracekit.record.xctrace.problems import NO_DOCUMENT
+from tracekit.record.xctrace.command import NO_DOCUMENT, Completed, Run, check, run
 
 log = logging.getLogger(__name__)
 

@@ -18,48 +18,34 @@ LONGER = 6
 
 @dataclass(frozen=True)
 class Spec:
-    """What to run, and how long.
+    """What to run, and how long."""
 
-    Attributes:
-        file: The file of the workload.
-        name: The workload's name.
-        parameters: Values for the workload's parameters, as JSON knows them.
-        journal: The file that takes the marks.
-        report: The file that takes the folded account, `workload.json`.
-        warmup: Steps in a row without a new pipeline that end the warm-up.
-        repeats: Steps of the steady phase; None for as many as the time allows.
-        seconds: Time limit; None for none.
-        limit_from: What `seconds` counts from. "launch" suits a recorder that stops the clock
-            by itself: the worker then ends about a second before it.
-        steps: How many steady steps to make even if that takes up to `LONGER` times the time limit.
-        measure_overhead: Whether to end with steps recorded and unrecorded in turn.
-        settle: Seconds that a recorder needs to notice that it is to pause.
-        go_file: A file to wait for between warm-up and steady phase; None to go on. As long as
-            it is there the worker stays, idle, after its work is done: a recorder that is
-            attached to it may lose the recording with it.
-        go_timeout: Seconds to wait for it.
-        reference: Whether to time fixed work between steps on a CPU: it shows the machine's pace.
-        lifeline: Whether standard input is a pipe whose end says that the recorder is gone.
-        gputrace: Where Metal is to capture the steady steps, which are then not timed; None to
-            time them.
-    """
-
-    file: Path
-    name: str
-    journal: Path
-    report: Path
+    file: Path  # the file of the workload
+    name: str  # the workload's name
+    journal: Path  # the file that takes the marks
+    report: Path  # the file that takes the folded account, `workload.json`
+    # values for the workload's parameters, as JSON knows them
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
-    warmup: int = 5
-    repeats: int | None = None
-    seconds: float | None = None
+    warmup: int = 5  # steps in a row without a new pipeline that end the warm-up
+    repeats: int | None = None  # steps of the steady phase; None for as many as the time allows
+    seconds: float | None = None  # time limit; None for none
+    # what `seconds` counts from. "launch" suits a recorder that stops the clock by itself: the
+    # worker then ends about a second before it
     limit_from: Literal["steady", "launch"] = "steady"
+    # how many steady steps to make even if that takes up to `LONGER` times the time limit
     steps: int = 0
-    measure_overhead: bool = False
-    settle: float = 0.06
+    measure_overhead: bool = False  # whether to end with steps recorded and unrecorded in turn
+    settle: float = 0.06  # seconds that a recorder needs to notice that it is to pause
+    # a file to wait for between warm-up and steady phase; None to go on. As long as it is there the
+    # worker stays, idle, after its work is done: a recorder that is attached to it may lose the
+    # recording with it
     go_file: Path | None = None
-    go_timeout: float = 60.0
+    go_timeout: float = 60.0  # seconds to wait for it
+    # whether to time fixed work between steps on a CPU: it shows the machine's pace
     reference: bool = False
+    # whether standard input is a pipe whose end says that the recorder is gone
     lifeline: bool = False
+    # where Metal is to capture the steady steps, which are then not timed; None to time them
     gputrace: Path | None = None
 
     def __post_init__(self) -> None:

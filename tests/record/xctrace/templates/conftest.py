@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.record.xctrace.templates.archive import Archive, read_archive
+from tracekit.record.xctrace.templates.settings import Archive, read_archive
 
 UID = plistlib.UID
 SETTINGS = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.record.xctrace.templates.archive import (
+from tracekit.record.xctrace.templates.settings import (
     Archive,
     entries,
     read_archive,

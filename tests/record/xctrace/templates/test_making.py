@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import RecordingError, UsageError
-from tracekit.record.xctrace.templates.archive import Archive
-from tracekit.record.xctrace.templates.settings import Wish, draft, read_template, write
+from tracekit.record.xctrace.templates.settings import Archive, Wish, draft, read_template, write
 
 WISH = Wish(counter_profile=13, shader_timeline=True)
 

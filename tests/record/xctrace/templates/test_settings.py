@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.record.xctrace.templates.archive import Archive, read_archive, with_values
 from tracekit.record.xctrace.templates.settings import (
+    Archive,
     Change,
     Wish,
     changes,
     counter_profile,
+    read_archive,
+    with_values,
 )
 
 UID = plistlib.UID

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.record.xctrace.selection import GPU_COUNTERS, METAL_SYSTEM_TRACE
+from tracekit.record.xctrace.command_line import GPU_COUNTERS, METAL_SYSTEM_TRACE
 from tracekit.record.xctrace.templates.settings import instruments_app, template_files
 from tracekit.record.xctrace.tool import Xctrace
 
