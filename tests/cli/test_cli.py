@@ -17,7 +17,7 @@ from command_line import small
 Run = Callable[..., Any]
 HEAVY = (
     *("pandas", "numpy", "lxml", "mlx", "mlx.core", "pyarrow", "jinja2", "rich", "psutil"),
-    *("sqlalchemy", "alembic", "psycopg", "prometheus_client", "perfetto"),
+    *("sqlalchemy", "psycopg", "prometheus_client", "perfetto"),
     *("dask", "distributed", "fsspec", "duckdb"),
 )
 HELP = (

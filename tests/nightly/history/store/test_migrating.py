@@ -16,7 +16,8 @@ import pytest
 from postgresql import Server
 from stored_nights import Cut, cut_at, night_of
 from tracekit.nightly.history.store.database import database, require_tables
-from tracekit.nightly.history.store.schema import METADATA, VERSION, VERSION_TABLE
+from tracekit.nightly.history.store.migrations import VERSION_TABLE, VERSIONS
+from tracekit.nightly.history.store.schema import METADATA
 from tracekit.nightly.history.store.store import Store
 
 KEPT = Path(__file__).parents[3] / "kept" / "history-1"
@@ -69,7 +70,7 @@ def test_nothing_of_the_version_before_is_left(url: str, sql: Callable[[str], An
     with Store.open(url, make=False) as store, store.database.reading() as connection:
         names = set(connection.dialect.get_table_names(connection))
     assert names == {*METADATA.tables, VERSION_TABLE}
-    assert sql(f"SELECT version_num FROM {VERSION_TABLE}") == [(VERSION,)]  # noqa: S608
+    assert sql(f"SELECT version_num FROM {VERSION_TABLE}") == [(VERSIONS[-1],)]  # noqa: S608
     with pytest.raises(Exception, match="a history is append-only"):
         sql("DELETE FROM nights")
 

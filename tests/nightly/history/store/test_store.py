@@ -9,8 +9,6 @@ from uuid import uuid4
 
 import msgspec
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.runtime.migration import MigrationContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +16,7 @@ from stored_nights import entry_of, judged_of, night_of, pair_of
 from tracekit.base.errors import InputError, UsageError
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.store.decisions import Missed
-from tracekit.nightly.history.store.schema import METADATA, VERSION_TABLE
+from tracekit.nightly.history.store.schema import METADATA
 from tracekit.nightly.history.store.store import Store
 
 Say = Callable[[str], list[Any]]
@@ -179,12 +177,6 @@ def test_any_words_and_numbers_come_back_as_they_were(
     assert one_store.append(night)
     assert one_store.night(night.id) == night
     assert not one_store.append(night)
-
-
-def test_the_tables_are_those_that_the_migrations_make(store: Store) -> None:
-    with store.database.reading() as connection:
-        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-        assert compare_metadata(context, METADATA) == []
 
 
 def all_rows(sql: Say) -> dict[str, list[Any]]:

@@ -7,27 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from alembic.command import stamp, upgrade
-from alembic.config import Config
-from alembic.script import ScriptDirectory
-from sqlalchemy import (
-    URL,
-    Connection,
-    Engine,
-    NullPool,
-    column,
-    create_engine,
-    event,
-    inspect,
-    select,
-    table,
-    text,
-)
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from tracekit.base import InputError, RecordingError, ToolError, TracekitError
+from tracekit.nightly.history.store.migrations import (
+    VERSION_TABLE,
+    VERSIONS,
+    make_or_change,
+    version_of,
+)
 from tracekit.nightly.history.store.place import place, shown
-from tracekit.nightly.history.store.schema import METADATA, VERSION, VERSION_TABLE, create
+from tracekit.nightly.history.store.schema import METADATA
 
 _NOTHING_LOST = "What was there is as it was, and the night's folder keeps its night.json."
 
@@ -174,9 +165,6 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-_MIGRATIONS = str(Path(__file__).parent / "migrations")
-
-
 def require_tables(database: Database, *, make: bool) -> None:
     """See that the tables are those of this tracekit: older ones are changed into them.
 
@@ -185,20 +173,20 @@ def require_tables(database: Database, *, make: bool) -> None:
     with database.reading() as connection:
         if _is_current(connection, database.shown):
             return
-        if not make and _version(connection) is None:
+        if not make and version_of(connection) is None:
             raise InputError(
                 f"{database.shown} holds no history yet.",
                 hint="The next `tracekit nightly` makes it.",
             )
     with database.writing() as connection:
         if not _is_current(connection, database.shown):  # else another process was first
-            _make_or_change(connection)
+            make_or_change(connection)
 
 
 def _is_current(connection: Connection, shown: str) -> bool:
     """Tell whether all is as it must be; raise InputError where nothing can make it so."""
     there, wanted = set(inspect(connection).get_table_names()), set(METADATA.tables)
-    version = _version(connection)
+    version = version_of(connection)
     if version is None:
         if ours := there & wanted:
             raise InputError(
@@ -210,33 +198,16 @@ def _is_current(connection: Connection, shown: str) -> bool:
                 f"{shown} is a database of something else: it has a table {min(there)}.",
                 hint="Name another file; a history is made where there is none.",
             )
-    elif version == VERSION:
+    elif version == VERSIONS[-1]:
         if missing := sorted(wanted - there):
             raise InputError(
                 f"{shown} is not whole: it has no table {', '.join(missing)}.",
                 hint="Take it back from a copy; `tracekit nightly` makes one where there is none.",
             )
-    elif version not in {one.revision for one in ScriptDirectory(_MIGRATIONS).walk_revisions()}:
+    elif version not in VERSIONS:
         raise InputError(
             f"{shown} was written by a newer tracekit: its tables have version {version}, "
-            f"and this one knows up to {VERSION}.",
+            f"and this one knows up to {VERSIONS[-1]}.",
             hint="Update tracekit on this machine.",
         )
-    return version == VERSION
-
-
-def _version(connection: Connection) -> str | None:
-    """Return the version of the tables; None where there are none."""
-    if not inspect(connection).has_table(VERSION_TABLE):
-        return None
-    return connection.scalar(select(column("version_num")).select_from(table(VERSION_TABLE)))
-
-
-def _make_or_change(connection: Connection) -> None:
-    config = Config(attributes={"connection": connection})
-    config.set_main_option("script_location", _MIGRATIONS.replace("%", "%%"))
-    if _version(connection) is None:
-        create(connection, METADATA.sorted_tables)
-        stamp(config, "head")
-    else:
-        upgrade(config, "head")
+    return version == VERSIONS[-1]

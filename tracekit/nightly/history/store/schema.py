@@ -25,8 +25,6 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = "0003"
-VERSION_TABLE = "tracekit_history_version"
 METADATA = MetaData()
 
 # SQLite counts up by itself in a column of this very type only.

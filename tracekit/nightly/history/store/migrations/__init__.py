@@ -1,1 +1,0 @@
-"""How a history's tables came to be; run by Alembic, from `store.migrating`."""

@@ -1,1 +1,0 @@
-"""One module for each version of the tables, each a step from the one before."""
