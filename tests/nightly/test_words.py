@@ -14,17 +14,6 @@ def test_the_notes_say_why_what_was_checked_and_what_tracing_cost(night: Night) 
     ]
 
 
-def test_captures_that_lack_the_same_are_told_of_together_and_in_short(night: Night) -> None:
-    entry = night.entries[0]
-    lost = tuple(
-        replace(entry.judged[1], metric=name, candidate=None, reference=None) for name in "abcdef"
-    )
-    entries = [replace(entry, capture=name, judged=lost) for name in ("decode", "prefill")]
-    assert list(run.notes(replace(night, entries=tuple(entries))))[-1] == (
-        "decode, prefill: no value of a, b, c and 3 more metrics; night.json says why."
-    )
-
-
 def test_an_unknown_cost_of_tracing_is_told_as_unknown(night: Night) -> None:
     entry = replace(night.entries[0], overhead=Overhead(reason="nothing was traced"))
     assert list(run.notes(replace(night, entries=(entry,))))[-1] == (

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -86,17 +86,6 @@ _MEANT = (
 )
 
 
-@dataclass(frozen=True)
-class _Listeners:
-    """Who gets the report, beside the terminal."""
-
-    on_regression: tuple[str, ...]
-    summary: Path | None
-    annotations: bool
-    json: bool
-    markdown: bool
-
-
 def gate(
     what: What = None,
     *,
@@ -124,17 +113,14 @@ def gate(
     Exit code 0: not worse. 1: a regression. 2: wrong usage. 3: the night failed. 4: inconclusive.
     """
     del bisect  # the exit code is mapped once the command has ended, whatever ends it
-    if json and markdown == console.STDOUT:
+    printed = markdown == console.STDOUT
+    if json and printed:
         raise UsageError("--json and --markdown - print two documents.", hint="Name a file.")
-    file = None if markdown == console.STDOUT else markdown
-    destinations = nightly.Destinations(junit, sarif, openmetrics, file)
-    listeners = _Listeners(
-        nightly.command_of(on_regression) if on_regression else (),
-        _summary_file(summary),
-        os.environ.get("GITHUB_ACTIONS") == "true" if annotations is None else annotations,
-        json,
-        markdown == console.STDOUT,
-    )
+    destinations = nightly.Destinations(junit, sarif, openmetrics, None if printed else markdown)
+    command = nightly.command_of(on_regression) if on_regression else ()
+    page = _summary_file(summary)
+    if annotations is None:
+        annotations = os.environ.get("GITHUB_ACTIONS") == "true"
     words = what or []
     with writing(destinations.files, [*words, *([plan] if plan else [])]):
         if len(words) > 1:
@@ -143,7 +129,23 @@ def gate(
         else:
             _require_none(metric=metric, threshold=threshold, force=force)
             report = _of_night(words, plan, history, max_age)
-        _report(report, destinations, listeners)
+        errors = nightly.write_reports(report, destinations)
+        if json:
+            console.show_json(report)
+        elif printed:
+            console.show_line(nightly.markdown(report).rstrip("\n"))
+        else:
+            show_report(report)
+        warnings = [*report.warnings]
+        if page:
+            warnings.append(nightly.append_summary(report, page))
+        for line in nightly.annotations(report) if annotations else ():
+            # A reader of the document on stdout takes no lines of GitHub's.
+            typer.echo(line, err=json or printed)
+        if command and report.outcome is nightly.Outcome.REGRESSION:
+            warnings.append(nightly.tell(command, report))
+        console.show_warnings(list(filter(None, warnings)))
+        _end(report, errors)
 
 
 def _summary_file(asked: bool | None) -> Path | None:
@@ -168,7 +170,7 @@ def _of_night(
         found = nightly.find_night(str(words[0]) if words else nightly.LATEST, plan, history)
     except InconclusiveError as error:
         return nightly.of_no_night(error.message, error.hint)
-    report = nightly.placed(nightly.of_night(found.night, found.plan), found)
+    report = nightly.placed(nightly.of_night(found.night, found.plan), found.plan)
     return report if longest is None else nightly.aged(report, longest)
 
 
@@ -190,34 +192,6 @@ def _of_runs(
     )
     file = second[0] if second[0].is_file() else second[0] / "result.json"
     return replace(report, file=nightly.in_repository(file), commit=made.git_commit)
-
-
-def _report(
-    report: "nightly.GateReport", destinations: "nightly.Destinations", listeners: _Listeners
-) -> None:
-    """Write, print and tell the report; then end as it says."""
-    errors = nightly.write_reports(report, destinations)
-    _show(report, listeners)
-    warnings: list[str] = []
-    if listeners.summary:
-        warnings.append(nightly.append_summary(report, listeners.summary))
-    if listeners.annotations:
-        for line in nightly.annotations(report):
-            # A reader of the document on stdout takes no lines of GitHub's.
-            typer.echo(line, err=listeners.json or listeners.markdown)
-    if listeners.on_regression and report.outcome is nightly.Outcome.REGRESSION:
-        warnings.append(nightly.tell(listeners.on_regression, report))
-    console.show_warnings([*report.warnings, *(warning for warning in warnings if warning)])
-    _end(report, errors)
-
-
-def _show(report: "nightly.GateReport", listeners: _Listeners) -> None:
-    if listeners.json:
-        console.show_json(report)
-    elif listeners.markdown:
-        console.show_line(nightly.markdown(report).rstrip("\n"))
-    else:
-        show_report(report)
 
 
 def show_report(report: "nightly.GateReport") -> None:

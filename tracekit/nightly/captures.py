@@ -91,16 +91,9 @@ class Session:
 class Carrier:
     """Carries out the captures of a plan, one after the other.
 
-    Attributes:
-        plan: The night's plan.
-        captures: Those of its captures that are carried out.
-        keeper: Takes what was measured as soon as it is there.
-        accepted: What was accepted of captures, by name.
-        deadline: When the night's time is spent, in monotonic seconds.
-        progress: Hears what is being done.
-        partial: Whether some were not measured, or not to their end.
-        interrupted: Whether somebody asked to stop.
-        session: Measures them.
+    `accepted` is what was, by capture; the night's time is spent at `deadline`, in monotonic
+    seconds. It is `partial` where some were not measured, or not to their end, and `interrupted`
+    where somebody asked to stop.
     """
 
     plan: NightPlan

@@ -14,7 +14,7 @@ from tracekit.nightly.gate.drift import anchors_due, with_drift, with_previous
 from tracekit.nightly.gate.judge import night_outcome
 from tracekit.nightly.gate.report.model import of_night
 from tracekit.nightly.gate.report.text import verdict
-from tracekit.nightly.history.night import KINDS, Judged, Night
+from tracekit.nightly.history.night import KINDS, Night
 from tracekit.nightly.history_session import Memory
 from tracekit.nightly.plan.plan import Capture, NightPlan, relative
 from tracekit.nightly.rehearsal import only
@@ -23,8 +23,6 @@ from tracekit.nightly.schedule.running import awake, enforced, only_one
 from tracekit.nightly.session.worktree import kind_of
 from tracekit.nightly.trend.words import cost_of
 from tracekit.record import Progress, choose, quiet
-
-_SHOWN = 3  # names of metrics that are not known
 
 
 def notes(night: Night) -> Iterator[str]:
@@ -37,25 +35,6 @@ def notes(night: Night) -> Iterator[str]:
             yield f"{entry.capture}: {entry.parity}"
         if entry.overhead is not None:
             yield f"{entry.capture}: {cost_of(entry.overhead)}"
-    blank = {
-        one.capture: tuple(each.metric for each in one.judged if not _measured(each))
-        for one in night.entries
-    }
-    for names in dict.fromkeys(blank.values()):
-        if names:
-            captures = ", ".join(capture for capture, own in blank.items() if own == names)
-            yield f"{captures}: no value of {_few(names)}; night.json says why."
-
-
-def _few(names: Sequence[str]) -> str:
-    if len(names) <= _SHOWN + 1:
-        return ", ".join(names)
-    return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more metrics"
-
-
-def _measured(judged: Judged) -> bool:
-    """Tell whether a value of any pair is known."""
-    return judged.candidate is not None or judged.reference is not None
 
 
 def run_night(

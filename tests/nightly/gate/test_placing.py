@@ -7,19 +7,15 @@ from pathlib import Path
 import pytest
 
 from gate_night import NIGHT
-from tracekit.analysis.result import Result
-from tracekit.analysis.rule import Evidence, Finding, Severity
-from tracekit.base.recording import Provenance, save
 from tracekit.nightly.gate.found import find_night, in_repository, placed
 from tracekit.nightly.gate.report.model import GateReport, of_night
 
 Keep = Callable[..., Path]
-WINDOWS = tuple(Evidence("pipelines", place, place + 1) for place in range(7))
 
 
 def reported(name: str = "latest") -> GateReport:
     found = find_night(name)
-    return placed(of_night(found.night, found.plan), found)
+    return placed(of_night(found.night, found.plan), found.plan)
 
 
 def test_a_capture_stands_at_its_line_of_the_plan(keep: Keep) -> None:
@@ -32,22 +28,6 @@ def test_a_capture_stands_at_its_line_of_the_plan(keep: Keep) -> None:
         "serve": None,
         "micro": None,
     }
-
-
-def test_windows_are_those_of_the_candidates_first_trace(keep: Keep) -> None:
-    folder = keep()
-    finding = Finding("pipeline-churn", Severity.WARNING, "Nine.", "Keep them.", WINDOWS)
-    run = folder / "decode" / "c-1"
-    run.mkdir(parents=True)
-    save(run / "result.json", Result(Provenance(), (), (finding,), ()))
-    (case,) = [one for one in reported().cases if one.kind == "finding"]
-    assert case.windows == WINDOWS[:5]
-
-
-def test_pruned_runs_have_no_windows(keep: Keep) -> None:
-    keep()
-    (case,) = [one for one in reported().cases if one.kind == "finding"]
-    assert case.windows == ()
 
 
 def test_a_plan_in_a_folder_is_named_from_the_repositorys_root(

@@ -95,11 +95,8 @@ def decide(
 ) -> Decision | None:
     """Decide by an interval of what both sessions say together; None for too few changes.
 
-    Args:
-        sittings: The changes that each sitting found; a second one only where one was had.
-        expected: The changes of the accepted baseline; empty where none is expected.
-        threshold: The least change for the worse that matters, above 0.
-        policy: What it takes.
+    `sittings` are the changes of each session that there was, `expected` those of the accepted
+    baseline; the threshold lies above 0.
     """
     together = [one for each in sittings for one in each]
     found = shift(together, expected, policy.confidence)
@@ -240,16 +237,7 @@ def values(pairs: Sequence[Pair], metric: str, side: Side) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class MetricPairs:
-    """What is judged.
-
-    Attributes:
-        gated: The metric, its threshold and its scale.
-        pairs: All pairs of the capture.
-        unit: The metric's unit.
-        better: Which direction is good news.
-        expected: The changes of the accepted baseline; empty where no change is expected.
-        policy: What it takes to decide.
-    """
+    """A metric and all pairs of its capture; `expected` are changes of the accepted baseline."""
 
     gated: Gated
     pairs: tuple[Pair, ...]

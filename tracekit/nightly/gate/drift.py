@@ -45,13 +45,10 @@ _Lost = tuple[int, float, float]  # since which night, -1 for before the first; 
 
 @dataclass(frozen=True)
 class Drift:
-    """A change for the worse over several nights.
+    """A change for the worse over so many nights, `since` the first of them began.
 
-    Attributes:
-        nights: How many nights it took.
-        since: When the first of them began.
-        first: The commit before them; `last` is tonight's. Empty for files of no commit.
-        change: The whole change: a ratio less one, or a difference, with its 95 % interval.
+    `first` is the commit before them, `last` tonight's; each is empty for files of no commit. The
+    whole change is a ratio less one, or a difference, with its 95 % interval.
     """
 
     nights: int

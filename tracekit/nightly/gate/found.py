@@ -2,17 +2,16 @@
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tracekit.analysis import Evidence, load
-from tracekit.base import InconclusiveError, Recording, RecordingError, TracekitError, UsageError
+from tracekit.base import InconclusiveError, RecordingError, TracekitError, UsageError
 from tracekit.machine import own_name
 from tracekit.nightly.folder import nights_in
 from tracekit.nightly.gate.report.model import GateReport, Suite, explained
-from tracekit.nightly.history.night import DOCUMENT, Entry, Night, Outcome
+from tracekit.nightly.history.night import DOCUMENT, Night, Outcome
 from tracekit.nightly.history.store.documents import night_in
 from tracekit.nightly.history.store.place import LATEST, place, require_clear_latest, shown
 from tracekit.nightly.history.store.store import Store
@@ -166,21 +165,13 @@ def _is_absent(url: str) -> bool:
     return where.get_backend_name() == "sqlite" and not Path(str(where.database)).exists()
 
 
-_MOST_WINDOWS = 5
-
-
-def placed(report: GateReport, found: FoundNight) -> GateReport:
-    """Return the report of a night with the lines of its plan and the windows of its traces."""
-    lines = _lines(found.plan) if found.plan is not None else {}
-    entries = {entry.capture: entry for entry in found.night.entries}
-    suites = tuple(
-        replace(
-            _with_windows(suite, entries.get(suite.name), found.folder), line=lines.get(suite.name)
-        )
-        for suite in report.suites
-    )
-    file = in_repository(found.plan.file) if found.plan is not None else ""
-    return replace(report, suites=suites, file=file)
+def placed(report: GateReport, plan: NightPlan | None) -> GateReport:
+    """Return the report of a night with the lines of its plan."""
+    if plan is None:
+        return report
+    lines = _lines(plan)
+    suites = tuple(replace(suite, line=lines.get(suite.name)) for suite in report.suites)
+    return replace(report, suites=suites, file=in_repository(plan.file))
 
 
 def in_repository(file: Path) -> str:
@@ -206,20 +197,3 @@ def _lines(plan: NightPlan) -> dict[str, int]:
         return {}
     routes = {one.name: (*document.root, "capture", n) for n, one in enumerate(plan.captures)}
     return {name: line for name, at in routes.items() if (line := document.lines.get(at))}
-
-
-def _with_windows(suite: Suite, entry: Entry | None, folder: Path | None) -> Suite:
-    """Return the suite with windows of the candidate's traces, where those are still here."""
-    if entry is None or folder is None:
-        return suite
-    found: dict[str, tuple[Evidence, ...]] = {}
-    for pair in entry.pairs:
-        if pair.traced and pair.runs:
-            with suppress(TracekitError, OSError):  # pruned: the night's numbers do not need it
-                for finding in load(Recording(folder / pair.runs[0]).result_file).findings:
-                    found.setdefault(finding.rule, finding.evidence[:_MOST_WINDOWS])
-    cases = tuple(
-        replace(case, windows=found.get(case.name, ())) if case.kind == "finding" else case
-        for case in suite.cases
-    )
-    return replace(suite, cases=cases)

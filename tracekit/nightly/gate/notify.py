@@ -77,9 +77,7 @@ def command_of(text: str) -> tuple[str, ...]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise UsageError(
-            f"--on-regression cannot be read: {error}.", hint="Close the quotes."
-        ) from error
+        raise UsageError(f"--on-regression cannot be read: {error}.") from error
     if not words:
         raise UsageError("--on-regression names no command.", hint="Name a program.")
     return tuple(words)

@@ -26,27 +26,12 @@ from tracekit.nightly.history.night import Outcome
 
 @dataclass(frozen=True)
 class Point:
-    """What one night says of a series.
+    """What one night says of a series, which began `at`, ISO 8601 in UTC.
 
-    Attributes:
-        night: The night's id.
-        at: When it began, ISO 8601 in UTC.
-        value: The median of the candidate's pairs that count; None where none does.
-        reference: The same of the reference; None where there is none.
-        change: The candidate from the reference of that night, on the series' scale; what is
-            expected is not taken off. None where there is no reference.
-        low: Lower end of the 95 % interval of `change`; None where there are too few pairs.
-        high: Its upper end.
-        least: The least pair's value, of the candidate.
-        most: The greatest.
-        pairs: How many pairs count.
-        outcome: How the metric ended that night; None where it is followed only.
-        reason: Why.
-        night_outcome: How the night ended; a point without a value says why in `reason`.
-        commit: The git commit of the night.
-        environment: Facts of the machine and its software that night.
-        folder: Where the night's files are.
-        reference_commit: The git commit of the reference; empty where it has none.
+    `value` is the median of the candidate's pairs that count, `least` and `most` are the extreme
+    ones; `change` is the candidate from the `reference` of that night, on the series' scale, with
+    its 95 % interval; what is expected is not taken off. Each is None where it is not known.
+    `outcome` is None where the metric is followed only. `commit` is the candidate's.
     """
 
     night: str
@@ -99,19 +84,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Step:
-    """A change that stayed.
+    """A change that stayed, from the night `index` on: a place in the series, gaps included.
 
-    Attributes:
-        index: The first night of the new stretch, as a place in the series, gaps included.
-        before: The median of the stretch before it.
-        after: The median of the stretch that begins here.
-        change: From one to the other: a ratio less one, or a difference.
-        low: Lower end of the 95 % interval of the change, the night being taken as known; None
-            where the stretches are too short for one.
-        high: Its upper end.
-        earliest: The first night at which the stretch may have begun.
-        latest: The last one.
-        of: Whether the values are the candidate's, or its changes from the reference.
+    `before` and `after` are medians of the stretches on both sides, of the candidate's values or of
+    its changes from the reference, as `of` says. `change` is a ratio less one, or a difference; its
+    95 % interval takes the night as known, and is None where stretches are too short. The stretch
+    may have begun between `earliest` and `latest`.
     """
 
     index: int

@@ -49,16 +49,10 @@ class Repository:
         found = git(self.top, "rev-parse", "--verify", "--quiet", "--end-of-options", asked)
         if found.returncode == 0:
             return found.stdout.strip()
-        if git(self.top, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":
-            raise UsageError(
-                f"The repository {self.top} has no revision {revision!r}, and not its whole "
-                "history either: it is a shallow clone.",
-                hint="`git fetch --unshallow` brings the rest, `git fetch --tags` the tags.",
-            )
         raise UsageError(
             f"The repository {self.top} has no revision {revision!r}.",
-            hint="Give a commit, branch or tag that `git rev-parse` knows here; "
-            "`git fetch --tags` may bring it.",
+            hint="Give a commit, branch or tag that `git rev-parse` knows here; `git fetch --tags` "
+            "may bring it, and in a shallow clone `git fetch --unshallow`.",
         )
 
     def branch_point(self, branch: str) -> str:
@@ -198,7 +192,6 @@ def _make(worktree: Worktree, bounds: Bounds) -> None:
     done(repository.top, "worktree", "add", "--force", "--detach", str(folder), worktree.commit)
     if worktree.setup:
         _set_up(worktree, bounds)
-    _require_submodules(worktree)
     if changed := worktree.changed:
         raise ToolError(
             f"The setup of revision {worktree.commit[:12]} changed files of the commit, so what "
@@ -222,28 +215,11 @@ def _set_up(worktree: Worktree, bounds: Bounds) -> None:
         )
 
 
-def _require_submodules(worktree: Worktree) -> None:
-    if not (worktree.folder / ".gitmodules").is_file():
-        return
-    lines = done(worktree.folder, "submodule", "status").splitlines()
-    missing = [line[1:].split()[1] for line in lines if line.startswith("-")]
-    if missing:
-        raise ToolError(
-            f"Revision {worktree.commit[:12]} has submodules whose files are not checked out: "
-            f"{', '.join(missing)}.",
-            hint='Let its setup bring them: setup = ["git", "submodule", "update", "--init"].',
-        )
-
-
 def _remove(repository: Repository, folder: Path) -> None:
     """Remove a work tree and what git knows of it, unless somebody locked it."""
     removed = git(repository.top, "worktree", "remove", "--force", str(folder))
     if "locked" in removed.stderr:
-        raise ToolError(
-            f"The work tree {folder} is not as it was made, and cannot be made again: "
-            f"{complaint(removed)}",
-            hint=f"`git worktree unlock {folder}` lets it be replaced.",
-        )
+        raise ToolError(f"The work tree {folder} cannot be made again: {complaint(removed)}")
     try:
         folder.with_suffix(".json").unlink(missing_ok=True)
         if folder.is_symlink() or folder.is_file():

@@ -95,7 +95,6 @@ def test_a_metric_says_its_change_its_interval_and_its_threshold() -> None:
     assert (idle.scale, idle.threshold) == ("difference", 0.05)
     assert counted.threshold == 1.0, "a count changes by one at least"
     assert finding.message == "appeared: Gaps."
-    assert finding.windows == (WINDOW,)
 
 
 def test_what_decides_and_was_not_judged_is_inconclusive() -> None:

@@ -12,7 +12,6 @@ from markdown_it.token import Token
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as prometheus_families
 
-from tracekit.analysis.rule import Evidence
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.gate.report.openmetrics import openmetrics
@@ -47,11 +46,9 @@ MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 def made(text: str) -> GateReport:
     """A report in which every text is this one."""
-    window = Evidence(text, 1, 2, text)
     metric = Case(
         *(text, text, "metric", Outcome.REGRESSION, text, text),
         candidate=1.0,
-        windows=(window,),
     )
     finding = Case(text, text, "finding", None, text, severity=text)
     suite = Suite(text, Outcome.REGRESSION, text, (metric, finding), {"workload": text})

@@ -9,22 +9,12 @@ from lxml import etree
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from gate_night import DECODE, FINE, IDLE, NIGHT, SAME, SLOWER
-from tracekit.analysis.rule import Evidence
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import GateReport, of_night
 from tracekit.nightly.gate.report.openmetrics import openmetrics
 from tracekit.nightly.gate.report.sarif import sarif
 from tracekit.nightly.gate.report.text import markdown
 from tracekit.nightly.history.night import Judged, Night, Outcome
-
-WINDOW = Evidence("gpu_intervals", 1_000, 2_500, "a gap")
-
-
-def with_windows(report: GateReport) -> GateReport:
-    """Let the metric that is worse have a window, and the finding too."""
-    first, *others = report.suites
-    cases = tuple(replace(one, windows=(WINDOW,)) for one in first.cases)
-    return replace(report, suites=(replace(first, cases=cases), *others))
 
 
 def night_of(*judged: Judged, outcome: Outcome) -> Night:
@@ -35,16 +25,6 @@ def night_of(*judged: Judged, outcome: Outcome) -> Night:
 def alerts(report: GateReport) -> list[Any]:
     (run,) = json.loads(sarif(report, "0.1.0"))["runs"]
     return run["results"]
-
-
-def test_windows_of_a_trace_are_in_the_alert_and_in_the_tests_output(report: GateReport) -> None:
-    (alert,) = alerts(with_windows(report))
-    assert alert["properties"]["gpuWindows"] == [
-        {"table": "gpu_intervals", "start": 1000, "end": 2500, "note": "a gap"}
-    ]
-    root = etree.fromstring(junit(with_windows(report)))
-    (told, *_) = [one.findtext("system-out") or "" for one in root.iter("testcase")]
-    assert told.endswith("\ngpu_intervals 1000 … 2500 ns: a gap")
 
 
 def test_an_alert_without_a_file_has_a_logical_place_only(report: GateReport) -> None:

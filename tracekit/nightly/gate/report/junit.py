@@ -10,7 +10,7 @@ from typing import Any
 from lxml import etree
 
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
-from tracekit.nightly.gate.report.text import bounds, said, sentences, shift
+from tracekit.nightly.gate.report.text import bounds, sentences, shift
 from tracekit.nightly.history.night import Outcome
 from tracekit.report import visible
 
@@ -74,12 +74,7 @@ def _tag(case: Case) -> str | None:
 
 
 def _numbers(case: Case) -> str:
-    lines = [f"{name}: {value}" for name, value in _values(case).items()]
-    lines += [
-        f"{window.table} {window.start} … {window.end} ns: {said(window.note)}".rstrip(": ")
-        for window in case.windows
-    ]
-    return "\n".join(lines)
+    return "\n".join(f"{name}: {value}" for name, value in _values(case).items())
 
 
 def _values(case: Case) -> dict[str, str]:

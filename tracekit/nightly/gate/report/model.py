@@ -12,7 +12,6 @@ from datetime import datetime
 from pathlib import PurePath
 from typing import Any, Literal
 
-from tracekit.analysis import Evidence
 from tracekit.compare import (
     Change,
     Comparison,
@@ -42,31 +41,12 @@ CAPTURE = "capture"
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that was judged, or is followed only.
+    """One thing that was judged, or is followed only; its numbers are as of `night.Judged`.
 
-    Attributes:
-        suite: The capture that it belongs to.
-        name: The metric's name, the rule's, or `CAPTURE`.
-        kind: Which of them it is.
-        outcome: How it ended; None where it is followed only, and decides nothing.
-        message: Why, in a sentence.
-        unit: The metric's unit.
-        better: Which direction is good news.
-        scale: Whether the change is a ratio less one, or a difference in the metric's unit.
-        candidate: The median of the candidate, or of the runs that came after.
-        reference: The same of the reference, or of the runs before.
-        change: The candidate from the reference.
-        low: Lower end of its 95 % interval.
-        high: Its upper end.
-        threshold: The least change for the worse that matters, on the scale of `change`.
-        expected: The change that an accepted baseline lets expect.
-        baseline: The night that was accepted; empty for none.
-        pairs: How many pairs count, or how many runs of the smaller side.
-        reproduced: Whether a second session found the same; None where none was needed.
-        severity: Of a finding: as the rule says.
-        windows: Where a trace shows it, in ns of that trace.
-        measured: The plain change of the medians, on the scale of `change`, which is that at equal
-            machine pace: within pairs, or by reference work.
+    Its `kind` says whether it is a metric, a rule's finding or a whole capture, `suite`.
+    `outcome` is None where it is followed only; `message` says why it ended so, in a sentence.
+    `pairs` is how many pairs count, or runs of the smaller side; of a finding, traces that have it.
+    `measured` is the plain change of the medians, where `change` is that at equal machine pace.
     """
 
     suite: str
@@ -88,22 +68,15 @@ class Case:
     pairs: int = 0
     reproduced: bool | None = None
     severity: str = ""
-    windows: tuple[Evidence, ...] = ()
     measured: float | None = None
 
 
 @dataclass(frozen=True)
 class Suite:
-    """One capture, or one comparison of runs.
+    """One capture, or one comparison of runs; at least one of its cases has its outcome.
 
-    Attributes:
-        name: The capture's name.
-        outcome: How it ended.
-        reason: Why, in a sentence.
-        cases: What was judged; at least one of them has the suite's outcome.
-        labels: What it is: `workload`, `mlx`, `candidate`, `reference`, `commit` … in words.
-        seconds: How long its pairs took, as far as it is known.
-        line: The line of the plan's file where it stands; None where that is not known.
+    `labels` say what it is: `workload`, `mlx`, `candidate`, `reference`, `commit` … in words. Its
+    pairs took so many `seconds`; it stands at `line` of the plan's file, as far as that is known.
     """
 
     name: str
@@ -276,7 +249,6 @@ def _finding(change: FindingChange) -> Case:
         message=f"{course(change)}: {said}",
         pairs=change.runs_after,
         severity=change.severity.value,
-        windows=change.after.evidence if change.after else (),
     )
 
 
@@ -377,6 +349,12 @@ def _outcome(entry: Entry, cases: tuple[Case, ...]) -> tuple[Outcome, str]:
     return (Outcome.OK, entry.reason) if entry.judged else (Outcome.INCONCLUSIVE, _UNMEASURED)
 
 
+_SHARED = (
+    *("unit", "better", "scale", "candidate", "reference", "measured", "change", "low", "high"),
+    *("threshold", "expected", "baseline", "pairs", "reproduced"),
+)
+
+
 def _night_metric(capture: str, judged: Judged) -> Case:
     outcome, message = judged.outcome, judged.reason
     if judged.gated and outcome is None:
@@ -387,20 +365,7 @@ def _night_metric(capture: str, judged: Judged) -> Case:
         kind="metric",
         outcome=outcome if judged.gated else None,
         message=message,
-        unit=judged.unit,
-        better=judged.better,
-        scale=judged.scale,
-        candidate=judged.candidate,
-        measured=judged.measured,
-        reference=judged.reference,
-        change=judged.change,
-        low=judged.low,
-        high=judged.high,
-        threshold=judged.threshold,
-        expected=judged.expected,
-        baseline=judged.baseline,
-        pairs=judged.pairs,
-        reproduced=judged.reproduced,
+        **{name: getattr(judged, name) for name in _SHARED},
     )
 
 

@@ -73,15 +73,6 @@ def _result(suite: Suite, case: Case, report: GateReport, rules: list[str]) -> d
         "threshold": case.threshold,
         "pairs": case.pairs,
         "reproduced": case.reproduced,
-        "gpuWindows": [
-            {
-                "table": visible(window.table),
-                "start": window.start,
-                "end": window.end,
-                "note": said(window.note),
-            }
-            for window in case.windows
-        ],
     }
     return {
         "ruleId": _rule_id(case),
