@@ -79,9 +79,9 @@ def test_one_table_of_a_bundle_is_converted(
     ("words", "expected"),
     [
         (["OUT", "--to", "perfetto"], (2, "tracekit import")),
-        (["OUT", "--to", "csv", "--schema", "tick"], (2, "choose one")),
-        (["--to", "csv"], (2, "No place to write to")),
-        (["OUT.csv"], (2, "No table of")),
+        (["OUT", "--to", "csv", "--schema", "tick"], (2, "name OUT, and one table")),
+        (["--to", "csv"], (2, "name OUT, and one table")),
+        (["OUT.csv"], (2, "name OUT, and one table")),
         (["OUT.txt", "--schema", "metal-gpu-intervals"], (2, "suffix that says no format")),
         (["OUT.csv", "--schema", "tick"], (3, "has 2 tables of tick: run 1 table 1; run 1")),
         (["OUT.csv", "--schema", "tock"], (3, "There are tick")),
@@ -213,7 +213,7 @@ def test_a_runs_folder_that_is_called_like_a_bundle_is_one_of_a_run(
     assert tracekit("report", run).out == f"{run / 'report.html'}\n"
     assert tracekit("convert", run, tmp_path / "run.json", "--to", "chrome").code == 0
     asked = tracekit("query", "select state from runs", run, "--format", "csv")
-    assert asked.out == '"state"\n"analyzed"\n'
+    assert asked.out == 'state\nanalyzed\n'
     analysed = tracekit("batch", run, "--output", tmp_path / "batch", "--workers", 1)
     assert analysed.code == 0
     (row,) = pd.read_parquet(tmp_path / "batch" / "results").to_dict("records")

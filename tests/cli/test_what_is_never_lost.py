@@ -48,7 +48,7 @@ REFUSED = {
     "an index over a user's": "index MINE",
     "a trend over a user's": "history --html MINE/index.html",
     "an export of the history over a user's": "history --export MINE/out.csv",
-    "a bench over a user's": "bench --csv MINE/out.csv",
+    "a bench over a user's": "bench -o MINE/out.csv",
     "parity in a run": "parity --output RUN/result.json",
     "a run in a bundle": "import X --output B/run",
     "a recording in a bundle": "record --output B/run -- true",

@@ -37,7 +37,6 @@ def bench(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write all samples: .json, or a .csv."),
     ] = None,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a .csv as well.")] = None,
     json: options.Json = False,
     list_: Annotated[
         bool, typer.Option("--list", help="List the subjects, and measure nothing.")
@@ -99,44 +98,35 @@ def bench(
         return
     if tune and (subject or against):
         raise UsageError("--tune takes no --subject and no --against: it sweeps one kernel.")
-    files = _files(output, csv, tune=tune)
+    if tune and output is not None and output.suffix == ".csv":
+        raise UsageError("--tune writes JSON only.", hint="Name a file that ends in .json.")
+    if output is not None:
+        lab.check_writable(output)
     shape = lab.Shape(
         batch, q_heads, kv_heads, head_dim, block_size, active_blocks, max_blocks, dtype, ragged,
         queries, rows, dims, out_dims, seed,
     )  # fmt: skip
-    with writing(files, force=force):
+    with writing([] if output is None else [output], force=force):
         if tune:
             _tune(shape, lab.Effort(warmup, repetitions, budget or 2.0), output, json=json)
             return
         effort = lab.Effort(warmup, repetitions, budget or 4.0)
-        _bench(shape, lab.Settings(suite, tuple(subject or ()), against, effort), files, json=json)
+        _bench(shape, lab.Settings(suite, tuple(subject or ()), against, effort), output, json=json)
 
 
-def _files(output: Path | None, csv: Path | None, *, tune: bool) -> list[Path]:
-    """Return the files that are asked for, once it is known that they can be written."""
-    if tune and (csv is not None or (output is not None and output.suffix == ".csv")):
-        raise UsageError("--tune writes JSON only.", hint="Name a file that ends in .json.")
-    if csv is not None and csv.suffix != ".csv":
-        raise UsageError(
-            f"--csv writes a file that ends in .csv, not {csv}.", hint="Name one that does."
-        )
-    files = [one for one in (output, csv) if one is not None]
-    for file in files:
-        lab.check_writable(file)
-    return files
-
-
-def _bench(shape: "lab.Shape", settings: "lab.Settings", files: list[Path], *, json: bool) -> None:
+def _bench(
+    shape: "lab.Shape", settings: "lab.Settings", output: Path | None, *, json: bool
+) -> None:
     with console.progress("bench") as progress:
         done = lab.run_bench(shape, settings, progress=progress)
     if json:
         console.show_json(lab.bench_document(done))
     else:
         _show(done)
-    for file in files:
-        lab.save(done, file)
-        console.show_written(file)
-    _end(done, files)
+    if output is not None:
+        lab.save(done, output)
+        console.show_written(output)
+    _end(done, output)
 
 
 def _show(done: "lab.Bench") -> None:
@@ -149,11 +139,11 @@ def _show(done: "lab.Bench") -> None:
     console.show_warnings(list(words.warnings(done)))
 
 
-def _end(done: "lab.Bench", files: list[Path]) -> None:
+def _end(done: "lab.Bench", output: Path | None) -> None:
     """Turn what went wrong into an exit code, once all is shown and written."""
     if done.interrupted:
         measured = any(row.micro for row in done.rows)
-        kept = f"What was measured is in {', '.join(str(file) for file in files)}." if files else ""
+        kept = f"What was measured is in {output}." if output is not None else ""
         raise InterruptedRunError(
             "The bench was interrupted.", hint=kept if measured else "Nothing was measured before."
         )

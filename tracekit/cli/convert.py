@@ -23,37 +23,22 @@ def convert_bundle(
     force: bool,
 ) -> None:
     """Write the tables of a bundle, or the one that is named."""
-    if to is not None and to not in _TABLES:
+    all_of_it = to in _TABLES and schema is None and choice.table is None
+    if output is None or not (all_of_it or (to is None and schema is not None)):
         raise UsageError(
-            f"--to {to} converts a run, and {bundle} is a bundle.",
-            hint=f"`tracekit import {bundle}` makes a run of it, without copying it.",
+            f"{bundle} is a bundle: name OUT, and one table with --schema or the format of all of "
+            f"them with --to {'|'.join(_TABLES)}.",
+            hint=f"`tracekit import {bundle}` makes a run of it, which has more formats.",
         )
-    if to is not None and (schema is not None or choice.table is not None):
-        raise UsageError(
-            "--to writes all tables of a bundle; --schema and --table choose one.",
-            hint="For one table, name the file to write instead of --to.",
-        )
-    if output is None:
-        raise UsageError(
-            "No place to write to was given.",
-            hint="Name a folder with --to parquet, or a file with --schema.",
-        )
-    if to is None:
+    if schema is not None:
         _one(bundle, output, schema, choice, force=force)
     else:
         _all(bundle, output, f".{to}", choice.run, force=force)
 
 
-def _one(
-    bundle: Path, output: Path, schema: str | None, choice: "tables.Choice", *, force: bool
-) -> None:
+def _one(bundle: Path, output: Path, schema: str, choice: "tables.Choice", *, force: bool) -> None:
     with writing(tables.files_of(output), [bundle], force=force), console.progress("convert"):
         raw = tables.RawTables(bundle, only=tables.Choice(choice.run))
-        if schema is None:
-            raise UsageError(
-                f"No table of {bundle} was named.",
-                hint="Name it with --schema, or write all of them: --to parquet.",
-            )
         one = raw.chosen(schema, choice)
         converted = tables.convert(one.ref, output, schema, one.choice, toc=raw.toc)
     for file in converted.files:
@@ -124,7 +109,12 @@ def convert(
     if tables.is_bundle(source):
         convert_bundle(source, output, to, schema, choice, force=force)
     elif source.is_dir() and (to is not None or Recording(source).provenance_file.exists()):
-        _require_convertible(source, to, chosen=schema or choice != tables.Choice())
+        if to is None or schema is not None or choice != tables.Choice():
+            formats = "; ".join(f"{name}: {form.meaning}" for name, form in interop.FORMATS.items())
+            raise UsageError(
+                f"{source} is a run, which is converted as a whole: choose a format with --to.",
+                hint=f"--to {formats}. `tracekit tables {source}` writes one table.",
+            )
         _convert_run(source, output, to, no_redact=no_redact, force=force)
     else:
         _convert_export(source, output, schema, choice, to, force=force)
@@ -139,15 +129,10 @@ def _convert_export(
     *,
     force: bool,
 ) -> None:
-    if to is not None:
+    if to is not None or output is None:
         raise UsageError(
-            f"--to {to} converts a run, and {export} is not a folder.",
-            hint="Without --to, an export becomes a table: name the file to write.",
-        )
-    if output is None:
-        raise UsageError(
-            "No file to write was given.",
-            hint="Name a file that ends in .parquet, .csv or .feather.",
+            f"{export} is an export: name the .parquet, .csv or .feather to write.",
+            hint="--to converts a run.",
         )
     with (
         writing(tables.files_of(output), [export], force=force),
@@ -162,22 +147,9 @@ def _convert_export(
     console.require_whole(converted.notes.damage)
 
 
-def _require_convertible(folder: Path, to: str | None, *, chosen: object) -> None:
-    if to is None:
-        formats = "; ".join(f"{name}: {form.meaning}" for name, form in interop.FORMATS.items())
-        raise UsageError(f"Choose a format for {folder} with --to.", hint=f"--to {formats}.")
-    if chosen:
-        raise UsageError(
-            "--schema, --table and --run choose a table of an export.",
-            hint=f"A run is converted as a whole; `tracekit tables {folder}` writes one table, and "
-            "`tracekit analyze --run` makes an import be about another run.",
-        )
-
-
 def _convert_run(
-    folder: Path, output: Path | None, to: str | None, *, no_redact: bool, force: bool
+    folder: Path, output: Path | None, to: str, *, no_redact: bool, force: bool
 ) -> None:
-    assert to is not None
     require_apart([] if output is None else [output], [folder])
     recording = Recording(folder)
     found = tracekit.pipeline.tables_of(recording)

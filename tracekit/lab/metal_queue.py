@@ -45,16 +45,8 @@ def load_metal() -> Any:
         ) from error
 
 
-@dataclass(frozen=True)
-class Protocol:
-    """How a kernel is timed: command buffers that do not count, those that do, their dispatches."""
-
-    warmups: int = 1
-    repeats: int = 5
-    dispatches: int = 200
-
-
-PROTOCOL = Protocol()
+_WARMUPS, _REPEATS = 1, 5  # command buffers that do not count, and those that do
+_DISPATCHES = 200  # of a command buffer
 
 
 @dataclass(frozen=True)
@@ -125,7 +117,6 @@ class Queue:
         *,
         grid: Triple,
         threadgroup: Triple,
-        protocol: Protocol = PROTOCOL,
     ) -> Dispatch:
         """Time a kernel; dispatches take the sets of buffers, by their index, in turns."""
         most = state.maxTotalThreadsPerThreadgroup()
@@ -133,11 +124,8 @@ class Queue:
             raise unavailable(
                 f"{function} may have {most} threads in a threadgroup, not {math.prod(threadgroup)}"
             )
-        taken = [
-            self._run(state, bindings, grid, threadgroup, protocol.dispatches)
-            for _ in range(protocol.warmups + protocol.repeats)
-        ]
-        samples = [seconds * 1e9 / protocol.dispatches for seconds in taken[protocol.warmups :]]
+        taken = [self._run(state, bindings, grid, threadgroup) for _ in range(_WARMUPS + _REPEATS)]
+        samples = [seconds * 1e9 / _DISPATCHES for seconds in taken[_WARMUPS:]]
         return Dispatch(
             function,
             tuple(samples),
@@ -154,13 +142,12 @@ class Queue:
         bindings: Sequence[dict[int, Any]],
         grid: Triple,
         threadgroup: Triple,
-        dispatches: int,
     ) -> float:
         size = self._metal.MTLSizeMake
         commands = self._queue.commandBuffer()
         encoder = commands.computeCommandEncoder()
         encoder.setComputePipelineState_(state)
-        for number in range(dispatches):
+        for number in range(_DISPATCHES):
             for index, buffer in bindings[number % len(bindings)].items():
                 encoder.setBuffer_offset_atIndex_(buffer, 0, index)
             encoder.dispatchThreads_threadsPerThreadgroup_(size(*grid), size(*threadgroup))
@@ -233,25 +220,22 @@ def recorded(function: Callable[[], Any]) -> tuple[Call, ...]:
     return tuple(found)
 
 
-def time_kernels(
-    calls: Sequence[Callable[[], Any]], metal: Any, protocol: Protocol = PROTOCOL
-) -> tuple[Dispatch, ...]:
+def time_kernels(calls: Sequence[Callable[[], Any]], metal: Any) -> tuple[Dispatch, ...]:
     """Time each custom kernel that a call launches, on a queue of our own.
 
     Args:
         calls: The same call on several inputs; dispatches take the inputs in turns, so that
             caches do not serve everything.
         metal: PyObjC's module, see `load_metal`.
-        protocol: How often.
     """
     sets = [recorded(call) for call in calls]
     if not sets or not sets[0]:
         raise unavailable("the call launches no kernel of `mx.fast.metal_kernel`")
     queue = Queue(metal)
-    return tuple(_timed(queue, launches, protocol) for launches in zip(*sets, strict=True))
+    return tuple(_timed(queue, launches) for launches in zip(*sets, strict=True))
 
 
-def _timed(queue: Queue, calls: Sequence[Call], protocol: Protocol) -> Dispatch:
+def _timed(queue: Queue, calls: Sequence[Call]) -> Dispatch:
     source = calls[0].source
     contents = [buffers_of(call) for call in calls]
     # As MLX has it, a threadgroup is no larger than the grid along any axis.
@@ -267,7 +251,6 @@ def _timed(queue: Queue, calls: Sequence[Call], protocol: Protocol) -> Dispatch:
             bindings,
             grid=source.grid,
             threadgroup=(x, y, z),
-            protocol=protocol,
         )
     except (AttributeError, TypeError, ValueError) as error:
         # What PyObjC raises for a method that is not there, or takes something else.

@@ -5,7 +5,7 @@ import pytest
 
 from fake_metal import Device, FakeMetal, microseconds
 from tracekit.base.errors import ToolError
-from tracekit.lab.metal_queue import Protocol, time_kernels
+from tracekit.lab.metal_queue import time_kernels
 from tracekit.ops.attention.metal import paged_decode, plan
 from tracekit.ops.attention.problem import Problem, draw_problem
 
@@ -39,7 +39,7 @@ def test_inputs_take_turns() -> None:
     metal, drawn = FakeMetal(), [problem(0), problem(1)]
     how = plan(drawn[0], partitions=1)
     calls = [lambda one=one: paged_decode(one, scale=0.1, how=how) for one in drawn]
-    time_kernels(calls, metal, Protocol(0, 1, 4))
+    time_kernels(calls, metal)
     queries = [one.bound[0].contents for one in metal.committed[0].dispatches]
     assert queries[0] == queries[2]
     assert queries[1] == queries[3]

@@ -1,7 +1,6 @@
 import mlx.core as mx
 import pytest
 
-from tracekit.base.errors import UsageError
 from tracekit.ops.cache.caches import GrowingCache
 
 SHAPE = (2, 3, 4)
@@ -49,11 +48,6 @@ def test_room_can_be_made_ahead() -> None:
     keys, _ = cache.append(rows(1, 8), rows(1, 8))
     assert (cache.capacity, cache.copied) == (8, copied)
     assert keys[0, 0, :, 0].tolist() == [7, 7, 7, 7, 8]
-
-
-def test_a_step_of_nought_is_refused() -> None:
-    with pytest.raises(UsageError, match="at least 1 token"):
-        GrowingCache(SHAPE, mx.float32, step=0)
 
 
 @pytest.mark.parametrize("held", [False, True])

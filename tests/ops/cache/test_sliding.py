@@ -2,7 +2,6 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tracekit.base.errors import UsageError
 from tracekit.ops.cache.caches import SlidingCache
 
 
@@ -64,8 +63,3 @@ def test_attention_over_the_ring_is_attention_over_the_last_tokens() -> None:
     assert not mx.allclose(
         ring, mx.fast.scaled_dot_product_attention(query, *older, scale=0.3), atol=1e-3
     )
-
-
-def test_a_window_of_nought_is_refused() -> None:
-    with pytest.raises(UsageError, match="at least 1 token"):
-        SlidingCache((1, 1, 1), mx.float32, window=0)

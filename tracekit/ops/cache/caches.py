@@ -1,13 +1,12 @@
 """Caches of keys and values: one that grows, a ring of the last tokens, pages out of a pool."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base import Floats, InputError, TracekitError, UsageError, as_float64
+from tracekit.base import Floats, UsageError, as_float64
 from tracekit.ops.attention.paged import append, append_run
 from tracekit.ops.attention.problem import dense_reference
 from tracekit.ops.kernels import require_memory
@@ -100,8 +99,6 @@ class GrowingCache:
     """
 
     def __init__(self, shape: tuple[int, int, int], dtype: mx.Dtype, *, step: int = 256) -> None:
-        if step < 1:
-            raise UsageError(f"A cache grows by at least 1 token at a time, not by {step}.")
         self._shape, self._dtype, self._step = shape, dtype, step
         self.length = 0  # tokens of each context
         self.copied = 0  # bytes that all growth so far has copied
@@ -169,8 +166,6 @@ class SlidingCache:
     copied = 0  # it never grows
 
     def __init__(self, shape: tuple[int, int, int], dtype: mx.Dtype, *, window: int) -> None:
-        if window < 1:
-            raise UsageError(f"A window holds at least 1 token, not {window}.")
         batch, heads, size = shape
         self.window = window
         self.length = 0  # tokens of each context, kept or not
@@ -217,22 +212,16 @@ class SlidingCache:
         return self.keys[:, :, : self.kept], self.values[:, :, : self.kept]
 
 
-class OutOfBlocks(TracekitError):  # noqa: N818 - what happened, as the field calls it
-    """There are fewer free blocks than were asked for; nothing was allocated."""
-
-
 class Blocks:
     """The numbers from 0 to `count - 1`, each free or in use.
 
-    What was freed last is given out first: its contents are the likeliest to be in a cache.
+    What was freed last is given out first: its contents are the likeliest to be in a cache. Who
+    asks for more than are free is in the wrong.
     """
 
     def __init__(self, count: int) -> None:
-        if count < 1:
-            raise UsageError(f"A pool needs at least 1 block; {count} were asked for.")
         self.count = count
         self._free = list(range(count - 1, -1, -1))
-        self._is_free = bytearray(b"\x01") * count
 
     @property
     def used(self) -> int:
@@ -245,32 +234,12 @@ class Blocks:
         return len(self._free)
 
     def allocate(self, n: int) -> list[int]:
-        """Take `n` blocks: all of them, or none."""
-        if n < 0:
-            raise UsageError(f"{n} blocks cannot be allocated.")
-        if n > len(self._free):
-            raise OutOfBlocks(
-                f"{n} blocks are needed; {len(self._free)} of {self.count} are free.",
-                hint="Free the blocks of a finished sequence first, or make the pool larger.",
-            )
-        taken = [self._free.pop() for _ in range(n)]
-        for block in taken:
-            self._is_free[block] = 0
-        return taken
+        """Take `n` blocks."""
+        return [self._free.pop() for _ in range(n)]
 
-    def free(self, blocks: Iterable[int]) -> None:
-        """Give blocks back: all of them, or none."""
-        returned = list(blocks)
-        seen: set[int] = set()
-        for block in returned:
-            if not 0 <= block < self.count:
-                raise InputError(f"Block {block} is not of this pool of {self.count} blocks.")
-            if self._is_free[block] or block in seen:
-                raise InputError(f"Block {block} is freed twice.")
-            seen.add(block)
-        for block in reversed(returned):
-            self._is_free[block] = 1
-            self._free.append(block)
+    def free(self, blocks: list[int]) -> None:
+        """Give blocks back."""
+        self._free += reversed(blocks)
 
 
 class PagedCache:
