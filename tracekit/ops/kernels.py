@@ -24,13 +24,30 @@ def require_memory(needed: int, what: str, hint: str) -> None:
 
 
 def check_axes(problem: object, **axes: Sequence[str]) -> None:
-    """Raise UsageError unless each array of a problem has these axes, none of them 0 long."""
+    """Raise UsageError unless the arrays of a problem have these axes, equal where named alike.
+
+    None may be 0 long.
+    """
+    sizes: dict[str, int] = {}
     for name, names in axes.items():
-        shape = getattr(problem, name).shape
-        if len(shape) != len(names) or 0 in shape:
+        shape: tuple[int, ...] = getattr(problem, name).shape
+        fits = len(shape) == len(names) and 0 not in shape
+        if not fits or any(sizes.setdefault(*pair) != pair[1] for pair in zip(names, shape)):  # noqa: B905
             raise UsageError(
-                f"{name} must be [{', '.join(names)}], none of them 0; its shape is {list(shape)}."
+                f"{name} must be [{', '.join(names)}], none of them 0, and fit the arrays before; "
+                f"its shape is {list(shape)}.",
+                hint=", ".join(f"{axis} is {size}" for axis, size in sizes.items()),
             )
+
+
+def check_dtypes(problem: object, *names: str) -> None:
+    """Raise UsageError unless these arrays have one type, which the kernels are made for."""
+    kinds = [getattr(problem, name).dtype for name in names]
+    if len(set(kinds)) > 1 or kinds[0] not in DTYPES:
+        raise UsageError(
+            f"{', '.join(names)} must all be float16, bfloat16 or float32; they are "
+            f"{', '.join(map(str, kinds))}."
+        )
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ import numpy as np
 
 from tracekit.base import Floats, UsageError, as_float64, relative_error
 from tracekit.ops.kernels import (
-    DTYPES,
     LANES,
     METAL_TYPES,
     Source,
     Traffic,
     check_axes,
+    check_dtypes,
     needing_metal,
     padded,
     require_memory,
@@ -60,18 +60,7 @@ class NormProblem:
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit together."""
         check_axes(self, x=("rows", "dims"), gain=("dims",), weight=("outputs", "dims"))
-        widths = (self.x.shape[1], self.gain.shape[0], self.weight.shape[1])
-        if len(set(widths)) > 1:
-            raise UsageError(
-                "x, gain and weight must have rows of one length; "
-                f"they have {widths[0]}, {widths[1]} and {widths[2]}."
-            )
-        dtypes = {self.x.dtype, self.gain.dtype, self.weight.dtype}
-        if len(dtypes) > 1 or self.x.dtype not in DTYPES:
-            raise UsageError(
-                "x, gain and weight must all be float16, bfloat16 or float32; "
-                f"they are {self.x.dtype}, {self.gain.dtype} and {self.weight.dtype}."
-            )
+        check_dtypes(self, "x", "gain", "weight")
         if not 0 <= self.eps < float("inf"):
             raise UsageError(f"eps must be a number of at least 0; it is {self.eps}.")
 

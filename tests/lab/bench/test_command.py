@@ -17,6 +17,7 @@ from tracekit.base.errors import ToolError
 from tracekit.cli import bench
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.measure import SUBJECTS, Settings, run_bench
+from tracekit.lab.bench.subjects.layers import NORM
 
 Run = Callable[..., Any]
 SMALL = (

@@ -15,7 +15,8 @@ from small_kernels import needs_compiler
 from tracekit.lab.msl.program import Order, Program
 from tracekit.ops.attention.metal import BLOCK_SIZES, HD_TILES, Kernel, Plan, plan
 from tracekit.ops.attention.paged import traffic
-from tracekit.ops.attention.problem import DTYPES, HEAD_DIMS
+from tracekit.ops.attention.problem import HEAD_DIMS
+from tracekit.ops.kernels import DTYPES
 
 GROUPS = (1, 4, 2, 8, 3, 5)
 

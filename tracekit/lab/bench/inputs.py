@@ -19,21 +19,9 @@ from tracekit.workload import ITEMSIZES, DtypeName, Step, backend
 class Shape:
     """The sizes of one bench; those of attention are named as the workload `paged` names them.
 
-    Attributes:
-        batch: Sequences.
-        q_heads: Query heads.
-        kv_heads: Heads of K and V.
-        head_dim: Elements of a head.
-        block_size: Tokens of a page.
-        active_blocks: Pages that a sequence uses.
-        max_blocks: Pages that a sequence has; None for as many as it uses.
-        dtype: Type of the elements.
-        ragged: Whether lengths are drawn at random instead of filling all active blocks.
-        queries: Tokens of the prompt in the subjects of prefill; their batch is 1.
-        rows: Rows of RMSNorm and Linear.
-        dims: Elements that go into them.
-        out_dims: Elements that come out.
-        seed: Seed of contents, pages and lengths.
+    Without `max_blocks` a sequence has as many pages as it uses; `ragged` lengths are drawn at
+    random instead of filling them. `queries` are tokens of the prompt in the subjects of prefill,
+    whose batch is 1; `rows`, `dims` and `out_dims` are sizes of RMSNorm and Linear.
     """
 
     batch: int = 16

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.base import Floats, UsageError, as_float64, relative_error
-from tracekit.ops.kernels import DTYPES, LEAST_BUFFER, check_axes, require_memory
+from tracekit.ops.kernels import LEAST_BUFFER, check_axes, check_dtypes, require_memory
 
 HEAD_DIMS = (64, 80, 96, 128, 256)
 
@@ -37,10 +37,15 @@ class Problem:
             k_pages=pages,
             v_pages=pages,
             block_tables=("batch", "max_blocks"),
-            context_lens=("batch or more",),
         )
-        _check_pages(self)
-        _check_tables(self)
+        check_dtypes(self, "q", "k_pages", "v_pages")
+        kinds, lens = {self.block_tables.dtype, self.context_lens.dtype}, self.context_lens
+        if kinds != {mx.int32} or lens.ndim != 1 or lens.size < self.batch:
+            raise UsageError(
+                f"block_tables and context_lens must be int32, and there must be {self.batch} "
+                f"lengths or more; they are {self.block_tables.dtype} and {lens.dtype}, and there "
+                f"are {lens.size}."
+            )
         check_heads(self.q_heads, self.kv_heads)
 
     @property
@@ -103,36 +108,6 @@ def check_head_dim(head_dim: int) -> None:
     if head_dim not in HEAD_DIMS:
         sizes = ", ".join(str(size) for size in HEAD_DIMS)
         raise UsageError(f"The Metal kernel has no head size {head_dim}; it has {sizes}.")
-
-
-def _check_pages(problem: Problem) -> None:
-    q, keys, values = problem.q, problem.k_pages, problem.v_pages
-    if keys.shape != values.shape:
-        raise UsageError(
-            "k_pages and v_pages must have one shape; "
-            f"they have {list(keys.shape)} and {list(values.shape)}."
-        )
-    if q.shape[2] != keys.shape[3]:
-        raise UsageError(f"q has head size {q.shape[2]}, the pages have {keys.shape[3]}.")
-    if q.dtype not in DTYPES or keys.dtype != q.dtype or values.dtype != q.dtype:
-        raise UsageError(
-            "q, k_pages and v_pages must all be float16, bfloat16 or float32; "
-            f"they are {q.dtype}, {keys.dtype} and {values.dtype}."
-        )
-
-
-def _check_tables(problem: Problem) -> None:
-    tables, lens = problem.block_tables, problem.context_lens
-    if tables.dtype != mx.int32 or lens.dtype != mx.int32:
-        raise UsageError(
-            f"block_tables and context_lens must be int32; they are {tables.dtype} "
-            f"and {lens.dtype}."
-        )
-    if tables.shape[0] != problem.batch or lens.shape[0] < problem.batch:
-        raise UsageError(
-            f"{problem.batch} sequences need as many rows of block_tables and lengths; "
-            f"there are {tables.shape[0]} and {lens.shape[0]}."
-        )
 
 
 def nan_past_ends(problem: Problem) -> Problem:

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import mlx.core as mx
@@ -192,11 +193,8 @@ def _flash(inputs: Inputs) -> Prepared:
     shape = _prompt(inputs)
     if backend() == "cpu":  # where MLX keeps the scores as well
         _require_room(shape)
-
-    def call(q: mx.array, keys: mx.array, values: mx.array) -> mx.array:
-        return sdpa(q, keys, values, scale=inputs.shape.scale, mask="causal")
-
-    return _prepared_prompt(inputs, call, dense_traffic(shape))
+    attention = partial(sdpa, scale=inputs.shape.scale, mask="causal")
+    return _prepared_prompt(inputs, attention, dense_traffic(shape))
 
 
 def _naive_prompt(inputs: Inputs) -> Prepared:
@@ -204,11 +202,8 @@ def _naive_prompt(inputs: Inputs) -> Prepared:
     _require_room(shape)
     mask = causal_mask(shape.queries, shape.queries)
     mx.eval(mask)
-
-    def call(q: mx.array, keys: mx.array, values: mx.array) -> mx.array:
-        return naive_attention(q, keys, values, scale=inputs.shape.scale, mask=mask)
-
-    return _prepared_prompt(inputs, call, naive_traffic(shape))
+    attention = partial(naive_attention, scale=inputs.shape.scale, mask=mask)
+    return _prepared_prompt(inputs, attention, naive_traffic(shape))
 
 
 def _prompt(inputs: Inputs) -> DenseShape:
