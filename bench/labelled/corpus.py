@@ -24,11 +24,11 @@ _FIRST = {"tune": 0, "score": 10_000_000}
 _ALONE = {
     *("capture-empty", "capture-truncated", "schema-drift", "serial-prefill"),
     *("tiny-encoders", "frequent-command-buffers", "metadata-per-layer", "host-bound"),
-    *("left-out-time", "lost-residency", "unfused-attention"),
+    *("left-out-time", "lost-residency", "unfused-attention", "performance-cliff"),
 }
 # Faults of programs whose steps are all alike.
 _OF_STEPS = {
-    *("roofline-distance", "cache-resident", "irregular-cadence"),
+    *("roofline-distance", "cache-resident", "irregular-cadence", "performance-cliff"),
     *("serial-prefill", "metadata-per-layer", "tiny-encoders", "frequent-command-buffers"),
 }
 _EXCLUSIVE = (

@@ -61,6 +61,13 @@ def _step_spikes(setup: Setup, random: Random) -> Setup:
     return replace(setup, spikes=tuple(made))
 
 
+def _performance_cliff(setup: Setup, random: Random) -> Setup:
+    steps = max(setup.steps, 36)
+    place = int(random.integers(12, steps - 11))
+    rise = float(random.choice([0.05, 0.15, 0.35, 0.7]))
+    return replace(setup, steps=steps, cliff=(place, rise), variants=(), uneven=0.01, drift=0.0)
+
+
 def _gpu_downclocked(setup: Setup, random: Random) -> Setup:
     ratio = float(random.choice([0.45, 0.7]))
     setup = replace(setup, monitored=bool(random.random() < 0.6))
@@ -193,6 +200,7 @@ FAULTS: Mapping[str, Fault] = {
     "host-bound": Fault(submission.host_bound, submission.without_encoding),
     "irregular-cadence": Fault(_irregular_cadence),
     "step-spikes": Fault(_step_spikes, lambda setup: replace(setup, spikes=())),
+    "performance-cliff": Fault(_performance_cliff, lambda setup: replace(setup, cliff=None)),
     "gpu-downclocked": Fault(_gpu_downclocked, lambda setup: replace(setup, clock=(1.0, 0.0))),
     "thermal-pressure": Fault(_thermal_pressure),
     "memory-growth": Fault(_memory_growth),

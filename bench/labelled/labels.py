@@ -94,6 +94,15 @@ def _host_bound(facts: Facts) -> float:
     return facts.idle_share("encoding") / 0.05
 
 
+def _performance_cliff(facts: Facts) -> float | None:
+    setup = facts.world.setup
+    if setup.server or setup.variants or setup.swing or setup.spikes or setup.rival:
+        return None
+    if setup.cliff is None:
+        return 0.0
+    return None if setup.clock[1] not in {0.0, 1.0} else setup.cliff[1] / 0.25
+
+
 def _irregular_cadence(facts: Facts) -> float | None:
     setup = facts.world.setup
     if setup.variants and (setup.uneven > 0.03 or setup.swing):
@@ -211,6 +220,7 @@ SIZES: Mapping[str, Size] = {
     "frequent-command-buffers": _frequent_command_buffers,
     "irregular-cadence": _irregular_cadence,
     "step-spikes": _step_spikes,
+    "performance-cliff": _performance_cliff,
     "gpu-downclocked": _downclocked,
     "thermal-pressure": _thermal,
     "memory-growth": _memory_growth,

@@ -51,6 +51,8 @@ def weight(setup: Setup, draws: Draws, step: int) -> float:
     spread *= 1 + setup.drift * steady / setup.steps
     if setup.variants:
         spread *= setup.variants[steady % len(setup.variants)]
+    if setup.cliff is not None and steady >= setup.cliff[0]:
+        spread *= 1 + setup.cliff[1]
     swing = 1 + setup.swing * (1 if steady % 2 else -1)
     whole = sum(one.work for one in setup.pieces)
     extra = sum(time for at, time in setup.spikes if at == steady)

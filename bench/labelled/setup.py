@@ -106,6 +106,7 @@ class Setup:
         compiles: Steady steps, counted from 0, that make a new pipeline, and how long it takes.
         uneven: How far the steps' work spreads around its mean: a standard deviation of its log.
         swing: By how much steps alternate between slow and fast.
+        cliff: The steady step from which the work is larger, and by what share.
         spikes: Steady steps that take longer on the GPU, and by how much.
         compositor: What the window server draws for, 60 times a second; 0 for a sleeping display.
         rival: What another process computes each time, and how far apart.
@@ -166,6 +167,7 @@ class Setup:
     foreign_compiles: int = 0
     uneven: float = 0.01
     swing: float = 0.0
+    cliff: tuple[int, float] | None = None
     spikes: tuple[tuple[int, int], ...] = ()
     compositor: int = 200 * MICROSECOND
     rival: Hold | None = None

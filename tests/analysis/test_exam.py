@@ -177,6 +177,16 @@ def a_stall_every(number: int) -> Stock:
     return made
 
 
+def a_cliff(factor: float) -> Stock:
+    made, ends = Stock(), list[float]()
+    for place, noise in enumerate(jitter(80, 0.01)):
+        for _ in range(6):
+            made.buffer([700 * noise * (factor if place >= 40 else 1)])
+        ends.append(made.done)
+        made.wait(ends[max(0, len(ends) - 2)])
+    return made
+
+
 def layers(*names: str) -> Stock:
     made, ends = Stock(), list[float]()
     for factor in jitter(40, 0.01):
@@ -287,6 +297,10 @@ PROBLEMS: dict[str, tuple[Scene, str, str, str]] = {
     "a graph built for longer than it runs": (
         lambda: alternating(20, 48, 1_000, 28 * 2_383),
         *("shallow-queue", "mx.compile", "MLX_MAX_OPS"),
+    ),
+    "a cliff from 8 rows to 9": (
+        lambda: a_cliff(1.5),
+        *("performance-cliff", "pad the shape", "async_eval"),
     ),
     "between encoders": (lambda: encoders(7.6), "tiny-encoders", "one encoder", "async_eval"),
     "an event of another stream": (

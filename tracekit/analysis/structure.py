@@ -29,6 +29,7 @@ _APART = 3.0  # a pause that splits is this many times as long as one that does 
 _BRIEF = 10_000  # ns: shorter pauses are as good as none
 _LONGEST = 256  # groups of one iteration
 _SAMPLE = 8192  # groups by which the length of a row is looked for
+_LEVEL = 0.5  # by which levels before and behind a break may differ, for it to part no loops
 _LOOK = 8  # rows on both sides of a break, to tell whether it parts two loops
 _FAR = 2.6  # times the usual distance of neighbours: four deviations of two medians of 8
 _SIGMAS = 3.5  # from which shares are apart by more than chance
@@ -201,7 +202,7 @@ def _stretch(groups: _Groups, alike: Flags, length: int) -> tuple[int, int] | No
     before, behind = (each.median().to_numpy() for each in near)
     tail, head = before[ends[:-1] - 1], behind[::-1][begins[1:]]
     spread = float(np.median(np.abs(np.diff(busy)))) if busy.size > 1 else 0.0
-    like = np.abs(tail - head) <= np.maximum(_WITHIN * np.maximum(tail, head), _FAR * spread)
+    like = np.abs(tail - head) <= np.maximum(_LEVEL * np.maximum(tail, head), _FAR * spread)
     like &= pieces[ends[:-1] - 1] == pieces[begins[1:]]
     found = [[int(begins[0]), int(ends[0]), int(ends[0] - begins[0])]]
     runs = zip(begins[1:].tolist(), ends[1:].tolist(), like.tolist(), strict=True)

@@ -20,6 +20,7 @@ RULES = {
         "left-out-time",
         "irregular-cadence",
         "step-spikes",
+        "performance-cliff",
         "low-occupancy",
         "memory-bound",
         "compute-bound",
