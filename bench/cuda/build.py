@@ -21,7 +21,8 @@ from translate import Translated, translate
 
 from tracekit.lab.msl.emulation import Generated, generated
 from tracekit.ops.attention.metal import Plan, heads_at_once, paged_decode, plan
-from tracekit.ops.attention.problem import DTYPES, HEAD_DIMS, Problem
+from tracekit.ops.attention.problem import HEAD_DIMS, Problem
+from tracekit.ops.kernels import DTYPES
 
 FLAGS = ["-std=c++17", "-O3", "-arch=sm_90", "-ftz=true", "-cubin", "-Xptxas", "-v"]
 GROUPS = (1, 4, 2, 8, 3, 16, 7)

@@ -6,7 +6,8 @@ from typing import Any
 
 import mlx.core as mx
 
-from tracekit.ops.norm import DTYPES, NormProblem, fused_kernel
+from tracekit.ops.kernels import DTYPES
+from tracekit.ops.norm import NormProblem, fused_kernel
 
 ODD = ((1, 64, 40), (3, 600, 33), (4, 4096, 96), (9, 130, 17), (16, 1023, 64))
 TIMED = ((1, 4096, 14336), (4, 4096, 14336))  # rows, dims, outputs

@@ -213,7 +213,7 @@ def test_a_runs_folder_that_is_called_like_a_bundle_is_one_of_a_run(
     assert tracekit("report", run).out == f"{run / 'report.html'}\n"
     assert tracekit("convert", run, tmp_path / "run.json", "--to", "chrome").code == 0
     asked = tracekit("query", "select state from runs", run, "--format", "csv")
-    assert asked.out == 'state\nanalyzed\n'
+    assert asked.out == "state\nanalyzed\n"
     analysed = tracekit("batch", run, "--output", tmp_path / "batch", "--workers", 1)
     assert analysed.code == 0
     (row,) = pd.read_parquet(tmp_path / "batch" / "results").to_dict("records")
