@@ -13,7 +13,7 @@ from tracekit.tables.direct import DIRECT_NOTE, Direct, Listed, Stored, direct, 
 from tracekit.tables.drift import Flaw
 from tracekit.tables.exports import index
 from tracekit.tables.place import Choice
-from tracekit.tables.tables import MissingTableError, RawTables, Tables
+from tracekit.tables.tables import MissingTableError, Tables
 
 Xml = Callable[..., str]
 TABLES = [
@@ -52,9 +52,9 @@ def test_a_bundle_is_a_folder_of_tables(tmp_path: Path) -> None:
     assert tables.schemas == ("metal-gpu-intervals", "tick")
     assert tables["gpu_intervals"]["start"].tolist() == [0, 10]
     assert tables["gpu_intervals"]["target"].tolist() == [False, True]
-    raw = RawTables(bundle)
-    assert raw.table("tick", Choice(table=1)).part()["time"].tolist() == [1, 5]
-    assert raw.table("tick", Choice(attributes={"frequency": "10"})).part()["time"].tolist() == [7]
+    raw = Tables(bundle)
+    assert raw.flat("tick", Choice(table=1)).part()["time"].tolist() == [1, 5]
+    assert raw.flat("tick", Choice(attributes={"frequency": "10"})).part()["time"].tolist() == [7]
 
 
 def test_places_are_those_of_the_table_of_contents(exports: Path) -> None:
@@ -65,10 +65,10 @@ def test_places_are_those_of_the_table_of_contents(exports: Path) -> None:
         "run 1 table 1": {"frequency": "10"},
         "run 1 table 3": {"frequency": "1"},
     }
-    raw = RawTables(exports)
-    assert raw.table("tick", Choice(table=1)).part()["time"].tolist() == [7]
+    raw = Tables(exports)
+    assert raw.flat("tick", Choice(table=1)).part()["time"].tolist() == [7]
     with pytest.raises(InputError, match=r"run 1 table 4; run 1 table"):
-        raw.table("tick")
+        raw.flat("tick")
 
 
 def test_what_a_table_of_contents_lacks_stands_behind_its_last(exports: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_newer_note_is_refused(tmp_path: Path) -> None:
 
 def test_a_bundle_that_is_gone_is_said(exports: Path) -> None:
     (exports.parent / "recording.trace").rename(exports.parent / "elsewhere")
-    raw = RawTables(exports)
+    raw = Tables(exports)
     assert raw.schemas == ()
     [said] = raw.warnings
     assert said.startswith("Tables of recording.trace are not read: ")
@@ -138,8 +138,8 @@ def test_a_table_that_cannot_be_read_is_not_empty(exports: Path) -> None:
 def test_of_several_the_one_that_can_be_read_is_taken_and_the_other_named(exports: Path) -> None:
     first, _, _ = index(exports).tables["tick"]
     stored(first).file.with_name("schema.xml").write_bytes(b"<nonsense")
-    raw = RawTables(exports)
-    assert raw.table("tick").part()["time"].tolist() == [7]
+    raw = Tables(exports)
+    assert raw.flat("tick").part()["time"].tolist() == [7]
     [said, _] = raw.warnings
     assert said.startswith("tick (store 0) of run 1 is left out: ")
     assert "is no XML" in said
@@ -149,14 +149,14 @@ def test_a_table_without_a_name_is_said(exports: Path) -> None:
     [one] = index(exports).tables["metal-gpu-intervals"]
     stored(one).file.with_name("spec.plist").write_bytes(b"nonsense")
     (stored(one).file.parents[2] / "table-manager/tables.plist").unlink()
-    raw = RawTables(exports)
+    raw = Tables(exports)
     assert raw.schemas == ("tick",)
     said, unchecked = raw.warnings
     assert "of run 1 is left out" in said
     assert "could not be checked" in unchecked
     assert [one.flaw for one in raw.remarks] == [Flaw.DAMAGED]
     with pytest.raises(MissingTableError):
-        raw.table("metal-gpu-intervals")
+        raw.flat("metal-gpu-intervals")
 
 
 def test_nothing_of_a_bundle_is_put_away(exports: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tracekit.base.errors import InputError
 from tracekit.tables.cache import READER_VERSION, kept_or_read, to_put_away
 from tracekit.tables.exports import PRUNED_NOTE, Header, PutAway, index, note_put_away, put_away
 from tracekit.tables.place import Choice
-from tracekit.tables.tables import MissingTableError, RawTables
+from tracekit.tables.tables import MissingTableError, Tables
 
 AT = "2026-11-22T02:30:00+00:00"
 COLUMNS = "start:start-time name:string"
@@ -60,12 +60,12 @@ def test_names_that_lead_out_of_the_folder_are_passed_over(tmp_path: Path) -> No
 def test_a_table_of_a_removed_export_is_read_as_before(export: Export, tmp_path: Path) -> None:
     file = export(COLUMNS, row(1, "a"), row(2, "b"), schema="samples")
     cache = tmp_path / "kept"
-    before = RawTables(tmp_path, cache).table("samples").part()
+    before = Tables(tmp_path, cache=cache).flat("samples").part()
     assert remove_all(tmp_path, cache) == {}
     assert not file.exists()
-    tables = RawTables(tmp_path, cache)
+    tables = Tables(tmp_path, cache=cache)
     assert tables.schemas == ("samples",)
-    pd.testing.assert_frame_equal(tables.table("samples").part(), before)
+    pd.testing.assert_frame_equal(tables.flat("samples").part(), before)
     assert tables.remarks == ()
 
 
@@ -79,9 +79,9 @@ def test_tables_that_nobody_had_read_are_kept_first(
     )
     cache = tmp_path / "kept"
     assert remove_all(tmp_path, cache) == {}
-    tables = RawTables(tmp_path, cache)
+    tables = Tables(tmp_path, cache=cache)
     assert tables.schemas == ("empty", "first", "second")
-    assert [len(tables.table(name).part()) for name in tables.schemas] == [0, 1, 2]
+    assert [len(tables.flat(name).part()) for name in tables.schemas] == [0, 1, 2]
 
 
 def test_several_tables_of_one_schema_stay_apart(
@@ -92,9 +92,9 @@ def test_several_tables_of_one_schema_stay_apart(
         document(node(COLUMNS, row(table, name), schema="samples", table=table), name=name)
     cache = tmp_path / "kept"
     assert remove_all(tmp_path, cache) == {}
-    tables = RawTables(tmp_path, cache)
+    tables = Tables(tmp_path, cache=cache)
     for place, name in ((3, "a.xml"), (7, "b.xml")):
-        found = tables.table("samples", Choice(table=place)).part()
+        found = tables.flat("samples", Choice(table=place)).part()
         assert [*found["name"]] == [name]
 
 
@@ -153,13 +153,13 @@ def test_what_was_kept_and_is_no_more_is_told(harm: str, export: Export, tmp_pat
     [file] = cache.glob(f"samples.*.{suffix}")
     file.unlink()
     with pytest.raises(InputError, match="was pruned on 2026-11-22, and"):
-        RawTables(tmp_path, cache).table("samples")
+        Tables(tmp_path, cache=cache).flat("samples")
 
 
 def test_without_a_folder_of_kept_tables_nothing_is_read(export: Export, tmp_path: Path) -> None:
     export(COLUMNS, row(1, "a"), schema="samples")
     remove_all(tmp_path, tmp_path / "kept")
     with pytest.raises(InputError, match="no folder of kept tables was named"):
-        RawTables(tmp_path).table("samples")
+        Tables(tmp_path).flat("samples")
     with pytest.raises(MissingTableError):
-        RawTables(tmp_path).table("others")
+        Tables(tmp_path).flat("others")

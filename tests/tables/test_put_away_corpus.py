@@ -10,7 +10,7 @@ from tracekit.base.errors import InputError
 from tracekit.tables.cache import to_put_away
 from tracekit.tables.exports import identify, note_put_away
 from tracekit.tables.place import Choice
-from tracekit.tables.tables import RawTables
+from tracekit.tables.tables import Tables
 
 pytestmark = pytest.mark.corpus
 LARGEST = 3_000_000  # bytes of a folder; larger ones take a test too long
@@ -29,11 +29,11 @@ def folders(corpus: Path) -> list[Path]:
 
 def flat(folder: Path, cache: Path) -> dict[tuple[str, str], pd.DataFrame]:
     """Return all tables that can be read, by schema and place."""
-    tables, found = RawTables(folder, cache), dict[tuple[str, str], pd.DataFrame]()
+    tables, found = Tables(folder, cache=cache), dict[tuple[str, str], pd.DataFrame]()
     for schema in tables.schemas:
         for one in tables.listed(schema):
             try:
-                kept = tables.table(schema, Choice(one.place.run, one.place.index))
+                kept = tables.flat(schema, Choice(one.place.run, one.place.index))
             except InputError:
                 continue
             found[schema, str(one)] = kept.part()

@@ -7,7 +7,7 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.tables.place import Choice
-from tracekit.tables.tables import MissingTableError, RawTables, Tables
+from tracekit.tables.tables import MissingTableError, Tables
 
 Export = Callable[..., Path]
 COLUMNS = "timestamp:event-time counter-id:uint32 name:gpu-counter-name"
@@ -88,14 +88,14 @@ def test_a_table_without_a_header_is_named_by_the_table_of_contents(
         "<node xpath='//trace-toc[1]/run[1]/data[1]/table[3]'>" + ROW.format(4, "F16") + "</node>"
     )
     document(info(node, 2, (0, "RT")), tick, bare, name="exports/all.xml")
-    raw = RawTables(folder)
+    raw = Tables(folder)
     assert [str(one.place) for one in raw.listed("gpu-counter-info")] == [
         "run 1 table 2",
         "run 1 table 3",
     ]
     assert len(raw.listed("tick")) == 1
     profile = Choice(attributes={"counter-profile": "3"})
-    assert raw.table("gpu-counter-info", profile).part()["name"].tolist() == ["F16"]
+    assert raw.flat("gpu-counter-info", profile).part()["name"].tolist() == ["F16"]
 
 
 def test_a_normalized_table_is_chosen_too(

@@ -266,13 +266,13 @@ COMMON = 'common = "start | time | start | when it began"\n'
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ('meaning = "m"', "things: 'columns' is missing"),
-        ('sense = "m"\ncolumns = "start"', "things: there is no key sense"),
+        ('meaning = "m"', "missing required field `columns`"),
+        ('sense = "m"\ncolumns = "start"', "unknown field `sense`"),
         ('meaning = "m"\ncolumns = "begin"', "things: 'begin' is no common column"),
         ('meaning = "m"\ncolumns = "n | integer | n"', "things: not a name, a kind, a mnemonic"),
         ('meaning = "m"\ncolumns = "n | int | n | n"', "things: 'int' is not a valid Kind"),
         ('meaning = "m"\ncolumns = "n | text | n | n | odd"', "things: 'odd' is said of the col"),
-        ('meaning = "m"\ncolumns = "start"\njoin = "no"', "things: there is no function no in"),
+        ('meaning = "m"\ncolumns = "start"\njoin = "no"', "things: .* has no attribute 'no'"),
         ('meaning = "m"\ncolumns = "start"\nsources = [{}]', "things: a source is either of"),
     ],
 )

@@ -38,8 +38,8 @@ def convert_bundle(
 
 def _one(bundle: Path, output: Path, schema: str, choice: "tables.Choice", *, force: bool) -> None:
     with writing(tables.files_of(output), [bundle], force=force), console.progress("convert"):
-        raw = tables.RawTables(bundle, only=tables.Choice(choice.run))
-        one = raw.chosen(schema, choice)
+        raw = tables.Tables(bundle, only=tables.Choice(choice.run))
+        one = raw.exported(schema, choice)
         converted = tables.convert(one.ref, output, schema, one.choice, toc=raw.toc)
     for file in converted.files:
         console.show_file(file)

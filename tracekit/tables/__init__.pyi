@@ -58,7 +58,6 @@ from .sources import first_sources as first_sources
 from .sources import needed_schemas as needed_schemas
 from .sources import origins as origins
 from .tables import MissingTableError as MissingTableError
-from .tables import RawTables as RawTables
 from .tables import Tables as Tables
 from .tables import leave_in_place as leave_in_place
 from .tables import said_of_run as said_of_run

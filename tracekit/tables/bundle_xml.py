@@ -189,9 +189,7 @@ class UnwritableError(ValueError):
 def write_table(file: BinaryIO, run: BundleRun, store: Store, index: int) -> None:
     """Write a table as `xctrace export` does; `index` is its place in the table of contents.
 
-    Raises:
-        BundleError: The bundle is damaged.
-        UnwritableError: It holds values of which the encoding is not known.
+    Raises UnwritableError where it holds values of which the encoding is not known.
     """
     xpath = f"//trace-toc[1]/run[{store.run}]/data[1]/table[{index}]"
     reader = BundleReader(run, store, xpath)
@@ -272,13 +270,8 @@ def write_exports(
 ) -> Exported:
     """Write a run of a bundle as `xctrace export` would: its TOC, then a file for each table.
 
-    Args:
-        bundle: The bundle.
-        folder: Where to; it may not hold anything yet.
-        choose: Which tables. It is asked again without those that have no rows, for what can be
-            read in their place.
-        progress: Called with what is being written.
-        number: Which run, the last one if it is not said.
+    The folder may not hold anything yet. `choose` is asked again without the tables that have no
+    rows, for what can be read in their place. Without a number, the last run is written.
 
     Raises:
         UsageError: There is no such run.

@@ -133,11 +133,7 @@ def kept_or_read(
     choice: Choice = OPEN,
     toc: Toc | None = None,
 ) -> Kept | Flat:
-    """Return a table as it was kept in the folder, or read it and keep it; without one, read it.
-
-    Raises:
-        InputError: As `read_flat`; of an export that was put away, nothing is left.
-    """
+    """Return a table as it was kept in the folder, or read it and keep it; without one, read it."""
     if not isinstance(ref, Stored) and ref.suffix == PARQUET:
         return _as_written(ref)
     removed = None
@@ -321,19 +317,10 @@ def kept_as(listed: Listed, tables: Sequence[Listed]) -> Choice:
 
 
 def to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], dict[Path, str]]:
-    """Keep every table of every export that is there, and return what may be removed then.
+    """Keep every table of every export that is there, and return what may be removed at that time.
 
-    Args:
-        exports: The folder of exports; its table of contents is none of them.
-        cache: The folder of kept tables.
-        at: When they are removed, ISO 8601.
-
-    Returns:
-        What may be removed, and why others must stay, by path: files that are no exports or are
-        links, damaged ones, and those whose tables could not be kept.
-
-    Raises:
-        InputError: The folder cannot be read.
+    Beside stands why other files must stay: those that are no exports or are links, damaged ones,
+    and those whose tables could not be kept.
     """
     found = index(exports)
     there = [
@@ -360,16 +347,7 @@ def to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], dic
 def stored_to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], str]:
     """Keep every table that is read from a bundle, and return what stands for them without it.
 
-    Args:
-        exports: The folder with the note about the bundle.
-        cache: The folder of kept tables.
-        at: When the bundle is removed, ISO 8601.
-
-    Returns:
-        What stands for its tables, and why it must stay; the one or the other is empty.
-
-    Raises:
-        InputError: The folder cannot be read.
+    Or else why the bundle must stay; the one or the other is empty.
     """
     found = index(exports)
     if lost := (*found.unread, *(one.text for one in found.lost)):

@@ -15,7 +15,7 @@ from pyarrow import feather
 
 from tracekit.base import InputError, RecordingError, UsageError, replacing, writing
 from tracekit.tables.bundle.cells.encodings import Said, sentences
-from tracekit.tables.direct import Listed, TableRef, shown
+from tracekit.tables.direct import Listed, TableRef
 from tracekit.tables.drift import ReadNotes
 from tracekit.tables.exports import ExportIndex, contents_beside, index
 from tracekit.tables.layout import Layout, frame_of
@@ -203,14 +203,8 @@ def convert(
 
     Beside `table.parquet` stand `table.frames.parquet` and `table.stacks.parquet` where the
     export has stacks: the columns NAME.stack number the rows of the second, whose frames number
-    the rows of the first. All are written whole or not at all.
-
-    Args:
-        ref: What `xctrace export --xpath` wrote, or the host recorder; or a table of a bundle.
-        output: The file to write; its suffix says the format.
-        schema: Which table; needed only where the file has several.
-        choice: Which of several tables of the schema.
-        toc: The table of contents; without it, the only one beside the export.
+    the rows of the first. All are written whole or not at all. Without a table of contents, the
+    only one beside the export is used.
 
     Raises:
         UsageError: The suffix says no format.
@@ -234,17 +228,11 @@ def convert(
             for path, part in zip(beside, (symbols.frames, symbols.stacks), strict=True):
                 written = files.enter_context(replacing(path))
                 pq.write_table(part, written, compression="zstd", compression_level=1)
-    drift = tuple(f"{shown(ref)}: {message}" for message in layout.drift)
-    notes = ReadNotes(selection.damage, drift, selection.remarks)
-    return Converted((output, *beside), selection.rows, notes)
+    return Converted((output, *beside), selection.rows, selection.notes(layout.drift))
 
 
 def files_of(table: Path) -> tuple[Path, Path, Path]:
-    """Return the files that a table may become: itself, its frames and its stacks.
-
-    Raises:
-        UsageError: The suffix says no format.
-    """
+    """Return the files that a table may become: itself, its frames and its stacks."""
     suffix_of(table)
     return table, *symbol_files(table)
 
@@ -282,15 +270,7 @@ def unbundle(
 
     Where a schema occurs again, its tables are called NAME-2, NAME-3 and so on, in the order of the
     table of contents. Of several runs, each has a folder `run1`, `run2` of its own, unless one of
-    them is named.
-
-    Args:
-        bundle: The bundle.
-        folder: Where to write; it is made.
-        suffix: The format: .parquet, .csv or .feather.
-        progress: Called with the table that is written.
-        run: The only run to write; None for all.
-        force: Whether files of the same names are replaced that tracekit did not make.
+    them is named. Files that tracekit did not make are replaced only by `force`.
 
     Raises:
         UsageError: There is such a file, or no such run.

@@ -20,7 +20,7 @@ import msgspec
 from tracekit.base import InputError, Recording, read_input, save
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.store import Store, run_folder, store_folder, table_list
+from tracekit.tables.bundle.container.store import Store, run_folder, store_folder
 from tracekit.tables.bundle.errors import called
 from tracekit.tables.bundle.run_info import worded_attributes
 from tracekit.tables.place import Choice, Place, Stamp, described, stamp, tables_at
@@ -38,6 +38,12 @@ _UNIQUING = (
         for kind in ("arrayUniquer", "typedArrayUniquer")
         for part in ("data", "index")
     ),
+)
+_DESCRIBED = (
+    *_DOCUMENT,
+    *(f"corespace/run*/core/uniquing/{name}" for name in _UNIQUING),
+    "corespace/run*/core/table-manager/tables.plist",
+    *(f"corespace/run*/core/stores/indexed-store-*/{name}" for name in _OWN[1:]),
 )
 _SYMBOLS = "symbols/stores"
 _BLOCK = 1 << 20
@@ -126,11 +132,7 @@ def require_unpacked(path: Path) -> None:
 
 
 def opened(bundle: Path) -> Bundle:
-    """Open a bundle, or return the one that is open, as long as its files are the same.
-
-    Raises:
-        InputError: It is no bundle, damaged, or of a layout that is not known.
-    """
+    """Open a bundle, or return the one that is open, as long as its files are the same."""
     return _opened(bundle, tuple(_stamps(bundle, _described(bundle))))
 
 
@@ -141,17 +143,8 @@ def _opened(bundle: Path, stamps: tuple[tuple[str, Stamp], ...]) -> Bundle:  # n
 
 def _described(bundle: Path) -> Iterator[str]:
     """Name the files that an open bundle was made of: all but the records."""
-    yield from _DOCUMENT
-    for run in _numbers(bundle / "corespace", "run"):
-        yield from _shared(run)
-        yield table_list(run)
-        for number in _numbers(bundle / run_folder(run) / "stores", "indexed-store-"):
-            yield from (f"{store_folder(run, number)}/{name}" for name in _OWN[1:])
-
-
-def _numbers(folder: Path, prefix: str) -> list[int]:
-    tails = (path.name.removeprefix(prefix) for path in folder.glob(f"{prefix}*"))
-    return sorted(int(tail) for tail in tails if tail.isdecimal() and tail.isascii())
+    for pattern in _DESCRIBED:
+        yield from sorted(str(path.relative_to(bundle)) for path in bundle.glob(pattern))
 
 
 def _shared(run: int) -> Iterator[str]:
@@ -201,11 +194,9 @@ _Note = TypeVar("_Note")
 
 @dataclass(frozen=True)
 class Direct:
-    """What is read directly.
+    """What is read directly: tables of some schemas, or of all, if these are None.
 
-    Attributes:
-        bundle: The bundle, absolute or as it is reached from the folder of the note.
-        schemas: Whose tables; None for those of all schemas.
+    The bundle is absolute, or as it is reached from the folder of the note.
     """
 
     bundle: str
@@ -218,11 +209,7 @@ class Direct:
 
 
 def direct(folder: Path) -> Direct | None:
-    """Return the note about tables that are read directly; None where there is none.
-
-    Raises:
-        InputError: It cannot be read, or a newer tracekit wrote it.
-    """
+    """Return the note about tables that are read directly; None where there is none."""
     return read_note(folder / DIRECT_NOTE, Direct, FORMAT)
 
 

@@ -28,13 +28,7 @@ class Flaw(StrEnum):
 
 @dataclass(frozen=True)
 class ReadNotes:
-    """What the reader of one table had to say.
-
-    Attributes:
-        damage: Where rows are missing.
-        drift: Where columns break their declared types.
-        remarks: What else is to be known.
-    """
+    """What the reader of one table had to say: lost rows, broken types, and all else."""
 
     damage: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
@@ -48,14 +42,10 @@ class ReadNotes:
 
 @dataclass(frozen=True)
 class Remark:
-    """One thing that a reader has to say.
+    """One thing that a reader has to say: what is wrong, and in words.
 
-    Attributes:
-        flaw: What is wrong.
-        table: The table that was made of the export; empty where none was.
-        schema: The export's schema; empty where the file says none.
-        columns: The columns of the export that it is about.
-        text: It in words.
+    `table` was made of the export, `columns` are those of the export that it is about; what is not
+    known is empty.
     """
 
     flaw: Flaw

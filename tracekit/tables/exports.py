@@ -76,11 +76,7 @@ class Header:
 
 
 def headers(path: Path) -> list[Header]:
-    """Find the tables of an export; what their rows hold is not read.
-
-    Raises:
-        InputError: The file cannot be opened.
-    """
+    """Find the tables of an export; what their rows hold is not read."""
     found: list[Header] = []
     schema = ""
     for text in whole_tags(_blocks(path)):
@@ -140,15 +136,9 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class PutAway:
-    """An export that was removed.
+    """An export that was removed at a time (ISO 8601): its size in bytes, the tables that it held.
 
-    Attributes:
-        name: The file's name.
-        digest: The digest of its content, which the names of its kept tables hold.
-        reader: The version of the reader that made them.
-        size: How many bytes it had.
-        headers: The tables that it held.
-        at: When it was removed, ISO 8601.
+    The names of its kept tables hold the `digest` of its content and the version of their `reader`.
     """
 
     name: str
@@ -166,11 +156,7 @@ class _Note:
 
 
 def put_away(folder: Path) -> dict[Path, PutAway]:
-    """Return the exports of a folder that were removed and are not there again, by their paths.
-
-    Raises:
-        InputError: The note about them cannot be read, or a newer tracekit wrote it.
-    """
+    """Return the exports of a folder that were removed and are not there again, by their paths."""
     noted = {folder / name: export for name, export in _noted(folder).items()}
     return {
         path: one
@@ -180,12 +166,7 @@ def put_away(folder: Path) -> dict[Path, PutAway]:
 
 
 def note_put_away(folder: Path, *exports: PutAway) -> None:
-    """Note exports that are to be removed next; a later note of a name takes the place of others.
-
-    Raises:
-        InputError: As `put_away`.
-        RecordingError: The note cannot be written.
-    """
+    """Note exports that are to be removed next; the last note of a name counts."""
     noted = _noted(folder) | {export.name: export for export in exports}
     save(folder / PRUNED_NOTE, _Note(tuple(noted[name] for name in sorted(noted))))
 
@@ -205,11 +186,7 @@ class Content:
 
 
 def identify(path: Path) -> Content:
-    """Tell what a file is by its beginning, and for tables by a scan for their headers.
-
-    Raises:
-        InputError: The file cannot be opened.
-    """
+    """Tell what a file is by its beginning, and for tables by a scan for their headers."""
     if path.suffix == PARQUET:
         return Content("tables", (path.stem,), (Header(path.stem, "", 1, rows=_filled(path)),))
     match root(head(path)):

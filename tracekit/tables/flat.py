@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from tracekit.tables.direct import TableRef, shown
+from tracekit.tables.direct import TableRef
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning, ReadNotes
 from tracekit.tables.exports import contents_beside
 from tracekit.tables.layout import Layout
@@ -97,8 +97,7 @@ def read_flat(
     layout = gathered.layout
     assert layout is not None
     frame = layout.frame(pa.concat_tables(gathered.pieces))
-    drift = tuple(f"{shown(ref)}: {message}" for message in layout.drift)
-    return Flat(frame, ReadNotes(selection.damage, drift, selection.remarks), symbols)
+    return Flat(frame, selection.notes(layout.drift), symbols)
 
 
 class _Gathered:

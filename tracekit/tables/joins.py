@@ -69,13 +69,10 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """Where rows of one table are in another: -1 for none, and for one of several.
+    """Where rows of one table are in another, at `places`: -1 for none, and for one of several.
 
-    Attributes:
-        places: For each row the place of its one counterpart.
-        asked: How many rows have a key at all.
-        ambiguous: How many of them have several counterparts, and so none.
-        there: How many rows the other table has.
+    `asked` rows have a key at all; `ambiguous` of them have several counterparts, and so none. The
+    other table has `there` rows.
     """
 
     places: Places

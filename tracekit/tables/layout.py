@@ -124,11 +124,7 @@ class Layout:
         self._long = 0  # bytes of long texts
 
     def take(self, piece: Node) -> pa.Table:
-        """Look at a piece; return its cells as they came, with the names of the flat table.
-
-        Raises:
-            InputError: The texts of the table are too much to hold.
-        """
+        """Look at a piece; return its cells as they came, with the names of the flat table."""
         arrays: list[pa.ChunkedArray] = []
         for column, (_, part, cells) in zip(self.columns, _cells(piece), strict=True):
             column.take(cells, part.foreign if cells is part.cells else frozenset())

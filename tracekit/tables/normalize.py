@@ -23,12 +23,8 @@ def normalize(
 ) -> tuple[pd.DataFrame, list[Remark]]:
     """Return the table with the schema's columns and dtypes, and what is to be said about it.
 
-    Args:
-        frame: The flat table of the export; it is left as it is.
-        schema: The table to make.
-        source: The export's schema, one of the schema's sources.
-        targets: The pids of the recorded processes.
-        exported: The names of all columns of the flat table, if `frame` has only some.
+    `source` is one of the schema's sources, `targets` are the pids of the recorded processes.
+    `exported` names all columns of the flat table, if `frame` has only some.
     """
     remarks = _drift([*(frame.columns if exported is None else exported)], schema, source)
     columns: dict[str, pd.Series] = {}

@@ -41,12 +41,8 @@ def read_pieces(
 ) -> Symbols:
     """Read all tables of an export, or one of a bundle, into a taker; return their stacks.
 
-    Args:
-        ref: Where the tables are.
-        taker: Who takes the pieces.
-        toc: The table of contents; the exact reader needs it for tables without a header, a
-            bundle for the places of its tables.
-        only: The one reader of exports to use; without it the fast one, then the exact one.
+    Without the table of contents the exact reader knows no tables without a header, and a bundle
+    none of the places of its tables. `only` is the one reader of exports to use.
 
     Raises:
         InputError: The file cannot be opened, is no export, or is hostile.

@@ -30,18 +30,9 @@ class Column:
 
     What the flat table puts beside a readable column has a mnemonic with a dot: a process's pid
     is `process.pid`, a thread's tid `thread.tid`, the number of a stack `stack.stack`. Columns
-    whose mnemonic the export lacks are null; `required` ones must be there.
-
-    Attributes:
-        name: Its name in the table.
-        source: The export's mnemonic; empty where no column of an export is behind it.
-        kind: What it holds.
-        meaning: What it says.
-        required: Whether there is no table without it.
-        unit: What its numbers count: "bytes", "percent"; empty where there is no unit.
-        since: The version of Instruments that brought it, if older exports lack it.
-        doubtful: Whether it is not established how exports write it: where it holds something
-            else, it is null and the reader says so, and the rest of the table is read.
+    whose mnemonic the export lacks are null; `required` ones must be there. `since` names the
+    version of Instruments that brought it. It is `doubtful` where it is not established how exports
+    write it: where it holds something else, it is null and the reader says so.
     """
 
     name: str
@@ -69,22 +60,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Schema:
-    """A table: where it comes from, and what it holds.
+    """A table: where it comes from, and what it holds; the head of `schemas.toml` says more.
 
     It is read from the first of its `sources` that has rows, or else made of other tables by
     `join`; see `tracekit.tables.derived`.
-
-    Attributes:
-        name: Its name here.
-        meaning: What a row of it is.
-        sources: The schemas of exports that it is read from, first choice first.
-        columns: What it holds, in order.
-        join: Makes it of the tables that its parameters name; None where nothing does.
-        joined_first: Whether the join comes before the sources.
-        versions: What differs between versions of Instruments, and is no drift.
-        together: Whether several exported tables of one schema are one table, as their rows
-            tell themselves apart.
-        more: What further columns it has, whose names only the recording knows.
     """
 
     name: str

@@ -1,61 +1,66 @@
 """All tables, in the order in which pages and lists show them: what `schemas.toml` declares."""
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from tracekit.tables import derived
 from tracekit.tables.schema import Column, Kind, Schema, Source
 
-_FILE = Path(__file__).with_suffix(".toml")
-_KEYS = frozenset(
-    {"meaning", "sources", "join", "joined_first", "columns", "versions", "together", "more"}
-)
 _LEAST, _MOST = 4, 5  # fields of a column
+
+
+class _Source(msgspec.Struct, forbid_unknown_fields=True):
+    gpu: str = ""
+    host: str = ""
+    unused: str = ""
+
+
+class _Table(msgspec.Struct, forbid_unknown_fields=True):
+    meaning: str
+    columns: str
+    sources: list[_Source] = []
+    join: str | None = None
+    joined_first: bool = False
+    versions: str = ""
+    together: bool = False
+    more: str = ""
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    common: str
+    tables: dict[str, _Table]
 
 
 def read(text: str) -> dict[str, Schema]:
     """Return the tables that a text in the form of `schemas.toml` declares."""
-    document = tomllib.loads(text)
-    common = {
-        column.name: column for column in map(_column, document["common"].strip().splitlines())
-    }
+    file = msgspec.toml.decode(text, type=_File)
+    common = {one.name: one for one in map(_column, file.common.strip().splitlines())}
     schemas: dict[str, Schema] = {}
-    for name, entry in document["tables"].items():
+    for name, table in file.tables.items():
         try:
-            schemas[name] = _schema(name, entry, common, schemas)
-        except (KeyError, TypeError, ValueError) as error:
-            reason = f"{error} is missing" if isinstance(error, KeyError) else error
-            raise ValueError(f"schemas.toml: {name}: {reason}") from error
+            schemas[name] = Schema(
+                name=name,
+                meaning=table.meaning,
+                sources=tuple(map(_source, table.sources)),
+                columns=tuple(_columns(table.columns, common, schemas)),
+                join=getattr(derived, table.join) if table.join else None,
+                joined_first=table.joined_first,
+                versions=table.versions,
+                together=table.together,
+                more=table.more,
+            )
+        except (AttributeError, KeyError, ValueError) as error:
+            raise ValueError(f"schemas.toml: {name}: {error}") from error
     return schemas
 
 
-def _schema(
-    name: str, entry: Mapping[str, Any], common: Mapping[str, Column], so_far: Mapping[str, Schema]
-) -> Schema:
-    if unknown := ", ".join(sorted(entry.keys() - _KEYS)):
-        raise ValueError(f"there is no key {unknown}")
-    join = entry.get("join")
-    if join is not None and not hasattr(derived, join):
-        raise ValueError(f"there is no function {join} in derived.py to join it by")
-    return Schema(
-        name=name,
-        meaning=entry["meaning"],
-        sources=tuple(_source(**source) for source in entry.get("sources", ())),
-        columns=tuple(_columns(entry["columns"], common, so_far)),
-        join=join and getattr(derived, join),
-        joined_first=entry.get("joined_first", False),
-        versions=entry.get("versions", ""),
-        together=entry.get("together", False),
-        more=entry.get("more", ""),
-    )
-
-
-def _source(*, gpu: str = "", host: str = "", unused: str = "") -> Source:
-    if bool(gpu) is bool(host):
+def _source(one: _Source) -> Source:
+    if bool(one.gpu) is bool(one.host):
         raise ValueError("a source is either of `gpu` or of `host`")
-    return Source(gpu or host, "gpu" if gpu else "host", frozenset(unused.split()))
+    clock = "gpu" if one.gpu else "host"
+    return Source(one.gpu or one.host, clock, frozenset(one.unused.split()))
 
 
 def _columns(
@@ -97,4 +102,4 @@ def _column(line: str) -> Column:
     )
 
 
-SCHEMAS: dict[str, Schema] = read(_FILE.read_text(encoding="utf-8"))
+SCHEMAS: dict[str, Schema] = read(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
 """Of all tables in an export, or of all runs of a trace, those that are meant."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from tracekit.base import InputError, UsageError
 from tracekit.tables.bundle.cells.encodings import Said
 from tracekit.tables.bundle.errors import called
 from tracekit.tables.direct import Stored, TableRef, is_bundle, shown
+from tracekit.tables.drift import ReadNotes
 from tracekit.tables.exports import ExportIndex
 from tracekit.tables.place import HOW_TO_CHOOSE, Choice, attributes_of, described, place_of
 from tracekit.tables.reading import Taker
@@ -106,17 +107,18 @@ class Selection:
             self._chosen = candidates[0]
             self._sink.take(self._empty)
 
-    @property
-    def damage(self) -> tuple[str, ...]:
-        """Say which tables of the file are damaged, and after which row."""
-        return tuple(
-            f"{shown(self._ref)}: {seen.schema} is damaged after row {seen.rows}: {seen.damage}."
+    def notes(self, drift: Iterable[str]) -> ReadNotes:
+        """Return what is to be said of the table, whose columns have that drift."""
+        name = shown(self._ref)
+        damage = (
+            f"{name}: {seen.schema} is damaged after row {seen.rows}: {seen.damage}."
             for seen in self._seen.values()
             if seen.damage
         )
+        broken = (f"{name}: {message}" for message in drift)
+        return ReadNotes(tuple(damage), tuple(broken), self._remarks())
 
-    @property
-    def remarks(self) -> tuple[Said, ...]:
+    def _remarks(self) -> tuple[Said, ...]:
         """Say which tables were left out because they have no rows, and what a reader noted."""
         if self._chosen is None:
             return ()
@@ -149,14 +151,9 @@ def of_one_run(
 ) -> tuple[ExportIndex, int | None, tuple[str, ...]]:
     """Leave out what belongs to other runs, or to other places where a place is named.
 
-    Returns:
-        The exports of one run, the last one with tables if `only` names none, and those that do
-        not say of which run they are; its number, None where no export says one; and that it was
-        chosen for being the last, where it was.
-
-    Raises:
-        UsageError: There is no such run.
-        InputError: There is no table at such a place.
+    Returns the exports of one run, the last one with tables if `only` names none, and those that do
+    not say of which run they are; its number, None where no export says one; and that it was chosen
+    for being the last, where it was.
     """
     run, said = meant(found, folder, only.run)
     kept = Choice(None if run is None else run.number, only.table)
@@ -179,14 +176,8 @@ def meant(
 ) -> tuple[TocRun | None, tuple[str, ...]]:
     """Return the run that is meant, and that it was chosen for being the last, where it was.
 
-    Args:
-        found: All exports.
-        folder: Where they are.
-        number: Which run; without it, the last one with tables.
-        name: What the trace is called in a sentence, if not as the folder.
-
-    Returns:
-        The run as the table of contents has it; None where neither that nor any export says one.
+    Without a number it is the last one with tables; None where neither the table of contents nor an
+    export says one. The trace has the `name` in sentences, if not that of the folder.
 
     Raises:
         UsageError: There is no such run, or nothing of it was exported.

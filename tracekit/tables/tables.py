@@ -35,36 +35,55 @@ class MissingTableError(TracekitError, KeyError):
         return self.message
 
 
-class RawTables:
-    """The flat tables of one run in a folder of exports; `warnings` grows with what readers say."""
+_COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3  # noqa: PLR2004  # a version
 
-    def __init__(self, folder: Path, cache: Path | None = None, only: Choice = OPEN) -> None:
-        """Look at the exports, without reading them.
+
+class Tables(Mapping[str, pd.DataFrame]):
+    """The normalized tables of one run in a folder of exports, or of a bundle, by name.
+
+    Each is read at its first use. A frame belongs to its caller: changing it changes no other.
+    `warnings` grows with what readers have to say: damage, drift, rows left out.
+    """
+
+    def __init__(
+        self,
+        exports: Path,
+        targets: frozenset[int] = frozenset(),
+        cache: Path | None = None,
+        only: Choice = OPEN,
+        said: Iterable[str] = (),
+    ) -> None:
+        """Look at the exports, without reading them yet.
 
         Args:
-            folder: The exports of one trace, or a bundle.
-            cache: Where to keep what was read.
-            only: The run to look at, the last one if it is not named, and a place in it.
+            exports: The folder with the exports of one trace, or a bundle.
+            targets: The pids of the recorded processes; their rows have `target` set.
+            cache: Where to keep what was read, as Parquet; None keeps nothing.
+            only: The run, where the trace has several; without it the last one, which is said in
+                a warning. With a place, the tables there alone.
+            said: What is known of the exports beforehand, for the warnings.
 
         Raises:
             UsageError: There is no such run.
             InputError: There is no table at such a place, or the exports cannot be listed.
         """
-        self.folder = folder
+        self.folder = exports
+        self._targets = targets
         self._cache = cache
-        self._every = index(folder)
-        self._index, self.run, self.of_runs = of_one_run(self._every, folder, only)
-        self._read: dict[tuple[TableRef, str, int | None, int | None], Kept | Flat] = {}
+        self._every = index(exports)
+        self._index, self.run, self.of_runs = of_one_run(self._every, exports, only)
+        self._flat: dict[tuple[TableRef, str, int | None, int | None], Kept | Flat] = {}
+        self._tables: dict[str, pd.DataFrame] = {}
         found = self._index
-        left_out = (f"{one.name} is left out: {refusal(one).message}" for one in found.strange)
-        of_bundle = (one.text for one in (*found.lost, *found.said))
-        self.warnings = dict[Said, None](
-            dict.fromkeys((*self.of_runs, *left_out, *found.unread, *of_bundle))
-        )
+        left_out = (f"{path.name} is left out: {refusal(path).message}" for path in found.strange)
+        of_bundle = (loss.text for loss in (*found.lost, *found.said))
+        self._read = dict.fromkeys((*self.of_runs, *left_out, *found.unread, *of_bundle))
+        self._made = dict.fromkeys((*said, *unknown(self.schemas)))
+        self._remarks: dict[Remark, None] = {}
 
     @property
     def schemas(self) -> tuple[str, ...]:
-        """The schemas of all exports there are."""
+        """The schemas of all exports there are, whether a table is made of them or not."""
         return tuple(sorted(self._index.tables))
 
     @property
@@ -85,16 +104,37 @@ class RawTables:
         )
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What readers said of the tables that were read so far, in sentences."""
+        return sentences(self.said)
+
+    @property
+    def said(self) -> tuple[Said, ...]:
+        """The same, with what a sentence is made of where that is more than words."""
+        return (*self._read, *self._made)
+
+    @property
     def remarks(self) -> tuple[Remark, ...]:
         """What is wrong with the exports that were read so far, and with files that hold none."""
         empty = [path for path in self._index.strange if not path.stat().st_size]
         said = [(Flaw.DAMAGED, "", f"{path.name} is empty.") for path in empty]
-        said += [(Flaw.DAMAGED, "", one.text) for one in self._index.lost]
+        said += [(Flaw.DAMAGED, "", loss.text) for loss in self._index.lost]
         said += [(Flaw.UNREADABLE, "", text) for text in self._index.unread]
-        for (_, schema, _, _), table in self._read.items():
+        for (_, schema, _, _), table in self._flat.items():
             said += [(Flaw.DAMAGED, schema, text) for text in table.notes.damage]
             said += [(Flaw.CHANGED, schema, text) for text in table.notes.drift]
-        return tuple(Remark(flaw, "", schema, (), text) for flaw, schema, text in said)
+        of_files = (Remark(flaw, "", schema, (), text) for flaw, schema, text in said)
+        return (*of_files, *self._remarks)
+
+    @property
+    def uncompared(self) -> frozenset[tuple[str, str]]:
+        """Schemas and columns that were read by an encoding that was never compared."""
+        return frozenset(
+            (one.schema, column)
+            for one in self.said
+            if isinstance(one, Unsure) and one.evidence is Evidence.INFERRED
+            for column in one.columns
+        )
 
     def listed(self, schema: str, choice: Choice = OPEN) -> tuple[Listed, ...]:
         """Return the tables of a schema that may be meant, if there are several.
@@ -103,30 +143,25 @@ class RawTables:
         read; but they count before those that have none.
         """
         tables = [
-            one
-            for one in self._index.tables.get(schema, ())
-            if choice.allows(one.place, one.attributes)
+            table
+            for table in self._index.tables.get(schema, ())
+            if choice.allows(table.place, table.attributes)
         ]
         unreadable = [table for table in tables if table.unreadable]
-        return tuple([one for one in tables if one.rows] or unreadable[:1] or tables[:1])
+        return tuple([table for table in tables if table.rows] or unreadable[:1] or tables[:1])
 
-    def table(self, schema: str, choice: Choice = OPEN) -> Kept | Flat:
-        """Return the one table of a schema that is meant.
+    def flat(self, schema: str, choice: Choice = OPEN) -> Kept | Flat:
+        """Return the one table of a schema that is meant; raise as `Tables.raw` does."""
+        listed = self.exported(schema, choice)
+        place = kept_as(listed, self._every.tables[schema])
+        key = (listed.ref, schema, place.run, place.table)
+        if key not in self._flat:
+            self._flat[key] = kept_or_read(self._cache, listed.ref, schema, place, self.toc)
+            said = self._flat[key].notes.said
+            self._read |= dict.fromkeys((*said, *self._others(listed, choice)))
+        return self._flat[key]
 
-        Raises:
-            MissingTableError: There is no export of it.
-            InputError: The export cannot be read, or it is not clear which table is meant.
-        """
-        one = self.chosen(schema, choice)
-        place = kept_as(one, self._every.tables[schema])
-        key = (one.ref, schema, place.run, place.table)
-        if key not in self._read:
-            self._read[key] = kept_or_read(self._cache, one.ref, schema, place, self._index.toc)
-            said = self._read[key].notes.said
-            self.warnings |= dict.fromkeys((*said, *self._others(one, choice)))
-        return self._read[key]
-
-    def chosen(self, schema: str, choice: Choice = OPEN) -> Listed:
+    def exported(self, schema: str, choice: Choice = OPEN) -> Listed:
         """Return where the one table of a schema is that is meant; raise as `table` does."""
         if schema not in self._index.tables:
             near = difflib.get_close_matches(schema, self.schemas)
@@ -160,86 +195,6 @@ class RawTables:
             and choice.allows(other.place, other.attributes)
         ]
 
-
-def _named(tables: Sequence[Listed]) -> str:
-    more = len(tables) - _LISTED
-    others = [f"and {more:,} more, which `tracekit tables` lists"] if more > 0 else []
-    return "; ".join([*map(str, tables[:_LISTED]), *others])
-
-
-_COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3  # noqa: PLR2004  # a version
-
-
-class Tables(Mapping[str, pd.DataFrame]):
-    """The normalized tables of one run in a folder of exports, by name.
-
-    Each is read at its first use. A frame belongs to its caller: changing it changes no other.
-    `warnings` grows with what readers have to say: damage, drift, rows left out.
-    """
-
-    def __init__(
-        self,
-        exports: Path,
-        targets: frozenset[int],
-        cache: Path | None = None,
-        only: Choice = OPEN,
-        said: Iterable[str] = (),
-    ) -> None:
-        """Look at the exports, without reading them yet.
-
-        Args:
-            exports: The folder with the exports of one trace.
-            targets: The pids of the recorded processes; their rows have `target` set.
-            cache: Where to keep what was read, as Parquet; None keeps nothing.
-            only: The run, where the trace has several; without it the last one, which is said in
-                a warning. With a place, the tables there alone.
-            said: What is known of the exports beforehand, for the warnings.
-
-        Raises:
-            UsageError: There is no such run.
-            InputError: There is no table at such a place, or the exports cannot be listed.
-        """
-        self._raw = RawTables(exports, cache, only)
-        self._targets = targets
-        self._tables: dict[str, pd.DataFrame] = {}
-        self._warnings = dict.fromkeys((*said, *unknown(self._raw.schemas)))
-        self._remarks: dict[Remark, None] = {}
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What readers said of the tables that were read so far, in sentences."""
-        return sentences(self.said)
-
-    @property
-    def said(self) -> tuple[Said, ...]:
-        """The same, with what a sentence is made of where that is more than words."""
-        return (*self._raw.warnings, *self._warnings)
-
-    @property
-    def uncompared(self) -> frozenset[tuple[str, str]]:
-        """Schemas and columns that were read by an encoding that was never compared."""
-        return frozenset(
-            (one.schema, column)
-            for one in self.said
-            if isinstance(one, Unsure) and one.evidence is Evidence.INFERRED
-            for column in one.columns
-        )
-
-    @property
-    def remarks(self) -> tuple[Remark, ...]:
-        """What is wrong with the exports of the tables that were read so far."""
-        return (*self._raw.remarks, *self._remarks)
-
-    @property
-    def settings(self) -> tuple[tuple[str, str], ...]:
-        """Instruments and their settings, as the table of contents words them."""
-        return self._raw.settings
-
-    @property
-    def schemas(self) -> tuple[str, ...]:
-        """The schemas of all exports there are, whether a table is made of them or not."""
-        return self._raw.schemas
-
     def raw(
         self,
         schema: str,
@@ -260,17 +215,17 @@ class Tables(Mapping[str, pd.DataFrame]):
             MissingTableError: There is no export of it.
             InputError: The export cannot be read, or it is not clear which table is meant.
         """
-        return _handed_out(self._raw.table(schema, Choice(run, table, attributes or {})).part())
+        return _handed_out(self.flat(schema, Choice(run, table, attributes or {})).part())
 
     def symbols(self, schema: str, *, table: int | None = None, run: int | None = None) -> Symbols:
         """Return the stacks that the columns NAME.stack of a flat table number; as `raw` raises."""
-        return self._raw.table(schema, Choice(run, table)).symbols
+        return self.flat(schema, Choice(run, table)).symbols
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         """Return a table; raise MissingTableError where no export gives it."""
         if name not in self._tables:
             table, warnings = first_with_rows(name, self._ways(_schema(name)))
-            self._warnings |= dict.fromkeys(warnings)
+            self._made |= dict.fromkeys(warnings)
             self._tables[name] = table
         return _handed_out(self._tables[name])
 
@@ -278,24 +233,19 @@ class Tables(Mapping[str, pd.DataFrame]):
         """Return what `chosen` can choose from, if it is not clear what a table is read from."""
         schema = _schema(name)
         source = None if schema.together else self._source(schema)
-        listed = self._raw.listed(source.schema) if source is not None else ()
+        listed = self.listed(source.schema) if source is not None else ()
         return listed if len(listed) > 1 else ()
 
     def chosen(
         self, name: str, *, table: int | None = None, run: int | None = None
     ) -> pd.DataFrame:
-        """Return a table as it is read from the one of several exported tables that is meant.
-
-        Raises:
-            MissingTableError: No export gives the table.
-            InputError: As `raw`.
-        """
+        """Return a table as it is read from the one of several exported tables that is meant."""
         schema = _schema(name)
         source = self._source(schema)
         if source is None or (table, run) == (None, None):
             return self[name]
         made, warnings = self._normalized(schema, source, Choice(run, table))
-        self._warnings |= dict.fromkeys(warnings)
+        self._made |= dict.fromkeys(warnings)
         return made
 
     def __contains__(self, name: object) -> bool:
@@ -311,9 +261,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         return sum(1 for _ in self)
 
     def _source(self, schema: Schema) -> Source | None:
-        return next(
-            (source for source in schema.sources if source.schema in self._raw.schemas), None
-        )
+        return next((source for source in schema.sources if source.schema in self.schemas), None)
 
     def _is_there(self, schema: Schema) -> bool:
         return self._source(schema) is not None or self._joins(schema)
@@ -332,13 +280,13 @@ class Tables(Mapping[str, pd.DataFrame]):
         if not ways:
             raise MissingTableError(
                 f"The table {schema.name} is not there: no export of {origins(schema)} is in "
-                f"{self._raw.folder}.",
+                f"{self.folder}.",
                 hint=f"Export {origins(schema)}, with a template that records it.",
             )
         return ways
 
     def _together(self, schema: Schema, source: Source) -> Made:
-        listed = self._raw.listed(source.schema) if schema.together else ()
+        listed = self.listed(source.schema) if schema.together else ()
         if len(listed) < 2:  # noqa: PLR2004  several
             return self._normalized(schema, source)
         parts = [self._normalized(schema, source, one.choice) for one in listed]
@@ -346,7 +294,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         return pd.concat([table for table, _ in parts], ignore_index=True), warnings
 
     def _normalized(self, schema: Schema, source: Source, choice: Choice = OPEN) -> Made:
-        flat = self._raw.table(source.schema, choice)
+        flat = self.flat(source.schema, choice)
         part = flat.part(read_by(schema))
         table, remarks = normalize(part, schema, source, self._targets, flat.names)
         self._remarks |= dict.fromkeys(remarks)
@@ -369,10 +317,8 @@ def _handed_out(frame: pd.DataFrame) -> pd.DataFrame:
 def leave_in_place(bundle: Path, exports: Path) -> None:
     """Write the table of contents of a bundle, and a note that its tables are read from it.
 
-    Args:
-        bundle: The bundle.
-        exports: The folder for exports; it is made. One beside the bundle names it without the
-            folder that both are in, so that this can be moved.
+    A folder of exports beside the bundle names it without the folder that both are in, so that
+    this can be moved.
 
     Raises:
         InputError: It is no bundle, damaged, or of a layout that is not known.
@@ -390,12 +336,9 @@ def leave_in_place(bundle: Path, exports: Path) -> None:
 
 
 def said_of_run(bundle: Path, number: int) -> tuple[str, ...]:
-    """Return what is to be known of a run of a bundle.
+    """Return what is to be known of a run of a bundle, in sentences.
 
-    In sentences: what it lacks, what is not verified, and what Instruments noted of it.
-
-    Raises:
-        InputError: It is no bundle, damaged, or of a layout that is not known.
+    That is what it lacks, what is not verified, and what Instruments noted of it.
     """
     opening = opened(bundle)
     issues = [
@@ -407,10 +350,6 @@ def said_of_run(bundle: Path, number: int) -> tuple[str, ...]:
 def tables_of_bundle(bundle: Path, only: Choice = OPEN) -> Tables:
     """Return the normalized tables of a run of a bundle; no run is made of it, nothing is kept.
 
-    Args:
-        bundle: The bundle.
-        only: As in `Tables`.
-
     Raises:
         UsageError: There is no such run.
         InputError: It is no bundle, damaged, or of a layout that is not known.
@@ -420,3 +359,9 @@ def tables_of_bundle(bundle: Path, only: Choice = OPEN) -> Tables:
     targets = frozenset[int]() if target is None else frozenset([target.pid])
     remarks = remarks_of(opened(bundle), None if run is None else run.number)
     return Tables(bundle, targets, only=only, said=remarks)
+
+
+def _named(tables: Sequence[Listed]) -> str:
+    more = len(tables) - _LISTED
+    others = [f"and {more:,} more, which `tracekit tables` lists"] if more > 0 else []
+    return "; ".join([*map(str, tables[:_LISTED]), *others])

@@ -248,11 +248,7 @@ _MOST = 20
 
 
 def required(runs: Sequence[TocRun], number: int | None, name: str) -> TocRun:
-    """Return the run of that number, the last one without a number.
-
-    Raises:
-        UsageError: There is no such run; the hint lists those there are.
-    """
+    """Return the run of that number, the last one without; raise UsageError if there is none."""
     found = runs[-1] if number is None else next((r for r in runs if r.number == number), None)
     if found is None:
         raise UsageError(f"{name} has no run {number}.", hint=f"It has {listed(runs)}.")
@@ -269,11 +265,7 @@ def assumed(runs: Sequence[TocRun], run: TocRun, name: str) -> tuple[str, ...]:
 
 
 def own(recording: Recording) -> TocRun | None:
-    """Return the run that a recording is about, the last one where it does not say; or none.
-
-    Raises:
-        InputError: The table of contents cannot be read.
-    """
+    """Return the run that a recording is about, the last one where it does not say; or none."""
     runs = read_toc(recording.toc_file).runs
     known = recording.provenance().run if recording.provenance_file.exists() else None
     return next((run for run in runs if run.number == known), runs[-1] if runs else None)

@@ -94,16 +94,9 @@ class Form(StrEnum):
 class TypeFacts(NamedTuple):
     """All that is known of an engineering type, by a line of `engineering_types.csv`.
 
-    What is empty is not known.
-
-    Attributes:
-        tag: Its name in an export.
-        form: The form of its texts there.
-        bundle: Its name in a bundle, without "TypeID".
-        encoding: How a bundle stores its values; see `tracekit.tables.bundle.cells.encodings`.
-        evidence: How surely that is known.
-        all_ones: Whether all ones is a value of it instead of null: that was `seen`, or is
-            `presumed`.
+    That is its name and the form of its texts in an export; its name in a bundle, without "TypeID",
+    how a bundle stores its values and how surely that is known; and whether all ones is a value of
+    it instead of null: `seen`, or `presumed`. What is empty is not known.
     """
 
     tag: str

@@ -18,7 +18,7 @@ from tracekit.base import InputError
 COST = "Execution Cost"
 _FIRST = ("Index", "Encoder FunctionIndex", "CommandBuffer Label", "Encoder Label", "")
 _TAB = ("Thumbnails", "Name")
-_NAME = re.compile(r"(\d+) (.*)")
+_NAME = re.compile(r"(\d+)(?: (.*))?")
 _NUMBER = re.compile(r"(-?[\d,]+(?:\.\d+)?) ?([A-Za-zµ%/]{0,12})")
 _NOTHING = frozenset({"", "-", "N/A", "n/a", "NaN", "nan"})
 _BYTES = {"B": 0, "bytes": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
@@ -82,7 +82,7 @@ def read_xcode_counters(paths: Sequence[Path]) -> pd.DataFrame:
             hint="Import one capture at a time: its CSV and the texts of its tabs.",
         )
     for path in (*tables, *(path for path in paths if _is_tab(path))):
-        _add(encoders, list(_of_tab(path) if _is_tab(path) else _of_table(path)), path)
+        _add(encoders, list(_encoders(path)), path)
     if not encoders:
         raise InputError(f"{paths[0]} has no encoder.")
     return _frame(sorted(encoders.values(), key=lambda encoder: encoder.function))
@@ -103,43 +103,30 @@ def _lines(path: Path, delimiter: str) -> list[list[str]]:
         raise InputError(f"{path} cannot be read as an export of counters: {error}.") from error
 
 
-def _of_table(path: Path) -> Iterator[_Encoder]:
-    """Yield the encoders of a CSV, which has numbers without units."""
-    heads, *rows = _lines(path, ",")
-    if tuple(heads[: len(_FIRST)]) != _FIRST:
+def _encoders(path: Path) -> Iterator[_Encoder]:
+    """Yield the encoders of a CSV, or of a tab, whose cells have units."""
+    tab = _is_tab(path)
+    first = _TAB if tab else _FIRST
+    heads, *rows = _lines(path, "\t" if tab else ",")
+    if tuple(heads[: len(first)]) != first:
         raise InputError(f"{path} is no export of Xcode's counters: its first columns differ.")
     for number, row in enumerate(rows, start=2):
         _require(len(row) == len(heads), path, number, f"has {len(row)} of {len(heads)} cells")
-        _require(row[1].isdecimal(), path, number, f"has no number of its encoder: {row[1]!r}")
-        encoder = _Encoder(int(row[1]), row[3], row[2])
-        for name, text in zip(heads[len(_FIRST) :], row[len(_FIRST) :], strict=True):
-            if text.strip() not in _NOTHING:
-                cell = _in_csv(name, text)
-                _require(cell is not None, path, number, f"has {text!r} for {name}")
-                assert cell is not None
-                twin = encoder.cells.setdefault(name, cell)
-                _require(twin == cell, path, number, f"has two values for {name}")
-        yield encoder
-
-
-def _of_tab(path: Path) -> Iterator[_Encoder]:
-    """Yield the encoders of a tab, whose cells have units."""
-    heads, *rows = _lines(path, "\t")
-    if tuple(heads[: len(_TAB)]) != _TAB:
-        raise InputError(f"{path} is no tab of Xcode's counters: its first columns differ.")
-    for number, row in enumerate(rows, start=2):
-        _require(len(row) == len(heads), path, number, f"has {len(row)} of {len(heads)} cells")
         named = _NAME.fullmatch(row[1])
-        _require(named is not None, path, number, f"has no number of its encoder: {row[1]!r}")
-        assert named is not None
-        encoder = _Encoder(int(named[1]), named[2])
-        for name, text in zip(heads[len(_TAB) :], row[len(_TAB) :], strict=True):
-            if text.strip() not in _NOTHING:
-                cell = _with_unit(text)
-                _require(cell is not None, path, number, f"has {text!r} for {name or 'no counter'}")
-                assert cell is not None
-                twin = encoder.cells.setdefault(name, cell)
-                _require(twin == cell, path, number, f"has two values for {name}")
+        if named is None or (named[2] is None) is tab:
+            raise InputError(f"Line {number} of {path} has no number of its encoder: {row[1]!r}.")
+        label, buffer = (named[2], "") if tab else (row[3], row[2])
+        encoder = _Encoder(int(named[1]), label, buffer)
+        for name, text in zip(heads[len(first) :], row[len(first) :], strict=True):
+            if text.strip() in _NOTHING:
+                continue
+            cell = _with_unit(text) if tab else _in_csv(name, text)
+            if cell is None:
+                raise InputError(
+                    f"Line {number} of {path} has {text!r} for {name or 'no counter'}."
+                )
+            twin = encoder.cells.setdefault(name, cell)
+            _require(twin == cell, path, number, f"has two values for {name}")
         yield encoder
 
 

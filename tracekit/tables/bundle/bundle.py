@@ -44,11 +44,7 @@ class BundleRun:
 
     @cached_property
     def tables(self) -> tuple[Store | Unreadable, ...]:
-        """All tables, in the order of the numbers of their stores, those that are missing too.
-
-        Raises:
-            BundleError: The run has no folder of stores.
-        """
+        """All tables, in the order of the numbers of their stores, those that are missing too."""
         folder = f"{run_folder(self.number)}/stores"
         numbers = {*self.files.numbered(folder, "indexed-store-"), *self._list[0]}
         if len(numbers) > _MOST_STORES:
@@ -99,11 +95,7 @@ class BundleRun:
 
     @cached_property
     def types(self) -> Sequence[str]:
-        """The types that parts of labels name by number, without "TypeID".
-
-        Raises:
-            BundleError: They are damaged.
-        """
+        """The types that parts of labels name by number, without "TypeID"."""
         name = f"{self._uniquing}/EngineeringTypes.etypes"
         with self.files.reading(name):
             archive = Archive(self.files.read(name, _LARGEST))
@@ -143,13 +135,7 @@ class Bundle:
     """A `.trace` bundle of Xcode 12 or later, read without Instruments."""
 
     def __init__(self, path: Path) -> None:
-        """Open a bundle, and check that it is one of those that are known.
-
-        Raises:
-            InputError: It is no bundle.
-            UnknownBundleError: Its layout is not known.
-            BundleError: What says so is damaged.
-        """
+        """Open a bundle; raise InputError if it is none, damaged, or of an unknown layout."""
         if not path.is_dir():
             raise InputError(f"{path} is no bundle: it is not a folder.")
         self.path = path

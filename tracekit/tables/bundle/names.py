@@ -5,6 +5,7 @@ document; without it, the tables of processes and threads have most of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
@@ -118,7 +119,6 @@ _LESS = (
     "Names of processes and threads are those of the tables process-info and thread-info, because "
     "{why}: some are cut, the kernel is called kernel_task, and kinds of cores are not available."
 )
-_PARTLY = "{why}: those {what} have the names of the table {table}, some of which are cut."
 
 
 @dataclass(frozen=True)
@@ -184,64 +184,52 @@ def gather_names(run: "BundleRun") -> Names:
     if document is None:
         less = _LESS.format(why=run.document.why_not(run.number))
         return Names(processes, threads, {}, (less, *damage.values()))
-    own, why_processes = documented_processes(document)
-    own_threads, why_threads = _documented_threads(document, own)
+    own = documented_processes(document)
+    own_threads = _documented_threads(document, own)
     remarks = list[str]()
-    for part, what, table, why, missing in (
-        (PROCESSES, "processes", "process-info", why_processes, processes.keys() - own.keys()),
-        (THREADS, "threads", "thread-info", why_threads, threads.keys() - own_threads.keys()),
+    for what, table, missing in (
+        ("processes", "process-info", processes.keys() - own.keys()),
+        ("threads", "thread-info", threads.keys() - own_threads.keys()),
     ):
-        lacking = why or (f"lacks {len(missing):,} {what} of the recording" if missing else "")
-        if lacking:
-            where = f"{part} in the {NAME} of {called(run.files.bundle)}"
-            remarks.append(_PARTLY.format(why=f"{where} {lacking}", what=what, table=table))
-            remarks += [damage[table]] if table in damage else []
+        if missing:
+            bundle = called(run.files.bundle)
+            remarks.append(
+                f"The {NAME} of {bundle} lacks {len(missing):,} {what} of the recording: these "
+                f"have the names of the table {table}, some of which are cut."
+            )
     named = processes | {pid: one.short for pid, one in own.items()}
-    return Names(named, threads | own_threads, _cores(document), tuple(remarks))
+    return Names(named, threads | own_threads, _cores(document), (*remarks, *damage.values()))
 
 
-def documented_processes(document: RunDocument) -> tuple[dict[int, ProcessNames], str]:
-    """Return what the document calls processes, and why these are not all; empty if they are."""
-    archive, found, unread = document.archive, dict[int, ProcessNames](), 0
-    try:
+def documented_processes(document: RunDocument) -> dict[int, ProcessNames]:
+    """Return what the document calls processes, of those that it names in a form that is known."""
+    archive, found = document.archive, dict[int, ProcessNames]()
+    with suppress(ArchiveError):
         for value in archive.sequence(document.get(PROCESSES)):
             pid = archive.integer(archive.part(value, "_pid"))
             execname = archive.text(archive.part(value, "_execname"))
-            if pid is None or not execname:
-                unread += 1
-            else:
+            if pid is not None and execname:
                 display = archive.text(archive.part(value, "displayName"))
                 found[pid] = ProcessNames(execname, display)
-    except ArchiveError as error:
-        return {}, str(error)
-    return found, _why_not(found, unread)
+    return found
 
 
 def _documented_threads(
     document: RunDocument, processes: Mapping[int, ProcessNames]
-) -> tuple[dict[int, str], str]:
-    """Return what the document calls threads, and why these are not all; empty if they are.
+) -> dict[int, str]:
+    """Return what the document calls threads.
 
     A thread that has its process's name, or none, is called as cells call that process.
     """
-    archive, found, unread = document.archive, dict[int, str](), 0
-    try:
+    archive, found = document.archive, dict[int, str]()
+    with suppress(ArchiveError):
         for tid, one in archive.numbered(document.get(THREADS)).items():
             pid = archive.integer(archive.part(one, "pid"))
             own = archive.text(archive.part(one, "preferredName"))[:_LONGEST]
-            if pid is None and not own:
-                unread += 1
-                continue
             of = None if pid is None else processes.get(pid)
-            found[tid] = of.short if of is not None and own == of.display else own
-    except ArchiveError as error:
-        return found, str(error)
-    return found, _why_not(found, unread)
-
-
-def _why_not(found: Mapping[int, Any], unread: int) -> str:
-    members = unread + len(found)
-    return f"has {unread:,} of {members:,} members in a form that is not known" if unread else ""
+            if pid is not None or own:
+                found[tid] = of.short if of is not None and own == of.display else own
+    return found
 
 
 def _cores(document: RunDocument) -> dict[int, str]:

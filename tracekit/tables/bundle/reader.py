@@ -24,14 +24,13 @@ from tracekit.tables.bundle.cells.encodings import (
     Evidence,
     Unsure,
     engineering_type,
-    unsure,
 )
 from tracekit.tables.bundle.cells.labels import Labels, Values
 from tracekit.tables.bundle.container.records import TIME, read_records
 from tracekit.tables.bundle.container.store import Store, StoreColumn
 from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle.stacks.images import RunPlaces
-from tracekit.tables.bundle.stacks.stacks import StackCells, StackColumn, Stacks
+from tracekit.tables.bundle.stacks.stacks import StackCells, Stacks
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn, Node, Symbols
 
 _NARROW, _WIDE = 4, 8
@@ -65,7 +64,6 @@ def _chunked(array: pa.Array) -> pa.ChunkedArray:
 
 _PIECE = 1 << 19
 _FEW = 3  # columns, of which a row may well be 0
-_CONNECTION = "connection-uuid64"  # no export shows what all ones are of it
 
 
 class BundleReader:
@@ -98,7 +96,6 @@ class BundleReader:
             for place, kind in enumerate(kinds)
             if kind.encoding in NUMERIC
         }
-        notes = (*self.unsure, *self._maybe_null(numeric))
         for first in range(0, max(store.rows, 1), _PIECE):
             piece = slice(first, first + _PIECE)
             cells = self._cells(
@@ -112,7 +109,7 @@ class BundleReader:
                 columns=tuple(cells),
                 rows=times[piece].size,
                 notes=(
-                    *notes,
+                    *self.unsure,
                     *(f"{store.schema}: {remark}" for remark in self._values.identities.remarks),
                     *unwritten,
                     *(remark.removesuffix(".") for remark in self._places.remarks),
@@ -128,20 +125,13 @@ class BundleReader:
         """The columns that are not surely read; none of a table without rows."""
         if not self._store.rows:
             return ()
-        found: dict[Evidence, list[str]] = {}
-        for column, kind in zip(self._store.columns, self.kinds, strict=True):
-            found.setdefault(kind.evidence, []).append(column.mnemonic)
-        return unsure(self._store.schema, found)
-
-    def _maybe_null(self, numeric: Mapping[int, pa.Array]) -> Iterator[str]:
-        """Say which columns have cells that may be null or a number."""
-        named = [
-            self._store.columns[place].mnemonic
-            for place, cells in numeric.items()
-            if cells.null_count and self.kinds[place].tag == _CONNECTION
-        ]
-        if named:
-            yield f"{self._store.schema}: cells are left empty that may be -1: {', '.join(named)}"
+        pairs = [*zip(self._store.columns, self.kinds, strict=True)]
+        return tuple(
+            Unsure(evidence, self._store.schema, columns)
+            for evidence in Evidence
+            if evidence is not Evidence.VERIFIED
+            and (columns := tuple(one.mnemonic for one, kind in pairs if kind.evidence is evidence))
+        )
 
     def _unwritten(self, columns: Sequence[Raw]) -> Iterator[str]:
         """Say how many rows look as those do that were allotted and never written."""
@@ -229,7 +219,7 @@ class BundleReader:
 
     def _stack_cells(self, columns: Sequence[Raw], times: Raw) -> list[StackCells]:
         wanted = [
-            StackColumn(kind.encoding, raw.astype(np.uint32, copy=False))
+            (kind.encoding, raw.astype(np.uint32, copy=False))
             for kind, raw in zip(self.kinds, columns, strict=True)
             if kind.encoding in STACKS
         ]

@@ -13,7 +13,7 @@ bundle, so tables are known by schema and attributes.
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
@@ -22,10 +22,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tracekit.base import Process, write_whole
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
-from tracekit.tables.bundle.cells.encodings import ALL_64, BIAS, odd_tags
+from tracekit.tables.bundle.cells.encodings import ALL_64, BIAS
 from tracekit.tables.bundle.container.keyed import Archive
 from tracekit.tables.bundle.container.records import read_records
-from tracekit.tables.bundle.container.requirements import NAME as REQUIREMENTS
 from tracekit.tables.bundle.container.store import Store, Unreadable, run_folder
 from tracekit.tables.bundle.errors import ArchiveError, BundleError, called
 from tracekit.tables.bundle.names import (
@@ -45,9 +44,6 @@ _LONGEST = 1 << 16
 _MOST_ISSUES = 20
 _MOST_LETTERS = 200
 _HEALTHY = (2, "Data stream: Time Mapping")
-_PAGE = "PRAGMA page_size"
-_WHOLE = "PRAGMA quick_check(1)"
-_TABLE = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'ZISSUE'"
 _ISSUES = """
     SELECT ZTYPE, ZMESSAGE, total(ZCOUNT) FROM ZISSUE WHERE typeof(ZMESSAGE) = 'text'
     GROUP BY ZTYPE, ZMESSAGE ORDER BY min(ZRELATIVETIMESTAMP), min(Z_PK) LIMIT ?
@@ -77,11 +73,8 @@ def _read(path: Path) -> Iterator[str]:
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         database.set_progress_handler(lambda: 1, _STEPS)
         database.execute("PRAGMA trusted_schema = OFF")
-        [page] = database.execute(_PAGE).fetchone()
         # Of a last page that is cut, the rest would be read as zeroes.
-        if path.stat().st_size % page or database.execute(_WHOLE).fetchone() != ("ok",):
-            raise sqlite3.DatabaseError
-        if database.execute(_TABLE).fetchone()[0] != 1:
+        if database.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
             raise sqlite3.DatabaseError
         issues = database.execute(_ISSUES, (_MOST_ISSUES + 1,)).fetchall()
     for kind, message, count in issues[:_MOST_ISSUES]:
@@ -225,18 +218,28 @@ class _Info:
 
 def _documented(run: BundleRun, document: RunDocument) -> tuple[TocRun, tuple[str, ...]]:
     info = _Info(document)
-    names, _ = documented_processes(document)
+    names = documented_processes(document)
     zone = _zone(document, info.text("_targetUUID"))
     processes = [_listed(pid, names.get(pid)) for pid in _pids(run.document, run.number)]
     duration = info.seconds("_rawDuration")
     status, reason, unsure = _end(info)
-    target, unnamed = _target(run, info)
+    pid, kind = info.number("_targetProcessPid"), info.number("targetType")
+    target, unnamed = None, tuple[str, ...]()
+    if pid is not None and kind != _ALL_PROCESSES:
+        target = Process(pid, info.text("_targetProcessName"))
+    elif kind in _TYPES:
+        with suppress(BundleError):
+            target = without_document(run).target
+        found = "none" if target is None else target.pid
+        where = f"The runInfo of run {run.number} in the {NAME} of {called(run.files.bundle)}"
+        less = f"does not say the target's pid; the parameters of the analysis say {found}."
+        unnamed = (f"{where} {less}",)
     summary = TocRun(
         number=run.number,
         device={name: text for name, key in _DEVICE.items() if (text := info.text(key))},
         target=target,
-        target_type=_TYPES.get(info.number("targetType") or 0, ""),
-        all_processes=info.number("targetType") == _ALL_PROCESSES,
+        target_type=_TYPES.get(kind or 0, ""),
+        all_processes=kind == _ALL_PROCESSES,
         arguments=_arguments(info),
         exit_status=status,
         termination_reason=reason,
@@ -254,26 +257,6 @@ def _documented(run: BundleRun, document: RunDocument) -> tuple[TocRun, tuple[st
         paths={process.pid: path for process, path in processes if path},
     )
     return summary, (*unnamed, *unsure, *_missing(run, summary))
-
-
-def _target(run: BundleRun, info: _Info) -> tuple[Process | None, tuple[str, ...]]:
-    """Return the target, and a remark where the document has its kind and not its pid."""
-    pid, kind = info.number("_targetProcessPid"), info.number("targetType")
-    if pid is not None and kind != _ALL_PROCESSES:
-        return Process(pid, info.text("_targetProcessName")), ()
-    if kind not in _TYPES:
-        return None, ()
-    less = (
-        f"The runInfo of run {run.number} in the {NAME} of {called(run.files.bundle)} says that "
-        f"the target was {_TYPES[kind]}, and not its pid"
-    )
-    try:
-        target = without_document(run).target
-    except BundleError as error:
-        target, less = None, f"{less}; {error.message.removesuffix('.')}"
-    if target is None:
-        return None, (f"{less}: which rows are the target's is not known.",)
-    return target, (f"{less}: it is taken from the parameters of the analysis, {target.pid}.",)
 
 
 def _missing(run: BundleRun, summary: TocRun) -> tuple[str, ...]:
@@ -398,12 +381,7 @@ def toc_of(bundle: Bundle) -> Toc:
 
 
 def write_toc(bundle: Bundle, path: Path) -> None:
-    """Write what a bundle holds as `xctrace export --toc` would, names and arguments included.
-
-    Raises:
-        BundleError: A run has no folder of stores.
-        RecordingError: The file cannot be written.
-    """
+    """Write what a bundle holds as `xctrace export --toc` would, names and arguments included."""
     write_whole(path, toc_text(toc_of(bundle)).encode())
 
 
@@ -412,21 +390,9 @@ _BUILD = re.compile(r"\(([0-9A-Za-z]{1,20})\)", re.ASCII)
 
 
 def remarks_of(bundle: Bundle, number: int | None = None) -> tuple[str, ...]:
-    """Return sentences on what is missing, unreadable or not verified, each once.
-
-    Args:
-        bundle: The bundle.
-        number: The run that they are about; None for all runs.
-    """
+    """Return sentences on what is missing, unreadable or not verified of one run, or of all."""
     runs = (run for run in bundle.runs if number in {None, run.number})
-    said = [
-        *bundle.missing,
-        *(
-            f"{REQUIREMENTS} of {called(bundle.path)} calls {type_id} {tag}, which is {known} in "
-            "all bundles that are known; its columns may be of other types than in an export."
-            for type_id, (tag, known) in odd_tags(bundle.required).items()
-        ),
-    ]
+    said = [*bundle.missing]
     for run in runs:
         info, remarks = run_info(run)
         said += _build(run, info.instruments_version)

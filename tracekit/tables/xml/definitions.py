@@ -125,8 +125,7 @@ class Definitions:
     def values(self, row: Element, cells: list[Element], tags: list[str]) -> list[Value]:
         """Return the values of some cells of a row, whose tags these are.
 
-        Raises:
-            MalformedError: A cell breaks the grammar; nothing is left of the row's stacks.
+        Where one breaks the grammar, nothing is left of the row's stacks.
         """
         known, define = self._known.get, self._define
         sizes = self.stacks.sizes()

@@ -97,11 +97,7 @@ class DetailReader:
         self._definitions = Definitions()
 
     def pieces(self) -> Iterator[Node]:
-        """Yield the details of the file.
-
-        Raises:
-            InputError: The file cannot be opened, or is damaged before its first row.
-        """
+        """Yield the details of the file; raise InputError if it is damaged before its first row."""
         detail: _Detail | None = None
         node: Element | None = None
         damage = ""

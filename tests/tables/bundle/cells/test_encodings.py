@@ -6,9 +6,7 @@ from tracekit.tables.bundle.cells.encodings import (
     Evidence,
     Unsure,
     engineering_type,
-    odd_tags,
     sentences,
-    unsure,
 )
 from tracekit.tables.bundle.container.requirements import Requirements
 
@@ -53,11 +51,6 @@ def test_every_type_that_is_written_is_listed_with_its_tag() -> None:
         assert (found.tag, found.evidence is Evidence.RAW) == (written.tag, False)
 
 
-def test_tags_that_differ_from_those_known_are_found() -> None:
-    tags = {"XRStartTime": "start-time", "XRGPUState": "gpu-stat", "XRTomorrow": "tomorrow"}
-    assert odd_tags(Requirements(tags)) == {"XRGPUState": ("gpu-stat", "gpu-state")}
-
-
 INFERRED = "read by an encoding that was never compared with an export"
 UNKNOWN = "left empty, because how the type is stored is not known"
 
@@ -65,19 +58,6 @@ TICK = Unsure(Evidence.INFERRED, "tick", ("a", "b"), "x.trace")
 KDEBUG = Unsure(Evidence.INFERRED, "kdebug", ("d",), "x.trace")
 EMPTY = Unsure(Evidence.NONE, "tick", ("c",), "x.trace")
 ELSEWHERE = Unsure(Evidence.INFERRED, "kdebug", ("d",), "y.trace")
-
-
-def test_columns_of_a_table_are_noted_by_how_surely_they_were_read() -> None:
-    columns = {
-        Evidence.NONE: ["d"],
-        Evidence.VERIFIED: ["a"],
-        Evidence.INFERRED: ["b", "c"],
-    }
-    assert unsure("tick", columns) == (
-        Unsure(Evidence.INFERRED, "tick", ("b", "c")),
-        Unsure(Evidence.NONE, "tick", ("d",)),
-    )
-    assert unsure("tick", {Evidence.VERIFIED: ["a"]}) == ()
 
 
 def test_notes_on_several_tables_become_one_sentence_where_the_first_stood() -> None:

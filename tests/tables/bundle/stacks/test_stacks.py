@@ -23,7 +23,7 @@ def stored(tmp_path: Path) -> StoredArrays:
 
 
 def column(encoding: Encoding, *ids: int) -> StackColumn:
-    return StackColumn(encoding, np.array(ids, np.uint32))
+    return encoding, np.array(ids, np.uint32)
 
 
 def cells(stacks: Stacks, *columns: StackColumn) -> list[StackCells]:

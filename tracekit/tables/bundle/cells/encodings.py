@@ -5,7 +5,7 @@ cell by cell; what is inferred follows from values seen; a type that is not list
 which nothing is known.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -82,15 +82,6 @@ _KNOWN = {
 _ALL_ONES = frozenset(one.tag for one in ENGINEERING_TYPES if one.all_ones)
 
 
-def odd_tags(required: Requirements) -> dict[str, tuple[str, str]]:
-    """Return the tags that a bundle gives to types and that are not those known, and these."""
-    return {
-        type_id: (tag, _KNOWN[type_id][0])
-        for type_id, tag in required.tags.items()
-        if type_id in _KNOWN and _KNOWN[type_id][0] != tag
-    }
-
-
 def engineering_type(type_id: str, required: Requirements) -> EngineeringType:
     """Return what is known of a type, by its id without "TypeID".
 
@@ -114,14 +105,7 @@ _SAID = {
 
 @dataclass(frozen=True)
 class Unsure:
-    """Columns of a table that were not surely read, or not at all.
-
-    Attributes:
-        evidence: How surely.
-        schema: The table.
-        columns: Their mnemonics.
-        bundle: The bundle, as sentences name it.
-    """
+    """Columns of a table that were not surely read, or not at all, by their mnemonics."""
 
     evidence: Evidence
     schema: str
@@ -134,15 +118,6 @@ class Unsure:
 
 Said = str | Unsure
 """What a reader says of a table: a sentence, or what one is made of."""
-
-
-def unsure(schema: str, columns: Mapping[Evidence, Sequence[str]]) -> tuple[Unsure, ...]:
-    """Return the columns of a table that were not surely read, by how surely they were."""
-    return tuple(
-        Unsure(evidence, schema, tuple(columns[evidence]))
-        for evidence in _SAID
-        if evidence in columns
-    )
 
 
 def sentences(said: Iterable[Said], *, bundles: bool = True) -> tuple[str, ...]:

@@ -23,9 +23,6 @@ from tracekit.tables.bundle.container.record_layout import (
 from tracekit.tables.bundle.container.requirements import TYPE_SUFFIX
 from tracekit.tables.bundle.errors import ArchiveError
 
-# The classes of lxml's elements have no public name.
-
-
 RECORDS = "bulkstore"
 _LARGEST = 1 << 22
 _MOST_COLUMNS = 1000

@@ -246,12 +246,11 @@ class RunPlaces:
         if not self._files.exists(name):
             return None
         try:
-            return SymbolsArchive(self._files.read(name, _LARGEST), uuid)
+            with self._files.reading(name):
+                return SymbolsArchive(self._files.read(name, _LARGEST), uuid)
         except BundleError as error:
             self._tell(f"{error.message.removesuffix('.')}: its functions have no names.")
-        except ArchiveError as error:
-            self._tell(f"{name} {error}: its functions have no names.")
-        return None
+            return None
 
     def _process(self, pid: int) -> _Process:
         if pid not in self._processes:

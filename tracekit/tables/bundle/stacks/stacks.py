@@ -5,7 +5,7 @@ within a row from the first column to the last, so that all columns of a table a
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -171,28 +171,10 @@ _AT_ONCE = 1 << 9  # values
 _NOTHING = -1
 
 
-class StackColumn(NamedTuple):
-    """A column of stacks: how they are stored, and the numbers of their arrays by row."""
-
-    encoding: Encoding
-    ids: NDArray[np.uint32]
-
-
-class StackCells(NamedTuple):
-    """What the cells of a column say, and the numbers of their stacks; null where there is none."""
-
-    texts: pa.DictionaryArray
-    numbers: pa.Array
-
-
-class _Values(NamedTuple):
-    """Values that are new: their kinds, their arrays, and when they occur first, in ns."""
-
-    kinds: Numbers
-    ids: Numbers
-    times: Numbers
-
-
+# How a column of stacks is stored, and the numbers of their arrays by row.
+StackColumn = tuple[Encoding, NDArray[np.uint32]]
+# What cells say, and the numbers of their stacks; null where there is none.
+StackCells = tuple[pa.DictionaryArray, pa.Array]
 # Places of values, their texts, their frames, and which of them are stacks at all.
 _Found = tuple[Numbers, list[str], Ragged, NDArray[np.bool_]]
 
@@ -215,11 +197,11 @@ class Stacks:
 
         Arrays of which all bits are set are null; times are in ns of the run.
         """
-        ids = np.stack([column.ids.astype(np.int64) for column in columns], axis=1)
+        ids = np.stack([numbers.astype(np.int64) for _, numbers in columns], axis=1)
         there = np.flatnonzero(ids.ravel() != ALL_32)
         if there.size and int(ids.ravel()[there].max()) >= len(self._arrays):
             raise DamagedCellError("names an array that the bundle does not hold")
-        kinds = np.array([_KINDS.index(column.encoding) for column in columns], np.int64)
+        kinds = np.array([_KINDS.index(encoding) for encoding, _ in columns], np.int64)
         keys = (ids | kinds << 32).ravel()[there]
         codes, firsts = in_order(keys)
         distinct = keys[firsts]
@@ -229,7 +211,7 @@ class Stacks:
         for first in range(0, new.size, _AT_ONCE):
             some = slice(first, first + _AT_ONCE)
             chosen = distinct[new[some]]
-            self._define(_Values(chosen >> 32, chosen & ALL_32, when[some]))
+            self._define(chosen >> 32, chosen & ALL_32, when[some])
         for key in distinct[new].tolist():
             known[key] = len(known)
         values = np.full(ids.size, _NOTHING, np.int64)
@@ -242,15 +224,16 @@ class Stacks:
             return no_symbols()
         return Symbols(self._frames.table(), self._members.table(len(self._frames)))
 
-    def _define(self, values: _Values) -> None:
-        texts: list[str] = [""] * values.ids.size
-        lengths = np.zeros(values.ids.size, np.int64)
-        numbered = np.zeros(values.ids.size, np.bool_)
+    def _define(self, kinds: Numbers, ids: Numbers, times: Numbers) -> None:
+        """Add new values: their kinds, their arrays, and when they occur first, in ns."""
+        texts: list[str] = [""] * ids.size
+        lengths = np.zeros(ids.size, np.int64)
+        numbered = np.zeros(ids.size, np.bool_)
         parts: list[tuple[Numbers, Ragged]] = []
         for of, words, members, stacks in (
-            self._of_backtraces(values),
-            self._of_callstacks(values),
-            self._of_symbols(values),
+            self._of_backtraces(kinds, ids, times),
+            self._of_callstacks(kinds, ids),
+            self._of_symbols(kinds, ids, times),
         ):
             lengths[of] = members.lengths
             numbered[of] = stacks
@@ -264,17 +247,17 @@ class Stacks:
         self._stack_of.extend(np.where(numbered, stacks, _NOTHING))
         self._members.add(lengths, numbered, parts)
 
-    def _of_backtraces(self, values: _Values) -> _Found:
-        of = np.flatnonzero((values.kinds == _BACKTRACE) | (values.kinds == _TAGGED))
-        ids = values.ids[of]
-        tagged = values.kinds[of] == _TAGGED
+    def _of_backtraces(self, kinds: Numbers, ids: Numbers, times: Numbers) -> _Found:
+        of = np.flatnonzero((kinds == _BACKTRACE) | (kinds == _TAGGED))
+        ids = ids[of]
+        tagged = kinds[of] == _TAGGED
         ids[tagged] = untagged(self._arrays, ids[tagged])
         stacks, pids = backtraces(self._arrays, ids)
         leaves = np.zeros(stacks.values.size, np.bool_)
         some = stacks.lengths > 0
         leaves[stacks.offsets[:-1][some]] = True
-        times = np.repeat(values.times[of], stacks.lengths)
-        numbers = self._frames.number(stacks.values, pids, times, leaves)
+        moments = np.repeat(times[of], stacks.lengths)
+        numbers = self._frames.number(stacks.values, pids, moments, leaves)
         firsts = iter(numbers[leaves].tolist())
         words = [
             f"{self._frames.keys[next(firsts)][2]} ← ({depth - 1} other frames)" if depth else ""
@@ -282,29 +265,27 @@ class Stacks:
         ]
         return of, words, Ragged(stacks.offsets, numbers.view(np.uint64)), some
 
-    def _of_callstacks(self, values: _Values) -> _Found:
-        of = np.flatnonzero(values.kinds == _CALLSTACK)
-        stacks, words, there = callstacks(self._arrays, values.ids[of])
+    def _of_callstacks(self, kinds: Numbers, ids: Numbers) -> _Found:
+        of = np.flatnonzero(kinds == _CALLSTACK)
+        stacks, words, there = callstacks(self._arrays, ids[of])
         numbers = self._frames.bare(stacks.values)
         return of, words, Ragged(stacks.offsets, numbers.view(np.uint64)), there
 
-    def _of_symbols(self, values: _Values) -> _Found:
-        of = np.flatnonzero(values.kinds == _SYMBOL)
-        pids, addresses = text_symbols(self._arrays, values.ids[of])
-        names = names_at(self._places, pids, addresses, values.times[of])
+    def _of_symbols(self, kinds: Numbers, ids: Numbers, times: Numbers) -> _Found:
+        of = np.flatnonzero(kinds == _SYMBOL)
+        pids, addresses = text_symbols(self._arrays, ids[of])
+        names = names_at(self._places, pids, addresses, times[of])
         nothing = Ragged(np.zeros(of.size + 1, np.int64), np.empty(0, np.uint64))
         return of, [f"{name}  " for name in names], nothing, np.zeros(of.size, np.bool_)
 
     def _cells(self, values: Numbers) -> StackCells:
         """Return the cells of values by their numbers, `_NOTHING` for null."""
         nulls = values == _NOTHING
-        texts, stacks = np.zeros((2, values.size), np.int64)
+        numbers, stacks = np.zeros((2, values.size), np.int64)
         if self._text_of.size:
-            texts, stacks = self._text_of.array[values], self._stack_of.array[values]
-        coded = pa.array(texts, mask=nulls).dictionary_encode()
+            numbers, stacks = self._text_of.array[values], self._stack_of.array[values]
+        coded = pa.array(numbers, mask=nulls).dictionary_encode()
         known = [*self._texts]
         words = pa.array([known[number] for number in coded.dictionary.to_pylist()], pa.string())
-        return StackCells(
-            pa.DictionaryArray.from_arrays(coded.indices, words),
-            pa.array(stacks, mask=nulls | (stacks == _NOTHING)),
-        )
+        texts = pa.DictionaryArray.from_arrays(coded.indices, words)
+        return texts, pa.array(stacks, mask=nulls | (stacks == _NOTHING))

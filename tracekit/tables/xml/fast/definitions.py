@@ -74,11 +74,7 @@ class TextHeap:
         self._longest = max(self._longest, int(np.diff(offsets).max(initial=0)))
 
     def take(self, numbers: pa.Array) -> pa.Array:
-        """Return the texts with these numbers, null where a number is.
-
-        Raises:
-            InputError: Long ones are repeated so often that they are too much to hold.
-        """
+        """Return the texts with these numbers, null where a number is."""
         require_room("The export", self._long(numbers))
         heap = pa.LargeStringArray.from_buffers(
             len(self), pa.py_buffer(self._offsets.array), pa.py_buffer(self._bytes.array)

@@ -55,11 +55,7 @@ class Block:
 
 
 def blocks(file: BinaryIO) -> Iterator[Block]:
-    """Yield the rows of a table, two megabytes at a time.
-
-    Args:
-        file: The export, read up to its first row.
-    """
+    """Yield the rows of a table, two megabytes at a time, of a file that was read up to these."""
     rest, more = b"", True
     while more:
         content = bytearray(len(rest) + _BLOCK + _BEYOND)
