@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.base.tolerances import BOUNDS, accepted, as_float64, relative_error
+from tracekit.base.tolerances import accepted, as_float64, relative_error
 
 
 def test_the_error_is_of_the_sequence_where_it_is_largest() -> None:
@@ -33,17 +33,9 @@ def test_what_is_not_finite_is_infinitely_far_off(wrong: float) -> None:
     assert math.isinf(relative_error(np.array([[1.0, wrong]]), np.array([[1.0, 2.0]])))
 
 
-def test_an_empty_array_is_not_off() -> None:
-    assert relative_error(np.zeros((0, 4)), np.zeros((0, 4))) == 0
-
-
 def test_arrays_of_two_shapes_do_not_compare() -> None:
     with pytest.raises(ValueError, match=r"\[1, 2\] and \[2, 1\]"):
         relative_error(np.zeros((1, 2)), np.zeros((2, 1)))
-
-
-def test_the_bounds_are_those_that_are_promised() -> None:
-    assert dict(BOUNDS) == {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
 
 
 def test_an_error_is_accepted_up_to_the_bound_of_its_type() -> None:

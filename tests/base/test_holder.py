@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tracekit.base import locks
-from tracekit.base.errors import RecordingError
 from tracekit.base.locks import HeldError, Holder
 from tracekit.base.processes import start_of
 
@@ -39,13 +38,6 @@ def test_a_holder_lives_while_its_process_does_and_not_its_number() -> None:
     died = Holder(ended, start_of(ended), "", "")
     os.waitpid(ended, 0)
     assert not died.lives
-
-
-def test_a_link_is_no_lock(tmp_path: Path) -> None:
-    (tmp_path / "one.lock").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(RecordingError), locks.opened(tmp_path / "one.lock", WHY):
-        pytest.fail("it was opened")
-    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_shorter_note_leaves_nothing_of_a_longer_one(tmp_path: Path) -> None:
@@ -81,16 +73,6 @@ def test_a_file_system_without_locks_is_told_and_no_obstacle(
         assert not locks.taken(handle, path)
     assert "nothing keeps two apart" in caplog.text
     assert not locks.held(path)
-
-
-def test_a_place_where_no_file_can_be_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with (
-        pytest.raises(RecordingError, match="cannot be opened") as caught,
-        locks.opened(tmp_path / "file" / "one.lock", WHY),
-    ):
-        pytest.fail("it was opened")
-    assert caught.value.hint == WHY
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}'])

@@ -35,20 +35,10 @@ def test_a_pipe_that_nobody_writes_to_does_not_hang(tmp_path: Path) -> None:
     assert "Write it to a file first" in error.hint
 
 
-def test_a_device_is_refused() -> None:
-    assert refusal(Path("/dev/zero")).message == "/dev/zero is a device, not a file."
-
-
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     error = refusal(tmp_path)
     assert error.message == f"{tmp_path} is a folder, not a file."
     assert "tracekit import" in error.hint
-
-
-def test_a_bundle_is_said_to_be_one(tmp_path: Path) -> None:
-    bundle = tmp_path / "a.trace"
-    bundle.mkdir()
-    assert "bundle" in refusal(bundle).hint
 
 
 def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,11 +53,6 @@ def test_a_file_that_cannot_be_opened_is_told_in_words(tmp_path: Path) -> None:
     path.symlink_to(path)
     words = os.strerror(errno.ELOOP)
     assert refusal(path).message == f"{path} cannot be read: {words}."
-
-
-def test_a_file_that_is_not_there_is_told_in_words(tmp_path: Path) -> None:
-    absent = tmp_path / "absent"
-    assert refusal(absent).message == f"{absent} cannot be read: No such file or directory."
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Nothing that a user has is lost by what is written."""
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +38,6 @@ def test_what_failed_to_be_written_does_not_become_ours(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         write(path, "a,b\n")
     assert path.read_text() == MINE
-
-
-def test_what_was_written_before_a_failure_is_ours(tmp_path: Path) -> None:
-    path = tmp_path / "out.csv"
-    with suppress(ValueError), writing([path]):
-        path.write_text("rows before the damage\n")
-        raise ValueError("damaged")
-    write(path, "a,b\n")
 
 
 @pytest.mark.parametrize(

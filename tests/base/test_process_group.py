@@ -68,10 +68,3 @@ def test_what_a_process_left_behind_is_killed() -> None:
             return
         time.sleep(0.01)
     raise AssertionError(left)
-
-
-def test_one_that_runs_is_killed_and_one_that_is_gone_is_left_in_peace() -> None:
-    process = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    kill_group(process)
-    assert process.wait(10) == -signal.SIGKILL
-    kill_group(process)

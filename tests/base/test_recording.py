@@ -30,12 +30,6 @@ FULL = Provenance(
 )
 
 
-def test_provenance_comes_back_as_it_was(tmp_path: Path) -> None:
-    recording = Recording(tmp_path)
-    recording.save_provenance(FULL)
-    assert recording.provenance() == FULL
-
-
 def test_a_folder_that_is_no_run_is_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=r"no recording\.json") as error:
         Recording(tmp_path).provenance()

@@ -5,7 +5,6 @@ import pytest
 
 from tracekit.base.units import (
     NOT_AVAILABLE,
-    count,
     duration,
     moment,
     percent,
@@ -86,11 +85,6 @@ def test_sizes_are_binary(octets: int, words: str) -> None:
 )
 def test_a_percentage_that_is_not_nought_is_not_shown_as_nought(ratio: float, words: str) -> None:
     assert percent(ratio) == words
-
-
-def test_counts_have_their_thousands_apart() -> None:
-    assert count(12_345) == "12,345"
-    assert count(2.5) == "2.50"
 
 
 @pytest.mark.parametrize(

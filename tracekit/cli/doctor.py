@@ -114,7 +114,7 @@ def _source_file(source: str) -> Path:
 
 def _show_overview(overview: "record.Overview") -> None:
     """Print the templates that this Xcode has, and what else to know."""
-    console.table(("section", "template", "note"), overview.rows)
+    console.table(("section", "template"), overview.rows)
     for remark in overview.remarks:
         console.show_hint(remark)
 

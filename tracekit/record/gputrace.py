@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tracekit.base import (
-    Child,
     Process,
     Provenance,
     Recording,
@@ -27,7 +26,6 @@ from tracekit.record.xctrace.command import own_environment, run
 from tracekit.workload import (
     Plan,
     Spec,
-    WorkloadReport,
     check,
     claimed,
     command,
@@ -71,21 +69,6 @@ _STATES = {
     "warming": "warming up, before the capture",
     "capturing": "capturing; writing it can take minutes",
 }
-
-
-def finished_in_time(child: Child, spec: Spec, progress: Progress, timeouts: Timeouts) -> bool:
-    """Wait until the worker has ended; return False where it does not in time."""
-    deadline = time.monotonic() + timeouts.whole
-    before = ""
-    while child.exit_status is None:
-        if time.monotonic() >= deadline:
-            return False
-        state = fold(spec.journal).state
-        if state != before and state in _STATES:
-            progress(_STATES[state])
-        before = state
-        time.sleep(timeouts.poll)
-    return True
 
 
 STEPS = 3  # a capture grows by all that a step touches
@@ -147,8 +130,15 @@ def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Tim
     policy = StopPolicy(((0, timeouts.leave), (signal.SIGKILL, 5.0)), lifeline=True)
     env = own_environment({}) | {SWITCH: "1"}  # Metal reads it when a process starts
     child = start_worker(argv, policy, env, recording)
+    deadline, before, late = time.monotonic() + timeouts.whole, "", False
     try:
-        late = not finished_in_time(child, spec, progress, timeouts)
+        while child.exit_status is None and not late:
+            state = fold(spec.journal).state
+            if state != before and state in _STATES:
+                progress(_STATES[state])
+            before = state
+            child.wait(timeouts.poll)
+            late = time.monotonic() >= deadline
     finally:
         child.stop()
         child.clean_up()
@@ -164,10 +154,6 @@ def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Tim
     )
     if late:
         raise ToolError(f"The capture was not done within {timeouts.whole:g} s and was ended.")
-    _judge(report, recording)
-
-
-def _judge(report: WorkloadReport, recording: Recording) -> None:
     if report.state == "interrupted":
         raise KeyboardInterrupt("the workload was asked to stop")
     if report.exit_code == UsageError.exit_code:

@@ -42,10 +42,6 @@ QUIET = state(
 )
 
 
-def test_a_quiet_machine_counts() -> None:
-    assert contaminated(QUIET, QUIET, (QUIET,), StateLimits()) == ()
-
-
 def test_slow_calibration_is_compared_with_the_fastest_of_the_session() -> None:
     seen = [state(calibration=one) for one in (100, 101, 102, 110)]
     assert judge(state(calibration=102), state(calibration=124), *seen, calibration=0.15) == [
@@ -141,11 +137,6 @@ def test_each_reason_has_its_numbers_and_its_limit(
     assert not judge(tired, tired)
 
 
-def test_on_mains_no_charge_is_too_little() -> None:
-    assert not judge(state(mains=1, battery=0.01), QUIET, battery=0.5)
-    assert not judge(state(battery=0.01), QUIET, battery=0.5)
-
-
 def test_a_limit_is_met_at_the_limit() -> None:
     at = state(load=0.5, gpu_others=0.05, memory_free=1 << 30, thermal_pressure=0)
     assert contaminated(at, at, (), StateLimits()) == ()
@@ -178,12 +169,6 @@ def test_a_night_tells_in_one_sentence_what_nobody_could_tell() -> None:
         "Not known here, and so not judged: whether the machine is on mains. "
         "`tracekit doctor` says why."
     )
-
-
-def test_every_judged_reading_has_words() -> None:
-    sentences = unknown([State(AT, {}, dict.fromkeys(JUDGED, "why."))])
-    assert len(sentences) == len(JUDGED)
-    assert all(one.endswith(" is not known: why.") for one in sentences)
 
 
 ratio = st.floats(0, 1)

@@ -45,16 +45,6 @@ def test_the_clock_is_the_median_of_the_samples_in_which_the_gpu_worked() -> Non
     assert known.absences == {}
 
 
-def test_a_gpu_that_had_nothing_to_do_has_no_clock() -> None:
-    known = summary([{"gpu_clock": 4e8, "gpu_active": 0.02, "gpu_power": 0.1}], "macmon")
-    assert known.readings == {"gpu_active": 0.02, "gpu_power": 0.1}
-    assert known.absences == {"gpu_clock": "the GPU had too little to do as macmon looked."}
-
-
-def test_a_clock_without_a_word_of_work_counts() -> None:
-    assert summary([{"gpu_clock": 1e9}], "powermetrics").readings == {"gpu_clock": 1e9}
-
-
 def test_of_heat_the_worst_counts() -> None:
     samples = [{"thermal_pressure": one, "gpu_temperature": one} for one in (0.0, 0.0, 2.0)]
     known = summary(samples, "powermetrics")

@@ -5,7 +5,6 @@ import plistlib
 import sys
 import time
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -92,13 +91,6 @@ def test_a_mac_with_macmon_tells_everything(tmp_path: Path) -> None:
     assert known["gpu_temperature"] == 36.25
 
 
-def test_a_look_tells_when_and_takes_its_time() -> None:
-    began = time.monotonic()
-    state = look(machine=Mac().machine(), monitor="off")
-    assert time.monotonic() - began >= LOOK
-    assert abs((datetime.now(UTC) - datetime.fromisoformat(state.at)).total_seconds()) < 10
-
-
 def test_the_look_after_is_of_all_the_time_since() -> None:
     mac = Mac()
     with Watch("off", machine=mac.machine()) as watch:
@@ -121,13 +113,6 @@ def test_a_look_right_after_another_waits() -> None:
         began = time.monotonic()
         watch.after()
         assert time.monotonic() - began >= 0.9 * LOOK
-
-
-def test_after_without_before_is_a_look() -> None:
-    mac = Mac()
-    with Watch("off", machine=mac.machine()) as watch:
-        assert watch.after().absences["calibration"] == "no fixed work was done."
-    assert mac.looks == 2
 
 
 def test_where_nobody_knows_who_ours_were_the_time_in_between_is_not_split() -> None:
@@ -191,14 +176,6 @@ def test_linux_has_no_thermal_pressure_and_no_clients_of_a_gpu(tmp_path: Path) -
     assert state.readings["low_power"] == 1
     assert "Linux" in state.absences["thermal_pressure"]
     assert "traced capture" in state.absences["gpu_others"]
-
-
-def test_this_machine_tells_something_and_why_not_the_rest() -> None:
-    state = look(calibration=1.0)
-    assert all_judged(state)
-    assert {"memory_free", "calibration"} <= set(state.readings)
-    assert 0 <= state.readings.get("load", 0.0) <= 1
-    assert state.readings["memory_free"] > 1 << 20
 
 
 @pytest.mark.processes

@@ -30,11 +30,6 @@ def test_what_a_chip_does_not_tell_is_no_remark() -> None:
     assert taken.remarks == ()
 
 
-def test_spaces_around_the_signs_do_not_matter() -> None:
-    (found,) = read_ioreg('"PerformanceStatistics"={ "Device Utilization %" = 7 }').readings
-    assert found.value == 0.07
-
-
 def test_of_several_gpus_the_busiest_counts() -> None:
     other = '"PerformanceStatistics" = {"Device Utilization %"=70,"In use system memory"=1}\n'
     values = {one.name: one.value for one in read_ioreg(M2 + other).readings}
@@ -46,11 +41,4 @@ def test_where_nothing_is_known_what_there_is_is_named() -> None:
     assert taken.readings == ()
     assert taken.remarks == (
         "ioreg: none of the statistics is known; there are: Commands, GPU Busy %.",
-    )
-
-
-def test_no_accelerator_is_a_remark() -> None:
-    assert read_ioreg("").remarks == ("ioreg: no accelerator has PerformanceStatistics.",)
-    assert read_ioreg('"PerformanceStatistics" = {}').remarks == (
-        "ioreg: none of the statistics is known; there are: none.",
     )

@@ -51,10 +51,6 @@ def test_a_document_of_the_documented_form_is_read_whole() -> None:
     }
 
 
-def test_nuls_around_a_document_are_no_part_of_it() -> None:
-    assert read_powermetrics(b"\0\n" + document(SAMPLE) + b"\n\0").remarks == ()
-
-
 def test_a_clock_that_can_only_be_hertz_is_hertz() -> None:
     sample = {**SAMPLE, "gpu": {**SAMPLE["gpu"], "freq_hz": 4.0e8}}
     assert value(read_powermetrics(document(sample)), "gpu_clock") == 4.0e8
@@ -104,12 +100,6 @@ def test_a_document_cut_short_is_a_remark(cut: int) -> None:
     taken = read_powermetrics(document(SAMPLE)[:cut])
     assert taken.readings == ()
     assert "is no property list" in taken.remarks[0]
-
-
-def test_a_document_of_something_else_is_a_remark() -> None:
-    assert read_powermetrics(plistlib.dumps(["a"])).remarks == (
-        "powermetrics: a document holds no dictionary.",
-    )
 
 
 def test_what_it_says_without_root_is_no_property_list() -> None:

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 from lxml import etree
 
-from tracekit.base.errors import InputError, RecordingError
+from tracekit.base.errors import InputError
 from tracekit.base.recording import Recording, save
 from tracekit.record.host.exports import EVENTS, process_samples, write_events, write_rows
 from tracekit.record.host.recorder import HostRecorder
@@ -94,11 +94,6 @@ def test_what_a_workload_tells_too(tmp_path: Path) -> None:
         [-100, "baseline", "resident", 4096, ""],
         [-100, "baseline", "mlx_active", None, "MLX is not loaded"],
     ]
-
-
-def test_a_worker_that_never_got_ready_has_no_model(tmp_path: Path) -> None:
-    write_events(WorkloadReport(), 0, tmp_path, EVENTS)
-    assert rows_of(tmp_path, "step_models") == rows_of(tmp_path, "steps") == []
 
 
 def test_a_table_takes_the_place_of_an_older_export(tmp_path: Path) -> None:
@@ -220,11 +215,6 @@ def test_a_target_too_quick_to_be_sampled_is_a_warning(
     )
     samples = pq.read_table(recording.exports / "host-process-samples.parquet")
     assert samples.num_rows == 0
-
-
-def test_no_bundle_is_reported(recorder: HostRecorder, recording: Recording) -> None:
-    with pytest.raises(RecordingError, match="holds no recording of the host recorder"):
-        recorder.export(recording, quiet)
 
 
 def test_a_damaged_bundle_is_reported(recorder: HostRecorder, recording: Recording) -> None:

@@ -29,16 +29,6 @@ def test_it_hears_phases_and_pauses(path: Path) -> None:
     journal.close()
 
 
-def test_the_end_of_the_worker_ends_a_pause(path: Path) -> None:
-    journal = Journal(path)
-    journal.write("sampling", on=False, at=60)
-    journal.write("end", at=70)
-    journal.close()
-    listener = Listener(path)
-    listener.listen()
-    assert not listener.paused
-
-
 def test_half_a_line_is_heard_when_it_is_whole(path: Path) -> None:
     line = b'{"mark":"phase","name":"warm-up","start":7}\n'
     listener = Listener(path)

@@ -1,8 +1,5 @@
 from pathlib import Path
 
-import pytest
-
-from tracekit.base.errors import RecordingError
 from tracekit.record.host.session import Session, close, fresh, load_session
 
 SESSION = Session(pid=7, name="python", kind="launched", arguments=("-V",), origin=5)
@@ -22,9 +19,3 @@ def test_samples_of_an_earlier_try_are_forgotten(tmp_path: Path) -> None:
     bundle = fresh(tmp_path)
     bundle.samples.write_text("old")
     assert not fresh(tmp_path).samples.exists()
-
-
-def test_a_bundle_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    (tmp_path / "run").write_text("a file")
-    with pytest.raises(RecordingError, match="cannot be written: Not a directory"):
-        fresh(tmp_path / "run" / "recording.host")

@@ -69,9 +69,3 @@ def test_ctrl_c_while_it_is_asked_kills_it(ready: Run) -> None:
     assert not child.stop(Timeouts(interrupt=600.0, terminate=600.0).policy)
     presses.join(30)
     assert child.exit_status == -signal.SIGKILL
-
-
-def test_it_does_not_hear_the_terminals_ctrl_c(ready: Run) -> None:
-    child = ready("import time; " + READY)
-    assert os.getpgid(child.process.pid) == child.process.pid
-    assert os.getsid(child.process.pid) != os.getsid(0)

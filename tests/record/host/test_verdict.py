@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.base.recording import Process, Recording
-from tracekit.record.host.recorder import ONLY_SAMPLES, End, Ending, recorded, settled
+from tracekit.base.recording import Recording
+from tracekit.record.host.recorder import End, Ending, recorded, settled
 from tracekit.record.host.session import Session
 from tracekit.workload.journal import Journal, Phase, WorkloadReport, fold
 
@@ -28,16 +28,6 @@ FAILED = WorkloadReport(state="failed", complete=True, error="It rained.", exit_
 
 def outcome(end: End, status: int | None, complaint: str = "") -> Ending:
     return Ending(SESSION, end, status, complaint)
-
-
-def test_the_facts_are_handed_on() -> None:
-    reported = recorded(outcome(End.EXITED, 0), None, ("python", "bench.py"))
-    assert reported.targets == (Process(7, "python"),)
-    assert reported.command_lines == (("python", "bench.py"),)
-    assert (reported.started, reported.ended) == (SESSION.started, SESSION.ended)
-    assert reported.end_reason == "Target exited"
-    assert reported.clock == {"origin": 1000, "clock": "monotonic"}
-    assert reported.warnings == (ONLY_SAMPLES,)
 
 
 @pytest.mark.parametrize(
@@ -89,11 +79,6 @@ def test_what_the_workload_advises_is_handed_on() -> None:
     assert recorded(outcome(End.EXITED, 3), None).hint == ""
 
 
-def test_last_words_are_quoted() -> None:
-    reported = recorded(outcome(End.EXITED, 1, "no GPU"), None)
-    assert reported.failure == "python ended with exit code 1. Its last words: no GPU"
-
-
 @pytest.mark.parametrize(
     ("end", "report", "interrupted"),
     [
@@ -111,14 +96,6 @@ def test_an_interruption_is_reported(
     assert reported.interrupted is interrupted
 
 
-def test_a_worker_that_was_done_and_had_to_be_killed_is_reported() -> None:
-    reported = recorded(outcome(End.KILLED, -9), DONE)
-    assert reported.warnings == (
-        "The worker was done but did not end, as with a thread left over; killed.",
-    )
-    assert not reported.interrupted
-
-
 def test_warnings_are_gathered() -> None:
     report = WorkloadReport(
         state="interrupted", complete=True, phases=STEADY, warnings=("It rains.",), unreadable=2
@@ -131,20 +108,9 @@ def test_warnings_are_gathered() -> None:
     )
 
 
-def test_the_cost_of_a_strange_program_is_not_known() -> None:
-    reported = recorded(outcome(End.EXITED, 0), None)
-    assert reported.overhead is not None
-    assert reported.overhead.ratio is None
-    assert "cannot be run unrecorded" in reported.overhead.reason
-
-
 @pytest.fixture
 def journal(tmp_path: Path) -> Journal:
     return Journal(tmp_path / "workload.jsonl")
-
-
-def test_a_command_has_no_account(tmp_path: Path) -> None:
-    assert settled(outcome(End.EXITED, 0), None, Recording(tmp_path)) is None
 
 
 def test_an_account_that_is_closed_is_left_alone(journal: Journal, tmp_path: Path) -> None:

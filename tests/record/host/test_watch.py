@@ -40,12 +40,6 @@ def test_it_samples_until_the_target_ends(sampler: Sampler) -> None:
     assert told == []
 
 
-def test_a_program_is_watched_for_its_time(sampler: Sampler) -> None:
-    pace = Pace(0.001, 0.02, PATIENT)
-    end = watch(sampler, Listener(None), pace, str, running=lambda: True)
-    assert end is End.LIMIT
-
-
 def test_the_workers_phases_are_told(sampler: Sampler, journal: Journal) -> None:
     journal.write("phase", name="prepare", start=1)
     told: list[str] = []
@@ -57,13 +51,6 @@ def test_the_workers_phases_are_told(sampler: Sampler, journal: Journal) -> None
 
     assert watch(sampler, Listener(journal.path), pace, told.append, running=running) is End.EXITED
     assert told == ["prepare", "steady"]
-
-
-def test_a_worker_must_get_ready(sampler: Sampler, journal: Journal) -> None:
-    journal.write("phase", name="prepare", start=1)
-    pace = Pace(0.001, 0.0, Timeouts(ready=0.02, grace=600.0))
-    end = watch(sampler, Listener(journal.path), pace, str, running=lambda: True)
-    assert end is End.LIMIT
 
 
 def test_a_workers_time_counts_from_its_steady_phase(sampler: Sampler, journal: Journal) -> None:

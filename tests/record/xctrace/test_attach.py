@@ -116,28 +116,6 @@ def the_timeline_is_as_long_as_the_trace(opened: Run) -> None:
     assert "warm-up" not in tracks["Steps"].texts
 
 
-NAPS = '''
-import time
-from tracekit.workload import Step, workload
-
-@workload
-def naps() -> Step:
-    """Sleep a little in each step."""
-    return Step(submit=lambda: None, wait=lambda _: time.sleep(0.01), backend="cpu")
-'''
-
-
-@pytest.mark.parametrize("recorder", ["xctrace", "host"])
-def test_a_process_that_is_not_there(
-    scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str], recorder: str
-) -> None:
-    scenario()
-    attach = ("--attach", "999999999", "--recorder", recorder)
-    assert run("record", "--output", folder, *attach) == 2
-    assert "There is no process 999999999 to attach to." in capsys.readouterr().err
-    assert not folder.exists()
-
-
 @pytest.mark.parametrize("recorder", ["xctrace", "host"])
 def test_a_process_that_has_ended_already_but_was_not_waited_for(
     scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str], recorder: str
@@ -166,18 +144,6 @@ def test_a_process_that_ends_early_ends_the_recording(
         assert provenance.end_reason == "The target had ended, so xctrace was asked to stop"
     else:
         assert provenance.end_reason == "Target exited"
-
-
-def test_what_a_process_that_is_gone_cost_is_told(
-    scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str],
-    ending: Callable[[str], int],
-) -> None:  # fmt: skip
-    scenario(saves=False)
-    pid = ending("xctrace")
-    assert run("record", "--output", folder, "--attach", str(pid), "--time-limit", "10m") == 3
-    told = re.sub(r"\s+", " ", capsys.readouterr().err)
-    assert f"The process {pid} ended before the recording did." in told
-    assert "There is no bundle at" in told
 
 
 # A shell that starts a program, tells its pid, and does nothing itself: a wrapper.

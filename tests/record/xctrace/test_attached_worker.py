@@ -141,16 +141,6 @@ def test_the_warm_up_is_outside_of_the_trace_and_the_steady_phase_inside(
     assert recorded.end_reason == "The target had ended, so xctrace was asked to stop"
 
 
-def test_a_steady_phase_that_lasts_until_the_limit_needs_no_signal(
-    attach: Attach, told: list[str]
-) -> None:
-    deadlines = replace(DEADLINES, finished=20)
-    recorded = attach(repeats=None, time_limit=0.5, deadlines=deadlines)
-    assert recorded.end_reason == "Time limit reached"
-    assert recorded.failure == ""
-    assert "asked xctrace to stop and to save what it has" not in told
-
-
 def test_the_worker_stays_until_the_recording_is_saved(
     attach: Attach, scenario: Scenario, recording: Recording, told: list[str]
 ) -> None:
@@ -248,23 +238,6 @@ def test_a_recorder_that_never_starts_lets_no_worker_go(
         attach(deadlines=replace(DEADLINES, **short))
     report = report_of(recording)
     assert (report.state, steady(report)) == ("interrupted", 0)
-
-
-def test_a_worker_that_crashes_while_it_is_recorded_costs_only_itself(
-    attach: Attach, recording: Recording
-) -> None:
-    recorded = attach(step="time.sleep(0.002); made < 15 or os.kill(os.getpid(), signal.SIGSEGV)")
-    assert recorded.failure.startswith(
-        "The workload failed; the trace up to then is kept. The workload ended with signal "
-        "SIGSEGV before it closed its account."
-    )
-    assert recording.bundle.is_dir()
-    assert steady(report_of(recording)) > 0
-
-
-def test_a_recording_that_ends_before_the_steady_phase_is_no_success(attach: Attach) -> None:
-    recorded = attach(step="time.sleep(made and 2.5)", warmup=1, repeats=None, time_limit=0.1)
-    assert recorded.failure == "The recording ended before the workload came to its steady phase."
 
 
 def interrupting(moment: str, told: list[str]) -> Callable[[str], None]:

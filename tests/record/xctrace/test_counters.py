@@ -3,7 +3,6 @@
 import json
 import plistlib
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from tracekit.record.xctrace.exporting import (
     lacking,
 )
 from tracekit.record.xctrace.tool import Timeouts, Xctrace
-from tracekit.run import open as open_run
 from tracekit.tables.toc import TocRun, TocTable
 
 Scenario = Callable[..., None]
@@ -129,42 +127,6 @@ def captured(folder: Path, *options: str) -> dict[str, Any]:
     except SystemExit as end:
         assert not end.code  # noqa: PT017  a command may end by itself or by an exit code
     return json.loads((folder / "result.json").read_text())
-
-
-def stock(path: Path) -> Path:
-    """Write a template file as Xcode brings it: counters and shader timeline off."""
-    values: dict[str, object] = {
-        "counterprofile": 0,
-        "counterprofileinternal": 0,
-        "shaderprofiler": False,
-        "shaderprofilerinternal": False,
-    }
-    keys = [UID(2 + place) for place in range(len(values))]
-    pointers = [UID(2 + len(values) + place) for place in range(len(values))]
-    row = ["$null", {"NS.keys": keys, "NS.objects": pointers}, *values, *values.values()]
-    plist = {"$archiver": "NSKeyedArchiver", "$top": {"root": UID(1)}, "$objects": row}
-    path.write_bytes(plistlib.dumps(plist, fmt=plistlib.FMT_BINARY))
-    return path
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize(("profile", "works"), [("13", True), ("3", False)])
-def test_a_template_that_was_made_brings_the_counters_of_a_chip_that_takes_its_number(
-    profile: str, works: bool, scenario: Scenario, tmp_path: Path
-) -> None:
-    scenario(chip="M3")
-    made = tmp_path / "made.tracetemplate"
-    source = stock(tmp_path / "stock.tracetemplate")
-    make = ["templates", "make", str(made), "--from", str(source)]
-    with suppress(SystemExit):
-        main([*make, "--counter-profile", profile, "--write"])
-    result = captured(tmp_path / "run", "--template", str(made), "--counters", "on")
-    [line] = result["provenance"]["command_lines"]
-    assert line[line.index("--template") + 1].endswith("made.tracetemplate")
-    assert "--instrument" not in line
-    said = [one for one in result["provenance"]["warnings"] if LACKING in one]
-    assert len(said) == (0 if works else 1)
-    assert open_run(tmp_path / "run").tables["gpu_counters"].empty is not works
 
 
 @pytest.mark.processes

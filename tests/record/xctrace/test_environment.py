@@ -6,7 +6,6 @@ from tracekit.record.xctrace.command import (
     distorts,
     own_environment,
     target_environment,
-    tool_environment,
 )
 
 OURS = {
@@ -34,12 +33,6 @@ OURS = {
 )
 def test_which_variables_distort_metal(name: str, expected: bool) -> None:
     assert distorts(name) is expected
-
-
-def test_the_tool_gets_everything_but_that_and_speaks_english() -> None:
-    expected = {name: value for name, value in OURS.items() if name != "MTL_DEBUG_LAYER"}
-    expected |= {"LANG": "en_US.UTF-8", "LC_ALL": "en_US.UTF-8"}
-    assert tool_environment(OURS) == expected
 
 
 def test_the_target_gets_what_it_needs_and_what_was_asked_for() -> None:

@@ -53,13 +53,6 @@ def test_signals_come_in_order_each_after_the_time_of_the_one_before() -> None:
     assert made.hopeless(226)
 
 
-def test_it_is_not_hopeless_while_the_last_signal_may_still_help() -> None:
-    made = escalation((1, State.STARTED))
-    for now in (31, 151, 211, 221):
-        made.due(now)
-    assert not made.hopeless(225)
-
-
 def test_a_state_that_is_reached_after_a_signal_has_its_full_time() -> None:
     made = escalation((1, State.STARTED))
     assert made.due(31) is SIGINT

@@ -100,22 +100,6 @@ def test_a_trace_of_something_else_is_told(
     assert "has no table metal-gpu-intervals" in warning
 
 
-@pytest.mark.corpus
-def test_real_exports_are_served_and_exported_as_they_are(
-    tool: Xctrace, recorded: Recording, scenario: Scenario, corpus: Path
-) -> None:
-    folder = next(corpus.rglob("tranche1_20260330_204856"))
-    prefix = "xctrace_gpu_baseline_"
-    tables = {
-        path.stem.removeprefix(prefix): str(path) for path in sorted(folder.glob(f"{prefix}*.xml"))
-    }
-    scenario(exports={"toc": str(folder / "gpu_baseline_toc.xml"), "tables": tables})
-    export(tool, recorded, only(SCHEMAS), print)
-    for schema, path in tables.items():
-        exported = recorded.exports / f"{schema}.xml"
-        assert exported.read_bytes() == Path(path).read_bytes()
-
-
 def test_a_table_without_rows_is_stood_in_for(
     tool: Xctrace, recorded: Recording, scenario: Scenario, tmp_path: Path
 ) -> None:

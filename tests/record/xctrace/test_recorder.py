@@ -17,12 +17,8 @@ from recording_fakes import (
     Scenario,
     runs,
 )
-from tracekit.base.errors import RecordingError
 from tracekit.base.recording import Recording
 from tracekit.record.recorder import Attach, Launch, Target
-from tracekit.record.xctrace.exporting import only
-from tracekit.record.xctrace.recorder import XctraceRecorder
-from tracekit.record.xctrace.tool import locate
 from tracekit.tables.toc import read_toc
 from tracekit.workload.journal import ClockAnchor, Journal
 
@@ -152,12 +148,6 @@ def test_a_bundle_that_grows_may_be_saved_for_long(record: Record, scenario: Sce
     assert (recorded.failure, recorded.warnings) == ("", ())
 
 
-def test_what_is_written_is_told(record: Record, scenario: Scenario, told: list[str]) -> None:
-    scenario(leaves_staging=True)
-    record(SLOW, limit=0.5)
-    assert any(one.endswith("(1 MB so far)") for one in told)
-
-
 def test_errors_of_xctrace_make_a_partial_recording(
     record: Record, scenario: Scenario, recording: Recording
 ) -> None:
@@ -168,24 +158,6 @@ def test_errors_of_xctrace_make_a_partial_recording(
         "What it saved is kept."
     )
     assert recording.bundle.is_dir()
-
-
-def test_counters_that_were_asked_for_and_did_not_come(record: Record, scenario: Scenario) -> None:
-    scenario(counter_set="(null)")
-    recorded = record(QUICK, counters="on")
-    [warning] = recorded.warnings
-    assert warning.startswith(
-        "GPU counters are not available on this chip and Xcode: the recording names no counter "
-        "set. In Instruments choose Recording Options > GPU > Counter Set"
-    )
-
-
-def test_an_existing_bundle_is_never_touched(record: Record, recording: Recording) -> None:
-    recording.bundle.mkdir()
-    (recording.bundle / "mine").touch()
-    with pytest.raises(RecordingError, match="exists already"):
-        record(QUICK)
-    assert [path.name for path in recording.bundle.iterdir()] == ["mine"]
 
 
 def test_the_clock_is_laid_on_the_worker_s(
@@ -199,10 +171,3 @@ def test_the_clock_is_laid_on_the_worker_s(
     recorded = record(Launch(("/bin/true",), journal=tmp_path / "workload.jsonl"))
     assert recorded.clock["origin"] == 7_500_000_000
     assert recorded.clock["uncertainty"] == 1_000_000
-
-
-def test_there_is_nothing_to_export_without_a_bundle(
-    scenario: Scenario, recording: Recording
-) -> None:
-    with pytest.raises(RecordingError, match="is not there, so it cannot be exported"):
-        XctraceRecorder(locate(), only()).export(recording, print)

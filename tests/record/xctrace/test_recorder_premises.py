@@ -45,16 +45,6 @@ def test_a_disk_that_fills_while_recording_stops_it_and_all_is_saved(
     assert recorded.end_reason == "User stopped recording"
 
 
-def test_a_disk_that_runs_low_while_saving_does_not_lose_what_is_saved(
-    record: Record, scenario: Scenario, told: list[str], tmp_path: Path
-) -> None:
-    scenario(save_delay=1)
-    free = Disk(10e9, lambda _: int(9e9 if "saving; this can take minutes" in told else 50e9))
-    recorded = record(QUICK, premises=Premises(tmp_path / "notes", free))
-    assert recorded.failure.startswith("The recording was stopped before its time")
-    assert told.count("asked xctrace to stop and to save what it has") == 1
-
-
 def test_a_disk_that_is_all_but_full_ends_even_a_saving_recorder(
     record: Record, scenario: Scenario, told: list[str], tmp_path: Path
 ) -> None:
@@ -74,18 +64,6 @@ def test_one_records_at_a_time(record: Record, recording: Recording, tmp_path: P
         record(QUICK, premises=notes)
     assert not recording.bundle.exists()
     assert record(QUICK, premises=notes).failure == ""
-
-
-def test_a_recording_that_did_not_give_the_machine_back_is_told(
-    record: Record, tmp_path: Path
-) -> None:
-    notes = Premises(tmp_path / "notes", Disk(0))
-    with locked(Path("/runs/other"), notes.notes):
-        [lock] = notes.notes.iterdir()
-        note = lock.read_bytes()
-    lock.write_bytes(note)
-    [warning] = record(QUICK, premises=notes).warnings
-    assert warning.startswith("The recording into /runs/other, begun at ")
 
 
 def test_staging_files_of_a_recording_go_when_nobody_needs_them(

@@ -42,18 +42,10 @@ Select = Callable[..., Selection]
 MST = "Metal System Trace"
 
 
-def test_a_template_by_its_exact_name(select_with: Select) -> None:
-    assert select_with("Time Profiler") == Selection("Time Profiler")
-
-
 @pytest.mark.parametrize("name", ["GPU Counters", "Metal GPU Counters", "gpu counters"])
 def test_a_template_of_gpu_counters_means_the_instrument(select_with: Select, name: str) -> None:
     assert select_with(name, counters="auto") == Selection(MST, adds_counters=True)
     assert select_with(MST, name, counters="auto") == Selection(MST, adds_counters=True)
-
-
-def test_counters_on_adds_the_instrument(select_with: Select) -> None:
-    assert select_with(MST, counters="on") == Selection(MST, adds_counters=True)
 
 
 def test_auto_leaves_counters_out_and_says_so(select_with: Select) -> None:

@@ -31,13 +31,6 @@ def test_signals_at_once_are_one_request() -> None:
         assert [asked() for _ in range(3)] == [True, False, False]
 
 
-def test_signals_apart_are_several() -> None:
-    with stop_requests(together=0) as asked:
-        ask()
-        ask()
-        assert [asked() for _ in range(3)] == [True, True, False]
-
-
 def test_what_is_ignored_stays_ignored() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

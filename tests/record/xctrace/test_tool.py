@@ -51,22 +51,6 @@ def test_flags_are_looked_for_in_the_help_asked_once(answers: Any, say: Say, too
     assert run.asked == [("/X/xctrace", "help", "record")]
 
 
-LISTED = """\
-== Standard Templates ==
-Metal System Trace
-Time Profiler
-
-== User Templates ==
-Simon's µ counters
-"""
-
-
-def test_old_lists_come_on_standard_error(answers: Any, say: Say, tool: Tool) -> None:
-    run = answers(say("", "== Standard Instruments ==\nGPU\n"))
-    assert tool(run).names("instruments") == ["GPU"]
-    assert run.asked == [("/X/xctrace", "list", "instruments")]
-
-
 def writing(text: str, returncode: int = 0, stderr: str = "") -> Callable[..., Completed]:
     """Write `text` to the file after --output, as an export does."""
 
@@ -149,25 +133,11 @@ def test_other_ends_are_not_tried_again(
     assert len(run.asked) == 1
 
 
-def test_the_exit_code_outranks_what_was_written(answers: Any, tool: Tool, tmp_path: Path) -> None:
-    output = tmp_path / "a.xml"
-    output.write_text("of an earlier export")
-    with pytest.raises(ToolError, match="signal SIGTRAP"):
-        tool(answers(writing("<?xml version='1.0'?><trace-", -5))).toc(Path("/a"), output)
-    assert output.read_text() == "of an earlier export"
-    assert (tmp_path / "a.xml.partial").read_text() == "<?xml version='1.0'?><trace-"
-
-
 @pytest.mark.parametrize("text", ["", "Export failed: something\n"])
 def test_what_is_not_xml_is_no_export(answers: Any, tool: Tool, tmp_path: Path, text: str) -> None:
     with pytest.raises(ToolError, match="wrote no XML"):
         tool(answers(writing(text))).toc(Path("/a"), tmp_path / "a.xml")
     assert not (tmp_path / "a.xml").exists()
-
-
-def test_locate_wants_a_path(answers: Any, say: Say) -> None:
-    with pytest.raises(ToolError, match="named no path"):
-        locate(answers(say("\n")))
 
 
 def test_nothing_is_started_where_there_is_no_xcrun(

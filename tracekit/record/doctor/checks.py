@@ -370,18 +370,6 @@ def _staging_files(at: Surroundings) -> Fact:
     return warning(f"{words}, in {at.temporary}.", fix)
 
 
-def _place_for_runs(at: Surroundings) -> Fact:
-    there = _existing(at.runs)
-    try:
-        with tempfile.TemporaryFile(dir=there):
-            pass
-    except OSError as error:
-        fix = "Stand in a folder of yours, or name one with --output."
-        return failed(f"{there} cannot be written to: {error.strerror}.", fix)
-    later = "" if there == at.runs.absolute() else f"; {at.runs} is made there when it is needed"
-    return ok(f"{there}{later}")
-
-
 _FIXED_WORK = "calibration"  # a night does that of its own, so it is no matter of the machine
 _MONITOR = "macmon tells a GPU's clock without root: `brew install macmon`."
 
@@ -427,7 +415,6 @@ CHECKS: tuple[Check, ...] = (
     Check("disk for runs", lambda at: _disk(at, at.runs)),
     Check("disk for staging", lambda at: _disk(at, at.temporary)),
     Check("staging files", _staging_files, "xctrace"),
-    Check("place for runs", _place_for_runs),
     Check("nightly", _nightly),
 )
 

@@ -15,11 +15,14 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tracekit.workload.worker.spec import Marker, Spec
+from tracekit.workload.worker.spec import Account, Spec
 from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import OWN_REFERENCE, REFERENCE, Gauge, Span, Step, StepReport
+
+if TYPE_CHECKING:
+    from tracekit.workload.interleaved.resident import Notes
 
 _NEVER = 2**63 - 1
 FEWEST = 3  # steps that are made whatever the clock says
@@ -34,7 +37,7 @@ class Loop:
     """
 
     step: Step
-    account: Marker
+    account: "Account | Notes"
     stop: Stop
     known: set[str] = field(default_factory=set[str])
     last: int = 0

@@ -8,16 +8,19 @@ import time
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
 from tracekit.base import RecordingError, ToolError, start_of
 from tracekit.machine import sampler
 from tracekit.workload.worker.loop import FEWEST, Loop, budget, measure, reference
-from tracekit.workload.worker.spec import Account, Marker, Spec
+from tracekit.workload.worker.spec import Account, Spec
 from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import Results, Step, Work, load, measured
+
+if TYPE_CHECKING:
+    from tracekit.workload.interleaved.resident import Notes
 
 _ENVIRONMENT = "Metal captures only in a process that was started with MTL_CAPTURE_ENABLED=1."
 
@@ -68,7 +71,7 @@ _MLX = {
 }
 
 
-def note(account: Marker, phase: str, *, thorough: bool = False) -> None:
+def note(account: "Account | Notes", phase: str, *, thorough: bool = False) -> None:
     """Mark the memory of this process at the end of a phase; peaks of MLX count from here on.
 
     `phase` is the one that is over, or "baseline". A `thorough` look asks `vmmap` too, where there

@@ -2,14 +2,14 @@
 
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 import msgspec
 
 from tracekit.base import InputError, Recording, UsageError, save
+from tracekit.workload.interleaved import program
 from tracekit.workload.journal import ClockAnchor, Journal, fold
 from tracekit.workload.plan import Plan
 
@@ -97,31 +97,9 @@ class Spec:
 def command(spec_file: Path) -> tuple[str, ...]:
     """Return the command line that runs the worker of `spec_file`.
 
-    It names this very interpreter, for a recorder must not trace a shim, and keeps the folder
-    one stands in off the module path, as the `tracekit` program does.
+    It names this very interpreter, for a recorder must not trace a shim.
     """
-    return (
-        sys.executable,
-        "-P",
-        "-X",
-        "faulthandler",
-        "-m",
-        "tracekit.workload.worker",
-        str(spec_file),
-    )
-
-
-class Marker(Protocol):
-    """Takes the marks of a worker, wherever it keeps them."""
-
-    @property
-    def mark(self) -> Callable[..., None]:
-        """Take a mark of a kind, with its values by name."""
-        ...
-
-    def enter(self, phase: str, state: str) -> None:
-        """Begin a phase."""
-        ...
+    return (*program(Path(sys.executable), "tracekit.workload.worker"), str(spec_file))
 
 
 class Account:

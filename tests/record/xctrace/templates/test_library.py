@@ -43,18 +43,6 @@ def test_instruments_stands_beside_the_tool(xcode: Path) -> None:
     assert app.parts[-4:] == ("Xcode beta.app", "Contents", "Applications", "Instruments.app")
 
 
-@pytest.mark.parametrize(
-    "path", ["", "/usr/bin/xctrace", "/Library/Developer/CommandLineTools/usr/bin/xctrace"]
-)
-def test_a_tool_outside_of_an_xcode_has_none(path: str) -> None:
-    assert instruments_app(path) is None
-
-
-def test_the_users_own_come_first(home: Path, xcode: Path) -> None:
-    names = [path.stem for path in template_files(home, str(xcode))]
-    assert names == ["mine", "Blank", "Metal System Trace"]
-
-
 def test_a_template_is_found_by_its_exact_name(home: Path, xcode: Path) -> None:
     files = template_files(home, str(xcode))
     assert template_file("Metal System Trace", files).parent.parent.parent.name == "GPU.instrdst"

@@ -62,20 +62,6 @@ def test_a_template_is_never_written_over(template: Path, tmp_path: Path) -> Non
     assert other.read_text() == "mine"
 
 
-def test_a_file_that_came_up_meanwhile_is_kept(template: Path, output: Path) -> None:
-    made = draft(template, output, WISH)
-    output.parent.mkdir()
-    output.write_text("mine")
-    with pytest.raises(UsageError, match="never written over"):
-        write(made)
-    assert output.read_text() == "mine"
-
-
-def test_a_name_without_the_suffix_is_refused(template: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"must end in \.tracetemplate"):
-        draft(template, tmp_path / "mine", WISH)
-
-
 def test_a_folder_that_cannot_be_written_is_said(template: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     made = draft(template, tmp_path / "file" / "x.tracetemplate", WISH)

@@ -30,9 +30,6 @@ TRIALS = (
 )
 
 
-_NOTES = {METAL_SYSTEM_TRACE: "GPU work; the default of tracekit"}
-
-
 @dataclass(frozen=True)
 class Overview:
     """The templates as xctrace lists them, and where GPU counters come from."""
@@ -47,13 +44,9 @@ class Overview:
     files: tuple[str, ...] = ()  # template files that were found; names of templates need no file
 
     @property
-    def rows(self) -> list[tuple[str, str, str]]:
-        """One row for each template: its heading, its name, a note."""
-        return [
-            (heading, name, _NOTES.get(name, ""))
-            for heading, names in self.sections.items()
-            for name in names
-        ]
+    def rows(self) -> list[tuple[str, str]]:
+        """One row for each template: its heading and its name."""
+        return [(heading, name) for heading, names in self.sections.items() for name in names]
 
     @property
     def remarks(self) -> tuple[str, ...]:
