@@ -101,12 +101,12 @@ def test_moments_are_the_inverse_of_what_is_expected(
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Rate(0), "--rate must be more than 0"),
-        (lambda: Rate(float("nan")), "--rate must be more than 0"),
-        (lambda: Rate(1, ramp=-1), "--ramp must be at least 0"),
-        (lambda: Rate(1, spikes=(Spike(-1, 1, 1),)), "cannot be made"),
-        (lambda: Rate(1, spikes=(Spike(1, 0, 1),)), "cannot be made"),
-        (lambda: Rate(1, spikes=(Spike(1.5, 1, 9), Spike(1, 1, 9))), "1 s and 1.5 s overlap"),
+        (lambda: Rate(0), "must be above 0"),
+        (lambda: Rate(float("nan")), "must be above 0"),
+        (lambda: Rate(1, ramp=-1), "--ramp and --spike-at"),
+        (lambda: Rate(1, spikes=(Spike(-1, 1, 1),)), "must be above 0"),
+        (lambda: Rate(1, spikes=(Spike(1, 0, 1),)), "must be above 0"),
+        (lambda: Rate(1, spikes=(Spike(1.5, 1, 9), Spike(1, 1, 9))), "1 and 1.5 s overlap"),
         (lambda: drawn(Rate(0.01)), "no request arrives within 10 s"),
     ],
 )

@@ -8,7 +8,6 @@ met. A file appears whole or not at all; what its reader had to say stands in it
 
 import logging
 import os
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
@@ -61,37 +60,33 @@ def normalized(recording: Recording, name: str, workshop: Path) -> Part:
     whose exports are so young that a change could leave no trace.
     """
     digest = _digest(recording, name)
-    file = recording.normalized / f"{name}.{digest}.parquet"
-    if digest is not None and (known := _known(file)) is not None:
+    kept = recording.normalized / f"{name}.{digest}.parquet"
+    if digest is not None and (known := _known(kept)) is not None:
         return known
-    made = _made(recording, name, workshop)
-    if digest is None or digest != _digest(recording, name):
-        return made
-    try:
-        with replacing(file) as kept, made.file.open("rb") as content:
-            shutil.copyfileobj(content, kept)
-        for other in file.parent.glob(f"{name}.*.parquet"):
-            if other != file:
-                other.unlink(missing_ok=True)
-    except (OSError, RecordingError) as error:
-        _log.info("The table %s is not kept: %s", name, error)
-        return made
-    made.file.unlink()
-    return Part(file, made.said)
-
-
-def _made(recording: Recording, name: str, workshop: Path) -> Part:
     tables = tables_of(recording)
-    known = tables.said
-    frame = tables[name]
-    said = sentences((remark for remark in tables.said if remark not in known), bundles=False)
+    before = tables.said
+    table = pa.Table.from_pandas(tables[name], preserve_index=False)
+    said = sentences((remark for remark in tables.said if remark not in before), bundles=False)
+    table = table.replace_schema_metadata({_SAID: msgspec.json.encode(said)})
+    if digest is not None and digest == _digest(recording, name):
+        try:
+            _write(table, kept)
+        except (OSError, RecordingError) as error:
+            _log.info("The table %s is not kept: %s", name, error)
+        else:
+            for other in kept.parent.glob(f"{name}.*.parquet"):
+                if other != kept:
+                    other.unlink(missing_ok=True)
+            return Part(kept, said)
     place = blake2b(str(recording.folder.resolve()).encode(), digest_size=8).hexdigest()
     file = workshop / f"{name}.{place}.parquet"
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    table = table.replace_schema_metadata({_SAID: msgspec.json.encode(said)})
+    _write(table, file)
+    return Part(file, said)
+
+
+def _write(table: pa.Table, file: Path) -> None:
     with replacing(file) as made:
         pq.write_table(table, made, compression="zstd", row_group_size=_ROW_GROUP)
-    return Part(file, said)
 
 
 def _known(file: Path) -> Part | None:

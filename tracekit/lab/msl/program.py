@@ -244,12 +244,11 @@ def _fitting(given: Array | float, parameter: Parameter, compiled: _Type) -> Arr
             f"{'bfloat16' if kind == 'b' else _dtype(kind, size).name} ({parameter.element}).",
             hint="numpy has no bfloat16: give its bits as uint16." if kind == "b" else "",
         )
-    if not given.flags.c_contiguous:
+    if not given.flags.c_contiguous or (parameter.writable and not given.flags.writeable):
         raise UsageError(
-            f"{parameter.name} is not contiguous.", hint="Use numpy.ascontiguousarray."
+            f"{parameter.name} is not contiguous, or is written by the kernel and cannot be.",
+            hint="Use numpy.ascontiguousarray.",
         )
-    if parameter.writable and not given.flags.writeable:
-        raise UsageError(f"{parameter.name} is written by the kernel, and cannot be.")
     if given.nbytes < compiled.bytes and parameter.address_space == "constant":
         raise UsageError(
             f"{parameter.name} has {given.nbytes} bytes; the kernel reads {compiled.bytes}."

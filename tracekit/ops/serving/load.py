@@ -102,20 +102,16 @@ class Rate:
 
     def __post_init__(self) -> None:
         """Refuse what has no schedule."""
-        if not 0 < self.level < float("inf"):
-            raise UsageError(f"--rate must be more than 0 requests/s; it is {self.level:g}.")
-        if not 0 <= self.ramp < float("inf"):
-            raise UsageError(f"--ramp must be at least 0 s; it is {self.ramp:g}.")
-        for spike in self.spikes:
-            if not (spike.at >= 0 and spike.length > 0 and spike.rate > 0):
-                raise UsageError(
-                    f"A spike of {spike.rate:g} requests/s at {spike.at:g} s cannot be made.",
-                    hint="--spike-at must be at least 0, --spike-rate and --spike-length above 0.",
-                )
-        ordered = sorted(self.spikes, key=lambda one: one.at)
-        for one, following in pairwise(ordered):
-            if following.at < one.end:
-                raise UsageError(f"The spikes at {one.at:g} s and {following.at:g} s overlap.")
+        climbs = 0 < self.level < float("inf") and 0 <= self.ramp < float("inf")
+        if not climbs or not all(one.at >= 0 < min(one.length, one.rate) for one in self.spikes):
+            raise UsageError(
+                "--rate, --spike-rate and --spike-length must be above 0, --ramp and --spike-at "
+                "at least 0."
+            )
+        ordered = sorted(self.spikes, key=lambda spike: spike.at)
+        for spike, following in pairwise(ordered):
+            if following.at < spike.end:
+                raise UsageError(f"The spikes at {spike.at:g} and {following.at:g} s overlap.")
 
     def expected(self, until: float) -> float:
         """Return how many requests come in the first `until` seconds: the rate's integral."""
