@@ -20,7 +20,6 @@ from tracekit.fleet.index import (
     kind_of,
     points,
     render_index,
-    words,
 )
 
 Run = Callable[..., Any]
@@ -61,13 +60,6 @@ def test_what_is_no_run_is_left_out_and_what_is_broken_is_said(tracekit: Run, ru
     assert "has format 99" in text
 
 
-def test_a_folder_that_is_not_there_is_said(tracekit: Run, tmp_path: Path) -> None:
-    ran = tracekit("index", tmp_path / "nowhere")
-    assert ran.code == 3
-    assert "is no folder" in ran.err
-    assert "bench/traces" in ran.err
-
-
 def test_a_folder_that_cannot_be_written_to_is_said(tracekit: Run, runs: Path) -> None:
     (runs / "index.html").mkdir()
     ran = tracekit("index", runs)
@@ -95,16 +87,6 @@ def run(name: str, created: str, rate: float | None, provenance: Provenance = PA
     )
     checks = (Check("bubbles", Status.PASSED),)
     return RunFolder(name, known, Result(known, metrics, (), checks), "", {})
-
-
-def test_the_newest_run_stands_first() -> None:
-    runs = [run("b", "2026-11-02", 2.0), run("a", "2026-11-03", 3.0), run("c", "2026-11-01", 1.0)]
-    assert [one["folder"] for one in entries_of(runs)] == ["a", "b", "c"]
-
-
-def test_a_run_is_the_last_of_its_series() -> None:
-    runs = [run(f"{day:02}", f"2026-11-{day:02}", float(day)) for day in range(1, 4)]
-    assert [one["series"] for one in entries_of(runs)] == [[1.0, 2.0, 3.0], [1.0, 2.0], [1.0]]
 
 
 def test_a_series_holds_the_latest_values_only() -> None:
@@ -183,10 +165,6 @@ def test_each_run_has_a_row_with_its_verdict_and_a_link() -> None:
     assert second.xpath("count(.//polyline)") == 0
 
 
-def test_a_folder_without_runs_says_how_to_make_one() -> None:
-    assert "tracekit capture --workload paged" in page()
-
-
 @pytest.mark.parametrize(
     ("facts", "name"),
     [
@@ -226,9 +204,3 @@ def test_values_lie_evenly_apart_between_least_and_most(
     series: list[float], expected: tuple[tuple[float, float], ...]
 ) -> None:
     assert points(series) == expected
-
-
-def test_words_say_what_the_line_shows() -> None:
-    assert words([2e6], "ns") == "the first run of its kind"
-    reported = words([2e6, 1e6, 4e6], "ns")
-    assert reported == "the last of 3 runs of its kind, from 1 ms to 4 ms"

@@ -36,11 +36,6 @@ def test_short_arrays_get_as_long_as_device_memory_needs(shape: tuple[int, ...])
     assert out.sum().item() == array.size
 
 
-def test_an_array_that_is_long_enough_is_left_as_it_is() -> None:
-    array = mx.ones((2, 4))
-    assert padded(array) is array
-
-
 def test_only_the_lack_of_metal_is_told_as_one() -> None:
     sentence = "cannot run a Metal kernel here"
     with pytest.raises(ToolError, match=sentence) as caught, needing_metal("Choose no kernel."):

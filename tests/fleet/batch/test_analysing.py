@@ -127,11 +127,6 @@ def test_a_real_bundle_says_what_its_exports_say(corpus: Path) -> None:
     assert bundle.metrics["gpu_interval_count"] == exported.metrics["gpu_interval_count"]
 
 
-def test_without_a_number_it_is_said_why(tmp_path: Path) -> None:
-    [warning] = row_of(exports(tmp_path, 9, {"metal-gpu-state-intervals"})).warnings
-    assert warning.startswith("No metric is available: the recording has no table gpu_intervals")
-
-
 def test_another_target_is_another_answer(tmp_path: Path) -> None:
     folder = exports(tmp_path, 5, {GPU})
     assert row_of(folder, target="WindowServer").target.startswith("WindowServer")
@@ -209,11 +204,6 @@ def test_what_an_analysis_needs_is_fetched_and_nothing_else(archive: str, tmp_pa
     assert copy == tmp_path / "here" / "a-b.trace"
     assert contents(copy) == {"open.creq": "1", "corespace/run1/core/uniquing/strings": "22"}
     assert contents(fetched(exports, tmp_path / "here")) == {"toc.xml": "<trace-toc/>"}
-
-
-def test_a_single_file_becomes_a_file(archive: str, tmp_path: Path) -> None:
-    [export] = sources_of([f"zip://e/toc.xml::{archive}"])
-    assert fetched(export, tmp_path).read_text() == "<trace-toc/>"
 
 
 def test_a_store_of_objects_is_fetched_from(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from odd_filesystems import LyingFileSystem
 from tracekit.base.errors import InputError, UsageError
-from tracekit.fleet.batch.places import absolute, fixed, is_pattern, joined, place_of, scheme, shown
+from tracekit.fleet.batch.places import absolute, is_pattern, place_of, scheme, shown
 
 fsspec.register_implementation("lying", LyingFileSystem, clobber=True)
 
@@ -50,12 +50,6 @@ def test_a_folder_of_this_machine_is_called_as_it_was_given(
     assert listed[0][0].identity == str((tmp_path / "runs" / "a").resolve())
     assert listed[0][0].beginning(10) == b"1"
     assert place_of(f"file://{tmp_path}/runs").identity == place.identity
-
-
-def test_the_same_place_by_a_link_is_the_same(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").symlink_to("a")
-    assert place_of(str(tmp_path / "b")).identity == place_of(str(tmp_path / "a")).identity
 
 
 def test_an_archive_is_a_folder(tmp_path: Path) -> None:
@@ -116,40 +110,10 @@ def test_a_url_is_shown_without_its_secrets(words: str, reported: str) -> None:
     assert shown(words) == reported
 
 
-@pytest.mark.parametrize(
-    ("pattern", "folder"),
-    [
-        ("runs/*/x.trace", "runs"),
-        ("*.trace", "."),
-        ("/*/x", "/"),
-        ("s3://bucket/*.trace", "s3://bucket"),
-        ("s3://bucket/a/**/*.trace", "s3://bucket/a"),
-        ("zip://*.trace::/tmp/x.zip", "zip://::/tmp/x.zip"),
-    ],
-)
-def test_the_folder_of_a_pattern_is_what_comes_before_wildcards(pattern: str, folder: str) -> None:
-    assert is_pattern(pattern)
-    assert fixed(pattern) == folder
-
-
 def test_a_name_that_is_there_is_no_pattern(tmp_path: Path) -> None:
     (tmp_path / "a[1]").mkdir()
     assert not is_pattern(str(tmp_path / "a[1]"))
     assert is_pattern(str(tmp_path / "a[2]"))
-
-
-@pytest.mark.parametrize(
-    ("folder", "child"),
-    [
-        ("runs", "runs/a"),
-        ("runs/", "runs/a"),
-        (".", "a"),
-        ("zip://::x.zip", "zip://a::x.zip"),
-        ("zip://b::x.zip", "zip://b/a::x.zip"),
-    ],
-)
-def test_what_lies_below_a_folder_is_named_after_it(folder: str, child: str) -> None:
-    assert joined(folder, "a") == child
 
 
 def test_an_archive_of_this_machine_is_the_same_from_everywhere(

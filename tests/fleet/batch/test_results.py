@@ -3,12 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.dataset as ds
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.base.errors import RecordingError, UsageError
+from tracekit.base.errors import UsageError
 from tracekit.fleet.batch.results import (
     ROW_SCHEMA,
     BatchRow,
@@ -67,25 +66,11 @@ def test_what_is_written_again_is_there_once(results: Results) -> None:
     }
 
 
-def test_all_files_are_one_data_set(results: Results) -> None:
-    results.write((ROW,))
-    results.write((BatchRow("b", "b", "b", "", "run", "failed", error="No."),))
-    table = ds.dataset(results.folder).to_table()
-    assert table.schema.equals(ROW_SCHEMA)
-    assert sorted(table["recording"].to_pylist()) == ["b", "runs/a"]
-
-
 def test_a_damaged_file_is_as_if_it_were_not_there(results: Results) -> None:
     results.write((ROW,))
     (results.folder / "x.parquet").write_bytes(b"PAR1 nonsense")
     assert list(results.known()) == ["k"]
     assert Results(results.folder / "nothing").known() == {}
-
-
-def test_a_folder_that_cannot_be_written_to_is_said(tmp_path: Path) -> None:
-    (tmp_path / "results").write_text("a file")
-    with pytest.raises(RecordingError, match="cannot be written"):
-        Results(tmp_path / "results").write((ROW,))
 
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.base.errors import InputError, UsageError
+from tracekit.base.errors import UsageError
 from tracekit.fleet.batch.sources import RecordingSource, sources_of
 
 TOC = "<?xml version='1.0'?><trace-toc></trace-toc>"
@@ -96,11 +96,6 @@ def test_an_archive_is_looked_through(tree: Path) -> None:
     ]
 
 
-def test_nothing_is_said(tree: Path) -> None:
-    with pytest.raises(InputError, match="There is no recording in t/other, t/no\\*"):
-        found("t/other", "t/no*")
-
-
 def test_what_is_no_recording_is_refused_by_name(tree: Path) -> None:
     with pytest.raises(UsageError, match=r"nothing\.txt is no recording"):
         found("t/exports/more/nothing.txt")
@@ -163,19 +158,6 @@ def test_of_a_run_its_exports_and_what_it_says_of_itself_are_needed(tmp_path: Pa
     ]
     (tmp_path / "run" / "exports" / "direct.json").write_text("{}")
     assert "recording.trace/open.creq" in run.files()
-
-
-def test_of_exports_only_xml_is_needed(tmp_path: Path) -> None:
-    assert sorted(made(tmp_path / "e", "toc.xml", "T.XML", "notes.md").files()) == [
-        "T.XML",
-        "toc.xml",
-    ]
-
-
-def test_a_single_file_is_its_own_source(tmp_path: Path) -> None:
-    (tmp_path / "toc.xml").write_text("<trace-toc>")
-    [source] = sources_of([str(tmp_path / "toc.xml")])
-    assert list(source.files()) == ["toc.xml"]
 
 
 @pytest.mark.parametrize("change", ["content", "time", "size", "more", "less"])

@@ -39,17 +39,6 @@ def test_a_table_has_the_rows_of_all_runs_with_their_names_first(two_runs: Path,
     assert [one["target"] for one in rows] == [True, True, False, True, False]
 
 
-def test_sums_over_runs_are_those_of_pandas(two_runs: Path, ask: Ask) -> None:
-    rows = ask(
-        "select run, process, sum(duration)::bigint as total, median(duration) as middle "
-        "from gpu_intervals group by all order by all",
-        two_runs,
-    )
-    grouped = frame(two_runs).groupby(["run", "process"])["duration"]
-    expected = grouped.agg(["sum", "median"]).reset_index()
-    assert [tuple(one.values()) for one in rows] == list(expected.itertuples(index=False))
-
-
 TIMES = st.tuples(st.integers(0, 2**40), st.integers(0, 2**40))
 RUNS = st.lists(st.lists(TIMES, min_size=1, max_size=6), min_size=1, max_size=3)
 
@@ -90,17 +79,6 @@ def test_whatever_the_rows_duckdb_and_pandas_agree(
 )
 def test_a_table_is_found_wherever_it_is_named(sql: str, two_runs: Path, ask: Ask) -> None:
     assert ask(sql, two_runs) == [{"n": 5}]
-
-
-def test_nothing_is_made_that_is_not_named(two_runs: Path, ask: Ask) -> None:
-    assert ask("with gpu_intervals as (select 1 x) select * from gpu_intervals", two_runs)
-    assert not (two_runs / "a" / "tables").exists()
-
-
-@pytest.mark.parametrize("sql", ["describe gpu_intervals", "summarize gpu_intervals"])
-def test_a_table_can_be_described(sql: str, two_runs: Path, ask: Ask) -> None:
-    rows = {one["column_name"]: one["column_type"] for one in ask(sql, two_runs)}
-    assert (rows["start"], rows["duration"], rows["encoder"]) == ("BIGINT", "BIGINT", "UBIGINT")
 
 
 def test_equal_work_has_one_family(ask: Ask, two_runs: Path) -> None:

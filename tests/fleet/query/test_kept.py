@@ -5,11 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-import tracekit
 from tracekit.base.errors import TracekitError
 from tracekit.base.recording import Process, Recording
 from tracekit.fleet.query.views import normalized
@@ -32,15 +30,6 @@ def workshop(tmp_path: Path) -> Path:
 
 def kept(recording: Recording) -> list[Path]:
     return sorted(recording.normalized.glob("*"))
-
-
-def test_a_kept_table_is_the_runs_table(recording: Recording, workshop: Path, later: None) -> None:
-    part = normalized(recording, "gpu_intervals", workshop)
-    assert [part.file] == kept(recording)
-    assert not list(workshop.iterdir())
-    frame = tracekit.open(recording.folder).tables["gpu_intervals"]
-    read = pd.read_parquet(part.file).astype(frame.dtypes.to_dict())
-    pd.testing.assert_frame_equal(read, frame)
 
 
 def test_a_kept_table_is_not_made_again(recording: Recording, workshop: Path, later: None) -> None:

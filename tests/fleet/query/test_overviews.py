@@ -51,20 +51,6 @@ def test_where_a_run_comes_from_stands_in_columns(run: Make, ask: Ask) -> None:
     assert list(row) == overviews.RUNS.names
 
 
-def test_metrics_of_runs_can_be_compared(analyzed: Make, ask: Ask) -> None:
-    analyzed("a", 100.0)
-    folder = analyzed("b", 50.0).parent
-    [row] = ask(
-        "select a.value / b.value as times from metrics a join metrics b using (metric) "
-        "where metric = 'gpu_busy' and a.run = 'a' and b.run = 'b'",
-        folder,
-    )
-    assert row == {"times": 2.0}
-    unknown = ask("select value, unit, better, reason from metrics where value is null", folder)
-    expected = {"value": None, "unit": "ratio", "better": "higher", "reason": "no counters"}
-    assert unknown == [expected, expected]
-
-
 def test_findings_have_their_savings_in_nanoseconds(analyzed: Make, ask: Ask) -> None:
     [row] = ask("select * from findings", analyzed("a", 1.0))
     assert (row["rule"], row["severity"], row["saving"]) == ("bubbles", "warning", 40)

@@ -49,12 +49,6 @@ def test_a_run_is_known_by_its_recording_and_a_bundle_by_its_suffix(tmp_path: Pa
     assert found == {"out.trace": False, "CAPITALS.TRACE": True, "PACKED.TRACE.ZIP": True}
 
 
-def test_a_run_named_twice_is_asked_once(tmp_path: Path) -> None:
-    one = run(tmp_path / "a")
-    (tmp_path / "link").symlink_to(one)
-    assert names(one, tmp_path, tmp_path / "link") == ["a"]
-
-
 def test_runs_of_one_name_are_kept_apart_by_their_folders(tmp_path: Path) -> None:
     runs = [run(tmp_path / where) for where in ("x/p/a", "y/p/a", "x/b", "q/a")]
     assert names(*runs) == ["x/p/a", "y/p/a", "b", "q/a"]

@@ -4,7 +4,7 @@ import duckdb
 import pytest
 
 from tracekit.base.errors import InputError, TracekitError, UsageError
-from tracekit.fleet.query.refusals import LeftOut, missing_table, no_table, refusal
+from tracekit.fleet.query.refusals import LeftOut, missing_table, refusal
 
 
 @pytest.mark.parametrize(
@@ -35,11 +35,6 @@ def test_only_a_missing_table_is_one() -> None:
     function = duckdb.CatalogException("Catalog Error: Scalar Function with name f does not exist!")
     assert missing_table(function) == ""
     assert missing_table(duckdb.BinderException("Table with name a does not exist!")) == ""
-
-
-def test_near_names_are_reported() -> None:
-    assert no_table("Metric", ["metrics", "runs"]).hint.startswith("Near are metrics.")
-    assert no_table("zzz", ["metrics"]).hint.startswith("`tracekit query --list`")
 
 
 def test_many_runs_are_counted_and_some_named() -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from bench_subjects import Hand, literal_subject
 from tracekit.base import as_json
-from tracekit.base.errors import UsageError
 from tracekit.lab.bench.document import Bench
 from tracekit.lab.bench.inputs import Shape, Subject, Unavailable
 from tracekit.lab.bench.measure import Effort, Settings, run_bench
@@ -62,19 +61,6 @@ def test_subjects_take_turns_forwards_and_backwards() -> None:
     assert "".join(hand.calls[warm:]) == "ABCCBA" * 4
 
 
-def test_families_are_measured_one_after_the_other() -> None:
-    hand = Hand()
-    bench(
-        hand,
-        literal_subject(hand, "A", 10_000_000),
-        literal_subject(hand, "N", 10_000_000, family="norm"),
-        literal_subject(hand, "B", 10_000_000),
-    )
-    first = hand.calls.index("N")
-    assert set(hand.calls[:first]) == {"A", "B"}
-    assert set(hand.calls[first:]) == {"N"}
-
-
 def test_speed_ups_are_against_the_naive_one_of_the_family() -> None:
     hand = Hand()
     done = bench(
@@ -105,19 +91,6 @@ def test_against_compares_those_of_one_family_only() -> None:
     assert paged.against.median == 0.5
     assert sdpa.against is None
     assert norm.against is None
-
-
-def test_a_ratio_against_one_that_failed_says_so() -> None:
-    hand = Hand()
-    done = bench(
-        hand,
-        literal_subject(hand, "paged", 20_000_000),
-        literal_subject(hand, "sdpa", 10_000_000, fails_after=0),
-        against="sdpa",
-    )
-    assert done.rows[0].against is not None
-    assert done.rows[0].against.median is None
-    assert done.rows[0].against.reason == "sdpa was not measured"
 
 
 def test_one_that_fails_is_a_row_and_not_the_end() -> None:
@@ -166,14 +139,6 @@ def test_one_that_cannot_run_here_is_no_failure() -> None:
     done = bench(Hand(), Subject("metal", "attention", "decode", "", prepare))
     assert (done.rows[0].state, done.rows[0].reason) == ("unavailable", "it needs Metal")
     assert done.failures == []
-
-
-def test_a_shape_that_no_subject_takes_is_the_users_to_mend() -> None:
-    def prepare(_: Any) -> Any:
-        raise UsageError("The pool takes 400 GB.")
-
-    with pytest.raises(UsageError, match="400 GB"):
-        bench(Hand(), Subject("paged", "attention", "decode", "", prepare))
 
 
 def test_an_interrupt_keeps_what_was_measured() -> None:

@@ -1,11 +1,8 @@
 """Every subject on a small shape: right, and with the bytes and operations that it states."""
 
-from collections.abc import Callable
-
 import mlx.core as mx
 import pytest
 
-from fake_metal import FakeMetal, microseconds
 from tracekit.base.errors import UsageError
 from tracekit.base.tolerances import BOUNDS
 from tracekit.lab.bench.inputs import (
@@ -13,16 +10,13 @@ from tracekit.lab.bench.inputs import (
     Cache,
     Inputs,
     Launch,
-    Prepared,
     Shape,
     Subject,
     Unavailable,
 )
-from tracekit.lab.bench.measure import SUBJECTS, gpu_times
+from tracekit.lab.bench.measure import SUBJECTS
 from tracekit.lab.bench.subjects.attention import planned
-from tracekit.ops.attention.metal import paged_decode, plan
 from tracekit.ops.attention.paged import attend
-from tracekit.workload.workload import Step
 
 SMALL = Shape(
     batch=2, q_heads=4, kv_heads=2, head_dim=64, block_size=16, active_blocks=3, queries=24,
@@ -30,7 +24,6 @@ SMALL = Shape(
 )  # fmt: skip
 KERNELS = {"paged-per-head", "paged-barriers", "norm-fused"}
 BY_NAME = {one.name: one for one in SUBJECTS}
-on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")
 
 
 def inputs(**sizes: object) -> Inputs:
@@ -79,30 +72,6 @@ def test_calls_of_a_chain_go_on_with_the_result_before() -> None:
     assert mx.allclose(BY_NAME["sdpa"].prepare(there).chain(2), expected, atol=1e-5)
 
 
-def test_dense_attention_states_its_padding() -> None:
-    sizes = {"ragged": True, "batch": 5, "seed": 3}
-    there = inputs(**sizes)
-    assert sum(there.lens) < 5 * 48
-    row = 2 * 2 * 64 * 4
-    dense = BY_NAME["sdpa"].prepare(there).step.bytes_unique
-    exact = traffic_of(BY_NAME["paged"].prepare(there).step)
-    tokens = -(-there.longest // 16) * 16 * 5
-    assert dense - 5 * 4 * 64 * 4 - 5 * 4 - 5 * 4 * -(-there.longest // 16) == tokens * row
-    assert exact < dense
-
-
-def traffic_of(step: Step) -> int:
-    return step.bytes_unique
-
-
-def test_gathering_moves_all_keys_and_values_twice_more() -> None:
-    there = inputs()
-    dense, gather = (BY_NAME[name].prepare(there).step for name in ("sdpa", "gather-sdpa"))
-    moved = 2 * 2 * 48 * 2 * 64 * 4
-    assert gather.bytes_read - dense.bytes_read == moved
-    assert gather.bytes_written - dense.bytes_written == moved
-
-
 def test_appending_a_row_writes_only_that() -> None:
     made = BY_NAME["append"].prepare(inputs())
     assert made.step.bytes_written == 2 * 2 * 2 * 64 * 4
@@ -134,12 +103,6 @@ def test_a_small_cache_takes_two_sets_and_a_large_one_more() -> None:
     assert Inputs(SMALL, Cache(pool, "")).sets == 4
     assert Inputs(SMALL, Cache(100 * pool, "")).sets == 8
     assert Inputs(SMALL, Cache(None, "")).sets == 8
-
-
-def test_sets_hold_different_contents_in_different_pages() -> None:
-    first, second = inputs().problems[:2]
-    assert not mx.array_equal(first.k_pages, second.k_pages)
-    assert not mx.array_equal(first.block_tables, second.block_tables)
 
 
 @pytest.mark.parametrize(
@@ -175,37 +138,6 @@ def test_a_kernel_that_is_not_made_for_a_shape_says_so(
     with pytest.raises(Unavailable) as caught:
         planned(inputs(head_dim=head_dim).problems[0], choice, 48)
     assert str(caught.value).startswith(said)
-
-
-def prepared(there: Inputs, launch: Callable[[int], mx.array] | None) -> Prepared:
-    step = Step(submit=lambda: None, wait=lambda _: None, backend="metal")
-    return Prepared(step, lambda _: None, 1, len(there.problems), 48, launch=launch)
-
-
-def test_gpu_time_of_a_kernel_comes_from_a_queue_of_our_own() -> None:
-    there = inputs()
-    how = plan(there.problems[0], partitions=2)
-
-    def launch(number: int) -> mx.array:
-        return paged_decode(there.problems[number], scale=0.1, how=how)
-
-    found, reason = gpu_times(prepared(there, launch), FakeMetal(times=microseconds(40)))
-    assert [round(one.median) for one in found] == [40_000, 40_000]
-    assert found[0].function.startswith("custom_kernel_paged_decode__float_64_16_")
-    assert found[0].most_threads == 1024
-    assert reason == ""
-
-
-def test_gpu_time_that_cannot_be_had_is_a_reason() -> None:
-    there = inputs()
-
-    def launch(number: int) -> mx.array:
-        return paged_decode(there.problems[number], scale=0.1)
-
-    zeros = FakeMetal(times=lambda _: (0.0, 0.0))
-    found, reason = gpu_times(prepared(there, launch), zeros)
-    assert found == ()
-    assert reason == "GPU time is not available, because the GPU's clock gave zeros."
 
 
 @pytest.mark.parametrize(

@@ -70,16 +70,8 @@ def test_a_launch_whose_interval_holds_one_is_a_tie() -> None:
     assert behind.low < 1
 
 
-def test_an_interval_that_begins_at_one_is_a_tie() -> None:
-    assert standing(row("quick", *[10.0] * 8), row("same", *[10.0] * 8))["same"].tied
-
-
 def test_too_few_samples_for_an_interval_are_a_tie() -> None:
     assert standing(row("quick", 1, 1), row("slow", 2, 2))["slow"].tied
-
-
-def test_nothing_measured_ranks_nothing() -> None:
-    assert ranked([Row("gone", "decode", "failed", "why")], {}) == ()
 
 
 @on_the_cpu

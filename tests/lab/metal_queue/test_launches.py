@@ -83,22 +83,6 @@ def test_a_paged_call_in_parts_is_two_launches_in_order() -> None:
     assert merge.outputs["out"].nbytes == 2 * 4 * 64 * 2
 
 
-def test_a_call_without_custom_kernels_launches_none() -> None:
-    assert recorded(lambda: mx.zeros(3) + 1) == ()
-
-
-def test_mlx_has_its_own_factory_back_even_if_the_call_fails() -> None:
-    before = mx.fast.metal_kernel
-
-    def fail() -> None:
-        assert mx.fast.metal_kernel is not before
-        raise ValueError
-
-    with pytest.raises(ValueError):  # noqa: PT011  its own
-        recorded(fail)
-    assert mx.fast.metal_kernel is before
-
-
 def test_a_parameter_of_unknown_meaning_is_said(launch: Call) -> None:
     nameless = Call(launch.source, {}, launch.outputs, launch.dtypes)
     with pytest.raises(ToolError, match="not known what the parameter 'a' of custom_kernel_scaled"):

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fake_metal import Error, FakeMetal, microseconds
+from fake_metal import Error, FakeMetal
 from tracekit.base.errors import ToolError
 from tracekit.lab.metal_queue import Dispatch, Queue, load_metal
 
@@ -94,18 +94,6 @@ def test_what_cannot_be_had_is_said_with_its_reason(metal: FakeMetal, said: str)
     with pytest.raises(ToolError) as caught:
         timed(metal)
     assert caught.value.message == f"GPU time is not available, {said}"
-
-
-def test_zeros_in_a_single_buffer_are_no_sample() -> None:
-    good = microseconds(50)
-    metal = FakeMetal(times=lambda number: (0.0, 0.0) if number == 4 else good(number))
-    with pytest.raises(ToolError, match="clock gave zeros"):
-        timed(metal)
-
-
-def test_a_function_that_is_not_in_the_library_is_said() -> None:
-    with pytest.raises(ToolError, match="the compiled library has no function scele"):
-        Queue(FakeMetal()).compile(SOURCE, "scele")
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="there is Metal on a Mac")

@@ -80,9 +80,3 @@ def test_barriers_and_simdgroups_give_what_they_give_here(tmp_path: Path) -> Non
     assert [line.rsplit(maxsplit=1)[0] for line in there] == ["0 18 15"] * 3
     if shutil.which("g++"):
         assert there == printed(tmp_path, "g++", checked=False, size="sizeof(a)")
-
-
-def test_failures_end_the_launch_there_too(tmp_path: Path) -> None:
-    lines = printed(tmp_path, str(CLANG), *ARM64, checked=True, size="128 * sizeof(float)")
-    assert all(line.startswith("1 ") for line in lines)
-    assert "threadgroup (2,0,0): access of 4 bytes at offset 512 of buffer 0" in lines[0]

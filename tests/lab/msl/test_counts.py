@@ -34,10 +34,6 @@ def test_a_vector_counts_all_its_elements_and_a_part_its_own() -> None:
     assert traffic(body, threads=3)["out"] == Traffic(12, 12, 24)
 
 
-def test_bytes_at_odd_places_are_counted_exactly() -> None:
-    assert traffic("out[0] = a[31] + a[32] + a[63] + a[i + 64];", threads=2)["a"].touched == 10
-
-
 def test_a_struct_that_may_be_read_or_written_is_referenced() -> None:
     before = "struct Pair { float one, other; };\n"
     out = np.zeros(8, np.float32)
@@ -52,11 +48,6 @@ def test_constants_are_counted_where_they_are_pointers() -> None:
     buffers = {"sizes": np.ones(3, np.int32), "count": 5, "out": np.zeros(1, np.int32)}
     counted = run("out[0] = sizes[1] + count;", parameters, buffers, threads=2, checked=True)
     assert counted.traffic == {"sizes": Traffic(8, 0, 4), "out": Traffic(0, 8, 4)}
-
-
-def test_nothing_is_counted_of_bytes_without_checks() -> None:
-    buffers = {"a": np.zeros(64, np.float16), "out": np.zeros(64, np.float32)}
-    assert run("out[i] = a[i];", BOTH, buffers, threads=64).traffic == {}
 
 
 def test_barriers_simdgroup_operations_and_memory_are_counted() -> None:

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from small_kernels import needs_compiler
-from tracekit.base.errors import KernelError, UsageError
+from tracekit.base.errors import UsageError
 from tracekit.lab.msl.emulation import emulation
-from tracekit.lab.msl.program import Order
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
@@ -105,20 +104,6 @@ def test_the_header_and_mlx_own_names_are_known() -> None:
         assert apply(source, mx.ones(8), size=8, header=header).tolist() == [0] * 8
 
 
-def test_the_order_of_threads_is_the_emulations() -> None:
-    source = "threadgroup float last[1]; last[0] = a[i]; simd_sum(1.0f); out[i] = last[0];"
-    seen = []
-    for order in (Order.ASCENDING, Order.DESCENDING):
-        with emulation(order=order):
-            seen.append(apply(source, mx.arange(32, dtype=mx.float32), size=32)[0].item())
-    assert seen == [31, 0]
-
-
-def test_an_access_out_of_bounds_has_its_place() -> None:
-    with emulation(checked=True), pytest.raises(KernelError, match="offset 32 of buffer 'a'"):
-        apply("out[i] = a[i + 1];", mx.ones(8), size=8)
-
-
 def test_what_mlx_refuses_it_refuses_in_its_words() -> None:
     with emulation():
         made = mx.fast.metal_kernel(
@@ -128,13 +113,6 @@ def test_what_mlx_refuses_it_refuses_in_its_words() -> None:
         shapes = {"output_shapes": [(1,)], "output_dtypes": [mx.float32]}
         with pytest.raises(ValueError, match=r"[Ee]xpected"):
             made(inputs=[mx.ones(8)], **one, **shapes)
-
-
-def test_inside_mx_compile_kernels_run_as_well() -> None:
-    with emulation() as log:
-        out = mx.compile(chained)(mx.arange(10, dtype=mx.float32))
-    assert out[0].item() == 4
-    assert len(log) == 2
 
 
 def test_afterwards_all_is_as_before() -> None:

@@ -70,12 +70,6 @@ def test_a_chain_is_told_in_running_order_with_headers() -> None:
     assert "const constant int64_t* a_strides" in two.text
 
 
-@pytest.mark.parametrize(("size", "space"), [(7, "constant"), (8, "device")])
-def test_seven_elements_are_a_constant(size: int, space: str) -> None:
-    (kernel,) = generated(_double, mx.zeros((size,), mx.float16))
-    assert f"const {space} float16_t* a [[buffer(0)]]" in kernel.text
-
-
 @pytest.mark.parametrize("name", ["plain", "my__kernel", "to_float", "a_int32_t", "x_1"])
 @pytest.mark.parametrize("template", [[], [("N", 1)], [("T", mx.bfloat16), ("N", -1)]], ids=str)
 def test_the_users_name_is_found_in_mlxs(name: str, template: list[tuple[str, object]]) -> None:
@@ -94,10 +88,6 @@ def test_the_users_name_is_found_in_mlxs(name: str, template: list[tuple[str, ob
         )[0]
 
     assert [one.name for one in generated(launch, mx.zeros((3,), mx.uint8))] == [name]
-
-
-def test_a_function_without_kernels_has_none() -> None:
-    assert generated(mx.exp, mx.zeros((3,))) == ()
 
 
 def test_what_nobody_uses_would_not_run() -> None:

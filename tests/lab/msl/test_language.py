@@ -88,20 +88,6 @@ def test_function_constants_are_given_by_number() -> None:
         assert out[0] == expected
 
 
-def test_a_function_constant_without_a_value_is_asked_for() -> None:
-    before = "constant int size [[function_constant(3)]];\n"
-    with pytest.raises(UsageError, match=r"no value: 3 \(size\)"):
-        compiled("out[0] = size;", "device float* out", before=before)
-
-
-def test_a_question_for_a_function_constant_is_answered() -> None:
-    before = "constant int size [[function_constant(3)]];\n"
-    out = np.zeros(1, np.float32)
-    body = "out[0] = is_function_constant_defined(size) ? 1 : 2;"
-    run(body, "device float* out", {"out": out}, threads=1, before=before)
-    assert out[0] == 2
-
-
 def test_a_parameter_that_a_constant_switches_off_needs_no_buffer() -> None:
     before = "constant bool masked [[function_constant(0)]];\n"
     parameters = (
@@ -151,14 +137,6 @@ def test_atomics_count_over_all_threadgroups() -> None:
         buffers = {"counts": counts, "sum": total}
         run(body, parameters, buffers, threads=100, checked=checked)
         assert (counts.tolist(), total.tolist()) == ([50, 50, 99], [50.0])
-
-
-def test_a_fence_may_name_its_scope() -> None:
-    body = """
-    atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst);
-    atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
-    out[i] = a[i];"""
-    assert one_output(body, FOUR).tolist() == FOUR.tolist()
 
 
 def test_structs_of_the_text_keep_their_fields() -> None:

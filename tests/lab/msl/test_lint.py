@@ -168,24 +168,10 @@ def test_what_stands_in_comments_and_strings_is_no_code() -> None:
     assert _messages(text) == []
 
 
-def test_a_macro_that_declares_threadgroup_memory() -> None:
-    text = GOOD.replace(
-        "  if (wide) {",
-        "#define MORE /* two \\\n lines */ \\\n  threadgroup float more[4];\n  MORE\n  if (wide) {",
-    )
-    assert _messages(text) == []
-
-
 def test_macros_can_be_given() -> None:
     text = GOOD.replace("LANES = 32", "LANES = WIDTH")
     assert lint(text, "scale", "float, 64").unknown != ()
     assert lint(text, "scale", "float, 64", defines={"WIDTH": "32"}).unknown == ()
-
-
-def test_own_names_of_mlx_may_be_the_texts_own() -> None:
-    own = "template <typename T> struct Limits { static constexpr constant T top = T(1); };\n"
-    text = GOOD.replace("template <typename T, int D>", own + "template <typename T, int D>")
-    assert _messages(text.replace("1.0;", "Limits<float>::top;")) == []
 
 
 def test_the_excerpt_puts_a_caret_below_the_place() -> None:

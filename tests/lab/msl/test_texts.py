@@ -8,7 +8,7 @@ import pytest
 from small_kernels import compiled, kernel, needs_compiler, one_output
 from tracekit.base.errors import KernelError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.edits import Edit, Kernel, edited, without_comments
+from tracekit.lab.msl.edits import Edit, Kernel, edited
 from tracekit.lab.msl.rewrite import rewritten
 from tracekit.lab.msl.signature import instances_of, kernels_of, parameters_of, split_parameters
 
@@ -47,13 +47,6 @@ def test_what_cannot_be_run_is_refused_at_its_place(body: str, says: str) -> Non
 def test_a_text_without_the_kernel_is_refused(text: str, function: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         compile_kernel(Kernel(text, function))
-
-
-@pytest.mark.emulator
-def test_the_kernels_that_there_are_are_named() -> None:
-    with pytest.raises(UsageError) as caught:
-        compile_kernel(Kernel("kernel void one(device int* a) { } void two(int x) { }", "k"))
-    assert caught.value.hint == "It has: one."
 
 
 def test_a_text_too_large_or_with_nul_is_refused() -> None:
@@ -113,22 +106,11 @@ def test_names_of_the_engine_are_free_for_a_kernel() -> None:
     assert out.tolist() == [16, 16]
 
 
-def test_comments_become_blanks_and_strings_stay() -> None:
-    text = 'a /* b\n c */ d // e\n"// f" /**/ g'
-    assert without_comments(text) == 'a     \n      d     \n"// f"      g'
-
-
 def test_edits_know_the_columns_from_before() -> None:
     after = edited("ab cd ef\ngh", [Edit(3, 5, "longer"), Edit(6, 6, "x"), Edit(9, 11, "i")])
     assert after.text == "ab longer xef\ni"
     assert [after.column(1, column) for column in (1, 2, 10, 12, 13)] == [1, 2, 6, 7, 8]
     assert after.column(2, 1) == 1
-
-
-def test_an_edit_over_lines_keeps_their_number() -> None:
-    after = edited("a {\n\n} b", [Edit(2, 6, "x")])
-    assert after.text == "a x\n\n b"
-    assert after.column(3, 2) == 3
 
 
 def test_what_a_text_declares_is_read() -> None:

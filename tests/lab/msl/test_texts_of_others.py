@@ -9,7 +9,6 @@ from small_kernels import compiled, needs_compiler, one_output, run
 from tracekit.base.errors import KernelError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.edits import Kernel
-from tracekit.lab.msl.signature import instances_of
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
@@ -59,12 +58,6 @@ instantiate_by(7)
     assert {name: _first(Kernel(text, name)) for name in names} == names
     with pytest.raises(UsageError, match="has no kernel function 'four'"):
         compile_kernel(Kernel(text, "four"))
-
-
-def test_instances_of_a_named_type_are_read() -> None:
-    text = 'template [[host_name("a" "b")]] kernel some_t one<half, f<2>>;'
-    (found,) = instances_of(text)
-    assert (found.host_name, found.function, found.template) == ("ab", "one", "half, f<2>")
 
 
 def test_function_constants_may_be_numbered_by_macros() -> None:
@@ -185,15 +178,6 @@ def test_packed_vectors_compute_and_convert(checked: bool) -> None:
     assert one_output(body, FOUR, threads=1, checked=checked).tolist() == [4, 18, 4, 8]
 
 
-def test_arrays_may_be_filled_by_a_range() -> None:
-    body = """
-    constexpr int N = 3;
-    float low[N] = { [0 ... N-1] = -FLT_MAX / 2 }; int none[4] = {[ 0 ... 4 - 1 ] = 0};
-    metal::array<float, 2> two = {1.5f, 2.5f};
-    out[0] = low[2] < -1e38f && none[3] == 0 ? two[1] : 0;"""
-    assert one_output(body, FOUR, threads=1)[0] == 2.5
-
-
 def test_threadgroup_arrays_may_be_of_a_dependent_type() -> None:
     text = """
 template <typename T> struct sums { typedef float type; enum { size = 4 }; };
@@ -209,16 +193,6 @@ template <typename T> kernel void k(const device T* a, device T* out,
     program = compile_kernel(Kernel(text, "k", "float"))
     program.run({"a": FOUR, "out": out}, grid=(4, 1, 1), threadgroup=(4, 1, 1))
     assert out.tolist() == [4, 3, 2, 1]
-
-
-def test_a_member_that_is_specialized_is_an_overload() -> None:
-    before = """
-struct kind {
-  template <typename T> int operator()(T) { return 1; }
-  template <> int operator()(float) { return 2; }
-};
-"""
-    assert one_output("out[0] = 10 * kind()(1) + kind()(1.0f);", FOUR, before=before)[0] == 12
 
 
 def test_quads_have_prefixes_votes_and_fillings() -> None:
@@ -294,9 +268,3 @@ def test_an_element_may_be_given_by_reference(checked: bool) -> None:
     if checked:
         with pytest.raises(KernelError, match="offset 16 of buffer 'out'"):
             one_output("put(out[i + 1], a[i]);", FOUR, before=before, checked=True)
-
-
-def test_literals_of_bfloat_are_rounded() -> None:
-    out = np.zeros(1, np.uint16)
-    run("out[0] = 1.00390625bf * 2bf;", "device bfloat* out", {"out": out}, threads=1)
-    assert out[0] == 0x4000

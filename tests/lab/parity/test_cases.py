@@ -7,15 +7,6 @@ import pytest
 from tracekit.lab.parity import GRID, Case, Heads
 
 
-def test_the_grid_has_every_type_with_every_head_and_page_size() -> None:
-    shapes = {(one.dtype, one.head_dim, one.block_size) for one in GRID}
-    for dtype in ("float32", "float16", "bfloat16"):
-        for head_dim in (64, 80, 96, 128, 256):
-            for block_size in (16, 32, 64):
-                assert (dtype, head_dim, block_size) in shapes
-    assert len(GRID) == 81
-
-
 def test_names_are_unique_and_say_what_a_case_is() -> None:
     assert len({one.name for one in GRID}) == len(GRID)
     case = Case("float16", 128, 32, Heads(6, 2), "edges")
@@ -29,23 +20,6 @@ def test_the_short_grid_has_every_type_and_every_kind_of_lengths() -> None:
         (dtype, kind) for dtype in ("float32", "float16", "bfloat16") for kind in kinds
     }
     assert len(quick) == 27
-
-
-@pytest.mark.parametrize(
-    ("lengths", "expected"),
-    [
-        ("ragged", [1, 19, 31, 64]),
-        ("one", [1]),
-        ("full", [64, 64]),
-        ("edges", [15, 16, 17]),
-        ("empty", [16, 0, 5]),
-        ("seven", [16, 17, 18, 19, 20, 21, 22]),
-        ("eight", [16, 17, 18, 19, 20, 21, 22, 23]),
-        ("long", [763, 17]),
-    ],
-)
-def test_lengths_lie_where_kernels_break(lengths: str, expected: list[int]) -> None:
-    assert Case("float16", 64, 16, lengths=lengths).lens == expected  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])

@@ -56,19 +56,6 @@ def test_json_has_every_outcome(tracekit: Run, tmp_path: Path) -> None:
     }
 
 
-def test_the_command_that_repeats_the_worst_case_runs(tracekit: Run) -> None:
-    first = tracekit("parity", "--case", "float16-d64-b16-q8-kv2-full")
-    line = first.err.split("Nearest to its bound: tracekit ")[1].splitlines()[0]
-    assert tracekit(*line.split()).code == 0
-
-
-def test_the_list_of_cases_runs_none(tracekit: Run) -> None:
-    ran = tracekit("parity", "--list")
-    assert ran.code == 0
-    assert len(ran.out.splitlines()) == 81
-    assert "float16-d64-b16-q8-kv2-edges\t[15, 16, 17]" in ran.out
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -83,13 +70,6 @@ def test_a_wrong_command_line_is_a_matter_of_usage(
     ran = tracekit("parity", *arguments.split())
     assert ran.code == 2
     assert said in ran.err
-
-
-def test_a_place_that_cannot_be_written_is_told_before_anything_runs(tracekit: Run) -> None:
-    ran = tracekit("parity", "-o", "/proc/nowhere/parity.json")
-    assert ran.code == 3
-    assert "cannot be written" in ran.err
-    assert ran.out == ""
 
 
 @pytest.fixture

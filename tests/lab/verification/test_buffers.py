@@ -18,12 +18,6 @@ def test_floats_are_normal_and_the_same_for_the_same_seed() -> None:
     assert not one.is_given
 
 
-def test_two_buffers_differ() -> None:
-    assert not np.array_equal(
-        buffer("k=float32[9]", seed=0).array, buffer("v=float32[9]", seed=0).array
-    )
-
-
 def test_bfloat16_is_held_as_bits_and_read_as_numbers() -> None:
     one = buffer("x=bfloat16[3]=1.5", seed=0)
     assert one.array.dtype == np.uint16

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.base.errors import InputError, ToolError, UsageError
+from tracekit.base.errors import InputError, ToolError
 from tracekit.lab.msl.lint import find_clang
 from tracekit.lab.msl.program import Order
 from tracekit.lab.verification.check import check_subjects, load
@@ -88,11 +88,6 @@ def test_an_output_that_nobody_writes_is_nan(row_sums: Write) -> None:
     assert "the first at [2]" in _detail(found, Question.WRITTEN)
 
 
-def test_memory_loaded_twice_is_no_longer_as_modelled(row_sums: Write) -> None:
-    found = _judged(row_sums("float(x[row * WIDTH + i])", "float(x[row * WIDTH + i] + 0 * x[i])"))
-    assert _detail(found, Question.TRAFFIC) == "x: 3,200 instead of 1,600"
-
-
 def test_a_text_that_does_not_compile_is_a_defect_at_its_place(row_sums: Write) -> None:
     found = _judged(row_sums("sum = simd_sum(sum);", "sum = simd_sum(sum"))
     one = found.defects[0]
@@ -101,12 +96,6 @@ def test_a_text_that_does_not_compile_is_a_defect_at_its_place(row_sums: Write) 
     assert any("sum = simd_sum(sum" in line for line in one.excerpt)
     rest = list(_outcomes(found).values())[2:]
     assert set(rest) == {NOT_CHECKED}
-
-
-def test_threadgroup_memory_has_an_end(row_sums: Write) -> None:
-    (one,) = _judged(row_sums("partial[2]", "partial[9000]")).defects
-    assert one.question is Question.ENDS
-    assert "threadgroup memory over 32768 bytes" in one.detail
 
 
 def test_an_address_space_mixed_up_is_a_defect_although_it_runs(row_sums: Write) -> None:
@@ -163,11 +152,6 @@ def test_a_function_that_looks_at_its_results_can_be_judged_in_part(row_sums: Wr
     assert outcomes[Question.ADDRESS_SPACES] is NOT_CHECKED
 
 
-def test_one_order_says_nothing_of_the_others(row_sums: Write) -> None:
-    found = _judged(row_sums(), (Order.RANDOM,))
-    assert _outcomes(found)[Question.ORDERS] is NOT_CHECKED
-
-
 def test_a_check_without_kernels_is_told(row_sums: Write) -> None:
     declared = load(row_sums("lambda: sums(x)", "lambda: x.sum(1)"))
     (subject,) = check_subjects(declared, {"dtype": "float32"}, 0)
@@ -187,12 +171,6 @@ def test_a_check_that_raises_is_told(row_sums: Write) -> None:
         list(check_subjects(load(file), {}, 0))
 
 
-def test_what_a_cpu_has_not_is_told(row_sums: Write) -> None:
-    file = row_sums("float sum = 0.0f;", "float sum = 0.0f; sampler s;")
-    with pytest.raises(UsageError, match="samplers cannot be run"):
-        _judged(file)
-
-
 def test_inputs_follow_the_seed_and_are_those_of_every_run(row_sums: Write) -> None:
     file = row_sums()
     first, second, other = (
@@ -201,14 +179,6 @@ def test_inputs_follow_the_seed_and_are_those_of_every_run(row_sums: Write) -> N
     )
     assert first.tolist() == second.tolist()
     assert first.tolist() != other.tolist()
-
-
-def test_every_case_is_a_subject_of_its_own(row_sums: Write) -> None:
-    subjects = check_subjects(load(row_sums()), {"rows": 2}, 0)
-    assert [one.parameters for one in subjects] == [
-        {"dtype": "float16", "rows": 2},
-        {"dtype": "float32", "rows": 2},
-    ]
 
 
 PARTLY = "if (lane < 40) sum = simd_sum(sum);"

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tracekit.ops.attention.dense import DenseShape, dense_traffic, gathered_traffic, naive_traffic
+from tracekit.ops.attention.dense import DenseShape, dense_traffic, gathered_traffic
 from tracekit.ops.attention.paged import traffic
 from tracekit.ops.kernels import Traffic
 
@@ -37,22 +36,6 @@ def test_without_padding_it_is_paged_attention_without_tables() -> None:
     assert (paged.flops, paged.written) == (dense.flops, dense.written)
 
 
-@pytest.mark.parametrize(
-    ("queries", "causal", "pairs"),
-    [
-        (1, True, 3 + 5),
-        (1, False, 3 + 5),
-        (3, True, (1 + 2 + 3) + (3 + 4 + 5)),
-        (3, False, 3 * 3 + 3 * 5),
-    ],
-)
-def test_pairs_are_those_that_a_query_sees(queries: int, causal: bool, pairs: int) -> None:
-    shape = replace(RAGGED, queries=queries, causal=causal)
-    assert shape.pairs == pairs
-    assert dense_traffic(shape).flops == 4 * 4 * 8 * pairs
-    assert shape.out == queries * OUT
-
-
 def test_gathering_reads_writes_and_reads_whole_pages() -> None:
     # 5 tokens are 2 pages of 4; both sequences get as many
     moved = gathered_traffic(RAGGED, block_size=4)
@@ -77,15 +60,3 @@ def test_pairs_are_the_cells_of_the_masks(lens: list[int], queries: int, causal:
         for key in range(length)
     )
     assert shape.pairs == seen
-
-
-@given(some.lists(some.integers(1, 99), min_size=1, max_size=6), some.integers(1, 32))
-def test_no_way_needs_less_than_a_fused_kernel(lens: list[int], block_size: int) -> None:
-    shape = replace(RAGGED, lens=lens, longest=max(lens))
-    fused = dense_traffic(shape)
-    assert fused.unique <= fused.read
-    for other in (naive_traffic(shape), gathered_traffic(shape, block_size)):
-        assert other.unique > fused.unique
-        assert other.read > fused.read
-        assert other.written > fused.written
-        assert other.flops == fused.flops

@@ -122,27 +122,6 @@ def test_other_kernels_agree_and_load_each_row_for_every_head(
             assert statistics.traffic[name].touched == _row_bytes(case)
 
 
-def test_many_heads_are_shared_out_and_rows_loaded_for_each_share() -> None:
-    case, how, programs = _other("grouped", mx.float16, group=11)
-    assert (how.heads, how.rereads(11)) == (6, 2)
-    out, statistics = run(case, how, programs, Order.DESCENDING)
-    assert relative_error(case, out) <= BOUNDS[mx.float16]
-    assert statistics.traffic["k_pages"].loaded == 2 * _row_bytes(case)
-
-
-PARTS = list(itertools.product([3, 8, 128], [1, 3, 7]))
-
-
-@pytest.mark.parametrize("parts", _tiered(PARTS, [(3, 1), (8, 3), (128, 7)]))
-def test_other_block_sizes_and_more_partitions_than_pages(parts: tuple[int, int]) -> None:
-    block_size, partitions = parts
-    case = _ragged(mx.float16, 64, block_size, 2)
-    how = plan(drawn(case), partitions=partitions)
-    out, statistics = run(case, how, compiled(traced(case, how)), Order.RANDOM)
-    assert relative_error(case, out) <= BOUNDS[mx.float16]
-    assert statistics.traffic["v_pages"].loaded == _row_bytes(case)
-
-
 def test_partials_and_output_are_as_modelled() -> None:
     case = _ragged(mx.float16, 64, 16, 2)
     how = plan(drawn(case), partitions=3)

@@ -57,15 +57,6 @@ def test_heads_are_shared_out_evenly(group: int, hd_tile: int, heads: int) -> No
     assert heads_at_once(group, hd_tile) == heads
 
 
-def test_loads_under_way_shrink_as_elements_grow() -> None:
-    tokens = {
-        (str(dtype), tile): plan(_problem(dtype=dtype), hd_tile=tile).tokens
-        for dtype in (mx.float16, mx.float32)
-        for tile in (8, 16)
-    }
-    assert list(tokens.values()) == [4, 2, 2, 1]
-
-
 @pytest.mark.parametrize(
     ("sizes", "planned"),  # cores, batch, q heads, tokens; threads, partitions
     [
@@ -90,11 +81,6 @@ def test_cores_that_are_known_are_filled(
     cores, batch, q_heads, tokens = sizes
     how = plan(_problem(batch=batch, q_heads=q_heads, tokens=tokens), cores=cores)
     assert (how.threadgroup, how.partitions) == planned
-
-
-def test_a_threadgroup_that_is_asked_for_goes_before_the_cores() -> None:
-    how = plan(_problem(batch=16), cores=132, threadgroup=64, partitions=2)
-    assert (how.threadgroup, how.partitions) == (64, 2)
 
 
 def test_rereads_of_the_kernels() -> None:

@@ -1,11 +1,7 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tracekit.ops.attention.paged import traffic
 from tracekit.ops.kernels import Traffic
-
-LENGTHS = st.lists(st.integers(0, 40), min_size=1, max_size=5)
 
 
 def test_the_guides_bench_line() -> None:
@@ -32,15 +28,6 @@ def test_rereads_are_accesses_but_no_new_bytes() -> None:
     once, fourfold = traffic([10], **sizes), traffic([10], rereads=4, **sizes)
     assert fourfold.unique == once.unique
     assert fourfold.read - once.read == 3 * 10 * (2 * 1 * 2 * 4)
-
-
-@given(one=LENGTHS, other=LENGTHS)
-def test_calls_add_up(one: list[int], other: list[int]) -> None:
-    sizes = {"q_heads": 2, "kv_heads": 1, "head_dim": 8, "block_size": 4, "itemsize": 2}
-    first, second, both = (traffic(lens, **sizes) for lens in (one, other, one + other))
-    assert both.read == first.read + second.read
-    assert both.flops == first.flops + second.flops
-    assert both.written == first.written + second.written
 
 
 def test_partitions_write_sums_and_two_numbers_and_read_them_again() -> None:

@@ -31,15 +31,6 @@ def test_it_grows_in_steps_and_copies_what_it_held() -> None:
     assert cache.nbytes == 12 * row
 
 
-def test_a_run_longer_than_a_step_grows_once() -> None:
-    cache = GrowingCache(SHAPE, mx.float32, step=4)
-    assert cache.lacks(1)
-    cache.append(rows(9, 1), rows(9, 1))
-    assert (cache.length, cache.capacity, cache.copied) == (9, 12, 0)
-    assert not cache.lacks(3)
-    assert cache.lacks(4)
-
-
 def test_room_can_be_made_ahead() -> None:
     cache = GrowingCache(SHAPE, mx.float32, step=4)
     cache.append(rows(4, 7), rows(4, 7))

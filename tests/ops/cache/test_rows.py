@@ -2,22 +2,9 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tracekit.base.errors import UsageError
 from tracekit.ops.cache.caches import Rows, Sizes, draw_rows, expected
 
 SIZES = Sizes(2, 4, 2, 8, mx.float16)
-
-
-def test_sizes_know_their_bytes() -> None:
-    assert SIZES.token_bytes == 2 * 2 * 2 * 8 * 2
-    assert SIZES.query_bytes == 2 * 4 * 8 * 2
-    assert SIZES.cache_shape == (2, 2, 8)
-
-
-def test_what_no_memory_holds_is_refused() -> None:
-    with pytest.raises(UsageError, match="this machine has"):
-        Sizes(4096, 512, 512, 256, mx.float32).check(2**20)
-    SIZES.check(1000)
 
 
 def test_a_run_of_rows_is_the_rows_one_by_one_round_and_round() -> None:

@@ -113,6 +113,3 @@ def test_what_is_no_number_stays_in_its_row() -> None:
         out = np.array(fused_kernel(NormProblem(mx.array(x), drawn.gain, drawn.weight)))
     assert np.isnan(out).all(axis=1).tolist() == [False, True, False]
     assert np.isfinite(out[[0, 2]]).all()
-
-
-BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"

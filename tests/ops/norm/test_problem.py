@@ -2,7 +2,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.norm import NormProblem, draw_norm_problem
+from tracekit.ops.norm import NormProblem
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,3 @@ def test_all_arrays_have_one_floating_type() -> None:
 def test_eps_is_a_number_of_at_least_nought(eps: float) -> None:
     with pytest.raises(UsageError, match="eps must be"):
         NormProblem(mx.zeros((2, 8)), mx.zeros(8), mx.zeros((3, 8)), eps)
-
-
-def test_what_no_memory_holds_is_not_drawn() -> None:
-    with pytest.raises(UsageError, match="this machine has"):
-        draw_norm_problem(1, 2**20, 2**30, dtype=mx.float32)

@@ -1,7 +1,6 @@
 """The open loop on a simulated clock: what a tick does, and what it tells."""
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 from hypothesis import given, settings
@@ -55,16 +54,6 @@ def test_no_wait_is_so_long_that_a_stop_would_not_be_heard(rig: Make) -> None:
     assert one.tick().variant == ""
 
 
-def test_a_tick_says_what_it_did_and_spans_do_not_overlap(rig: Make) -> None:
-    one = rig([(0, 12, 3), (0, 4, 3)]).run()
-    assert [span.name for span in one.told[0].spans] == ["admit", "prefill"]
-    names = {span.name for told in one.told for span in told.spans}
-    assert names == {"admit", "prefill", "decode", "retire"}
-    spans = [span for told in one.told for span in told.spans]
-    assert all(before.end <= after.start for before, after in pairwise(spans))
-    assert sum(span.end - span.start for span in one.spans("prefill")) == 3 * 4 * MS
-
-
 def test_tokens_of_a_tick_are_those_that_requests_got_in_it(rig: Make) -> None:
     one = rig([(0, 8, 4), (0, 8, 6), (3, 8, 2)]).run()
     moments = [at for request in one.requests.values() for at in request.tokens]
@@ -100,14 +89,6 @@ def test_an_arrival_that_was_due_but_not_seen_counts_as_unfinished(rig: Make) ->
     assert results["arrival_lateness_max"].value == 15 * MS
     one.clock.time += 1_000 * MS
     assert sorted(request.number for request in one.engine.leave().requests) == [0, 1]
-
-
-def test_a_run_that_nobody_came_to_has_no_lateness(rig: Make) -> None:
-    one = rig([(9_000, 4, 1)])
-    one.run(until=one.clock.time + 10 * MS)
-    assert one.results["arrival_lateness_max"].value is None
-    assert one.results["arrival_lateness_max"].reason == "no request arrived"
-    assert one.requests == {}
 
 
 def test_levels_are_told_when_they_change_and_limits_once(rig: Make) -> None:

@@ -21,12 +21,6 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(5)
 
 
-def test_fixed_lengths_are_all_alike_and_need_no_bounds() -> None:
-    one = Lengths("prompt", "fixed", 300, 16, 256)
-    assert one.draw(3, rng()) == [300, 300, 300]
-    assert one.most == 300
-
-
 def test_uniform_lengths_take_every_value_within_their_bounds() -> None:
     drawn = Lengths("prompt", "uniform", 1, 3, 6).draw(2_000, rng())
     assert sorted(set(drawn)) == [3, 4, 5, 6]
@@ -92,8 +86,3 @@ def test_another_rate_leaves_lengths_and_contents_as_they_are() -> None:
         (one.prompt_tokens, one.output_tokens, one.content) for one in fast
     ]
     assert [one.at for one in slow] != [one.at for one in fast]
-
-
-def test_no_request_is_longer_than_the_load_says() -> None:
-    assert LOAD.longest == 256 + 40
-    assert max(job.blocks(1) for job in draw_schedule(LOAD)) <= LOAD.longest

@@ -46,13 +46,6 @@ def test_blocks_are_taken_for_prompt_and_output_at_once(scheduler: Make) -> None
     assert request.slot in {0, 1}
 
 
-def test_a_request_may_take_the_last_block(scheduler: Make) -> None:
-    one = scheduler(blocks=3)
-    one.arrive(asked(0, prompt=9, output=3))
-    assert numbers(one.admit(0)) == [0]
-    assert one.blocks.free_count == 0
-
-
 def test_without_a_slot_a_request_waits(scheduler: Make) -> None:
     one = scheduler(slots=1)
     for number in range(2):

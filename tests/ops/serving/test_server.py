@@ -8,7 +8,6 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
-from tracekit.ops.serving.engine import SystemClock
 from tracekit.ops.serving.load import Lengths, Load, Rate, Spike
 from tracekit.ops.serving.server import Limits, Shape, serving_step
 from tracekit.workload.journal import WorkloadReport, fold
@@ -149,10 +148,3 @@ def test_a_schedule_that_is_served_ends_the_run_before_its_time(worker: Serve) -
     assert report.results["arrivals_after_the_end"].value == 0
     names = {gauge.name: gauge.value for gauge in report.gauges}
     assert (names["active_sequences"], names["used_blocks"]) == (0, 0)
-
-
-def test_the_system_clock_goes_on_and_waits() -> None:
-    clock = SystemClock()
-    before = clock.now()
-    clock.wait(2_000_000)
-    assert clock.now() - before >= 2_000_000
