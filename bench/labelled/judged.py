@@ -24,7 +24,7 @@ from tracekit.analysis.given import Given, recorded_tables
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.result import Status
 from tracekit.analysis.rules import RULES
-from tracekit.tables.sources import needed_schemas
+from tracekit.tables.schemas import needed_schemas
 from tracekit.tables.tables import Tables
 
 _LEAST_COST = 0.005  # of the steady phase

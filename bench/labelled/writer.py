@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.base import replacing
-from tracekit.tables.bundle.cells.wording import FMT
+from tracekit.tables.bundle.cells.labels import FMT
 from tracekit.tables.bundle_xml import escaped, quoted
 
 

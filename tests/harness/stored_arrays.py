@@ -8,7 +8,7 @@ import numpy as np
 from bundle_writer.uniquing import Arrays as Written
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.uniquer import Arrays, Numbers
-from tracekit.tables.bundle.stacks.frames import NO_BINARY, Addresses, Binary
+from tracekit.tables.bundle.stacks.stacks import NO_BINARY, Addresses, Binary
 
 NULL = (1 << 32) - 1
 SESSION = 0

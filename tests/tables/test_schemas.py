@@ -12,9 +12,8 @@ from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_table
 from tracekit.tables.normalize import dtype_of, normalize, read_by
 from tracekit.tables.schema import Kind
-from tracekit.tables.schemas import SCHEMAS
+from tracekit.tables.schemas import SCHEMAS, needed_schemas, origins
 from tracekit.tables.schemas import read as read_schemas
-from tracekit.tables.sources import needed_schemas, origins
 from tracekit.tables.tables import Tables
 from tracekit.tables.values import FORMS, Form
 

@@ -22,7 +22,7 @@ from tracekit.tables.bundle.cells.encodings import (
     Said,
     sentences,
 )
-from tracekit.tables.bundle.cells.wording import FMT
+from tracekit.tables.bundle.cells.labels import FMT
 from tracekit.tables.bundle.container.records import read_records
 from tracekit.tables.bundle.container.store import Store, Unreadable
 from tracekit.tables.bundle.errors import BundleError, called

@@ -1,11 +1,15 @@
-"""All tables, in the order in which pages and lists show them: what `schemas.toml` declares."""
+"""All tables, in the order in which pages and lists show them: what `schemas.toml` declares.
 
-from collections.abc import Iterator, Mapping
+Also which schemas of an export a table comes from, through all joins.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
 from tracekit.tables import derived
+from tracekit.tables.joins import asked
 from tracekit.tables.schema import Column, Kind, Schema, Source
 
 _LEAST, _MOST = 4, 5  # fields of a column
@@ -103,3 +107,52 @@ def _column(line: str) -> Column:
 
 
 SCHEMAS: dict[str, Schema] = read(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+def origins(schema: Schema) -> str:
+    """Say of which schemas a table is made: "a or b", or "a with b" for a join."""
+    sources = " or ".join(source.schema for source in schema.sources)
+    if schema.join is None or sources:
+        return sources
+    parts = (SCHEMAS[name] for name in asked(schema.join).required)
+    return " with ".join(dict.fromkeys(origins(part) for part in parts))
+
+
+def unknown(schemas: Iterable[str]) -> Iterator[str]:
+    """Name the exported schemas that no table is made of, in one warning if there are any."""
+    known = {source.schema for schema in SCHEMAS.values() for source in schema.sources}
+    if names := ", ".join(name for name in schemas if name not in known):
+        yield (
+            f"Exports that tracekit has no table for: {names}; `tracekit convert` turns them into "
+            "flat tables."
+        )
+
+
+def needed_schemas(tables: Iterable[str], there: frozenset[str]) -> frozenset[str]:
+    """Return which of the schemas that are `there` the tables are read from.
+
+    For each table its first source counts; where there is none, its join does.
+    """
+    return frozenset(found for name in tables for found in _read_from(SCHEMAS[name], there))
+
+
+def first_sources(name: str) -> frozenset[str]:
+    """Return the schemas that a table is read from at best."""
+    schema = SCHEMAS[name]
+    if schema.sources or schema.join is None:
+        return frozenset(source.schema for source in schema.sources[:1])
+    return frozenset[str]().union(*map(first_sources, asked(schema.join).required))
+
+
+def _read_from(schema: Schema, there: frozenset[str]) -> Iterator[str]:
+    source = next((one.schema for one in schema.sources if one.schema in there), None)
+    if source is not None:
+        yield source
+    if schema.join is None or (source is not None and not schema.joined_first):
+        return
+    names = asked(schema.join)
+    parts = [frozenset(_read_from(SCHEMAS[name], there)) for name in names.required]
+    if all(parts):
+        yield from frozenset[str]().union(*parts)
+        for name in names.optional:
+            yield from _read_from(SCHEMAS[name], there)

@@ -18,9 +18,8 @@ from tracekit.tables.joins import Made, asked, first_with_rows, made
 from tracekit.tables.normalize import normalize, read_by
 from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
 from tracekit.tables.schema import Schema, Source
-from tracekit.tables.schemas import SCHEMAS
+from tracekit.tables.schemas import SCHEMAS, origins, unknown
 from tracekit.tables.selection import meant, of_one_run
-from tracekit.tables.sources import origins, unknown
 from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Symbols
 

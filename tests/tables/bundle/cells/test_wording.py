@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.tables.bundle.cells.wording import joined, reordered, uuid_words, worded
+from tracekit.tables.bundle.cells.labels import joined, reordered, uuid_words, worded
 
 MOST = (1 << 64) - 1
 

@@ -12,17 +12,15 @@ from numpy.typing import NDArray
 from stored_arrays import NULL, StoredArrays
 from tracekit.tables.bundle.container.uniquer import Ragged
 from tracekit.tables.bundle.errors import DamagedCellError
-from tracekit.tables.bundle.stacks.frames import (
+from tracekit.tables.bundle.stacks.stacks import (
     NO_BINARY,
+    NO_PROCESS,
     Binary,
     Frames,
-    in_order,
-)
-from tracekit.tables.bundle.stacks.stacks import (
-    NO_PROCESS,
     backtraces,
     callstacks,
     in_kernel,
+    in_order,
     text_symbols,
     untagged,
 )

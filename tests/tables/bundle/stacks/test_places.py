@@ -10,8 +10,8 @@ import pytest
 from bundle_writer import Image, RunInfo, Symbol, write_bundle
 from documented_bundle import TICK
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle.stacks.frames import NO_BINARY
 from tracekit.tables.bundle.stacks.images import RunPlaces, symbols_file
+from tracekit.tables.bundle.stacks.stacks import NO_BINARY
 
 DYLD = Image(
     UUID("044cd67e-3a0a-3ca4-8bb3-a9687d5328fe"),

@@ -27,7 +27,7 @@ def column(encoding: Encoding, *ids: int) -> StackColumn:
 
 
 def cells(stacks: Stacks, *columns: StackColumn) -> list[StackCells]:
-    return stacks.cells(columns, np.arange(columns[0].ids.size))
+    return stacks.cells(columns, np.arange(columns[0][1].size))
 
 
 def frames_of(stacks: Stacks) -> list[list[int]]:
@@ -42,13 +42,13 @@ def test_a_backtrace_is_worded_as_an_export_words_it(stored: StoredArrays) -> No
     deep, alone = stored.backtrace(0x195480311, 0x1954390FC), stored.backtrace(0x101)
     stacks = Stacks(stored.read(), NoPlaces())
     (found,) = cells(stacks, column(BACKTRACE, deep, NULL, alone, deep))
-    assert found.texts.to_pylist() == [
+    assert found[0].to_pylist() == [
         "0x195480311 ← (1 other frames)",
         None,
         "0x101 ← (0 other frames)",
         "0x195480311 ← (1 other frames)",
     ]
-    assert found.numbers.to_pylist() == [0, None, 1, 0]
+    assert found[1].to_pylist() == [0, None, 1, 0]
     assert frames_of(stacks) == [[0, 1], [2]]
     assert addresses_of(stacks) == [0x195480311, 0x1954390FC, 0x101]
 
@@ -56,7 +56,7 @@ def test_a_backtrace_is_worded_as_an_export_words_it(stored: StoredArrays) -> No
 def test_zeros_before_the_last_address_are_frames(stored: StoredArrays) -> None:
     one, none = stored.callstack(5, 0, 7, 0, 0), stored.callstack(0, 0)
     stacks = Stacks(stored.read(), NoPlaces())
-    assert cells(stacks, column(CALLSTACK, one, none))[0].numbers.to_pylist() == [0, 1]
+    assert cells(stacks, column(CALLSTACK, one, none))[0][1].to_pylist() == [0, 1]
     assert frames_of(stacks) == [[0, 1, 2], []]
 
 
@@ -65,8 +65,8 @@ def test_what_a_callstack_lacks_is_not_said(stored: StoredArrays) -> None:
     bare = stored.id(ones, ones, ones)
     stacks = Stacks(stored.read(), NoPlaces())
     (found,) = cells(stacks, column(CALLSTACK, bare))
-    assert found.texts.to_pylist() == ["0 frames, 0 regs"]
-    assert found.numbers.to_pylist() == [None]
+    assert found[0].to_pylist() == ["0 frames, 0 regs"]
+    assert found[1].to_pylist() == [None]
 
 
 def test_stacks_are_numbered_row_by_row_over_all_columns(stored: StoredArrays) -> None:
@@ -75,8 +75,8 @@ def test_stacks_are_numbered_row_by_row_over_all_columns(stored: StoredArrays) -
     first, second = cells(
         stacks, column(CALLSTACK, NULL, kernel, other), column(CALLSTACK, user, other, kernel)
     )
-    assert first.numbers.to_pylist() == [None, 1, 2]
-    assert second.numbers.to_pylist() == [0, 2, 1]
+    assert first[1].to_pylist() == [None, 1, 2]
+    assert second[1].to_pylist() == [0, 2, 1]
     assert addresses_of(stacks) == [0x20, 0x30, 0x10]
 
 
@@ -93,8 +93,8 @@ def test_bare_addresses_are_numbered_behind_all_frames(stored: StoredArrays) -> 
 def test_later_rows_go_on_where_earlier_ones_ended(stored: StoredArrays) -> None:
     one, two = stored.backtrace(0x11, 0x20), stored.backtrace(0x31, 0x20)
     stacks = Stacks(stored.read(), NoPlaces())
-    assert cells(stacks, column(BACKTRACE, one))[0].numbers.to_pylist() == [0]
-    assert cells(stacks, column(BACKTRACE, two, one))[0].numbers.to_pylist() == [1, 0]
+    assert cells(stacks, column(BACKTRACE, one))[0][1].to_pylist() == [0]
+    assert cells(stacks, column(BACKTRACE, two, one))[0][1].to_pylist() == [1, 0]
     assert frames_of(stacks) == [[0, 1], [2, 1]]
 
 
@@ -102,7 +102,7 @@ def test_a_tagged_backtrace_is_the_stack_that_it_wraps(stored: StoredArrays) -> 
     tagged = stored.id(stored.backtrace(0x11, 0x20), 3)
     stacks = Stacks(stored.read(), NoPlaces())
     (found,) = cells(stacks, column(TAGGED, tagged))
-    assert found.texts.to_pylist() == ["0x11 ← (1 other frames)"]
+    assert found[0].to_pylist() == ["0x11 ← (1 other frames)"]
     assert frames_of(stacks) == [[0, 1]]
 
 
@@ -110,8 +110,8 @@ def test_a_text_symbol_has_a_text_and_no_stack(stored: StoredArrays) -> None:
     symbol = stored.id(stored.process(), 0x1007C6CA8)
     stacks = Stacks(stored.read(), NoPlaces())
     (found,) = cells(stacks, column(SYMBOL, symbol, NULL))
-    assert found.texts.to_pylist() == ["0x1007c6ca7  ", None]
-    assert found.numbers.to_pylist() == [None, None]
+    assert found[0].to_pylist() == ["0x1007c6ca7  ", None]
+    assert found[1].to_pylist() == [None, None]
     assert stacks.symbols().stacks.num_rows == 0
 
 
@@ -119,7 +119,7 @@ def test_many_more_values_than_are_handled_at_once(stored: StoredArrays) -> None
     ids = [stored.backtrace(2 * number + 1, 0x10) for number in range(5000)]
     stacks = Stacks(stored.read(), NoPlaces())
     (found,) = cells(stacks, column(BACKTRACE, *ids, *ids))
-    assert found.numbers.to_pylist() == [*range(5000)] * 2
+    assert found[1].to_pylist() == [*range(5000)] * 2
     assert frames_of(stacks)[:2] == [[0, 1], [2, 1]]
     assert addresses_of(stacks)[-1] == 9999
 
@@ -127,7 +127,7 @@ def test_many_more_values_than_are_handled_at_once(stored: StoredArrays) -> None
 def test_the_same_array_repeated_beyond_all_memory_is_refused(
     stored: StoredArrays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracekit.tables.bundle.stacks.frames._MOST", 10_000)
+    monkeypatch.setattr("tracekit.tables.bundle.stacks.stacks._MOST", 10_000)
     chunk = stored.chunk(*range(1000))
     ids = [stored.id(chunk, stored.chunk(number)) for number in range(10)]
     stacks = Stacks(stored.read(), NoPlaces())
@@ -146,7 +146,7 @@ def test_numbering_equals_a_plain_loop(
     rows = data.draw(st.lists(st.tuples(*[st.sampled_from([NULL, *ids])] * 2), max_size=8))
     stacks = Stacks(stored.read(), NoPlaces())
     columns = [column(CALLSTACK, *(row[place] for row in rows)) for place in (0, 1)]
-    found = [one.numbers.to_pylist() for one in cells(stacks, *columns)]
+    found = [one[1].to_pylist() for one in cells(stacks, *columns)]
     order = [*dict.fromkeys(one for row in rows for one in row if one != NULL)]
     numbers = {one: number for number, one in enumerate(order)} | {NULL: None}
     assert found == [[numbers[row[place]] for row in rows] for place in (0, 1)]

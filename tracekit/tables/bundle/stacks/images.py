@@ -18,8 +18,7 @@ from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.container.keyed import Archive, Value
 from tracekit.tables.bundle.container.uniquer import Numbers
 from tracekit.tables.bundle.errors import ArchiveError, BundleError
-from tracekit.tables.bundle.stacks.frames import NO_BINARY, Addresses, Binary
-from tracekit.tables.bundle.stacks.stacks import in_kernel
+from tracekit.tables.bundle.stacks.stacks import NO_BINARY, Addresses, Binary, in_kernel
 from tracekit.tables.bundle.stacks.symbols import SymbolsArchive
 
 _HEAD = struct.Struct("<6I")
@@ -246,11 +245,12 @@ class RunPlaces:
         if not self._files.exists(name):
             return None
         try:
-            with self._files.reading(name):
-                return SymbolsArchive(self._files.read(name, _LARGEST), uuid)
+            return SymbolsArchive(self._files.read(name, _LARGEST), uuid)
         except BundleError as error:
             self._tell(f"{error.message.removesuffix('.')}: its functions have no names.")
-            return None
+        except ArchiveError as error:
+            self._tell(f"{name} {error}: its functions have no names.")
+        return None
 
     def _process(self, pid: int) -> _Process:
         if pid not in self._processes:
