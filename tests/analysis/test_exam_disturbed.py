@@ -21,8 +21,14 @@ Disturb = Callable[[Tables], Tables]
 KNOWN = Provenance(recorder="xctrace", targets=(Process(PID, "python3"),))
 MS = 1_000_000
 _DRAWN = {
-    **{"process": "WindowServer", "pid": 420, "target": False, "label": "frame"},
-    **{"state": "Active", "clock": "gpu", "device": "M1", "start_latency": 2_000},
+    "process": "WindowServer",
+    "pid": 420,
+    "target": False,
+    "label": "frame",
+    "state": "Active",
+    "clock": "gpu",
+    "device": "M1",
+    "start_latency": 2_000,
 }
 
 
