@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.analysis.given import Given
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.metrics.samples import cpu_time, cpu_utilization
+from tracekit.analysis.metrics.machine import cpu_time, cpu_utilization
 from tracekit.analysis.profile import Block, flame, frames_table, functions, sampled_weight
 from tracekit.base.recording import Process, Provenance
 from tracekit.tables.xml.node import FRAMES, STACKS, Symbols

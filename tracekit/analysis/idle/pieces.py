@@ -93,6 +93,17 @@ CAUSES: dict[Cause, str] = {
 }
 """Each cause as a sentence names it, in the order in which they are listed."""
 
+STATES: dict[State, str] = {
+    State.INSIDE: "inside of a command buffer",
+    State.QUEUED: "with the next command buffer committed",
+    State.ENCODING: "while the host was still encoding",
+    State.AFTER_WAIT: "after the host had waited for all of its work",
+    State.EMPTY: "with nothing committed, for reasons not known",
+    State.DARK: "with the next command buffer committed, and the GPU off",
+    State.UNKNOWN: "where nothing tells when work was committed",
+}
+"""How a gap came about, as it stands behind "idle"."""
+
 _REST: dict[State, Cause] = {
     State.INSIDE: Cause.BETWEEN_ENCODERS,
     State.QUEUED: Cause.BETWEEN_BUFFERS,

@@ -9,6 +9,7 @@ import pandas as pd
 from tracekit.analysis.counters import Group, Kind, highest, mean_of
 from tracekit.analysis.inject import Metric, Unavailable, metric
 from tracekit.analysis.intervals import Times, busy, clip, spans
+from tracekit.analysis.replay import encoders, weighted
 from tracekit.analysis.result import Better
 from tracekit.analysis.scope import (
     of_target,
@@ -131,6 +132,18 @@ COUNTER_METRICS = (
         for way in ("read", "write")
     ),
 )
+
+
+@metric("ratio", Better.HIGHER)
+def replay_occupancy(replay_counters: pd.DataFrame) -> float:
+    """Kernel occupancy in Xcode's serialized replay at a fixed clock, weighted by cost."""
+    mean = weighted(encoders(replay_counters), "occupancy")
+    if mean is None:
+        raise Unavailable(
+            "without execution costs, which only a tab of Xcode's counters has, encoders cannot be "
+            "weighed."
+        )
+    return mean
 
 
 @metric("count", Better.LOWER)

@@ -1,4 +1,4 @@
-"""What the machine did: CPU, memory, clock, heat and power in the steady window."""
+"""What the machine did: CPU, memory, clock, heat and power, and CPU time by samples."""
 
 import pandas as pd
 
@@ -7,6 +7,7 @@ from tracekit.analysis.intervals import busy, clip, marked_window
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.machine import below_best, monitored
 from tracekit.analysis.metrics.steps import steady_steps
+from tracekit.analysis.profile import sampled_weight
 from tracekit.analysis.result import Better
 from tracekit.analysis.scope import of_target, on_gpu, on_host, reference_time, window_of_target
 from tracekit.analysis.upkeep import allocations, levels, trend, wiring
@@ -219,3 +220,20 @@ def wire_time(
 ) -> int:
     """Steady time in which the driver wired memory for the target."""
     return busy(*wiring(driver_events, window_of_target(gpu_intervals, targets, loop)))
+
+
+@metric("ns")
+def cpu_time(cpu_profile: pd.DataFrame, targets: pd.DataFrame) -> int:
+    """CPU time of the target's threads: what the samples of Time Profiler stand for, in sum."""
+    return sampled_weight(of_target(cpu_profile, targets))
+
+
+@metric("ratio")
+def cpu_utilization(
+    cpu_profile: pd.DataFrame, targets: pd.DataFrame, capture: pd.DataFrame
+) -> float:
+    """CPU time of the target over the time recorded; above 100 % where several threads ran."""
+    duration = capture["duration"].iloc[0]
+    if pd.isna(duration) or duration <= 0:
+        raise Unavailable("how long was recorded is not known.")
+    return sampled_weight(of_target(cpu_profile, targets)) / int(duration)

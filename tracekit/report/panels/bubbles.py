@@ -6,9 +6,9 @@ import pandas as pd
 
 from tracekit.analysis import (
     CAUSES,
+    STATES,
     Cause,
     Result,
-    State,
     by_cause,
     idle_time,
     loaded_time,
@@ -74,16 +74,5 @@ def _during(pieces: pd.DataFrame, total: int) -> str:
 def _states(gaps: pd.DataFrame, idle: int) -> list[tuple[str, float]]:
     """Return how the gaps came about, each state with its share of the idle time."""
     sums = gaps.groupby("state", observed=True)["duration"].sum()
-    shares = [(words, int(sums.get(str(state), 0)) / idle) for state, words in _STATES.items()]
+    shares = [(words, int(sums.get(str(state), 0)) / idle) for state, words in STATES.items()]
     return [(words, share) for words, share in shares if share]
-
-
-_STATES = {
-    State.INSIDE: "inside of a command buffer",
-    State.QUEUED: "with the next command buffer committed",
-    State.ENCODING: "while the host was still encoding",
-    State.AFTER_WAIT: "after the host had waited for all of its work",
-    State.EMPTY: "with nothing committed, for reasons not known",
-    State.DARK: "with the next command buffer committed, and the GPU off",
-    State.UNKNOWN: "where nothing tells when work was committed",
-}

@@ -7,6 +7,7 @@ import pandas as pd
 
 from tracekit.analysis import (
     CAUSES,
+    STATES,
     Evidence,
     Finding,
     Result,
@@ -30,16 +31,6 @@ from tracekit.report.timeline.track import (
 )
 from tracekit.workload import REFERENCE
 
-_STATES = {
-    "inside": "inside of a command buffer",
-    "queued": "the next command buffer was committed",
-    "encoding": "empty; the host was still encoding",
-    "after-wait": "empty; the host had waited for all of its work",
-    "empty": "empty",
-    "dark": "the next command buffer was committed; the GPU was off",
-    "unknown": "not known",
-}
-
 
 def idle(tables: Tables) -> Track | str:
     """Make the track of idle gaps, each piece with its cause."""
@@ -51,7 +42,9 @@ def idle(tables: Tables) -> Track | str:
     causes = {str(cause): text for cause, text in CAUSES.items()}
     labels = found.frame["cause"].map(causes).fillna(found.frame["cause"])
     details = (
-        words("the queue", found.frame["state"].map(_STATES)),
+        words(
+            "idle", found.frame["state"].map({str(state): text for state, text in STATES.items()})
+        ),
         words("meanwhile", found.frame["during"].replace("", pd.NA)),
     )
     note = "by cause; nothing of the target runs"
