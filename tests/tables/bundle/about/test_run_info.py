@@ -117,8 +117,8 @@ def test_a_target_without_a_pid_is_that_of_the_analysis_and_said(tmp_path: Path,
     assert found.run.target == Process(4711, "python3")
     (remark,) = found.remarks
     assert remark == (
-        "The runInfo of run 1 in the form.template of made.trace says that the target was "
-        "launched, and not its pid: it is taken from the parameters of the analysis, 4711."
+        "The runInfo of run 1 in the form.template of made.trace does not say the target's pid; "
+        "the parameters of the analysis say 4711."
     )
 
 
