@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.base.tolerances import accepted, as_float64, relative_error
+from tracekit.base.tolerances import BOUNDS, accepted, as_float64, relative_error
 
 
 def test_the_error_is_of_the_sequence_where_it_is_largest() -> None:
@@ -61,3 +61,7 @@ def test_no_bit_is_lost_on_the_way_to_numpy(dtype: mx.Dtype) -> None:
     exact = as_float64(mx.array([1.0, -0.3, 3e4]).astype(dtype))
     assert exact.dtype == np.float64
     assert mx.array(exact.astype(np.float32)).astype(dtype).tolist() == exact.tolist()
+
+
+def test_the_bounds_are_those_that_are_promised() -> None:
+    assert dict(BOUNDS) == {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}

@@ -139,3 +139,8 @@ def test_no_text_of_any_field_keeps_a_name() -> None:
         warnings=(said,),
     )
     assert "ada" not in repr(redact_provenance(provenance, redact))
+
+
+def test_a_name_of_two_letters_is_too_short_to_be_left_out() -> None:
+    found = own_redaction([("xo", "<user>"), ("xoc", "<host>")])
+    assert found("xo met xoc") == "xo met <host>"

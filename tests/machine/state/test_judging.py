@@ -220,3 +220,8 @@ def test_stricter_limits_never_remove_a_reason(
 ) -> None:
     loose, strict = (contaminated(before, after, seen, one) for one in limits)
     assert subjects(loose) <= subjects(strict)
+
+
+def test_on_mains_no_charge_is_too_little() -> None:
+    assert not judge(state(mains=1, battery=0.01), QUIET, battery=0.5)
+    assert not judge(state(battery=0.01), QUIET, battery=0.5)

@@ -100,3 +100,10 @@ def test_a_target_that_is_done_delays_nothing() -> None:
     made.finish(34)
     assert made.due(152) is None
     assert made.due(153) is SIGINT
+
+
+def test_it_is_not_hopeless_while_the_last_signal_may_still_help() -> None:
+    made = escalation((1, State.STARTED))
+    for now in (31, 151, 211, 221):
+        made.due(now)
+    assert not made.hopeless(225)
