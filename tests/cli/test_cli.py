@@ -188,7 +188,7 @@ def test_after_a_failure_what_was_measured_can_be_exported(tracekit: Run, tmp_pa
     run = tmp_path / "run"
     command = ["--", sys.executable, "-c", "import sys, time; time.sleep(0.3); sys.exit(3)"]
     recorded = tracekit("record", "--recorder", "host", "--output", run, *command)
-    assert (recorded.code, "ended with exit status 3" in recorded.err) == (3, True)
+    assert (recorded.code, "ended with exit code 3" in recorded.err) == (3, True)
     assert f"Go on with `tracekit export {run}`." in recorded.err
     assert tracekit("export", run).code == 0
 

@@ -68,8 +68,8 @@ def stock(tmp_path: Path) -> Path:
 def test_templates_are_listed_by_their_sections(tracekit: Run) -> None:
     ran = tracekit("templates")
     assert ran.code == 0
-    assert "Standard Templates\tTime Profiler\t\n" in ran.out
-    assert "Standard Templates\tMetal System Trace\tGPU work; the default of tracekit\n" in ran.out
+    assert "Standard Templates\tTime Profiler\n" in ran.out
+    assert "Standard Templates\tMetal System Trace\n" in ran.out
     assert "--counters on adds the instrument Metal GPU Counters" in ran.err
 
 
@@ -103,7 +103,6 @@ def test_making_is_a_dry_run_that_names_every_place(
         "object 1: counterprofile\t0\t13",
         "object 1: counterprofileinternal\t0\t13",
     ]
-    assert "stays as it is: object 1: shaderprofiler = False" in ran.err
     assert "M5 Max: 13 = not tried" in ran.err
     assert "Nothing was written" in ran.err
     assert not output.exists()

@@ -249,8 +249,8 @@ def notes_on(
     stores = [store for store in run.stores if store.schema in asked]
     differing = {store.schema: why for store in stores if (why := memory.difference(store))}
     lines = [
-        f"{schema} is read otherwise than xctrace exports it ({why}), so its export is used; "
-        f"`tracekit export` writes it. {_REPORT}"
+        f"{schema} is read otherwise than xctrace exports it ({why}): only its export is used, "
+        f"which `tracekit export` writes. {_REPORT}"
         for schema, why in differing.items()
     ]
     unchecked = {

@@ -137,8 +137,7 @@ def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Tim
             if state != before and state in _STATES:
                 progress(_STATES[state])
             before = state
-            child.wait(timeouts.poll)
-            late = time.monotonic() >= deadline
+            late = not child.wait(timeouts.poll) and time.monotonic() >= deadline
     finally:
         child.stop()
         child.clean_up()

@@ -105,7 +105,7 @@ def test_a_worker_that_is_killed_loses_no_step(work: Work, recording: Recording)
     assert len(report.steps) == 5
     assert (report.state, report.complete) == ("failed", False)
     assert recorded.failure == report.error
-    assert recorded.failure.endswith("was ended by signal SIGKILL.")
+    assert recorded.failure.endswith("ended with signal SIGKILL.")
 
 
 def test_a_worker_past_its_time_is_asked_to_stop(work: Work, recording: Recording) -> None:
@@ -216,7 +216,7 @@ def test_a_command_that_is_not_there_is_reported(
     recorder: HostRecorder, recording: Recording
 ) -> None:
     request = Request(Launch(("no-such-program-anywhere",)), 1.0)
-    with pytest.raises(ToolError, match="There is no program 'no-such-program-anywhere'"):
+    with pytest.raises(ToolError, match="no-such-program-anywhere cannot be started"):
         recorder.record(request, recording, quiet)
 
 

@@ -340,7 +340,7 @@ def _record(
     except OSError as error:
         raise not_started(target.argv, error) from error
     try:
-        name = process_name(child.pid) or Path(target.argv[0]).name
+        name = Path(target.argv[0]).name  # the process itself may still be about to become it
         session = replace(begun, pid=child.pid, name=name, arguments=target.argv[1:])
         save(bundle.session, session)
         listener = Listener(target.journal)
