@@ -19,9 +19,8 @@ from tracekit import pipeline
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Recording, save
 from tracekit.fleet.batch.analysing import Choices, Task, analysed, fetched
-from tracekit.fleet.batch.places import place_of
 from tracekit.fleet.batch.results import BatchRow
-from tracekit.fleet.batch.sources import RecordingSource, SourceForm, sources_of
+from tracekit.fleet.batch.sources import RecordingSource, SourceForm, place_of, sources_of
 
 
 def rows_of(folder: Path | str, **choices: object) -> tuple[BatchRow, ...]:

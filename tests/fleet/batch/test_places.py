@@ -8,7 +8,7 @@ import pytest
 
 from odd_filesystems import LyingFileSystem
 from tracekit.base.errors import InputError, UsageError
-from tracekit.fleet.batch.places import absolute, is_pattern, place_of, scheme, shown
+from tracekit.fleet.batch.sources import absolute, is_pattern, place_of, scheme, shown
 
 fsspec.register_implementation("lying", LyingFileSystem, clobber=True)
 

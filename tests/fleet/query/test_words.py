@@ -4,7 +4,8 @@ import duckdb
 import pytest
 
 from tracekit.base.errors import InputError, TracekitError, UsageError
-from tracekit.fleet.query.refusals import LeftOut, missing_table, refusal
+from tracekit.fleet.query.ask import missing_table, refusal
+from tracekit.fleet.query.views import LeftOut
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ import pytest
 
 from bench_subjects import Hand, literal_subject
 from tracekit.base import as_json
-from tracekit.lab.bench.document import Bench
+from tracekit.lab.bench.document import Bench, bench_document
 from tracekit.lab.bench.inputs import Shape, Subject, Unavailable
 from tracekit.lab.bench.measure import Effort, Settings, run_bench
-from tracekit.lab.bench.save import bench_document
 
 SHAPE = Shape(batch=1, q_heads=2, kv_heads=1, head_dim=64, block_size=16, active_blocks=1)
 EFFORT = Effort(warmup=2, repetitions=8, budget=1000)

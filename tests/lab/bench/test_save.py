@@ -11,10 +11,17 @@ from bench_subjects import Hand, literal_subject
 from fake_metal import FakeMetal, microseconds
 from tracekit.base import as_json
 from tracekit.base.errors import UsageError
-from tracekit.lab.bench.document import Bench, Row
+from tracekit.lab.bench.document import (
+    COLUMNS,
+    Bench,
+    Row,
+    as_csv,
+    bench_document,
+    check_writable,
+    save,
+)
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.measure import Effort, Settings, run_bench
-from tracekit.lab.bench.save import COLUMNS, as_csv, bench_document, check_writable, save
 from tracekit.lab.metal_queue import Queue
 
 SHAPE = Shape(batch=4, q_heads=8, kv_heads=2, head_dim=64, block_size=16, active_blocks=1)

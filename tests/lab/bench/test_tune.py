@@ -9,8 +9,15 @@ from tracekit.lab.bench import measure, words
 from tracekit.lab.bench.document import Row, Timing, summarize
 from tracekit.lab.bench.inputs import Launch, Shape
 from tracekit.lab.bench.measure import Effort
-from tracekit.lab.bench.save import tuning_document
-from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Ranked, candidates, ranked, tune
+from tracekit.lab.bench.tune import (
+    MEANINGLESS,
+    Candidate,
+    Ranked,
+    candidates,
+    ranked,
+    tune,
+    tuning_document,
+)
 
 SHAPE = Shape(batch=1, q_heads=2, kv_heads=1, head_dim=64, block_size=16, active_blocks=4)
 on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")

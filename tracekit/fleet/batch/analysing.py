@@ -17,9 +17,8 @@ from queue import SimpleQueue
 from tracekit import pipeline
 from tracekit.analysis import Result, load
 from tracekit.base import InputError, Recording, TracekitError, size
-from tracekit.fleet.batch.places import Said
 from tracekit.fleet.batch.results import BatchRow, judged, keep_tables
-from tracekit.fleet.batch.sources import RecordingSource, SourceForm
+from tracekit.fleet.batch.sources import RecordingSource, Said, SourceForm
 from tracekit.record import choose_run, recordings_of
 from tracekit.tables import PRUNED_NOTE, export_files
 

@@ -6,10 +6,11 @@ and the versions of what reads it. So a table that is no longer true has another
 met. A file appears whole or not at all; what its reader had to say stands in it.
 """
 
+import difflib
 import logging
 import os
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from functools import cache
 from hashlib import blake2b
@@ -21,10 +22,16 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import Recording, RecordingError, TracekitError, is_text, replacing
+from tracekit.base import (
+    Recording,
+    RecordingError,
+    TracekitError,
+    UsageError,
+    is_text,
+    replacing,
+)
 from tracekit.fleet.query import overviews
 from tracekit.fleet.query.database import Database, texts
-from tracekit.fleet.query.refusals import LeftOut, no_table
 from tracekit.fleet.query.sources import AskedRun, Opener, Sources, sources
 from tracekit.pipeline import tables_of
 from tracekit.record import Progress, quiet
@@ -127,6 +134,57 @@ def _inputs(recording: Recording) -> Iterator[Path]:
         yield from sorted(
             file for file in note.path(recording.exports).rglob("*") if file.is_file()
         )
+
+
+_NAMED = 12  # runs of one sentence, and sentences
+
+
+class LeftOut:
+    """Runs that lack a table or cannot be read, and what readers said of the others."""
+
+    def __init__(self) -> None:
+        self._runs: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        self._reasons: dict[str, str] = {}
+
+    def lacks(self, table: str, run: str) -> None:
+        """Note that a run does not have a table."""
+        self._runs[table, " is left out: there is none."].append(run)
+
+    def unreadable(self, table: str, run: str, reason: str) -> None:
+        """Note that a run's table cannot be read."""
+        self._reasons.setdefault(table, f"{run}: {reason.rstrip('.')}")
+        self._runs[table, f" is left out: {reason}"].append(run)
+
+    def said(self, table: str, run: str, words: Sequence[str]) -> None:
+        """Note what the reader of a run's table had to say."""
+        for remark in words:
+            self._runs[table, f": {remark}"].append(run)
+
+    def reason(self, table: str) -> str:
+        """Name the first run whose table cannot be read, and why; empty where there is none."""
+        return self._reasons.get(table, "")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All of it in sentences."""
+        first = sorted(self._runs.items(), key=lambda noted: noted[0][1].startswith(":"))
+        sentences = [f"{table} of {_named(runs)}{words}" for (table, words), runs in first]
+        left = len(sentences) - _NAMED
+        more = [f"There are {left:,} more remarks; ask fewer runs to see them."] if left > 0 else []
+        return (*sentences[:_NAMED], *more)
+
+
+def _named(runs: list[str]) -> str:
+    some = ", ".join(runs[:_NAMED])
+    return some if len(runs) <= _NAMED else f"{some} and {len(runs) - _NAMED:,} more"
+
+
+def no_table(name: str, there: Collection[str]) -> UsageError:
+    """Say that there is no table of that name, and which are near."""
+    near = difflib.get_close_matches(name.lower(), there, cutoff=0.5)
+    listed = "`tracekit query --list` lists all tables with their columns."
+    hint = f"Near are {', '.join(near)}. {listed}" if near else listed
+    return UsageError(f"There is no table {name!r}.", hint=hint)
 
 
 NAMES = (*overviews.SCHEMAS, overviews.RESULTS, *SCHEMAS)

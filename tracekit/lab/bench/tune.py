@@ -5,10 +5,12 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import mlx.core as mx
+import msgspec
 
-from tracekit.lab.bench.document import Comparison, Row
+from tracekit.lab.bench.document import VERSION, Comparison, Row
 from tracekit.lab.bench.inputs import Inputs, Launch, Shape, Subject, cache_here
 from tracekit.lab.bench.measure import (
     Clock,
@@ -161,3 +163,9 @@ def planned(shape: Shape) -> Plan:
         mx.zeros((max(LEAST_BUFFER, shape.batch),), mx.int32),
     )
     return plan(problem, longest=shape.context)
+
+
+def tuning_document(tuning: Tuning) -> dict[str, Any]:
+    """Return a sweep as plain values."""
+    plain: dict[str, Any] = msgspec.to_builtins(tuning)
+    return {"kind": "tuning", "version": VERSION} | plain
