@@ -29,6 +29,8 @@ def test_the_filtered_mean_leaves_out_what_is_beyond_two_sigma_and_says_how_many
     said = summarize(SAMPLES)
     assert said.filtered_out == 1
     assert said.filtered_mean == pytest.approx(100 / 9)
+    edge = summarize([8.0, 12.0, *[10.0] * 7])  # its deviation is 1
+    assert (edge.std, edge.filtered_out) == (1.0, 0)
 
 
 def test_one_sample_has_no_deviation() -> None:

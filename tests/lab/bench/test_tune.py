@@ -77,6 +77,10 @@ def test_a_launch_whose_interval_holds_one_is_a_tie() -> None:
     assert behind.low < 1
 
 
+def test_an_interval_that_begins_at_one_is_a_tie() -> None:
+    assert standing(row("quick", *[10] * 8), row("near", *[10] * 8))["near"].tied
+
+
 def test_too_few_samples_for_an_interval_are_a_tie() -> None:
     assert standing(row("quick", 1, 1), row("slow", 2, 2))["slow"].tied
 

@@ -9,6 +9,7 @@ import pytest
 from tracekit.lab.parity import (
     Case,
     Implementation,
+    Outcome,
     Parity,
     available,
     chosen_implementations,
@@ -63,6 +64,14 @@ def test_an_error_beyond_the_bound_is_a_breach(by: float, *, breach: bool) -> No
     outcome = done.outcomes[1]
     assert outcome.error == pytest.approx(by, rel=0.5)
     assert outcome.breach is breach
+
+
+def test_a_distance_from_dense_attention_beyond_its_bound_is_a_breach() -> None:
+    near, far = (
+        Outcome("case", "paged", 9e-6, 1e-5, apart=apart, apart_bound=2e-5)
+        for apart in (2e-5, 2.1e-5)
+    )
+    assert (near.breach, far.breach) == (False, True)
 
 
 def test_the_bound_is_that_of_the_type() -> None:

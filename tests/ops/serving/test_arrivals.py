@@ -58,6 +58,10 @@ def test_a_ramp_shorter_than_a_nanosecond_is_none() -> None:
     assert drawn(Rate(5.0, ramp=2.2e-308)) == drawn(Rate(5.0))
 
 
+def test_a_spike_may_begin_with_the_schedule() -> None:
+    assert Rate(1.0, spikes=(Spike(0.0, 1.0, 5.0),)).expected(2.0) == pytest.approx(6.0)
+
+
 def test_a_spike_replaces_the_rate_for_its_time() -> None:
     rate = Rate(4.0, spikes=(Spike(at=2.0, length=0.5, rate=40.0),))
     assert rate.expected(10.0) == pytest.approx(9.5 * 4 + 20)
