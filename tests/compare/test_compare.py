@@ -224,8 +224,3 @@ def test_a_hot_machine_makes_worse_unclear(sample: Make, noisy: Make) -> None:
     assert both.verdict is Verdict.WORSE, "it held for both sides alike"
     cooler = compare([sample(quick, findings=[hot])], [sample(slow)])
     assert cooler.verdict is Verdict.WORSE, "heat on the quicker side explains nothing"
-
-
-def test_the_same_runs_give_the_same_comparison(sample: Make, noisy: Make) -> None:
-    sides = [sample(noisy(MS))], [sample(noisy(1.1 * MS))]
-    assert compare(*sides) == compare(*sides)

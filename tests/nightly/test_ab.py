@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from tracekit.analysis.result import Better
-from tracekit.base.errors import InconclusiveError, UsageError
+from tracekit.base.errors import UsageError
 from tracekit.compare.spread import Limits
 from tracekit.compare.verdicts import Change, Verdict
-from tracekit.machine.state import StateLimits
 from tracekit.nightly.ab import Effort, Side, half_width, measure_ab, parse_side
 
 Command = Callable[..., Any]
@@ -130,24 +129,6 @@ def test_where_no_pair_counts_nothing_is_decided(spins: Path, tracekit: Command)
     assert shown.code == 0
     assert "1 of 1 pairs count; stopped after 0.001 s" in shown.err
     assert "1 pairs count, and an interval takes 6" in shown.out
-
-
-@pytest.mark.processes
-def test_a_machine_that_is_never_quiet_ends_it(spins: Path) -> None:
-    busy = StateLimits(memory_free=1 << 60)
-    effort = Effort(seconds=0.001, turn=0.02, state=busy)
-    with pytest.raises(InconclusiveError, match="None of 1 pairs counts") as error:
-        measure_ab(Side("spin"), Side("spin"), workloads=spins, effort=effort)
-    assert "--any-state" in error.value.hint
-
-
-@pytest.mark.processes
-def test_a_parameter_that_the_workload_does_not_have_is_refused(
-    spins: Path, tracekit: Command
-) -> None:
-    shown = tracekit("ab", "spin", "--", "price=3", "--workloads", spins)
-    assert shown.code == 2
-    assert "no parameter 'price'" in shown.err
 
 
 @pytest.mark.processes

@@ -133,16 +133,6 @@ def test_a_night_is_measured_kept_and_drawn(measured: Measured) -> None:
     assert night.id[:10] in page
 
 
-def test_a_slower_candidate_is_a_regression_that_two_sessions_found(measured: Measured) -> None:
-    entry = measured["slower"]
-    assert entry.outcome is Outcome.REGRESSION
-    assert [one.sitting for one in entry.pairs] == [1] * 6 + [2] * 6
-    assert entry.judged[0].reproduced is True
-    assert entry.judged[0].change is not None
-    assert entry.judged[0].change > 1
-    assert "step_p50" in measured.night.reason
-
-
 def test_a_capture_that_fails_is_no_slow_one_and_the_others_go_on(measured: Measured) -> None:
     entry = measured["broken"]
     assert (entry.outcome, entry.judged) == (Outcome.FAILED, ())
@@ -180,15 +170,6 @@ def test_what_is_known_to_be_slower_is_accepted_once_and_then_expected(tmp_path:
     assert (second.outcome, judged.baseline) == (Outcome.OK, first.id)
     assert judged.expected is not None
     assert judged.expected > 1
-
-
-def test_where_a_check_fails_nothing_is_measured(tmp_path: Path) -> None:
-    unsound = capture_in(tmp_path, "unsound", checks=((sys.executable, "-c", "exit(3)"),))
-    night = run_night(plan_of(tmp_path, capture_in(tmp_path), unsound))
-    assert [one.outcome for one in night.entries] == [Outcome.INCONCLUSIVE, Outcome.FAILED]
-    assert (night.outcome, night.partial) == (Outcome.FAILED, True)
-    assert not any(one.pairs for one in night.entries)
-    assert "ended with exit code 3" in night.entries[1].reason
 
 
 def test_a_machine_that_is_not_fit_is_waited_for_and_its_pairs_do_not_count(

@@ -1,7 +1,6 @@
 """Nights that are stopped: when their time is spent, or by somebody, in each of their phases."""
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,6 @@ from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.run import run_night
 
 pytestmark = pytest.mark.processes
-
-SLEEPS = f'["{sys.executable}", "-IS", "-c", "import time; time.sleep(600)"]'
 
 
 @pytest.fixture
@@ -34,37 +31,6 @@ def stopped_at(nights: Nights, words: str) -> Night:
     with pytest.raises(InterruptedRunError):
         run_night(read_plan(nights.top / "tracekit.toml"), progress=interrupt)
     return nights.documents()[-1]
-
-
-@pytest.mark.parametrize(
-    ("capture", "budget", "told"),
-    [
-        pytest.param(
-            f'reference = {{ revision = "HEAD", setup = {SLEEPS} }}',
-            "2s",
-            "was spent while",
-            id="setup",
-            marks=pytest.mark.campaign,
-        ),
-        pytest.param(
-            f"checks = [{SLEEPS}]", "3s", "was spent while", id="check", marks=pytest.mark.campaign
-        ),
-        pytest.param(
-            'parameters = { trick = "hang" }',
-            "3s",
-            "was spent while the candidate of nap worked",
-            id="turn",
-        ),
-    ],
-)
-def test_what_hangs_is_stopped_with_the_night(
-    nights: Nights, capture: str, budget: str, told: str
-) -> None:
-    nights.plan(top=f'budget = "{budget}"', capture=capture)
-    night = run_night(read_plan(nights.top / "tracekit.toml"))
-    assert (night.outcome, night.partial) == (Outcome.INCONCLUSIVE, True)
-    assert told in night.reason
-    assert nights.left() == []
 
 
 def test_a_regression_that_was_reproduced_is_one_though_the_night_was_stopped(

@@ -72,10 +72,6 @@ def test_nothing_is_loaded_and_no_word_becomes_markup(
     assert not re.search(r'(?:src|href)="(?!#|data:)', page)
 
 
-def test_the_same_runs_give_the_same_page(sides: tuple[list[Any], list[Any]]) -> None:
-    assert page_of(sides) == page_of(sides)
-
-
 def test_every_word_is_redacted(sides: tuple[list[Any], list[Any]]) -> None:
     page = page_of(sides, redact=lambda text: text.replace("tuesday", "<day>"))
     assert "tuesday" not in page

@@ -49,13 +49,6 @@ def test_what_is_no_night_has_no_course(tmp_path: Path, text: str) -> None:
     assert course_in(tmp_path) is None
 
 
-def test_a_folder_without_a_document_has_none(tmp_path: Path) -> None:
-    assert course_in(tmp_path) is None
-    assert course_in(tmp_path / "absent") is None
-    (tmp_path / DOCUMENT).mkdir()
-    assert course_in(tmp_path) is None
-
-
 @pytest.mark.parametrize("started", ["", "tonight", "2026-11-20T02:30:00", "2026-11-20"])
 def test_a_time_without_a_zone_is_no_beginning(started: str) -> None:
     assert NightSummary("n", started).began is None
@@ -70,8 +63,3 @@ def test_the_last_night_is_the_one_that_began_last(tmp_path: Path) -> None:
     found = last_course(tmp_path, "own")
     assert found is not None
     assert found.id == "late"
-
-
-def test_where_no_night_lies_there_is_no_last_one(tmp_path: Path) -> None:
-    assert last_course(tmp_path, "own") is None
-    assert last_course(tmp_path / "absent", "own") is None

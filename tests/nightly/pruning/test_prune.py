@@ -1,7 +1,5 @@
 """Room made on the disk: what goes, what stays, and that an interruption costs nothing."""
 
-import os
-import shutil
 import subprocess
 import sys
 import time
@@ -13,7 +11,6 @@ import pandas as pd
 import pytest
 
 from old_runs import NOW, MakeNight, MakeRun
-from tracekit.base.errors import InputError
 from tracekit.base.recording import Recording
 from tracekit.nightly.pruning import Limits, Protection, Pruned, prune, trash
 from tracekit.pipeline import analyze, report, tables_of
@@ -120,17 +117,6 @@ def test_pruning_again_does_nothing(real_run: Recording) -> None:
     assert done.removed == []
     assert files(real_run.folder) == before
     assert real_run.provenance_file.read_bytes() == told
-
-
-def test_kept_tables_that_are_damaged_later_are_told(real_run: Recording) -> None:
-    prune([real_run.folder], ALL)
-    for file in real_run.tables.glob("metal-gpu-intervals*.parquet"):
-        file.write_bytes(b"cut")
-    with pytest.raises(InputError, match="was pruned on 20") as caught:
-        tables_of(real_run)["gpu_intervals"]
-    assert "not what was kept of it" in caught.value.message
-    checks = analyze(real_run).checks
-    assert any("was pruned on" in one.reason for one in checks), "no check passes unseen"
 
 
 def test_exports_that_cannot_be_kept_stay(real_run: Recording) -> None:
@@ -288,34 +274,6 @@ def test_one_that_cannot_be_removed_is_told_and_the_others_go(
     assert str(stuck.bundle) in failed
     assert "Permission denied" in failed
     assert stuck.provenance().pruned == ""
-
-
-@pytest.mark.processes
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="needs to mount")
-def test_a_full_disk_is_what_it_is_for(
-    make_run: MakeRun, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    small = tmp_path / "small"
-    small.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(small)],
-        check=False,
-        capture_output=True,
-    )
-    if mounted.returncode != 0:
-        pytest.skip("a small file system cannot be mounted here")
-    request.addfinalizer(lambda: subprocess.run(["umount", str(small)], check=True))
-    recording = make_run(root=small, size=60_000, exports=0)
-    with (small / "filler").open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(b"z" * 4096)
-        except OSError:
-            pass
-    done = prune([small], ALL, now=NOW)
-    assert done.failed == []
-    assert not recording.bundle.exists()
-    assert recording.provenance().pruned.startswith("recording.trace")
 
 
 def test_a_note_of_removed_exports_that_is_damaged_stops_that_run_only(

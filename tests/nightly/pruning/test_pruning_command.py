@@ -142,22 +142,6 @@ def test_a_pruned_bundle_is_not_opened_or_exported_but_explained(
     assert opening(real_run, "page").path == real_run.report_file.resolve()
 
 
-def test_every_other_command_takes_a_pruned_run(
-    real_run: Recording, tracekit: Run, tmp_path: Path
-) -> None:
-    before = tracekit("tables", str(real_run.folder), "gpu_intervals").out
-    prune([real_run.folder], Limits(most=0, newest=0))
-    run = str(real_run.folder)
-    assert tracekit("tables", run, "gpu_intervals").out == before
-    assert tracekit("analyze", run).code in {0, 4}
-    assert tracekit("report", run).code == 0
-    assert tracekit("compare", run, run).code == 0
-    assert tracekit("index", str(real_run.folder.parent)).code == 0
-    tables = tmp_path / "tables"
-    assert tracekit("convert", run, str(tables), "--to", "parquet").code == 0
-    assert (tables / "gpu_intervals.parquet").exists()
-
-
 def test_one_that_fails_is_exit_code_3_and_the_rest_is_done(
     here: Path, make_run: MakeRun, tracekit: Run, hold: Callable[[Path], None]
 ) -> None:

@@ -3,21 +3,20 @@
 import logging
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tracekit.base.errors import RecordingError, ToolError
+from tracekit.base.errors import ToolError
 from tracekit.nightly.plan.plan import NightPlan
-from tracekit.nightly.schedule.running import LOCK, awake, enforced, only_one, runs_in
+from tracekit.nightly.schedule.running import LOCK, awake, only_one, runs_in
 
 HOLD = """
 import sys, time
@@ -77,31 +76,6 @@ def test_a_second_night_is_refused_with_the_name_of_the_first_until_that_is_dead
         assert not runs_in(plan.output)
     with only_one(plan):
         assert runs_in(plan.output)
-
-
-def test_what_is_given_back_leaves_no_note(plan: NightPlan) -> None:
-    for _ in range(2):
-        with suppress(ZeroDivisionError), only_one(plan):
-            assert str(os.getpid()) in (plan.output / LOCK).read_text()
-            raise ZeroDivisionError
-    assert (plan.output / LOCK).read_bytes() == b""
-    assert not runs_in(plan.output)
-
-
-def test_a_lock_that_is_a_link_is_not_followed(plan: NightPlan, tmp_path: Path) -> None:
-    victim = tmp_path / "victim"
-    victim.write_text("precious")
-    plan.output.mkdir(parents=True)
-    (plan.output / LOCK).symlink_to(victim)
-    with pytest.raises(RecordingError, match="cannot be opened"), only_one(plan):
-        pytest.fail("a link was followed")
-    assert victim.read_text() == "precious"
-    assert not runs_in(plan.output)
-
-
-def test_looking_makes_nothing(tmp_path: Path) -> None:
-    assert not runs_in(tmp_path / "nowhere")
-    assert [*tmp_path.iterdir()] == []
 
 
 def script(folder: Path, text: str) -> Path:
@@ -171,15 +145,3 @@ def test_a_night_that_hangs_is_stopped_as_systemd_would() -> None:
     )
     assert (ran.returncode, ran.stdout) == (0, "kept\n")
     assert time.monotonic() - started < 45
-
-
-def test_a_night_that_ends_in_time_is_left_alone() -> None:
-    heard: list[int] = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
-    try:
-        with enforced(0.0, grace=0.05):
-            pass
-        time.sleep(0.15)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert heard == []

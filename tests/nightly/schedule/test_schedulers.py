@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fake_schedulers import Fakes, agents, units
-from tracekit.base.errors import RecordingError, ToolError
+from tracekit.base.errors import ToolError
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.job import Job, job_of
 from tracekit.nightly.schedule.schedulers import (
@@ -161,14 +161,6 @@ def test_a_file_of_its_name_that_is_none_is_passed_over(
     assert ours.scheduler.find(job.plan) == ()
 
 
-def test_a_folder_that_takes_no_file_is_an_error(ours: Ours, job: Job, home: Path) -> None:
-    (home / "Library").write_text("a file")
-    (home / ".config").write_text("a file")
-    with pytest.raises(RecordingError, match="cannot be written"):
-        ours.scheduler.install(job)
-    assert ours.fakes.verbs() == []
-
-
 def test_launchd_is_given_documented_keys(odd: Job) -> None:
     """The keys that launchd.plist(5) documents for an agent that runs at a time of the day."""
     ((file, content),) = launchd().files(odd).items()
@@ -268,11 +260,6 @@ def test_a_systemd_timer_forgets_when_it_last_ran(
     [warning] = ours.scheduler.remove(found.label)
     assert "no systemctl" in warning
     assert units() == []
-
-
-def test_systemd_heeds_another_folder_for_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", "/settings")
-    assert systemd().folder == Path("/settings/systemd/user")
 
 
 def test_a_shell_runs_just_that_in_just_that_environment(job: Job, tmp_path: Path) -> None:

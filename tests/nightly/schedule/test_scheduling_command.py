@@ -3,7 +3,6 @@
 import json
 import plistlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,17 +57,6 @@ def test_the_nearest_plan_is_meant_and_a_dry_run_prints_the_files(
     assert agents() == []
 
 
-@pytest.mark.processes
-def test_cron_prints_a_line_and_says_that_nothing_is_installed(
-    home: Path, plan: NightPlan, tracekit: Run
-) -> None:
-    shown = tracekit("nightly", "install", str(plan.file), "--at", "02:30", "--method", "cron")
-    assert shown.code == 0
-    assert shown.out.startswith("30 2 * * * cd ")
-    assert shown.out.count("\n") == 1
-    assert "Nothing is installed yet" in shown.err
-
-
 @pytest.mark.parametrize(
     ("course", "words"),
     [
@@ -113,15 +101,3 @@ def test_mistakes_are_usage_errors(
     assert shown.code == 2
     assert said in shown.err
     assert agents() == []
-
-
-@pytest.mark.processes
-def test_a_refusal_of_launchd_is_exit_code_3(
-    launchd: Fakes, plan: NightPlan, tracekit: Run
-) -> None:
-    launchd.tell(no_gui=True)
-    at = ("--at", "02:30", "--method", "launchd")
-    shown = tracekit("nightly", "install", str(plan.file), *at)
-    assert shown.code == 3
-    assert "Domain does not support specified action" in shown.err
-    assert "Log in at the Mac's own desktop" in shown.err

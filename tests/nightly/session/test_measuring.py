@@ -5,8 +5,6 @@ One session is measured once, and read by all tests that only look at what came 
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -88,10 +86,6 @@ def test_what_was_learned_is_there_for_the_night(session: Session) -> None:
     assert session.prepared.remarks == []
 
 
-def test_what_a_workload_prints_is_kept_and_corrupts_nothing(session: Session) -> None:
-    assert "a line of the workload" in session.log
-
-
 def test_the_machine_is_looked_at_before_and_after_each_pair(session: Session) -> None:
     states = [one for pair in session.pairs for one in (pair.before, pair.after) if one is not None]
     assert len(states) == 4
@@ -166,21 +160,6 @@ def test_a_side_that_fails_is_named_and_quoted(ready: Ready, trick: str, reason:
         assert caught.value.message.endswith("Its last words: about to be killed")
 
 
-def test_it_is_the_reference_that_fails_and_pairs_before_a_failure_are_whole(ready: Ready) -> None:
-    asked = Reference(parameters={"trick": "exit"})
-    with (
-        ready(reference=asked, turn=0.1) as prepared,
-        pytest.raises(ToolError, match=r"^The reference of short ended"),
-    ):
-        list(measure(prepared))
-    with ready(pairs=2) as prepared:
-        pairs = measure(prepared)
-        assert next(pairs).candidate["step_p50"]
-        (prepared.candidate.workloads / "naps.py").write_text("no Python")
-        with pytest.raises(ToolError, match=r"cannot be loaded"):
-            next(pairs)
-
-
 def test_the_night_s_time_ends_even_a_side_that_hangs(ready: Ready, tmp_path: Path) -> None:
     mark = tmp_path / "pids"
     parameters = {"trick": "hang", "mark": str(mark)}
@@ -227,39 +206,6 @@ def test_ctrl_c_leaves_nothing_behind(
         with pytest.raises(KeyboardInterrupt):
             list(measure(prepared))
         helper.join()
-
-
-KILLED = """
-import sys
-from pathlib import Path
-from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.session.measuring import measure
-from tracekit.nightly.session.child import prepared
-home = Path(sys.argv[1])
-capture = Capture("short", "naps", home / "plan" / "workloads", {"mark": str(home / "pids")},
-                  Reference(), turn=30.0)
-plan = NightPlan("nightly", home / "plan" / "tracekit.toml", (capture,), home, "sqlite://")
-with prepared(capture, plan, home / "night") as ready:
-    list(measure(ready))
-"""
-
-
-def test_a_killed_night_leaves_nothing_behind(workloads: Path, tmp_path: Path) -> None:
-    (tmp_path / "night").mkdir()
-    (workloads.parent / "tracekit.toml").touch()
-    mark = tmp_path / "pids"
-    with subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)]) as parent:
-        try:
-            while not mark.exists() or len(mark.read_text().split()) < 2:
-                assert parent.poll() is None
-                time.sleep(0.01)
-        finally:
-            parent.kill()
-    pids = [int(one) for one in mark.read_text().split()]
-    until = time.monotonic() + 60
-    while left := [one for one in pids if psutil.pid_exists(one)]:
-        assert time.monotonic() < until, left
-        time.sleep(0.01)
 
 
 def test_a_parameter_that_the_candidate_does_not_know_is_refused_first(ready: Ready) -> None:

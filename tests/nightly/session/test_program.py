@@ -1,8 +1,6 @@
 """A program that is run to its end: what it says is kept, and it is ended in time."""
 
 import os
-import signal
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +10,7 @@ import psutil
 import pytest
 
 from tracekit.base.errors import RecordingError, ToolError
-from tracekit.nightly.session.program import Bounds, BudgetSpentError, Program, last_words, run
+from tracekit.nightly.session.program import Bounds, BudgetSpentError, Program, run
 
 pytestmark = [pytest.mark.usefixtures("children"), pytest.mark.processes]
 
@@ -56,32 +54,9 @@ def test_what_it_leaves_behind_is_ended(program: Make, bounds: Bounds, tmp_path:
     assert psutil.wait_procs(left, timeout=30)[1] == []
 
 
-def test_ctrl_c_ends_it(program: Make, bounds: Bounds, tmp_path: Path) -> None:
-    def interrupt() -> None:
-        while not (tmp_path / "begun").exists():
-            time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    helper = threading.Thread(target=interrupt)
-    helper.start()
-    with pytest.raises(KeyboardInterrupt):
-        run(program("touch begun; exec sleep 60"), bounds, 60)
-    helper.join()
-
-
 def test_a_log_that_cannot_be_written_is_an_error(
     program: Make, bounds: Bounds, tmp_path: Path
 ) -> None:
     (tmp_path / "logs").touch()
     with pytest.raises(RecordingError, match=r"one\.log cannot be written"):
         run(program("true"), bounds, 10)
-
-
-def test_last_words_are_the_end_of_a_log(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    assert last_words(log) == ""
-    log.write_bytes(b"x" * 5000 + b"\xff the end\n")
-    assert last_words(log).endswith("� the end")
-    assert len(last_words(log)) < 2100
-    assert last_words(log, 5000) == " Its last words: � the end"
-    assert last_words(log, log.stat().st_size) == ""

@@ -79,11 +79,6 @@ def test_the_numbers_of_a_trace_are_those_of_its_result() -> None:
     assert traced_values(result) == {"step_p50": (200.0,), "depth": (0.25,)}
 
 
-def test_a_turn_with_steps_passes() -> None:
-    turn = StepTimes(times=(5,), length=5)
-    assert require_steps("the candidate", turn) is turn
-
-
 @pytest.mark.parametrize(
     ("turn", "told"),
     [

@@ -1,4 +1,3 @@
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -53,22 +52,6 @@ def test_a_reference_takes_the_candidate_s_parameters_that_its_work_has(
     with ready(reference=asked, parameters=parameters) as prepared:
         assert prepared.reference.parameters == {"heads": 4}
         assert prepared.described["reference"].words == "sdpa, heads 4"
-
-
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        (Reference(workload="nap"), "There is no workload 'nap'."),
-        (Reference(parameters={"fast": 1}), "The workload naps has no parameter 'fast'."),
-        (Reference(parameters={"slow": "very"}), "--slow cannot be 'very'"),
-    ],
-)
-def test_work_that_this_interpreter_cannot_do_is_refused(
-    ready: Ready, asked: Reference, told: str
-) -> None:
-    with pytest.raises(UsageError) as caught, ready(reference=asked):
-        pytest.fail("it was prepared")
-    assert caught.value.message.startswith(told)
 
 
 def test_another_interpreter_does_the_same_work(
@@ -160,12 +143,3 @@ def side(python: str = sys.executable, *difference: str) -> CodeVariant:
 def test_a_reference_is_described_by_what_differs(one: CodeVariant, mlx: str, words: str) -> None:
     described = one.described(Hello(1, "0.1.0", "3.12.1", mlx))
     assert (described.words, described.mlx, described.commit) == (words, mlx, "abc")
-
-
-def test_what_distorts_metal_is_kept_from_both_sides(
-    ready: Ready, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MTL_HUD_ENABLED", "1")
-    with ready() as prepared:
-        assert all("MTL_HUD_ENABLED" not in one.env for one in prepared.variants)
-        assert all(one.env["PATH"] == os.environ["PATH"] for one in prepared.variants)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.base.errors import RecordingError, ToolError, UsageError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.git import git as ask
 from tracekit.nightly.plan.plan import Reference
 from tracekit.nightly.session.measuring import measure
@@ -70,22 +70,6 @@ def test_a_commit_is_named_in_short_and_a_changed_candidate_is_told(
     with ready(reference=Reference(revision=commit[:10], parameters={"slow": 3.0})) as prepared:
         assert prepared.described["reference"].words == f"revision {commit[:7]}, slow 3.0"
         assert prepared.described["candidate"].commit.endswith("-dirty")
-
-
-def test_workloads_outside_of_the_repository_are_those_of_both(
-    ready: Callable[..., Any], repository: Path, tmp_path: Path
-) -> None:
-    for place in (tmp_path / "mine", repository / "later"):
-        shutil.copytree(repository / "workloads", place)
-    asked = Reference(revision="fast")
-    with ready(reference=asked, workloads=tmp_path / "mine") as prepared:
-        assert prepared.reference.workloads == tmp_path / "mine"
-    lacks = "The revision fast has no folder later of workloads."
-    with (
-        pytest.raises(UsageError, match=lacks),
-        ready(reference=asked, workloads=repository / "later"),
-    ):
-        pytest.fail("it was prepared")
 
 
 def test_a_revision_brings_its_own_interpreter(
@@ -165,18 +149,6 @@ def test_a_work_tree_that_is_not_whole_is_made_again(
     assert one.whole
 
 
-def test_a_locked_work_tree_is_left_alone(
-    worktree: Callable[..., Worktree], bounds: Bounds, repository: Path, git: Git
-) -> None:
-    one = worktree()
-    with checked_out(one, bounds) as folder:
-        git(repository, "worktree", "lock", "--reason", "I look at it", str(folder))
-    (folder / "module_of_plan.py").write_text("mine\n")
-    with pytest.raises(ToolError, match="I look at it"), checked_out(one, bounds):
-        pytest.fail("it was replaced")
-    assert (folder / "module_of_plan.py").read_text() == "mine\n"
-
-
 def test_a_setup_that_fails_is_quoted_and_tried_again(
     worktree: Callable[..., Worktree], bounds: Bounds, tmp_path: Path
 ) -> None:
@@ -232,18 +204,6 @@ def test_one_that_somebody_else_makes_is_waited_for_while_there_is_time(
             assert (folder / "module_of_plan.py").is_file()
 
 
-def test_where_no_work_tree_can_be_put_another_place_is_asked_for(
-    worktree: Callable[..., Worktree], bounds: Bounds
-) -> None:
-    one = worktree("fast")
-    one.folder.parent.parent.mkdir(parents=True, exist_ok=True)
-    one.folder.parent.write_text("in the way")
-    with pytest.raises(RecordingError) as caught, checked_out(one, bounds):
-        pytest.fail("it was put somewhere")
-    assert "cannot be opened" in caught.value.message
-    assert "TRACEKIT_CACHE" in caught.value.hint
-
-
 def test_only_the_last_used_are_kept_and_those_in_use(
     repository: Path, bounds: Bounds, worktree: Callable[..., Worktree], git: Git
 ) -> None:
@@ -287,14 +247,6 @@ def test_what_lies_in_a_repository_is_inside_through_links_too(
     assert found.inside(tmp_path / "link") == Path("workloads")
     assert found.inside(repository) == Path()
     assert found.inside(repository.parent) is None
-
-
-def test_a_shallow_clone_says_that_it_is_one(repository: Path, tmp_path: Path, git: Git) -> None:
-    first = git(repository, "rev-parse", "fast")
-    git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{repository}", "clone")
-    with pytest.raises(UsageError, match="has no revision") as caught:
-        repository_of(tmp_path / "clone").commit(first)
-    assert "git fetch --unshallow" in caught.value.hint
 
 
 def test_a_plan_outside_of_repositories_has_no_revisions(

@@ -15,9 +15,6 @@ from tracekit.nightly.trend.curve import (
     Drawing,
     doubt_of,
     picture_of,
-    point_words,
-    step_words,
-    summary_of,
 )
 from tracekit.nightly.trend.picture import Picture, day_axis, svg
 from tracekit.nightly.trend.words import days_of
@@ -81,13 +78,6 @@ def test_a_series_without_a_reference_has_its_values_only(made: Any) -> None:
     assert not of_class(root, "reference")
 
 
-def test_a_series_that_is_followed_only_is_small(made: Any) -> None:
-    series = made.series(made.point(1, 2 * MS, change=0.0, reference=2 * MS), gated=False)
-    picture, _ = drawn(made.course(nights(made, 0.0), series), series)
-    assert picture.size.width < 480
-    assert [one.title for one in picture.panels] == [""]
-
-
 @pytest.mark.parametrize(
     ("better", "worse"), [("lower", 1.05 * 1.03 - 1), ("higher", 1.05 / 1.03 - 1)]
 )
@@ -128,26 +118,6 @@ def test_nights_without_a_value_are_gaps_with_a_mark_and_never_nought(made: Any)
     assert picture.panels[0].y.low > 0
     assert "3 Nov 2026: failed: It broke." in titles(root)
     assert "4 Nov 2026: missed: It slept." in titles(root)
-
-
-def test_a_missed_night_breaks_the_line_too(made: Any) -> None:
-    held = [made.night(day, made.entry()) for day in (1, 2, 4, 5)]
-    series = made.series(*(made.point(day, 1 * MS) for day in (1, 2, 4, 5)))
-    missed = [Missed("p", "m", made.at(3), "")]
-    for without, parts in ((), 1), (missed, 2):
-        course = made.course(held, series, missed=without)
-        [line] = of_class(drawn(course, series)[1], "median")
-        assert line.get("d", "").count("M") == parts
-
-
-def test_a_night_that_did_not_count_is_a_hollow_mark(made: Any) -> None:
-    reason = "Fixed work took 31 % longer."
-    held = [made.night(1, made.entry(Outcome.INCONCLUSIVE, reason=reason))]
-    series = made.series(made.point(1, 1 * MS, outcome=Outcome.INCONCLUSIVE, reason=reason))
-    _, root = drawn(made.course(held, series), series)
-    marks = of_class(root, "unclear")
-    assert len(marks) == 2  # on the panel and in the lane
-    assert "01 Nov 2026 02:30 UTC: 1 ms; inconclusive: Fixed work took 31 % longer." in titles(root)
 
 
 def test_a_step_is_dated_and_divides_the_levels(made: Any) -> None:
@@ -210,22 +180,6 @@ def test_any_values_have_an_axis_that_holds_them(made: Any, unit: str, values: l
     assert len(told) == len(set(told)) > 1
 
 
-def test_shares_and_counts_have_no_axis_where_none_can_be(made: Any) -> None:
-    held = [made.night(day, made.entry()) for day in (1, 2)]
-    for unit, values, ends in (
-        ("ratio", (1.0, 0.999), (None, 1.0)),
-        ("ratio", (0.0, 0.0), (0.0, None)),
-        ("count", (0.0, 3.0), (0.0, None)),
-        ("ratio", (1.2, 1.1), (None, None)),
-    ):
-        series = made.series(*map(made.point, (1, 2), values), unit=unit)
-        y = drawn(made.course(held, series), series)[0].panels[0].y
-        assert y.low >= 0
-        assert all(y.low <= one <= y.high for one in values)
-        for end, edge in zip(ends, (y.low, y.high), strict=True):
-            assert end is None or edge == end
-
-
 def test_nights_in_a_row_of_which_the_same_is_expected_are_one_stretch(made: Any) -> None:
     expected = [0.0, 0.0, 0.05, 0.05, None, 0.05]
     points = [made.point(day, 2 * MS, reference=2 * MS, change=0.0) for day in range(1, 7)]
@@ -250,34 +204,9 @@ def test_no_value_at_all_is_said(made: Any) -> None:
     assert picture.summary == "1 night, none with a value."
 
 
-def test_the_summary_says_what_can_be_seen(made: Any) -> None:
-    last = made.point(2, 1.1 * MS, reference=1 * MS, change=0.1, low=0.08, high=0.12)
-    series = made.series(made.point(1, 1 * MS), last)
-    step = Step(1, 0.0, 0.1, 0.1, of="change")
-    assert summary_of(series, [step]) == (
-        "2 nights, 2 with a value, from 1 ms to 1.10 ms; the last, of 2 Nov 2026, 1.10 ms, "
-        "+10.0 % from the reference (+8.0 % … +12.0 %). Changed on 2 Nov 2026, +10.0 %, worse."
-    )
-    neutral = made.series(*series.points, better="neither")
-    assert step_words(neutral, step) == "2 Nov 2026, +10.0 %"
-
-
 def test_how_surely_a_step_is_dated(made: Any) -> None:
     series = made.series(*(made.point(day, 1.0) for day in (1, 2, 3)))
     assert doubt_of(series, Step(1, 1.0, 2.0, 1.0, earliest=0, latest=2)) == (
         "1 Nov 2026 to 3 Nov 2026"
     )
     assert doubt_of(series, Step(1, 1.0, 2.0, 1.0, earliest=1, latest=1)) == ""
-
-
-def test_a_point_says_all_that_is_known_of_it(made: Any) -> None:
-    point = made.point(
-        1, 1.1 * MS, reference=1 * MS, change=0.1, low=0.08, high=0.12, least=1 * MS,
-        most=1.3 * MS, pairs=10, outcome=Outcome.REGRESSION, reason="Too slow.",
-        commit="0123456789abcdef",
-    )  # fmt: skip
-    assert point_words(made.series(), point, None) == (
-        "01 Nov 2026 02:30 UTC: 1.10 ms, +10.0 % from the reference (+8.0 % … +12.0 %); pairs from "
-        "1 ms to 1.30 ms; 10 pairs; commit 0123456789ab; regression: Too slow."
-    )
-    assert point_words(made.series(), made.point(1, 1 * MS), None) == "01 Nov 2026 02:30 UTC: 1 ms"

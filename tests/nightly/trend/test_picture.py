@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tracekit.nightly.trend.course import Happening
 from tracekit.nightly.trend.picture import (
     FLAT,
-    WIDE,
     Mark,
     Panel,
     Picture,
@@ -66,11 +65,6 @@ def test_dates_lie_on_the_axis_in_order_and_have_room(begin: int, days: int, wid
     assert len(marks) <= max(2, width / 66) + 1
 
 
-def test_an_axis_of_one_night_has_room_on_both_sides() -> None:
-    x = day_axis([100.0])
-    assert x.low < 100 < x.high
-
-
 def picture(**facts: object) -> Picture:
     panel = Panel("Values", linear("", 0, 10, "{:g}".format), (nights([mark(1, 5)]),))
     kept = {"size": FLAT, "x": day_axis([0, 10]), "panels": (panel,), **facts}
@@ -108,14 +102,6 @@ def test_tags_do_not_cover_one_another_and_say_what_they_are() -> None:
     assert all(x + width <= after for (x, width), (after, _) in pairwise(boxes))
     titles = [one.findtext("title") for one in root.iter("g") if one.get("class") == "changed"]
     assert titles == ["A: because of A", "B: because of B", "C: because of C"]
-
-
-def test_lines_of_tags_go_through_all_panels() -> None:
-    panels = (picture().panels[0],) * 2
-    tags = (Happening("A", SIXTH, True, "reason"),)
-    root = ET.fromstring(svg(picture(size=WIDE, panels=panels, tags=tags)))
-    [line] = [one for one in root.iter("path") if one.get("class") == "through"]
-    assert line.get("d", "").count("M") == 2
 
 
 def test_words_are_escaped_and_pass_through_who_redacts() -> None:

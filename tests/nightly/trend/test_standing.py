@@ -25,14 +25,6 @@ def verdict(*nights: Any) -> tuple[str, str, str]:
     return verdict_of([stand_of(one, NOW) for one in courses_of([], nights, [], [])], NOW)
 
 
-def test_a_good_night(made: Any) -> None:
-    assert verdict(made.night(4, made.entry(), made.entry(capture="sdpa"))) == (
-        "good",
-        "✓ OK",
-        "2 captures: nothing became worse than allowed in the night of 4 Nov 2026 (yesterday).",
-    )
-
-
 def test_a_regression_comes_before_all_else_and_says_why(made: Any) -> None:
     entries = (
         made.entry(Outcome.FAILED, "sdpa", reason="It broke."),

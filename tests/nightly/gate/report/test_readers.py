@@ -124,14 +124,6 @@ def test_a_night_that_runs_has_no_end_time() -> None:
     assert b"tracekit_gate_end_time_seconds" in openmetrics(of_night(NIGHT))
 
 
-def test_markdown_has_a_table_for_each_capture_and_links_as_text(report: GateReport) -> None:
-    text = markdown(report)
-    assert text.count("| metric | reference | candidate |") == len(report.suites)
-    assert "- **pipeline-churn** 9 pipelines were made in the steady phase." in text
-    assert "> The lid was closed." in text
-    assert "decode/c-1/report.html" in text
-
-
 def test_a_finding_that_decides_is_a_failure_of_its_own() -> None:
     report = of_night(replace(NIGHT, entries=(DECODE,)))
     first = report.suites[0]

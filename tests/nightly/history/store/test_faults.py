@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import inspect
 
-from stored_nights import Cut, append_all, cut_at, entry_of, night_of, numbered, open_once, pair_of
-from tracekit.base.errors import UsageError
+from stored_nights import Cut, append_all, cut_at, entry_of, night_of, numbered, open_once
 from tracekit.nightly.history.store.database import database, require_tables
 from tracekit.nightly.history.store.schema import METADATA
 from tracekit.nightly.history.store.store import Store
@@ -58,22 +57,6 @@ def test_tables_that_were_cut_short_are_made_again(url: str, number: int) -> Non
         assert store.append(night_of(1))
 
 
-def _miss_and_stop(store: Store) -> None:
-    with store.database.writing() as connection:
-        connection.exec_driver_sql(
-            "INSERT INTO missed_nights (plan, machine, due, reason) VALUES ('a', 'b', 'c', 'd')"
-        )
-        raise KeyboardInterrupt
-
-
-def test_an_exception_of_somebody_else_s_keeps_nothing(store: Store) -> None:
-    store.append(night_of(1))
-    with pytest.raises(KeyboardInterrupt):
-        _miss_and_stop(store)
-    assert store.missed_nights() == []
-    assert store.append(night_of(2)), "and the lock is free again"
-
-
 def test_several_who_open_a_new_history_at_once_make_it_once(
     url: str, processes: ForkServerContext
 ) -> None:
@@ -104,21 +87,3 @@ def test_readers_see_whole_nights_while_others_write(
     assert writer.exitcode == 0
     assert len(store.nights()) == 40
     assert len(list(store.samples())) == 480
-
-
-def test_values_that_are_left_unread_hold_nobody_up(store: Store) -> None:
-    store.append(night_of(1, [entry_of(pairs=[pair_of(number) for number in range(1, 400)])]))
-    values = store.samples()
-    assert next(values)["value"] == 109.0
-    values.close()
-    assert store.append(night_of(2))
-
-
-def test_a_mistake_of_a_person_keeps_nothing(store: Store) -> None:
-    store.append(night_of(1))
-    with pytest.raises(UsageError):
-        store.accept("latest", ["decode", "nothing"], "fine")
-    with pytest.raises(UsageError):
-        store.unpin("latest")
-    assert store.acceptances() == []
-    assert store.pinned() == frozenset()

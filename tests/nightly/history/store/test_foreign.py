@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from postgresql import Server
 from stored_nights import night_of
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.nightly.history.store.migrations import VERSION_TABLE
@@ -48,15 +47,6 @@ def test_a_history_that_lacks_a_table_is_told(url: str, sql: Say, table: str) ->
         pass
 
 
-def test_tables_without_their_version_are_told(url: str, sql: Say) -> None:
-    with Store.open(url):
-        pass
-    sql(f"DROP TABLE {VERSION_TABLE}")
-    words = "is not whole: it has a table acceptances, and no version of its tables"
-    with pytest.raises(InputError, match=words), Store.open(url):
-        pass
-
-
 def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "other.db"
     with sqlite3.connect(file) as connection:
@@ -69,14 +59,6 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
     ):
         pass
     assert file.read_bytes() == before
-
-
-def test_a_server_s_database_may_hold_other_tables(postgresql: Server) -> None:
-    url = postgresql.new_database("shared")
-    with postgresql.connect("shared") as connection:
-        connection.execute("CREATE TABLE cats (name TEXT)")
-    with Store.open(url) as store:
-        assert store.append(night_of(1))
 
 
 def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:

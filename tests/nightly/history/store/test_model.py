@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from postgresql import Server
 from stored_nights import entry_of, judged_of, night_of
 from tracekit.base.errors import InputError, UsageError
 from tracekit.nightly.history.night import Night, Outcome
@@ -157,14 +156,6 @@ def test_a_history_in_sqlite_does_what_a_model_does(tmp_path: Any) -> None:
         url = f"{tmp_path}/{{}}.db"
 
     _run(InSqlite, examples=8)
-
-
-def test_a_history_in_postgresql_does_what_a_model_does(postgresql: Server) -> None:
-    class InPostgresql(History):
-        def made(self) -> str:
-            return postgresql.new_schema(f"s{uuid4().hex}")
-
-    _run(InPostgresql, examples=3)
 
 
 def _run(machine: type[History], examples: int) -> None:

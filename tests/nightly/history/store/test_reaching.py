@@ -1,11 +1,7 @@
 """A history that cannot be reached: a server, a driver, a name that is none."""
 
 import socket
-import stat
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,8 +9,6 @@ from postgresql import Server
 from stored_nights import night_of
 from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.nightly.history.store.store import Store
-
-Say = Callable[[str], list[Any]]
 
 
 def _write_while_it_ends(store: Store, postgresql: Server) -> None:
@@ -54,14 +48,6 @@ def test_a_wrong_password_is_told_and_not_shown(postgresql: Server) -> None:
     assert told.value.exit_code == 3
 
 
-def test_a_database_that_a_server_has_not_is_told(postgresql: Server) -> None:
-    with (
-        pytest.raises(RecordingError, match="does not exist"),
-        Store.open(postgresql.url("nowhere")),
-    ):
-        pass
-
-
 def test_a_driver_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with (
@@ -88,12 +74,3 @@ def test_a_url_that_names_no_history_is_a_mistake(url: str, words: str) -> None:
     with pytest.raises(UsageError, match=words) as told, Store.open(url):
         pass
     assert "geheim77" not in told.value.message + told.value.hint
-
-
-@pytest.mark.parametrize("scheme", ["", "sqlite:///", "sqlite+pysqlite:///"])
-def test_a_name_with_odd_letters_is_a_file_like_others(tmp_path: Path, scheme: str) -> None:
-    file = tmp_path / "50% of #1?" / "history.db"
-    with Store.open(f"{scheme}{file}") as store:
-        assert store.append(night_of(1))
-    assert stat.S_ISREG(file.stat().st_mode)
-    assert [one.name for one in tmp_path.iterdir()] == ["50% of #1?"]

@@ -62,10 +62,6 @@ def test_a_password_in_what_is_said_is_left_out() -> None:
     assert "cannot resolve …@db.local" in error.message
 
 
-def test_an_error_without_words_is_named() -> None:
-    assert "OperationalError" in as_error(sqlite_error("SQLITE_IOERR", ""), FILE).message
-
-
 @pytest.mark.parametrize(
     ("text", "found", "is_shown"),
     [
