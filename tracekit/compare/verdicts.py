@@ -42,11 +42,12 @@ class Shown:
         """Return an interval: "+3.0 % … +5.2 %"."""
         return f"{self.change(low)} … {self.change(high)}"
 
-    def whole(self, change: float, interval: Interval | None) -> str:
-        """Return a change with its interval, if it has one: "+4.1 % [+3.0 % … +5.2 %]"."""
-        if interval is None:
-            return self.change(change)
-        return f"{self.change(change)} [{self.between(interval.low, interval.high)}]"
+    def whole(self, change: float | None, low: float | None, high: float | None) -> str:
+        """Return a change with its interval, as far as they are known: "+4 % [+3 % … +5 %]"."""
+        if change is None:
+            return ""
+        interval = "" if low is None or high is None else f" [{self.between(low, high)}]"
+        return f"{self.change(change)}{interval}"
 
 
 class Verdict(StrEnum):

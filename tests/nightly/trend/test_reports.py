@@ -66,5 +66,5 @@ def test_the_table_has_all_nights_the_latest_first(made: Any) -> None:
     (failed, nothing, _), (good, cells, reports) = table
     assert (failed.at, failed.state, failed.reason) == (made.at(2), State.FAILED, "It broke.")
     assert nothing == ["", ""]
-    assert cells == ["1 ms; +2.0 % (+1.0 % … +3.0 %)", "20.0 %"]
+    assert cells == ["1 ms; +2.0 % [+1.0 % … +3.0 %]", "20.0 %"]
     assert (good.at, reports) == (made.at(1), [("n01/c/report.html", "candidate")])

@@ -64,7 +64,7 @@ def test_a_capture_says_what_decided_beyond_what_was_expected(made: Any) -> None
     )
     night = made.night(4, made.entry(judged=judged, reason="Faster."))
     stand = stand_of(made.course([night]), NOW)
-    assert stand.deciding == ("Step p50 -4.7 % (-5.0 % … -4.0 %)", "Step p50 2 ms, not compared")
+    assert stand.deciding == ("Step p50 -4.7 % [-5.0 % … -4.0 %]", "Step p50 2 ms, not compared")
     assert (stand.state.sign, stand.state.tone, stand.when) == (
         "✓",
         "good",

@@ -12,7 +12,6 @@ from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.trend.words import (
     State,
     ago,
-    bounds,
     cost_of,
     date_of,
     day,
@@ -20,34 +19,8 @@ from tracekit.nightly.trend.words import (
     direction,
     moment_of,
     several,
-    shift,
     state_of,
 )
-
-
-@pytest.mark.parametrize(
-    ("change", "scale", "unit", "words"),
-    [
-        pytest.param(0.0412, "ratio", "ns", "+4.1 %", id="slower"),
-        pytest.param(-0.5, "ratio", "tokens/s", "-50.0 %", id="half"),
-        pytest.param(0.00004, "ratio", "ns", "0.0 %", id="next-to-nothing"),
-        pytest.param(-0.0, "ratio", "ns", "0.0 %", id="nothing"),
-        pytest.param(0.021, "difference", "ratio", "+2.1 points", id="share"),
-        pytest.param(2.0, "difference", "count", "+2", id="count"),
-        pytest.param(-1.5e6, "difference", "ns", "-1.50 ms", id="time"),
-        pytest.param(None, "ratio", "ns", "not available", id="unknown"),
-    ],
-)
-def test_a_change_has_a_sign_and_its_unit(
-    change: float | None, scale: Any, unit: str, words: str
-) -> None:
-    assert shift(change, scale, unit) == words
-
-
-def test_an_interval_needs_both_ends() -> None:
-    assert bounds(-0.01, 0.02, "ratio", "ns") == "-1.0 % … +2.0 %"
-    assert bounds(None, 0.02, "ratio", "ns") == ""
-    assert bounds(-0.01, None, "ratio", "ns") == ""
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ import msgspec
 import numpy as np
 
 from tracekit.base import TracekitError, short_commit
-from tracekit.compare import Interval, Shown
 from tracekit.nightly.gate.decision import POLICY, plain_change
 from tracekit.nightly.history.levels import SURE, Levels, levels, moves
 from tracekit.nightly.history.night import (
@@ -271,12 +270,11 @@ def _judged(judged: Judged, entry: Entry, past: Past | None, workloads: Path | N
 
 def sentence(drift: Drift, judged: Judged) -> str:
     """Say what several nights show."""
-    shown = Shown(judged.scale, judged.unit)
-    whole = shown.whole(drift.change, Interval(drift.change, drift.low, drift.high))
+    whole = judged.shown.whole(drift.change, drift.low, drift.high)
     return (
         f"Over the last {drift.nights} nights, since {drift.since[:10]}, the changes add up to "
         f"{whole}{_commits(drift)}: worse, beyond the threshold of "
-        f"{shown.amount(judged.threshold)}."
+        f"{judged.shown.amount(judged.threshold)}."
     )
 
 

@@ -10,7 +10,6 @@ from typing import Literal
 
 from tracekit.analysis import METRICS, Better
 from tracekit.base import short_commit
-from tracekit.compare import Interval, Shown
 from tracekit.nightly.gate.decision import (
     POLICY,
     Decision,
@@ -165,10 +164,9 @@ def judge(
 def _measured(case: MetricPairs, known: Judged) -> Judged:
     """Return it with the change in numbers and words."""
     change, interval = case.middle(case.changes), case.interval()
-    words = f"{case.shown.whole(change, interval)}."
-    if interval is None:
-        return replace(known, change=change, reason=words)
-    return replace(known, change=change, low=interval.low, high=interval.high, reason=words)
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    words = f"{case.shown.whole(change, low, high)}."
+    return replace(known, change=change, low=low, high=high, reason=words)
 
 
 def _settled(case: MetricPairs, measured: Judged, wanted: int) -> Judged:
@@ -198,11 +196,11 @@ def _settled(case: MetricPairs, measured: Judged, wanted: int) -> Judged:
 
 def _said(case: MetricPairs, measured: Judged, decision: Decision) -> Judged:
     shown = case.shown
-    change, interval = case.middle(case.changes), case.interval()
     parts = [
         shown.change(case.middle(sitting)) if sitting else "nothing" for sitting in case.sittings
     ]
-    words = reason(decision.found, shown.whole(change, interval), parts, case.limit, short_of(case))
+    whole = shown.whole(measured.change, measured.low, measured.high)
+    words = reason(decision.found, whole, parts, case.limit, short_of(case))
     return replace(
         measured, outcome=decision.found.outcome, reproduced=decision.reproduced, reason=words
     )
@@ -270,11 +268,7 @@ def _noise(judged: Judged, commit: str) -> Judged:
     """Return it as inconclusive: what changed between two runs of the same code is noise."""
     if judged.change is None:
         return replace(judged, reproduced=None)
-    interval = None
-    if judged.low is not None and judged.high is not None:
-        interval = Interval(judged.change, judged.low, judged.high)
-    words = Shown(judged.scale, judged.unit).whole(judged.change, interval)
-    why = f"{words}: {same_code(commit)}."
+    why = f"{judged.shown.whole(judged.change, judged.low, judged.high)}: {same_code(commit)}."
     return replace(judged, outcome=Outcome.INCONCLUSIVE, reproduced=None, reason=why)
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.base import quantity, short_commit, stamp
-from tracekit.compare import Interval, Shown, middle
+from tracekit.compare import middle
 from tracekit.nightly.gate.decision import plain_change
 from tracekit.nightly.history.night import DOCUMENT, LEADS, Accepted, Judged, Night, Outcome
 from tracekit.nightly.history.steps import Point, Series
@@ -132,17 +132,10 @@ def line(night: Night) -> Line:
     if not deciding:
         return short
     capture, judged = max(deciding, key=lambda found: _says(found[1]))
-    words = f"{capture} {judged.metric} {_in_words(Shown(judged.scale, judged.unit), judged)}"
+    change = judged.shown.whole(judged.change, judged.low, judged.high)
+    words = f"{capture} {judged.metric} {change}"
     found = {name: getattr(judged, name) for name in ("metric", "change", "low", "high")}
     return replace(short, capture=capture, words=words, **found)
-
-
-def _in_words(shown: Shown, found: Judged | Point) -> str:
-    if found.change is None:
-        return ""
-    if found.low is None or found.high is None:
-        return shown.change(found.change)
-    return shown.whole(found.change, Interval(found.change, found.low, found.high))
 
 
 def _says(judged: Judged) -> tuple[int, float]:
@@ -222,7 +215,6 @@ def _shortened(row: dict[str, str]) -> dict[str, str]:
 
 def series_table(series: Series, *, whole: bool) -> tuple[str, Sequence[str], list[Sequence[str]]]:
     """Return title, columns and rows of a metric over nights; not `whole` is for a terminal."""
-    shown = Shown(series.scale, series.unit)
     title = f"{series.capture} {series.metric}, {series.better} is better"
     title += f": {series.plan} on {series.machine}, work {series.work[:_DIGITS]}"
     rows: list[Sequence[str]] = []
@@ -232,7 +224,7 @@ def series_table(series: Series, *, whole: bool) -> tuple[str, Sequence[str], li
             "began": stamp(point.at),
             "value": _value(point.value, series.unit),
             "reference": _value(point.reference, series.unit),
-            "change": _in_words(shown, point),
+            "change": series.shown.whole(point.change, point.low, point.high),
             "pairs": str(point.pairs),
             "outcome": str(point.outcome or point.night_outcome or ""),
             "commit": short_commit(point.commit, _DIGITS),
@@ -256,7 +248,7 @@ def expected_words(night: Night, accepted: Accepted, metric: str) -> str:
     entry = next(one for one in night.entries if one.capture == accepted.capture)
     judged = next(one for one in entry.judged if one.metric == metric)
     plain = plain_change(middle(accepted.changes[metric]), judged.scale)
-    return f"{Shown(judged.scale, judged.unit).change(plain)} against the reference"
+    return f"{judged.shown.change(plain)} against the reference"
 
 
 def _value(value: float | None, unit: str) -> str:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from tracekit.base import Overhead
-from tracekit.compare import Scale
+from tracekit.compare import Scale, Shown
 from tracekit.machine import State
 
 
@@ -143,6 +143,11 @@ class Judged:
     pairs: int = 0
     reproduced: bool | None = None
     reason: str = ""
+
+    @property
+    def shown(self) -> Shown:
+        """How its changes are put into words."""
+        return Shown(self.scale, self.unit)
 
     @property
     def measured(self) -> float | None:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.compare import NORMAL_MAD, Scale, shift
+from tracekit.compare import NORMAL_MAD, Scale, Shown, shift
 from tracekit.nightly.history.night import Outcome
 
 
@@ -72,6 +72,11 @@ class Series:
     threshold: float = 0.03
     gated: bool = True
     points: tuple[Point, ...] = ()
+
+    @property
+    def shown(self) -> Shown:
+        """How its changes are put into words."""
+        return Shown(self.scale, self.unit)
 
 
 SHORTEST = 3  # nights of a stretch; of fewer an odd night or two are half of it

@@ -7,7 +7,6 @@ from itertools import groupby, pairwise
 from statistics import median
 
 from tracekit.base import quantity, short_commit
-from tracekit.compare import Shown
 from tracekit.nightly.gate.decision import plain_change
 from tracekit.nightly.history.levels import levels as levels_of
 from tracekit.nightly.history.levels import moves
@@ -29,14 +28,11 @@ from tracekit.nightly.trend.picture import (
 from tracekit.nightly.trend.words import (
     WAYS,
     State,
-    bounds,
-    change_words,
     day,
     days_of,
     direction,
     moment_of,
     several,
-    shift,
     state_of,
 )
 from tracekit.report import Axis, Shape, binary, heading, linear
@@ -82,14 +78,14 @@ def total_of(series: Series, anchors: Sequence[Point]) -> str:
     change, half = float(found.values[-1]), 1.96 * float(found.covariance[-1, -1]) ** 0.5
     ends = [plain_change(one, series.scale) for one in (change, change - half, change + half)]
     since = day(series.points[found.nights[0]].at)
-    words = change_words(ends[0], ends[1], ends[2], series.scale, series.unit)
+    words = series.shown.whole(*ends)
     return f"From the reference of {since} on, nights add up to {words}."
 
 
 def step_words(series: Series, step: Step) -> str:
     """Return a change point in words: "14 Oct 2026, +4.1 %, worse"."""
     way = direction(step.change, series.better)
-    words = f"{day(series.points[step.index].at)}, {shift(step.change, series.scale, series.unit)}"
+    words = f"{day(series.points[step.index].at)}, {series.shown.change(step.change)}"
     return words if way == "changed" else f"{words}, {way}"
 
 
@@ -123,9 +119,7 @@ def point_words(series: Series, point: Point, fared: Fared | None) -> str:
 def _against(series: Series, point: Point) -> str:
     if point.change is None:
         return ""
-    interval = bounds(point.low, point.high, series.scale, series.unit)
-    words = f", {shift(point.change, series.scale, series.unit)} from the reference"
-    return f"{words} ({interval})" if interval else words
+    return f", {series.shown.whole(point.change, point.low, point.high)} from the reference"
 
 
 def marks_of(series: Series, drawing: Drawing, pick: Pick) -> Iterator[Mark]:
@@ -184,13 +178,13 @@ def _changes(series: Series, steps: Sequence[Step], drawing: Drawing) -> Panel:
     reach += [edge for _, _, low, high, _ in limits for edge in (low, high)]
     reach += [edge for one in known for edge in (one.low, one.high) if edge is not None]
     title = "Change from the reference, with its 95 % interval"
-    allowed = Shown(series.scale, series.unit).amount(series.threshold)
+    allowed = series.shown.amount(series.threshold)
     limit = f"Beyond this line a change for the worse matters: {allowed} from what is expected"
     if limits:
         title += f"; shaded: what is expected ± {allowed}; dashed: the limit"
     return Panel(
         title,
-        linear("", min(reach), max(reach), lambda one: shift(one, series.scale, series.unit)),
+        linear("", min(reach), max(reach), series.shown.change),
         (
             lines(
                 [((b, low), (b, high), (e, high), (e, low)) for b, e, low, high, _ in limits],
@@ -314,5 +308,5 @@ def _dated(series: Series, steps: Sequence[Step]) -> Iterator[tuple[float, str, 
     for step in steps:
         at = series.points[step.index].at
         moment = moment_of(at)
-        words = f"{moment.day} {moment:%b}: {shift(step.change, series.scale, series.unit)}"
+        words = f"{moment.day} {moment:%b}: {series.shown.change(step.change)}"
         yield days_of(at), words, WAYS[direction(step.change, series.better)]

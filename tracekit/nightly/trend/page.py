@@ -40,7 +40,7 @@ from tracekit.nightly.trend.standing import (
     turns_of,
     verdict_of,
 )
-from tracekit.nightly.trend.words import change_words, cost_of, day, days_of, moment_of, several
+from tracekit.nightly.trend.words import cost_of, day, days_of, moment_of, several
 from tracekit.report import Redact, document, environment_of, heading, text
 
 Steps = Callable[[Series, Sequence[Point]], Sequence[Step]]
@@ -65,7 +65,7 @@ def _cell(series: Series, point: Point | None) -> str:
     value = quantity(point.value, series.unit)
     if point.change is None:
         return value
-    change = change_words(point.change, point.low, point.high, series.scale, series.unit)
+    change = series.shown.whole(point.change, point.low, point.high)
     return f"{value}; {change}"
 
 

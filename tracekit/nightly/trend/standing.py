@@ -16,12 +16,10 @@ from tracekit.nightly.trend.words import (
     WAYS,
     State,
     ago,
-    change_words,
     day,
     direction,
     moment_of,
     several,
-    shift,
     state_of,
 )
 from tracekit.report import heading
@@ -84,7 +82,7 @@ def _deciding(judged: Judged) -> str:
     if judged.change is None:
         value = quantity(judged.candidate, judged.unit)
         return f"{heading(judged.metric)} {value}, not compared"
-    change = change_words(judged.change, judged.low, judged.high, judged.scale, judged.unit)
+    change = judged.shown.whole(judged.change, judged.low, judged.high)
     return f"{heading(judged.metric)} {change}"
 
 
@@ -98,9 +96,9 @@ def turns_of(found: Sequence[tuple[Course, Series, Sequence[Step]]]) -> tuple[Tu
 def _turn(course: Course, series: Series, step: Step) -> Turn:
     at = series.points[step.index].at
     way = direction(step.change, series.better)
-    words = shift(step.change, series.scale, series.unit)
+    words = series.shown.change(step.change)
     levels = " → ".join(
-        shift(one, series.scale, series.unit) if step.of == "change" else quantity(one, series.unit)
+        series.shown.change(one) if step.of == "change" else quantity(one, series.unit)
         for one in (step.before, step.after)
     )
     levels += " from the reference" * (step.of == "change")

@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Literal, Self
 
-from tracekit.base import NOT_AVAILABLE, InputError, Overhead, percent
-from tracekit.compare import Scale, Shown
+from tracekit.base import InputError, Overhead, percent
 from tracekit.nightly.history.night import Outcome
 
 Better = Literal["lower", "higher", "neither"]
@@ -75,24 +74,6 @@ def ago(at: str, now: str) -> str:
     if passed <= 0:
         return "today"
     return "yesterday" if passed == 1 else f"{passed} days ago"
-
-
-def shift(change: float | None, scale: Scale, unit: str) -> str:
-    """Return a change in words: "+9.8 %" for ratios, else a difference in the metric's unit."""
-    return NOT_AVAILABLE if change is None else Shown(scale, unit).change(change)
-
-
-def change_words(
-    change: float, low: float | None, high: float | None, scale: Scale, unit: str
-) -> str:
-    """Return a change with its interval, if it has one: "+4.1 % (+3.0 % … +5.2 %)"."""
-    words, interval = shift(change, scale, unit), bounds(low, high, scale, unit)
-    return f"{words} ({interval})" if interval else words
-
-
-def bounds(low: float | None, high: float | None, scale: Scale, unit: str) -> str:
-    """Return an interval in words; empty where there is none."""
-    return "" if low is None or high is None else Shown(scale, unit).between(low, high)
 
 
 def direction(change: float, better: Better) -> Literal["worse", "better", "changed"]:
