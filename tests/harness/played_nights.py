@@ -152,4 +152,4 @@ def _ready(
         for one in filter(None, (candidate, reference)):
             words = ", ".join(one.difference) or one.workload
             described[one.role] = Described(one.workload, commit=one.commit, words=words)
-        yield Prepared(capture, folder, candidate, reference, described, bounds, backend="cpu")
+        yield Prepared(capture, folder, candidate, reference, bounds, described, backend="cpu")

@@ -17,7 +17,6 @@ from tracekit.base import (
     least_pairs,
     now,
     own_redaction,
-    require,
     stamp,
     write_whole,
     writing,
@@ -93,16 +92,11 @@ def known_series(store: "nightly.Store", of: dict[str, Any]) -> "list[nightly.Se
     Raises:
         UsageError: Something that is named is not in the history.
     """
-    found = store.series(**of)
-    if found:
+    if found := store.series(**of):
         return found
-    every = store.series()
-    for what in ("plan", "machine", "capture", "metric"):
-        if of[what] is not None:
-            names = dict.fromkeys(str(getattr(one, what)) for one in every)
-            require(str(of[what]), names, what)
     raise UsageError(
-        "The history has no series of this.", hint="`tracekit history` lists the nights it has."
+        "The history has no series of this.",
+        hint="`tracekit history --metric all` lists those that it has.",
     )
 
 

@@ -63,26 +63,13 @@ class Verdict(StrEnum):
 class Change:
     """What became of one metric.
 
-    Attributes:
-        metric: Its name.
-        unit: Its unit.
-        better: Which direction is good news; a metric with none is not judged.
-        before: The median of the runs before; None where they do not have it.
-        after: The same of the runs after.
-        verdict: What became of it; None where it is not judged.
-        change: The change that is judged, from `before` to `after`: a ratio less one where
-            `relative`, else a difference in the metric's unit. It is at equal machine pace where
-            `corrected` or `paired`.
-        low: Lower end of an interval that holds the true change with 95 %; None without one.
-        high: Its upper end.
-        relative: Whether the change is a ratio.
-        corrected: Whether the machine's pace is taken out, by reference work between steps.
-        deciding: Whether it takes part in the verdict over all.
-        reason: Why it is unclear, or why there is no interval.
-        values_before: The value of each run.
-        values_after: The same of the runs after.
-        measured: The plain change from `before` to `after`, on the scale of `change`.
-        paired: Whether `change` is that within pairs of runs that are neighbours in time.
+    `before` and `after` are the medians of the runs, None where they do not have it. `change` is
+    what is judged: a ratio less one where `relative`, else a difference in the metric's unit, at
+    equal machine pace where it is `corrected` by reference work or `paired` within runs that are
+    neighbours in time; `low` and `high` hold the true change with 95 %. `measured` is the plain
+    change of the medians, on the same scale. `verdict` is None where it is not judged, as a metric
+    that is better in neither direction; `reason` says why it is unclear, or why there is no
+    interval. Those that are `deciding` take part in the verdict over all.
     """
 
     metric: str

@@ -38,7 +38,7 @@ from tracekit.nightly.gate.judge import quantity_of
 from tracekit.nightly.history.night import Described, Pair
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.session.child import Prepared, started
+from tracekit.nightly.session.child import Prepared
 from tracekit.nightly.session.measuring import measure
 from tracekit.nightly.session.program import Bounds
 from tracekit.nightly.session.variants import CodeVariant, candidate_of, reference_of, work_words
@@ -161,12 +161,8 @@ def _prepared(
         variants[role] = replace(variant, role=role, difference=(side.words,))
     after = sides["candidate"]
     capture = Capture(NAME, after.workload, workloads, after.parameters, asked)
-    described: dict[Role, Described] = {}
-    candidate, reference = variants["candidate"], variants["reference"]
-    ready = Prepared(capture, folder, candidate, reference, described, bounds)
-    for one in ready.variants:
-        with started(ready.named(one), one, ready.log_of(one.role), bounds) as child:
-            described[one.role] = one.described(child.hello)
+    ready = Prepared(capture, folder, variants["candidate"], variants["reference"], bounds)
+    ready.describe()
     return ready
 
 

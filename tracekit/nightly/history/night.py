@@ -79,18 +79,13 @@ LEADS = {
 
 @dataclass(frozen=True)
 class Pair:
-    """Candidate and reference, measured in turns, or traced one after the other.
+    """Candidate and reference, measured in turns, or `traced` one after the other.
 
-    Attributes:
-        sitting: 1 for the first, 2 for the one that is to reproduce what the first found.
-        number: Its place in the session, from 1.
-        order: Whose turn it was, such as "abba": a the candidate, b the reference.
-        traced: Whether both were traced, so that metrics of traces are known, and times cost more.
-        candidate: The value of each of the candidate's turns, by metric; of a traced pair one.
-        reference: The same of the reference; empty where there is none.
-        before: What the machine was like before; `after` what it was like afterwards.
-        contaminated: Why the pair does not count; empty where it counts.
-        runs: The folders of traced runs, relative to the night's, candidate first.
+    It is the `number`th of the session `sitting`, each from 1; the second session is to reproduce
+    what the first found. `order` says whose turn it was, such as "abba": a the candidate. Both
+    have the value of each of their turns by metric, of a traced pair one; the reference's are
+    empty where there is none. `contaminated` says why the pair does not count. `runs` are the
+    folders of traced runs, relative to the night's, candidate first.
     """
 
     sitting: int
@@ -109,21 +104,13 @@ class Pair:
 class Judged:
     """What became of one metric in one night.
 
-    Attributes:
-        scale: Whether the change is a ratio less one, or a difference in the metric's unit.
-        threshold: The least change for the worse that matters.
-        gated: Whether it decides; else it is followed only.
-        outcome: How it ended; None where it is followed only.
-        candidate: The median of the candidate's pairs that count, and `reference` that of the
-            reference's; None without one.
-        change: The candidate from the reference, beyond what was expected: the middle over pairs
-            of all sessions, as of `tracekit.compare.shift`; None where there was nothing to
-            compare with. `low` and `high` end its 95 % interval; None for too few pairs.
-        expected: The change from the reference that is expected: 0 for the same work, else that
-            of the accepted baseline; None where there is neither.
-        baseline: The night whose change is expected; empty where none was accepted.
-        reproduced: Whether a second session found the same, False where one is needed still; None
-            where none was needed.
+    Only one that is `gated` decides; `outcome` is None of others. `candidate` and `reference` are
+    medians of the pairs that count; `change` is the candidate from the reference, beyond what was
+    `expected`: the middle over pairs of all sessions, as of `tracekit.compare.shift`, a ratio less
+    one or a difference as `scale` says, with its 95 % interval. Each is None where it is not known.
+    What is expected is 0 for the same work, else the change of the accepted night `baseline`.
+    `reproduced` says whether a second session found the same: False where one is needed still,
+    None where none was. `threshold` is the least change for the worse that matters.
     """
 
     metric: str
@@ -199,17 +186,11 @@ class Described:
 class Entry:
     """One capture of the plan in one night.
 
-    Attributes:
-        capture: Its name in the plan.
-        work: A digest of workload, parameters, reference, recorder and templates: nights whose
-            entries have the same name and digest are points of the same series.
-        pairs: All pairs, those that do not count included.
-        findings: What the candidate's traces have.
-        outcome: How it ended; the worst of its metrics and findings, None while it runs.
-        overhead: What tracing cost: traced steps against untraced ones of this session.
-        parity: What was checked first, and how that ended, in a sentence.
-        backend: Where the work ran, as `Step.backend`.
-        reference_kind: Which kind of commit the reference is; empty where it is none.
+    Nights whose entries have the same name and `work`, a digest of workload, parameters, reference,
+    recorder and templates, are points of the same series. Its pairs include those that do not
+    count. `outcome` is the worst of its metrics and findings, None while it runs. `overhead` is
+    what tracing cost in this session, `parity` says what was checked first, and `backend` where the
+    work ran, as `Step.backend`. `reference_kind` is empty where the reference is no commit.
     """
 
     capture: str
@@ -231,20 +212,13 @@ class Entry:
 class Night:
     """A night: what ran, on what, and how it ended.
 
-    Attributes:
-        id: What names it everywhere: its start in UTC and a few random letters.
-        machine: What the history calls the machine; no host name unless a plan says so.
-        environment: Facts of the machine: `tracekit.machine.describe`, and `os_build`,
-            `xcode_build`, `recorder`, `tracekit`.
-        started: ISO 8601 in UTC, as `ended`, which is empty while it runs.
-        commit: The git commit of the folder that holds the plan.
-        entries: One for each capture that was begun.
-        outcome: The worst of its entries; None while it runs.
-        partial: Whether captures are missing, as where the budget was spent.
-        folder: Where its files are; relative to the folder that holds the history, else whole.
-        warnings: What a reader must know.
-        kept: Whether it belongs to the plan's history; False of one that was to stay out of it,
-            which no later night may add.
+    Its `id` names it everywhere: its start in UTC and a few random letters. `machine` is what the
+    history calls the machine, `environment` are facts of it as of `tracekit.machine.describe`, and
+    `os_build`, `xcode_build`, `recorder`, `tracekit`. Times are ISO 8601 in UTC; `ended` is empty
+    and `outcome`, the worst of its entries, None while it runs. `commit` is that of the folder that
+    holds the plan. It is `partial` where captures are missing, as where the budget was spent.
+    `folder` is relative to the one that holds the history, else whole. One that is not `kept` was
+    to stay out of the history, and no later night may add it.
     """
 
     id: str

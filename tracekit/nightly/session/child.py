@@ -5,7 +5,7 @@ import math
 import os
 import selectors
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -203,8 +203,8 @@ class Prepared:
     folder: Path
     candidate: CodeVariant
     reference: CodeVariant | None
-    described: Mapping[Role, Described]
     bounds: Bounds
+    described: dict[Role, Described] = field(default_factory=dict[Role, Described])
     backend: str = ""
     results: dict[str, Quantity] = field(default_factory=dict[str, Quantity])
     remarks: list[str] = field(default_factory=list[str])
@@ -232,6 +232,12 @@ class Prepared:
         if sentence not in self.remarks:
             log.warning("%s", sentence)
             self.remarks.append(sentence)
+
+    def describe(self) -> None:
+        """Start each interpreter once, to hear what it is."""
+        for one in self.variants:
+            with started(self.named(one), one, self.log_of(one.role), self.bounds) as child:
+                self.described[one.role] = one.described(child.hello)
 
     def log_of(self, name: str) -> Path:
         """Return the file that takes what a process says."""
@@ -261,9 +267,6 @@ def prepared(
         bounds = Bounds(supervisor, timeouts or Timeouts(), deadline)
         candidate = candidate_of(capture, plan)
         reference = stack.enter_context(reference_of(capture, plan, candidate, bounds))
-        described: dict[Role, Described] = {}
-        found = Prepared(capture, folder, candidate, reference, described, bounds)
-        for one in found.variants:
-            with started(found.named(one), one, found.log_of(one.role), bounds) as child:
-                described[one.role] = one.described(child.hello)
+        found = Prepared(capture, folder, candidate, reference, bounds)
+        found.describe()
         yield found

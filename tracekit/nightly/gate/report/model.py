@@ -100,21 +100,10 @@ class Link:
 class GateReport:
     """A verdict and all that it rests on.
 
-    Attributes:
-        title: What was judged, in words.
-        subject: The night's id, or the names of the runs.
-        outcome: The verdict; what is missing makes it inconclusive, never good.
-        reason: How it came about, in a sentence.
-        suites: One for each capture, or one for a comparison of runs.
-        environment: Facts of the machine and its software, by name.
-        plan: The plan's name, the same every night; empty for runs.
-        machine: What the history calls the machine; empty for runs.
-        started: ISO 8601 in UTC; empty where it is not known.
-        ended: The same.
-        commit: The git commit that was judged.
-        file: The file that findings are shown in, relative to the repository: the plan's.
-        links: Pages that say more.
-        warnings: What a reader must know.
+    `title` says what was judged, `subject` is the night's id or the names of the runs, and `reason`
+    how the outcome came about; what is missing makes it inconclusive, never good. There is a suite
+    for each capture, or one for a comparison of runs, of which plan, machine and times are empty.
+    `commit` was judged; findings are shown in `file`, the plan's, relative to the repository.
     """
 
     title: str
