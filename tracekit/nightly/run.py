@@ -21,7 +21,7 @@ from tracekit.nightly.rehearsal import only
 from tracekit.nightly.schedule.job import rotate_log
 from tracekit.nightly.schedule.running import awake, enforced, only_one
 from tracekit.nightly.session.worktree import kind_of
-from tracekit.nightly.trend.words import cost_of
+from tracekit.nightly.trend.course import cost_of
 from tracekit.record import Progress, choose, quiet
 
 

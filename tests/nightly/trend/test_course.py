@@ -4,8 +4,7 @@ from typing import Any
 
 from tracekit.nightly.history.night import Accepted, Outcome
 from tracekit.nightly.history.store.decisions import Missed
-from tracekit.nightly.trend.course import courses_of
-from tracekit.nightly.trend.words import State
+from tracekit.nightly.trend.course import State, courses_of
 
 
 def states(course: Any) -> list[tuple[str, str]]:

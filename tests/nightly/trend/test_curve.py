@@ -9,7 +9,7 @@ import pytest
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.steps import Step
 from tracekit.nightly.history.store.decisions import Missed
-from tracekit.nightly.trend.course import happenings
+from tracekit.nightly.trend.course import days_of, happenings
 from tracekit.nightly.trend.curve import (
     RECENT,
     Drawing,
@@ -17,7 +17,6 @@ from tracekit.nightly.trend.curve import (
     picture_of,
 )
 from tracekit.nightly.trend.picture import Picture, day_axis, svg
-from tracekit.nightly.trend.words import days_of
 
 MS = 1e6
 

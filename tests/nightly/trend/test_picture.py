@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.nightly.trend.course import Happening
+from tracekit.nightly.trend.course import Happening, State, days_of
 from tracekit.nightly.trend.picture import (
     FLAT,
     Mark,
@@ -19,7 +19,6 @@ from tracekit.nightly.trend.picture import (
     nights,
     svg,
 )
-from tracekit.nightly.trend.words import State, days_of
 from tracekit.report.chart import Axis, linear
 
 SIXTH = "1970-01-06T00:00:00+00:00"

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.trend.course import links_from, reports_of
+from tracekit.nightly.trend.course import State, links_from, reports_of
 from tracekit.nightly.trend.page import table_of
-from tracekit.nightly.trend.words import State
 
 
 def beside(path: str) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tracekit.nightly.trend import picture as points
+from tracekit.nightly.trend.course import State
 from tracekit.nightly.trend.picture import Mark
-from tracekit.nightly.trend.words import State
 from tracekit.report.chart import Axis, Plane
 
 PLANE = Plane(100, 50, Axis("", 0, 10, (), str), Axis("", 0, 5, (), str))

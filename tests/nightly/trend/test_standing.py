@@ -7,7 +7,7 @@ import pytest
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.steps import Step
 from tracekit.nightly.history.store.decisions import Missed
-from tracekit.nightly.trend.course import courses_of
+from tracekit.nightly.trend.course import State, courses_of
 from tracekit.nightly.trend.standing import (
     lost_of,
     stale_of,
@@ -16,7 +16,6 @@ from tracekit.nightly.trend.standing import (
     turns_of,
     verdict_of,
 )
-from tracekit.nightly.trend.words import State
 
 NOW = "2026-11-05T08:00:00+00:00"
 

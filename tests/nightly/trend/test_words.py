@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Overhead
 from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.trend.words import (
+from tracekit.nightly.trend.course import (
     State,
     ago,
     cost_of,

@@ -12,7 +12,19 @@ from tracekit.nightly.history.levels import levels as levels_of
 from tracekit.nightly.history.levels import moves
 from tracekit.nightly.history.night import Judged
 from tracekit.nightly.history.steps import Point, Series, Step
-from tracekit.nightly.trend.course import Course, Fared, Happening
+from tracekit.nightly.trend.course import (
+    WAYS,
+    Course,
+    Fared,
+    Happening,
+    State,
+    day,
+    days_of,
+    direction,
+    moment_of,
+    several,
+    state_of,
+)
 from tracekit.nightly.trend.picture import (
     COMPACT,
     FLAT,
@@ -24,16 +36,6 @@ from tracekit.nightly.trend.picture import (
     levels,
     lines,
     nights,
-)
-from tracekit.nightly.trend.words import (
-    WAYS,
-    State,
-    day,
-    days_of,
-    direction,
-    moment_of,
-    several,
-    state_of,
 )
 from tracekit.report import Axis, Shape, binary, heading, linear
 

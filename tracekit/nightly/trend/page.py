@@ -22,9 +22,14 @@ from tracekit.nightly.trend.course import (
     Fared,
     Happening,
     Links,
+    cost_of,
     courses_of,
+    day,
+    days_of,
     happenings,
+    moment_of,
     reports_of,
+    several,
 )
 from tracekit.nightly.trend.curve import RECENT, Drawing, picture_of, summary_of, total_of
 from tracekit.nightly.trend.picture import day_axis, svg
@@ -40,7 +45,6 @@ from tracekit.nightly.trend.standing import (
     turns_of,
     verdict_of,
 )
-from tracekit.nightly.trend.words import cost_of, day, days_of, moment_of, several
 from tracekit.report import Redact, document, environment_of, heading, text
 
 Steps = Callable[[Series, Sequence[Point]], Sequence[Step]]

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from tracekit.nightly.trend.course import Happening
-from tracekit.nightly.trend.words import State, date_of, days_of
+from tracekit.nightly.trend.course import Happening, State, date_of, days_of
 from tracekit.report import Axis, Plane, Shape, figure, finished, moved, svg_text
 
 _STEPS = (1, 2, 7, 14, 28, 91, 182, 364, 1820)  # days between dates

@@ -10,18 +10,20 @@ from tracekit.base import quantity
 from tracekit.nightly.history.night import Judged, Night, Outcome, TracedFinding
 from tracekit.nightly.history.steps import Series, Step
 from tracekit.nightly.history.store.decisions import Missed
-from tracekit.nightly.trend.course import Course, Fared, changed_at
-from tracekit.nightly.trend.curve import doubt_of
-from tracekit.nightly.trend.words import (
+from tracekit.nightly.trend.course import (
     WAYS,
+    Course,
+    Fared,
     State,
     ago,
+    changed_at,
     day,
     direction,
     moment_of,
     several,
     state_of,
 )
+from tracekit.nightly.trend.curve import doubt_of
 from tracekit.report import heading
 
 _FRESH = timedelta(hours=36)  # a night a day, and half a day for one that is late

@@ -9,7 +9,7 @@ import pytest
 
 from stored_nights import night_of
 from tracekit.base.errors import InputError, RecordingError
-from tracekit.nightly.history.store.migrations import VERSION_TABLE
+from tracekit.nightly.history.store.schema import VERSION_TABLE
 from tracekit.nightly.history.store.store import Store
 
 Say = Callable[[str], list[Any]]

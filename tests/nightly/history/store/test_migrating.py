@@ -16,8 +16,7 @@ import pytest
 from postgresql import Server
 from stored_nights import Cut, cut_at, night_of
 from tracekit.nightly.history.store.database import database, require_tables
-from tracekit.nightly.history.store.migrations import VERSION_TABLE, VERSIONS
-from tracekit.nightly.history.store.schema import METADATA
+from tracekit.nightly.history.store.schema import METADATA, VERSION_TABLE, VERSIONS
 from tracekit.nightly.history.store.store import Store
 
 KEPT = Path(__file__).parents[3] / "kept" / "history-1"
