@@ -353,7 +353,10 @@ def _show_nights(
 ) -> None:
     outcome = nightly.Outcome(ended) if ended else None
     lines = [nightly.line(night) for night in store.nights(**of, outcome=outcome, limit=limit)]
-    missed = [] if ended else nightly.missed_among(store.missed_nights(), lines, limit, **of)
+    # Where the limit cuts nights off, those that were missed before them are cut off, too.
+    if len(lines) == limit:
+        of = of | {"since": lines[0].started}
+    missed = [] if ended else store.missed_nights(**of)
     if json:
         console.show_json({"nights": lines, "missed": missed})
         return
@@ -384,7 +387,7 @@ def _draw(
         known_series(store, of | named),
         store.nights(**of),
         store.acceptances(),
-        missed=[night for night in store.missed_nights() if of["plan"] in {None, night.plan}],
+        missed=store.missed_nights(plan=of["plan"]),
         now=now(),
         redact=own_redaction(),
         links=nightly.links_from(page.resolve().parent, folder),

@@ -24,7 +24,6 @@ from .history.listing import NightSummary as NightSummary
 from .history.listing import expected_words as expected_words
 from .history.listing import held_on as held_on
 from .history.listing import line as line
-from .history.listing import missed_among as missed_among
 from .history.listing import series_table as series_table
 from .history.listing import table_of as table_of
 from .history.listing import write_points as write_points

@@ -88,7 +88,7 @@ class Memory:
             self.kept.series(plan=name),
             self.kept.nights(plan=name),
             self.kept.acceptances(),
-            missed=[night for night in self.kept.missed_nights() if night.plan == name],
+            missed=self.kept.missed_nights(plan=name),
             now=now.isoformat(),
             redact=own_redaction(),
             links=links_from(folder.page.parent, self._own_folder or folder.page.parent),

@@ -12,7 +12,6 @@ from tracekit.nightly.history.listing import (
     expected_words,
     held_on,
     line,
-    missed_among,
     series_table,
     table_of,
 )
@@ -21,7 +20,6 @@ from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.decisions import Missed
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
-ANY = {"plan": None, "machine": None, "since": None, "until": None}
 
 
 def test_a_night_s_line_has_the_change_that_says_most() -> None:
@@ -119,20 +117,6 @@ def test_a_night_that_is_partial_or_runs_says_so() -> None:
     lines = [line(night_of(1, partial=True)), line(night_of(2, outcome=None))]
     columns, rows = table_of(lines, [], (), whole=True)
     assert [row[columns.index("outcome")] for row in rows] == ["regression (partial)", "not ended"]
-
-
-def test_missed_nights_are_those_of_the_nights_that_are_listed() -> None:
-    missed = [
-        Missed(plan, "mini", f"2026-03-{day:02d}T02:30:00.000+00:00", "asleep")
-        for plan, day in (("nightly", 2), ("weekly", 4), ("nightly", 6))
-    ]
-    lines = [line(night_of(day)) for day in (3, 5)]
-    assert missed_among(missed, lines, 10, **ANY) == missed
-    assert missed_among(missed, lines, 2, **ANY) == missed[1:]
-    assert missed_among(missed, lines, 10, **(ANY | {"plan": "weekly"})) == missed[1:2]
-    assert missed_among(missed, lines, 10, **(ANY | {"machine": "studio"})) == []
-    since, until = datetime(2026, 3, 3, tzinfo=UTC), datetime(2026, 3, 5, tzinfo=UTC)
-    assert missed_among(missed, [], 10, **(ANY | {"since": since, "until": until})) == missed[1:2]
 
 
 def test_the_last_baseline_of_a_work_holds() -> None:

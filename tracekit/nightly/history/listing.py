@@ -147,32 +147,6 @@ def _says(judged: Judged) -> tuple[int, float]:
     return -[*LEADS].index(judged.outcome), worse / (judged.threshold or 1)
 
 
-def missed_among(
-    missed: Iterable[Missed],
-    lines: Sequence[Line],
-    limit: int,
-    *,
-    plan: str | None,
-    machine: str | None,
-    since: datetime | None,
-    until: datetime | None,
-) -> list[Missed]:
-    """Return the missed nights that belong beside nights of these conditions.
-
-    Where the limit cut nights off, those that were missed before them are cut off, too.
-    """
-    first = lines[0].started if len(lines) == limit else ""
-    begin = max(since.astimezone(UTC).isoformat() if since else "", first)
-    return [
-        one
-        for one in missed
-        if plan in {None, one.plan}
-        and machine in {None, one.machine}
-        and one.due >= begin
-        and (until is None or one.due < until.astimezone(UTC).isoformat())
-    ]
-
-
 def table_of(
     lines: Sequence[Line], missed: Sequence[Missed], pinned: Collection[str], *, whole: bool
 ) -> tuple[Sequence[str], list[Sequence[str]]]:

@@ -229,6 +229,10 @@ def test_a_night_that_was_missed_is_known_once(store: Store) -> None:
         Missed("nightly", "mini", "2026-03-02T02:30:00.000+00:00", "asleep"),
         Missed("nightly", "studio", "2026-03-02T02:30:00.000+00:00", "asleep"),
     ]
+    [one] = store.missed_nights(machine="mini", plan="nightly", since=due)
+    assert one.reason == "asleep"
+    assert [one.reason for one in store.missed_nights(until=due)] == ["off"]
+    assert store.missed_nights(plan="weekly") == []
 
 
 def test_pins_come_and_go_and_all_of_it_is_kept(store: Store, sql: Say, tmp_path: Path) -> None:

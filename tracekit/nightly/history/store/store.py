@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, RowMapping, insert, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Table, insert, select
 
 from tracekit.base import InputError, UsageError, now
 from tracekit.nightly.history.night import Accepted, Described, Entry, Night, Outcome, Pair
@@ -153,14 +153,16 @@ def _equal(wanted: Mapping[str, Any], **columns: ColumnElement[Any]) -> list[Col
     return [one == wanted[name] for name, one in columns.items() if wanted.get(name) is not None]
 
 
-def _nights(wanted: WantedNights) -> list[ColumnElement[bool]]:
-    """Return the conditions on nights."""
-    columns = {name: NIGHTS.c[name] for name in ("plan", "machine", "outcome")}
-    found = _equal(wanted, **columns)
+def _nights(
+    wanted: WantedNights, table: Table = NIGHTS, time: str = "started"
+) -> list[ColumnElement[bool]]:
+    """Return the conditions on nights, or on others that have a plan, a machine and a time."""
+    names = [name for name in ("plan", "machine", "outcome") if name in table.c]
+    found = _equal(wanted, **{name: table.c[name] for name in names})
     if (since := wanted.get("since")) is not None:
-        found.append(NIGHTS.c.started >= moment(since))
+        found.append(table.c[time] >= moment(since))
     if (until := wanted.get("until")) is not None:
-        found.append(NIGHTS.c.started < moment(until))
+        found.append(table.c[time] < moment(until))
     return found
 
 
@@ -397,12 +399,13 @@ class Store:
             connection.execute(insert(MISSED), night | {"reason": plain(reason)})
             return True
 
-    def missed_nights(self) -> list[Missed]:
+    def missed_nights(self, **wanted: Unpack[WantedNights]) -> list[Missed]:
         """Return the nights that did not run, oldest first."""
         columns = [MISSED.c[one.name] for one in fields(Missed)]
-        query = select(*columns).order_by(MISSED.c.due, MISSED.c.number)
+        query = select(*columns).where(*_nights(wanted, MISSED, "due"))
         with self.database.reading() as connection:
-            return [Missed(**row) for row in connection.execute(query).mappings()]
+            rows = connection.execute(query.order_by(MISSED.c.due, MISSED.c.number)).mappings()
+            return [Missed(**row) for row in rows]
 
     def _pin(self, name: str, reason: str, at: str | None, *, pinned: bool) -> str:
         if pinned and not reason.strip():
