@@ -119,11 +119,12 @@ def test_a_reference_that_cannot_be_had_ends_a_dry_run(here: Path, tracekit: Run
 def test_mistakes_are_told_before_anything_runs(
     words: list[str], here: Path, tracekit: Run
 ) -> None:
-    (here / "tracekit.toml").write_text(PLAN.replace("batch = 8", "batch = 0, bach = 1"))
+    text = PLAN.replace("batch = 8", "batch = 0").replace("[nightly]\n", "[nightly]\nbudgt = 1\n")
+    (here / "tracekit.toml").write_text(text)
     shown = tracekit("nightly", *words)
     assert shown.code == 2
     assert "tracekit.toml has 2 mistakes:" in shown.err
-    assert "tracekit.toml:10:16: nightly.capture.parameters.batch is not fit" in shown.err
+    assert "tracekit.toml:11: nightly.capture.parameters is not fit" in shown.err
     assert sorted(one.name for one in here.iterdir()) == ["tracekit.toml"]
 
 
