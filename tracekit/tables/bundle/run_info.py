@@ -74,7 +74,9 @@ def _read(path: Path) -> Iterator[str]:
         database.set_progress_handler(lambda: 1, _STEPS)
         database.execute("PRAGMA trusted_schema = OFF")
         # Of a last page that is cut, the rest would be read as zeroes.
-        if database.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        [page] = database.execute("PRAGMA page_size").fetchone()
+        whole = database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+        if not whole or path.stat().st_size % page:
             raise sqlite3.DatabaseError
         issues = database.execute(_ISSUES, (_MOST_ISSUES + 1,)).fetchall()
     for kind, message, count in issues[:_MOST_ISSUES]:

@@ -118,14 +118,6 @@ def test_a_table_that_is_left_out_is_told(tmp_path: Path) -> None:
     assert "spec.plist" in remark
 
 
-def test_a_type_with_another_tag_is_told(tmp_path: Path) -> None:
-    path = written(tmp_path, "26.0 (17C529)")
-    place = path / "open.creq"
-    place.write_text(place.read_text().replace("'sample-time'", "'sample-tame'"))
-    (remark,) = remarks_of(Bundle(path))
-    assert remark.startswith("open.creq of made.trace calls XRSampleTimestamp sample-tame, which")
-
-
 def test_that_the_list_of_tables_is_missing_is_told(tmp_path: Path) -> None:
     path = written(tmp_path, "26.0 (17C529)")
     (path / "corespace/run1/core/table-manager/tables.plist").unlink()
