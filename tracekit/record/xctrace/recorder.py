@@ -25,7 +25,12 @@ from tracekit.record.xctrace import exporting
 from tracekit.record.xctrace.attached_worker import AttachedWorker
 from tracekit.record.xctrace.attempts import Attempt, Job, Manner, attempts
 from tracekit.record.xctrace.claim import claimed, staging_warning
-from tracekit.record.xctrace.command import UNSUPPORTED_COUNTERS, Completed, failure
+from tracekit.record.xctrace.command import (
+    NO_COUNTERS,
+    UNSUPPORTED_COUNTERS,
+    Completed,
+    failure,
+)
 from tracekit.record.xctrace.command_line import (
     Selection,
     Subject,
@@ -238,6 +243,8 @@ class XctraceRecorder:
         ended, target = attempt.ended, job.request.target
         failure = judge(ended, run, launched=isinstance(target, Launch), report=report)
         said = warnings(ended)
+        if not any(text.startswith(NO_COUNTERS) for text in said):
+            said = (*said, *counter_warnings(selection, run))
         return replace(
             _recorded(job.request, attempt, run, report, began=began),
             clock=align(run.start_date, report.anchors if report else ()),
@@ -246,7 +253,6 @@ class XctraceRecorder:
             warnings=(
                 *selection.warnings,
                 *said,
-                *counter_warnings(selection, run),
                 *staging_warning(attempt.left_staging),
                 *early_end(target, ended),
             ),
