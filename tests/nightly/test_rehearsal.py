@@ -169,8 +169,12 @@ def test_without_a_reference_there_is_one_side_and_one_sitting() -> None:
 
 def test_a_budget_that_may_be_outlasted_is_told() -> None:
     capture = Capture("decode", "paged", reference=MAIN, metrics=DECIDING)
-    assert any("budget" in one for one in estimate(night(capture, budget=60.0)).assumptions)
-    assert not any("budget" in one for one in estimate(night(capture)).assumptions)
+    most = estimate(night(capture)).most
+    told = [
+        any("budget" in words for words in estimate(night(capture, budget=budget)).assumptions)
+        for budget in (60.0, most - 1, most, 2 * most)
+    ]
+    assert told == [True, True, False, False]
 
 
 @given(st.integers(1, 50), st.integers(0, 5), st.integers(0, 9), st.booleans())

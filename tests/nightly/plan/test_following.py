@@ -91,3 +91,7 @@ def test_few_traces_decide_by_counts_and_many_by_anything(plan_of: Plan) -> None
 def test_a_metric_may_be_followed_with_few_pairs(plan_of: Plan) -> None:
     few = REFERENCE + "pairs = 2\nmetrics.step_p50 = { gate = false }"
     assert deciding(plan_of(few)) == []
+
+
+def test_six_pairs_are_enough_to_decide(plan_of: Plan) -> None:
+    assert deciding(plan_of(REFERENCE + "pairs = 6")) == ["step_p50"]

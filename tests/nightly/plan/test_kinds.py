@@ -61,6 +61,8 @@ def test_what_is_fit_is_read(kind: Any, given: Any, expected: Any) -> None:
         (WHOLE, 0),
         (WHOLE, True),
         (WHOLE, 1.0),
+        (Share, 1.001),
+        (Share, -0.001),
         (Share, float("nan")),
         (Share, "1"),
         (Share, False),
