@@ -36,6 +36,7 @@ def test_too_few_blocks_are_no_measurement() -> None:
     measured = overhead(report([100] * 3, [100] * 3))
     assert measured.ratio is None
     assert measured.reason == "only 3 pairs of recorded and unrecorded steps were made"
+    assert overhead(report([100] * 4, [100] * 4)).ratio == 0.0
 
 
 def test_the_workers_reason_is_given() -> None:
