@@ -69,8 +69,34 @@ def test_a_machine_that_is_no_mac_says_so(tracekit: Run) -> None:
     assert "architecture" not in shown
 
 
+def test_a_shape_is_shown_with_its_launch(tracekit: Run) -> None:
+    ran = tracekit(*M4_MAX, "--batch", "2", "--q-heads", "32", "--context", "4096")
+    shown = rows(ran.out)
+    assert "2 sequences of 4096 tokens, 32 query and 8 K/V heads of 128" in ran.err
+    assert "tracekit bench --tune" in ran.err
+    assert shown["heads"][1].endswith("each row of K and V is loaded once.")
+    assert shown["threadgroup"][0] == "256"
+    assert shown["partitions"][0] == "16"
+    assert shown["intensity"][0] == "4 FLOP/byte"
+    assert shown["bound"][0] == "61.5 µs"
+    assert "of memory alone; the rate of arithmetic is not known" in shown["bound"][1]
+
+
+def test_the_bound_of_floats_counts_their_arithmetic(tracekit: Run) -> None:
+    shown = rows(tracekit(*M4_MAX, "--dtype", "float32").out)
+    assert shown["bound"][1] == "of memory; an M1 Max reached about 80 % of its bandwidth."
+    assert shown["bytes"][0] == "134.5 MB"
+
+
+def test_without_a_bandwidth_a_shape_has_no_bound(tracekit: Run) -> None:
+    shown = rows(tracekit("chip", "--name", "Apple M4 Max", "--batch", "2").out)
+    assert shown["bound"][0] == "not available"
+    assert "how many this one has is not known" in shown["bound"][1]
+    assert shown["partitions"][0] == "4"
+
+
 def test_json_says_the_same(tracekit: Run) -> None:
-    told = json.loads(tracekit(*M4_MAX, "--json").out)
+    told = json.loads(tracekit(*M4_MAX, "--batch", "2", "--json").out)
     assert told["chip"]["bandwidth"] == {
         "value": 546e9,
         "source": "Apple's announcement",
@@ -79,6 +105,10 @@ def test_json_says_the_same(tracekit: Run) -> None:
     }
     assert told["chip"]["fp16"]["value"] is None
     assert told["measured"] is None
+    assert told["shape"]["batch"] == 2
+    assert {one["name"]: one["value"] for one in told["launch"]}["partitions"] == 4
+    assert told["bound"]["limit"] == "memory"
+    assert told["work"]["flops"] == 4 * 16 * 128 * 2 * 1024
 
 
 def test_the_bandwidth_of_this_cpu_is_measured_and_labelled(
@@ -95,7 +125,17 @@ def test_the_bandwidth_of_this_cpu_is_measured_and_labelled(
     assert shown["median"][1] == "of 7 passes"
 
 
-def test_cores_of_no_chip_are_refused(tracekit: Run) -> None:
-    ran = tracekit("chip", "--gpu-cores", "3")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--gpu-cores", "3"), "--gpu-cores is of a chip that --name names"),
+        (("--q-heads", "3"), "3 q heads cannot be shared out among 8 kv heads"),
+        (("--head-dim", "9000"), "no head size 9000"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    tracekit: Run, arguments: tuple[str, ...], words: str
+) -> None:
+    ran = tracekit("chip", *arguments)
     assert ran.code == 2
-    assert "--gpu-cores is of a chip that --name names" in ran.err
+    assert words in ran.err

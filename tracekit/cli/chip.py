@@ -1,4 +1,4 @@
-"""`chip`: what this machine's chip can do."""
+"""`chip`: what this machine's chip can do, and how paged attention launches a shape on it."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -6,10 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from tracekit import machine
-from tracekit.base import UsageError, nearest, size, unavailable
+from tracekit import lab, machine, ops
+from tracekit.base import NOT_AVAILABLE, UsageError, duration, nearest, size, unavailable
 from tracekit.cli import console, options
+from tracekit.workload import DtypeName
 
+_CONTEXT = 1024  # tokens
 Row = tuple[str, str, str]
 
 
@@ -24,22 +26,49 @@ def chip(
     gpu_cores: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="GPU cores of that chip.")
     ] = None,
+    batch: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Sequences of a shape to launch.")
+    ] = None,
+    q_heads: Annotated[int | None, typer.Option(min=1, metavar="N", help="Query heads.")] = None,
+    kv_heads: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Heads of K and V.")
+    ] = None,
+    head_dim: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Elements of a head.")
+    ] = None,
+    context: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Tokens of a sequence.")
+    ] = None,
+    dtype: Annotated[DtypeName | None, typer.Option(help="Type of the elements.")] = None,
     json: options.Json = False,
 ) -> None:
     """Show what this machine's chip can do.
 
     Each figure has its source and how far it can be trusted; for a missing figure the reason is
-    shown.
+    shown. With any option of a shape, this also shows how paged decode attention launches it, how
+    much work it is, and the least time that it can take. The defaults are 16 sequences of 1024
+    tokens, 16 query and 8 K/V heads of 128 float16, in blocks of 32 tokens. `tracekit bench --tune`
+    measures which launch is fastest.
     """
     one, facts = _asked(name, gpu_cores, measure=measure)
+    given = {"batch": batch, "q_heads": q_heads, "kv_heads": kv_heads, "head_dim": head_dim}
+    shape = _shape({**given, "dtype": dtype}, context)
     measured = machine.measure_bandwidth() if measure else None
     if json:
-        console.show_json(_document(one, facts, measured))
+        console.show_json(_document(one, facts, measured, shape))
         return
     rows = [*_chip_rows(one, facts), *_measured_rows(measured)]
     console.table(("", "this machine" if name is None else "that chip", "source"), rows)
     if name is not None and one.name not in machine.known_chips():
         console.show_hint(nearest(one.name, machine.known_chips()))
+    if shape is not None:
+        console.show_hint(
+            f"Paged decode attention, {shape.batch} sequences of {shape.context} tokens, "
+            f"{shape.q_heads} query and {shape.kv_heads} K/V heads of {shape.head_dim} elements "
+            f"of {shape.itemsize} bytes; `tracekit bench --tune` measures which launch is fastest "
+            "here:"
+        )
+        console.table(("launch", "planned", "meaning"), list(_launch_rows(shape, one)))
 
 
 def _asked(
@@ -54,6 +83,19 @@ def _asked(
         raise UsageError("--gpu-cores is of a chip that --name names.")
     facts = machine.describe()
     return machine.this_chip(facts), facts
+
+
+def _shape(given: dict[str, Any], context: int | None) -> "lab.Shape | None":
+    sizes = {name: size for name, size in given.items() if size is not None}
+    if not sizes and context is None:
+        return None
+    tokens = _CONTEXT if context is None else context
+    if tokens % lab.Shape.block_size:
+        raise UsageError(
+            f"A context of {tokens} tokens does not fill blocks of {lab.Shape.block_size}.",
+            hint=f"Give a multiple of {lab.Shape.block_size}.",
+        )
+    return lab.Shape(**sizes, active_blocks=tokens // lab.Shape.block_size)
 
 
 def _chip_rows(one: "machine.Chip", facts: dict[str, Any]) -> Iterator[Row]:
@@ -109,16 +151,81 @@ def _measured_rows(measured: "machine.Bandwidth | None") -> Iterator[Row]:
     yield "  median", f"{measured.median / 1e9:.4g} GB/s", f"of {measured.passes} passes"
 
 
+def _launch_rows(shape: "lab.Shape", chip: "machine.Chip") -> Iterator[Row]:
+    for name, value, meaning in _launch(shape):
+        yield name, f"{value:,}", meaning
+    work, least = _work(shape), _least(shape, chip)
+    moved = (work.unique + work.written) / 1e6
+    yield "bytes", f"{moved:,.4g} MB", "that memory must move, each counted once."
+    yield "intensity", f"{work.intensity:.3g} FLOP/byte", f"{work.flops / 1e9:.4g} GFLOP in all."
+    if least is None:
+        yield "bound", NOT_AVAILABLE, chip.bandwidth.reason
+    else:
+        of = "memory alone; the rate of arithmetic is not known" if least.partial else least.limit
+        why = f"of {of}; an M1 Max reached about 80 % of its bandwidth."
+        yield "bound", duration(least.seconds * 1e9), why
+
+
+def _launch(shape: "lab.Shape") -> list[tuple[str, int, str]]:
+    """Return how paged attention launches a shape: name, value, meaning."""
+    plan = lab.planned(shape)
+    reads = plan.rereads(shape.q_heads // shape.kv_heads)
+    loaded = "once" if reads == 1 else f"{reads} times"
+    return [
+        ("hd_tile", plan.hd_tile, "elements of a head that a lane owns."),
+        (
+            "heads",
+            plan.heads,
+            f"query heads of a threadgroup; each row of K and V is loaded {loaded}.",
+        ),
+        ("threadgroup", plan.threadgroup, "threads."),
+        ("partitions", plan.partitions, "threadgroups that share the tokens of a sequence."),
+        ("dispatches", plan.dispatches, "with partitions a second kernel merges them."),
+    ]
+
+
+def _work(shape: "lab.Shape") -> "ops.Traffic":
+    return ops.traffic(
+        [shape.context] * shape.batch,
+        q_heads=shape.q_heads,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        block_size=shape.block_size,
+        itemsize=shape.itemsize,
+    )
+
+
+def _least(shape: "lab.Shape", chip: "machine.Chip") -> "machine.Bound | None":
+    if chip.bandwidth.value is None:
+        return None
+    work = _work(shape)
+    rate = chip.fp32.value if shape.dtype == "float32" else chip.fp16.value
+    moved = work.unique + work.written
+    return machine.bound(work.flops, moved, bandwidth=chip.bandwidth.value, rate=rate)
+
+
 def _document(
     one: "machine.Chip",
     facts: dict[str, Any],
     measured: "machine.Bandwidth | None",
+    shape: "lab.Shape | None",
 ) -> dict[str, Any]:
     """Return all that is known as JSON has it: rates per second, sizes in bytes."""
-    return {
+    document: dict[str, Any] = {
         "chip": asdict(one),
         "machine": facts,
         "architecture": _architecture() or None,
         "ridge": asdict(machine.ridge_of(one)),
         "measured": None if measured is None else asdict(measured),
     }
+    if shape is not None:
+        least = _least(shape, one)
+        sizes = ("batch", "q_heads", "kv_heads", "head_dim", "context", "block_size", "itemsize")
+        document["shape"] = {name: getattr(shape, name) for name in sizes}
+        document["launch"] = [
+            {"name": name, "value": value, "why": meaning}
+            for name, value, meaning in _launch(shape)
+        ]
+        document["work"] = asdict(_work(shape))
+        document["bound"] = None if least is None else asdict(least)
+    return document
