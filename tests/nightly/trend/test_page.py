@@ -240,3 +240,11 @@ def test_every_colour_of_the_style_is_one_of_the_pages() -> None:
     assert set(re.findall(r"var\(--([a-z]+)\)", own)) <= known | {"mono"}
     assert not re.search(r"#[0-9a-fA-F]{3,8}\b(?![^{}]*\{)", own)
     assert "url(" not in own
+
+
+def test_what_a_finding_claimed_stands_beside_what_was_measured(tree: Any) -> None:
+    section = tree.get_element_by_id("capture-1")
+    [claims] = section.xpath(".//div[@aria-label='Claimed saving, later measured']//tbody")
+    cells = [words(cell) for cell in claims[0]]
+    assert cells[:3] == ["bubbles", "14 Nov 2026", "11 µs per token"]
+    assert re.fullmatch(r"1\d\.\d µs per token", cells[3])

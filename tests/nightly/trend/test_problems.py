@@ -3,7 +3,7 @@
 from typing import Any
 
 from tracekit.nightly.history.night import Outcome, TracedFinding
-from tracekit.nightly.trend.standing import Stretch, finding_rows, looked
+from tracekit.nightly.trend.findings import Stretch, finding_rows, looked
 
 
 def found(rule: str, traces: int = 1, of: int = 1, **facts: Any) -> TracedFinding:

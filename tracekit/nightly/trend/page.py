@@ -1,4 +1,4 @@
-"""The trend as one page: how things stand, every series over nights, findings."""
+"""The trend as one page: how things stand, every series over nights, findings, claims."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -32,12 +32,12 @@ from tracekit.nightly.trend.course import (
     several,
 )
 from tracekit.nightly.trend.curve import RECENT, Drawing, picture_of, summary_of, total_of
+from tracekit.nightly.trend.findings import claims_of, finding_rows
 from tracekit.nightly.trend.picture import day_axis, svg
 from tracekit.nightly.trend.standing import (
     LATELY,
     MOST_CHANGES,
     MOST_LOST,
-    finding_rows,
     lost_of,
     stale_of,
     stand_of,
@@ -180,6 +180,7 @@ def _section(course: Course, stepped: _Stepped, links: Links, redact: Redact) ->
         "unknown": [heading(one) for one in course.unknown],
         "happened": happened,
         "findings": finding_rows(course),
+        "claims": claims_of(course),
         "table": table_of(course, links),
         "thinned": any(len(one.points) > RECENT for one in course.series),
     }
