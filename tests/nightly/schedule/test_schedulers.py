@@ -121,12 +121,21 @@ def test_removing_leaves_no_file_and_nothing_loaded(ours: Ours, job: Job) -> Non
     assert (ours.files(), ours.loaded, ours.scheduler.find(job.plan)) == ([], [], ())
 
 
-def test_a_refusal_is_quoted_and_leaves_no_file(ours: Ours, job: Job) -> None:
+def test_a_refusal_is_quoted_and_leaves_what_was_there(
+    ours: Ours, job: Job, plan: NightPlan
+) -> None:
     ours.fakes.tell(refuses=ours.refusal)
     with pytest.raises(ToolError, match=ours.refusal) as caught:
         ours.scheduler.install(job)
     assert caught.value.hint == ours.scheduler.hint
     assert ours.files() == []
+    ours.fakes.tell(refuses="")
+    ours.scheduler.install(job)
+    ours.fakes.tell(refuses=ours.refusal)
+    with pytest.raises(ToolError):
+        ours.scheduler.install(job_of(plan, time(4, 0)))
+    [found] = ours.scheduler.find(job.plan)
+    assert found.at == time(2, 30)
 
 
 def test_standing_tells_how_the_last_night_exited(ours: Ours, job: Job) -> None:

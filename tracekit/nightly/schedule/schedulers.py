@@ -99,14 +99,17 @@ class FileScheduler:
         return dict(zip(self._paths(job.label), self.contents(job), strict=True))
 
     def install(self, job: Job) -> tuple[str, ...]:
-        """Put a job in the place of what was installed; return warnings."""
+        """Put a job in the place of what was installed; where it is refused, that comes back."""
+        before: dict[str, dict[Path, bytes]] = {}
         for old in self.find(job.plan):
+            there = (file for file in self._paths(old.label) if file.exists())
+            before[old.label] = {file: file.read_bytes() for file in there}
             self.remove(old.label)
-        for file, content in self.files(job).items():
-            write_whole(file, content)
-        answer = self.load(job.label)
+        answer = self._start(job.label, self.files(job))
         if answer.returncode != 0:
             self.remove(job.label)
+            for label, files in before.items():
+                self._start(label, files)
             raise refused(answer, f"{self.name} does not take the nights", self.hint)
         return self.remarks()
 
@@ -130,6 +133,11 @@ class FileScheduler:
 
     def _paths(self, label: str) -> list[Path]:
         return [self.folder / f"{label}{suffix}" for suffix in self.suffixes]
+
+    def _start(self, label: str, files: dict[Path, bytes]) -> Completed:
+        for file, content in files.items():
+            write_whole(file, content)
+        return self.load(label)
 
 
 _GONE_SECONDS = 30.0
