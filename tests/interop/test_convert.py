@@ -136,7 +136,7 @@ def test_an_export_has_no_format_and_needs_a_place(
     tracekit: Run, tmp_path: Path, intervals_xml: Callable[..., str]
 ) -> None:
     (tmp_path / "a.xml").write_text(intervals_xml([]))
-    assert "not a folder" in tracekit("convert", tmp_path / "a.xml", "--to", "chrome").err
+    assert "--to converts a run" in tracekit("convert", tmp_path / "a.xml", "--to", "chrome").err
     ran = tracekit("convert", tmp_path / "a.xml")
     assert ran.code == 2
     assert ".parquet" in ran.err

@@ -208,13 +208,21 @@ def run_and_targets(
         UsageError: The trace has no such run.
     """
     provenance = recording.provenance()
-    about = provenance.run
+    about = provenance.run if provenance.run is not None else _first_described(recording)
     run, targets = None, provenance.targets
     if number not in {None, about}:
         run, _ = meant(index(recording.exports), recording.exports, number)
     if run is not None and provenance.recorder == "import":
         targets = () if run.target is None else (run.target,)
     return about if number is None else number, frozenset(target.pid for target in targets)
+
+
+def _first_described(recording: Recording) -> int | None:
+    """Return the run that an import of before described without a note: the first of several."""
+    if recording.provenance().recorder != "import" or not recording.toc_file.exists():
+        return None
+    runs = read_toc(recording.toc_file).runs
+    return runs[0].number if len(runs) > 1 else None
 
 
 def with_target(provenance: Provenance, recording: Recording, target: str | None) -> Provenance:

@@ -194,7 +194,7 @@ def strangers(tmp_path: Path) -> Callable[[str], Path]:
         match name:
             case "pipe":
                 os.mkfifo(path)
-            case "folder" | "bundle.trace":
+            case "folder":
                 path.mkdir()
             case "absent.xml":
                 pass
@@ -218,7 +218,6 @@ def strangers(tmp_path: Path) -> Callable[[str], Path]:
         ("bomb.xml", ("declares a document type", "Export it again")),
         ("pipe", ("is a pipe, not a file.", "Write it to a file first")),
         ("folder", ("is a folder, not a file.", "tracekit import")),
-        ("bundle.trace", ("is not read directly", "tracekit import")),
         ("/dev/zero", ("is a device, not a file.", "Write it to a file first")),
         ("absent.xml", ("cannot be read: No such file or directory.", "")),
     ],
