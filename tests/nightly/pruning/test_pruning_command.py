@@ -135,7 +135,7 @@ def test_a_pruned_bundle_is_not_opened_or_exported_but_explained(
     prune([real_run.folder], Limits(most=0, newest=0))
     exported = tracekit("export", str(real_run.folder))
     assert exported.code == 3
-    assert "no bundle to export any more: it was pruned (recording.trace on 2" in exported.err
+    assert "no bundle to export: it was pruned (recording.trace on 2" in exported.err
     opened = tracekit("open", str(real_run.folder), "--trace")
     assert opened.code == 3
     assert "It was pruned: recording.trace on 2" in opened.err

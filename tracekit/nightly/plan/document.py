@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -188,8 +188,11 @@ def write_starter(file: Path = Path(OWN)) -> Path:
     require_apart([file])
     text = starter(_commit(file.parent))
     try:
-        with file.open("x", encoding="utf-8") as stream:
+        with file.open("x", encoding="utf-8") as stream, ExitStack() as stack:
+            stack.callback(file.unlink)  # where writing fails, no part of it is left
             stream.write(text)
+            stream.flush()
+            stack.pop_all()
     except FileExistsError:
         raise UsageError(f"{file} is there already.", hint="Nothing was written over.") from None
     except (FileNotFoundError, NotADirectoryError):
