@@ -166,6 +166,7 @@ def _causes(known: Given, facts: Facts, trace: Trace) -> tuple[dict[str, int], d
         setup.empty
         or setup.broken
         or setup.drifted
+        or setup.pause  # which is left out of the time that is judged
         or (not setup.marks and not trace.stock)
         or setup.missing & _FOR_CAUSES
     ):
