@@ -1,7 +1,9 @@
 import os
 import signal
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -68,3 +70,22 @@ def test_what_a_process_left_behind_is_killed() -> None:
             return
         time.sleep(0.01)
     raise AssertionError(left)
+
+
+def test_variables_of_the_linker_reach_a_program_through_its_gate(tmp_path: Path) -> None:
+    output, odd = tmp_path / "out", "it's $HOME; a"
+    env = {"PATH": os.environ["PATH"], "DYLD_LIBRARY_PATH": odd}
+    argv = (sys.executable, "-c", "import os; print(os.environ['DYLD_LIBRARY_PATH'], end='')")
+    seen: list[int] = []
+    with output.open("wb") as file:
+        child = start_child(
+            argv,
+            StopPolicy(),
+            env=env,
+            stdout=file,
+            stderr=file,
+            announce=lambda child: seen.append(child.pid),
+        )
+        assert child.process.wait(30) == 0
+    assert seen == [child.pid]
+    assert output.read_text() == odd

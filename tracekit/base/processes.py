@@ -3,6 +3,8 @@
 import errno
 import logging
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -201,10 +203,17 @@ class Child:
 
 
 Output = int | IO[bytes]
+_LINKER = re.compile(r"DYLD_\w+")
 
-# Waits for a line, which nobody sends once tracekit is gone, and becomes the program.
-_GATE = ("/bin/sh", "-c", 'read -r _ && exec "$@"', "sh")
-_GATE_WITHOUT_INPUT = ("/bin/sh", "-c", 'read -r _ && exec "$@" </dev/null', "sh")
+
+def _gate(env: Mapping[str, str], *, reads: bool) -> tuple[str, ...]:
+    """Return what waits for a line, which nobody sends once tracekit is gone, then is a program.
+
+    Its variables for the dynamic linker are set again: a system may take them from its own shell.
+    """
+    kept = (f"export {name}={shlex.quote(env[name])}; " for name in env if _LINKER.fullmatch(name))
+    begin = f'{"".join(kept)}exec "$@"' + ("" if reads else " </dev/null")
+    return ("/bin/sh", "-c", f"read -r _ || exit; {begin}", "sh")
 
 
 def start_child(
@@ -227,11 +236,11 @@ def start_child(
     """
     child = None
     _require_program(argv[0], env, cwd)
-    gate = _GATE if policy.lifeline else _GATE_WITHOUT_INPUT
+    gate = _gate(env, reads=policy.lifeline) if announce else ()
     try:
         with shield_signals():  # within Popen one would leave a process that nobody knows of
             process = subprocess.Popen(
-                (*gate, *argv) if announce else argv,
+                (*gate, *argv),
                 stdin=subprocess.PIPE if policy.lifeline or announce else subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
