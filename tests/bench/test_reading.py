@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from reading.decoded import Batches, Column, Decoded, Identity, header, stack_array
+from reading.decoded import Decoded, stack_array
 from reading.methods import named
 from reading.truth import difference, load, without_stacks, written
 from synthetic import KINDS, truth_of
@@ -71,25 +71,3 @@ def test_stacks_and_frames_are_compared(exports: dict[str, Path]) -> None:
     assert difference(replace(expected, frames=frames), expected).startswith(
         "frame name, row 1: '?', not "
     )
-
-
-def test_ids_stand_beside_processes_and_threads() -> None:
-    batches = Batches([Column("who", "thread"), Column("of", "process"), Column("n", "uint64")])
-    batches.add([[Identity("t", 4, 9), Identity("p", 4), 2**64 - 1], [None, None, None]])
-    assert batches.table().to_pylist() == [
-        {"who": "t", "who.tid": 9, "who.pid": 4, "of": "p", "of.pid": 4, "n": 2**64 - 1},
-        dict.fromkeys(("who", "who.tid", "who.pid", "of", "of.pid", "n")),
-    ]
-
-
-def test_a_file_without_a_header_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "none.xml"
-    path.write_text("<trace-query-result/>")
-    with pytest.raises(ValueError, match="has no header"):
-        header(path)
-
-
-def test_a_program_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
-    assert named("xmllint --sax").missing == "there is no xmllint"
-    assert named("read(2)").missing == ""

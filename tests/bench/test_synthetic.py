@@ -3,12 +3,9 @@
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
-from synthetic import KINDS, truth_of, write
-from synthetic.elements import Elements
-from synthetic.export import optional
+from synthetic import KINDS, write
 
 BEGINNING = (
     b'<?xml version="1.0"?>\n<trace-query-result>\n'
@@ -55,15 +52,6 @@ def test_bytes_stand_as_xctrace_writes_them(tmp_path: Path, kind: str) -> None:
     assert data.count(b"<row>") == data.count(b"\n") - 3
 
 
-def test_an_export_is_as_long_as_asked_for_and_has_a_truth_of_its_rows(
-    tmp_path: Path, kind: str
-) -> None:
-    path = made(tmp_path, kind, megabytes=0.6)
-    rows = path.read_bytes().count(b"<row>")
-    assert 0.6e6 <= path.stat().st_size < 1.2e6
-    assert pq.read_metadata(truth_of(path).table).num_rows == rows
-
-
 def test_a_seed_makes_the_same_bytes_again(tmp_path: Path, kind: str) -> None:
     again = tmp_path / "again"
     again.mkdir()
@@ -78,32 +66,3 @@ def test_intervals_hold_what_readers_stumble_over(tmp_path: Path) -> None:
     for hard in ("<sentinel/>", most, ">-1<", queue, "&lt;half", ' fmt=""></metal-object-label>'):
         assert hard in text
     assert "<process ref=" in text.partition("</formatted-label>")[2]
-
-
-def test_profiles_hold_stacks_with_and_without_sources(tmp_path: Path) -> None:
-    path = made(tmp_path, "time-profile")
-    text, truth = path.read_text(), truth_of(path)
-    assert "<source line=" in text
-    assert "&quot;" in text
-    stacks = pq.read_table(truth.stacks)["frames"].to_pylist()
-    frames = pq.read_table(truth.frames)
-    assert text.count("<backtrace id=") == len(stacks)
-    assert text.count("<frame id=") == frames.num_rows
-    assert max(max(stack) for stack in stacks) == frames.num_rows - 1
-    assert 0 < frames["source"].null_count < frames.num_rows
-
-
-def test_a_compound_takes_its_id_before_its_parts() -> None:
-    elements = Elements()
-    part = elements.integers("pid")
-    whole = elements.kind("process", lambda pid: (f' fmt="p ({pid})"', part(pid)))
-    assert whole(7) == '<process id="1" fmt="p (7)"><pid id="2" fmt="7">7</pid></process>'
-    assert whole(7) == '<process ref="1"/>'
-    assert whole(8) == '<process id="3" fmt="p (8)"><pid id="4" fmt="8">8</pid></process>'
-    assert part(7) == '<pid ref="2"/>'
-
-
-def test_elements_without_content_close_themselves_and_none_is_a_sentinel() -> None:
-    binary = Elements().kind("binary", lambda name: (f' name="{name}"', None))
-    assert optional(binary)("a") == '<binary id="1" name="a"/>'
-    assert optional(binary)(None) == "<sentinel/>"

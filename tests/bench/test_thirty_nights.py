@@ -4,12 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from month.repository import CAPTURE, Planned, begin, commit
-from thirty_nights import METRIC, Ended, Month, lived, summary
+from month.repository import Planned
+from thirty_nights import Ended, Month, lived, summary
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.steps import Step
-from tracekit.nightly.plan.reading import read_plan
-from tracekit.nightly.session.worktree import repository
 
 pytestmark = pytest.mark.campaign
 
@@ -51,22 +49,6 @@ def test_a_month_is_right_if_its_slow_night_alone_alarms_and_is_dated() -> None:
 def test_anything_else_is_not_as_it_should_be(found: Ended, why: str) -> None:
     assert not found.right(MONTH), why
     assert "NOT as it should be" in summary(MONTH, found)
-
-
-def test_a_date_may_be_off_by_a_night() -> None:
-    assert ended("ok", "ok", "regression", "ok", "ok", dated=(1,)).right(MONTH)
-    assert not ended("ok", "ok", "regression", "ok", "ok", dated=(0,)).right(MONTH)
-
-
-def test_the_repository_holds_a_plan_and_its_pinned_commit(tmp_path: Path) -> None:
-    begin(tmp_path, EACH)
-    plan = read_plan(tmp_path / "tracekit.toml")
-    assert [one.name for one in plan.captures] == [CAPTURE]
-    assert [one.metric for one in plan.captures[0].metrics if one.gate] == [METRIC]
-    pinned = repository(tmp_path).commit("pinned")
-    commit(tmp_path, 22, "Do more")
-    assert repository(tmp_path).commit("HEAD") != pinned == repository(tmp_path).commit("pinned")
-    assert "ROUNDS = 22" in (tmp_path / "workloads" / "roots.py").read_text()
 
 
 def test_a_night_of_the_month_is_lived(tmp_path: Path) -> None:

@@ -67,16 +67,6 @@ def test_rows_stand_in_the_order_of_time(run: Recording) -> None:
         assert times.is_monotonic_increasing, schema
 
 
-def test_a_monitor_reads_the_clock(made: Make, tmp_path: Path) -> None:
-    tables = tables_of(
-        write(made(clock=(0.5, 0.6), monitored=True, warm_up=12).world, tmp_path / "run")
-    )
-    clock = tables["gauges"].query("name == 'gpu_clock'")["value"]
-    assert clock.max() == pytest.approx(1.296e9, rel=0.03)
-    assert clock[clock > 0.5e9].min() == pytest.approx(0.648e9, rel=0.03)
-    assert tables["gauges"].query("name == 'gpu_active'")["value"].max() > 0.9
-
-
 def test_work_is_read_as_it_happened(rich: World, run: Recording) -> None:
     own = tables_of(run)["gpu_intervals"].query("target")
     assert own["start"].tolist() == [one.start for one in rich.intervals]
@@ -128,28 +118,10 @@ def test_the_table_of_contents_lists_the_tables(run: Recording) -> None:
     assert listed.target.pid == TARGET.pid
 
 
-def test_an_older_version_knows_less() -> None:
-    assert set(schemas("27.0")) - set(schemas("26.0")) == {"graphics-compiler-spill-events"}
-    types = {
-        version: [one.type for one in table("metal-command-buffer-completed", version, 1).columns]
-        for version in ("26.0", "27.0")
-    }
-    assert types["26.0"][-1] == "uint32"
-    assert types["27.0"][-1] == "uint64"
-
-
 def test_a_program_without_marks_leaves_none(made: Make, tmp_path: Path) -> None:
     tables = tables_of(write(made(marks=False).world, tmp_path / "run"))
     assert "gpu_intervals" in tables
     assert not {"steps", "phases", "spans", "specializations"} & set(tables)
-
-
-def test_only_what_is_asked_for_is_exported(made: Make, tmp_path: Path) -> None:
-    run = write(made(marks=False).world, tmp_path / "run", {"metal-gpu-intervals"})
-    assert sorted(one.name for one in run.exports.iterdir()) == [
-        "metal-gpu-intervals.xml",
-        "toc.xml",
-    ]
 
 
 def test_a_recorder_that_stops_leaves_what_had_begun(made: Make, tmp_path: Path) -> None:
@@ -184,14 +156,3 @@ def test_columns_are_those_of_real_exports(corpus: Path, schema: str) -> None:
     found = [f"{one.column.mnemonic}:{one.column.engineering_type}" for one in columns]
     ours = [f"{one.mnemonic}:{one.type}" for one in table(schema, "26.0", 1).columns]
     assert ours == found
-
-
-def test_rows_out_of_order_are_the_same_rows(made: Make, tmp_path: Path) -> None:
-    name = "metal-gpu-intervals"
-    usual, shuffled = (
-        write(made(shuffled=one).world, tmp_path / str(one), {name}) for one in (False, True)
-    )
-    first, second = (run.exports / f"{name}.xml" for run in (usual, shuffled))
-    assert first.read_text() != second.read_text()
-    starts = [sorted(tables_of(run)["gpu_intervals"]["start"]) for run in (usual, shuffled)]
-    assert starts[0] == starts[1]

@@ -10,8 +10,7 @@ from labelled.corpus import Trace
 from labelled.judged import Judged, Verdict, judge
 from labelled.labels import Label
 from labelled.score import main
-from labelled.tally import far_off, tally, wrong
-from labelled.words import estimated, inserted, listed, markdown, plain, rows
+from labelled.tally import tally
 
 pytestmark = pytest.mark.campaign
 
@@ -19,7 +18,6 @@ FOUND = Verdict("bubbles", Label.FIND, "found", 2.0, 1_000_000, 1_100_000, "The 
 MISSED = replace(FOUND, status="passed", cost=None, saving=None, said="")
 FALSE = replace(FOUND, label=Label.PASS, size=0.1, cost=None, said="It waits, it says.")
 PASSED = replace(FALSE, status="passed", saving=None, said="")
-BROKE = replace(PASSED, status="failed", said="the rule broke")
 NEAR = replace(FALSE, label=Label.EITHER, size=1.0)
 
 
@@ -56,48 +54,10 @@ def test_estimates_are_compared_with_what_faults_cost() -> None:
     assert score.near == 0.5
 
 
-def test_a_rule_that_never_finds_has_no_precision() -> None:
-    score = tally([trace(1, PASSED)]).scores["bubbles"]
-    assert (score.precision, score.recall, score.median_error, score.near) == (None,) * 4
-
-
-def test_alarms_are_counted_by_clean_trace() -> None:
-    found = tally([*JUDGED, trace(7, FALSE, replace(FALSE, rule="late-start"), clean=True)])
-    assert (found.clean, found.alarms, found.traces) == (3, 2, 7)
-    assert tally(JUDGED, "late-start").alarms == 0
-
-
 def test_causes_are_weighed_by_idle_time() -> None:
     found = tally([trace(1, FOUND), Judged(Trace(2), (), {"compile": 100}, {"compile": 100})])
     assert found.causes_right == pytest.approx(0.9)
     assert tally([Judged(Trace(2), (), {}, {})]).causes_right is None
-
-
-def test_what_went_wrong_is_listed_with_its_seed() -> None:
-    lines = listed(wrong([*JUDGED, trace(9, BROKE)])).splitlines()
-    assert lines == [
-        "bubbles: seed 3 (bubbles) should find, is passed, size 2.00 of its limit: ",
-        "bubbles: seed 4 (clean) should pass, is found, size 0.10 of its limit: It waits, it says.",
-        "bubbles: seed 9 (bubbles) should pass, is failed, size 0.10 of its limit: the rule broke",
-    ]
-
-
-def test_estimates_that_are_far_off_are_listed() -> None:
-    assert estimated(far_off(JUDGED)) == (
-        "bubbles: seed 2 (bubbles) estimates 2.00 ms, costs 1.00 ms"
-    )
-    near = [trace(1, FOUND), trace(3, MISSED), trace(4, replace(FOUND, cost=-5))]
-    assert far_off(near) == []
-
-
-def test_scores_are_tables() -> None:
-    scores = tally(JUDGED)
-    row = ("bubbles", "3", "2", "1", "0.667", "0.667", "2", "55.0 %", "50.0 %")
-    assert rows(scores) == [row]
-    assert plain(scores).splitlines()[1].split() == [*" ".join(row).split()]
-    assert "| `bubbles` | 3 | 2 | 1 | 0.667 |" in markdown(scores)
-    assert "| driver | 100.0 % | 80.0 % |" in markdown(scores)
-    assert "1 of 2 clean traces raise a wrong alarm; 6 traces in all." in markdown(scores)
 
 
 def test_a_judge_compares_with_the_truth(tmp_path: Path) -> None:
@@ -133,16 +93,3 @@ def test_the_command_prints_scores(tmp_path: Path, capsys: pytest.CaptureFixture
     assert page.read_text().endswith(f"2 traces in all.\n\n{MARKS[1]}\n\nThe end.\n")
     assert "old" not in page.read_text()
     assert sorted(one.name.partition("-")[0] for one in kept.iterdir()) == ["capture", "clean"]
-
-
-def test_a_page_without_a_place_for_tables_is_left_alone() -> None:
-    with pytest.raises(ValueError, match="no place for tables"):
-        inserted("# Scores\n", "| rule |\n")
-
-
-def test_the_command_writes_one_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--write", str(tmp_path / "run"), "20000"]) == 0
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == f"{tmp_path / 'run'}: late-start"
-    assert any("late-start" in line and "should find" in line for line in printed[1:])
-    assert (tmp_path / "run" / "exports" / "toc.xml").exists()
