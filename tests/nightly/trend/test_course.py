@@ -1,10 +1,26 @@
-"""How nights become courses: one for each piece of work, with all nights that concern it."""
+"""How nights become courses, what happened between them, and where their reports are."""
 
+from pathlib import Path
 from typing import Any
 
-from tracekit.nightly.history.night import Accepted, Outcome
+import pytest
+
+from tracekit.base.recording import Overhead
+from tracekit.nightly.history.night import Accepted, Described, Outcome
 from tracekit.nightly.history.store.decisions import Missed
-from tracekit.nightly.trend.course import State, courses_of
+from tracekit.nightly.trend.course import (
+    Happening,
+    ago,
+    changed,
+    cost_of,
+    courses_of,
+    day,
+    days_of,
+    direction,
+    happenings,
+    links_from,
+    reports_of,
+)
 
 
 def states(course: Any) -> list[tuple[str, str]]:
@@ -19,9 +35,10 @@ def test_every_night_is_there_as_what_it_was(made: Any) -> None:
         made.night(4, made.entry(Outcome.FAILED)),
         made.night(5, made.entry(None)),
         made.night(6, made.entry(capture="sdpa"), partial=True, reason="The budget was spent."),
+        made.night(8, outcome=Outcome.FAILED, reason="The disk is full."),
     ]
     missed = [Missed("p", "m", made.at(7), "It slept."), Missed("other", "m", made.at(7), "")]
-    paged = made.course(nights, missed=missed)
+    paged = made.course(nights[::-1], missed=missed)
     assert states(paged) == [
         ("01", "ok"),
         ("02", "regression"),
@@ -30,53 +47,45 @@ def test_every_night_is_there_as_what_it_was(made: Any) -> None:
         ("05", "unfinished"),
         ("06", "not run"),
         ("07", "missed"),
+        ("08", "failed"),
     ]
-    assert [one.reason for one in paged.fared[1::4]] == ["slower", "The budget was spent."]
-    assert paged.fared[-1].reason == "It slept."
-    assert paged.last.at == made.at(6)
-
-
-def test_a_night_that_failed_before_the_capture_is_failed_there_too(made: Any) -> None:
-    broken = made.night(2, outcome=Outcome.FAILED, reason="The disk is full.")
-    course = made.course([made.night(1, made.entry()), broken])
-    assert (course.fared[1].state, course.fared[1].reason) == (State.FAILED, "The disk is full.")
-
-
-def test_nights_before_the_first_of_a_capture_do_not_concern_it(made: Any) -> None:
-    nights = [made.night(1, made.entry(capture="sdpa")), made.night(2, made.entry())]
-    found = {one.capture: one for one in courses_of([], nights, [], [])}
-    assert states(found["paged"]) == [("02", "ok")]
-    assert states(found["sdpa"]) == [("01", "ok"), ("02", "not run")]
+    said = ["slower", "The budget was spent.", "It slept.", "The disk is full."]
+    assert [one.reason for one in paged.fared if one.reason] == said
+    assert paged.last.at == made.at(8)
+    assert courses_of([], [], [], missed) == ()
 
 
 def test_other_work_of_the_same_name_is_another_course_and_the_latest_comes_first(
     made: Any,
 ) -> None:
     nights = [
-        made.night(1, made.entry(work="old")),
-        made.night(2),
-        made.night(3, made.entry(work="old")),
-        made.night(4, made.entry(work="new")),
-        made.night(5),
+        made.night(1, made.entry(capture="sdpa")),
+        made.night(2, made.entry(work="old")),
+        made.night(3),
+        made.night(4, made.entry(work="old")),
+        made.night(5, made.entry(work="new")),
+        made.night(6),
     ]
-    new, old = courses_of([], nights, [], [])
-    assert (new.work, new.current, new.name) == ("new", True, "capture-1")
-    assert (old.work, old.current, old.name) == ("old", False, "capture-2")
-    assert states(new) == [("04", "ok"), ("05", "not run")]
-    assert states(old) == [("01", "ok"), ("02", "not run"), ("03", "ok")]
-
-
-def test_machines_and_plans_are_kept_apart(made: Any) -> None:
-    nights = [
-        made.night(1, made.entry()),
-        made.replace(made.night(1, made.entry(Outcome.FAILED)), id="x", machine="other"),
+    sdpa, new, old = courses_of([], nights, [], [Missed("p", "m", made.at(7), "")])
+    assert [(one.work, one.current, one.name) for one in (sdpa, new, old)] == [
+        ("w1", True, "capture-1"),
+        ("new", True, "capture-2"),
+        ("old", False, "capture-3"),
     ]
-    first, second = courses_of([], nights, [], [])
-    assert (first.machine, states(first)) == ("m", [("01", "ok")])
-    assert (second.machine, states(second)) == ("other", [("01", "failed")])
+    assert states(new) == [("05", "ok"), ("06", "not run"), ("07", "missed")]
+    assert states(old) == [("02", "ok"), ("03", "not run"), ("04", "ok")]
+    back = courses_of([], [*nights, made.night(8, made.entry(work="old"))], [], [])
+    assert [one.work for one in back if one.capture == "paged" and one.current] == ["old"]
 
 
-def test_what_was_accepted_of_another_machine_or_other_work_is_not_its_own(made: Any) -> None:
+def test_an_anchor_is_not_due_every_night(made: Any) -> None:
+    anchored = made.entry(capture="paged-anchor")
+    nights = [made.night(1, made.entry(), anchored), made.night(2, made.entry())]
+    _, anchor = courses_of([], nights, [], [Missed("p", "m", made.at(3), "")])
+    assert states(anchor) == [("01", "ok")]
+
+
+def test_what_is_of_another_machine_or_other_work_is_not_its_own(made: Any) -> None:
     here, there = made.night(1, made.entry()), made.night(2, made.entry(), machine="other")
     accepted = [
         Accepted("n01", "paged", "w1", made.at(3), "here"),
@@ -84,28 +93,131 @@ def test_what_was_accepted_of_another_machine_or_other_work_is_not_its_own(made:
         Accepted("n01", "paged", "w9", made.at(3), "other work"),
         Accepted("gone", "paged", "w1", made.at(3), "a night that is not shown"),
     ]
-    course = next(one for one in courses_of([], [here, there], accepted, []) if one.machine == "m")
-    assert [one.reason for one in course.accepted] == ["here", "a night that is not shown"]
-
-
-def test_series_without_their_nights_tell_of_nights_themselves(made: Any) -> None:
-    points = (
-        made.point(1, 1.0, outcome=Outcome.OK),
-        made.point(2, None, night_outcome=Outcome.FAILED, reason="It broke."),
-    )
-    course = made.course([], made.series(*points))
-    assert states(course) == [("01", "ok"), ("02", "failed")]
-    assert course.fared[1].reason == "It broke."
-
-
-def test_series_that_decide_come_first(made: Any) -> None:
     followed = made.series(made.point(1, 1.0), metric="gpu_busy", gated=False)
-    deciding = made.series(made.point(1, 1.0))
-    course = made.course([made.night(1, made.entry())], followed, deciding)
-    assert [one.metric for one in course.series] == ["step_p50", "gpu_busy"]
+    blank = made.series(made.point(1, None), metric="gpu_idle", gated=False)
+    deciding = made.series(made.point(1, None))
+    series = [followed, blank, deciding, made.replace(deciding, machine="other")]
+    first, second = courses_of(series, [here, there], accepted, [])
+    assert [one.reason for one in first.accepted] == ["here", "a night that is not shown"]
+    assert (first.machine, first.series) == ("m", (deciding, followed, blank))
+    assert first.shown == (deciding, followed)
+    assert (second.machine, states(second)) == ("other", [("02", "ok")])
 
 
-def test_order_of_what_is_given_does_not_matter(made: Any) -> None:
-    nights = [made.night(day, made.entry()) for day in (3, 1, 2)]
-    assert courses_of([], nights, [], []) == courses_of([], nights[::-1], [], [])
-    assert courses_of([], [], [], [Missed("p", "m", made.at(1), "")]) == ()
+def sided(made: Any, mlx: str, reference: str, **facts: Any) -> Any:
+    return made.replace(
+        made.entry(), candidate=Described("paged", mlx=mlx, **facts),
+        reference=Described("paged", mlx=reference),
+    )  # fmt: skip
+
+
+def test_what_changed_is_lettered_and_says_from_what_to_what(made: Any) -> None:
+    nights = [
+        made.night(1, sided(made, "1", "1"), environment={"mlx": "1", "os_build": "A"}),
+        made.night(2, environment={"mlx": "9"}),
+        made.night(3, sided(made, "2", "1"), environment={"mlx": "2", "os_build": "B"}),
+        made.night(4, sided(made, "2", "2"), environment={"mlx": "2"}),
+    ]
+    accepted = [
+        Accepted("n03", "paged", "w1", made.at(9), "New tile size.", who="ada"),
+        Accepted("gone", "paged", "w1", made.at(8), "Of a night that is not shown."),
+    ]
+    assert happenings(made.course(nights, accepted=accepted)) == (
+        Happening("A", made.at(3), False, "mlx 1 → 2; os build A → B"),
+        Happening("B", made.at(3), True, "accepted on 9 Nov 2026 by ada: New tile size."),
+        Happening("C", made.at(4), False, "os build B → not stated; reference's mlx 1 → 2"),
+        Happening(
+            "D", made.at(8), True, "accepted on 8 Nov 2026: Of a night that is not shown."
+        ),
+    )  # fmt: skip
+    many = [Accepted("n01", "paged", "w1", made.at(1), str(one)) for one in range(28)]
+    found = happenings(made.course(nights, accepted=many))
+    assert [found[place].letter for place in (0, 25, 26, 27)] == ["A", "Z", "AA", "AB"]
+
+
+def test_commits_stand_beside_change_points_only(made: Any) -> None:
+    nights = [
+        made.night(1, sided(made, "1", "1", commit="a" * 40), digest="1" * 64),
+        made.night(2, sided(made, "1", "1", commit="b" * 40), digest="2" * 64),
+    ]
+    course = made.course(nights)
+    plan = "plan 111111111111 → 222222222222"
+    commit = "candidate's commit aaaaaaaaaaaa → bbbbbbbbbbbb"
+    assert changed(course, commits=True) == {made.at(2): f"{plan}; {commit}"}
+    assert [one.words for one in happenings(course)] == [plan]
+
+
+def test_links_lead_to_files_that_are_there(tmp_path: Path) -> None:
+    history, page = tmp_path / "history", tmp_path / "nights"
+    file = page / "n 1" / "report.html"
+    file.parent.mkdir(parents=True)
+    history.mkdir()
+    file.write_text("")
+    link = links_from(page, history)
+    assert link("../nights/n 1/report.html") == "n%201/report.html"
+    assert link(str(file)) == "n%201/report.html"
+    assert link("../nights/pruned/report.html") == ""
+
+
+def test_reports_of_both_sides_are_linked_candidates_first(made: Any) -> None:
+    several = (made.traced("c-1", "r-1"), made.traced("c-2", "r-2"), made.traced())
+    nights = [
+        made.night(1, made.entry(pairs=several)),
+        made.night(2, made.entry(pairs=(made.traced("c", "r"),))),
+        made.night(3, made.entry(pairs=(made.traced("c"),)), folder=""),
+        made.night(4),
+    ]
+    course = made.course(nights)
+    assert [list(reports_of(one, str)) for one in course.fared] == [
+        [
+            ("n01/c-1/report.html", "candidate 1"),
+            ("n01/c-2/report.html", "candidate 2"),
+            ("n01/r-1/report.html", "reference 1"),
+            ("n01/r-2/report.html", "reference 2"),
+        ],
+        [("n02/c/report.html", "candidate"), ("n02/r/report.html", "reference")],
+        [],
+        [],
+    ]
+    assert not any(list(reports_of(one, lambda _: "")) for one in course.fared)
+
+
+@pytest.mark.parametrize(
+    ("change", "better", "way"),
+    [
+        (0.1, "lower", "worse"),
+        (-0.1, "lower", "better"),
+        (0.1, "higher", "better"),
+        (-0.1, "higher", "worse"),
+        (0.1, "neither", "changed"),
+        (0.0, "lower", "changed"),
+    ],
+)
+def test_which_way_a_change_goes(change: float, better: Any, way: str) -> None:
+    assert direction(change, better) == way
+
+
+def test_days_are_those_of_utc() -> None:
+    assert day("2026-11-20T23:30:00-02:00") == "21 Nov 2026"
+    assert day("2026-11-05T02:30:00") == "5 Nov 2026"
+    assert days_of("1970-01-02T12:00:00+00:00") == 1.5
+    then = [f"{day}:00:00+00:00" for day in ("2026-11-19T08", "2026-11-21T00", "2026-12-20T08")]
+    assert [ago("2026-11-20T02:30:00+00:00", one) for one in then] == [
+        "today",
+        "yesterday",
+        "30 days ago",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("overhead", "words"),
+    [
+        (None, ""),
+        (Overhead(0.021, 0.006), "Tracing costs 2.1 % ± 0.6 % of a step's time."),
+        (Overhead(0.05), "Tracing costs 5.0 % of a step's time."),
+        (Overhead(reason="no."), "What tracing costs is not known, because no."),
+        (Overhead(), "What tracing costs is not known."),
+    ],
+)
+def test_what_tracing_costs_is_said(overhead: Overhead | None, words: str) -> None:
+    assert cost_of(overhead) == words

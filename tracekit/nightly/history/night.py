@@ -7,12 +7,24 @@ killed is known up to there. It is versioned by `FORMAT`. History of the format:
 """
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from tracekit.base import Overhead
+from tracekit.base import InputError, Overhead
 from tracekit.compare import Scale, Shown
 from tracekit.machine import State
+
+
+def moment_of(at: str | datetime) -> datetime:
+    """Return a time in UTC, of ISO 8601 too; one that does not say otherwise is in UTC."""
+    try:
+        found = at if isinstance(at, datetime) else datetime.fromisoformat(at)
+    except ValueError as error:
+        raise InputError(
+            f"{at!r} is no time.", hint="Write it as 2026-03-01T02:30+00:00."
+        ) from error
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
 @dataclass(frozen=True)

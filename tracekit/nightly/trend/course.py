@@ -1,4 +1,4 @@
-"""A capture over nights: its series, how each night ended, what happened between them, in words."""
+"""A capture over nights: its series, how each night ended, and what happened between them."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from string import ascii_uppercase
 from typing import Literal, Self
 from urllib.parse import quote
 
-from tracekit.base import InputError, Overhead, percent, short_commit
+from tracekit.base import Overhead, percent, short_commit
 from tracekit.nightly.history.night import (
     ANCHORED,
     Accepted,
@@ -20,6 +20,7 @@ from tracekit.nightly.history.night import (
     Night,
     Outcome,
     TracedFinding,
+    moment_of,
 )
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.decisions import Missed
@@ -28,7 +29,6 @@ from tracekit.report import flat
 Better = Literal["lower", "higher", "neither"]
 Tone = Literal["error", "warning", "unclear", "good", "plain"]
 
-_DAY = timedelta(days=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -60,24 +60,14 @@ def state_of(outcome: Outcome | None) -> State:
     return State.UNFINISHED if outcome is None else State(outcome.value)
 
 
-def moment_of(at: str) -> datetime:
-    """Return an ISO 8601 time, in UTC where it does not say otherwise."""
-    try:
-        found = datetime.fromisoformat(at)
-    except ValueError as error:
-        message = f"{at!r} is no time of a night, so it has no place on the trend page."
-        raise InputError(message, "Times are written as 2026-11-20T02:30:00+00:00.") from error
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-
-
 def days_of(at: str) -> float:
     """Return a time as days since 1970: the places of nights on an axis."""
-    return (moment_of(at) - _EPOCH) / _DAY
+    return (moment_of(at) - _EPOCH) / timedelta(days=1)
 
 
 def date_of(days: float) -> datetime:
     """Return the time that so many days since 1970 are."""
-    return _EPOCH + days * _DAY
+    return _EPOCH + timedelta(days=days)
 
 
 def day(at: str) -> str:
@@ -92,6 +82,9 @@ def ago(at: str, now: str) -> str:
     if passed <= 0:
         return "today"
     return "yesterday" if passed == 1 else f"{passed} days ago"
+
+
+WAYS: dict[str, Tone] = {"worse": "error", "better": "good", "changed": "plain"}
 
 
 def direction(change: float, better: Better) -> Literal["worse", "better", "changed"]:
@@ -112,12 +105,9 @@ def cost_of(overhead: Overhead | None) -> str:
     return f"Tracing costs {percent(overhead.ratio)}{doubt} of a step's time."
 
 
-WAYS: dict[str, Tone] = {"worse": "error", "better": "good", "changed": "plain"}
-
-
-def several(number: int, one: str, many: str = "") -> str:
+def several(number: int, noun: str) -> str:
     """Return a number with its noun: "1 night", "3 nights"."""
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+    return f"{number:,} {noun}{'' if number == 1 or noun == 'series' else 's'}"
 
 
 _Key = tuple[str, str, str, str]
@@ -178,15 +168,9 @@ class Course:
         )
 
     @property
-    def unknown(self) -> tuple[str, ...]:
-        """The metrics that are followed, and of which no night has a value."""
-        return tuple(series.metric for series in self.series if series not in self.shown)
-
-    @property
-    def last(self) -> Fared | None:
+    def last(self) -> Fared:
         """The last night that was not missed."""
-        ran = (fared for fared in reversed(self.fared) if fared.state is not State.MISSED)
-        return next(ran, None)
+        return next(fared for fared in reversed(self.fared) if fared.state is not State.MISSED)
 
 
 def courses_of(
@@ -195,86 +179,72 @@ def courses_of(
     accepted: Sequence[Accepted],
     missed: Sequence[Missed],
 ) -> tuple[Course, ...]:
-    """Return the courses of all captures: those of current work first, in the order of the plan.
-
-    A night that has no entry for a capture counts for the work that the capture had at that time,
-    so that it is seen to be missing there.
-    """
+    """Return the courses of all captures: those of current work first, in the order of the plan."""
     ordered = sorted(nights, key=lambda night: (moment_of(night.started), night.id))
-    places = {night.id: (night.machine, night.plan) for night in nights}
-    keys = _keys(series, ordered)
+    keys = [
+        (night.machine, night.plan, entry.capture, entry.work)
+        for night in ordered
+        for entry in night.entries
+    ]
     newest = {key[:3]: key for key in keys}
+    places = {night.id: (night.machine, night.plan) for night in nights}
     found: list[Course] = []
-    for key in keys:
+    for key in dict.fromkeys(keys):
+        machine, plan, capture, work = key
         current = newest[key[:3]] == key
-        held = [one for one in series if (one.machine, one.plan, one.capture, one.work) == key]
-        own = tuple(sorted(held, key=lambda one: not one.gated))
-        fared = tuple(_fared(key, ordered, missed, current=current))
-        if not fared and own:  # nights that only points of series are known of
-            fared = tuple(
-                Fared(point.at, state_of(point.outcome or point.night_outcome), point.reason)
-                for point in own[0].points
+        of_plan = [one for one in series if (one.machine, one.plan) == (machine, plan)]
+        own = [one for one in of_plan if (one.capture, one.work) == (capture, work)]
+        found.append(
+            Course(
+                *key,
+                series=tuple(sorted(own, key=lambda one: not one.gated)),
+                fared=tuple(_fared(key, ordered, missed, current=current)),
+                accepted=tuple(
+                    one
+                    for one in accepted
+                    if (*places.get(one.night, key[:2]), one.capture, one.work) == key
+                ),
+                current=current,
+                anchors=tuple(one for one in of_plan if one.capture == capture + ANCHORED),
             )
-        taken = tuple(
-            one
-            for one in accepted
-            if (*places.get(one.night, key[:2]), one.capture, one.work) == key
         )
-        anchored = (*key[:2], key[2] + ANCHORED)
-        anchors = [one for one in series if (one.machine, one.plan, one.capture) == anchored]
-        found.append(Course(*key, own, fared, taken, current=current, anchors=tuple(anchors)))
     found.sort(key=lambda course: not course.current)
     return tuple(replace(course, name=f"capture-{at}") for at, course in enumerate(found, 1))
-
-
-def _keys(series: Sequence[Series], nights: Sequence[Night]) -> list[_Key]:
-    """Return the keys of courses, by the first night; the newest work of a capture last."""
-    seen: dict[_Key, str] = {}
-    for night in nights:
-        for entry in night.entries:
-            seen.setdefault((night.machine, night.plan, entry.capture, entry.work), night.started)
-    for one in series:
-        first = one.points[0].at if one.points else "9999-12-31"
-        seen.setdefault((one.machine, one.plan, one.capture, one.work), first)
-    return sorted(seen, key=lambda key: moment_of(seen[key]))
 
 
 def _fared(
     key: _Key, nights: Sequence[Night], missed: Sequence[Missed], *, current: bool
 ) -> Iterator[Fared]:
-    machine, plan, capture, work = key
-    own = [night for night in nights if (night.machine, night.plan) == (machine, plan)]
-    entries = {
-        night.id: entry
-        for night in own
-        for entry in night.entries
-        if (entry.capture, entry.work) == (capture, work)
-    }
-    times = [moment_of(night.started) for night in own if night.id in entries]
-    if any(entry.reference_kind == "anchor" for entry in entries.values()):
-        own, missed = [night for night in own if night.id in entries], ()  # not due every night
-    found = [
-        _of_night(night, entries.get(night.id))
-        for night in own
-        if night.id in entries or all(entry.capture != capture for entry in night.entries)
-    ]
-    found += [
+    """Yield how a capture fared, oldest first.
+
+    A night that has no entry for a capture counts for the work that the capture had at that time,
+    so that it is seen to be missing there. Nothing is missing of an anchor, which is not due every
+    night.
+    """
+    own = [night for night in nights if (night.machine, night.plan) == key[:2]]
+    found: list[Fared] = []
+    absent = [
         Fared(one.due, State.MISSED, one.reason)
         for one in missed
-        if (one.machine, one.plan) == (machine, plan)
+        if (one.machine, one.plan) == key[:2]
     ]
-    for fared in sorted(found, key=lambda fared: moment_of(fared.at)):
-        at = moment_of(fared.at)
-        if times and times[0] <= at and (current or at <= times[-1]):
-            yield fared
-
-
-def _of_night(night: Night, entry: Entry | None) -> Fared:
-    if entry is not None:
-        return Fared(night.started, state_of(entry.outcome), entry.reason, night, entry)
-    state = State.FAILED if night.outcome is Outcome.FAILED else State.NOT_RUN
-    reason = night.reason or "The night ended before this capture's turn"
-    return Fared(night.started, state, reason, night)
+    for night in own:
+        entries = {(entry.capture, entry.work): entry for entry in night.entries}
+        if (entry := entries.get(key[2:])) is not None:
+            state = state_of(entry.outcome)
+            found.append(Fared(night.started, state, entry.reason, night, entry))
+        elif all(entry.capture != key[2] for entry in night.entries):
+            state = State.FAILED if night.outcome is Outcome.FAILED else State.NOT_RUN
+            reason = night.reason or "The night ended before this capture's turn"
+            absent.append(Fared(night.started, state, reason, night))
+    first, last = moment_of(found[0].at), moment_of(found[-1].at)
+    if not key[2].endswith(ANCHORED):
+        found += [
+            one
+            for one in absent
+            if first <= moment_of(one.at) and (current or moment_of(one.at) <= last)
+        ]
+    yield from sorted(found, key=lambda fared: moment_of(fared.at))
 
 
 def links_from(page: Path, history: Path) -> Links:
@@ -305,9 +275,6 @@ def reports_of(fared: Fared, links: Links) -> Iterator[tuple[str, str]]:
 
 
 NOT_STATED = "not stated"
-_SHORT = 12  # characters of a commit or a digest that are shown
-_SPELLED = {"mlx": "MLX", "os": "system", "os build": "OS build", "xcode build": "Xcode build"}
-_Changed = dict[str, tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -330,11 +297,7 @@ def happenings(course: Course) -> tuple[Happening, ...]:
     Commits, which change in most nights, are not.
     """
     begun = {fared.night.id: fared.at for fared in course.fared if fared.night is not None}
-    found = [
-        (at, False, "; ".join(words))
-        for at, changed in _changed(course)
-        if (words := list(_in_words(changed, commits=False)))
-    ]
+    found = [(at, False, words) for at, words in changed(course, commits=False).items()]
     for one in course.accepted:
         by = f" by {one.who}" if one.who else ""
         words = f"accepted on {day(one.at)}{by}: {one.reason}"
@@ -343,52 +306,41 @@ def happenings(course: Course) -> tuple[Happening, ...]:
     return tuple(Happening(_letter(place), *one) for place, one in enumerate(found))
 
 
-def changed_at(course: Course, at: str) -> str:
-    """Return all that changed with one night, for who asks what made a step; may be empty."""
-    found = [changed for when, changed in _changed(course) if when == at]
-    return "; ".join(words for changed in found for words in _in_words(changed))
+def changed(course: Course, *, commits: bool) -> dict[str, str]:
+    """Return what else changed with each night, in words, by when it began.
 
-
-def _changed(course: Course) -> Iterator[tuple[str, _Changed]]:
-    """Yield each night before which facts changed: fact to (from, to)."""
-    known = [(fared.at, _facts(fared.night, fared.entry)) for fared in course.fared if fared.entry]
+    What both sides or the machine have in common is said once.
+    """
+    found: dict[str, str] = {}
+    known = [(fared.at, _facts(fared)) for fared in course.fared if fared.entry]
     for (_, before), (at, after) in pairwise(known):
-        found = {
-            name: (before.get(name, NOT_STATED), after.get(name, NOT_STATED))
-            for name in dict.fromkeys([*before, *after])
-            if before.get(name) != after.get(name)
-        }
-        if found:
-            yield at, found
+        names: dict[tuple[str, str, str], str] = {}
+        for name in {**before, **after}:
+            old, new = before.get(name, NOT_STATED), after.get(name, NOT_STATED)
+            fact = name.rpartition("'s ")[2]
+            if old != new and (commits or fact != "commit"):
+                names.setdefault((fact, old, new), name)
+        if names:
+            found[at] = "; ".join(f"{name} {old} → {new}" for (_, old, new), name in names.items())
+    return found
 
 
-def _facts(night: Night | None, entry: Entry | None) -> Mapping[str, str]:
-    """Return what a night was measured on and with, by name; the candidate's commit counts."""
+def _facts(fared: Fared) -> Mapping[str, str]:
+    """Return what a night was measured on and with, by name."""
+    night, entry = fared.night, fared.entry
     if night is None or entry is None:
         return {}
-    facts = {"plan": night.digest, "backend": entry.backend}
-    for side, one in (("candidate", entry.candidate), ("reference", entry.reference)):
-        if one is not None:
-            facts[f"{side}'s Python"] = one.python
-            facts[f"{side}'s MLX"] = one.mlx
-            facts[f"{side}'s tracekit"] = one.tracekit
-            facts[f"{side}'s commit"] = one.commit
-    stated = {_SPELLED.get(name, name): value for name, value in flat(night.environment)}
-    return stated | {name: value for name, value in facts.items() if value}
-
-
-def _in_words(changed: _Changed, *, commits: bool = True) -> Iterator[str]:
-    """Put changes into words; what both sides or the machine had in common is said once."""
-    said: set[tuple[str, str, str]] = set()
-    for name, (before, after) in changed.items():
-        fact = name.rpartition("'s ")[2]
-        same = (fact.lower(), before, after)
-        if same in said or (fact == "commit" and not commits):
-            continue
-        said.add(same)
-        short = fact in {"plan", "commit"}
-        old, new = (short_commit(one, _SHORT) if short else one for one in (before, after))
-        yield f"{name} {old} → {new}"
+    facts = dict(flat(night.environment))
+    facts |= {"plan": short_commit(night.digest), "backend": entry.backend}
+    for side, described in (("candidate", entry.candidate), ("reference", entry.reference)):
+        if described is not None:
+            facts |= {
+                f"{side}'s python": described.python,
+                f"{side}'s mlx": described.mlx,
+                f"{side}'s tracekit": described.tracekit,
+                f"{side}'s commit": short_commit(described.commit),
+            }
+    return {name: value for name, value in facts.items() if value}
 
 
 def _letter(place: int) -> str:

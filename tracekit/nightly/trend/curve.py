@@ -8,9 +8,8 @@ from statistics import median
 
 from tracekit.base import quantity, short_commit
 from tracekit.nightly.gate.decision import plain_change
-from tracekit.nightly.history.levels import levels as levels_of
-from tracekit.nightly.history.levels import moves
-from tracekit.nightly.history.night import Judged
+from tracekit.nightly.history.levels import anchors_of, levels, moves
+from tracekit.nightly.history.night import Judged, moment_of
 from tracekit.nightly.history.steps import Point, Series, Step
 from tracekit.nightly.trend.course import (
     WAYS,
@@ -21,236 +20,158 @@ from tracekit.nightly.trend.course import (
     day,
     days_of,
     direction,
-    moment_of,
     several,
     state_of,
 )
-from tracekit.nightly.trend.picture import (
-    COMPACT,
-    FLAT,
-    WIDE,
-    Mark,
-    Panel,
-    Picture,
-    dated,
-    levels,
-    lines,
-    nights,
-)
+from tracekit.nightly.trend.picture import RADIUS, Mark, Panel, Picture, dated, lines, nights
 from tracekit.report import Axis, Shape, binary, heading, linear
 
-Href = Callable[[Fared], str]
-Pick = Callable[[Point], float | None]
-
 RECENT = 120  # nights that have marks of their own; of older ones only those that stand out
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """All that a course's pictures share: the axis of days, the tags, and where reports are."""
-
-    course: Course
-    x: Axis
-    tags: Sequence[Happening]
-    href: Href
-
-
-def summary_of(series: Series, steps: Sequence[Step]) -> str:
-    """Return what can be seen of a series, in a sentence or two."""
-    known = [point for point in series.points if point.value is not None]
-    if not known:
-        return f"{several(len(series.points), 'night')}, none with a value."
-    values = [one.value for one in known if one.value is not None]
-    last = known[-1]
-    low, high = (quantity(edge(values), series.unit) for edge in (min, max))
-    parts = (
-        f"{several(len(series.points), 'night')}, {len(known)} with a value, "
-        f"{f'always {low}' if low == high else f'from {low} to {high}'}; "
-        f"the last, of {day(last.at)}, {quantity(last.value, series.unit)}{_against(series, last)}."
-    )
-    changed = (f"Changed on {words}." for words in (step_words(series, step) for step in steps))
-    return " ".join((parts, *changed))
-
-
-def total_of(series: Series, anchors: Sequence[Point]) -> str:
-    """Return what all nights add up to where the reference moves along; empty where it does not."""
-    found = levels_of(series, anchors)
-    if not moves(series) or len(found.nights) < 2:  # noqa: PLR2004  one is tonight's own change
-        return ""
-    change, half = float(found.values[-1]), 1.96 * float(found.covariance[-1, -1]) ** 0.5
-    ends = [plain_change(one, series.scale) for one in (change, change - half, change + half)]
-    since = day(series.points[found.nights[0]].at)
-    words = series.shown.whole(*ends)
-    return f"From the reference of {since} on, nights add up to {words}."
-
-
-def step_words(series: Series, step: Step) -> str:
-    """Return a change point in words: "14 Oct 2026, +4.1 %, worse"."""
-    way = direction(step.change, series.better)
-    words = f"{day(series.points[step.index].at)}, {series.shown.change(step.change)}"
-    return words if way == "changed" else f"{words}, {way}"
-
-
-def doubt_of(series: Series, step: Step) -> str:
-    """Return between which nights a change point may lie; empty where it is one night alone."""
-    if step.earliest >= step.latest:
-        return ""
-    first, last = (day(series.points[one].at) for one in (step.earliest, step.latest))
-    return f"{first} to {last}"
-
-
-def point_words(series: Series, point: Point, fared: Fared | None) -> str:
-    """Return what one night says of a series."""
-    parts = [f"{moment_of(point.at):%d %b %Y %H:%M} UTC"]
-    if point.value is not None:
-        parts[0] += f": {quantity(point.value, series.unit)}{_against(series, point)}"
-    if point.least is not None and point.most is not None:
-        least, most = (quantity(one, series.unit) for one in (point.least, point.most))
-        parts.append(f"pairs from {least} to {most}")
-    if point.pairs:
-        parts.append(several(point.pairs, "pair"))
-    if point.commit:
-        parts.append(f"commit {short_commit(point.commit)}")
-    state = state_of(point.outcome) if point.outcome else fared.state if fared else None
-    if state is not None and (state is not State.OK or point.outcome):
-        reason = point.reason or (fared.reason if fared and state is not State.OK else "")
-        parts.append(f"{state}: {reason}" if reason else str(state))
-    return "; ".join(parts)
-
-
-def _against(series: Series, point: Point) -> str:
-    if point.change is None:
-        return ""
-    return f", {series.shown.whole(point.change, point.low, point.high)} from the reference"
-
-
-def marks_of(series: Series, drawing: Drawing, pick: Pick) -> Iterator[Mark]:
-    """Yield the marks of a series' nights; of older ones only those that stand out."""
-    fared = {one.night.id: one for one in drawing.course.fared if one.night is not None}
-    recent = len(series.points) - RECENT
-    for place, one in enumerate(series.points):
-        value = pick(one)
-        state = None if one.outcome is None else state_of(one.outcome)
-        if value is None or (place < recent and state in {None, State.OK}):
-            continue
-        night = fared.get(one.night)
-        href = drawing.href(night) if night else ""
-        yield Mark(days_of(one.at), value, state, point_words(series, one, night), href)
-
-
-def lane_of(series: Series, drawing: Drawing) -> list[Mark]:
-    """Return the marks of nights that are not seen above, or not as what they are."""
-    seen = {days_of(point.at) for point in series.points if point.value is not None}
-    quiet = {State.OK, State.REGRESSION}
-    found: list[Mark] = []
-    for fared in drawing.course.fared:
-        at = days_of(fared.at)
-        if fared.state in quiet and at in seen:
-            continue
-        words = f"{day(fared.at)}: {fared.state}" + (f": {fared.reason}" if fared.reason else "")
-        found.append(Mark(at, 0.5, fared.state, words, drawing.href(fared)))
-    return found
-
-
+_WIDE, _COMPACT = 960, 400
+_HIGH, _FLAT = 150, 80
 _LEAST_SPAN = 0.04  # of the median: noise is not drawn as if it were much
 _LAST_NIGHT = 0.6  # of a day: how far what is expected goes beyond the last night
 
+_Pick = Callable[[Point], float | None]
+_Ends = Callable[[Point], tuple[float | None, float | None]]
 
-def picture_of(series: Series, steps: Sequence[Step], drawing: Drawing) -> Picture:
+
+@dataclass(frozen=True)
+class Curve:
+    """A series with its change points, and what all pictures of its course share.
+
+    That are the axis of days, the tags, and where the report of a night is.
+    """
+
+    series: Series
+    steps: Sequence[Step]
+    course: Course
+    x: Axis
+    tags: Sequence[Happening]
+    href: Callable[[Fared], str]
+
+
+def summary_of(curve: Curve) -> str:
+    """Return what can be seen of a series, in sentences."""
+    series = curve.series
+    known = [(point, point.value) for point in series.points if point.value is not None]
+    if not known:
+        return f"{several(len(series.points), 'night')}, none with a value."
+    last, values = known[-1][0], [value for _, value in known]
+    low, high = (quantity(edge(values), series.unit) for edge in (min, max))
+    span = f"always {low}" if low == high else f"from {low} to {high}"
+    number = f"{several(len(series.points), 'night')}, {len(known)} with a value"
+    parts = [f"{number}, {span}; the last, of {day(last.at)}, {_said(series, last)}."]
+    for step in curve.steps:
+        way = direction(step.change, series.better)
+        at, change = day(series.points[step.index].at), series.shown.change(step.change)
+        parts.append(f"Changed on {at}, {change}{f', {way}' * (way != 'changed')}.")
+    return " ".join([*parts, *_total(curve)])
+
+
+def _said(series: Series, point: Point) -> str:
+    value = quantity(point.value, series.unit)
+    if point.change is None:
+        return value
+    change = series.shown.whole(point.change, point.low, point.high)
+    return f"{value}, {change} from the reference"
+
+
+def _total(curve: Curve) -> Iterator[str]:
+    """Yield what all nights add up to where the reference moves along."""
+    series = curve.series
+    if not moves(series):
+        return
+    found = levels(series, anchors_of(series, curve.course.anchors))
+    if len(found.nights) > 1:
+        change, half = float(found.values[-1]), 1.96 * float(found.covariance[-1, -1]) ** 0.5
+        ends = [plain_change(one, series.scale) for one in (change, change - half, change + half)]
+        since = day(series.points[found.nights[0]].at)
+        yield f"From the reference of {since} on, nights add up to {series.shown.whole(*ends)}."
+
+
+def picture_of(curve: Curve) -> Picture:
     """Return the picture of a series: large where it decides, else compact."""
+    series = curve.series
     compared = series.gated and any(point.change is not None for point in series.points)
-    panels: tuple[Panel, ...] = (_values(series, steps, drawing, labelled=not compared),)
-    if compared:
-        panels = (_changes(series, steps, drawing), *panels)
+    values = _values(curve, _HIGH if series.gated and not compared else _FLAT, dates=not compared)
     return Picture(
         title=f"{series.capture}: {heading(series.metric)}",
-        summary=summary_of(series, steps),
-        size=WIDE if compared else FLAT if series.gated else COMPACT,
-        x=drawing.x,
-        panels=panels,
-        tags=drawing.tags,
-        lane=(nights(lane_of(series, drawing)),),
+        summary=summary_of(curve),
+        width=_WIDE if series.gated else _COMPACT,
+        x=curve.x,
+        panels=(_changes(curve), values) if compared else (values,),
+        tags=curve.tags,
+        lane=(nights(list(_lane(curve))),),
     )
 
 
-def _changes(series: Series, steps: Sequence[Step], drawing: Drawing) -> Panel:
-    limits = list(_limits(series, drawing.course))
-    known = [point for point in series.points if point.change is not None]
-    reach = [one.change for one in known if one.change is not None]
+def _changes(curve: Curve) -> Panel:
+    series = curve.series
+    limits = list(_limits(curve))
+    ends = [(one.change, one.low, one.high) for one in series.points]
+    reach = [end for point in ends for end in point if end is not None]
     reach += [edge for _, _, low, high, _ in limits for edge in (low, high)]
-    reach += [edge for one in known for edge in (one.low, one.high) if edge is not None]
-    title = "Change from the reference, with its 95 % interval"
     allowed = series.shown.amount(series.threshold)
+    title = "Change from the reference, with its 95 % interval"
+    title += f"; shaded: what is expected ± {allowed}; dashed: the limit" * bool(limits)
     limit = f"Beyond this line a change for the worse matters: {allowed} from what is expected"
-    if limits:
-        title += f"; shaded: what is expected ± {allowed}; dashed: the limit"
+    band = [((b, low), (b, high), (e, high), (e, low)) for b, e, low, high, _ in limits]
     return Panel(
         title,
+        _HIGH,
         linear("", min(reach), max(reach), series.shown.change),
         (
-            lines(
-                [((b, low), (b, high), (e, high), (e, low)) for b, e, low, high, _ in limits],
-                "band",
-                end="Z",
-            ),
-            levels([(b, e, edge) for b, e, *_, edge in limits], "limit", limit),
-            levels([(drawing.x.low, drawing.x.high, 0.0)] * (min(reach) <= 0), "zero"),
-            *_lines(series, steps, drawing.course, lambda one: one.change),
-            _spreads(series, lambda one: (one.low, one.high)),
-            dated(list(_dated(series, steps))),
-            nights(list(marks_of(series, drawing, lambda one: one.change))),
+            lines(band, "band", end="Z"),
+            lines([((b, edge), (e, edge)) for b, e, *_, edge in limits], "limit", limit),
+            lines([((curve.x.low, 0.0), (curve.x.high, 0.0))] * (min(reach) <= 0), "zero"),
+            *_drawn(curve, lambda one: one.change, lambda one: (one.low, one.high), RADIUS),
+            _dates(curve),
         ),
     )
 
 
-def _values(series: Series, steps: Sequence[Step], drawing: Drawing, *, labelled: bool) -> Panel:
-    reach = [point.value for point in series.points if point.value is not None]
+def _values(curve: Curve, height: float, *, dates: bool) -> Panel:
+    series = curve.series
     against = [one.reference for one in series.points if one.reference is not None]
-    if not reach:
-        return Panel("No night has a value", linear("", 0, 1, lambda _: ""), ())
-    title = "Median of the pairs, with the least and the most" if series.gated else ""
+    reach = against + [point.value for point in series.points if point.value is not None]
+    if len(reach) == len(against):
+        return Panel("No night has a value", height, linear("", 0, 1, lambda _: ""), ())
+    title = "Median of the pairs, with the least and the most" * series.gated
     title += "; dashed: the reference" * bool(against and series.gated)
     return Panel(
         title,
-        _upward(series, [*reach, *against]),
+        height,
+        _upward(series, reach),
         (
-            _spreads(series, lambda one: (one.least, one.most)),
-            lines(_runs(series, drawing.course, lambda one: one.reference), "reference"),
-            *_lines(series, steps, drawing.course, lambda one: one.value),
-            *((dated(list(_dated(series, steps))),) * labelled),
-            nights(list(marks_of(series, drawing, lambda one: one.value)), 2.6),
+            lines(_runs(curve, lambda one: one.reference), "reference"),
+            *_drawn(curve, lambda one: one.value, lambda one: (one.least, one.most), 2.6),
+            *([_dates(curve)] * dates),
         ),
     )
 
 
 def _upward(series: Series, reach: Sequence[float]) -> Axis:
-    """Return the axis of values: of all medians, and of spreads no wider than these."""
+    """Return the axis of medians, with half of what they span on both sides for their spreads."""
     low, high = min(reach), max(reach)
-    middle = median(reach)
-    share = series.unit == "ratio"
-    room = max(high - low, abs(middle) * _LEAST_SPAN) or (0.02 if share else 2.0)
-    spread = [
-        edge for point in series.points for edge in (point.least, point.most) if edge is not None
-    ]
-    least = 0.0 if low >= 0 else low - room
-    most = 1.0 if share and 0 <= low <= high <= 1 else math.inf
-    low, high = min(low, middle - room / 2), max(high, middle + room / 2)
-    low = max(least, low - room / 2, min([low, *spread]))
-    high = min(high + room / 2, max([high, *spread]), most)
+    room = max(high - low, abs(median(reach)) * _LEAST_SPAN) or 1.0
+    least = 0.0 if low >= 0 else -math.inf
+    most = 1.0 if series.unit == "ratio" and high <= 1 else math.inf
+    low, high = max(least, low - room / 2), min(most, high + room / 2)
     make = binary if series.unit == "bytes" and low >= 0 else linear
     return make("", low, high, lambda value: quantity(value, series.unit))
 
 
-def _limits(series: Series, course: Course) -> Iterator[tuple[float, float, float, float, float]]:
+def _limits(curve: Curve) -> Iterator[tuple[float, float, float, float, float]]:
     """Yield where changes are as expected: from day, to day, lower, upper, and the worse one.
 
     Nights in a row of which the same is expected are one stretch.
     """
-    begins = [days_of(fared.at) for fared in course.fared]
+    fared = curve.course.fared
+    begins = [days_of(one.at) for one in fared]
     ends = [*begins[1:], begins[-1] + _LAST_NIGHT]
-    edges = [_edges(one.judged(series.metric)) for one in course.fared]
-    held = groupby(zip(edges, begins, ends, strict=True), key=lambda one: one[0])
-    for edge, group in held:
+    edges = [_edges(one.judged(curve.series.metric)) for one in fared]
+    for edge, group in groupby(zip(edges, begins, ends, strict=True), key=lambda one: one[0]):
         stretch = list(group)
         if edge is not None:
             yield stretch[0][1], stretch[-1][2], *edge
@@ -269,23 +190,31 @@ def _edges(judged: Judged | None) -> tuple[float, float, float] | None:
     return low, high, low if judged.better == "higher" else high
 
 
-def _lines(series: Series, steps: Sequence[Step], course: Course, pick: Pick) -> Iterator[Shape]:
-    """Yield the line through the medians, and the levels between the change points."""
-    yield lines(_runs(series, course, pick), "median")
-    cuts = [0, *(step.index for step in steps), len(series.points)]
-    found: list[tuple[float, float, float]] = []
-    for begin, end in pairwise(cuts if steps else ()):
-        held = series.points[begin:end]
-        values = [value for value in map(pick, held) if value is not None]
-        if values:
-            found.append((days_of(held[0].at), days_of(held[-1].at), median(values)))
-    yield levels(found, "level")
+def _drawn(curve: Curve, pick: _Pick, ends: _Ends, radius: float) -> Iterator[Shape]:
+    """Yield spreads, the line through the nights, levels between change points, and marks."""
+    points = curve.series.points
+    spreads = [
+        ((days_of(one.at), low), (days_of(one.at), high))
+        for one in points
+        for low, high in (ends(one),)
+        if low is not None and high is not None
+    ]
+    yield lines(spreads, "spread")
+    yield lines(_runs(curve, pick), "median")
+    cuts = [0, *(step.index for step in curve.steps), len(points)]
+    level: list[list[tuple[float, float]]] = []
+    for begin, end in pairwise(cuts if curve.steps else ()):
+        held = points[begin:end]
+        if values := [value for value in map(pick, held) if value is not None]:
+            level.append([(days_of(one.at), median(values)) for one in (held[0], held[-1])])
+    yield lines(level, "level")
+    yield nights(list(_marks(curve, pick)), radius)
 
 
-def _runs(series: Series, course: Course, pick: Pick) -> list[list[tuple[float, float]]]:
+def _runs(curve: Curve, pick: _Pick) -> list[list[tuple[float, float]]]:
     """Return the points between gaps: a night without a value is a gap, and no line crosses it."""
-    places = {days_of(fared.at): None for fared in course.fared}
-    places |= {days_of(point.at): pick(point) for point in series.points}
+    places = {days_of(fared.at): None for fared in curve.course.fared}
+    places |= {days_of(point.at): pick(point) for point in curve.series.points}
     runs: list[list[tuple[float, float]]] = [[]]
     for at in sorted(places):
         value = places[at]
@@ -296,19 +225,47 @@ def _runs(series: Series, course: Course, pick: Pick) -> list[list[tuple[float, 
     return runs
 
 
-def _spreads(series: Series, ends: Callable[[Point], tuple[float | None, float | None]]) -> Shape:
-    strokes = [
-        ((days_of(point.at), low), (days_of(point.at), high))
-        for point in series.points
-        for low, high in (ends(point),)
-        if low is not None and high is not None
-    ]
-    return lines(strokes, "spread")
-
-
-def _dated(series: Series, steps: Sequence[Step]) -> Iterator[tuple[float, str, str]]:
-    for step in steps:
-        at = series.points[step.index].at
+def _dates(curve: Curve) -> Shape:
+    """Draw the change points with their dates."""
+    found: list[tuple[float, str, str]] = []
+    for step in curve.steps:
+        at, series = curve.series.points[step.index].at, curve.series
         moment = moment_of(at)
         words = f"{moment.day} {moment:%b}: {series.shown.change(step.change)}"
-        yield days_of(at), words, WAYS[direction(step.change, series.better)]
+        found.append((days_of(at), words, WAYS[direction(step.change, series.better)]))
+    return dated(found)
+
+
+def _marks(curve: Curve, pick: _Pick) -> Iterator[Mark]:
+    """Yield the marks of a series' nights; of older ones only those that stand out."""
+    fared = {one.night.id: one for one in curve.course.fared if one.night is not None}
+    points = curve.series.points
+    for place, point in enumerate(points):
+        value = pick(point)
+        state = None if point.outcome is None else state_of(point.outcome)
+        older = place < len(points) - RECENT
+        if value is not None and not (older and state in {None, State.OK}):
+            words = _words(curve.series, point)
+            href = curve.href(fared[point.night]) if point.night in fared else ""
+            yield Mark(days_of(point.at), value, state, words, href)
+
+
+def _words(series: Series, point: Point) -> str:
+    """Return what one night says of a series."""
+    parts = [f"{moment_of(point.at):%d %b %Y %H:%M} UTC: {_said(series, point)}"]
+    parts += [several(point.pairs, "pair")] * bool(point.pairs)
+    parts += [f"commit {short_commit(point.commit)}"] * bool(point.commit)
+    if point.outcome:
+        parts.append(f"{point.outcome}: {point.reason}" if point.reason else str(point.outcome))
+    return "; ".join(parts)
+
+
+def _lane(curve: Curve) -> Iterator[Mark]:
+    """Yield the marks of nights that are not seen above, or not as what they are."""
+    seen = {days_of(point.at) for point in curve.series.points if point.value is not None}
+    for fared in curve.course.fared:
+        at = days_of(fared.at)
+        if fared.state not in {State.OK, State.REGRESSION} or at not in seen:
+            reason = f": {fared.reason}" if fared.reason else ""
+            words = f"{day(fared.at)}: {fared.state}{reason}"
+            yield Mark(at, 0.5, fared.state, words, curve.href(fared))

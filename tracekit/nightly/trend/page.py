@@ -1,77 +1,44 @@
 """The trend as one page: how things stand, every series over nights, findings, claims."""
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from tracekit.base import quantity, short_commit
 from tracekit.nightly.history.levels import anchors_of, steps_of
-from tracekit.nightly.history.night import KINDS, Accepted, Described, Night
-from tracekit.nightly.history.steps import (
-    SHORTEST,
-    Point,
-    Series,
-    Step,
-    is_searched,
-)
+from tracekit.nightly.history.night import KINDS, Accepted, Described, Night, moment_of
+from tracekit.nightly.history.steps import SHORTEST, Point, Series, is_searched
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.course import (
     Course,
     Fared,
-    Happening,
     Links,
+    ago,
     cost_of,
     courses_of,
     day,
     days_of,
     happenings,
-    moment_of,
     reports_of,
     several,
 )
-from tracekit.nightly.trend.curve import RECENT, Drawing, picture_of, summary_of, total_of
+from tracekit.nightly.trend.curve import RECENT, Curve, picture_of
 from tracekit.nightly.trend.findings import claims_of, finding_rows
 from tracekit.nightly.trend.picture import day_axis, svg
 from tracekit.nightly.trend.standing import (
     LATELY,
     MOST_CHANGES,
     MOST_LOST,
+    Turn,
+    deciding_words,
     lost_of,
     stale_of,
-    stand_of,
     tally_of,
     turns_of,
     verdict_of,
 )
 from tracekit.report import Redact, document, environment_of, heading, text
-
-Steps = Callable[[Series, Sequence[Point]], Sequence[Step]]
-_Stepped = Sequence[tuple[Series, Sequence[Step]]]
-_Link = tuple[str, str]
-
-
-def table_of(course: Course, links: Links) -> list[tuple[Fared, list[str], list[_Link]]]:
-    """Return the nights of a course, the latest first, with their values and reports."""
-    points = [(series, {one.night: one for one in series.points}) for series in course.shown]
-    rows: list[tuple[Fared, list[str], list[_Link]]] = []
-    for fared in reversed(course.fared):
-        night = fared.night.id if fared.night else ""
-        cells = [_cell(series, known.get(night)) for series, known in points]
-        rows.append((fared, cells, list(reports_of(fared, links))))
-    return rows
-
-
-def _cell(series: Series, point: Point | None) -> str:
-    if point is None or point.value is None:
-        return ""
-    value = quantity(point.value, series.unit)
-    if point.change is None:
-        return value
-    change = series.shown.whole(point.change, point.low, point.high)
-    return f"{value}; {change}"
-
 
 FEW_FOLLOWED = 12  # as many compact charts are open from the start
 
@@ -82,7 +49,6 @@ def render_trend(
     accepted: Sequence[Accepted],
     *,
     missed: Sequence[Missed] = (),
-    steps: Steps = steps_of,
     now: str,
     redact: Redact,
     links: Links,
@@ -94,7 +60,6 @@ def render_trend(
         nights: The nights of these series; they say why something has no value.
         accepted: All that was accepted as what to expect.
         missed: Nights that were due and did not run.
-        steps: Returns the change points of a series.
         now: The time at which the page is made, ISO 8601: it says how old the last night is.
         redact: Takes out of a string what must not be shown.
         links: Returns the link to a file of the history, such as "night/run/report.html", whose
@@ -104,16 +69,19 @@ def render_trend(
     Returns:
         The document. The same input gives the same characters.
     """
-    shown = partial(_unredacted, links=links, redact=redact)
+
+    def shown(path: str) -> str:
+        href = links(path)
+        return href if redact(href) == href else ""  # half a link leads nowhere
+
     courses = courses_of(series, nights, accepted, missed)
-    stepped = [
-        [(one, steps(one, anchors_of(one, course.anchors))) for one in course.shown]
-        for course in courses
-    ]
-    stands = [stand_of(one, now) for one in courses]
-    turns = turns_of(
-        [(course, *one) for course, held in zip(courses, stepped, strict=True) for one in held]
-    )
+    turns: list[Turn] = []
+    sections: list[dict[str, Any]] = []
+    for course in courses:
+        curves = _curves(course, shown)
+        turns += [turn for curve in curves for turn in turns_of(course, curve.series, curve.steps)]
+        sections.append(_section(course, curves, shown, redact))
+    turns.sort(key=lambda one: (moment_of(one.at), one.series.gated), reverse=True)
     lost = lost_of(nights, missed)
     searched = [is_searched(one) for course in courses for one in course.shown]
     return document(
@@ -122,12 +90,15 @@ def render_trend(
         styles=("page.css", "trend/trend.css"),
         scripts=(),
         title=_title(courses),
-        verdict=verdict_of(stands, now),
+        verdict=verdict_of(courses, now),
         stale=stale_of(nights, missed, now),
         tally=tally_of(nights, missed),
-        stands=[one for one in stands if one.course.current],
+        stands=[one for one in courses if one.current],
+        deciding=deciding_words,
+        ago=lambda at: ago(at, now),
         day=day,
         moment=moment_of,
+        several=several,
         short_commit=short_commit,
         lately=LATELY,
         turns=turns[:MOST_CHANGES],
@@ -137,19 +108,10 @@ def render_trend(
         least_nights=2 * SHORTEST,
         lost=lost[:MOST_LOST],
         more_lost=max(0, len(lost) - MOST_LOST),
-        sections=[
-            _section(course, held, shown, redact)
-            for course, held in zip(courses, stepped, strict=True)
-        ],
+        sections=sections,
         few=sum(len(one.shown) for one in courses) <= FEW_FOLLOWED,
         recent=RECENT,
     )
-
-
-def _unredacted(path: str, links: Links, redact: Redact) -> str:
-    """Return a link only if it has nothing that must not be shown: half a link leads nowhere."""
-    href = links(path)
-    return href if redact(href) == href else ""
 
 
 def _title(courses: Sequence[Course]) -> str:
@@ -163,11 +125,30 @@ def _title(courses: Sequence[Course]) -> str:
     return f"{of} on {on}"
 
 
-def _section(course: Course, stepped: _Stepped, links: Links, redact: Redact) -> dict[str, Any]:
+def _curves(course: Course, links: Links) -> list[Curve]:
+    """Return the series of a course that are drawn, with their change points."""
+    x = day_axis([days_of(fared.at) for fared in course.fared])
+    tags = happenings(course)
+
+    def report(fared: Fared) -> str:
+        return next((href for href, _ in reports_of(fared, links)), "")
+
+    return [
+        Curve(one, steps_of(one, anchors_of(one, course.anchors)), course, x, tags, report)
+        for one in course.shown
+    ]
+
+
+def _section(
+    course: Course, curves: Sequence[Curve], links: Links, redact: Redact
+) -> dict[str, Any]:
     """Return a course as the template shows it."""
-    happened = happenings(course)
-    figures = list(_figures(course, stepped, happened, links, redact))
-    last = course.last.entry if course.last else None
+    last = course.last.entry
+    figures: list[dict[str, Any]] = []
+    for curve in curves:
+        picture = picture_of(curve)
+        drawn = Markup(svg(picture, lambda words: text.visible(redact(words))))  # noqa: S704  XML
+        figures.append({"series": curve.series, "summary": picture.summary, "drawing": drawn})
     return {
         "course": course,
         "candidate": _described(last.candidate) if last else "",
@@ -177,8 +158,8 @@ def _section(course: Course, stepped: _Stepped, links: Links, redact: Redact) ->
         "cost": cost_of(last.overhead) if last else "",
         "large": [figure for figure in figures if figure["series"].gated],
         "small": [figure for figure in figures if not figure["series"].gated],
-        "unknown": [heading(one) for one in course.unknown],
-        "happened": happened,
+        "unknown": [heading(one.metric) for one in course.series if one not in course.shown],
+        "happened": happenings(course),
         "findings": finding_rows(course),
         "claims": claims_of(course),
         "table": table_of(course, links),
@@ -186,29 +167,26 @@ def _section(course: Course, stepped: _Stepped, links: Links, redact: Redact) ->
     }
 
 
-def _figures(
-    course: Course, stepped: _Stepped, happened: Sequence[Happening], links: Links, redact: Redact
-) -> Iterator[dict[str, Any]]:
-    """Yield each series as the template shows it."""
-    days = [days_of(fared.at) for fared in course.fared]
-    days += [days_of(point.at) for series in course.series for point in series.points]
-    if not days:
-        return
-
-    def first_report(fared: Fared) -> str:
-        return next((href for href, _ in reports_of(fared, links)), "")
-
-    drawing = Drawing(course, day_axis(days), happened, first_report)
-    for one, steps in stepped:
-        picture = picture_of(one, steps, drawing)
-        drawn = svg(picture, lambda words: text.visible(redact(words)))
-        total = total_of(one, anchors_of(one, course.anchors))
-        yield {
-            "series": one,
-            "summary": f"{summary_of(one, steps)} {total}".strip(),
-            "drawing": Markup(drawn),  # noqa: S704  escaped as XML
-        }
-
-
 def _described(described: Described) -> str:
     return described.words or described.workload
+
+
+_Row = tuple[Fared, list[str], list[tuple[str, str]]]
+
+
+def table_of(course: Course, links: Links) -> list[_Row]:
+    """Return the nights of a course, the latest first, with their values and reports."""
+    points = [(series, {one.night: one for one in series.points}) for series in course.shown]
+    rows: list[_Row] = []
+    for fared in reversed(course.fared):
+        night = fared.night.id if fared.night else ""
+        cells = [_cell(series, known.get(night)) for series, known in points]
+        rows.append((fared, cells, list(reports_of(fared, links))))
+    return rows
+
+
+def _cell(series: Series, point: Point | None) -> str:
+    if point is None or point.value is None:
+        return ""
+    change = series.shown.whole(point.change, point.low, point.high)
+    return f"{quantity(point.value, series.unit)}{f'; {change}' if change else ''}"

@@ -8,33 +8,11 @@ from datetime import timedelta
 from tracekit.nightly.trend.course import Happening, State, date_of, days_of
 from tracekit.report import Axis, Plane, Shape, figure, finished, moved, svg_text
 
+_LEFT, _RIGHT = 10.0, 92.0  # the room beside panels: the numbers of their axes stand on the right
+_HEAD, _GAP, _LANE, _FOOT = 16.0, 24.0, 20.0, 18.0  # tags, above a panel, marks below, dates
 _STEPS = (1, 2, 7, 14, 28, 91, 182, 364, 1820)  # days between dates
 _APART = 66.0  # the least room of a date
 _CHARACTER = 6.0
-
-
-@dataclass(frozen=True)
-class Size:
-    """The measures of a picture, in its own units."""
-
-    width: float
-    left: float
-    right: float
-    heights: tuple[float, ...]
-    head: float = 16.0
-    gap: float = 24.0
-    lane: float = 20.0
-    foot: float = 18.0
-
-    @property
-    def across(self) -> float:
-        """The width between the sides."""
-        return self.width - self.left - self.right
-
-
-WIDE = Size(960, 10, 60, (150, 84))
-FLAT = Size(960, 10, 60, (150,))
-COMPACT = Size(400, 6, 48, (78,))
 
 
 @dataclass(frozen=True)
@@ -42,13 +20,14 @@ class Panel:
     """One of the panels: what stands above it, its axis and what is drawn, from back to front."""
 
     title: str
+    height: float
     y: Axis
     shapes: tuple[Shape, ...]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """What a picture shows, with as many panels, from the top, as its size has heights.
+    """What a picture shows, in its own units.
 
     `x` is the axis of days since 1970, `tags` are lettered lines through all panels, and `lane`
     stands under the last panel, on a plane of its own.
@@ -56,7 +35,7 @@ class Picture:
 
     title: str
     summary: str
-    size: Size
+    width: float
     x: Axis
     panels: tuple[Panel, ...]
     tags: Sequence[Happening] = ()
@@ -68,26 +47,29 @@ def svg(picture: Picture, spoken: Callable[[str], str] = str) -> str:
 
     All words of it pass through `spoken`. The same picture gives the same characters.
     """
-    size = picture.size
-    tops = list(_tops(size))
-    bottom = tops[-1] + size.heights[-1]
-    height = bottom + size.lane + size.foot
-    root = figure("nights", (size.width, height), picture.title, picture.summary)
-    root.extend(_dates(picture, bottom, height))
-    root.extend(_tags(picture))
-    for panel, top, high in zip(picture.panels, tops, size.heights, strict=True):
-        root.append(_panel(panel, picture, top, high))
-    lane = moved(size.left, bottom)
-    plane = Plane(size.across, size.lane, picture.x, _LANE)
+    bottom = _HEAD - 6 + sum(_GAP + panel.height for panel in picture.panels)
+    across = picture.width - _LEFT - _RIGHT
+    size = picture.width, bottom + _LANE + _FOOT
+    root = figure("nights", size, picture.title, picture.summary)
+    for at, words in day_marks(picture.x, across):
+        x = _LEFT + picture.x.project(at, 0, across)
+        room = len(words) * _CHARACTER / 2
+        place = min(max(x, room + 1), picture.width - room)
+        ET.SubElement(root, "path", {"class": "grid", "d": f"M{x:.1f} {bottom:.1f}v{_LANE:g}"})
+        root.append(_text(place, size[1] - 5, words, "mid"))
+    root.extend(_tags(picture, across, bottom))
+    top = _HEAD - 6
+    for panel in picture.panels:
+        root.append(_panel(panel, picture.x, across, top + _GAP))
+        top += _GAP + panel.height
+    lane = moved(_LEFT, bottom)
+    plane = Plane(across, _LANE, picture.x, Axis("", 0, 1, (), str))
     lane.extend(element for shape in picture.lane for element in shape(plane))
     root.append(lane)
     return finished(root, spoken)
 
 
-_LANE = Axis("", 0, 1, (), str)
-
-
-def day_marks(x: Axis, width: float) -> tuple[tuple[float, str], ...]:
+def day_marks(x: Axis, width: float) -> list[tuple[float, str]]:
     """Return where dates stand on an axis so wide, and their words; the year where it begins."""
     most = max(2, int(width / _APART))
     first = date_of(x.low)
@@ -95,13 +77,13 @@ def day_marks(x: Axis, width: float) -> tuple[tuple[float, str], ...]:
     days = [midnight + timedelta(days=at) for at in range(1, int(x.high - x.low) + 2)]
     days = [day for day in days if day <= date_of(x.high)]
     step = next((one for one in _STEPS if len(days) <= most * one), _STEPS[-1])
-    years: set[int] = set()
+    year = 0
     marks: list[tuple[float, str]] = []
     for each in days[::step]:
-        words = f"{each.day} {each:%b}" if each.year in years else f"{each.day} {each:%b %Y}"
-        years.add(each.year)
+        words = f"{each.day} {each:%b}" if each.year == year else f"{each.day} {each:%b %Y}"
+        year = each.year
         marks.append((x.low + (each - first) / timedelta(days=1), words))
-    return tuple(marks)
+    return marks
 
 
 def day_axis(days: Sequence[float]) -> Axis:
@@ -110,60 +92,41 @@ def day_axis(days: Sequence[float]) -> Axis:
     return Axis("", min(days) - air, max(days) + air, (), str)
 
 
-def _tops(size: Size) -> Iterator[float]:
-    top = size.head + size.gap - 6
-    for height in size.heights:
-        yield top
-        top += height + size.gap
-
-
-def _panel(panel: Panel, picture: Picture, top: float, height: float) -> ET.Element:
-    size = picture.size
-    group = moved(size.left, top)
-    plane = Plane(size.across, height, picture.x, panel.y)
-    group.append(_text(size.across, -7, panel.title, "name end"))
+def _panel(panel: Panel, x: Axis, across: float, top: float) -> ET.Element:
+    group = moved(_LEFT, top)
+    plane = Plane(across, panel.height, x, panel.y)
+    group.append(_text(across, -7, panel.title, "name end"))
     for mark in panel.y.marks:
-        _, y = plane.at((picture.x.low, mark))
-        ET.SubElement(group, "path", {"class": "grid", "d": f"M0 {y:.1f}H{size.across:g}"})
-        group.append(_text(size.across + 7, y + 4, panel.y.words(mark), ""))
+        _, y = plane.at((x.low, mark))
+        ET.SubElement(group, "path", {"class": "grid", "d": f"M0 {y:.1f}H{across:g}"})
+        group.append(_text(across + 7, y + 4, panel.y.words(mark), "mark"))
     group.extend(element for shape in panel.shapes for element in shape(plane))
     return group
 
 
-def _dates(picture: Picture, bottom: float, height: float) -> Iterator[ET.Element]:
-    size = picture.size
-    for at, words in day_marks(picture.x, size.across):
-        x = size.left + picture.x.project(at, 0, size.across)
-        yield ET.Element("path", {"class": "grid", "d": f"M{x:.1f} {bottom:.1f}v{size.lane:g}"})
-        room = len(words) * _CHARACTER / 2
-        place = min(max(x, room + 1), size.width - room)
-        yield _text(place, height - 5, words, "mid")
-
-
-def _tags(picture: Picture) -> Iterator[ET.Element]:
-    size = picture.size
-    ends = [float("-inf")]
+def _tags(picture: Picture, across: float, bottom: float) -> Iterator[ET.Element]:
+    """Draw a lettered line through all panels for each tag; no letter covers another."""
+    end = 0.0
     for tag in picture.tags:
-        x = size.left + picture.x.project(days_of(tag.at), 0, size.across)
+        x = _LEFT + picture.x.project(days_of(tag.at), 0, across)
         width = len(tag.letter) * 7.5 + 6
-        place = max(x - width / 2, ends[-1] + 1)
-        ends.append(place + width)
+        place = max(x - width / 2, end + 1)
+        end = place + width
         group = ET.Element("g", {"class": "accepted" if tag.accepted else "changed"})
         ET.SubElement(group, "title").text = f"{tag.letter}: {tag.words}"
-        tops = zip(_tops(size), size.heights, strict=True)
-        line = "".join(f"M{x:.1f} {top:g}v{high:g}" for top, high in tops)
+        line = f"M{x:.1f} {_HEAD:g}V{bottom:g}"
         ET.SubElement(group, "path", {"class": "through", "d": line})
-        box = {"x": f"{place:.1f}", "y": "0", "width": f"{width:g}", "height": f"{size.head:g}"}
+        box = {"x": f"{place:.1f}", "y": "0", "width": f"{width:g}", "height": f"{_HEAD:g}"}
         ET.SubElement(group, "rect", {**box, "rx": "8" if tag.accepted else "2"})
         group.append(_text(place + width / 2, 12, tag.letter, "mid"))
         yield group
 
 
 def _text(x: float, y: float, words: str, name: str) -> ET.Element:
-    return svg_text(x, y, words, {"class": name} if name else {})
+    return svg_text(x, y, words, {"class": name})
 
 
-_RADIUS = 3.4
+RADIUS = 3.4
 _ROW = 13.0
 # A night that went well is a disc; the others differ from it by their shape alone.
 _SHAPES = {
@@ -214,12 +177,6 @@ def lines(
     return draw
 
 
-def levels(stretches: Iterable[tuple[float, float, float]], name: str, words: str = "") -> Shape:
-    """Draw level lines: (from day, to day, height)."""
-    runs = [((begin, height), (end, height)) for begin, end, height in stretches]
-    return lines(runs, name, words)
-
-
 def dated(steps: Sequence[tuple[float, str, str]]) -> Shape:
     """Draw change points: (day, words, tone), their words in rows so that none covers another."""
 
@@ -234,16 +191,14 @@ def dated(steps: Sequence[tuple[float, str, str]]) -> Shape:
             ends[row : row + 1] = [begin + room]
             group = ET.Element("g", {"class": f"step {tone}"})
             ET.SubElement(group, "path", {"d": f"M{x:.1f} 0V{plane.height:g}"})
-            place = {"x": f"{x + (-5 if left else 5):.1f}", "y": f"{11 + row * _ROW:.1f}"}
-            if left:
-                place["text-anchor"] = "end"
-            ET.SubElement(group, "text", place).text = words
+            beside, name = (x - 5, "end") if left else (x + 5, "begin")
+            group.append(_text(beside, 11 + row * _ROW, words, name))
             yield group
 
     return draw
 
 
-def nights(marks: Sequence[Mark], radius: float = _RADIUS) -> Shape:
+def nights(marks: Sequence[Mark], radius: float = RADIUS) -> Shape:
     """Draw a mark for each night, with its words, and a link where it leads anywhere."""
 
     def draw(plane: Plane) -> Iterator[ET.Element]:
@@ -264,8 +219,7 @@ def nights(marks: Sequence[Mark], radius: float = _RADIUS) -> Shape:
 
 def _mark(state: State | None, x: float, y: float, radius: float) -> ET.Element:
     if state is None or state is State.OK:
-        name = "followed" if state is None else "good"
-        size = radius * 0.8 if state is None else radius
+        name, size = ("followed", radius * 0.8) if state is None else ("good", radius)
         place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{size:.2g}"}
         return ET.Element("circle", {"class": name, **place})
     kind = "full" if state is State.REGRESSION else "open"

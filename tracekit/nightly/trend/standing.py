@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from tracekit.base import quantity
-from tracekit.nightly.history.night import Judged, Night, Outcome
+from tracekit.nightly.history.night import Judged, Night, Outcome, moment_of
 from tracekit.nightly.history.steps import Series, Step
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.course import (
@@ -14,30 +14,16 @@ from tracekit.nightly.trend.course import (
     Course,
     State,
     ago,
-    changed_at,
+    changed,
     day,
     direction,
-    moment_of,
     several,
     state_of,
 )
-from tracekit.nightly.trend.curve import doubt_of
 from tracekit.report import heading
 
 _FRESH = timedelta(hours=36)  # a night a day, and half a day for one that is late
 MOST_CHANGES, MOST_LOST, LATELY = 12, 40, 30
-
-
-@dataclass(frozen=True)
-class Stand:
-    """How a capture stands after its last night."""
-
-    course: Course
-    state: State
-    when: str
-    reason: str
-    deciding: tuple[str, ...]
-    lately: tuple[State, ...]
 
 
 @dataclass(frozen=True)
@@ -47,8 +33,7 @@ class Turn:
     at: str
     course: Course
     series: Series
-    words: str
-    way: str
+    change: str
     tone: str
     levels: str
     doubt: str
@@ -65,20 +50,8 @@ class Lost:
     reason: str
 
 
-def stand_of(course: Course, now: str) -> Stand:
-    """Return how a capture stands."""
-    last = course.last
-    lately = tuple(one.state for one in course.fared[-LATELY:])
-    if last is None:
-        return Stand(course, State.NOT_RUN, "", "No night of it has run.", (), lately)
-    deciding = tuple(
-        _deciding(one) for one in (last.entry.judged if last.entry else ()) if one.gated
-    )
-    when = f"{day(last.at)}, {ago(last.at, now)}"
-    return Stand(course, last.state, when, last.reason, deciding, lately)
-
-
-def _deciding(judged: Judged) -> str:
+def deciding_words(judged: Judged) -> str:
+    """Return what a metric that decides says of the last night."""
     if judged.change is None:
         value = quantity(judged.candidate, judged.unit)
         return f"{heading(judged.metric)} {value}, not compared"
@@ -86,61 +59,50 @@ def _deciding(judged: Judged) -> str:
     return f"{heading(judged.metric)} {change}"
 
 
-def turns_of(found: Sequence[tuple[Course, Series, Sequence[Step]]]) -> tuple[Turn, ...]:
-    """Return the change points of all series, the latest first, those that decide before others."""
-    turns = [_turn(course, series, step) for course, series, steps in found for step in steps]
-    turns.sort(key=lambda one: (moment_of(one.at), one.series.gated), reverse=True)
-    return tuple(turns)
+def turns_of(course: Course, series: Series, steps: Sequence[Step]) -> list[Turn]:
+    """Return the change points of a series, oldest first."""
+    turns: list[Turn] = []
+    others = changed(course, commits=True) if steps else {}
+    for step in steps:
+        at = series.points[step.index].at
+        way = direction(step.change, series.better)
+        change = series.shown.change(step.change) + f", {way}" * (way != "changed")
+        levels = " → ".join(
+            series.shown.change(one) if step.of == "change" else quantity(one, series.unit)
+            for one in (step.before, step.after)
+        )
+        levels += " from the reference" * (step.of == "change")
+        first, last = (day(series.points[one].at) for one in (step.earliest, step.latest))
+        doubt = f"{first} to {last}" if step.earliest < step.latest else ""
+        turns.append(Turn(at, course, series, change, WAYS[way], levels, doubt, others.get(at, "")))
+    return turns
 
 
-def _turn(course: Course, series: Series, step: Step) -> Turn:
-    at = series.points[step.index].at
-    way = direction(step.change, series.better)
-    words = series.shown.change(step.change)
-    levels = " → ".join(
-        series.shown.change(one) if step.of == "change" else quantity(one, series.unit)
-        for one in (step.before, step.after)
-    )
-    levels += " from the reference" * (step.of == "change")
-    doubt, changed = doubt_of(series, step), changed_at(course, at)
-    return Turn(at, course, series, words, way, WAYS[way], levels, doubt, changed)
-
-
-def lost_of(nights: Sequence[Night], missed: Sequence[Missed]) -> tuple[Lost, ...]:
+def lost_of(nights: Sequence[Night], missed: Sequence[Missed]) -> list[Lost]:
     """Return what failed, was inconclusive, was cut short or missed, the latest first."""
     found = [
         Lost(one.due, one.plan, State.MISSED, one.reason or "it did not run") for one in missed
     ]
     for night in nights:
         own = [
-            Lost(
-                night.started,
-                f"{night.plan}: {entry.capture}",
-                state_of(entry.outcome),
-                entry.reason,
-            )
-            for entry in night.entries
-            if entry.outcome in {Outcome.FAILED, Outcome.INCONCLUSIVE, None}
+            Lost(night.started, f"{night.plan}: {one.capture}", state_of(one.outcome), one.reason)
+            for one in night.entries
+            if one.outcome in {Outcome.FAILED, Outcome.INCONCLUSIVE, None}
         ]
-        if night.partial or not (own or night.entries):
-            state = state_of(night.outcome) if not night.entries else State.NOT_RUN
+        if night.partial or not night.entries:
+            state = State.NOT_RUN if night.entries else state_of(night.outcome)
             reason = night.reason or "it ended before all of its captures were measured"
             own.append(Lost(night.started, night.plan, state, reason))
         found += own
-    return tuple(sorted(found, key=lambda one: (moment_of(one.at), one.what), reverse=True))
+    return sorted(found, key=lambda one: (moment_of(one.at), one.what), reverse=True)
 
 
-def tally_of(nights: Sequence[Night], missed: Sequence[Missed]) -> tuple[tuple[str, str], ...]:
-    """Return how many nights ended how, in words and numbers."""
+def tally_of(nights: Sequence[Night], missed: Sequence[Missed]) -> list[tuple[str, str]]:
+    """Return how many nights ended how, in words and tones."""
     ended = Counter(state_of(night.outcome) for night in nights)
     ended[State.MISSED] = len(missed)
-    tally = [(several(len(nights), "night"), "plain")]
-    tally += [
-        (f"{one.sign} {ended[one]} {_TALLIED.get(one, one)}", one.tone)
-        for one in State
-        if ended[one]
-    ]
-    return tuple(tally)
+    tally = [(f"{one.sign} {ended[one]} {one}", one.tone) for one in State if ended[one]]
+    return [(several(len(nights), "night"), "plain"), *tally]
 
 
 def stale_of(nights: Sequence[Night], missed: Sequence[Missed], now: str) -> str:
@@ -151,32 +113,11 @@ def stale_of(nights: Sequence[Night], missed: Sequence[Missed], now: str) -> str
     since = sum(moment_of(one.due) > moment_of(last) for one in missed)
     if not since and moment_of(now) - moment_of(last) < _FRESH:
         return ""
-    words = f"No night has run since {day(last)}, {ago(last, now)}"
-    return f"{words}; {several(since, 'was', 'were')} missed." if since else f"{words}."
+    words = f"; {since} {'was' if since == 1 else 'were'} missed" if since else ""
+    return f"No night has run since {day(last)}, {ago(last, now)}{words}."
 
 
-_TALLIED = {State.REGRESSION: "with a regression", State.UNFINISHED: "not ended"}
-
-
-def verdict_of(stands: Sequence[Stand], now: str) -> tuple[str, str, str]:
-    """Return the tone, the sign and the sentence that the page begins with."""
-    lasts = [(stand.course, stand.course.last) for stand in stands if stand.course.current]
-    current = [(course, last) for course, last in lasts if last is not None]
-    if not current:
-        return "unclear", "? Nothing yet", "No capture has been measured in any night."
-    last = max((one.at for _, one in current), key=moment_of)
-    worst = min((one.state for _, one in current), key=_RANKS.index)
-    named = [(course, one) for course, one in current if one.state is worst]
-    names = ", ".join(course.capture for course, _ in named)
-    when = f"the night of {day(last)} ({ago(last, now)})"
-    if worst is State.OK:
-        every = f"{several(len(named), 'capture')}: nothing became worse than allowed"
-        return worst.tone, f"{worst.sign} OK", f"{every} in {when}."
-    said = f"{names} in {when}" if len(named) < len(current) else f"T{when[1:]}, in {names}"
-    why = named[0][1].reason.rstrip(".")
-    return worst.tone, f"{worst.sign} {worst.capitalize()}", f"{said}{f': {why}' if why else ''}."
-
-
+# What the page begins with is the first of these that the last night of any capture was.
 _RANKS = (
     State.REGRESSION,
     State.FAILED,
@@ -185,5 +126,21 @@ _RANKS = (
     State.UNFINISHED,
     State.OK,
     State.UNJUDGED,
-    State.MISSED,
 )
+
+
+def verdict_of(courses: Sequence[Course], now: str) -> tuple[str, str, str]:
+    """Return the tone, the sign and the sentence that the page begins with."""
+    current = [course for course in courses if course.current]
+    if not current:
+        return "unclear", "? Nothing yet", "No capture has been measured in any night."
+    last = max((one.last.at for one in current), key=moment_of)
+    when = f"the night of {day(last)} ({ago(last, now)})"
+    worst = min((one.last.state for one in current), key=_RANKS.index)
+    named = [course for course in current if course.last.state is worst]
+    if worst is State.OK:
+        every = f"{several(len(named), 'capture')}: nothing became worse than allowed"
+        return worst.tone, f"{worst.sign} OK", f"{every} in {when}."
+    names, why = ", ".join(one.capture for one in named), named[0].last.reason.rstrip(".")
+    said = f"{names} in {when}{f': {why}' if why else ''}."
+    return worst.tone, f"{worst.sign} {worst.capitalize()}", said

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from sqlalchemy import Connection, insert, select
 from tracekit.base import InputError
 from tracekit.compare import middle, shift
 from tracekit.nightly.gate.decision import changes, plain_change, values
-from tracekit.nightly.history.night import DOCUMENT, FORMAT, Judged, Night, Outcome, Pair
+from tracekit.nightly.history.night import DOCUMENT, FORMAT, Judged, Night, Outcome, Pair, moment_of
 from tracekit.nightly.history.store.schema import JUDGEMENTS, NIGHTS
 
 _CUT_SHORT = "The night was cut short: its process was killed, or the machine went down."
@@ -75,14 +75,7 @@ def cut_short(night: Night) -> Night:
 
 def moment(at: str | datetime) -> str:
     """Return a time as the history has it: ISO 8601 in UTC, so that text sorts by time."""
-    try:
-        found = at if isinstance(at, datetime) else datetime.fromisoformat(at)
-    except ValueError as error:
-        raise InputError(
-            f"{at!r} is no time.", hint="Write it as 2026-03-01T02:30+00:00."
-        ) from error
-    found = found if found.tzinfo else found.replace(tzinfo=UTC)
-    return found.astimezone(UTC).isoformat(timespec="milliseconds")
+    return moment_of(at).isoformat(timespec="milliseconds")
 
 
 def plain(text: str) -> str:
