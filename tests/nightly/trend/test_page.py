@@ -106,13 +106,17 @@ def test_an_empty_history_says_how_to_begin() -> None:
     assert "There is no night in the history yet. tracekit nightly makes one." in words(page)
 
 
-def test_the_title_names_one_plan_and_counts_several(made: Any) -> None:
+def test_several_plans_are_counted_and_one_whose_last_night_failed_has_decided_nothing(
+    made: Any,
+) -> None:
     nights = [
-        made.night(1, made.entry()),
+        made.night(1, made.entry(judged=(made.judged(change=0.1),))),
+        made.night(3, outcome=Outcome.FAILED),
         made.replace(made.night(2, made.entry()), plan="q", id="x"),
     ]
     page = html.document_fromstring(page_of([], nights))
     assert words(page.xpath("//h1")[0]) == "Nights of 2 plans on m"
+    assert words(page.xpath("//table[contains(@class, 'stands')]//tr[1]/td[2]")[0]) == "nothing"
 
 
 def test_nights_that_were_all_inconclusive_say_why_and_draw_no_line(made: Any) -> None:
