@@ -6,7 +6,6 @@ from hypothesis import strategies as some
 
 from tracekit.nightly.gate.decision import (
     POLICY,
-    Decision,
     Policy,
     Ruling,
     decide,
@@ -22,78 +21,76 @@ def at(change: float, spread: tuple[float, ...] = SPREAD) -> list[float]:
     return [change + one for one in spread]
 
 
-def found(*sittings: list[float], policy: Policy = POLICY) -> Decision | None:
+def found(*sittings: list[float], policy: Policy = POLICY) -> Ruling | None:
     return decide(sittings, (), 0.03, policy)
 
 
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        pytest.param(0.0, Decision(Ruling.SAME), id="nothing"),
-        pytest.param(0.01, Decision(Ruling.SAME), id="worse, and less than half the threshold"),
-        pytest.param(0.02, Decision(Ruling.UNREPEATED, False), id="worse by two thirds of it"),
-        pytest.param(0.05, Decision(Ruling.UNREPEATED, False), id="worse"),
-        pytest.param(-0.01, Decision(Ruling.SAME), id="better by little"),
-        pytest.param(-0.05, Decision(Ruling.BETTER), id="better"),
+        pytest.param(0.0, Ruling.SAME, id="nothing"),
+        pytest.param(0.01, Ruling.SAME, id="worse, and less than half the threshold"),
+        pytest.param(0.02, Ruling.UNREPEATED, id="worse by two thirds of it"),
+        pytest.param(0.05, Ruling.UNREPEATED, id="worse"),
+        pytest.param(-0.01, Ruling.SAME, id="better by little"),
+        pytest.param(-0.05, Ruling.BETTER, id="better"),
     ],
 )
-def test_one_sitting_never_says_that_it_is_worse(change: float, expected: Decision) -> None:
+def test_one_sitting_never_says_that_it_is_worse(change: float, expected: Ruling) -> None:
     assert found(at(change)) == expected
 
 
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
-        pytest.param(0.05, 0.05, Decision(Ruling.WORSE, True), id="twice"),
-        pytest.param(0.05, 0.02, Decision(Ruling.WORSE, True), id="less, but beyond together"),
-        pytest.param(0.02, 0.05, Decision(Ruling.WORSE, True), id="more"),
-        pytest.param(0.05, 0.0, Decision(Ruling.GONE, False), id="once"),
-        pytest.param(0.09, 0.0, Decision(Ruling.APART, False), id="once, and much"),
-        pytest.param(0.02, 0.02, Decision(Ruling.GONE, False), id="twice, less than the threshold"),
-        pytest.param(0.0, 0.0, Decision(Ruling.SAME), id="never"),
-        pytest.param(-0.05, -0.05, Decision(Ruling.BETTER), id="better twice"),
+        pytest.param(0.05, 0.05, Ruling.WORSE, id="twice"),
+        pytest.param(0.05, 0.02, Ruling.WORSE, id="less, but beyond together"),
+        pytest.param(0.02, 0.05, Ruling.WORSE, id="more"),
+        pytest.param(0.05, 0.0, Ruling.GONE, id="once"),
+        pytest.param(0.09, 0.0, Ruling.APART, id="once, and much"),
+        pytest.param(0.02, 0.02, Ruling.GONE, id="twice, less than the threshold"),
+        pytest.param(0.0, 0.0, Ruling.SAME, id="never"),
+        pytest.param(-0.05, -0.05, Ruling.BETTER, id="better twice"),
     ],
 )
-def test_two_sittings_decide_together(first: float, second: float, expected: Decision) -> None:
+def test_two_sittings_decide_together(first: float, second: float, expected: Ruling) -> None:
     assert found(at(first), at(second)) == expected
 
 
 def test_far_more_in_one_sitting_than_in_the_other_is_not_reproduced() -> None:
     many = at(0.06) + at(0.06)
-    assert found(many, at(0.01)) == Decision(Ruling.APART, False)
-    assert found(many, at(0.01), policy=Policy(agreement=0.2)) == Decision(Ruling.WORSE, True)
+    assert found(many, at(0.01)) == Ruling.APART
+    assert found(many, at(0.01), policy=Policy(agreement=0.2)) == Ruling.WORSE
 
 
 def test_a_wide_interval_says_nothing() -> None:
-    assert found(at(0.0, WIDE)) == Decision(Ruling.WIDE, False)
-    assert found(at(0.0, WIDE), policy=Policy(spread=3)) == Decision(Ruling.UNSHOWN)
-    assert found(at(0.0, WIDE), at(0.0, WIDE)) == Decision(Ruling.SAME), "20 pairs say enough"
+    assert found(at(0.0, WIDE)) == Ruling.WIDE
+    assert found(at(0.0, WIDE), policy=Policy(spread=3)) == Ruling.UNSHOWN
+    assert found(at(0.0, WIDE), at(0.0, WIDE)) == Ruling.SAME, "20 pairs say enough"
     wider = tuple(2 * one for one in WIDE)
-    assert found(at(0.0, wider), at(0.0, wider)) == Decision(Ruling.WIDE, False)
+    assert found(at(0.0, wider), at(0.0, wider)) == Ruling.WIDE
 
 
 def test_a_large_change_that_is_not_significant_is_looked_at_again() -> None:
-    assert found(at(0.035, WIDE)) == Decision(Ruling.UNREPEATED, False)
+    assert found(at(0.035, WIDE)) == Ruling.UNREPEATED
     wider = tuple(2 * one for one in WIDE)
-    assert found(at(0.031, wider), at(0.031, wider)) == Decision(Ruling.UNSURE, False)
+    assert found(at(0.031, wider), at(0.031, wider)) == Ruling.UNSURE
 
 
 def test_a_sitting_with_too_few_pairs_shows_nothing() -> None:
-    assert found(at(0.05), at(0.05)[:3]) == Decision(Ruling.SHORT, False)
-    assert found(at(0.05), []) == Decision(Ruling.SHORT, False)
-    assert found(at(0.031), [-0.1, -0.1, -0.1]) == Decision(Ruling.SHORT, False)
-    assert found(at(0.05)[:5], at(0.05)) == Decision(Ruling.SHORT, False)
-    assert found(at(0.0), [0.0, 0.0]) == Decision(Ruling.SAME)
-    assert found(at(-0.05), [-0.05, -0.05]) == Decision(Ruling.BETTER)
+    assert found(at(0.05), at(0.05)[:3]) == Ruling.SHORT
+    assert found(at(0.05), []) == Ruling.SHORT
+    assert found(at(0.031), [-0.1, -0.1, -0.1]) == Ruling.SHORT
+    assert found(at(0.05)[:5], at(0.05)) == Ruling.SHORT
+    assert found(at(0.0), [0.0, 0.0]) == Ruling.SAME
+    assert found(at(-0.05), [-0.05, -0.05]) == Ruling.BETTER
 
 
 def test_what_may_be_chance_is_no_regression_however_large() -> None:
     restless = [-0.02, -0.01, 0.0, 0.01, 0.03, 0.05, 0.07, 0.08, 0.09, 0.1]
     ended = found(restless, restless)
-    assert ended == Decision(Ruling.WORSE, True)
-    assert found(restless, restless, policy=Policy(certainty=0.9999)) == Decision(
-        Ruling.UNSURE, False
-    )
+    assert ended == Ruling.WORSE
+    assert found(restless, restless, policy=Policy(certainty=0.9999)) == Ruling.UNSURE
 
 
 def test_five_changes_are_too_few() -> None:
@@ -105,10 +102,10 @@ def test_five_changes_are_too_few() -> None:
 
 def test_the_baseline_is_taken_off() -> None:
     baseline = at(0.40)
-    assert decide([at(0.40)], baseline, 0.03, POLICY) == Decision(Ruling.SAME)
+    assert decide([at(0.40)], baseline, 0.03, POLICY) == Ruling.SAME
     both = [at(0.46), at(0.46)]
-    assert decide(both, baseline, 0.03, POLICY) == Decision(Ruling.WORSE, True)
-    assert decide([at(0.34)], baseline, 0.03, POLICY) == Decision(Ruling.BETTER)
+    assert decide(both, baseline, 0.03, POLICY) == Ruling.WORSE
+    assert decide([at(0.34)], baseline, 0.03, POLICY) == Ruling.BETTER
 
 
 @pytest.mark.parametrize("one", Ruling)
@@ -126,14 +123,14 @@ def test_worse_is_beyond_significant_and_in_both(first: list[float], second: lis
     assert ended is not None
     alone = found(first)
     assert alone is not None
-    assert alone.found is not Ruling.WORSE
-    if ended.found is Ruling.WORSE:
+    assert alone is not Ruling.WORSE
+    if ended is Ruling.WORSE:
         assert max([*first, *second]) >= 0.03
         assert max(first) >= 0.015
         assert max(second) >= 0.015
         turned = found([-one for one in first], [-one for one in second])
         assert turned is not None
-        assert turned.found in {Ruling.BETTER, Ruling.WIDE}
+        assert turned in {Ruling.BETTER, Ruling.WIDE}
 
 
 T = 0.03  # a threshold
@@ -155,7 +152,7 @@ def test_bounds_belong_to_what_is_beyond_them(
 ) -> None:
     decision = decide(sessions, (), T, POLICY)
     assert decision is not None
-    assert decision.found is expected
+    assert decision is expected
 
 
 @pytest.mark.parametrize(
@@ -173,4 +170,4 @@ def test_bounds_belong_to_what_is_beyond_them(
 def test_bounds_of_counts(
     sessions: list[list[float]], accepted: tuple[float, ...], expected: Ruling
 ) -> None:
-    assert decide_exactly(sessions, accepted, 2.0).found is expected
+    assert decide_exactly(sessions, accepted, 2.0) is expected

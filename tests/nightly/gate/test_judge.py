@@ -175,14 +175,14 @@ def test_a_side_that_does_not_say_it_is_named() -> None:
     assert timed(odd).reason == "The candidate did not say its step_p50, or not as a number."
     turns = zip(made(at(0.0)), ("candidate", "reference") * 5, strict=True)
     mixed = [replace(one, **{side: {}}) for one, side in turns]
-    assert timed(mixed).reason == "No pair knows step_p50 of both sides."
+    assert timed(mixed).reason.startswith("No pair has step_p50 of both sides")
 
 
 def test_a_ratio_of_nought_asks_for_the_difference() -> None:
     zero = [replace(one, candidate={"step_p50": (0.0,)}) for one in made(at(0.0))]
     judged = timed(zero)
     assert judged.outcome is Outcome.INCONCLUSIVE
-    assert "take its difference" in judged.reason
+    assert "above 0 where its ratio is taken" in judged.reason
 
 
 def test_without_a_reference_it_is_followed() -> None:
@@ -343,12 +343,6 @@ def test_differences_are_told_in_the_metrics_unit() -> None:
     gated = Gated("step_p50", 2e6, scale="difference")
     pairs = made([1e6 * (1 + one) for one in SPREAD], difference=True)
     assert timed(pairs, gated).reason.startswith("+1 ms [+996 µs … +1")
-
-
-@pytest.mark.parametrize("threshold", [0.0, -0.1, math.nan])
-def test_a_threshold_lies_above_nought(threshold: float) -> None:
-    with pytest.raises(ValueError, match="A threshold lies above 0; that of step_p50"):
-        timed(made(at(0.0)), replace(TIME, threshold=threshold))
 
 
 logs = some.lists(some.floats(-0.3, 0.3), min_size=0, max_size=9)

@@ -12,14 +12,13 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum
 from functools import cached_property
-from statistics import median
 
 from tracekit.analysis import Better
 from tracekit.base import CONFIDENCE, least_pairs
 from tracekit.compare import Interval, Scale, Shown, middle, shift
-from tracekit.nightly.history.night import Judged, Outcome, Pair, Side
+from tracekit.nightly.history.night import Outcome, Pair, Side
 from tracekit.nightly.plan.plan import Gated
 
 
@@ -49,42 +48,41 @@ class Policy:
 POLICY = Policy()
 
 
-class Ruling(StrEnum):
-    """What was found, which decides how it ended and what is said of it."""
+class Ruling(Enum):
+    """What was found, and how it is said of a change, of all that sessions say, and a threshold.
 
-    SAME = "same"  # the whole interval lies below the threshold
-    UNSHOWN = "unshown"  # not shown to be worse, and the interval reaches the threshold
-    BETTER = "better"
-    UNREPEATED = "unrepeated"  # something to look at again, and one session so far
-    SHORT = "short"  # the same, and one of both sessions has too few pairs that count
-    GONE = "gone"  # what the first session found is not there in both together
-    APART = "apart"  # both together are beyond the threshold, and one of them alone is not near
-    MIXED = "mixed"  # a count is beyond the threshold in most pairs, and not in all
-    UNSURE = "unsure"  # both together are beyond the threshold, and it may be chance
-    WIDE = "wide"
-    WORSE = "worse"
+    `short` says which session has too few pairs that count.
+    """
+
+    SAME = "{change}: not worse by {threshold}."
+    UNSHOWN = "{change}: not shown to be worse by {threshold}."
+    BETTER = "{change}: better, beyond the threshold of {threshold}."
+    GONE = "{whole}: not shown to be worse by {threshold} when all pairs are counted."
+    UNREPEATED = "{whole}: no second session has shown whether this is so."
+    SHORT = "{whole}: not confirmed, for {short}."
+    APART = (
+        "{whole}: worse by {threshold} only if both are taken together; "
+        "one of them alone shows less than half of that."
+    )
+    MIXED = "{whole}: worse by {threshold} in most pairs, but not in all."
+    UNSURE = "{whole}: beyond the threshold of {threshold}, and it may still be chance."
+    WIDE = "{whole}: so uncertain that a change of {threshold} could hide in it."
+    WORSE = "{whole}: worse, beyond the threshold of {threshold}, and both sessions show it."
 
     @property
     def outcome(self) -> Outcome:
         """How a metric of which this was found ended."""
         if self is Ruling.WORSE:
             return Outcome.REGRESSION
-        return Outcome.OK if self in _HARMLESS else Outcome.INCONCLUSIVE
+        return Outcome.OK if self in {*_SETTLED, Ruling.GONE} else Outcome.INCONCLUSIVE
+
+    @property
+    def reproduced(self) -> bool | None:
+        """Whether a second session found it too, as `Judged.reproduced`."""
+        return None if self in _SETTLED else self is Ruling.WORSE
 
 
-_HARMLESS = {Ruling.SAME, Ruling.UNSHOWN, Ruling.BETTER, Ruling.GONE}
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What was found, and whether a second session found it too.
-
-    `reproduced` is None where no second session was needed, and False where one is needed and
-    was not had yet.
-    """
-
-    found: Ruling
-    reproduced: bool | None = None
+_SETTLED = {Ruling.SAME, Ruling.UNSHOWN, Ruling.BETTER}  # no second session is needed
 
 
 def decide(
@@ -92,50 +90,46 @@ def decide(
     expected: Sequence[float],
     threshold: float,
     policy: Policy,
-) -> Decision | None:
+) -> Ruling | None:
     """Decide by an interval of what both sessions say together; None for too few changes.
 
     `sittings` are the changes of each session that there was, `expected` those of the accepted
     baseline; the threshold lies above 0.
     """
-    together = [one for each in sittings for one in each]
+    together = [change for each in sittings for change in each]
     found = shift(together, expected, policy.confidence)
     if found is None or len(together) < policy.least or 0 < len(expected) < policy.least:
         return None
     before = shift(sittings[0], expected, policy.confidence)
     tripped = before is not None and _suspicious(before, threshold, policy)
     if len(sittings) == 1 or any(len(each) < policy.least for each in sittings):
-        open_ = Ruling.UNREPEATED if len(sittings) == 1 else Ruling.SHORT
-        suspicious = tripped or _suspicious(found, threshold, policy)
-        return Decision(open_, False) if suspicious else _unsuspicious(found, threshold, policy)
-    reproduced = all(middle(each, expected) >= policy.agreement * threshold for each in sittings)
-    sure = shift(together, expected, policy.certainty)
-    if found.middle >= threshold and sure is not None and sure.low > 0:
-        return Decision(Ruling.WORSE if reproduced else Ruling.APART, reproduced)
+        if tripped or _suspicious(found, threshold, policy):
+            return Ruling.UNREPEATED if len(sittings) == 1 else Ruling.SHORT
+        return _unsuspicious(found, threshold, policy)
     if found.middle >= threshold:
-        return Decision(Ruling.UNSURE, False)
+        sure = shift(together, expected, policy.certainty)
+        if sure is None or sure.low <= 0:
+            return Ruling.UNSURE
+        least = policy.agreement * threshold
+        reproduced = all(middle(each, expected) >= least for each in sittings)
+        return Ruling.WORSE if reproduced else Ruling.APART
     ended = _unsuspicious(found, threshold, policy)
-    return Decision(Ruling.GONE, False) if tripped and ended.found is not Ruling.WIDE else ended
+    return Ruling.GONE if tripped and ended is not Ruling.WIDE else ended
 
 
-def _unsuspicious(found: Interval, threshold: float, policy: Policy) -> Decision:
+def _unsuspicious(found: Interval, threshold: float, policy: Policy) -> Ruling:
     """Decide where nothing is to be looked at again, unless it is too uncertain."""
-    if _too_wide(found, threshold, policy):
-        return Decision(Ruling.WIDE, False)
+    if found.high - found.low > 2 * policy.spread * threshold:
+        return Ruling.WIDE
     if found.high < 0 and found.middle <= -threshold:
-        return Decision(Ruling.BETTER)
-    return Decision(Ruling.SAME if found.high < threshold else Ruling.UNSHOWN)
+        return Ruling.BETTER
+    return Ruling.SAME if found.high < threshold else Ruling.UNSHOWN
 
 
 def _suspicious(found: Interval, threshold: float, policy: Policy) -> bool:
     """Tell whether one session's change is one to look at again."""
     significant = found.low > 0 and found.middle >= policy.agreement * threshold
     return significant or found.middle >= threshold
-
-
-def _too_wide(found: Interval, threshold: float, policy: Policy) -> bool:
-    """Tell whether a change of the threshold's size could hide in the interval."""
-    return found.high - found.low > 2 * policy.spread * threshold
 
 
 _COUNTS = {"count", "level", ""}
@@ -148,30 +142,25 @@ def is_exact(sides: Sequence[float], unit: str) -> bool:
 
 def decide_exactly(
     sittings: Sequence[Sequence[float]], expected: Sequence[float], threshold: float
-) -> Decision:
+) -> Ruling:
     """Decide by whether each pair is beyond the threshold; arguments as of `decide`.
 
     What was expected is the worst of the baseline's changes for a change for the worse, and the
     best of them for one for the better.
     """
     worst, best = max(expected, default=0.0), min(expected, default=0.0)
-    beyond = [[one - worst >= threshold for one in each] for each in sittings]
-    together = [one for each in beyond for one in each]
+    together = [change for each in sittings for change in each]
+    beyond = sum(change - worst >= threshold for change in together)
+    if not beyond:
+        better = all(change - best <= -threshold for change in together)
+        return Ruling.BETTER if better else Ruling.SAME
     if len(sittings) == 1:
-        if any(together):
-            return Decision(Ruling.UNREPEATED, False)
-    elif not all(sittings):
-        if any(together):
-            return Decision(Ruling.SHORT, False)
-    elif all(together):
-        return Decision(Ruling.WORSE, True)
-    elif 2 * sum(together) > len(together):
-        return Decision(Ruling.MIXED, False)
-    elif any(together):
-        return Decision(Ruling.GONE, False)
-    changes = [one for each in sittings for one in each]
-    better = all(change - best <= -threshold for change in changes)
-    return Decision(Ruling.BETTER if better else Ruling.SAME)
+        return Ruling.UNREPEATED
+    if not all(sittings):
+        return Ruling.SHORT
+    if beyond == len(together):
+        return Ruling.WORSE
+    return Ruling.MIXED if 2 * beyond > len(together) else Ruling.GONE
 
 
 def changes(pairs: Sequence[Pair], metric: str, scale: Scale) -> tuple[float, ...]:
@@ -182,7 +171,9 @@ def changes(pairs: Sequence[Pair], metric: str, scale: Scale) -> tuple[float, ..
     as many turns as the other, or of which there is no ratio, are left out, as contaminated ones
     are: drift falls on both sides alike only where all turns are known.
     """
-    found = (change(pair, metric, scale) for pair in pairs_of(pairs, metric) if counts(pair))
+    found = (
+        change(pair, metric, scale) for pair in pairs_of(pairs, metric) if not pair.contaminated
+    )
     return tuple(one for one in found if one is not None)
 
 
@@ -216,11 +207,6 @@ def pairs_of(pairs: Sequence[Pair], metric: str) -> tuple[Pair, ...]:
     return ()
 
 
-def counts(pair: Pair) -> bool:
-    """Tell whether the machine was as it must be."""
-    return not pair.contaminated
-
-
 def value(pair: Pair, metric: str, side: Side) -> float | None:
     """Return the median of a side's turns; None where there is none, or a turn is no number."""
     turns = (pair.candidate if side == "candidate" else pair.reference).get(metric, ())
@@ -231,7 +217,7 @@ def value(pair: Pair, metric: str, side: Side) -> float | None:
 
 def values(pairs: Sequence[Pair], metric: str, side: Side) -> tuple[float, ...]:
     """Return a side's value in each pair that counts and knows it."""
-    found = (value(pair, metric, side) for pair in pairs_of(pairs, metric) if counts(pair))
+    found = (value(pair, metric, side) for pair in pairs_of(pairs, metric) if not pair.contaminated)
     return tuple(one for one in found if one is not None)
 
 
@@ -254,15 +240,16 @@ class MetricPairs:
     @cached_property
     def sittings(self) -> tuple[tuple[float, ...], ...]:
         """The changes that each session found, of the one or the two that there were."""
-        last = max((pair.sitting for pair in self.own), default=1)
-        parts = ([p for p in self.own if (p.sitting == 1) is early] for early in (True, False))
-        found = tuple(self._changes(part) for part in parts)
-        return found if last > 1 else found[:1]
+        metric, scale = self.gated.metric, self.gated.scale
+        first = changes([pair for pair in self.own if pair.sitting == 1], metric, scale)
+        if again := [pair for pair in self.own if pair.sitting > 1]:
+            return first, changes(again, metric, scale)
+        return (first,)
 
     @property
     def changes(self) -> tuple[float, ...]:
         """The changes of both."""
-        return tuple(one for each in self.sittings for one in each)
+        return tuple(change for each in self.sittings for change in each)
 
     @property
     def planned(self) -> int:
@@ -275,52 +262,17 @@ class MetricPairs:
         return self.planned < self.policy.least and any(pair.traced for pair in self.own)
 
     @property
-    def contaminated(self) -> tuple[Pair, ...]:
-        """The pairs that do not count."""
-        return tuple(pair for pair in self.own if not counts(pair))
-
-    @property
-    def turn(self) -> int:
-        """What changes are multiplied by so that those above 0 are for the worse."""
-        return -1 if self.better is Better.HIGHER else 1
-
-    @property
-    def threshold(self) -> float:
-        """The threshold on the scale on which changes add up."""
-        return math.log1p(self.gated.threshold) if self._ratio else self.gated.threshold
-
-    @property
-    def limit(self) -> str:
-        """The threshold in words; of a rate also what it is of a rate."""
-        words = self.shown.amount(self.gated.threshold)
-        if not self._ratio or self.better is not Better.HIGHER:
-            return words
-        fewer = self.shown.amount(-math.expm1(-self.threshold))
-        return words if fewer == words else f"{words} ({fewer} of a rate)"
-
-    @property
-    def values(self) -> tuple[float, ...]:
-        """All that is compared: values of both sides of pairs that count, and what is expected."""
-        sides: tuple[Side, ...] = ("candidate", "reference")
-        found = (one for side in sides for one in values(self.own, self.gated.metric, side))
-        return (*self.expected, *found)
-
-    @property
     def shown(self) -> Shown:
         """How changes are put into words."""
         return Shown(self.gated.scale, self.unit)
 
-    def turned(self, changes: Sequence[float]) -> tuple[float, ...]:
-        """Return changes so that those above 0 are for the worse."""
-        return tuple(self.turn * one for one in changes)
+    def values(self, side: Side) -> tuple[float, ...]:
+        """Return a side's value in each pair that counts."""
+        return values(self.own, self.gated.metric, side)
 
     def middle(self, changes: Sequence[float]) -> float:
         """Return a change on the plain scale: a ratio less one, or a difference."""
         return plain_change(middle(changes, self.expected), self.gated.scale)
-
-    def expectation(self) -> float:
-        """Return the change from the reference that is expected, on the plain scale."""
-        return plain_change(middle(self.expected), self.gated.scale) if self.expected else 0.0
 
     def interval(self) -> Interval | None:
         """Return the change of both sessions on the plain scale; None for too few pairs."""
@@ -331,26 +283,13 @@ class MetricPairs:
         ends = (found.middle, found.low, found.high)
         return Interval(*(plain_change(end, self.gated.scale) for end in ends))
 
-    def known(self) -> Judged:
-        """Return what is known of the metric before anything is decided."""
-        new, old = (values(self.own, self.gated.metric, s) for s in ("candidate", "reference"))
-        return Judged(
-            metric=self.gated.metric,
-            unit=self.unit,
-            better=self.better.value,
-            scale=self.gated.scale,
-            threshold=self.gated.threshold,
-            gated=self.gated.gate,
-            candidate=median(new) if new else None,
-            reference=median(old) if old else None,
-            pairs=len(self.changes) if old else len(new),
-        )
-
-    @property
-    def _ratio(self) -> bool:
-        return self.gated.scale == "ratio"
-
-    def _changes(self, pairs: Sequence[Pair]) -> tuple[float, ...]:
-        metric, scale = self.gated.metric, self.gated.scale
-        found = (change(pair, metric, scale) for pair in pairs if counts(pair))
-        return tuple(one for one in found if one is not None)
+    def ruling(self) -> Ruling | None:
+        """Return what was found; None for too few pairs."""
+        turn = -1 if self.better is Better.HIGHER else 1
+        sittings = [[turn * change for change in each] for each in self.sittings]
+        expected = [turn * change for change in self.expected]
+        ratio = self.gated.scale == "ratio"
+        threshold = math.log1p(self.gated.threshold) if ratio else self.gated.threshold
+        if self.few:
+            return decide_exactly(sittings, expected, threshold)
+        return decide(sittings, expected, threshold, self.policy)

@@ -6,97 +6,76 @@ failure goes before what is merely not known. What goes behind still stands in t
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Literal
 
 from tracekit.analysis import METRICS, Better
 from tracekit.base import short_commit
+from tracekit.compare import middle
 from tracekit.nightly.gate.decision import (
     POLICY,
-    Decision,
     MetricPairs,
     Policy,
     Ruling,
-    decide,
-    decide_exactly,
     is_exact,
     pairs_of,
-    value,
+    plain_change,
 )
-from tracekit.nightly.history.night import Accepted, Entry, Judged, Outcome, Pair, TracedFinding
+from tracekit.nightly.history.night import (
+    LEADS,
+    Accepted,
+    Entry,
+    Judged,
+    Outcome,
+    Pair,
+    TracedFinding,
+)
 from tracekit.nightly.plan.plan import Capture, Gated
 
 
-def reason(
-    found: Ruling, change: str, parts: Sequence[str], threshold: str, short: str = ""
-) -> str:
-    """Say why a metric ended as it did."""
-    whole = change
-    if len(parts) > 1:
-        whole = f"{parts[0]} at first, {parts[1]} when repeated; together {change}"
-    return {
-        Ruling.SAME: f"{change}: not worse by {threshold}.",
-        Ruling.UNSHOWN: f"{change}: not shown to be worse by {threshold}.",
-        Ruling.BETTER: f"{change}: better, beyond the threshold of {threshold}.",
-        Ruling.UNREPEATED: f"{whole}: no second session has shown whether this is so.",
-        Ruling.SHORT: f"{whole}: not confirmed, for {short}.",
-        Ruling.GONE: f"{whole}: not shown to be worse by {threshold} when all pairs are counted.",
-        Ruling.APART: f"{whole}: worse by {threshold} only if both are taken together; "
-        "one of them alone shows less than half of that.",
-        Ruling.MIXED: f"{whole}: worse by {threshold} in most pairs, but not in all.",
-        Ruling.UNSURE: f"{whole}: beyond the threshold of {threshold}, and it may still be chance.",
-        Ruling.WIDE: f"{whole}: so uncertain that a change of {threshold} could hide in it.",
-        Ruling.WORSE: f"{whole}: worse, beyond the threshold of {threshold}, and both sessions "
-        "show it.",
-    }[found]
-
-
-def counted(case: MetricPairs, wanted: int) -> str:
+def _counted(case: MetricPairs, wanted: int) -> str:
     """Say how many pairs count, of how many that were asked for."""
     number = len(case.changes)
     return f"{number} of {max(wanted, number)} pairs count"
 
 
-def others(case: MetricPairs) -> str:
+def _others(case: MetricPairs) -> str:
     """Say why other pairs do not count, to be put behind how many do; nothing if all do."""
-    if case.contaminated:
-        return f"; why others do not: {_why(case)}"
+    if why := _why(case.own):
+        return f"; why others do not: {why}"
     if len(case.changes) < len(case.own):
         return f"; others do not have {case.gated.metric} of both sides"
     return ""
 
 
-def short_of(case: MetricPairs) -> str:
-    """Say which session has too few pairs that count; nothing where none has."""
+def _short(case: MetricPairs) -> str:
+    """Say which session has too few pairs that count."""
     least = 1 if case.few else case.policy.least
-    few = zip(("first", "second"), case.sittings, strict=False)
     short = [
         f"only {len(each)} pairs of the {name} session count"
-        for name, each in few
+        for name, each in zip(("first", "second"), case.sittings, strict=False)
         if len(each) < least
     ]
-    return f"{' and '.join(short)}, and it takes {least}{others(case)}" if short else ""
+    return f"{' and '.join(short)}, and it takes {least}{_others(case)}"
 
 
-def missing(case: MetricPairs) -> str:
+def _missing(case: MetricPairs) -> str:
     """Say why there is nothing to judge."""
     metric = case.gated.metric
     if not case.own:
         return f"No pair measured {metric}."
-    if len(case.contaminated) == len(case.own):
-        return f"No pair counts: {_why(case)}."
-    good = [pair for pair in case.own if not pair.contaminated]
-    sides = [(value(one, metric, "candidate"), value(one, metric, "reference")) for one in good]
-    for side, known in zip(("candidate", "reference"), zip(*sides, strict=True), strict=True):
-        if all(one is None for one in known):
+    if all(pair.contaminated for pair in case.own):
+        return f"No pair counts: {_why(case.own)}."
+    for side in ("candidate", "reference"):
+        if not case.values(side):
             return f"The {side} did not say its {metric}, or not as a number."
-    if all(None in both for both in sides):
-        return f"No pair knows {metric} of both sides."
-    return f"A ratio takes values above 0, and {metric} is 0 or below: take its difference."
+    return f"No pair has {metric} of both sides, above 0 where its ratio is taken."
 
 
-def _why(case: MetricPairs) -> str:
-    reasons = [why for pair in case.contaminated for why in pair.contaminated]
-    return max(set(reasons), key=lambda one: (reasons.count(one), one)).rstrip(".")
+def _why(pairs: Sequence[Pair]) -> str:
+    """Return why most pairs do not count; empty where all do."""
+    reasons = [why.rstrip(".") for pair in pairs for why in pair.contaminated]
+    return max(reasons, key=lambda why: (reasons.count(why), why), default="")
 
 
 NO_BASELINE = (
@@ -134,76 +113,69 @@ def judge(
         wanted: How many pairs were asked for: where fewer are left, for the others were
             contaminated, nothing is called harmless.
         policy: What it takes to decide.
-
-    Raises:
-        ValueError: The threshold is not above 0.
     """
-    if not gated.threshold > 0:
-        raise ValueError(f"A threshold lies above 0; that of {gated.metric} is {gated.threshold}.")
     direction = Better(gated.better or better)
     case = MetricPairs(gated, tuple(pairs), unit, direction, tuple(expected or ()), policy)
-    known = case.known()
-    if same_work is None:
-        if known.candidate is None:
-            return _open(known, missing(case))
-        return _followed(known, f"There is no reference: {_OVER_NIGHTS}.")
+    new, old = case.values("candidate"), case.values("reference")
+    judged = Judged(
+        metric=gated.metric,
+        unit=unit,
+        better=direction.value,
+        scale=gated.scale,
+        threshold=gated.threshold,
+        gated=gated.gate,
+        candidate=median(new) if new else None,
+        reference=median(old) if old else None,
+        pairs=len(case.changes) if old else len(new),
+    )
+    if same_work is None and new:
+        return _followed(judged, f"There is no reference: {_OVER_NIGHTS}.")
     if not case.changes:
-        return _open(known, missing(case))
-    measured = _measured(case, known)
+        return _open(judged, _missing(case))
+    change, interval = case.middle(case.changes), case.interval()
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    words = case.shown.whole(change, low, high)
+    judged = replace(judged, change=change, low=low, high=high, reason=f"{words}.")
     unknown = expected is None and not same_work
-    measured = measured if unknown else replace(measured, expected=case.expectation())
+    if not unknown:
+        usual = plain_change(middle(case.expected), gated.scale) if case.expected else 0.0
+        judged = replace(judged, expected=usual)
     if direction is Better.NEITHER:
-        return _followed(measured, f"Which direction is worse is not known: {_OVER_NIGHTS}.")
+        return _followed(judged, f"Which direction is worse is not known: {_OVER_NIGHTS}.")
     if unknown:
         # What is accepted counts for ever, so it is measured twice before it can be.
         again = gated.gate and len(case.sittings) == 1
-        return replace(_open(measured, NO_BASELINE), reproduced=False if again else None)
-    return _settled(case, measured, wanted) if gated.gate else measured
+        return replace(_open(judged, NO_BASELINE), reproduced=False if again else None)
+    return _settled(case, judged, words, wanted) if gated.gate else judged
 
 
-def _measured(case: MetricPairs, known: Judged) -> Judged:
-    """Return it with the change in numbers and words."""
-    change, interval = case.middle(case.changes), case.interval()
-    low, high = (interval.low, interval.high) if interval else (None, None)
-    words = f"{case.shown.whole(change, low, high)}."
-    return replace(known, change=change, low=low, high=high, reason=words)
-
-
-def _settled(case: MetricPairs, measured: Judged, wanted: int) -> Judged:
-    """Return it with how it ended."""
-    turned, expected = (
-        [case.turned(sitting) for sitting in case.sittings],
-        case.turned(case.expected),
-    )
+def _settled(case: MetricPairs, judged: Judged, words: str, wanted: int) -> Judged:
+    """Return it with how it ended; `words` are its change."""
     least = case.policy.least
-    if case.few and (case.gated.scale != "difference" or not is_exact(case.values, case.unit)):
+    values = (*case.expected, *case.values("candidate"), *case.values("reference"))
+    if case.few and (case.gated.scale != "difference" or not is_exact(values, case.unit)):
         few = f"{case.planned} traced in a session, and an interval takes {least} pairs"
-        return _followed(measured, f"{measured.reason.rstrip('.')}: {few}, so {_OVER_NIGHTS}.")
-    if case.few:
-        decision = decide_exactly(turned, expected, case.threshold)
-    elif 0 < len(expected) < least:
-        return _open(measured, f"The accepted night has {len(expected)} pairs; it takes {least}.")
-    else:
-        decision = decide(turned, expected, case.threshold, case.policy)
-    if decision is None:
-        few = f"{counted(case, max(wanted, least))}, and an interval takes {least}"
-        return _open(measured, f"Only {few}{others(case)}.")
-    if decision.found.outcome is Outcome.OK and len(case.changes) < wanted:
-        few = f"only {counted(case, wanted)}{others(case)}"
-        return _open(measured, f"{measured.reason.rstrip('.')}, but {few}.")
-    return _said(case, measured, decision)
-
-
-def _said(case: MetricPairs, measured: Judged, decision: Decision) -> Judged:
-    shown = case.shown
-    parts = [
-        shown.change(case.middle(sitting)) if sitting else "nothing" for sitting in case.sittings
-    ]
-    whole = shown.whole(measured.change, measured.low, measured.high)
-    words = reason(decision.found, whole, parts, case.limit, short_of(case))
-    return replace(
-        measured, outcome=decision.found.outcome, reproduced=decision.reproduced, reason=words
-    )
+        return _followed(judged, f"{words}: {few}, so {_OVER_NIGHTS}.")
+    if not case.few and 0 < len(case.expected) < least:
+        few = f"The accepted night has {len(case.expected)} pairs; it takes {least}."
+        return _open(judged, few)
+    found = case.ruling()
+    if found is None:
+        few = f"{_counted(case, max(wanted, least))}, and an interval takes {least}"
+        return _open(judged, f"Only {few}{_others(case)}.")
+    if found.outcome is Outcome.OK and len(case.changes) < wanted:
+        return _open(judged, f"{words}, but only {_counted(case, wanted)}{_others(case)}.")
+    shown, whole = case.shown, words
+    if len(case.sittings) > 1:
+        parts = [shown.change(case.middle(each)) if each else "nothing" for each in case.sittings]
+        whole = f"{parts[0]} at first, {parts[1]} when repeated; together {words}"
+    threshold = shown.amount(case.gated.threshold)
+    if case.gated.scale == "ratio" and case.better is Better.HIGHER:
+        rate = shown.amount(1 - 1 / (1 + case.gated.threshold))
+        threshold += f" ({rate} of a rate)" * (rate != threshold)
+    short = _short(case) if found is Ruling.SHORT else ""
+    why = found.value.format(change=words, whole=whole, threshold=threshold, short=short)
+    return replace(judged, outcome=found.outcome, reproduced=found.reproduced, reason=why)
 
 
 def _open(judged: Judged, why: str) -> Judged:
@@ -250,7 +222,10 @@ def judge_entry(
             policy=policy,
         )
         if same_commit and judged.outcome is not None:
-            judged = _noise(judged, same_commit)
+            judged = replace(judged, outcome=Outcome.INCONCLUSIVE, reproduced=None)
+            if judged.change is not None:
+                words = judged.shown.whole(judged.change, judged.low, judged.high)
+                judged = replace(judged, reason=f"{words}: {same_code(same_commit)}.")
         uses = accepted and changes.get(gated.metric) and judged.expected is not None
         ended.append(replace(judged, baseline=accepted.night if accepted and uses else ""))
     return tuple(ended)
@@ -264,14 +239,6 @@ def same_code(commit: str) -> str:
     )
 
 
-def _noise(judged: Judged, commit: str) -> Judged:
-    """Return it as inconclusive: what changed between two runs of the same code is noise."""
-    if judged.change is None:
-        return replace(judged, reproduced=None)
-    why = f"{judged.shown.whole(judged.change, judged.low, judged.high)}: {same_code(commit)}."
-    return replace(judged, outcome=Outcome.INCONCLUSIVE, reproduced=None, reason=why)
-
-
 def quantity_of(metric: str, results: Mapping[str, Quantity]) -> Quantity:
     """Return what a metric is, or a result of the workload; nothing is known of other names."""
     if (known := METRICS.get(metric)) is not None:
@@ -279,19 +246,7 @@ def quantity_of(metric: str, results: Mapping[str, Quantity]) -> Quantity:
     return results.get(metric, Quantity())
 
 
-_ORDER = (
-    Outcome.REGRESSION,
-    Outcome.FAILED,
-    Outcome.INCONCLUSIVE,
-    Outcome.OK,
-    Outcome.UNJUDGED,
-)
-_WORDS = {
-    Outcome.REGRESSION: "worse",
-    Outcome.FAILED: "failed",
-    Outcome.INCONCLUSIVE: "inconclusive",
-    Outcome.UNJUDGED: "nothing judged",
-}
+_ORDER = tuple(LEADS)
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
@@ -334,8 +289,10 @@ def findings_outcome(
 def outcome_of(entry: Entry, fail_on: Sequence[str] = ()) -> tuple[Outcome, str]:
     """Return how a capture ended that did not fail, and why."""
     traced = {pair.sitting for pair in entry.pairs if pair.traced and not pair.contaminated}
+    if not entry.pairs:
+        return Outcome.INCONCLUSIVE, "Nothing was measured."
     if all(pair.contaminated for pair in entry.pairs):
-        return Outcome.INCONCLUSIVE, _uncounted(entry)
+        return Outcome.INCONCLUSIVE, f"No pair counts: {_why(entry.pairs)}."
     ended = list(_metrics(entry.judged))
     ended.append(findings_outcome(entry.findings, fail_on, sittings=len(traced)))
     outcome = worst(found for found, _ in ended)
@@ -351,12 +308,17 @@ def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, 
     if partial or not entries:
         ended.append(Outcome.INCONCLUSIVE)
     outcome = worst(ended)
-    sentences = [_names(entries, one, led=one is not outcome) for one in _ORDER]
+    sentences: list[str] = []
+    for one in LEADS:
+        own = [entry for entry in entries if (entry.outcome or Outcome.INCONCLUSIVE) is one]
+        if own and one is not Outcome.OK:
+            said = "; ".join(f"{entry.capture} ({entry.reason.rstrip('.')})" for entry in own)
+            sentences.append(f"{said}." if one is outcome else f"{LEADS[one]}: {said}.")
     if partial:
         sentences.append("The night was stopped before all captures were through.")
     elif not entries:
         sentences.append("Nothing was captured.")
-    return outcome, " ".join(sentence for sentence in sentences if sentence)
+    return outcome, " ".join(sentences)
 
 
 def _metrics(judged: Sequence[Judged]) -> Iterator[tuple[Outcome, str]]:
@@ -383,22 +345,3 @@ def _finding(found: TracedFinding, sittings: int) -> tuple[Outcome, str]:
     most = 2 * found.traces > found.of
     outcome = Outcome.INCONCLUSIVE if most else Outcome.OK
     return outcome, f"{message}, {where}: not in all of them."
-
-
-def _uncounted(entry: Entry) -> str:
-    if not entry.pairs:
-        return "Nothing was measured."
-    why = next((why for pair in entry.pairs for why in pair.contaminated), "")
-    return f"No pair counts: {why.rstrip('.')}."
-
-
-def _names(entries: Sequence[Entry], outcome: Outcome, *, led: bool) -> str:
-    """Say which captures ended so, and why; nothing of those that are well.
-
-    With `led` the outcome is named first; that of the night itself stands elsewhere.
-    """
-    own = [entry for entry in entries if (entry.outcome or Outcome.INCONCLUSIVE) is outcome]
-    if outcome is Outcome.OK or not own:
-        return ""
-    sentences = "; ".join(f"{one.capture} ({one.reason.rstrip('.')})" for one in own)
-    return f"{_WORDS[outcome].capitalize()}: {sentences}." if led else f"{sentences}."
