@@ -17,12 +17,17 @@ from tracekit.base.errors import ToolError
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.job import Job, job_of
 from tracekit.nightly.schedule.schedulers import (
-    FileScheduler,
+    Launchd,
+    Scheduler,
+    Systemd,
+    add,
     cron_line,
-    launchd,
+    files_of,
+    find,
     property_list,
+    remove,
     service,
-    systemd,
+    standing,
     timer,
 )
 
@@ -53,13 +58,13 @@ class Ours:
     """A scheduler, the program that stands for it, and the files and jobs that it has."""
 
     fakes: Fakes
-    make: Callable[[], FileScheduler]
+    make: Callable[[], Scheduler]
     files: Callable[[], list[Path]]
     key: str
     refusal: str
 
     @property
-    def scheduler(self) -> FileScheduler:
+    def scheduler(self) -> Scheduler:
         """The scheduler, of the home and settings of now."""
         return self.make()
 
@@ -74,29 +79,29 @@ class Ours:
 def ours(request: pytest.FixtureRequest) -> Ours:
     fakes = request.getfixturevalue(request.param)
     if request.param == "launchd":
-        return Ours(fakes, launchd, agents, "loaded", "Bootstrap failed: 119: disabled")
+        return Ours(fakes, Launchd, agents, "loaded", "Bootstrap failed: 119: disabled")
     fakes.tell(lingers=True)
-    return Ours(fakes, systemd, units, "active", "Failed to enable unit: Access denied")
+    return Ours(fakes, Systemd, units, "active", "Failed to enable unit: Access denied")
 
 
 def test_a_job_is_written_and_loaded_and_found(ours: Ours, job: Job) -> None:
-    assert ours.scheduler.install(job) == ()
+    assert add(ours.scheduler, job) == ()
     assert {one.name for one in ours.files() if not one.is_symlink()} == {
-        one.name for one in ours.scheduler.files(job)
+        one.name for one in files_of(ours.scheduler, job)
     }
     assert ours.loaded == [job.label]
-    [found] = ours.scheduler.find(job.plan)
+    [found] = find(ours.scheduler, job.plan)
     assert (found.label, found.at, found.log) == (job.label, time(2, 30), job.log)
     assert found.since == job.environment["TRACEKIT_NIGHTLY_SINCE"]
     assert found.file is not None
     assert oct(found.file.stat().st_mode & 0o777) == "0o644"
-    standing = ours.scheduler.standing(found)
-    assert (standing.loaded, standing.last_exit) == (True, None)
+    known = standing(ours.scheduler, found)
+    assert (known.loaded, known.last_exit) == (True, None)
 
 
 def test_an_odd_job_is_read_back_as_it_was_written(ours: Ours, odd: Job) -> None:
-    ours.scheduler.install(odd)
-    [found] = ours.scheduler.find(odd.plan)
+    add(ours.scheduler, odd)
+    [found] = find(ours.scheduler, odd.plan)
     assert (found.label, found.at, found.log) == (odd.label, time(23, 5), odd.log)
 
 
@@ -104,57 +109,49 @@ def test_at_another_time_or_under_another_name_it_takes_the_place_of_the_old_one
     ours: Ours, job: Job, plan: NightPlan
 ) -> None:
     ours.fakes.tell(lingering=3)  # launchctl returns before the job is gone
-    ours.scheduler.install(job)
-    ours.scheduler.install(job_of(plan, time(4, 0)))
-    [found] = ours.scheduler.find(job.plan)
+    add(ours.scheduler, job)
+    add(ours.scheduler, job_of(plan, time(4, 0)))
+    [found] = find(ours.scheduler, job.plan)
     assert (found.at, ours.loaded) == (time(4, 0), [job.label])
     renamed = job_of(replace(plan, name="other"), time(4, 0))
-    ours.scheduler.install(renamed)
+    add(ours.scheduler, renamed)
     assert {one.stem for one in ours.files()} == {renamed.label}
     assert ours.loaded == [renamed.label]
 
 
 def test_removing_leaves_no_file_and_nothing_loaded(ours: Ours, job: Job) -> None:
-    ours.scheduler.install(job)
-    [found] = ours.scheduler.find(job.plan)
-    assert ours.scheduler.remove(found.label) == ()
-    assert (ours.files(), ours.loaded, ours.scheduler.find(job.plan)) == ([], [], ())
+    add(ours.scheduler, job)
+    [found] = find(ours.scheduler, job.plan)
+    assert remove(ours.scheduler, found.label) == ()
+    assert (ours.files(), ours.loaded, find(ours.scheduler, job.plan)) == ([], [], ())
 
 
-def test_a_refusal_is_quoted_and_leaves_what_was_there(
-    ours: Ours, job: Job, plan: NightPlan
-) -> None:
+def test_a_refusal_is_quoted_and_leaves_nothing(ours: Ours, job: Job) -> None:
+    add(ours.scheduler, job)
     ours.fakes.tell(refuses=ours.refusal)
     with pytest.raises(ToolError, match=ours.refusal) as caught:
-        ours.scheduler.install(job)
+        add(ours.scheduler, job)
     assert caught.value.hint == ours.scheduler.hint
-    assert ours.files() == []
-    ours.fakes.tell(refuses="")
-    ours.scheduler.install(job)
-    ours.fakes.tell(refuses=ours.refusal)
-    with pytest.raises(ToolError):
-        ours.scheduler.install(job_of(plan, time(4, 0)))
-    [found] = ours.scheduler.find(job.plan)
-    assert found.at == time(2, 30)
+    assert (ours.files(), ours.loaded) == ([], [])
 
 
 def test_standing_tells_how_the_last_night_exited(ours: Ours, job: Job) -> None:
-    ours.scheduler.install(job)
-    [found] = ours.scheduler.find(job.plan)
+    add(ours.scheduler, job)
+    [found] = find(ours.scheduler, job.plan)
     ours.fakes.tell(exits={job.label: 4, f"{job.label}.service": 4})
-    assert ours.scheduler.standing(found).last_exit == 4
+    assert standing(ours.scheduler, found).last_exit == 4
     ours.fakes.tell(**{ours.key: []})
-    assert ours.scheduler.standing(found).loaded is False
+    assert standing(ours.scheduler, found).loaded is False
 
 
 def test_without_its_program_standing_is_not_known(
     ours: Ours, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ours.scheduler.install(job)
-    [found] = ours.scheduler.find(job.plan)
+    add(ours.scheduler, job)
+    [found] = find(ours.scheduler, job.plan)
     monkeypatch.setenv("PATH", "/nowhere")
     assert "there is no " in ours.scheduler.lacks()
-    assert ours.scheduler.standing(found).loaded is None
+    assert standing(ours.scheduler, found).loaded is None
 
 
 @pytest.mark.parametrize(
@@ -164,15 +161,15 @@ def test_without_its_program_standing_is_not_known(
 def test_a_file_of_its_name_that_is_none_is_passed_over(
     content: bytes, ours: Ours, job: Job
 ) -> None:
-    file = next(iter(ours.scheduler.files(job)))
+    file = next(iter(files_of(ours.scheduler, job)))
     file.parent.mkdir(parents=True)
     file.write_bytes(content)
-    assert ours.scheduler.find(job.plan) == ()
+    assert find(ours.scheduler, job.plan) == ()
 
 
 def test_launchd_is_given_documented_keys(odd: Job) -> None:
     """The keys that launchd.plist(5) documents for an agent that runs at a time of the day."""
-    ((file, content),) = launchd().files(odd).items()
+    ((file, content),) = files_of(Launchd(), odd).items()
     assert file == Path.home() / "Library" / "LaunchAgents" / f"{odd.label}.plist"
     assert plistlib.loads(content) == property_list(odd)
     assert property_list(odd) == {
@@ -191,12 +188,12 @@ def test_launchd_is_given_documented_keys(odd: Job) -> None:
 
 @pytest.mark.parametrize("ours", ["launchd"], indirect=True)
 def test_launchd_is_asked_in_the_users_session(ours: Ours, job: Job) -> None:
-    ours.scheduler.install(job)
+    add(ours.scheduler, job)
     domain = f"gui/{os.getuid()}"
     assert ours.fakes.asked[-1] == ["launchctl", "bootstrap", domain, str(agents()[0])]
     ours.fakes.tell(loaded={}, no_gui=True)
     with pytest.raises(ToolError, match="Domain does not support specified action") as caught:
-        ours.scheduler.install(job)
+        add(ours.scheduler, job)
     assert f"launchctl bootstrap {domain}" in caught.value.message
     assert "exit code 125" in caught.value.message
     assert "bootout" not in ours.fakes.verbs(), "what is not loaded is not unloaded"
@@ -212,7 +209,9 @@ def test_systemd_itself_finds_nothing_wrong(
     name: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     job: Job = request.getfixturevalue(name)
-    files = replace(systemd(), folder=tmp_path / "units").files(job)
+    scheduler = Systemd()
+    scheduler.folder = tmp_path / "units"
+    files = files_of(scheduler, job)
     (tmp_path / "units").mkdir()
     for file, content in files.items():
         file.write_bytes(content)
@@ -251,22 +250,22 @@ def test_a_systemd_timer_forgets_when_it_last_ran(
 ) -> None:
     """A timer remembers when it last ran; of a new time it would think that it was missed."""
     ours.fakes.tell(lingers=False)
-    [warning] = ours.scheduler.install(job)
+    [warning] = add(ours.scheduler, job)
     assert "loginctl enable-linger" in warning
-    ours.scheduler.install(job)
+    add(ours.scheduler, job)
     verbs = ours.fakes.verbs()
     assert verbs.index("disable") < verbs.index("clean") < len(verbs) - 1
     assert verbs[-2:] == ["daemon-reload", "enable"]
     ours.fakes.tell(no_bus=True)
-    [found] = ours.scheduler.find(job.plan)
+    [found] = find(ours.scheduler, job.plan)
     assert "Failed to connect to bus" in ours.scheduler.lacks()
-    [warning] = ours.scheduler.remove(found.label)
+    [warning] = remove(ours.scheduler, found.label)
     assert "Failed to connect to bus" in warning
     assert units() == []
     ours.fakes.tell(no_bus=False)
-    ours.scheduler.install(job)
+    add(ours.scheduler, job)
     monkeypatch.setenv("PATH", "/nowhere")
-    [warning] = ours.scheduler.remove(found.label)
+    [warning] = remove(ours.scheduler, found.label)
     assert "no systemctl" in warning
     assert units() == []
 

@@ -10,9 +10,8 @@ time that comes twice counts the first time. So each date has just one due time.
 
 import os
 import re
-import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
@@ -23,39 +22,25 @@ from tracekit.base import UsageError, now
 from tracekit.nightly.plan.plan import NightPlan
 
 _SYSTEM_PATH = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
-_PROGRAMS = ("xcrun", "git", "macmon", "g++", "clang++")
 _TAKEN = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "XDG_CACHE_HOME", "DEVELOPER_DIR")
 _NOT_OURS = ("TRACEKIT_NIGHTLY_", "TRACEKIT_CORPUS")
 
 
-def programs_of(plan: NightPlan) -> Iterator[str]:
-    """Name the programs that a plan starts by itself: checks, and set-up of references."""
-    for capture in plan.captures:
-        lines = [*capture.checks, capture.reference.setup if capture.reference else ()]
-        yield from (line[0] for line in lines if line)
+def bare_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return all that a scheduled night sees of an environment.
 
-
-def bare_environment(
-    programs: Iterable[str] = (), environment: Mapping[str, str] = os.environ
-) -> dict[str, str]:
-    """Return all that a scheduled night sees.
-
-    PATH has the folders where the programs that nights use are found now, in their order, and
-    those of the system; also HOME, the language, DEVELOPER_DIR and what begins with
+    These are PATH with the system's folders, HOME, the language, DEVELOPER_DIR and what begins with
     TRACEKIT_, where they are set.
     """
-    taken = {name: environment[name] for name in _TAKEN if environment.get(name)}
-    ours = {
+    taken = {
         name: value
         for name, value in sorted(environment.items())
-        if name.startswith("TRACEKIT_") and not name.startswith(_NOT_OURS) and value
+        if name in _TAKEN or (name.startswith("TRACEKIT_") and not name.startswith(_NOT_OURS))
     }
-    taken.setdefault("HOME", str(Path.home()))
-    path, names = environment.get("PATH", ""), (*_PROGRAMS, *programs)
-    found = {shutil.which(name, path=path) for name in names if os.sep not in name}
-    used = {os.path.dirname(one) for one in found if one}  # noqa: PTH120  as it stands in PATH
-    kept = [part for part in path.split(os.pathsep) if part in used and part.startswith(os.sep)]
-    return {"PATH": os.pathsep.join(dict.fromkeys((*kept, *_SYSTEM_PATH))), **taken, **ours}
+    folders = [one for one in environment.get("PATH", "").split(os.pathsep) if os.path.isabs(one)]  # noqa: PTH117  as it stands in PATH
+    path = os.pathsep.join(dict.fromkeys((*folders, *_SYSTEM_PATH)))
+    known = {"PATH": path, "HOME": str(Path.home()), **taken}
+    return {name: value for name, value in known.items() if value}
 
 
 LOG = "nightly.log"
@@ -71,7 +56,7 @@ def rotate_log(output: Path) -> None:
 
 
 _DAY = timedelta(days=1)
-_EARLY = timedelta(minutes=1)  # a timer may fire a moment before its time, as clocks are set
+EARLY = timedelta(minutes=1)  # a timer may fire a moment before its time, as clocks are set
 _MOST = 400  # days; who was away for years needs no list of nights
 
 
@@ -87,56 +72,34 @@ def time_of_day(text: str) -> time:
 
 def due_times(
     at: time, after: datetime, until: datetime, zone: tzinfo | None = None
-) -> Iterator[datetime]:
-    """Yield the due times in (after, until], oldest first, in UTC; without `zone` by our clock."""
+) -> list[datetime]:
+    """Return the due times in (after, until], oldest first, in UTC; without `zone` by our clock."""
     first = after.astimezone(zone).date() - _DAY
-    last = until.astimezone(zone).date() + _DAY
-    for days in range((last - first).days + 1):
-        local = datetime.combine(first + days * _DAY, at, zone)
-        due = (local if zone is not None else local.astimezone()).astimezone(UTC)
+    found: list[datetime] = []
+    for days in range((until - after).days + 4):
+        # Not `astimezone`: without a zone that takes a time that is left out for an hour too early.
+        local = datetime.combine(first + days * _DAY, at, zone).timestamp()
+        due = datetime.fromtimestamp(local, UTC)
         if after < due <= until:
-            yield due
+            found.append(due)
+    return found
 
 
-def next_due(at: time, now: datetime, zone: tzinfo | None = None) -> datetime:
+def next_due(at: time, now: datetime) -> datetime:
     """Return the first due time after `now`, in UTC."""
-    return next(due_times(at, now, now + 3 * _DAY, zone))
+    return due_times(at, now, now + 3 * _DAY)[0]
 
 
 def unserved(
-    at: time,
-    last_started: datetime | None,
-    until: datetime,
-    *,
-    since: datetime | None = None,
-    zone: tzinfo | None = None,
+    at: time, last_started: datetime | None, until: datetime, since: datetime | None
 ) -> list[datetime]:
-    """Return the due times up to `until` that no night has begun after.
+    """Return the due times up to `until` that no night has begun after, of the last 400 days.
 
-    They are moments in UTC, oldest first, of the last 400 days. Before `since`, when the schedule
-    was installed, nothing was due; there are none where neither that nor a night is known. `zone`
-    is whose clock counts; None for this machine's.
+    Before `since`, when the schedule was installed, nothing was due; there are none where neither
+    that nor a night is known.
     """
-    known = [one for one in (last_started and last_started + _EARLY, since) if one is not None]
-    if not known:
-        return []
-    return [*due_times(at, max([*known, until - _MOST * _DAY]), until, zone)]
-
-
-def passed(
-    at: time,
-    last_started: datetime | None,
-    now: datetime,
-    *,
-    since: datetime | None = None,
-    zone: tzinfo | None = None,
-) -> list[datetime]:
-    """Return the due times that passed without a night, where one begins `now`; see `unserved`.
-
-    The due time right before `now` is the one that this night is for, however late it is; a
-    machine that slept has one night for all that it slept through.
-    """
-    return unserved(at, last_started, now + _EARLY, since=since, zone=zone)[:-1]
+    known = [one for one in (last_started and last_started + EARLY, since) if one is not None]
+    return due_times(at, max([*known, until - _MOST * _DAY]), until) if known else []
 
 
 SINCE = "TRACEKIT_NIGHTLY_SINCE"
@@ -166,7 +129,7 @@ def job_of(plan: NightPlan, at: time) -> Job:
     """Return the job that runs a plan's nights, as this environment allows."""
     file, output = plan.file.absolute(), plan.output.absolute()
     argv = (os.path.abspath(sys.executable), "-P", "-m", "tracekit", "nightly", str(file))  # noqa: PTH100  a link to it is the environment
-    environment = {**bare_environment(programs_of(plan)), SINCE: now()}
+    environment = {**bare_environment(), SINCE: now()}
     for text in (*argv, str(output), *environment.values()):
         if re.search(r"[\x00-\x1f\x7f]", text):
             raise UsageError(

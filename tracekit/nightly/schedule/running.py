@@ -70,34 +70,33 @@ def only_one(plan: NightPlan) -> Generator[None]:
     has one because a night writes there. The system frees both when this process ends.
     """
     machine = re.sub(r"[^\w.-]+", "-", platform.node()) or "machine"
-    whole, own = notes_folder() / f"night-on-{machine}.lock", plan.output / LOCK
-    with _one(whole, plan, "on this machine", _WHY), _one(own, plan, "here", _OUTPUT):
+    whole = notes_folder() / f"night-on-{machine}.lock"
+    with ExitStack() as stack:
+        for path, where, why in (
+            (whole, "on this machine", _WHY),
+            (plan.output / LOCK, "here", _OUTPUT),
+        ):
+            handle = stack.enter_context(locks.opened(path, why))
+            try:
+                taken = locks.taken(handle, path)
+            except HeldError as error:
+                raise _another(where, error.holder) from None
+            if taken:
+                locks.note(handle, locks.ours(now(), f"{plan.name} ({plan.file})"))
+                stack.callback(locks.note, handle, None)
         yield
+
+
+def _another(where: str, holder: locks.Holder | None) -> ToolError:
+    if holder is None:
+        return ToolError(f"Another night runs {where}.", hint=_WAIT)
+    return ToolError(
+        f"Another night runs {where}: {holder.what}, since {holder.begun}, in process "
+        f"{holder.pid}.",
+        hint=f"{_WAIT} `kill -TERM {holder.pid}` stops it; what it measured is kept.",
+    )
 
 
 def runs_in(output: Path) -> bool:
     """Tell whether a night writes into this folder now."""
     return locks.held(output / LOCK)
-
-
-@contextmanager
-def _one(path: Path, plan: NightPlan, where: str, why: str) -> Generator[None]:
-    with locks.opened(path, why) as handle:
-        try:
-            taken = locks.taken(handle, path)
-        except HeldError as error:
-            if (holder := error.holder) is None:
-                raise ToolError(f"Another night runs {where}.", hint=_WAIT) from None
-            raise ToolError(
-                f"Another night runs {where}: {holder.what}, since {holder.begun}, in process "
-                f"{holder.pid}.",
-                hint=f"{_WAIT} `kill -TERM {holder.pid}` stops it; what it measured is kept.",
-            ) from None
-        if not taken:
-            yield
-            return
-        locks.note(handle, locks.ours(now(), f"{plan.name} ({plan.file})"))
-        try:
-            yield
-        finally:
-            locks.note(handle, None)

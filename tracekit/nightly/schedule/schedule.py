@@ -10,36 +10,16 @@ from tracekit.base import ToolError
 from tracekit.nightly.folder import make_output
 from tracekit.nightly.history.listing import NightSummary, last_course, moment_in
 from tracekit.nightly.plan.plan import NightPlan
-from tracekit.nightly.schedule.job import Job, job_of, next_due, passed, unserved
+from tracekit.nightly.schedule import schedulers
+from tracekit.nightly.schedule.job import EARLY, Job, job_of, next_due, unserved
 from tracekit.nightly.schedule.running import runs_in
-from tracekit.nightly.schedule.schedulers import (
-    FileScheduler,
-    Installed,
-    Standing,
-    cron_line,
-    launchd,
-    systemd,
-)
+from tracekit.nightly.schedule.schedulers import Installed, Launchd, Scheduler, Standing, Systemd
 from tracekit.record import run
 
 _SECONDS = 120.0
-_QUOTED_LINES = 6
-
-
-def rehearse(job: Job) -> None:
-    """Start tracekit in nothing but the job's environment; raise ToolError where that fails."""
-    variables = (f"{name}={value}" for name, value in job.environment.items())
-    done = run(("/usr/bin/env", "-i", *variables, *job.argv[:4], "--version"), _SECONDS)
-    if done.returncode != 0:
-        said = "\n".join(done.stderr.strip().splitlines()[-_QUOTED_LINES:])
-        raise ToolError(
-            f"tracekit does not start in the bare environment of a night:\n{said}",
-            hint=f"Install tracekit into the environment of {job.argv[0]}.",
-        )
-
+_PATIENCE = timedelta(minutes=15)  # after a due time, before a night counts as not begun
 
 Method = Literal["auto", "launchd", "systemd", "cron"]
-_PATIENCE = timedelta(minutes=15)  # after a due time, before a night counts as not begun
 
 
 @dataclass(frozen=True)
@@ -79,8 +59,10 @@ def preview(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
     job, after = job_of(plan, at), next_due(at, datetime.now(UTC))
     if scheduler is None:
         manual = "Nothing is installed yet: put the line into your crontab with `crontab -e`."
-        return Installation("cron", job, {}, cron_line(job), after, (*warnings, manual))
-    return Installation(scheduler.name, job, scheduler.files(job), "", after, warnings)
+        line = schedulers.cron_line(job)
+        return Installation("cron", job, {}, line, after, (*warnings, manual))
+    files = schedulers.files_of(scheduler, job)
+    return Installation(scheduler.name, job, files, "", after, warnings)
 
 
 def install(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
@@ -91,21 +73,32 @@ def install(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
     Raises:
         UsageError: A path cannot be written for a scheduler.
         ToolError: The scheduler is not here or refuses, the command line does not work in a bare
-            environment, or a night runs now; what was installed before still is.
+            environment, or a night runs now.
         RecordingError: A file cannot be written.
     """
     planned = preview(plan, at, method)
     _require_quiet(planned.job.log.parent)
     make_output(planned.job.log.parent, exist_ok=True)
-    rehearse(planned.job)
+    _rehearse(planned.job)
     warnings = list(planned.warnings)
     for scheduler in _all():
         if scheduler.name == planned.method:
-            warnings += scheduler.install(planned.job)
+            warnings += schedulers.add(scheduler, planned.job)
         else:
-            for old in scheduler.find(planned.job.plan):
-                warnings += scheduler.remove(old.label)
+            for old in schedulers.find(scheduler, planned.job.plan):
+                warnings += schedulers.remove(scheduler, old.label)
     return replace(planned, warnings=tuple(warnings))
+
+
+def _rehearse(job: Job) -> None:
+    """Start tracekit in nothing but the job's environment; raise ToolError where that fails."""
+    variables = (f"{name}={value}" for name, value in job.environment.items())
+    done = run(("/usr/bin/env", "-i", *variables, *job.argv[:4], "--version"), _SECONDS)
+    if done.returncode != 0:
+        raise ToolError(
+            f"tracekit does not start in the bare environment of a night:\n{done.stderr.strip()}",
+            hint=f"Install tracekit into the environment of {job.argv[0]}.",
+        )
 
 
 def uninstall(file: Path) -> tuple[tuple[Installed, ...], tuple[str, ...]]:
@@ -117,7 +110,9 @@ def uninstall(file: Path) -> tuple[tuple[Installed, ...], tuple[str, ...]]:
     for _, installed in found:
         if installed.log is not None:
             _require_quiet(installed.log.parent)
-    warnings = [words for scheduler, one in found for words in scheduler.remove(one.label)]
+    warnings = [
+        words for scheduler, one in found for words in schedulers.remove(scheduler, one.label)
+    ]
     return tuple(installed for _, installed in found), tuple(warnings)
 
 
@@ -130,10 +125,10 @@ def status(plan: NightPlan, now: datetime | None = None) -> Scheduled:
     overdue: list[datetime] = []
     if installed:
         at, since = installed[0].at, moment_in(installed[0].since)
-        overdue = unserved(at, last and last.began, now - _PATIENCE, since=since)
+        overdue = unserved(at, last and last.began, now - _PATIENCE, since)
     return Scheduled(
         installed=installed,
-        standing=tuple(scheduler.standing(one) for scheduler, one in found),
+        standing=tuple(schedulers.standing(scheduler, one) for scheduler, one in found),
         next=next_due(installed[0].at, now) if installed else None,
         last=last,
         running=running,
@@ -144,24 +139,26 @@ def status(plan: NightPlan, now: datetime | None = None) -> Scheduled:
 def missed(plan: NightPlan, last_started: datetime | None, now: datetime) -> list[datetime]:
     """Return the due times that passed without a night, where one begins `now`; in UTC.
 
-    Nothing where no schedule is installed, and nothing of before it was.
+    The due time right before `now` is the one that this night is for, however late it is. Nothing
+    was due where no schedule is installed, and before it was.
     """
     for _, installed in _found(plan.file):
-        return passed(installed.at, last_started, now, since=moment_in(installed.since))
+        since = moment_in(installed.since)
+        return unserved(installed.at, last_started, now + EARLY, since)[:-1]
     return []
 
 
-def _all() -> tuple[FileScheduler, ...]:
-    return (launchd(), systemd())
+def _all() -> tuple[Scheduler, ...]:
+    return (Launchd(), Systemd())
 
 
-def _found(file: Path) -> list[tuple[FileScheduler, Installed]]:
+def _found(file: Path) -> list[tuple[Scheduler, Installed]]:
     """Return what is installed for a plan's file, each with its scheduler."""
     plan = file.absolute()
-    return [(scheduler, one) for scheduler in _all() for one in scheduler.find(plan)]
+    return [(scheduler, job) for scheduler in _all() for job in schedulers.find(scheduler, plan)]
 
 
-def _chosen(method: Method) -> tuple[FileScheduler | None, tuple[str, ...]]:
+def _chosen(method: Method) -> tuple[Scheduler | None, tuple[str, ...]]:
     """Return the scheduler, None for cron, and a warning where it is not the system's own."""
     name = method if method != "auto" else "launchd" if sys.platform == "darwin" else "systemd"
     scheduler = next((one for one in _all() if one.name == name), None)
