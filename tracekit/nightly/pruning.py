@@ -28,7 +28,7 @@ from tracekit.base import (
     mark,
     now,
 )
-from tracekit.nightly.history.listing import NightSummary, course_in, moment_in
+from tracekit.nightly.history.listing import course_in, moment_in
 from tracekit.nightly.history.night import DOCUMENT, Accepted
 from tracekit.nightly.history.steps import Series, Step
 from tracekit.record import Progress, quiet, size
@@ -42,30 +42,19 @@ Kind = Literal["bundle", "exports"]
 
 
 @dataclass(frozen=True)
-class Part:
-    """What can be removed of a run; `size` in bytes."""
-
-    kind: Kind
-    paths: tuple[Path, ...]
-    size: int
-
-
-@dataclass(frozen=True)
 class RunSeen:
     """A run's folder, found in `root`: when it was recorded, and what can be removed of it.
 
-    `night` is the id of its night, empty for a run that somebody made. `busy` says why nothing of
-    it can be removed now, `only` why its bundle is all there is of it; each is empty where that is
-    not so.
+    `night` is the id of its night, empty for a run that somebody made. `stays` says why nothing of
+    it can be removed now, whoever asks; it is empty where that is not so.
     """
 
     folder: Path
     root: Path
     begun: datetime
-    parts: tuple[Part, ...] = ()
+    parts: Mapping[Kind, tuple[Path, ...]] = field(default_factory=dict[Kind, tuple[Path, ...]])
     night: str = ""
-    busy: str = ""
-    only: str = ""
+    stays: str = ""
 
 
 def trash(bundle: Path) -> Path:
@@ -86,57 +75,49 @@ def roots(folders: Iterable[Path]) -> list[Path]:
 
 def runs_below(root: Path, now: datetime) -> Iterator[RunSeen]:
     """Yield the runs in a folder, and in folders in it, in the order of their names."""
-    above = [parent for parent in root.parents if (parent / DOCUMENT).is_file()]
-    nights = {one: course_in(one) for one in above}
     for name, folders, files in os.walk(root):
-        place = Path(name)
         folders.sort()
-        if DOCUMENT in files:
-            nights[place] = course_in(place)
         if "recording.json" in files:
             folders.clear()
-            own = [nights[one] for one in (place, *place.parents) if one in nights]
-            run = _run(place, root, now)
-            yield replace(run, **_of_night(own[0], now, busy=run.busy)) if own else run
+            yield _run(Path(name), root, now)
 
 
 def _run(place: Path, root: Path, now: datetime) -> RunSeen:
     recording = Recording(place)
     changed = datetime.fromtimestamp(recording.provenance_file.lstat().st_mtime, UTC)
+    night, stays = _night_of(place, now)
+    run = RunSeen(place, root, changed, night=night, stays=stays)
     try:
         if recording.provenance_file.is_symlink():
-            return RunSeen(place, root, changed, busy="its recording.json is a link")
+            return replace(run, stays="its recording.json is a link")
         provenance = recording.provenance()
     except TracekitError:
-        return RunSeen(place, root, changed, busy="its recording.json cannot be read")
+        return replace(run, stays="its recording.json cannot be read")
+    begun = moment_in(provenance.started) or moment_in(provenance.created) or changed
+    parts = _parts(recording)
+    stays = _working(provenance, now) or stays
+    if not (parts or stays or recording.result_file.is_file()):
+        stays = "it was not analyzed, and its bundle is all there is of it"
+    return replace(run, begun=begun, parts=parts, stays=stays)
+
+
+def _parts(recording: Recording) -> dict[Kind, tuple[Path, ...]]:
+    """Return what can be removed; of a run that was not analyzed a capture of frames alone."""
     analyzed = recording.result_file.is_file()
-    return RunSeen(
-        folder=place,
-        root=root,
-        begun=moment_in(provenance.started) or moment_in(provenance.created) or changed,
-        parts=tuple(_parts(recording, analyzed=analyzed)),
-        busy=_busy(provenance, now),
-        only="" if analyzed else "it was not analyzed, and its bundle is all there is of it",
-    )
-
-
-def _parts(recording: Recording, *, analyzed: bool) -> Iterator[Part]:
-    there = [bundle for bundle in bundles(recording) if bundle.is_dir() and not bundle.is_symlink()]
-    if not analyzed:
-        there = [one for one in there if one == recording.gputrace]
-    if there:
-        yield Part("bundle", tuple(there), size(there))
-    if analyzed and recording.exports.is_dir() and not recording.exports.is_symlink():
-        texts = sorted(
+    known = bundles(recording) if analyzed else (recording.gputrace,)
+    there = tuple(one for one in known if one.is_dir() and not one.is_symlink())
+    parts: dict[Kind, tuple[Path, ...]] = {"bundle": there} if there else {}
+    if analyzed and not recording.exports.is_symlink():
+        texts = tuple(
             path
-            for path in recording.exports.glob("*.xml")
+            for path in sorted(recording.exports.glob("*.xml"))
             if path != recording.toc_file and path.is_file() and not path.is_symlink()
         )
-        if texts:
-            yield Part("exports", tuple(texts), size(texts))
+        parts |= {"exports": texts} if texts else {}
+    return parts
 
 
-def _busy(provenance: Provenance, now: datetime) -> str:
+def _working(provenance: Provenance, now: datetime) -> str:
     for name, stage in provenance.stages.items():
         at = moment_in(stage.at)
         if stage.state == "running" and (at is None or now - at < _WORKING):
@@ -144,13 +125,16 @@ def _busy(provenance: Provenance, now: datetime) -> str:
     return ""
 
 
-def _of_night(night: NightSummary | None, now: datetime, *, busy: str) -> dict[str, str]:
-    """Return what a run's night says of it; one that began long ago was cut off."""
+def _night_of(run: Path, now: datetime) -> tuple[str, str]:
+    """Return the id of a run's night, and why that lets nothing be removed; empty without one."""
+    own = next((one for one in (run, *run.parents) if (one / DOCUMENT).is_file()), None)
+    if own is None:
+        return "", ""
+    night = course_in(own)
     if night is None:
-        return {"night": "?", "busy": busy or "its night.json cannot be read"}
-    long_ago = night.began is not None and now - night.began > _LONGEST
-    unended = "" if night.ended or long_ago else "its night has not ended"
-    return {"night": night.id, "busy": busy or unended}
+        return "?", "its night.json cannot be read"
+    cut_off = night.began is not None and now - night.began > _LONGEST
+    return night.id, "" if night.ended or cut_off else "its night has not ended"
 
 
 @dataclass(frozen=True)
@@ -191,8 +175,7 @@ def protection(
             first, last = min(step.index, step.earliest), max(step.index, step.latest)
             for night in ids[max(0, first - 1) : last + 2]:
                 nights[night] = f"{series.metric} of {series.capture} changed there"
-    for one in accepted:
-        nights[one.night] = f"it was accepted as a baseline: {one.reason}"
+    nights |= {one.night: f"it was accepted as a baseline: {one.reason}" for one in accepted}
     folders: dict[Path, str] = {}
     for name in pinned:
         if Path(name).is_absolute():
@@ -214,13 +197,8 @@ class Limits:
     newest: int = 3
 
 
-@dataclass(frozen=True)
-class Removal:
-    """A part of a run that is to go: it is "old", or there is to be "room"."""
-
-    run: RunSeen
-    part: Part
-    why: Literal["old", "room"]
+Removal = tuple[RunSeen, Kind, Literal["old", "room"]]
+"""A part of a run that is to go: it is "old", or there is to be "room"."""
 
 
 def decide(
@@ -237,75 +215,63 @@ def decide(
     for run in newest_first:
         seen[run.root] += 1
         new = "it is one of the newest" if seen[run.root] <= limits.newest else ""
-        stay[run.folder] = run.busy or reason(run) or new
+        stay[run.folder] = run.stays or reason(run) or new
     removals: list[Removal] = []
     for kind in get_args(Kind):
         for run in reversed(newest_first):
             old = limits.keep is not None and now - run.begun > limits.keep
-            if not stay[run.folder] and (old or limits.most is not None):
-                why = "old" if old else "room"
-                removals += [Removal(run, part, why) for part in run.parts if part.kind == kind]
+            if kind in run.parts and not stay[run.folder] and (old or limits.most is not None):
+                removals.append((run, kind, "old" if old else "room"))
     kept = {
-        run.folder: stay[run.folder] or run.only
+        run.folder: stay[run.folder]
         for run in runs
-        if run.only or (stay[run.folder] and (run.parts or run.busy))
+        if stay[run.folder] and (run.parts or run.stays)
     }
-    return sorted(removals, key=lambda removal: removal.why), kept
+    return sorted(removals, key=lambda removal: removal[2]), kept
 
 
 STAGE = "prune"
 
 
-def _remove_bundles(recording: Recording, part: Part) -> dict[Path, str]:
-    if recording.bundle in part.paths and direct(recording.exports) is not None:
+def _remove_bundles(recording: Recording, paths: Sequence[Path]) -> dict[Path, str]:
+    if recording.bundle in paths and direct(recording.exports) is not None:
         away, why = stored_to_put_away(recording.exports, recording.tables, now())
         if why:
             return {recording.bundle: why}
         _stand_for(recording, away)
         (recording.exports / DIRECT).unlink()
-        _forget_normalized(recording)
-    for bundle in part.paths:
-        left = trash(bundle)
-        if left.exists():
-            shutil.rmtree(left)
-        bundle.rename(left)
-        _delete(recording, bundle.name, left)
+    for bundle in paths:
+        bundle.rename(trash(bundle))
+        _delete(recording, bundle)
     return {}
 
 
-def _delete(recording: Recording, name: str, left: Path) -> None:
-    """Empty a renamed bundle, then note it; while its folder is there, this can be finished."""
-    for path in left.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-    _note(recording, name)
-    left.rmdir()
+def _delete(recording: Recording, bundle: Path) -> None:
+    """Note that a bundle is none any more, and remove what it was renamed to."""
+    _note(recording, bundle.name)
+    shutil.rmtree(trash(bundle))
 
 
-def _remove_exports(recording: Recording, _part: Part) -> dict[Path, str]:
+def _remove_exports(recording: Recording, _paths: Sequence[Path]) -> dict[Path, str]:
     away, stays = to_put_away(recording.exports, recording.tables, now())
     if away:
         _stand_for(recording, away)
         for one in away:
             (recording.exports / one.name).unlink(missing_ok=True)
-        _forget_normalized(recording)
         _note(recording, "exports")
     return stays
 
 
 def _stand_for(recording: Recording, away: Sequence[PutAway]) -> None:
-    """Let what was kept, once it is on the disk, stand for what is removed next."""
+    """Let what was kept, once it is on the disk, stand for what is removed next.
+
+    The tables of questions, made of what goes, would never be read again, so they go as well.
+    """
     for file in recording.tables.iterdir():
         if file.is_file():
             with file.open("rb") as stream:
                 os.fsync(stream.fileno())
     note_put_away(recording.exports, *away)
-
-
-def _forget_normalized(recording: Recording) -> None:
-    """Remove the tables of questions: made of what went, they would never be read again."""
     if not recording.tables.is_symlink() and not recording.normalized.is_symlink():
         shutil.rmtree(recording.normalized, ignore_errors=True)
 
@@ -399,10 +365,21 @@ def prune(
     done.kept = [Stays(folder, why) for folder, why in kept.items()]
     for run in runs:
         _finish(run, done)
-    for removal in removals:
-        if removal.why == "room" and done.after <= (limits.most or 0):
+    for run, kind, why in removals:
+        if why == "room" and done.after <= (limits.most or 0):
             break
-        _carry_out(removal, done, progress)
+        freed = size(run.parts[kind])
+        if not dry:
+            progress(f"pruning {run.folder.name}")
+            remove = _remove_bundles if kind == "bundle" else _remove_exports
+            held = size([run.folder])
+            with _removing(run, done):
+                stayed = remove(Recording(run.folder), run.parts[kind])
+                done.stayed += [Stays(path, reason) for path, reason in stayed.items()]
+            freed = held - size([run.folder])
+        done.after -= freed
+        if freed:
+            done.removed.append(Removed(run.folder, kind, freed, why))
     if not dry:
         done.after = size(where)
     done.missing = 0 if limits.most is None else max(0, done.after - limits.most)
@@ -414,28 +391,11 @@ def _finish(run: RunSeen, done: Pruned) -> None:
     recording = Recording(run.folder)
     for bundle in bundles(recording):
         left = trash(bundle)
-        if not left.is_dir() or left.is_symlink():
-            continue
-        done.after -= size([left])
-        if not done.dry:
+        if left.is_dir() and not left.is_symlink():
+            done.after -= size([left])
             with _removing(run, done):
-                _delete(recording, bundle.name, left)
-
-
-def _carry_out(removal: Removal, done: Pruned, progress: Progress) -> None:
-    run, part = removal.run, removal.part
-    freed = part.size
-    if not done.dry:
-        progress(f"pruning {run.folder.name}")
-        before = size([run.folder])
-        with _removing(run, done):
-            remove = _remove_bundles if part.kind == "bundle" else _remove_exports
-            stayed = remove(Recording(run.folder), part)
-            done.stayed += [Stays(path, reason) for path, reason in stayed.items()]
-        freed = before - size([run.folder])
-    done.after -= freed
-    if freed:
-        done.removed.append(Removed(run.folder, part.kind, freed, removal.why))
+                if not done.dry:
+                    _delete(recording, bundle)
 
 
 @contextmanager

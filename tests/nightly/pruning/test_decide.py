@@ -7,24 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from old_runs import NOW
-from tracekit.nightly.pruning import Limits, Part, Removal, RunSeen, decide
+from tracekit.nightly.pruning import Kind, Limits, Removal, RunSeen, decide
 
 ROOT = Path("/traces")
 
 
-def run(name: str, age: float, *, busy: str = "", only: str = "", root: Path = ROOT) -> RunSeen:
+def run(name: str, age: float, *, stays: str = "", root: Path = ROOT) -> RunSeen:
     folder = root / name
-    parts = (
-        Part("bundle", (folder / "recording.trace",), 100),
-        Part("exports", (folder / "exports" / "a.xml",), 10),
-    )
-    return RunSeen(
-        folder, root, NOW - timedelta(days=age), () if only else parts, busy=busy, only=only
-    )
+    parts: dict[Kind, tuple[Path, ...]] = {
+        "bundle": (folder / "recording.trace",),
+        "exports": (folder / "exports" / "a.xml",),
+    }
+    return RunSeen(folder, root, NOW - timedelta(days=age), parts, stays=stays)
 
 
 def told(removals: list[Removal], why: str) -> list[str]:
-    return [f"{one.run.folder.name} {one.part.kind}" for one in removals if one.why == why]
+    return [f"{run.folder.name} {kind}" for run, kind, asked in removals if asked == why]
 
 
 def free(_: RunSeen) -> str:
@@ -36,7 +34,7 @@ def test_what_is_old_goes_first_bundles_before_exports_oldest_first() -> None:
     found, _ = decide(runs, Limits(timedelta(days=55), most=5, newest=0), NOW, free)
     assert told(found, "old") == ["a bundle", "d bundle", "a exports", "d exports"]
     assert told(found, "room") == ["b bundle", "c bundle", "b exports", "c exports"]
-    assert [one.why for one in found] == ["old"] * 4 + ["room"] * 4
+    assert [why for _, _, why in found] == ["old"] * 4 + ["room"] * 4
 
 
 def test_the_newest_of_each_folder_stay() -> None:
@@ -59,7 +57,7 @@ RUNS = st.lists(
     st.tuples(st.floats(0, 100), st.sampled_from(["", "pinned"]), st.booleans()), max_size=12
 ).map(
     lambda drawn: [
-        run(f"{number}{why}", age, busy="busy" if busy else "")
+        run(f"{number}{why}", age, stays="busy" if busy else "")
         for number, (age, why, busy) in enumerate(drawn)
     ]
 )
@@ -71,11 +69,11 @@ def test_whatever_is_asked_for(runs: list[RunSeen], keep: int, newest: int, room
     found, kept = decide(
         runs, limits, NOW, lambda one: "pinned" if "pinned" in one.folder.name else ""
     )
-    assert not any(one.run.busy or "pinned" in one.run.folder.name for one in found)
-    assert len({(one.run.folder, one.part.kind) for one in found}) == len(found)
-    assert not {one.run.folder for one in found} & {*kept}
-    order = [(one.why == "room", one.part.kind == "exports", one.run.begun) for one in found]
+    assert not any(run.stays or "pinned" in run.folder.name for run, _, _ in found)
+    assert len({(run.folder, kind) for run, kind, _ in found}) == len(found)
+    assert not {run.folder for run, _, _ in found} & {*kept}
+    order = [(why == "room", kind == "exports", run.begun) for run, kind, why in found]
     assert order == sorted(order)
-    assert all(NOW - one.run.begun > timedelta(days=keep) for one in found if one.why == "old")
+    assert all(NOW - run.begun > timedelta(days=keep) for run, _, why in found if why == "old")
     youngest = sorted(runs, key=lambda one: (one.begun, one.folder), reverse=True)[:newest]
-    assert not {one.folder for one in youngest} & {one.run.folder for one in found}
+    assert not {one.folder for one in youngest} & {run.folder for run, _, _ in found}

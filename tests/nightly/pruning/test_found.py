@@ -13,7 +13,7 @@ def seen(root: Path) -> dict[str, RunSeen]:
 
 
 def kinds(run: RunSeen) -> list[str]:
-    return [part.kind for part in run.parts]
+    return [*run.parts]
 
 
 @pytest.mark.parametrize("bundle", ["recording.trace", "recording.host", "capture.gputrace"])
@@ -21,24 +21,22 @@ def test_bundles_and_exports_are_parts(bundle: str, make_run: MakeRun, tmp_path:
     recording = make_run(bundle=bundle, size=1000, exports=300)
     run = seen(tmp_path)["run"]
     assert kinds(run) == ["bundle", "exports"]
-    assert run.parts[0].paths == (recording.folder / bundle,)
-    assert [part.size for part in run.parts] == [1000, 300]
+    assert run.parts["bundle"] == (recording.folder / bundle,)
     assert run.begun.isoformat() == days_ago(100)
-    assert (run.busy, run.only, run.night) == ("", "", "")
+    assert (run.stays, run.night) == ("", "")
 
 
 def test_the_table_of_contents_is_no_part(make_run: MakeRun, tmp_path: Path) -> None:
     recording = make_run()
-    [exports] = [part for part in seen(tmp_path)["run"].parts if part.kind == "exports"]
-    assert exports.paths == (recording.exports / "table.xml",)
+    assert seen(tmp_path)["run"].parts["exports"] == (recording.exports / "table.xml",)
 
 
 def test_a_run_that_was_not_analyzed_has_only_its_bundle(make_run: MakeRun, tmp_path: Path) -> None:
     make_run(analyzed=False)
     make_run("captured", bundle="capture.gputrace", analyzed=False, exports=0)
     found = seen(tmp_path)
-    assert found["run"].parts == ()
-    assert "all there is" in found["run"].only
+    assert found["run"].parts == {}
+    assert "all there is" in found["run"].stays
     assert kinds(found["captured"]) == ["bundle"], "nothing of a frame capture is ever analyzed"
 
 
@@ -51,8 +49,8 @@ def test_a_run_whose_document_cannot_be_read_is_left_alone(
     linked.provenance_file.rename(tmp_path / "elsewhere.json")
     linked.provenance_file.symlink_to(tmp_path / "elsewhere.json")
     found = seen(tmp_path)
-    assert {one.parts for one in found.values()} == {()}
-    assert {one.busy for one in found.values()} == {
+    assert [one.parts for one in found.values() if one.parts] == []
+    assert {one.stays for one in found.values()} == {
         "its recording.json cannot be read",
         "its recording.json is a link",
     }
@@ -62,8 +60,8 @@ def test_a_run_that_is_being_worked_on_is_busy_for_a_day(make_run: MakeRun, tmp_
     make_run("now", age=0.1, stage="running")
     make_run("cut-off", age=3, stage="running")
     found = seen(tmp_path)
-    assert found["now"].busy == "its stage record is running"
-    assert found["cut-off"].busy == ""
+    assert found["now"].stays == "its stage record is running"
+    assert found["cut-off"].stays == ""
 
 
 def test_links_are_no_parts_and_lead_nowhere(make_run: MakeRun, tmp_path: Path) -> None:
@@ -81,7 +79,7 @@ def test_links_are_no_parts_and_lead_nowhere(make_run: MakeRun, tmp_path: Path) 
     (root / "link-to-a-run").symlink_to(elsewhere.folder)
     (root / "round").symlink_to(root)
     assert [*seen(root)] == ["run"]
-    assert seen(root)["run"].parts == ()
+    assert seen(root)["run"].parts == {}
 
 
 def test_what_only_looks_like_a_run_or_a_part_is_none(make_run: MakeRun, tmp_path: Path) -> None:
@@ -91,7 +89,7 @@ def test_what_only_looks_like_a_run_or_a_part_is_none(make_run: MakeRun, tmp_pat
     recording.bundle.write_text("notes")
     (tmp_path / "traces" / "somebodys" / "recording.trace").mkdir(parents=True)
     found = seen(tmp_path / "traces")
-    assert {name: run.parts for name, run in found.items()} == {"run": ()}
+    assert {name: run.parts for name, run in found.items()} == {"run": {}}
 
 
 def test_runs_of_a_night_know_it(make_run: MakeRun, make_night: MakeNight, tmp_path: Path) -> None:
@@ -100,7 +98,7 @@ def test_runs_of_a_night_know_it(make_run: MakeRun, make_night: MakeNight, tmp_p
     make_run("alone")
     found = seen(tmp_path)
     assert found["alone"].night == ""
-    assert (found["traced-1"].night, found["traced-1"].busy) == (night.name, "")
+    assert (found["traced-1"].night, found["traced-1"].stays) == (night.name, "")
 
 
 def test_runs_of_a_night_that_may_still_run_or_cannot_be_read_are_busy(
@@ -112,7 +110,7 @@ def test_runs_of_a_night_that_may_still_run_or_cannot_be_read_are_busy(
         night = make_night(f"broken-{number}")
         make_run(f"of-broken-{number}", root=night)
         (night / "night.json").write_text(text)
-    busy = {name: run.busy for name, run in seen(tmp_path).items()}
+    busy = {name: run.stays for name, run in seen(tmp_path).items()}
     unread = "its night.json cannot be read"
     assert busy == {f"of-broken-{number}": unread for number in range(4)} | {
         "of-running": "its night has not ended",
