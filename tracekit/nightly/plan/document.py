@@ -30,7 +30,7 @@ workload = "paged"
 [nightly.capture.reference]
 revision = "main\""""
 _HINT = f"`tracekit nightly --init` writes one. The least is:\n{MINIMAL}"
-_HEADER = re.compile(r"\s*(\[\[?)(.+?)\]\]?\s*(?:#.*)?")
+_HEADER = re.compile(r"\s*(\[\[?)([\w.\s-]+)\]\]?\s*(?:#.*)?")
 _PAIR = re.compile(r"\s*([^=]+?)\s*=.*")
 
 
@@ -98,82 +98,40 @@ def _read(file: Path) -> Document:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{shown} is no TOML: {error}.", hint="TOML: toml.io.") from error
     root = ("tool", "tracekit", "nightly") if file.name == SHARED else ("nightly",)
-    return Document(file.resolve(), shown, root, table, dict(_lines(text, table)))
+    lines: dict[Route, int] = {}
+    for route, number in _lines(text):
+        lines.setdefault(route, number)
+    return Document(file.resolve(), shown, root, table, lines)
 
 
-def _lines(text: str, table: dict[str, Any]) -> Iterator[tuple[Route, int]]:
-    """Yield the keys that begin a line, and those that hold them; the first line of each counts.
-
-    What merely looks like a key, as in a text of several lines, is none that the table has.
-    """
+def _lines(text: str) -> Iterator[tuple[Route, int]]:
+    """Yield the keys that begin a line, and those that hold them; the first line of each counts."""
     arrays: Counter[Route] = Counter()
-    seen: set[Route] = set()
     holder: Route = ()
     for number, line in enumerate(text.splitlines(), 1):
         header = _HEADER.fullmatch(line)
         found = header or _PAIR.fullmatch(line)
-        keys = _keys(found[2] if header else found[1]) if found else ()
+        if found is None:
+            continue
+        keys = [key.strip().strip("\"'") for key in found[found.lastindex or 0].split(".")]
         route: Route = () if header else holder
         for place, key in enumerate(keys, 1):
             route = (*route, key)
-            if header and header[1] == "[[" and place == len(keys):
-                arrays[route] += 1
-            if route in arrays:
+            arrays[route] += header is not None and header[1] == "[[" and place == len(keys)
+            if arrays[route]:
                 route = (*route, arrays[route] - 1)
-            if not _has(table, route):
-                break
-            if route not in seen:
-                seen.add(route)
-                yield route, number
-        else:
-            holder = route if header and keys else holder
-
-
-def _keys(written: str) -> tuple[str, ...]:
-    """Return the parts of a key as TOML reads it; none of what is no key."""
-    try:
-        value: Any = tomllib.loads(f"{written} = 0")
-    except ValueError:
-        return ()
-    keys: list[str] = []
-    while isinstance(value, dict) and len(value) == 1:
-        [(key, value)] = value.items()
-        keys.append(key)
-    return tuple(keys)
-
-
-def _has(value: Any, route: Route) -> bool:
-    for key in route:
-        try:
-            value = value[key]
-        except (LookupError, TypeError):
-            return False
-    return True
+            yield route, number
+        holder = route if header else holder
 
 
 STARTER = shipped("templates") / "nightly" / OWN
 _COMMIT = "1a2b3c4d5e6f"
-_FIRST = "# What it is measured against"
-_NO_COMMIT = """\
-# This folder is in no git repository that has a commit, so there is nothing to measure against yet,
-# and nothing is judged. Name a commit below, or another interpreter.
-"""
-
-
-def starter(commit: str) -> str:
-    """Return a plan to begin with, which measures against a commit; against nothing without one."""
-    text = STARTER.read_text(encoding="utf-8")
-    if commit:
-        return text.replace(_COMMIT, commit)
-    reference = '[nightly.capture.reference]\nrevision = "'
-    without = text.replace(reference, "# " + reference.replace("\n", "\n# "))
-    return without.replace(_FIRST, f"{_NO_COMMIT}{_FIRST}").replace(_COMMIT, "COMMIT")
 
 
 def write_starter(file: Path = Path(OWN)) -> Path:
     """Write a plan to begin with, and return its file.
 
-    It measures against the commit that stands now, where the folder is in a repository.
+    It measures against the commit that stands now; outside of a repository that is to be filled in.
 
     Raises:
         UsageError: There is a plan already, for nothing is written over; or no folder to write to.
@@ -186,7 +144,7 @@ def write_starter(file: Path = Path(OWN)) -> Path:
             hint=f"`tracekit nightly --init {OWN}` writes it where there is none.",
         )
     require_apart([file])
-    text = starter(_commit(file.parent))
+    text = STARTER.read_text(encoding="utf-8").replace(_COMMIT, _commit(file.parent))
     try:
         with file.open("x", encoding="utf-8") as stream, ExitStack() as stack:
             stack.callback(file.unlink)  # where writing fails, no part of it is left
@@ -206,8 +164,8 @@ def write_starter(file: Path = Path(OWN)) -> Path:
 
 
 def _commit(folder: Path) -> str:
-    """Return the first digits of the commit that stands in a folder; empty where none does."""
+    """Return the first digits of the commit that stands in a folder; COMMIT where none does."""
     with suppress(ToolError):
         found = git(folder, "rev-parse", "--verify", "--quiet", "--short=12", "HEAD")
-        return found.stdout.strip() if found.returncode == 0 else ""
-    return ""
+        return found.stdout.strip() or "COMMIT"
+    return "COMMIT"

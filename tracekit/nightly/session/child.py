@@ -63,15 +63,12 @@ class RemoteWorkload:
         """Wait for its first words."""
         try:
             self.hello = _given(self._answer(self.bounds.timeouts.hello).hello)
-        except ToolError:
-            _, missing, name = last_words(self.log, self.since).rpartition("No module named")
-            if self.child.exit_status is not None and missing and "tracekit" in name:
-                raise ToolError(
-                    f"The interpreter {python} of {self.name} has no tracekit that can take turns.",
-                    hint=f"Install this tracekit there too: {python} -m pip install tracekit, or "
-                    "let the revision bring one by its `setup` or `pythonpath`.",
-                ) from None
-            raise
+        except ToolError as error:
+            raise ToolError(
+                error.message,
+                hint=f"The interpreter must have this tracekit: {python} -m pip install tracekit, "
+                "or let the revision bring one by its `setup` or `pythonpath`.",
+            ) from None
         if self.hello.protocol != PROTOCOL:
             raise ToolError(
                 f"The interpreter {python} of {self.name} has tracekit {self.hello.tracekit}, "

@@ -12,13 +12,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
 from tracekit.analysis import METRICS, Result
-from tracekit.base import Overhead, RecordingError, ToolError, exit_words
+from tracekit.base import Overhead, ToolError, exit_words
 from tracekit.compare import quantile
-from tracekit.lab import VERSION
 from tracekit.machine import State, Watch
 from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Pair, Values
@@ -133,16 +131,6 @@ def worst(states: Sequence[State]) -> State | None:
 OF_ATTENTION = frozenset({"paged", "sdpa", "flash", "paged-vs-sdpa", "serve", "kv-cache"})
 """Workloads whose code `tracekit parity` checks."""
 _LIMIT = 3600.0  # seconds of one check
-_BREACH = 1  # how `tracekit parity` ends where a bound is exceeded
-
-
-class _ParityDocument(msgspec.Struct):
-    """What of parity's document is read."""
-
-    version: int
-    outcomes: list[msgspec.Raw]
-    breaches: int
-    repeat: str | None = None
 
 
 def check(prepared: Prepared) -> str:
@@ -153,17 +141,24 @@ def check(prepared: Prepared) -> str:
     """
     said = [_parity(prepared, grid)] if (grid := grid_of(prepared)) else []
     for number, argv in enumerate(prepared.capture.checks, start=1):
-        variant, log = prepared.candidate, prepared.log_of(f"check-{number}")
-        program = Program(argv, variant.env, variant.cwd, log)
-        status = run(program, prepared.bounds, _LIMIT)
-        if status != 0:
-            raise ParityError(
-                f"The check {program.line} ended with {exit_words(status)}.{last_words(log)}",
-                hint=f"All that it said is in {log}.",
-            )
+        _require(prepared, argv, f"check-{number}")
         said.append(f"{argv[0]} succeeded")
     words = "; ".join(said)
     return f"{words[0].upper()}{words[1:]}." if words else ""
+
+
+def _require(
+    prepared: Prepared, argv: tuple[str, ...], name: str, output: Path | None = None
+) -> None:
+    """Run a program as the candidate; raise ParityError where it does not succeed."""
+    variant, log = prepared.candidate, prepared.log_of(name)
+    program = Program(argv, variant.env, variant.cwd, log, output)
+    status = run(program, prepared.bounds, _LIMIT)
+    if status != 0:
+        raise ParityError(
+            f"The check {program.line} ended with {exit_words(status)}.{last_words(log)}",
+            hint=f"All that it said is in {output or log}.",
+        )
 
 
 def grid_of(prepared: Prepared) -> str:
@@ -176,37 +171,14 @@ def grid_of(prepared: Prepared) -> str:
 
 
 def _parity(prepared: Prepared, grid: str) -> str:
-    output = prepared.folder / f"parity-{grid}.json"
-    document = _read(output) if output.exists() else None
-    if document is None or document.breaches:
+    held = prepared.folder / f"parity-{grid}.json"
+    if not held.exists():
         quick = ("--quick",) if grid == "quick" else ()
         argv = (str(prepared.candidate.python), "-P", "-m", "tracekit", "parity", *quick, "--json")
-        variant, log = prepared.candidate, prepared.log_of("parity")
-        program = Program(argv, variant.env, variant.cwd, log, output)
-        status = run(program, prepared.bounds, _LIMIT)
-        document = _read(output) if status in {0, _BREACH} else None
-        if document is None or (status == _BREACH) != bool(document.breaches):
-            raise ParityError(
-                f"tracekit parity could not be run: it ended with {exit_words(status)}."
-                f"{last_words(log)}"
-            )
-        if document.breaches:
-            raise ParityError(
-                f"Parity failed: {document.breaches} of {len(document.outcomes)} results exceed "
-                "their bound, so that times would say nothing.",
-                hint=f"Repeat it: {document.repeat}." if document.repeat else "",
-            )
-    return f"parity holds in all {len(document.outcomes)} results of the {grid} grid"
-
-
-def _read(output: Path) -> _ParityDocument | None:
-    try:
-        document = msgspec.json.decode(output.read_bytes(), type=_ParityDocument)
-    except msgspec.MsgspecError:
-        return None
-    except OSError as error:
-        raise RecordingError(f"{output} cannot be read: {error.strerror}.") from error
-    return document if document.version <= VERSION else None
+        found = held.with_suffix(".failed.json")
+        _require(prepared, argv, "parity", found)
+        found.rename(held)
+    return f"parity holds in the {grid} grid"
 
 
 LEAST = 5
