@@ -12,8 +12,8 @@ from tracekit.base.errors import InputError, TracekitError
 from tracekit.base.recording import save
 from tracekit.nightly.folder import NightFolder, work_of
 from tracekit.nightly.history.night import DOCUMENT, Night, Outcome
-from tracekit.nightly.history_session import Memory
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
+from tracekit.nightly.run import Memory
 
 NOW = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)
 DECODE = Capture("decode", "paged")

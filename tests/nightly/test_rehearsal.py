@@ -73,9 +73,10 @@ def test_a_folder_without_a_repository_has_no_revision(tmp_path: Path) -> None:
 def test_an_interpreter_must_be_there_and_a_program(tmp_path: Path) -> None:
     python = tmp_path / "python"
     plan = plan_of(tmp_path, Reference(python=python))
-    assert obstacles(plan) == (f"c0: There is no interpreter {python}.",)
-    python.touch(mode=0o644)
-    assert obstacles(plan) == (f"c0: {python} cannot be run: it is no program.",)
+    for _ in range(2):
+        (told,) = obstacles(plan)
+        assert told.startswith(f"c0: There is no interpreter {python} that can be run.")
+        python.touch(mode=0o644)
     python.chmod(0o755)
     assert obstacles(plan) == ()
 

@@ -12,7 +12,6 @@ from sqlalchemy.engine import make_url
 
 from tracekit.analysis import METRICS
 from tracekit.base import (
-    InputError,
     TracekitError,
     UsageError,
     nearest,
@@ -25,7 +24,7 @@ from tracekit.machine import git_commit
 from tracekit.nightly.gate.judge import same_code
 from tracekit.nightly.history.night import KINDS
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, searched
-from tracekit.nightly.session.variants import work_words
+from tracekit.nightly.session.variants import interpreter, work_words
 from tracekit.nightly.session.worktree import commit_of, kind_of, repository
 from tracekit.workload import find
 
@@ -170,10 +169,24 @@ def only(plan: NightPlan, names: Sequence[str]) -> NightPlan:
 def obstacles(plan: NightPlan) -> tuple[str, ...]:
     """Return why captures cannot be prepared, as far as a glance tells, a sentence each."""
     sentences = list(_unwritable(plan.output))
-    for look in (_unloadable, _in_the_way):
-        for one in plan.captures:
-            sentences += [f"{one.name}: {words}" for words in look(one, plan.file.parent)]
-    return tuple(dict.fromkeys(sentences))
+    for capture in plan.captures:
+        try:
+            _require_ready(capture, plan.file.parent)
+        except TracekitError as error:
+            sentences.append(f"{capture.name}: {error.message} {error.hint}".rstrip())
+    return tuple(sentences)
+
+
+def _require_ready(capture: Capture, folder: Path) -> None:
+    reference = capture.reference
+    with searched(reference, folder):
+        for name in (capture.workload, reference.workload if reference else ""):
+            if name:
+                find(name, capture.workloads)
+    if reference is not None and reference.has_commit:
+        commit_of(reference, repository(folder))
+    elif reference is not None and reference.python is not None:
+        interpreter(reference.python, folder)
 
 
 def _unwritable(output: Path) -> Iterator[str]:
@@ -183,34 +196,6 @@ def _unwritable(output: Path) -> Iterator[str]:
         yield f"Nights cannot be kept in {output}: {there} is no folder."
     elif not os.access(there, os.W_OK):
         yield f"Nights cannot be kept in {output}: {there} cannot be written to."
-
-
-def _unloadable(capture: Capture, folder: Path) -> Iterator[str]:
-    """Yield why the files of a capture's workloads cannot be loaded."""
-    names = [capture.workload, capture.reference.workload if capture.reference else ""]
-    for name in dict.fromkeys(one for one in names if one):
-        try:
-            with searched(capture.reference, folder):
-                find(name, capture.workloads)
-        except InputError as error:
-            yield error.message
-
-
-def _in_the_way(capture: Capture, folder: Path) -> Iterator[str]:
-    """Yield why a capture's reference cannot be had."""
-    reference = capture.reference
-    if reference is None:
-        return
-    python = reference.python
-    if reference.has_commit:
-        try:
-            commit_of(reference, repository(folder))
-        except TracekitError as error:
-            yield f"{error.message} {error.hint}".rstrip()
-    elif python is not None and not python.is_file():
-        yield f"There is no interpreter {python}."
-    elif python is not None and not os.access(python, os.X_OK):
-        yield f"{python} cannot be run: it is no program."
 
 
 def rows(plan: NightPlan, estimated: Estimate) -> list[tuple[str, ...]]:

@@ -97,9 +97,8 @@ def test_an_interpreter_without_turns_is_named_and_helped(
     python.write_text(lines)
     with pytest.raises(ToolError) as caught, ready(reference=Reference(python=python)):
         pytest.fail("it was prepared")
-    assert f"The interpreter {python} of the reference of short has no tracekit that can take" in (
-        caught.value.message
-    )
+    assert "The reference of short ended in the middle of its work" in caught.value.message
+    assert "No module named" in caught.value.message
     assert "-m pip install tracekit" in caught.value.hint
 
 

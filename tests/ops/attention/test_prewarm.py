@@ -5,8 +5,8 @@ import pytest
 
 from small_kernels import needs_compiler
 from tracekit.lab.msl.emulation import emulation
-from tracekit.ops.attention.metal import prewarm, specializations
-from tracekit.ops.attention.paged import paged_attention
+from tracekit.ops.attention.metal import plan, prewarm, specializations
+from tracekit.ops.attention.paged import attend
 from tracekit.ops.attention.problem import draw_problem
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
@@ -21,15 +21,9 @@ def test_after_prewarming_the_hot_path_makes_no_kernel() -> None:
         assert {one.kernel.function for one in log} == names
         for lens in ([3], [16, 1], [5] * 9):
             problem = draw_problem(lens, **MODEL, block_size=16, max_blocks=1, dtype=mx.float16)
-            arrays = (problem.q, problem.k_pages, problem.v_pages)
             for partitions in (1, 2, 3):
-                out = paged_attention(
-                    *arrays,
-                    problem.block_tables,
-                    problem.context_lens,
-                    scale=0.125,
-                    partitions=partitions,
-                )
+                how = plan(problem, partitions=partitions)
+                out = attend(problem, scale=0.125, how=how)
                 assert out.shape == problem.q.shape
     assert specializations() == made
     assert {one.kernel.function for one in log} == names

@@ -5,7 +5,6 @@ each of a capture's is right by itself.
 """
 
 import difflib
-import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -24,11 +23,8 @@ from tracekit.nightly.plan.kinds import STATE, converted
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference, digested, searched
 from tracekit.workload import ANY_PROGRAM, find
 
-log = logging.getLogger(__name__)
-
-# Keys that are not their field's name with dashes, and those of earlier versions.
+# Keys that are not their field's name with dashes.
 _NAMES = {"captures": "capture", "state": "machine-state", "templates": "template"}
-_RENAMED = {"canary": "calibration"}
 _MADE = {"file", "digest", "metric"}
 _TABLES = {"captures", "state", "defaults", "reference", "metrics"}
 
@@ -67,12 +63,9 @@ class Mistakes:
         """
         kinds = STATE if noun is StateLimits else get_type_hints(noun, include_extras=True)
         known, found = keys_of(noun), dict[str, Any]()
-        for written, value in table.items():
-            key = _RENAMED.get(written, written)
-            if key != written:
-                log.warning("The key %s of a plan is called %s now.", written, key)
+        for key, value in table.items():
             if (field := known.get(key)) is None:
-                self.add(at(written), "is no key here.", nearest(written, list(known)))
+                self.add(at(key), "is no key here.", nearest(key, list(known)))
             elif field in _TABLES:
                 found[field] = value
             elif value is False and noun is StateLimits and kinds[field] is not bool:
@@ -81,7 +74,7 @@ class Mistakes:
                 try:
                     found[field] = converted(value, kinds[field])
                 except ValueError as error:
-                    self.add(at(written), f"is wrong: {error}")
+                    self.add(at(key), f"is wrong: {error}")
         return found
 
     def end(self) -> None:

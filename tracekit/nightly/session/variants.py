@@ -106,7 +106,7 @@ def reference_of(
     else:
         python = candidate.python
         if asked.python is not None:
-            python = _interpreter(asked.python, plan.file.resolve().parent)
+            python = interpreter(asked.python, plan.file.resolve().parent)
         yield _reference(capture, asked, candidate, python)
 
 
@@ -115,7 +115,7 @@ def _at(
 ) -> CodeVariant:
     """Return the reference in the work tree of its revision."""
     found = worktree.repository
-    own = _interpreter(asked.python, folder) if asked.python else candidate.python
+    own = interpreter(asked.python, folder) if asked.python else candidate.python
     home = found.inside(candidate.cwd)
     workloads = candidate.workloads
     if workloads is not None and (inside := found.inside(workloads)) is not None:
@@ -183,7 +183,7 @@ def _parameters(name: str, capture: Capture, asked: Reference, *, strict: bool) 
     return shared | asked.parameters
 
 
-def _interpreter(python: Path, home: Path) -> Path:
+def interpreter(python: Path, home: Path) -> Path:
     """Return where an interpreter is; links are kept, for one in an environment is a link."""
     place = home / python.expanduser()
     if not (place.is_file() and os.access(place, os.X_OK)):

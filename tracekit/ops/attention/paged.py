@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import mlx.core as mx
 
 from tracekit.ops.attention.dense import gathered, padding_mask, sdpa
-from tracekit.ops.attention.metal import Kernel, Plan, paged_decode, plan
+from tracekit.ops.attention.metal import Plan, paged_decode, plan
 from tracekit.ops.attention.problem import Problem
 from tracekit.ops.kernels import Traffic
 from tracekit.workload import backend
@@ -96,10 +96,7 @@ def paged_attention(
     *,
     scale: float,
     longest: int | None = None,
-    kernel: Kernel | None = None,
-    hd_tile: int | None = None,
-    threadgroup: int | None = None,
-    partitions: int | None = None,
+    how: Plan | None = None,
 ) -> mx.array:
     """Attend from one new token of each sequence to all tokens of its context.
 
@@ -120,30 +117,16 @@ def paged_attention(
         scale: Factor of the scores, usually `head_dim ** -0.5`.
         longest: The longest context, if it is known: on Metal it limits how many partitions
             are made, elsewhere it spares gathering the rest of the table.
-        kernel: "grouped", "per-head" or "barriers", see `Plan`. If this
-            or one of the following is given, a Metal kernel runs, or an error says why not.
-        hd_tile: Elements of a head that one lane owns, 8 or 16.
-        threadgroup: Threads of a threadgroup.
-        partitions: Parts that the tokens of a sequence are shared out to.
+        how: What a Metal kernel is to do, as `plan` says it; without it what suits the machine.
 
     Returns:
         `[batch, q_heads, head_dim]` in the dtype of `q`.
 
     Raises:
-        UsageError: The shapes or dtypes do not fit together, or there is no such kernel.
+        UsageError: The shapes or dtypes do not fit together.
         ToolError: A kernel was asked for, and MLX has no Metal here.
     """
     problem = Problem(q, k_pages, v_pages, block_tables, context_lens)
-    how = None
-    if (kernel, hd_tile, threadgroup, partitions) != (None, None, None, None):
-        how = plan(
-            problem,
-            longest=longest,
-            kernel=kernel,
-            hd_tile=hd_tile,
-            threadgroup=threadgroup,
-            partitions=partitions,
-        )
     return attend(problem, scale=scale, longest=longest, how=how)
 
 

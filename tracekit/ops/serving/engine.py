@@ -194,12 +194,8 @@ class Attention(Protocol):
     def wait(self, handed_over: Any) -> None: ...  # noqa: D102
 
 
-@dataclass(frozen=True)
-class HandedOver:
-    """What a tick has handed over: each part with the name of the span that waits for it."""
-
-    plan: Plan
-    parts: tuple[tuple[str, Any], ...] = ()
+HandedOver = tuple[Plan, list[tuple[str, Any]]]
+"""A tick's plan, and what it has handed over: each with the name of the span that waits for it."""
 
 
 @dataclass
@@ -270,9 +266,9 @@ class Engine:
         self._tick = tick
         start = clock.now()
         if not self._has_begun:
-            return HandedOver(Plan(), tuple(self._handed_over(next(self._rehearsal), start)))
+            return Plan(), self._handed_over(next(self._rehearsal), start)
         if self._idle(start):
-            return HandedOver(Plan())
+            return Plan(), []
         came = self._arrivals(start)
         admitted = scheduler.admit(start)
         self._read_levels(start)
@@ -282,16 +278,16 @@ class Engine:
             tick.span("admit", start, now)
         plan = scheduler.plan()
         tick.tokens = plan.tokens
-        return HandedOver(plan, tuple(self._handed_over(plan, now)))
+        return plan, self._handed_over(plan, now)
 
     def wait(self, work: HandedOver) -> None:
         """Wait for what was handed over, note the tokens, and retire who has all of them."""
-        spans = self._tick.spans
+        (plan, parts), spans = work, self._tick.spans
         now = spans[-1].end if spans else self._clock.now()
-        for name, part in work.parts:
+        for name, part in parts:
             self._model.wait(part)
             now = self._spanned(name, now)
-        retired = self._scheduler.complete(work.plan, now)
+        retired = self._scheduler.complete(plan, now)
         self._tick.requests += [_told(sequence, "completed") for sequence in retired]
         if retired:
             self._spanned("retire", now)
