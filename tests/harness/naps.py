@@ -1,6 +1,5 @@
 """A workload that sleeps and plays tricks on whoever measures, and captures of it."""
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +7,9 @@ from typing import Any
 
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.session.child import Prepared, prepared
-from tracekit.nightly.session.program import Timeouts
+from tracekit.nightly.session.program import Bounds, Timeouts
+from tracekit.nightly.session.variants import candidate_of, reference_of
+from tracekit.record.supervisor import Supervisor
 
 HASTY = Timeouts(hello=20, ready=20, calibration=20, turn=20, finish=20, leave=0.3)
 
@@ -90,15 +91,27 @@ def write_naps(home: Path) -> Path:
     return folder
 
 
-@contextmanager
-def prepared_in(
-    home: Path, deadline: float = math.inf, timeouts: Timeouts = HASTY, **values: Any
-) -> Iterator[Prepared]:
-    """Prepare a capture of naps."""
+def _planned(home: Path, values: dict[str, Any]) -> tuple[Capture, NightPlan, Path]:
     capture, file = capture_of(home, **values), home / "plan" / "tracekit.toml"
     file.touch()
     night = home / "nights" / "night"
     night.mkdir(parents=True, exist_ok=True)
-    plan = NightPlan("nightly", file, (capture,), home / "nights", "sqlite://")
-    with prepared(capture, plan, night, deadline=deadline, timeouts=timeouts) as found:
+    return capture, NightPlan("nightly", file, (capture,), home / "nights", "sqlite://"), night
+
+
+@contextmanager
+def prepared_in(home: Path, **values: Any) -> Iterator[Prepared]:
+    """Prepare a capture of naps, whose interpreters are asked what they are."""
+    capture, plan, night = _planned(home, values)
+    with prepared(capture, plan, night, timeouts=HASTY) as found:
         yield found
+
+
+@contextmanager
+def undescribed_in(home: Path, timeouts: Timeouts = HASTY, **values: Any) -> Iterator[Prepared]:
+    """Prepare a capture of naps, and start nothing."""
+    capture, plan, night = _planned(home, values)
+    with Supervisor(night) as supervisor:
+        bounds, candidate = Bounds(supervisor, timeouts), candidate_of(capture, plan)
+        with reference_of(capture, plan, candidate, bounds) as reference:
+            yield Prepared(capture, night, candidate, reference, bounds)

@@ -133,7 +133,9 @@ class Played:
         if variant is None:
             return {}
         assert variant.workloads is not None
-        found = re.search(r"COST = (\S+)", (variant.workloads / "costly.py").read_text())
+        found = re.search(
+            r"COST = (\S+)", (variant.workloads / f"{variant.workload}.py").read_text()
+        )
         assert found is not None
         whole = math.log(float(found[1]) * self.pace * _NS)
         turns = (math.exp(self.source.gauss(whole, self.noise)) for _ in range(2))

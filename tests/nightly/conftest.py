@@ -1,9 +1,11 @@
 """A night as the document holds it, in literal numbers."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from played_nights import Played
 from tracekit.base.recording import Overhead
 from tracekit.nightly.history.night import (
     Described,
@@ -79,3 +81,10 @@ def quiet_night(night: Night) -> Night:
         ENTRY, judged=(), findings=(), outcome=Outcome.OK, reason="", overhead=None, parity=""
     )
     return replace(night, entries=(entry,), outcome=Outcome.OK, reason="")
+
+
+@pytest.fixture
+def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
+    """A repository of nights by a made clock, whose work trees lie in its own folder."""
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "cache"))
+    return Played(tmp_path / "repository")

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,12 +24,6 @@ KIND = {
 }
 EVERY = pytest.mark.parametrize("kind", [*KIND])
 OK, REGRESSION, INCONCLUSIVE = Outcome.OK, Outcome.REGRESSION, Outcome.INCONCLUSIVE
-
-
-@pytest.fixture
-def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
-    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "cache"))
-    return Played(tmp_path / "repository")
 
 
 def begun(played: Played, kind: str) -> Played:

@@ -100,15 +100,6 @@ def test_a_key_of_any_letters_is_told_and_never_passed_over(
         assert name == key or in_metrics
 
 
-@given(st.lists(st.sampled_from(range(len(LINES))), max_size=3), st.sampled_from(["\n", "\r\n"]))
-def test_lines_that_are_lost_leave_a_plan_or_a_sentence(
-    folder: Path, lost: list[int], end: str
-) -> None:
-    kept = [line for place, line in enumerate(LINES) if place not in lost]
-    found = attempt(folder, end.join(kept))
-    assert not set(lost) <= {1, 2, 3} or isinstance(found, NightPlan)
-
-
 @given(st.integers(0, len("\n".join(LINES)) - 1), st.sampled_from("\"'[]{}=#.,\n \\x0é"))
 def test_a_letter_that_slipped_in_leaves_a_plan_or_a_sentence(
     folder: Path, place: int, letter: str

@@ -1,6 +1,7 @@
 """From a file to a plan: what each key becomes, and what stands where a key does not."""
 
 import dataclasses
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -137,11 +138,6 @@ def test_what_a_plan_does_not_say_is_usual(plan_of: Plan, plan_file: Path) -> No
     assert (plan.budget, plan.retries, plan.state) == (7200.0, 5, StateLimits())
 
 
-def test_the_history_lies_among_the_nights(plan_of: Plan, plan_file: Path) -> None:
-    plan = plan_of(SMALLEST.replace("[nightly]", '[nightly]\noutput = "/tmp/nights"'))
-    assert plan.history == "sqlite:////tmp/nights/history.db"
-
-
 def test_paths_are_relative_to_the_plan(plan_of: Plan, plan_file: Path) -> None:
     own = plan_file.parent / "work"
     own.mkdir()
@@ -164,47 +160,42 @@ def test_paths_are_relative_to_the_plan(plan_of: Plan, plan_file: Path) -> None:
 
 def test_a_capture_may_do_without_the_reference_of_all(plan_of: Plan) -> None:
     text = SMALLEST.replace("[nightly]", '[nightly]\ndefaults.reference.revision = "main"')
-    (capture,) = plan_of(text).captures
-    assert capture.reference == Reference(revision="main")
-    (capture,) = plan_of(text + "reference = false\n").captures
-    assert capture.reference is None
+    for more, reference in (("", Reference(revision="main")), ("reference = false\n", None)):
+        (capture,) = plan_of(text + more).captures
+        assert capture.reference == reference
 
 
 def test_workloads_are_left_alone_where_only_the_plan_is_asked_for(plan_file: Path) -> None:
     plan_file.write_text(SMALLEST.replace("paged", "gone"))
     assert read_plan(plan_file, work=False).captures[0].workload == "gone"
-    with pytest.raises(UsageError, match="no workload 'gone'"):
-        read_plan(plan_file)
 
 
 def test_every_limit_of_the_machines_state_has_a_key() -> None:
     assert set(STATE) == {one.name for one in dataclasses.fields(StateLimits)}
 
 
-@pytest.mark.parametrize("name", ["tracekit.toml", "pyproject.toml"])
+SHARED = "[project]\nname = 'x'\n" + re.sub(r"(\[+)nightly", r"\1tool.tracekit.nightly", WHOLE)
+
+
+def test_a_plan_is_the_same_in_a_shared_file(plan_of: Plan, plan_file: Path) -> None:
+    shared = plan_file.with_name("pyproject.toml")
+    shared.write_text(f"{SHARED}[tool.other]\na = 1\n")
+    assert plan_of(WHOLE) == dataclasses.replace(read_plan(shared), file=plan_file)
+
+
+@pytest.mark.parametrize(("name", "text"), [("tracekit", SMALLEST), ("pyproject", SHARED)])
 def test_the_nearest_plan_is_found_from_below(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = (
-        SMALLEST
-        if name == "tracekit.toml"
-        else SMALLEST.replace("nightly", "tool.tracekit.nightly")
-    )
-    (tmp_path / name).write_text(text)
+    (tmp_path / f"{name}.toml").write_text(text)
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
-    (below / "pyproject.toml").write_text("[project]\nname = 'other'\n")
+    (below / "pyproject.toml").write_bytes(b"[project\n\xff")  # broken, and without a plan
     monkeypatch.chdir(below)
-    assert read_plan().file == tmp_path / name
-
-
-def test_a_file_of_our_own_goes_before_a_shared_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "tracekit.toml").write_text(SMALLEST)
-    (tmp_path / "pyproject.toml").write_text("[tool.tracekit.nightly]\n")
-    monkeypatch.chdir(tmp_path)
-    assert read_plan().file.name == "tracekit.toml"
+    assert read_plan().file == tmp_path / f"{name}.toml"
+    (below / "tracekit.toml").write_text(SMALLEST)
+    (below / "pyproject.toml").write_text("[tool.tracekit.nightly]\n")
+    assert read_plan().file == below / "tracekit.toml"
 
 
 def test_a_file_by_any_name_is_a_plan(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from children import running, started_since
-from naps import NAPS, prepared_in, write_naps
+from naps import NAPS, prepared_in, undescribed_in, write_naps
 from tracekit.nightly.session.program import Bounds
 from tracekit.record.supervisor import Supervisor
 
@@ -42,7 +42,13 @@ def night(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ready(workloads: Path, tmp_path: Path) -> Callable[..., Any]:
-    """Prepare a capture of naps, for a with statement."""
+    """Prepare a capture of naps, for a with statement; nothing is started."""
+    return lambda **values: undescribed_in(tmp_path, **values)
+
+
+@pytest.fixture
+def described(workloads: Path, tmp_path: Path) -> Callable[..., Any]:
+    """Prepare a capture of naps, and ask its interpreters what they are."""
     return lambda **values: prepared_in(tmp_path, **values)
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import psutil
 import pytest
 
-from naps import prepared_in, write_naps
-from tracekit.base.errors import ToolError, UsageError
+from naps import undescribed_in, write_naps
+from tracekit.base.errors import ToolError
 from tracekit.machine.watch import Watch
 from tracekit.nightly.history.night import Pair
 from tracekit.nightly.plan.plan import Reference
@@ -38,7 +38,6 @@ class Session:
     prepared: Prepared
     pairs: list[Pair]
     pids: list[str]
-    log: str
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +47,11 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     write_naps(home)
     parameters = {"mark": str(home / "pids"), "trick": "print"}
     with (
-        prepared_in(home, parameters=parameters, reference=SLOWER) as prepared,
+        undescribed_in(home, parameters=parameters, reference=SLOWER) as prepared,
         Watch("off") as watch,
     ):
-        assert prepared.backend == ""
         pairs = list(measure(prepared, watch=watch))
-        log = prepared.log_of("candidate").read_text()
-    return Session(prepared, pairs, (home / "pids").read_text().split(), log)
+    return Session(prepared, pairs, (home / "pids").read_text().split())
 
 
 def ending(prepared: Prepared, deadline: float) -> Prepared:
@@ -74,13 +71,7 @@ def test_a_pair_tells_each_turn_of_each_side(session: Session) -> None:
     rate, tokens = first.candidate["step_rate"], first.candidate["tokens_per_second"]
     assert tokens == pytest.approx([3 * one for one in rate])
     assert not first.traced
-
-
-def test_every_pair_has_processes_of_its_own(session: Session) -> None:
-    assert len(set(session.pids)) == len(session.pids) == 4
-
-
-def test_what_was_learned_is_there_for_the_night(session: Session) -> None:
+    assert len(set(session.pids)) == len(session.pids) == 4, "each pair has processes of its own"
     assert session.prepared.backend == "cpu"
     assert session.prepared.results["depth"].better == "neither"
     assert session.prepared.remarks == []
@@ -126,24 +117,12 @@ def test_sides_that_do_not_fit_together_run_one_after_the_other(ready: Ready) ->
     assert pair.before.absences["calibration"] == "no fixed work was done."
 
 
-def test_without_a_reference_there_are_only_turns_of_the_candidate(ready: Ready) -> None:
-    values: dict[str, Any] = {"reference": None, "turn": 0.3, "parameters": {"seconds": 0.0}}
-    with ready(**values) as prepared:
-        (pair,) = measure(prepared, pairs=1)
-    assert (pair.order, pair.reference, pair.before) == ("aa", {}, None)
-    both = zip(pair.candidate["step_p50"], pair.candidate["step_p99"], strict=True)
-    assert all(0 < p50 <= p99 for p50, p99 in both)
-
-
 @pytest.mark.parametrize(
     ("trick", "reason"),
     [
         ("crash", "The candidate of short: The workload failed: RuntimeError: the pool is empty"),
         ("kill", "The candidate of short ended in the middle of its work, with signal SIGKILL."),
-        ("exit", "The candidate of short ended in the middle of its work, with exit code 7."),
-        ("refuse", "The candidate of short: The workload failed: ValueError: not today"),
         ("exhausted", "The candidate of short had nothing left to do in its turn."),
-        ("idle", "The candidate of short made no step that did anything in its turn."),
         ("hang", "The candidate of short did not answer within"),
     ],
 )
@@ -206,9 +185,3 @@ def test_ctrl_c_leaves_nothing_behind(
         with pytest.raises(KeyboardInterrupt):
             list(measure(prepared))
         helper.join()
-
-
-def test_a_parameter_that_the_candidate_does_not_know_is_refused_first(ready: Ready) -> None:
-    unknown = "has no parameter 'depth'"
-    with pytest.raises(UsageError, match=unknown), ready(parameters={"depth": 1}):
-        pytest.fail("it was prepared")

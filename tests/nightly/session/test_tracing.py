@@ -1,4 +1,3 @@
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,7 +7,6 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.nightly.plan.plan import Reference
 from tracekit.nightly.session.tracing import arguments_of, options, trace
 
 pytestmark = [pytest.mark.usefixtures("children"), pytest.mark.processes]
@@ -46,31 +44,16 @@ def pretended(tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
-def test_both_sides_are_captured_by_the_whole_pipeline(
-    ready: Ready, night: Path, pretended: Callable[..., Path]
-) -> None:
-    values: dict[str, Any] = {"time_limit": 0.3, "recorder": "host", "telemetry": "off"}
-    with ready(reference=Reference(python=pretended()), **values) as prepared:
-        (traced,) = trace(prepared)
-        assert prepared.results["depth"].better == "neither"
-    assert (traced.traced, traced.order, traced.sitting, traced.number) == (True, "ab", 1, 1)
-    assert traced.runs == ("short/candidate-1-1", "short/reference-1-1")
-    assert (night / traced.runs[0] / "report.html").is_file()
-    provenance = json.loads((night / traced.runs[0] / "recording.json").read_text())
-    assert provenance["recorder"] == "host"
-    assert traced.reference == {"step_p50": (200.0,)}
-    assert 1e6 < traced.candidate["step_p50"][0] < 1e8
-    assert traced.candidate["depth"] == (0.25,)
-    assert traced.contaminated == ()
-
-
 def test_sides_take_turns_to_be_first_and_a_trace_without_its_target_does_not_count(
     ready: Ready, pretended: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(pretended()))
     with ready(traced=2) as prepared:
         pairs = list(trace(prepared, session=2))
-        assert [one.order for one in pairs] == ["ab", "ba"]
+        assert [(one.traced, one.order, one.number) for one in pairs] == [
+            *((True, "ab", 1), (True, "ba", 2))
+        ]
+        assert pairs[0].candidate == pairs[0].reference == {"step_p50": (200.0,)}
         assert pairs[1].runs == ("short/candidate-2-2", "short/reference-2-2")
         assert pairs[1].contaminated == ()
         pretended(code=4, value=None)

@@ -1,5 +1,6 @@
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,6 @@ import pytest
 
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.nightly.plan.plan import Reference
-from tracekit.nightly.session.measuring import measure
 from tracekit.nightly.session.variants import CodeVariant
 from tracekit.workload.interleaved.protocol import Hello
 
@@ -25,18 +25,19 @@ def sdpa(heads: int = 2) -> Step:
 '''
 
 
-def test_the_candidate_is_this_interpreter_and_the_plan_s_folder(
-    ready: Ready, tmp_path: Path
+def test_each_side_says_what_it_is(
+    described: Ready, interpreter: Callable[..., Path], tmp_path: Path
 ) -> None:
-    with ready(reference=None, parameters={"slow": 2.0}) as prepared:
-        side, described = prepared.candidate, prepared.described["candidate"]
-    assert side.python == Path(sys.executable)
-    assert side.cwd == tmp_path / "plan"
-    assert described.workload == "naps"
-    assert described.words == "naps, slow 2.0"
-    assert described.python == ".".join(str(one) for one in sys.version_info[:3])
-    assert described.tracekit
-    assert described.commit == ""
+    python = interpreter(KIND="other")
+    values = {"reference": Reference(python=python), "parameters": {"slow": 2.0}}
+    with described(**values) as prepared:
+        side, said = prepared.candidate, prepared.described["candidate"]
+        reference = prepared.described["reference"]
+    assert (side.python, side.cwd) == (Path(sys.executable), tmp_path / "plan")
+    assert (said.workload, said.words, said.commit) == ("naps", "naps, slow 2.0", "")
+    assert said.python == ".".join(str(one) for one in sys.version_info[:3])
+    assert said.tracekit
+    assert reference.words.startswith(f"Python {reference.python} with")
 
 
 def test_a_reference_takes_the_candidate_s_parameters_that_its_work_has(
@@ -46,28 +47,22 @@ def test_a_reference_takes_the_candidate_s_parameters_that_its_work_has(
     asked = Reference(parameters={"slow": 3.0})
     with ready(reference=asked, parameters=parameters) as prepared:
         assert prepared.reference.parameters == {"seconds": 0.002, "slow": 3.0}
-        assert prepared.described["reference"].words == "slow 3.0"
+        assert prepared.reference.difference == ("slow 3.0",)
     (workloads / "sdpa.py").write_text(SDPA)
     asked = Reference(workload="sdpa", parameters={"heads": 4})
     with ready(reference=asked, parameters=parameters) as prepared:
         assert prepared.reference.parameters == {"heads": 4}
-        assert prepared.described["reference"].words == "sdpa, heads 4"
+        assert prepared.reference.difference == ("sdpa", "heads 4")
 
 
-def test_another_interpreter_does_the_same_work(
-    ready: Ready,
-    interpreter: Callable[..., Path],
-    monkeypatch: pytest.MonkeyPatch,
+def test_another_interpreter_has_no_modules_of_this_one(
+    ready: Ready, interpreter: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
-    python = interpreter(KIND="other")
-    with ready(reference=Reference(python=python), pairs=1) as prepared:
-        side, described = prepared.reference, prepared.described["reference"]
-        (pair,) = measure(prepared)
-    assert side.python == python
-    assert "PYTHONPATH" not in side.env
-    assert described.words.startswith(f"Python {described.python} with")
-    assert pair.reference["step_p50"]
+    python = interpreter()
+    with ready(reference=Reference(python=python)) as prepared:
+        assert prepared.reference.python == python
+        assert "PYTHONPATH" not in prepared.reference.env
 
 
 def test_an_interpreter_is_sought_beside_the_plan(
@@ -85,44 +80,29 @@ def test_an_interpreter_is_sought_beside_the_plan(
             pytest.fail("it was prepared")
 
 
-@pytest.mark.parametrize("package", ["tracekit/__init__.py", "nothing/__init__.py"])
-def test_an_interpreter_without_turns_is_named_and_helped(
-    ready: Ready, interpreter: Callable[..., Path], tmp_path: Path, package: str
-) -> None:
-    other = tmp_path / "site" / package
-    other.parent.mkdir(parents=True)
-    other.touch()
-    python = interpreter(PYTHONPATH=str(tmp_path / "site"))
-    lines = python.read_text().replace(' "$@"', ' -S "$@"')
-    python.write_text(lines)
-    with pytest.raises(ToolError) as caught, ready(reference=Reference(python=python)):
-        pytest.fail("it was prepared")
-    assert "The reference of short ended in the middle of its work" in caught.value.message
-    assert "No module named" in caught.value.message
-    assert "-m pip install tracekit" in caught.value.hint
-
-
 @pytest.mark.parametrize(
-    ("script", "reason"),
+    ("script", "reason", "hint"),
     [
-        ("echo it is broken >&2; exit 9", "with exit code 9. Its last words: it is broken"),
-        ("echo hello", "said what is no answer"),
-        ("echo '{\"finished\":{}}'", "answered something else than it was asked"),
+        ("echo No module named tracekit >&2; exit 1", "tracekit", "-m pip install tracekit"),
         (
             'echo \'{"hello":{"protocol":99,"tracekit":"9.0"}}\'; cat',
             "has tracekit 9.0, which takes turns by protocol 99; this one does by protocol 2",
+            "the same tracekit",
         ),
     ],
 )
 def test_what_is_no_interpreter_of_ours_is_an_error(
-    ready: Ready, tmp_path: Path, script: str, reason: str
+    script: str, reason: str, hint: str, ready: Ready, tmp_path: Path
 ) -> None:
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\n{script}\n")
     python.chmod(0o755)
-    with pytest.raises(ToolError) as caught, ready(reference=Reference(python=python)):
-        pytest.fail("it was prepared")
+    with ready(reference=Reference(python=python)) as prepared:
+        asked = replace(prepared, candidate=prepared.reference, reference=None)
+        with pytest.raises(ToolError) as caught:
+            asked.describe()
     assert reason in caught.value.message
+    assert hint in caught.value.hint
 
 
 def side(python: str = sys.executable, *difference: str) -> CodeVariant:

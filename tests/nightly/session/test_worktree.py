@@ -33,20 +33,25 @@ def worktree(repository: Path) -> Callable[..., Worktree]:
     return lambda revision="fast", *setup: Worktree(found, found.commit(revision), setup)
 
 
-def test_a_revision_is_measured_from_a_work_tree_of_its_own(
-    ready: Callable[..., Any], repository: Path, git: Git
+def test_a_revision_is_measured_from_a_work_tree_of_its_own_by_its_own_interpreter(
+    ready: Callable[..., Any], repository: Path, git: Git, interpreter: Callable[..., Path]
 ) -> None:
-    fast = git(repository, "rev-parse", "fast")
-    with ready(reference=Reference(revision="fast"), pairs=1) as prepared:
-        reference, described = prepared.reference, prepared.described
+    script = interpreter().read_text()
+    make = f"open('python', 'w').write({script!r}); import os; os.chmod('python', 0o755)"
+    setup = (sys.executable, "-c", make)
+    asked = Reference(revision="fast", python=Path("python"), setup=setup, pythonpath=())
+    with ready(reference=asked, pairs=1) as prepared:
+        reference = prepared.reference
         (pair,) = measure(prepared)
+    fast = git(repository, "rev-parse", "fast")
     assert statistics.median(pair.candidate["step_p50"]) > 1.5 * statistics.median(
         pair.reference["step_p50"]
     )
-    assert described["reference"].commit == fast
-    assert described["reference"].words == f"revision fast ({fast[:7]})"
-    assert described["candidate"].commit == git(repository, "rev-parse", "HEAD")
+    assert (reference.commit, reference.difference) == (fast, (f"revision fast ({fast[:7]})",))
+    assert prepared.candidate.commit == git(repository, "rev-parse", "HEAD")
     assert reference.workloads == reference.cwd / "workloads"
+    assert reference.python == reference.cwd / "python"
+    assert not reference.env.get("PYTHONPATH")
     assert reference.cwd.is_relative_to(Path(os.environ["TRACEKIT_CACHE"]).resolve())
     assert git(repository, "status", "--porcelain") == "?? tracekit.toml"
 
@@ -68,26 +73,8 @@ def test_a_commit_is_named_in_short_and_a_changed_candidate_is_told(
     commit = git(repository, "rev-parse", "fast")
     (repository / "module_of_plan.py").write_text("SPEED = 'unknown'\n")
     with ready(reference=Reference(revision=commit[:10], parameters={"slow": 3.0})) as prepared:
-        assert prepared.described["reference"].words == f"revision {commit[:7]}, slow 3.0"
-        assert prepared.described["candidate"].commit.endswith("-dirty")
-
-
-def test_a_revision_brings_its_own_interpreter(
-    ready: Callable[..., Any], repository: Path, interpreter: Callable[..., Path]
-) -> None:
-    script = interpreter().read_text()
-    make = f"open('python', 'w').write({script!r}); import os; os.chmod('python', 0o755)"
-    asked = Reference(
-        revision="fast", python=Path("python"), setup=(sys.executable, "-c", make), pythonpath=()
-    )
-    with ready(reference=asked, pairs=1) as prepared:
-        assert prepared.reference.python.name == "python"
-        assert prepared.reference.python.parent == prepared.reference.cwd
-        assert (
-            "PYTHONPATH" not in prepared.reference.env or not prepared.reference.env["PYTHONPATH"]
-        )
-        (pair,) = measure(prepared)
-    assert pair.reference["step_p50"]
+        assert prepared.reference.difference == (f"revision {commit[:7]}", "slow 3.0")
+        assert prepared.candidate.commit.endswith("-dirty")
 
 
 def test_a_work_tree_is_made_and_set_up_once(
@@ -103,12 +90,8 @@ def test_a_work_tree_is_made_and_set_up_once(
     assert one.folder != worktree("fast", "make").folder, "another setup has another work tree"
 
 
-def edit(folder: Path) -> None:
-    (folder / "module_of_plan.py").write_text("SPEED = 'edited'\n")
-
-
 def spoil_index(folder: Path) -> None:
-    edit(folder)
+    (folder / "module_of_plan.py").write_text("SPEED = 'edited'\n")
     git_folder = Path((folder / ".git").read_text().removeprefix("gitdir: ").strip())
     (git_folder / "index").write_bytes(b"no index")
 
@@ -118,18 +101,10 @@ def link_elsewhere(folder: Path) -> None:
     folder.symlink_to(Path.home())
 
 
-def forget(folder: Path) -> None:
-    git_folder = Path((folder / ".git").read_text().removeprefix("gitdir: ").strip())
-    shutil.rmtree(git_folder.parent)
-
-
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "note": lambda folder: folder.with_suffix(".json").unlink(),
-    "folder": shutil.rmtree,
     "head": lambda folder: ask(folder, "checkout", "--quiet", "--detach", "main"),
-    "file": edit,
     "index": spoil_index,
-    "unregistered": forget,
     "link": link_elsewhere,
 }
 

@@ -23,8 +23,9 @@ from tracekit.nightly.plan.kinds import STATE, converted
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference, digested, searched
 from tracekit.workload import ANY_PROGRAM, find
 
-# Keys that are not their field's name with dashes.
+# Keys that are not their field's name with dashes, and those of earlier versions.
 _NAMES = {"captures": "capture", "state": "machine-state", "templates": "template"}
+_RENAMED = {"canary": "calibration"}
 _MADE = {"file", "digest", "metric"}
 _TABLES = {"captures", "state", "defaults", "reference", "metrics"}
 
@@ -63,9 +64,10 @@ class Mistakes:
         """
         kinds = STATE if noun is StateLimits else get_type_hints(noun, include_extras=True)
         known, found = keys_of(noun), dict[str, Any]()
-        for key, value in table.items():
+        for written, value in table.items():
+            key = _RENAMED.get(written, written)
             if (field := known.get(key)) is None:
-                self.add(at(key), "is no key here.", nearest(key, list(known)))
+                self.add(at(written), "is no key here.", nearest(written, list(known)))
             elif field in _TABLES:
                 found[field] = value
             elif value is False and noun is StateLimits and kinds[field] is not bool:
@@ -74,7 +76,7 @@ class Mistakes:
                 try:
                     found[field] = converted(value, kinds[field])
                 except ValueError as error:
-                    self.add(at(key), f"is wrong: {error}")
+                    self.add(at(written), f"is wrong: {error}")
         return found
 
     def end(self) -> None:
