@@ -7,6 +7,8 @@ there is nothing to clean up, and a note without a lock is only a memory.
 import fcntl
 import logging
 import os
+import platform
+import re
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ import msgspec
 
 from tracekit.base.errors import RecordingError
 from tracekit.base.processes import found, start_of
+from tracekit.base.recording import now
 
 log = logging.getLogger(__name__)
 
@@ -52,11 +55,6 @@ class HeldError(Exception):
     def __init__(self, holder: Holder | None) -> None:
         super().__init__("held by another process")
         self.holder = holder
-
-
-def ours(since: str, what: str) -> Holder:
-    """Return this process as a holder."""
-    return Holder(os.getpid(), start_of(os.getpid()), since, what)
 
 
 @contextmanager
@@ -110,15 +108,38 @@ def held(path: Path) -> bool:
     return False
 
 
+def place_of(kind: str, folder: Path) -> Path:
+    """Return the file in a folder of notes of a lock of one kind on this machine."""
+    machine = re.sub(r"[^\w.-]+", "-", platform.node()) or "machine"
+    return folder / f"{kind}-on-{machine}.lock"
+
+
+@contextmanager
+def holding(path: Path, why: str, what: str) -> Generator[tuple[int | None, Holder | None]]:
+    """Hold a lock for what is noted in its file; give its descriptor, and who did not give it back.
+
+    Where the file system has no locks there is neither.
+
+    Raises:
+        HeldError: Somebody has it.
+        RecordingError: The file cannot be opened; `why` says what it is for.
+    """
+    with opened(path, why) as handle:
+        if not taken(handle, path):
+            yield None, None
+            return
+        stale = noted(handle)
+        ours = Holder(os.getpid(), start_of(os.getpid()), now(), what)
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, msgspec.json.encode(ours), 0)
+        try:
+            yield handle, stale
+        finally:
+            os.ftruncate(handle, 0)
+
+
 def noted(handle: int) -> Holder | None:
     """Return the note in the file; None where there is none that can be read."""
     with suppress(msgspec.MsgspecError):
         return msgspec.json.decode(os.pread(handle, _LARGEST, 0), type=Holder)
     return None
-
-
-def note(handle: int, holder: Holder | None) -> None:
-    """Write the note, or remove it."""
-    os.ftruncate(handle, 0)
-    if holder is not None:
-        os.pwrite(handle, msgspec.json.encode(holder), 0)

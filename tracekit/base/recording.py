@@ -141,6 +141,10 @@ class Recording:
     gputrace = _Place("capture.gputrace")  # what Metal captured of a few steps, for Xcode to replay
     # the raw samples of the host recorder, which Instruments cannot open
     host_bundle = _Place("recording.host")
+    host_session = _Place("recording.host/session.json")  # what the recording knows of itself
+    host_samples = _Place("recording.host/samples.jsonl")  # as they came, one JSON object a line
+    host_output = _Place("recording.host/stdout.txt")
+    host_errors = _Place("recording.host/stderr.txt")
     exports = _Place("exports")  # the tables as XML, and the TOC
     # the table of contents that came with the exports; absent where there was none
     toc_file = _Place("exports/toc.xml")

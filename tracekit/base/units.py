@@ -65,13 +65,10 @@ def stamp(moment_of_day: str) -> str:
 
 
 def quantity(value: Number, unit: str) -> str:
-    """Return a value of any unit that a metric may have, in words.
+    """Return a value of any unit that a metric may have, in words: "ns", "ratio", "bytes" ….
 
-    Args:
-        value: The number, or None where there is none.
-        unit: "ns", "ratio", "bytes", "count" … ; a unit "X/s" is a rate. A unit that is not
-            known stands behind the number as it is. Rates of bytes are in powers of ten, as the
-            bandwidth of chips is given.
+    A unit that is not known stands behind the number as it is. Rates of bytes are in powers of
+    ten, as the bandwidth of chips is given.
     """
     words = _BY_UNIT.get(unit)
     if words is not None:

@@ -202,7 +202,7 @@ def show_error(message: str, hint: str) -> None:
 
 
 def show_diagnosis(diagnosis: "record.Diagnosis", *, json: bool = False) -> None:
-    """Print what the doctor found: a row a fact, its fix below it, then the matrix."""
+    """Print what the doctor found: a row a fact, its fix below it."""
     if json:
         show_json(diagnosis.document())
         return
@@ -212,9 +212,6 @@ def show_diagnosis(diagnosis: "record.Diagnosis", *, json: bool = False) -> None
         _print(verdict, (f"{fact.name:<{width}}  ", "bold"), fact.words)
         if fact.fix:
             _print(f"{'':14}  {'':{width}}  → {fact.fix}", style="dim")
-    if diagnosis.capabilities is not None:
-        screen().print()
-        table(record.MATRIX_COLUMNS, record.matrix_rows(diagnosis.capabilities))
 
 
 def show_warnings(warnings: Sequence[str]) -> None:

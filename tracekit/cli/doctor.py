@@ -1,7 +1,6 @@
 """`doctor` and `templates`: what this machine can record, and with what."""
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -59,7 +58,10 @@ def templates(context: typer.Context, *, json: options.Json = False) -> None:
     if json:
         console.show_json(there)
     else:
-        _show_overview(there)
+        rows = [(heading, name) for heading, names in there.sections.items() for name in names]
+        console.table(("section", "template"), rows)
+        for remark in there.remarks:
+            console.show_hint(remark)
 
 
 @app.command("make")
@@ -86,19 +88,17 @@ def make(
 
     Without --write this is a dry run that lists every place that would differ. The source is never
     changed, and no file is overwritten. The number of a counter set depends on the chip, and Apple
-    does not document it; the numbers that people reported are listed, and only a recording shows
-    whether yours works. You can do the same by hand in Instruments, for every chip: Recording
-    Options > GPU > Counter Set, then File > Save As Template.
+    does not document it: only a recording shows whether yours works. By hand, for
+    every chip: Recording Options > GPU > Counter Set in Instruments, then File > Save As Template.
     """
     timeline = None if shader_timeline is None else shader_timeline == "on"
-    made = record.draft(_source_file(source), output, record.Wish(counter_profile, timeline))
+    changes, content = record.draft(_source_file(source), output, counter_profile, timeline)
     if do_write:
-        console.show_file(record.write(made))
+        console.show_file(record.write(output, content))
         console.show_hint(f"Record with it: tracekit capture --template {shlex.quote(str(output))}")
         return
-    _show_changes(made.changes)
-    if counter_profile is not None:
-        _show_trials(record.TRIALS)
+    rows = [(change.place, repr(change.before), repr(change.after)) for change in changes]
+    console.table(("place", "is", "will be"), rows)
     console.show_hint("Nothing was written; --write makes the file.")
 
 
@@ -110,23 +110,3 @@ def _source_file(source: str) -> Path:
     return record.template_file(
         source, record.template_files(Path.home(), tool.path if tool else "")
     )
-
-
-def _show_overview(overview: "record.Overview") -> None:
-    """Print the templates that this Xcode has, and what else to know."""
-    console.table(("section", "template"), overview.rows)
-    for remark in overview.remarks:
-        console.show_hint(remark)
-
-
-def _show_changes(changes: "Sequence[record.Change]") -> None:
-    """Print every place of a template that would differ."""
-    rows = [(change.place, repr(change.before), repr(change.after)) for change in changes]
-    console.table(("place", "is", "will be"), rows)
-
-
-def _show_trials(trials: "Sequence[record.Trial]") -> None:
-    """Print which counter profiles people tried, and what came of it, on stderr."""
-    console.show_hint("Counter profiles that were tried, one report each:")
-    for trial in trials:
-        console.show_hint(f"  {trial.chip}: {trial.profile} = {trial.outcome}")

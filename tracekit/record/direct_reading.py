@@ -18,7 +18,16 @@ from typing import Any, Literal, TypeVar
 import msgspec
 import pandas as pd
 
-from tracekit.base import InputError, Recording, ToolError, TracekitError, notes_folder, now, save
+from tracekit.base import (
+    Capabilities,
+    InputError,
+    Recording,
+    ToolError,
+    TracekitError,
+    notes_folder,
+    now,
+    save,
+)
 from tracekit.record.recorder import Progress
 from tracekit.record.xctrace.exporting import (
     GPU_INTERVALS,
@@ -57,7 +66,6 @@ log = logging.getLogger(__name__)
 
 FORMAT = 1
 _NOTE = "direct-reading"
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -92,9 +100,8 @@ class Memory:
         known = self.of(store)
         return known.difference if known else ""
 
-    def learned(self, store: Store, checked: Checked) -> "Memory":
-        """Return what is known after one more comparison."""
-        return replace(self, tables={**self.tables, shape(store): checked})
+
+_Note = TypeVar("_Note", Memory, Capabilities)
 
 
 def shape(store: Store) -> str:
@@ -112,35 +119,21 @@ def note_file(where: Path, name: str, *parts: str) -> Path:
     return where / f"{name}-{'_'.join(words)}.json"
 
 
-def read_note(file: Path, kind: type[_T], consequence: str) -> _T | None:
-    """Return what was written down earlier; None where there is nothing that can be read.
-
-    The log says what cannot be read, and the consequence.
-    """
+def read_note(file: Path, blank: _Note) -> _Note:
+    """Return what was written down earlier; `blank` where nothing of its form can be read."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=kind)
+        note = msgspec.json.decode(file.read_bytes(), type=type(blank))
     except FileNotFoundError:
-        return None
+        return blank
     except (OSError, msgspec.MsgspecError) as error:
-        log.warning("%s cannot be read, so %s: %s", file, consequence, error)
-        return None
+        log.warning("%s cannot be read and is made again: %s", file, error)
+        return blank
+    return note if note.format == blank.format else blank
 
 
 def recall(build: str, where: Path) -> Memory:
     """Return what is known of a build; what cannot be read, or is of a newer form, is forgotten."""
-    file = note_file(where, _NOTE, build)
-    found = read_note(file, Memory, "tables will be compared again")
-    if found is None or (found.format, found.build) != (FORMAT, build):
-        return Memory(build)
-    return found
-
-
-def keep(memory: Memory, where: Path) -> None:
-    """Write down what is known; a cache that cannot be written is only a warning in the log."""
-    try:
-        save(note_file(where, _NOTE, memory.build), memory)
-    except TracekitError as error:
-        log.warning("tables will be compared again: %s", error.message)
+    return read_note(note_file(where, _NOTE, build), Memory(build))
 
 
 MOST_ROWS = 50_000
@@ -220,9 +213,13 @@ def check(recording: Recording, run: BundleRun, memory: Memory, schemas: frozens
             except InputError as error:
                 log.info("%s is not compared: %s", export.name, error)
                 continue
-            memory = memory.learned(store, Checked(store.schema, rows, now(), difference))
+            checked = Checked(store.schema, rows, now(), difference)
+            memory = replace(memory, tables={**memory.tables, shape(store): checked})
     if memory is not before:
-        keep(memory, notes_folder())
+        try:
+            save(note_file(notes_folder(), _NOTE, memory.build), memory)
+        except TracekitError as error:
+            log.warning("tables will be compared again: %s", error.message)
     return memory
 
 
@@ -349,7 +346,11 @@ def export(
             said = (f"Nothing was exported; the bundle is read directly: {error.message}",)
         progress("comparing exports with the bundle")
         memory = check(recording, run, memory, exported)
-    _note(recording, there, {store.schema for store in run.stores if memory.difference(store)})
+    differing = {store.schema for store in run.stores if memory.difference(store)}
+    place = recording.bundle
+    name = str(place.resolve()) if place.is_symlink() else f"../{place.name}"
+    read = tuple(sorted(there - differing)) if differing else None
+    note_direct(recording.exports, Direct(name, read))
     files = wanted(toc_run, exported)
     written = {file.schema for file in files if (recording.exports / file.file).exists()}
     absent = (f"The recording has no table {name}." for name in sorted(choose(there) - there))
@@ -368,11 +369,3 @@ def _exported(asked: frozenset[str], run: BundleRun, memory: Memory, xml: Xml) -
         if not isinstance(table, Store) or (known := memory.of(table)) is None or known.difference
     }
     return asked - ({table.schema for table in run.tables} - unequal)
-
-
-def _note(recording: Recording, there: frozenset[str], differing: set[str]) -> None:
-    """Let the tables be read from the bundle, but for those that are read otherwise."""
-    schemas = tuple(sorted(there - differing)) if differing else None
-    bundle = recording.bundle
-    name = f"../{bundle.name}" if not bundle.is_symlink() else str(bundle.resolve())
-    note_direct(recording.exports, Direct(name, schemas))

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -25,22 +25,23 @@ _RATIO = re.compile(r"([0-9]{1,10}) ?/ ?([0-9]{1,10})", re.ASCII)
 _FASTEST, _SLOWEST = 1e-3, 1e6  # ns of a tick: whatever is outside was read wrongly
 
 
-def time_info(epoch: str, timebase: str) -> int | str:
-    """Return the trace's time 0 as `time-info` states it, or what of that cannot be read.
+def time_info(epoch: str, timebase: str) -> int | None:
+    """Return the trace's time 0 as `time-info` states it; None where that cannot be read.
 
     It is in nanoseconds of mach absolute time, which is what Python's monotonic clock counts on
     macOS. The ticks of `epoch` are a plain integer and the timebase a ratio such as "125/3".
     """
-    whole, ratio = _WHOLE.fullmatch(epoch.strip()), _timebase(timebase)
-    if whole is not None and ratio is not None:
-        numerator, denominator = ratio
-        return int(whole[0]) * numerator // denominator
-    unread = [f"mabs-epoch {epoch!r}"] if whole is None else []
-    return ", ".join([*unread, f"timebase-info {timebase!r}"] if ratio is None else unread)
+    ticks, ratio = _WHOLE.fullmatch(epoch.strip()), _RATIO.fullmatch(timebase.strip())
+    if ticks is None or ratio is None:
+        return None
+    numerator, denominator = int(ratio[1]), int(ratio[2])
+    if not denominator or not _FASTEST < numerator / denominator < _SLOWEST:
+        return None
+    return int(ticks[0]) * numerator // denominator
 
 
 def align(
-    start_date: str, anchors: Sequence[ClockAnchor], info: int | str | None = None
+    start_date: str, anchors: Sequence[ClockAnchor], info: int | None = None
 ) -> dict[str, Any]:
     """Return what is known of the trace's time 0, all in nanoseconds.
 
@@ -61,39 +62,18 @@ def align(
     offsets = [anchor.epoch - anchor.monotonic for anchor in anchors]
     near = min(anchors, key=lambda anchor: abs(anchor.epoch - epoch))
     origin = near.monotonic + epoch - near.epoch
-    drift = max(offsets) - min(offsets)
-    known |= {"origin": origin, "uncertainty": _MILLISECOND + drift}
-    return known if info is None else known | _compared(known, info)
-
-
-def _compared(by_date: Mapping[str, Any], info: int | str) -> dict[str, Any]:
-    if isinstance(info, str):
-        return {"time_info": f"not read: {info}"}
-    difference = info - int(by_date["origin"])
-    if abs(difference) <= _AGREED + int(by_date["uncertainty"]):
-        return {
-            "source": TIME_INFO,
-            "origin": info,
-            "uncertainty": abs(difference),
-            "difference": difference,
-        }
-    if abs(difference) <= _MISREAD:
-        return {
-            "uncertainty": abs(difference),
-            "difference": difference,
-            "time_info": "states another moment than the start-date",
-        }
-    return {"difference": difference, "time_info": "left aside: it fits no moment of the run"}
-
-
-def _timebase(text: str) -> tuple[int, int] | None:
-    ratio = _RATIO.fullmatch(text.strip())
-    if ratio is None:
-        return None
-    numerator, denominator = int(ratio[1]), int(ratio[2])
-    if not numerator or not denominator:
-        return None
-    return (numerator, denominator) if _FASTEST < numerator / denominator < _SLOWEST else None
+    uncertainty = _MILLISECOND + max(offsets) - min(offsets)
+    known |= {"origin": origin, "uncertainty": uncertainty}
+    if info is None:
+        return known
+    apart = abs(info - origin)
+    known["difference"] = info - origin
+    if apart <= _AGREED + uncertainty:
+        return known | {"source": TIME_INFO, "origin": info, "uncertainty": apart}
+    if apart <= _MISREAD:
+        said = "states another moment than the start-date"
+        return known | {"uncertainty": apart, "time_info": said}
+    return known | {"time_info": "left aside: it fits no moment of the run"}
 
 
 def _epoch(date: str) -> int | None:
@@ -137,20 +117,22 @@ def export_workload_events(recording: Recording) -> tuple[str, ...]:
 
 def trace_clock(recording: Recording, run: TocRun) -> dict[str, Any]:
     """Return how the trace's time lies on the worker's clock, by `time-info` if it can be read."""
-    return align(run.start_date, account(recording).anchors, _time_info(recording, run))
-
-
-def _time_info(recording: Recording, run: TocRun) -> int | str | None:
+    anchors = account(recording).anchors
     try:
         tables = Tables(recording.exports, frozenset(), only=Choice(run.number))
         rows = tables.get("time_infos")
     except TracekitError as error:
         log.info("time-info is not read: %s", error)
-        return None
+        rows = None
     if rows is None or rows.empty:
-        return None
+        return align(run.start_date, anchors)
     first = rows.iloc[0].fillna("")
-    return time_info(first["absolute"], first["timebase"])
+    info = time_info(first["absolute"], first["timebase"])
+    known = align(run.start_date, anchors, info)
+    if info is None and anchors:
+        said = f"mabs-epoch {first['absolute']!r}, timebase-info {first['timebase']!r}"
+        known["time_info"] = f"not read: {said}"
+    return known
 
 
 def _without_clock(recording: Recording, report: WorkloadReport) -> tuple[str, ...]:

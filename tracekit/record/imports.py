@@ -88,11 +88,6 @@ def name_of(bundle: Path) -> str:
     return re.sub(f"{re.escape(SUFFIX)}$", "", name, flags=re.IGNORECASE)
 
 
-def _name_of_counters(counters: Sequence[Path]) -> str:
-    """Return what a capture with counters is called: as their CSV, if there is one."""
-    return min(counters, key=lambda file: (file.suffix.lower() != ".csv", file.name)).stem
-
-
 def _is_recording(path: Path) -> bool:
     return is_bundle(path) or (path.suffix.lower() == PACKED and path.is_file())
 
@@ -208,21 +203,13 @@ def run_and_targets(
         UsageError: The trace has no such run.
     """
     provenance = recording.provenance()
-    about = provenance.run if provenance.run is not None else _first_described(recording)
     run, targets = None, provenance.targets
-    if number not in {None, about}:
+    if number not in {None, provenance.run}:
         run, _ = meant(index(recording.exports), recording.exports, number)
     if run is not None and provenance.recorder == "import":
         targets = () if run.target is None else (run.target,)
-    return about if number is None else number, frozenset(target.pid for target in targets)
-
-
-def _first_described(recording: Recording) -> int | None:
-    """Return the run that an import of before described without a note: the first of several."""
-    if recording.provenance().recorder != "import" or not recording.toc_file.exists():
-        return None
-    runs = read_toc(recording.toc_file).runs
-    return runs[0].number if len(runs) > 1 else None
+    about = provenance.run if number is None else number
+    return about, frozenset(target.pid for target in targets)
 
 
 def with_target(provenance: Provenance, recording: Recording, target: str | None) -> Provenance:
@@ -299,7 +286,8 @@ class _Import:
 
     def counters(self, files: Sequence[Path]) -> Recording:
         """Make a run of counters that Xcode exported of a GPU frame capture."""
-        frame, name = read_xcode_counters(files), _name_of_counters(files)
+        frame = read_xcode_counters(files)
+        name = min(files, key=lambda file: (file.suffix.lower() != ".csv", file.name)).stem
         recording = self._claimed(name, files)
         with kept_unless_misused(recording), stage(recording, "import"):
             recording.exports.mkdir(exist_ok=True)
@@ -394,18 +382,16 @@ def bring(
     counters = [file for file in files if is_xcode_counters(file)]
     files = [file for file in files if file not in counters]
     exports = recordings_of(files) if files else []
-    names = [files.name for files in exports] + [name_of(bundle) for bundle in bundles]
-    names += [_name_of_counters(counters)] if counters else []
-    if not names:
+    found_here = len(exports) + len(bundles) + bool(counters)
+    if not found_here:
         raise InputError(
             f"No export and no bundle in {', '.join(map(str, paths))}.",
             hint="An export is what `xctrace export` writes, with --toc or --xpath; a bundle's "
             "folder ends with .trace.",
         )
-    if output is not None and len(names) > 1:
+    if output is not None and found_here > 1:
         raise UsageError(
-            f"--output names one folder, but there are {len(names)} recordings: "
-            f"{', '.join(names)}.",
+            f"--output names one folder, but there are {found_here} recordings.",
             hint="Leave --output out, or name the files of one recording.",
         )
     asked = _Import(output, target, progress, run, wanted)

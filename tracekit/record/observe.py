@@ -8,7 +8,6 @@ from pathlib import Path
 
 from tracekit.base import Recording
 from tracekit.machine import Beside, Machine, Taken, following
-from tracekit.record.host.session import Bundle
 from tracekit.record.recorder import (
     Attach,
     Launch,
@@ -85,7 +84,7 @@ def observe(
     with beside(telemetry, recording.gauges_file, request.time_limit) as monitored:
         recorded = recorder.record(request, recording, progress)
     if isinstance(request.target, Launch) and journal_of(request.target) is None:
-        keep_output(recording, recording.target_output_file, Bundle(recording.host_bundle).stdout)
+        keep_output(recording, recording.target_output_file, recording.host_output)
     return replace(recorded, warnings=(*recorded.warnings, *monitored.remarks))
 
 

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tracekit.base import Provenance, Recording, RecordingError, ToolError, quoted
+from tracekit.base import Recording, RecordingError, ToolError, quoted
 from tracekit.record.xctrace.command import Run, check, run
-from tracekit.record.xctrace.templates.settings import instruments_app
+from tracekit.record.xctrace.templates import instruments_app
 from tracekit.record.xctrace.tool import find_xctrace
 
 What = Literal["page", "trace", "gputrace"]
 
-_MAC = "darwin"
 _SECONDS = 60.0
-_NO_CAPTURE = "`tracekit capture --gputrace` makes one."
 
 
 @dataclass(frozen=True)
@@ -34,69 +32,60 @@ def opening(
 ) -> Opening:
     """Say how to open `what` of a run: its page, or the capture of a run that has only that.
 
-    Away from macOS a bundle cannot be opened; the page is taken instead, with a warning.
+    A bundle is opened by the Instruments of the Xcode that recorded it, else of the selected one.
+    Away from macOS neither can be opened; the page is taken instead, with a warning.
 
     Raises:
         RecordingError: The folder is no run's, or it has no such file; the hint says what to do.
         ToolError: It can only be opened on a Mac, and there is no page either.
     """
-    provenance = recording.provenance()
+    provenance, page = recording.provenance(), recording.report_file
     if what is None:
-        captured = recording.gputrace.exists() and not recording.report_file.exists()
-        what = "gputrace" if captured else "page"
+        what = "gputrace" if recording.gputrace.exists() and not page.exists() else "page"
     path = _existing(recording, what)
-    if what == "page":
-        return Opening(what, path, ("open" if system == _MAC else "xdg-open", str(path)))
-    if system != _MAC:
-        return _page_instead(recording, path, what)
-    if what == "gputrace":
-        return Opening(what, path, ("open", str(path)))
-    return _in_instruments(provenance, path, run)
+    opener, warnings = ("open" if system == "darwin" else "xdg-open"), ()
+    if what != "page" and system != "darwin":
+        app = "Instruments" if what == "trace" else "Xcode"
+        said = f"{app} opens {path.name}, and runs on macOS only; this is {platform.system()}."
+        if not page.exists():
+            raise ToolError(said, hint=f"Copy {path} to a Mac.")
+        what, path, warnings = "page", page.resolve(), (f"{said} The page is opened instead.",)
+    if what != "trace":
+        return Opening(what, path, (opener, str(path)), warnings)
+    app = instruments_app(next((line[0] for line in provenance.command_lines if line), ""))
+    if app is None and (tool := find_xctrace(run)) is not None:
+        app = instruments_app(tool.path)
+    return Opening(what, path, ("open", "-a", str(app or "Instruments"), str(path)))
 
 
-def perform(one: Opening, run: Run = run) -> None:
+def perform(found: Opening, run: Run = run) -> None:
     """Open it; raise ToolError where nothing here can."""
-    if one.what != "page":
-        check(run(one.argv, _SECONDS))
-    elif not webbrowser.open(one.path.as_uri()):
-        raise ToolError("No browser could be started.", hint=f"Open {one.path} in one.")
+    if found.what != "page":
+        check(run(found.argv, _SECONDS))
+    elif not webbrowser.open(found.path.as_uri()):
+        raise ToolError("No browser could be started.", hint=f"Open {found.path} in one.")
 
 
 def _existing(recording: Recording, what: What) -> Path:
-    pruned = recording.provenance().pruned
-    gone = f"It was pruned: {pruned}. Pin a run to keep it whole." if pruned else ""
-    folder = quoted(recording.folder)
     path, lacking, hint = {
         "page": (
             recording.report_file,
             "page yet",
-            f"`tracekit report {folder}` draws it, after `tracekit export` and `analyze`.",
+            f"`tracekit report {quoted(recording.folder)}` draws it, after export and analyze.",
         ),
         "trace": (
             recording.bundle,
             "bundle of xctrace",
-            gone or "Only recordings of xctrace have one; open the page.",
+            "Only recordings of xctrace have one; open the page.",
         ),
-        "gputrace": (recording.gputrace, "GPU frame capture", gone or _NO_CAPTURE),
+        "gputrace": (
+            recording.gputrace,
+            "GPU frame capture",
+            "`tracekit capture --gputrace` makes one.",
+        ),
     }[what]
-    if not path.exists():
-        raise RecordingError(f"{recording.folder} has no {lacking}.", hint=hint)
-    return path.resolve()
-
-
-def _page_instead(recording: Recording, path: Path, what: What) -> Opening:
-    app = "Instruments" if what == "trace" else "Xcode"
-    sentence = f"{app} opens {path.name}, and runs on macOS only; this is {platform.system()}."
-    if not recording.report_file.exists():
-        raise ToolError(sentence, hint=f"Copy {path} to a Mac.")
-    page = opening(recording, "page", system="")
-    return Opening(page.what, page.path, page.argv, (f"{sentence} The page is opened instead.",))
-
-
-def _in_instruments(provenance: Provenance, path: Path, run: Run) -> Opening:
-    """Take the Instruments of the Xcode that recorded, else of the selected one."""
-    recorded = next((line[0] for line in provenance.command_lines if line), "")
-    app = instruments_app(recorded)
-    if app is None and (tool := find_xctrace(run)) is not None:
-        app = instruments_app(tool.path)
-    return Opening("trace", path, ("open", "-a", str(app or "Instruments"), str(path)))
+    if path.exists():
+        return path.resolve()
+    if what != "page" and (pruned := recording.provenance().pruned):
+        hint = f"It was pruned: {pruned}. Pin a run to keep it whole."
+    raise RecordingError(f"{recording.folder} has no {lacking}.", hint=hint)

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from tracekit.base import Overhead, Process, Recording
+import psutil
+
+from tracekit.base import Overhead, Process, Recording, UsageError, runs
 
 # Called with a few words on what goes on; the command line shows it, a script ignores it.
 Progress = Callable[[str], None]
@@ -33,6 +36,21 @@ class Attach:
     """Record a program that runs already."""
 
     pid: int
+
+
+def running(pid: int) -> Callable[[], bool]:
+    """Return a function that tells whether the very process, not only its number, still runs.
+
+    Raise UsageError where there is no such process.
+    """
+    missing = UsageError(f"There is no process {pid} to attach to.")
+    try:
+        process = psutil.Process(pid)
+    except psutil.NoSuchProcess:
+        raise missing from None
+    if not runs(process):
+        raise missing
+    return partial(runs, process)
 
 
 @dataclass(frozen=True)

@@ -78,71 +78,46 @@ class Gauge:
 
 @dataclass(frozen=True)
 class Request:
-    """One request that a server served, or did not.
+    """One request that a server served, or did not."""
 
-    Attributes:
-        number: Its place in the schedule, from 0.
-        scheduled: When it was to arrive; latencies count from here, however late it was seen.
-        prompt_tokens: Tokens of its prompt.
-        output_tokens: Tokens that it asked for.
-        admitted: When it got its blocks; None if it never did.
-        tokens: When each of its tokens was there; the last one completes it.
-        state: "completed", "unfinished" when the time was up, or "rejected".
-        reason: Why it was rejected.
-    """
-
-    number: int
-    scheduled: int
+    number: int  # its place in the schedule, from 0
+    scheduled: int  # when it was to arrive; latencies count from here, however late it was seen
     prompt_tokens: int
-    output_tokens: int
-    admitted: int | None = None
-    tokens: tuple[int, ...] = ()
+    output_tokens: int  # tokens that it asked for
+    admitted: int | None = None  # when it got its blocks; None if it never did
+    tokens: tuple[int, ...] = ()  # when each of its tokens was there; the last one completes it
+    # "unfinished" when the time was up
     state: Literal["completed", "unfinished", "rejected"] = "unfinished"
-    reason: str = ""
+    reason: str = ""  # why it was rejected
 
 
 @dataclass(frozen=True)
 class Memory:
-    """How much memory the workload's process had of one sort when a phase was over.
+    """How much memory the workload's process had of one sort when a phase was over."""
 
-    Attributes:
-        phase: "baseline", before the workload was loaded, or the phase that was over.
-        what: "resident", "mlx_active", "mlx_peak" … : see the table `memory_profile`.
-        bytes: How much; None where it cannot be known.
-        at: When it was read.
-        reason: Why it cannot be known.
-    """
-
-    phase: str
-    what: str
-    bytes: int | None
-    at: int
-    reason: str = ""
+    phase: str  # "baseline", before the workload was loaded, or the phase that was over
+    what: str  # "resident", "mlx_active", "mlx_peak" … : see the table `memory_profile`
+    bytes: int | None  # how much; None where it cannot be known
+    at: int  # when it was read
+    reason: str = ""  # why it cannot be known
 
 
 @dataclass(frozen=True)
 class StepReport:
-    """What a step says of itself once it is complete.
+    """What a step says of itself once it is complete."""
 
-    Attributes:
-        variant: Which of several things that are compared this step was, such as "paged" or
-            "sdpa"; empty where all steps are alike; `IDLE` if it only waited for load.
-        tokens: Tokens that it produced, where that differs from step to step.
-        spans: What the host did in it.
-        gauges: Levels in it. A level holds until it is reported again.
-        requests: Requests that it completed or rejected.
-    """
-
+    # which of several things that are compared this step was, such as "paged" or "sdpa"; empty
+    # where all steps are alike; `IDLE` if it only waited for load
     variant: str = ""
-    tokens: int | None = None
-    spans: Sequence[Span] = ()
-    gauges: Sequence[Gauge] = ()
-    requests: Sequence[Request] = ()
+    tokens: int | None = None  # tokens that it produced, where that differs from step to step
+    spans: Sequence[Span] = ()  # what the host did in it
+    gauges: Sequence[Gauge] = ()  # levels in it; a level holds until it is reported again
+    requests: Sequence[Request] = ()  # requests that it completed or rejected
 
 
 @dataclass(frozen=True)
 class Work:
-    """What one step of a variant is known to do; units as of `step.Step`."""
+    """What one step of a variant is known to do; units as of `Step`."""
 
     tokens: int = 0
     bytes_read: int = 0
@@ -164,45 +139,33 @@ def _nothing() -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """What is repeated and measured.
+    """What is repeated and measured."""
 
-    Attributes:
-        submit: Build the work and hand it to the device, without waiting for it.
-        wait: Block until what `submit` returned is complete.
-        backend: Where the work runs: "metal", "cpu", or "gpu" for another device of MLX's.
-        tokens: Tokens that one step produces; 0 where the word has no meaning.
-        bytes_read: Bytes that one step must read, counting every access.
-        bytes_unique: Bytes that one step must read from memory, each one counted once.
-        bytes_written: Bytes that one step writes.
-        flops: Floating-point operations of one step.
-        dispatches: GPU dispatches to expect in one step; None where it is not known.
-        specializations: Names of the pipelines that the workload has made so far.
-        results: What else the workload measured while it was prepared, such as its error.
-        variants: What a step of each variant does, where steps are of several that are compared;
-            the numbers above then say nothing.
-        tell: Called when a step is complete: what that step was. The time it takes is no step's.
-        begin: Called when the steady phase begins, as for a schedule to start.
-        exhausted: Whether there is nothing left to do, though there is time.
-        finish: Called when the steady phase is over: what the workload measured in it.
-        leave: Called after that: what is still to report, such as requests that are not complete.
-    """
-
-    submit: Callable[[], Submitted]
-    wait: Callable[[Submitted], None]
-    backend: str
-    tokens: int = 0
-    bytes_read: int = 0
-    bytes_unique: int = 0
-    bytes_written: int = 0
-    flops: int = 0
-    dispatches: int | None = None
+    submit: Callable[[], Submitted]  # build the work and hand it over, without waiting for it
+    wait: Callable[[Submitted], None]  # block until what `submit` returned is complete
+    backend: str  # where the work runs: "metal", "cpu", or "gpu" for another device of MLX's
+    tokens: int = 0  # tokens that one step produces; 0 where the word has no meaning
+    bytes_read: int = 0  # bytes that one step must read, counting every access
+    bytes_unique: int = 0  # bytes that one step must read from memory, each one counted once
+    bytes_written: int = 0  # bytes that one step writes
+    flops: int = 0  # floating-point operations of one step
+    dispatches: int | None = None  # GPU dispatches to expect in one step; None: not known
+    # names of the pipelines that the workload has made so far
     specializations: Callable[[], frozenset[str]] = frozenset
+    # what else the workload measured while it was prepared, such as its error
     results: Results = field(default_factory=dict[str, float | Measured])
+    # what a step of each variant does, where steps are of several that are compared; the numbers
+    # above then say nothing
     variants: Mapping[str, Work] = field(default_factory=dict[str, Work])
+    # called when a step is complete: what that step was; the time it takes is no step's
     tell: Callable[[], StepReport] | None = None
-    begin: Callable[[], None] = _nothing
-    exhausted: Callable[[], bool] = bool
+    begin: Callable[[], None] = _nothing  # called when the steady phase begins
+    exhausted: Callable[[], bool] = (
+        bool  # whether there is nothing left to do, though there is time
+    )
+    # called when the steady phase is over: what the workload measured in it
     finish: Callable[[], Results] = dict[str, float | Measured]
+    # called after that: what is still to report, such as requests that are not complete
     leave: Callable[[], StepReport] = StepReport
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.direct_reading import Checked, Memory, keep, recall, shape
+from tracekit.record.direct_reading import Checked, Memory, recall, shape
 from tracekit.tables.bundle.container.record_layout import Field
 from tracekit.tables.bundle.container.store import Store, StoreColumn
 
@@ -32,19 +32,11 @@ def test_a_comparison_without_rows_says_nothing_of_rows(
     rows: int, difference: str, known: bool
 ) -> None:
     checked = Checked("t", rows, "now", difference)
-    memory = Memory("17C529").learned(STORE, checked)
+    memory = Memory("17C529", {shape(STORE): checked})
     assert memory.of(STORE) == (checked if known else None)
     assert memory.of(EMPTY) == checked
     assert memory.difference(STORE) == difference
     assert memory.of(replace(STORE, schema="u")) is None
-
-
-def test_what_was_learned_is_recalled_for_that_build_only(tmp_path: Path) -> None:
-    memory = Memory("17C529").learned(STORE, Checked("t", 5, "2026-11-20T10:15:03+00:00"))
-    keep(memory, tmp_path)
-    assert recall("17C529", tmp_path) == memory
-    assert recall("17E999", tmp_path) == Memory("17E999")
-    assert [one.name for one in tmp_path.iterdir()] == ["direct-reading-17C529.json"]
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"build": "17C529", "format": 2}'])

@@ -44,7 +44,7 @@ def capture(plan: Plan) -> Capture:
 
     def run(timeouts: Timeouts | None = None, **values: Any) -> Recording:
         asked = Plan(**{**vars(plan), **values})
-        return capture_gpu(asked, timeouts=timeouts or Timeouts(whole=60, poll=0.01))
+        return capture_gpu(asked, timeouts=timeouts or Timeouts(whole=60))
 
     return run
 
@@ -92,7 +92,8 @@ def test_no_later_stage_makes_numbers_of_it(
         pytest.param("silent", "", "Metal captured nothing", id="silent"),
         pytest.param("false", "", "did not say why", id="false"),
         pytest.param("refuse", "", "could not begin to capture: .*not enabled", id="refused"),
-        pytest.param("", "cpu", "ran on the CPU", id="cpu-workload"),
+        pytest.param("", "cpu", "runs on the CPU", id="cpu-workload"),
+        pytest.param("cpu", "", "runs on the CPU", id="no-metal"),
         pytest.param("", "die", "ended with exit code 9", id="died"),
     ],
 )
@@ -101,27 +102,17 @@ def test_a_capture_that_did_not_come_is_said_and_what_is_there_kept(
 ) -> None:
     mac(metal, dots)
     with pytest.raises(ToolError, match=f"Nothing was captured. .*{said}"):
-        capture_gpu(plan, timeouts=Timeouts(whole=60, poll=0.01))
+        capture_gpu(plan, timeouts=Timeouts(whole=60))
     recording = Recording(plan.output or Path())
     assert recording.provenance().stages["record"].state == "failed"
     assert recording.journal_file.exists()
     assert not recording.gputrace.exists()
 
 
-def test_a_machine_without_metal_says_so_before_it_makes_a_folder(
-    mac: Mac, capture: Capture, tmp_path: Path
-) -> None:
-    mac("cpu")
-    with pytest.raises(ToolError, match="GPU frame capture needs Metal") as caught:
-        capture()
-    assert caught.value.exit_code == 3
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_capture_that_takes_too_long_is_ended(mac: Mac, capture: Capture, tmp_path: Path) -> None:
     mac("", "hang")
     with pytest.raises(ToolError, match=r"not done within 2 s"):
-        capture(Timeouts(whole=2, leave=0.2, poll=0.01))
+        capture(Timeouts(whole=2, leave=0.2))
     pid = fold(Recording(tmp_path / "run").journal_file).pid
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
@@ -190,8 +181,8 @@ def test_an_interrupted_capture_says_so(
     mac("", "hang")
 
     def impatient(text: str) -> None:
-        if text.startswith("warming"):
+        if text.startswith("capturing"):
             raise KeyboardInterrupt
 
     with pytest.raises(InterruptedRunError, match="Interrupted while"):
-        capture_gpu(plan, impatient, Timeouts(whole=60, leave=0.2, poll=0.01))
+        capture_gpu(plan, impatient, Timeouts(whole=60, leave=0.2))

@@ -10,7 +10,6 @@ from tracekit.base.recording import Recording, save
 from tracekit.record.host.exports import EVENTS, process_samples, write_events, write_rows
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.host.sampler import Sample
-from tracekit.record.host.session import Bundle
 from tracekit.record.recorder import Recorded, quiet
 from tracekit.tables.cache import to_put_away
 from tracekit.tables.drift import Flaw
@@ -140,7 +139,7 @@ def test_cores_are_counted_from_two_samples() -> None:
 def session_of(recording: Recording, **values: object) -> None:
     recording.host_bundle.mkdir(parents=True, exist_ok=True)
     known = {"pid": 7, "name": "python", "kind": "launched", "origin": 1000, **values}
-    save(Bundle(recording.host_bundle).session, known)
+    save(recording.host_session, known)
 
 
 def stepped(recording: Recording, backend: str) -> None:
@@ -196,8 +195,7 @@ def test_a_recording_that_was_never_closed_can_be_exported(
     work: Callable[..., Recorded], recorder: HostRecorder, recording: Recording
 ) -> None:
     work(repeats=20)
-    bundle = Bundle(recording.host_bundle)
-    bundle.samples.write_bytes(bundle.samples.read_bytes()[:-5])
+    recording.host_samples.write_bytes(recording.host_samples.read_bytes()[:-5])
     session_of(recording)
     recording.workload_file.unlink()
     recorder.export(recording, quiet)
@@ -219,6 +217,6 @@ def test_a_target_too_quick_to_be_sampled_is_a_warning(
 
 def test_a_damaged_bundle_is_reported(recorder: HostRecorder, recording: Recording) -> None:
     recording.host_bundle.mkdir(parents=True)
-    Bundle(recording.host_bundle).session.write_text("{")
+    recording.host_session.write_text("{")
     with pytest.raises(InputError, match=r"session\.json cannot be read"):
         recorder.export(recording, quiet)

@@ -17,7 +17,7 @@ from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.host.recorder import HostRecorder, Timeouts
 from tracekit.record.host.sampler import Sample, read_samples
-from tracekit.record.host.session import Bundle, load_session
+from tracekit.record.host.session import load_session
 from tracekit.record.recorder import Attach, Launch, Recorded, Request, quiet
 from tracekit.workload.journal import WorkloadReport, fold
 
@@ -32,7 +32,7 @@ def account(recording: Recording) -> WorkloadReport:
 
 
 def samples(recording: Recording) -> list[Sample]:
-    return read_samples(Bundle(recording.host_bundle).samples)
+    return read_samples(recording.host_samples)
 
 
 @pytest.fixture
@@ -186,9 +186,8 @@ def test_a_command_is_sampled(record: Record, recording: Recording) -> None:
     assert recorded.warnings[0].startswith("Only the process was sampled")
     assert recorded.overhead is not None
     assert recorded.overhead.ratio is None
-    bundle = Bundle(recording.host_bundle)
-    assert bundle.stdout.read_text() == "hello\n"
-    session = load_session(bundle)
+    assert recording.host_output.read_text() == "hello\n"
+    session = load_session(recording)
     assert (session.kind, session.exit_status) == ("launched", 0)
     assert session.arguments[0] == "-c"
     taken = samples(recording)
@@ -203,7 +202,7 @@ def test_what_a_command_left_behind_is_ended_too(record: Record, recording: Reco
         "print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3600)']).pid)"
     )
     record("-c", code)
-    left = int(Bundle(recording.host_bundle).stdout.read_text())
+    left = int(recording.host_output.read_text())
     for _ in range(1000):
         if not psutil.pid_exists(left) or psutil.Process(left).status() == psutil.STATUS_ZOMBIE:
             break
@@ -236,7 +235,7 @@ def test_a_running_process_is_sampled_and_left_alone(
     assert recorded.targets[0].pid == sleeper
     assert recorded.command_lines == ()
     assert psutil.Process(sleeper).is_running()
-    assert load_session(Bundle(recording.host_bundle)).kind == "attached"
+    assert load_session(recording).kind == "attached"
     assert len(samples(recording)) >= 2
 
 

@@ -8,7 +8,8 @@ import psutil
 import pytest
 
 from tracekit.base.errors import RecordingError, UsageError
-from tracekit.record.host.sampler import Sampler, process_name, read_samples, runs
+from tracekit.record.host.sampler import Sampler, process_name, read_samples
+from tracekit.record.recorder import running
 
 
 def test_switches_of_a_thread_that_ended_still_count(tmp_path: Path) -> None:
@@ -17,10 +18,10 @@ def test_switches_of_a_thread_that_ended_still_count(tmp_path: Path) -> None:
     done = threading.Event()
     waiting = threading.Thread(target=done.wait)
     waiting.start()
-    assert sampler.take()
+    sampler.take()
     done.set()
     waiting.join()
-    assert sampler.take()
+    sampler.take()
     sampler.close()
     before, after = read_samples(path)
     assert after.voluntary >= before.voluntary
@@ -29,14 +30,13 @@ def test_switches_of_a_thread_that_ended_still_count(tmp_path: Path) -> None:
 def test_samples_are_kept_as_they_come(tmp_path: Path) -> None:
     path = tmp_path / "samples.jsonl"
     sampler = Sampler(os.getpid(), path)
-    assert sampler.take()
+    sampler.take()
     (first,) = read_samples(path)
     total = sum(number * number for number in range(200_000))
     assert total > 0
-    assert sampler.take()
+    sampler.take()
     _, second = read_samples(path)
     sampler.close()
-    assert sampler.count == 2
     assert second.at > first.at
     assert second.cpu > first.cpu
     assert second.machine >= first.machine
@@ -82,5 +82,5 @@ def test_a_full_disk_is_reported() -> None:
 
 def test_what_is_not_there_does_not_run() -> None:
     with pytest.raises(UsageError, match="There is no process 4194304 to attach to"):
-        runs(4194304)
+        running(4194304)
     assert process_name(4194304) == ""

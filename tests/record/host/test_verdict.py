@@ -27,7 +27,7 @@ FAILED = WorkloadReport(state="failed", complete=True, error="It rained.", exit_
 
 
 def outcome(end: End, status: int | None, complaint: str = "") -> Ending:
-    return Ending(SESSION, end, status, complaint)
+    return Ending(replace(SESSION, exit_status=status), end, complaint)
 
 
 @pytest.mark.parametrize(

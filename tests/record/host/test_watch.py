@@ -31,12 +31,12 @@ def running_for(looks: int) -> Callable[[], bool]:
     return lambda: next(left, None) is not None
 
 
-def test_it_samples_until_the_target_ends(sampler: Sampler) -> None:
+def test_it_samples_until_the_target_ends(sampler: Sampler, tmp_path: Path) -> None:
     told: list[str] = []
     pace = Pace(0.001, 600.0, PATIENT)
     end = watch(sampler, Listener(None), pace, told.append, running=running_for(5))
     assert end is End.EXITED
-    assert sampler.count == 6
+    assert len((tmp_path / "samples.jsonl").read_text().splitlines()) == 6
     assert told == []
 
 

@@ -17,7 +17,7 @@ from tracekit.record.observe import request_for
 from tracekit.record.recorder import Recorded
 from tracekit.record.xctrace.attached_worker import WorkerTimeouts
 from tracekit.record.xctrace.attempts import Manner
-from tracekit.record.xctrace.claim import Disk, Premises
+from tracekit.record.xctrace.claim import Premises
 from tracekit.record.xctrace.exporting import only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.recording_process import Deadlines
@@ -92,7 +92,7 @@ def attach(
     ) -> Recorded:
         file = tmp_path / "naps.py"
         file.write_text(NAPS.format(step=step, prepare=prepare))
-        premises = Premises(notes=tmp_path / "notes", disk=Disk(0))
+        premises = Premises(notes=tmp_path / "notes", floor=0)
         manner = Manner(deadlines, (0, 0), timeouts or WorkerTimeouts(), premises)
         recorder = XctraceRecorder(locate(timeouts=Timeouts(pauses=(0, 0))), only(), manner)
         asked = replace(

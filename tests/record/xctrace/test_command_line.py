@@ -1,6 +1,7 @@
-"""The command lines of recordings, word for word."""
+"""The command lines of recordings, word for word: template, instrument, program."""
 
 import os
+import plistlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,56 +9,49 @@ from typing import Any
 
 import pytest
 
-from tracekit.base.errors import UsageError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.recorder import Attach, Launch, Request
-from tracekit.record.xctrace.command_line import Selection, absolute, record_line, time_limit
-from tracekit.record.xctrace.tool import Xctrace
+from tracekit.record.xctrace.command import (
+    Completed,
+    distorts,
+    own_environment,
+    target_environment,
+)
+from tracekit.record.xctrace.command_line import (
+    Selection,
+    absolute,
+    record_line,
+    select,
+    time_limit,
+)
+from tracekit.record.xctrace.tool import Timeouts, Xctrace
 
+MST = "Metal System Trace"
 ENVIRONMENT = {"HOME": "/Users/a", "PATH": "/usr/bin:/bin", "SECRET": "x", "MTL_HUD_ENABLED": "1"}
-HELP = "--no-prompt --instrument --target-stdout"
+ANSWERS = {
+    "version": "xctrace version 26.0 (17C529)",
+    "help": "--no-prompt --template --instrument <name> --target-stdout",
+    "templates": f"== Standard Templates ==\n{MST}\nTime Profiler\n",
+    "instruments": "== Standard Instruments ==\nMetal GPU Counters\nHangs\n",
+}
 
 
-@pytest.fixture
-def line(answers: Any, say: Any, tool: Any) -> Callable[..., tuple[str, ...]]:
-    """Make the line for a target, with an Xcode whose help is given."""
+def xctrace(**said: str) -> Xctrace:
+    """Return an Xcode that answers as given."""
 
-    def make(
-        target: Launch | Attach,
-        *,
-        limit: float = 5,
-        selection: Selection | None = None,
-        help_: str = HELP,
-    ) -> tuple[str, ...]:
-        xctrace: Xctrace = tool(answers(say(help_)))
-        return record_line(
-            xctrace,
-            Request(target, limit),
-            target,
-            selection or Selection("Metal System Trace"),
-            Recording(Path("/r")),
-            environment=ENVIRONMENT,
-        )
+    def run(argv: tuple[str, ...], timeout: float) -> Completed:
+        assert timeout > 0
+        return Completed(argv, 0, (ANSWERS | said)[argv[2] if argv[1] == "list" else argv[1]])
 
-    return make
+    return Xctrace("/X/xctrace", run, Timeouts(pauses=()))
 
 
 PROGRAM = Launch(("/bin/sh", "-c", "true"), {"KEY": "a b", "MTL_DEBUG_LAYER": "1"})
 WORKER = Launch(
-    (
-        sys.executable,
-        "-P",
-        "-X",
-        "faulthandler",
-        "-m",
-        "tracekit.workload.worker",
-        "/r/worker.json",
-    ),
+    (sys.executable, "-P", "-m", "tracekit.workload.worker", "/r/worker.json"),
     journal=Path("/r/workload.jsonl"),
 )
-PLAIN = ("--template", "Metal System Trace")
-COUNTERS = (*PLAIN, "--instrument", "Metal GPU Counters")
-CUSTOM = ("--template", "/t/My Counters.tracetemplate")
 TO_THE_PROGRAM = (
     "--target-stdout", "/r/target-output.txt",
     "--env", "HOME=/Users/a",
@@ -69,61 +63,41 @@ TO_THE_WORKER = (
     "--target-stdout", "/r/target-output.txt",
     "--env", "HOME=/Users/a",
     "--env", "PATH=/usr/bin:/bin",
-    "--launch", "--",
-    sys.executable, "-P", "-X", "faulthandler", "-m", "tracekit.workload.worker", "/r/worker.json",
+    "--launch", "--", sys.executable, "-P", "-m", "tracekit.workload.worker", "/r/worker.json",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("selection", "words"),
+    ("target", "selection", "words", "rest"),
     [
-        pytest.param(Selection("Metal System Trace"), PLAIN, id="no counters"),
-        pytest.param(Selection("Metal System Trace", adds_counters=True), COUNTERS, id="counters"),
-        pytest.param(Selection("/t/My Counters.tracetemplate"), CUSTOM, id="a template by path"),
+        (WORKER, Selection(MST), ("--template", MST), TO_THE_WORKER),
+        (PROGRAM, Selection("/t/My.x"), ("--template", "/t/My.x"), TO_THE_PROGRAM),
+        (
+            Attach(27364),
+            Selection(MST, adds_counters=True),
+            ("--template", MST, "--instrument", "Metal GPU Counters"),
+            ("--attach", "27364"),
+        ),
     ],
-)
-@pytest.mark.parametrize(
-    ("target", "rest"),
-    [
-        pytest.param(WORKER, TO_THE_WORKER, id="launch a workload"),
-        pytest.param(PROGRAM, TO_THE_PROGRAM, id="launch a program"),
-        pytest.param(Attach(27364), ("--attach", "27364"), id="attach"),
-    ],
+    ids=["workload", "program", "attach"],
 )
 def test_the_whole_line(
-    line: Callable[..., tuple[str, ...]],
-    target: Launch | Attach,
-    rest: tuple[str, ...],
-    selection: Selection,
-    words: tuple[str, ...],
+    target: Launch | Attach, selection: Selection, words: tuple[str, ...], rest: tuple[str, ...]
 ) -> None:
-    assert line(target, selection=selection) == (
-        "/X/xctrace", "record",
-        *words,
-        "--time-limit", "5s",
-        "--output", "/r/recording.trace",
-        "--no-prompt",
-        *rest,
-    )  # fmt: skip
+    def line(tool: Xctrace) -> tuple[str, ...]:
+        request = Request(target, 5)
+        return record_line(
+            tool, request, target, selection, Recording(Path("/r")), environment=ENVIRONMENT
+        )
 
-
-def test_an_xctrace_without_no_prompt_is_not_given_it(
-    line: Callable[..., tuple[str, ...]],
-) -> None:
-    assert "--no-prompt" not in line(Attach(1), help_="--template")
+    whole = ("--time-limit", "5s", "--output", "/r/recording.trace", "--no-prompt")
+    assert line(xctrace()) == ("/X/xctrace", "record", *words, *whole, *rest)
+    assert "--no-prompt" not in line(xctrace(help="--template"))
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [
-        (10, "10s"),
-        (0.5, "500ms"),
-        (2.5, "2500ms"),
-        (90.0, "90s"),
-        (1.0004, "1s"),
-        (0.001, "1ms"),
-        (1.001, "1001ms"),
-    ],
+    [(10, "10s"), (0.5, "500ms"), (2.5, "2500ms"), (90.0, "90s"), (1.0004, "1s"), (0.001, "1ms")],
 )
 def test_time_limits_are_whole_numbers(seconds: float, text: str) -> None:
     assert time_limit(seconds) == text
@@ -135,12 +109,9 @@ def test_time_limits_of_nothing_are_refused(seconds: float) -> None:
         time_limit(seconds)
 
 
-def test_programs_are_found_on_the_path() -> None:
+def test_programs_are_found_and_links_are_kept(tmp_path: Path) -> None:
     assert absolute(("sh", "-c", "x"), {"PATH": "/bin"}) == ("/bin/sh", "-c", "x")
-
-
-def test_links_are_kept_because_a_virtual_environment_is_one(tmp_path: Path) -> None:
-    link = tmp_path / "python"
+    link = tmp_path / "python"  # as in a virtual environment
     link.symlink_to("/bin/sh")
     assert absolute((str(link),), os.environ) == (str(link),)
 
@@ -150,10 +121,107 @@ def test_links_are_kept_because_a_virtual_environment_is_one(tmp_path: Path) -> 
     [
         ((), "There is no command to record"),
         (("no-such-program",), "There is no program 'no-such-program' that can be run"),
-        (("/Applications/A.app",), "is an app bundle, not a program"),
         (("/Applications/A.app/",), "is an app bundle, not a program"),
     ],
 )
 def test_what_cannot_be_launched(argv: tuple[str, ...], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         absolute(argv, {"PATH": "/bin"})
+
+
+OURS = {
+    "HOME": "/Users/a", "PATH": "/bin", "TMPDIR": "", "MLX_METAL_JIT": "1", "PYTHONPATH": "/lib",
+    "AWS_SECRET": "no", "MTL_DEBUG_LAYER": "1", "LANG": "fr_FR",
+}  # fmt: skip
+
+
+def test_programs_get_what_they_need_and_nothing_that_distorts_metal() -> None:
+    asked = {"KEY": "a=b", "EMPTY": "", "MTL_HUD_ENABLED": "1", "PATH": "/own"}
+    assert target_environment(asked, OURS) == {
+        "HOME": "/Users/a", "KEY": "a=b", "MLX_METAL_JIT": "1", "PATH": "/own",
+        "PYTHONPATH": "/lib",
+    }  # fmt: skip
+    kept = {name: value for name, value in OURS.items() if name != "MTL_DEBUG_LAYER"}
+    assert own_environment({"LANG": "de", "MTL_X": "1"}, OURS) == kept | {"LANG": "de"}
+    named = ("MTL_X", "MTLCAPTURE_X", "METAL_DEVICE_WRAPPER_TYPE", "METAL_PATH", "PATH")
+    assert [distorts(name) for name in named] == [True, True, True, False, False]
+
+
+Chosen = Callable[..., Selection]
+
+
+@pytest.fixture
+def chosen(tmp_path: Path) -> Chosen:
+    """Select for a request; a number is a template file with that counter profile."""
+
+    def choose(*templates: Any, counters: str = "off", **said: str) -> Selection:
+        names = [str(written(name)) if not isinstance(name, str) else name for name in templates]
+        request = Request(Attach(1), 5, templates=tuple(names), counters=counters)
+        return select(request, xctrace(**said))
+
+    def written(profile: int) -> Path:
+        uid = plistlib.UID
+        row = ["$null", {"NS.keys": [uid(2)], "NS.objects": [uid(3)]}, "counterprofile", profile]
+        plist = {"$archiver": "NSKeyedArchiver", "$top": {"root": uid(1)}, "$objects": row}
+        path = tmp_path / "t.tracetemplate"
+        path.write_bytes(plistlib.dumps(plist, fmt=plistlib.FMT_BINARY))
+        return path
+
+    return choose
+
+
+@pytest.mark.parametrize(
+    ("templates", "counters", "expected"),
+    [
+        (["GPU Counters"], "auto", (True, False, False)),
+        ([MST, "gpu counters"], "auto", (True, False, False)),
+        ([MST, "Metal GPU Counters"], "on", (True, False, False)),
+        ([], "auto", (False, False, True)),
+        ([MST], "off", (False, False, False)),
+        ([13], "auto", (False, True, False)),
+        ([13], "on", (False, True, False)),
+        ([0], "auto", (False, False, True)),
+        ([0], "on", (True, False, False)),
+        (["Time Profiler"], "auto", (False, None, False)),
+        (["Time Profiler"], "on", (True, None, False)),
+    ],
+)
+def test_a_wish_for_counters_becomes_the_instrument_unless_the_template_has_a_set(
+    templates: list[Any], counters: str, expected: tuple[bool | None, ...], chosen: Chosen
+) -> None:
+    got = chosen(*templates, counters=counters)
+    assert (got.adds_counters, got.own_counters, bool(got.warnings)) == expected
+    assert got.counters is (True in expected[:2])
+    assert got.template in {MST, "Time Profiler"} or got.template.endswith("t.tracetemplate")
+
+
+@pytest.mark.parametrize(
+    ("templates", "options", "error", "said"),
+    [
+        ([MST, "GPU Counters"], {}, UsageError, "both asked for and switched off"),
+        ([13], {}, UsageError, "both asked for and switched off"),
+        ([MST, "Time Profiler"], {}, UsageError, "one template, and 2 were given"),
+        (["metal system trace"], {}, UsageError, "no template in this Xcode 'metal system trace'"),
+        (["/none.tracetemplate"], {}, UsageError, "There is no template file"),
+        (
+            [MST], {"counters": "on", "instruments": "== A ==\nMetal GPU Counter\n"},
+            UsageError, "no instrument in this Xcode 'Metal GPU Counters'",
+        ),
+        ([MST], {"counters": "on", "help": "--template"}, ToolError, "cannot add instruments"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_recorded_is_refused_with_a_hint(
+    templates: list[Any], options: dict[str, str], error: type[Exception], said: str, chosen: Chosen
+) -> None:
+    with pytest.raises(error, match=said):
+        chosen(*templates, **options)
+
+
+def test_a_list_that_cannot_be_read_forbids_nothing_and_files_become_absolute(
+    chosen: Chosen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert chosen("Anything", templates="something else").template == "Anything"
+    (tmp_path / "mine.tracetemplate").write_text("<plist/>")  # not understood
+    monkeypatch.chdir(tmp_path)
+    got = chosen("mine.tracetemplate", counters="auto")
+    assert got == Selection(str(tmp_path / "mine.tracetemplate"), own_counters=None)

@@ -1,7 +1,6 @@
 """GPU counters that were asked for and are not there: one sentence, whatever the reason."""
 
 import json
-import plistlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,19 +9,15 @@ from typing import Any
 import pytest
 
 from tracekit.cli.main import main
-from tracekit.record.recorder import Attach, Request
-from tracekit.record.xctrace.command import Completed
-from tracekit.record.xctrace.command_line import Selection, select
+from tracekit.record.xctrace.command_line import Selection
 from tracekit.record.xctrace.exporting import (
     counter_set,
     counter_warnings,
     lacking,
 )
-from tracekit.record.xctrace.tool import Timeouts, Xctrace
 from tracekit.tables.toc import TocRun, TocTable
 
 Scenario = Callable[..., None]
-UID = plistlib.UID
 LACKING = "GPU counters are not available on this chip and Xcode"
 REJECTED = "GPU Service reported error: Selected counter profile is not supported on target device"
 SMALL = (
@@ -33,14 +28,6 @@ SMALL = (
 
 def run_with(*settings: str) -> TocRun:
     return TocRun(1, settings={"Metal Application": settings})
-
-
-def template_of(path: Path, profile: object) -> Path:
-    """Write a template file that asks for a counter profile."""
-    row = ["$null", {"NS.keys": [UID(2)], "NS.objects": [UID(3)]}, "counterprofile", profile]
-    plist = {"$archiver": "NSKeyedArchiver", "$top": {"root": UID(1)}, "$objects": row}
-    path.write_bytes(plistlib.dumps(plist, fmt=plistlib.FMT_BINARY))
-    return path
 
 
 @pytest.mark.parametrize(
@@ -73,43 +60,6 @@ def test_no_counter_set_is_said(selection: Selection, said: str) -> None:
     [warning] = counter_warnings(selection, run_with("Counter Set: (null)"))
     assert said in warning
     assert counter_warnings(selection, run_with("Counter Set: Performance Limiters")) == ()
-
-
-def run(argv: tuple[str, ...], timeout: float) -> Completed:
-    """Answer as an Xcode with the instrument."""
-    assert timeout > 0
-    names = "== A ==\nMetal System Trace\nMetal GPU Counters\nmine\n"
-    return Completed(argv, 0, "--instrument <name>" if argv[1] == "help" else names)
-
-
-def chosen(template: str | Path, counters: str) -> Selection:
-    tool = Xctrace("/X/xctrace", run, Timeouts(pauses=()))
-    return select(Request(Attach(1), 5, templates=(str(template),), counters=counters), tool)
-
-
-@pytest.mark.parametrize("counters", ["auto", "on"])
-def test_a_template_file_with_a_set_of_its_own_gets_no_instrument(
-    tmp_path: Path, counters: str
-) -> None:
-    got = chosen(template_of(tmp_path / "t.tracetemplate", 13), counters)
-    assert (got.adds_counters, got.warnings, got.counters) == (False, (), True)
-
-
-def test_a_template_file_without_a_set_gets_the_instrument_if_asked(tmp_path: Path) -> None:
-    path = template_of(tmp_path / "t.tracetemplate", 0)
-    assert chosen(path, "on").adds_counters
-    asked_nothing = chosen(path, "auto")
-    assert not asked_nothing.counters
-    assert "`--counters on`" in asked_nothing.warnings[0]
-
-
-def test_of_a_template_that_is_not_understood_nothing_is_claimed(tmp_path: Path) -> None:
-    path = tmp_path / "t.tracetemplate"
-    path.write_text("<plist/>")
-    for template in (path, "mine"):
-        got = chosen(template, "auto")
-        assert (got.own_counters, got.warnings) == (None, ())
-        assert chosen(template, "on").adds_counters
 
 
 @pytest.mark.parametrize(("name", "said"), [("Performance Limiters", 1), ("(null)", 0)])

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from tracekit.base.recording import Process
-from tracekit.record.xctrace.progress import Account, Issue, State, Stop
+from tracekit.record.xctrace.progress import Account, State
 from tracekit.record.xctrace.recorder import judge, nothing_came, warnings
 from tracekit.record.xctrace.recording_process import Ended
 from tracekit.tables.toc import TocRun
 from tracekit.workload.journal import WorkloadReport
 
-SAVED = Account(state=State.SAVED, stop=Stop.TIME_LIMIT)
-EXITED = replace(SAVED, stop=Stop.TARGET_EXITED)
+SAVED = Account(state=State.SAVED, stop_line="Reached specified time limit")
+EXITED = replace(SAVED, stop_line="Target app exited")
 RUN = TocRun(1, target=Process(7, "python"), duration=5.6, exit_status="0")
 DONE = WorkloadReport(state="done", complete=True)
 COUNTERS = "GPU Service reported error: Selected counter profile is not supported on target device"
@@ -31,7 +31,7 @@ def failed(status: str, reason: str = "") -> TocRun:
         pytest.param(Ended(EXITED, 0), RUN, True, None, id="launched-exit-0"),
         pytest.param(Ended(SAVED, 54), failed("9", "SIGKILL"), True, None, id="ended-at-limit"),
         pytest.param(
-            Ended(replace(SAVED, stop=Stop.ASKED), 54, (SIGINT,), interrupted=True),
+            Ended(replace(SAVED, stop_line="Stopping recording"), 54, (SIGINT,), interrupted=True),
             failed("2", "SIGINT"), True, None, id="interrupted",
         ),
         pytest.param(
@@ -82,7 +82,7 @@ def test_these_are_whole(
             "The workload failed; the trace up to then is kept. Bad shape.", id="failed-at-limit",
         ),
         pytest.param(
-            Ended(replace(SAVED, failed=True, issues=(Issue("Error", "No attach."),)), 2), RUN,
+            Ended(replace(SAVED, failed=True, errors=("No attach.",)), 2), RUN,
             False, None, "xctrace recorded with errors: No attach. What it saved is kept.",
             id="run-issues",
         ),
@@ -123,7 +123,7 @@ def warned(**changes: Any) -> tuple[str, ...]:
 
 
 def test_rejected_counters_are_explained_with_the_way_out() -> None:
-    [told] = warned(issues=(Issue("Warning", COUNTERS),))
+    [told] = warned(warnings=(COUNTERS,))
     assert "GPU counters are not available on this chip and Xcode: xctrace says: " in told
     assert COUNTERS in told
     assert "Recording Options > GPU > Counter Set" in told

@@ -12,8 +12,8 @@ import pytest
 from tracekit.base.recording import Recording
 from tracekit.record.recorder import Launch, Request
 from tracekit.record.supervisor import Supervisor
-from tracekit.record.xctrace.attempts import Family, Job, Manner, record
-from tracekit.record.xctrace.claim import Claim, Disk, Premises
+from tracekit.record.xctrace.attempts import Job, Manner, Vigil
+from tracekit.record.xctrace.claim import Claim, Premises
 from tracekit.record.xctrace.command_line import Subject
 from tracekit.record.xctrace.progress import Account, State
 from tracekit.record.xctrace.recording_process import Deadlines, Ended
@@ -66,12 +66,12 @@ def run(tmp_path: Path, heard: list[str]) -> Run:
         changed: Callable[[Account], None] = lambda _: None,
     ) -> Ended:
         target = Launch(("true",))
-        manner = Manner(deadlines, premises=Premises(tmp_path, Disk(0)))
+        manner = Manner(deadlines, premises=Premises(tmp_path, 0))
         with Supervisor(tmp_path) as supervisor:
             claim = Claim(supervisor, (tmp_path,))
             request = Request(target, limit)
             job = Job(request, Recording(tmp_path), manner, claim, heard.append)
-            return record(job, Subject(target, changed), python(code), Family())
+            return Vigil(job, Subject(target, changed), python(code)).run()
 
     return record_it
 

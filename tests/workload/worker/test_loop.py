@@ -4,13 +4,15 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from tracekit.base.errors import RecordingError
 from tracekit.record.host.recorder import Listener
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.worker.loop import FEWEST, FEWEST_PAIRS, Loop, Stop, budget, measure
-from tracekit.workload.worker.phases import warm_up
+from tracekit.workload.worker.phases import calm_down, capture_steps
 from tracekit.workload.worker.spec import Account, Spec
 from tracekit.workload.workload import Gauge, Request, Span, Step, StepReport
 
@@ -39,6 +41,11 @@ class Counter:
     def step(self) -> Step:
         """Be the step of a workload."""
         return Step(self.submit, self.wait, "cpu", specializations=lambda: frozenset(self.names))
+
+
+@pytest.fixture(autouse=True)
+def _unsettled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracekit.workload.worker.loop._SETTLE", 0.0)
 
 
 @pytest.fixture
@@ -72,7 +79,6 @@ def spec(tmp_path: Path) -> Spec:
         report=tmp_path / "workload.json",
         warmup=4,
         repeats=1,
-        settle=0.0,
     )
 
 
@@ -126,21 +132,22 @@ def test_a_pipeline_is_marked_once(loop: Loop, counter: Counter, told: Told) -> 
     assert [one.name for one in told().specializations] == ["a", "b", "c"]
 
 
-def test_a_new_pipeline_starts_the_warm_up_anew(
-    loop: Loop, counter: Counter, told: Told, spec: Spec
-) -> None:
+def test_a_new_pipeline_starts_the_warm_up_again(loop: Loop, counter: Counter, told: Told) -> None:
     def compile_another() -> None:
         if len(counter.calls) == 6:
             counter.names = {"late"}
 
     counter.on_wait = compile_another
-    warm_up(spec, loop, NEVER)
+    calm_down(loop, 4)
     assert len(told().steps) == 3 + 4
     assert told().warnings == ()
 
 
-def test_a_warm_up_out_of_time_is_told(loop: Loop, told: Told, spec: Spec) -> None:
-    warm_up(spec, loop, 0)
+def test_a_warm_up_out_of_time_is_told(
+    loop: Loop, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracekit.workload.worker.phases._MOST_WARMUP", 0)
+    calm_down(loop, 4)
     assert len(told().steps) == 1
     (warning,) = told().warnings
     assert warning == "The warm-up ended before 4 steps in a row brought no new pipeline."
@@ -250,3 +257,27 @@ def test_what_a_step_tells_is_marked_with_it(account: Account, tmp_path: Path) -
     assert report.spans == (Span("admit", 1, 2),) * 2
     assert report.gauges == (Gauge("used", 4, 5),) * 2
     assert report.requests == (Request(0, 1, 2, 3),) * 2
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_captured_steps_lie_between_start_and_stop(
+    fails: bool, loop: Loop, counter: Counter, told: Told, tmp_path: Path
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("lost the device")
+
+    path = tmp_path / "a.gputrace"
+    metal = SimpleNamespace(
+        start_capture=lambda _: counter.calls.append("start") or path.mkdir(),
+        stop_capture=lambda: counter.calls.append("stop"),
+    )
+    if fails:
+        counter.on_wait = fail
+        with pytest.raises(RuntimeError, match="lost the device"):
+            capture_steps(loop, metal, path, 2)
+    else:
+        capture_steps(loop, metal, path, 2)
+    assert counter.calls == ["start", *["submit", "wait"] * (1 if fails else 2), "stop"]
+    assert (told().state, told().steps) == ("capturing", ())
+    with pytest.raises(RecordingError, match="never written over"):
+        capture_steps(loop, metal, path, 2)

@@ -20,7 +20,6 @@ def test_it_is_saved_and_read_back(tmp_path: Path) -> None:
         parameters={"batch": 4, "dtype": "float16"},
         repeats=7,
         seconds=1.5,
-        limit_from="launch",
         measure_overhead=True,
         go_file=tmp_path / "go",
         lifeline=True,

@@ -2,8 +2,6 @@
 
 import logging
 import os
-import platform
-import re
 import signal
 import subprocess
 import sys
@@ -12,7 +10,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tracekit.base import HeldError, StopPolicy, ToolError, locks, notes_folder, now, start_child
+from tracekit.base import HeldError, StopPolicy, ToolError, locks, notes_folder, start_child
 from tracekit.nightly.plan.plan import NightPlan
 
 log = logging.getLogger(__name__)
@@ -69,21 +67,16 @@ def only_one(plan: NightPlan) -> Generator[None]:
     The machine has one because work on its GPU disturbs all other; it is this user's. The output
     has one because a night writes there. The system frees both when this process ends.
     """
-    machine = re.sub(r"[^\w.-]+", "-", platform.node()) or "machine"
-    whole = notes_folder() / f"night-on-{machine}.lock"
+    what = f"{plan.name} ({plan.file})"
     with ExitStack() as stack:
         for path, where, why in (
-            (whole, "on this machine", _WHY),
+            (locks.place_of("night", notes_folder()), "on this machine", _WHY),
             (plan.output / LOCK, "here", _OUTPUT),
         ):
-            handle = stack.enter_context(locks.opened(path, why))
             try:
-                taken = locks.taken(handle, path)
+                stack.enter_context(locks.holding(path, why, what))
             except HeldError as error:
                 raise _another(where, error.holder) from None
-            if taken:
-                locks.note(handle, locks.ours(now(), f"{plan.name} ({plan.file})"))
-                stack.callback(locks.note, handle, None)
         yield
 
 

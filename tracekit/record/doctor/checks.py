@@ -25,8 +25,9 @@ from tracekit.record.host.sampler import Sampler, read_samples
 from tracekit.record.supervisor import size
 from tracekit.record.xctrace.claim import VARIABLE, floor, refuse_rivals
 from tracekit.record.xctrace.command import SELECT_XCODE, WAYS_TO_COUNTERS, distorts
-from tracekit.record.xctrace.command_line import GPU_COUNTERS, METAL_SYSTEM_TRACE
-from tracekit.record.xctrace.tool import Listed
+from tracekit.record.xctrace.templates import GPU_COUNTERS
+from tracekit.record.xctrace.tool import Listed, Xctrace
+from tracekit.workload import METAL_SYSTEM_TRACE
 
 
 class Verdict(StrEnum):
@@ -262,10 +263,12 @@ def _developer_folder(at: Surroundings) -> Fact:
 
 
 def _xctrace(at: Surroundings) -> Fact:
-    version, trouble = at.toolchain.version, at.toolchain.trouble
-    if trouble is not None:
-        fix = trouble.hint or "Run the same line by hand and see what it says."
-        return failed(" ".join(trouble.message.split()), fix)
+    tool = at.xctrace
+    if isinstance(tool, TracekitError):
+        fix = tool.hint or "Run the same line by hand and see what it says."
+        return failed(" ".join(tool.message.split()), fix)
+    assert tool is not None  # there is an Xcode
+    version = tool.version
     if version.xcode is None:
         words = f"It answers {version.text!r}, which names no build."
         return unknown(words, "Is this Apple's xctrace?")
@@ -287,11 +290,11 @@ def _gpu_counters(at: Surroundings) -> Fact:
 
 
 def _listed(at: Surroundings, what: Listed, wanted: str, absent: Fact) -> Fact:
-    if at.toolchain.tool is None:
+    if not isinstance(at.xctrace, Xctrace):
         return unknown("xctrace does not answer.")
     names: list[str] = []
     with suppress(TracekitError):
-        names = at.toolchain.tool.names(what)
+        names = at.xctrace.names(what)
     if not names:
         return unknown("xctrace lists nothing.", "Run `xcrun xctrace list` by hand.")
     return ok(f"{wanted} is listed") if wanted in names else absent

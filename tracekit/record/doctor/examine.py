@@ -11,8 +11,6 @@ from typing import Any
 import msgspec
 
 from tracekit.base import (
-    FORMAT,
-    NOT_AVAILABLE,
     Capabilities,
     Combination,
     Identity,
@@ -44,25 +42,20 @@ from tracekit.record.xctrace.tool import read_version
 from tracekit.workload import METAL_SYSTEM_TRACE, Plan
 
 
+def _file(identity: Identity, where: Path) -> Path:
+    parts = (identity.system_build, identity.xcode_build, identity.chip)
+    return note_file(where, "capabilities", *parts)
+
+
 def keep(capabilities: Capabilities, where: Path) -> None:
     """Write the matrix in place of an older one of the same machine; raise RecordingError."""
     save(_file(capabilities.identity, where), capabilities)
 
 
 def recall_probe(identity: Identity, where: Path) -> Capabilities | None:
-    """Return what was found on this very machine; None where it was never probed.
-
-    What another build of the system or of Xcode showed does not count, nor what cannot be read.
-    """
-    found = read_note(_file(identity, where), Capabilities, "nothing is known of this machine")
-    if found is None or (found.format, found.identity) != (FORMAT, identity):
-        return None
-    return found
-
-
-def _file(identity: Identity, where: Path) -> Path:
-    parts = (identity.system_build, identity.xcode_build, identity.chip)
-    return note_file(where, "capabilities", *parts)
+    """Return what was found on this very machine; None where it was never probed."""
+    found = read_note(_file(identity, where), Capabilities(identity, probed=""))
+    return found if found.probed else None
 
 
 def known_of(recorder: Recorder) -> Capabilities | None:
@@ -177,35 +170,6 @@ def _counters(tried: Sequence[Combination]) -> Fact:
     why = "; ".join(dict.fromkeys(way.failure for way in tried if way.failure))
     words = f"{NO_COUNTERS}{f': {why}' if why else '.'}"
     return warning(words, f"`--counters off`. {WAYS_TO_COUNTERS}")
-
-
-MATRIX_COLUMNS = (
-    "way",
-    "rows",
-    "dispatches",
-    "others' rows",
-    "counter set",
-    "counter rows",
-    "saving",
-    "remarks",
-)
-
-
-def matrix_rows(capabilities: Capabilities) -> list[tuple[str, ...]]:
-    """Return the cells of each way that was tried."""
-    return [
-        (
-            way.name,
-            count(way.rows),
-            count(way.dispatches),
-            count(way.others),
-            way.counter_set or "none",
-            count(way.counter_rows) if way.counters else "not asked for",
-            NOT_AVAILABLE if way.saving is None else f"{way.saving:.1f} s",
-            " ".join(" ".join((way.failure, *way.warnings)).split()),
-        )
-        for way in capabilities.combinations
-    ]
 
 
 _DIRECT = "direct reading"

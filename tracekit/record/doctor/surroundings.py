@@ -18,15 +18,6 @@ from tracekit.workload import TRACES
 
 
 @dataclass(frozen=True)
-class Toolchain:
-    """What Xcode gave: xctrace and its version, or why there is none."""
-
-    tool: Xctrace | None = None
-    version: Version = field(default_factory=lambda: Version(""))
-    trouble: TracekitError | None = None
-
-
-@dataclass(frozen=True)
 class Surroundings:
     """What a recording on a machine depends on; tests describe another one."""
 
@@ -56,23 +47,25 @@ class Surroundings:
     @property
     def has_xctrace(self) -> bool:
         """Whether xctrace answers."""
-        return self.toolchain.tool is not None
+        return isinstance(self.xctrace, Xctrace)
 
     @cached_property
-    def toolchain(self) -> Toolchain:
-        """What Xcode gives here."""
+    def xctrace(self) -> Xctrace | TracekitError | None:
+        """The xctrace that Xcode has, or why it cannot be used; None where there is no Xcode."""
         if not self.has_xcode:
-            return Toolchain()
+            return None
         try:
             tool = locate(self.run, Timeouts(answer=self.patience))
-            return Toolchain(tool, tool.version)
+            assert tool.version  # it answers
         except TracekitError as error:
-            return Toolchain(trouble=error)
+            return error
+        return tool
 
     @property
     def identity(self) -> Identity:
         """The builds of system and Xcode, and the chip; empty where they cannot be known."""
-        return self.identified(self.toolchain.version)
+        tool = self.xctrace
+        return self.identified(tool.version if isinstance(tool, Xctrace) else Version(""))
 
     def identified(self, version: Version) -> Identity:
         """Return the identity of this machine with an xctrace of some version."""

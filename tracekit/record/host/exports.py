@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from tracekit.base import Process, Recording, replacing
 from tracekit.record.host.sampler import Sample, read_samples
-from tracekit.record.host.session import Bundle, Session, load_session, write_toc
+from tracekit.record.host.session import Session, load_session, write_toc
 from tracekit.record.recorder import Progress
 from tracekit.record.throughput import read_output
 from tracekit.tables import PARQUET, SCHEMAS, Kind
@@ -188,9 +188,8 @@ def export(recording: Recording, progress: Progress) -> tuple[str, ...]:
         RecordingError: There is no bundle, or a file cannot be written.
         InputError: The bundle is damaged.
     """
-    bundle, exports = Bundle(recording.host_bundle), recording.exports
-    session = load_session(bundle)
-    samples = read_samples(bundle.samples)
+    exports, session = recording.exports, load_session(recording)
+    samples = read_samples(recording.host_samples)
     report = account(recording)
     tables = list(event_tables(recording, report))
     progress("host-steps")

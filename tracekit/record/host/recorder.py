@@ -27,9 +27,9 @@ from tracekit.base import (
 )
 from tracekit.machine import describe
 from tracekit.record.host.exports import export
-from tracekit.record.host.sampler import Sampler, process_name, runs
+from tracekit.record.host.sampler import Sampler, process_name
 from tracekit.record.host.session import Session, close, fresh
-from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
+from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed, running
 from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.command import not_started
 from tracekit.workload import Block, WorkloadReport, fold, unclosed
@@ -233,14 +233,13 @@ ONLY_SAMPLES = (
 
 @dataclass(frozen=True)
 class Ending:
-    """How a program ended: `status` is its exit status, `complaint` the end of its stderr.
+    """How a program ended; `complaint` is the end of its stderr.
 
     `stopped` tells that somebody asked tracekit to stop, even where that took a kill.
     """
 
     session: Session
     end: End
-    status: int | None = None
     complaint: str = ""
     stopped: bool = False
 
@@ -288,7 +287,7 @@ def recorded(
 def _failure(ending: Ending, report: WorkloadReport | None) -> str:
     if report is not None and report.error:
         return report.error
-    name, status = ending.session.name, ending.status
+    name, status = ending.session.name, ending.session.exit_status
     match ending.end:
         case End.KILLED if _done(report):
             return ""
@@ -332,19 +331,20 @@ def _record(
     target: Launch, recording: Recording, pace: Pace, progress: Progress, supervisor: Supervisor
 ) -> Recorded:
     """Run the program and sample it; nothing that it started outlives the recording."""
-    bundle, begun = fresh(recording.host_bundle), _begun("launched", pace)
+    fresh(recording)
+    begun = _begun("launched", pace)
     policy, env = pace.timeouts.policy, {**os.environ, **target.env}
     try:
-        with bundle.stdout.open("wb") as out, bundle.stderr.open("wb") as err:
+        with recording.host_output.open("wb") as out, recording.host_errors.open("wb") as err:
             child = supervisor.start(target.argv, policy, env=env, stdout=out, stderr=err)
     except OSError as error:
         raise not_started(target.argv, error) from error
     try:
         name = Path(target.argv[0]).name  # the process itself may still be about to become it
         session = replace(begun, pid=child.pid, name=name, arguments=target.argv[1:])
-        save(bundle.session, session)
+        save(recording.host_session, session)
         listener = Listener(target.journal)
-        with closing(Sampler(child.pid, bundle.samples)) as sampler:
+        with closing(Sampler(child.pid, recording.host_samples)) as sampler:
             end = watch(
                 sampler, listener, pace, progress, running=lambda: child.exit_status is None
             )
@@ -353,8 +353,8 @@ def _record(
         child.clean_up()
     stopped = end is End.INTERRUPTED
     end = end if graceful else End.KILLED
-    session = close(bundle, session, end.value, child.exit_status)
-    ending = Ending(session, end, child.exit_status, last_words(bundle.stderr), stopped=stopped)
+    session = close(recording, session, end.value, child.exit_status)
+    ending = Ending(session, end, last_words(recording.host_errors), stopped)
     return recorded(ending, settled(ending, target.journal, recording), target.argv)
 
 
@@ -362,13 +362,13 @@ def _record_attached(
     target: Attach, recording: Recording, pace: Pace, progress: Progress
 ) -> Recorded:
     """Sample the process, and leave it as it was."""
-    running = runs(target.pid)
-    bundle, begun = fresh(recording.host_bundle), _begun("attached", pace)
-    session = replace(begun, pid=target.pid, name=process_name(target.pid))
-    save(bundle.session, session)
-    with closing(Sampler(target.pid, bundle.samples)) as sampler:
-        end = watch(sampler, Listener(None), pace, progress, running=running)
-    return recorded(Ending(close(bundle, session, end.value), end), None)
+    runs = running(target.pid)
+    fresh(recording)
+    session = replace(_begun("attached", pace), pid=target.pid, name=process_name(target.pid))
+    save(recording.host_session, session)
+    with closing(Sampler(target.pid, recording.host_samples)) as sampler:
+        end = watch(sampler, Listener(None), pace, progress, running=runs)
+    return recorded(Ending(close(recording, session, end.value), end), None)
 
 
 def _begun(kind: Literal["launched", "attached"], pace: Pace) -> Session:
@@ -416,10 +416,5 @@ class HostRecorder:
             return _record(request.target, recording, pace, progress, supervisor)
 
     def export(self, recording: Recording, progress: Progress) -> tuple[str, ...]:
-        """Write the TOC and the tables into `recording.exports`; return warnings.
-
-        Raises:
-            RecordingError: There is no bundle, or the exports cannot be written.
-            InputError: The bundle is damaged.
-        """
+        """Write the TOC and the tables into `recording.exports`; return warnings."""
         return export(recording, progress)

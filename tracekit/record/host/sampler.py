@@ -2,17 +2,14 @@
 
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import msgspec
 import psutil
 
-from tracekit.base import ToolError, UsageError
-from tracekit.base import runs as still_runs
+from tracekit.base import ToolError
 from tracekit.workload import Journal
 
 
@@ -41,11 +38,10 @@ class Sampler:
         """Begin to look at process `pid`, which must not have been reaped yet."""
         self._process = psutil.Process(pid)
         self._threads: dict[str, tuple[int, int]] = {}  # context switches, of ended ones too
-        self.count = 0
         self._journal = Journal(path)
 
-    def take(self) -> bool:
-        """Take one sample; return False once the process is gone.
+    def take(self) -> None:
+        """Take one sample, unless the process is gone.
 
         Raises:
             ToolError: The process may not be looked at.
@@ -54,12 +50,13 @@ class Sampler:
         try:
             sample = self._sample()
         except (psutil.NoSuchProcess, ProcessLookupError):
-            return False
+            return
         except psutil.AccessDenied:
-            raise _refused(self._process.pid) from None
+            pid = self._process.pid
+            raise ToolError(
+                f"The process {pid} may not be looked at.", hint="Attach to a process of your own."
+            ) from None
         self._journal.append(sample)
-        self.count += 1
-        return True
 
     def close(self) -> None:
         """Close the file; what was written is safe without it."""
@@ -111,37 +108,12 @@ def read_samples(path: Path) -> list[Sample]:
     return samples
 
 
-def runs(pid: int) -> Callable[[], bool]:
-    """Return a function that tells whether the very process, not only its number, still runs.
-
-    Raises:
-        UsageError: There is no such process.
-        ToolError: It may not be looked at.
-    """
-    try:
-        process = psutil.Process(pid)
-        process.memory_info()
-        if process.status() == psutil.STATUS_ZOMBIE:
-            raise psutil.NoSuchProcess(pid)  # noqa: TRY301  a zombie is as good as gone
-    except psutil.NoSuchProcess:
-        raise UsageError(f"There is no process {pid} to attach to.") from None
-    except psutil.AccessDenied:
-        raise _refused(pid) from None
-    return partial(still_runs, process)
-
-
 def process_name(pid: int) -> str:
     """Return the name that the system has for a process, empty once it is gone."""
     try:
         return psutil.Process(pid).name()
     except psutil.Error:
         return ""
-
-
-def _refused(pid: int) -> ToolError:
-    return ToolError(
-        f"The process {pid} may not be looked at.", hint="Attach to a process of your own."
-    )
 
 
 def _cpu_time(process: psutil.Process) -> int:

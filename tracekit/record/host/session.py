@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tracekit.base import InputError, Process, RecordingError, now, save, write_whole
+from tracekit.base import InputError, Process, Recording, RecordingError, now, save, write_whole
 from tracekit.tables import Toc, TocRun, TocTable, toc_text
 
 
@@ -43,49 +43,38 @@ class Session:
         return Process(self.pid, self.name)
 
 
-class Bundle:
-    """The folder `recording.host` and the files in it."""
-
-    def __init__(self, folder: Path) -> None:
-        """Name the files; none is opened."""
-        self.folder = folder
-        self.session = folder / "session.json"  # what the recording knows of itself
-        self.samples = folder / "samples.jsonl"  # as they came, one JSON object a line
-        self.stdout = folder / "stdout.txt"
-        self.stderr = folder / "stderr.txt"
-
-
-def fresh(folder: Path) -> Bundle:
+def fresh(recording: Recording) -> None:
     """Make the folder of a bundle, without the samples of an earlier try."""
-    bundle = Bundle(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        bundle.samples.unlink(missing_ok=True)
+        recording.host_bundle.mkdir(parents=True, exist_ok=True)
+        recording.host_samples.unlink(missing_ok=True)
     except OSError as error:
         raise RecordingError(
-            f"{folder} cannot be written: {error.strerror}.",
+            f"{recording.host_bundle} cannot be written: {error.strerror}.",
             hint="Make room or name another folder with --output.",
         ) from error
-    return bundle
 
 
-def close(bundle: Bundle, session: Session, reason: str, status: int | None = None) -> Session:
+def close(
+    recording: Recording, session: Session, reason: str, status: int | None = None
+) -> Session:
     """Note that the recording ends now, why, and with what exit status."""
     closed = replace(
         session, end=time.monotonic_ns(), ended=now(), end_reason=reason, exit_status=status
     )
-    save(bundle.session, closed)
+    save(recording.host_session, closed)
     return closed
 
 
-def load_session(bundle: Bundle) -> Session:
+def load_session(recording: Recording) -> Session:
     """Read `session.json`; raise where there is none, or one that cannot be understood."""
+    file = recording.host_session
     try:
-        return msgspec.json.decode(bundle.session.read_bytes(), type=Session)
+        return msgspec.json.decode(file.read_bytes(), type=Session)
     except FileNotFoundError:
-        raise RecordingError(f"{bundle.folder} holds no recording of the host recorder.") from None
+        raise RecordingError(f"{file.parent} holds no recording of the host recorder.") from None
     except msgspec.MsgspecError as error:
-        raise InputError(f"{bundle.session} cannot be read: {error}.") from error
+        raise InputError(f"{file} cannot be read: {error}.") from error
 
 
 def write_toc(path: Path, session: Session, schemas: Sequence[str], *, last: int = 0) -> None:

@@ -5,7 +5,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import msgspec
 
@@ -41,7 +40,7 @@ class WorkerTimeouts:
 
 @dataclass
 class AttachedWorker:
-    """One worker at a time, from its launch until it may leave; a context manager.
+    """One worker at a time, from its launch until it may leave.
 
     Its standard input is a pipe from us, which ends with us, and the worker with it.
     """
@@ -56,14 +55,6 @@ class AttachedWorker:
     _let_go: bool = False
     _asked: bool = False
 
-    def __enter__(self) -> Self:
-        """Start nothing yet."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Let the worker leave, and see to it that it does."""
-        self._end()
-
     def ready(self) -> Subject:
         """Return a worker that has warmed up and waits: the one from before if it still does.
 
@@ -73,10 +64,15 @@ class AttachedWorker:
         """
         # One that was let go may still say that it waits: it looks only now and then.
         if self._child is None or self._let_go or self._state().state != "waiting":
-            self._set_aside()
-        child = self._child if self._child is not None else self._start()
-        self._await(child)
-        return Subject(Attach(child.pid), self._changed, self._finished)
+            self.close()
+            for path in (self._journal, self.recording.workload_file):
+                set_aside(path, self._tries)
+            self._tries += 1
+            self._let_go = self._asked = False
+            launch, env = self.target.launch, own_environment(self.target.launch.env)
+            self._child = start_worker(launch.argv, _LIFELINE, env, self.recording)
+        self._await(self._child)
+        return Subject(Attach(self._child.pid), self._changed, self._finished)
 
     def report(self) -> WorkloadReport:
         """Return what the worker said, and how it ended where it could not say so itself."""
@@ -87,26 +83,15 @@ class AttachedWorker:
         assert self.target.launch.journal is not None
         return self.target.launch.journal
 
-    def _set_aside(self) -> None:
-        """Keep what a worker of an earlier try said, and be ready to start another."""
-        self._end()
-        for path in (self._journal, self.recording.workload_file):
-            set_aside(path, self._tries)
-        self._child, self._let_go, self._asked = None, False, False
-
-    def _start(self) -> Child:
-        self._tries += 1
-        launch = self.target.launch
-        env = own_environment(launch.env)
-        self._child = start_worker(launch.argv, _LIFELINE, env, self.recording)
-        return self._child
-
     def _await(self, child: Child) -> None:
         deadline = time.monotonic() + self.timeouts.ready
         before = ""
         while (state := self._state().state) != "waiting":
             if child.exit_status is not None:
-                raise self._not_ready(child)
+                report = self.report()
+                if report.exit_code == UsageError.exit_code:
+                    raise UsageError(report.error, report.hint)
+                raise ToolError(f"Nothing was recorded: {report.error}", report.hint)
             if time.monotonic() >= deadline:
                 raise ToolError(
                     f"The workload was not ready within {self.timeouts.ready:g} s, so nothing "
@@ -117,13 +102,6 @@ class AttachedWorker:
                 self.progress(_STATES[state])
             before = state
             time.sleep(self.timeouts.poll)
-
-    def _not_ready(self, child: Child) -> ToolError | UsageError:
-        report = self.report()
-        if report.exit_code == UsageError.exit_code:
-            return UsageError(report.error, report.hint)
-        why = report.error or _end_in_words(child, self.recording)
-        return ToolError(f"Nothing was recorded: {why}", report.hint)
 
     def _changed(self, account: Account) -> None:
         """Let the worker go once xctrace records; ask it to stop when xctrace does."""
@@ -151,7 +129,8 @@ class AttachedWorker:
             return WorkloadReport()
         return msgspec.json.decode(text, type=WorkloadReport)
 
-    def _end(self) -> None:
+    def close(self) -> None:
+        """Let the worker leave, and see to it that it does."""
         if self._child is None:
             return
         self.target.go_file.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from tempfile import TemporaryFile
 
 import psutil
 
-from tracekit.base import Child, Process, Recording
+from tracekit.base import Process, Recording
 from tracekit.record.recorder import Launch, Progress, Request
 from tracekit.record.supervisor import size
 from tracekit.record.xctrace.attached_worker import WorkerTimeouts, set_aside
@@ -59,7 +59,7 @@ class Family:
             children = {child for child, parent in self._parents.items() if parent in parents}
             parents = children - found - {pid}
             found |= parents
-        return tuple(Process(one, self._names.get(one, "")) for one in sorted(found))
+        return tuple(Process(child, self._names.get(child, "")) for child in sorted(found))
 
 
 _STATES = {
@@ -80,11 +80,10 @@ _CRASHED = {1, 139, 141, -signal.SIGSEGV, -signal.SIGPIPE}
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try to record: its command line, of whom, how it ended, what was seen meanwhile."""
+    """One try to record: how it ended, by which command line, and what was seen meanwhile."""
 
-    argv: tuple[str, ...]
-    subject: Subject
     ended: Ended
+    argv: tuple[str, ...]
     family: Family
     left_staging: frozenset[Path]
 
@@ -138,61 +137,52 @@ def _attempt(job: Job, subject: Subject, line: Callable[[Subject], tuple[str, ..
     before = staging_files()
     if isinstance(subject.target, Launch) and subject.target.journal is not None:
         job.claim.supervisor.expect_worker(subject.target.journal)
-    argv, family = line(subject), Family()
-    ended = record(job, subject, argv, family)
+    vigil = Vigil(job, subject, line(subject))
+    ended = vigil.run()
     left = job.manner.premises.remove_staging(staging_files() - before)
-    return Attempt(argv, subject, ended, family, left)
+    return Attempt(ended, vigil.argv, vigil.family, left)
 
 
-def record(job: Job, subject: Subject, argv: tuple[str, ...], family: Family) -> Ended:
-    """Run a recording to its end, whatever end that is; no state lasts longer than it may.
-
-    Ctrl-C, SIGTERM or SIGHUP asks it to stop and save; each further one sends the next stop
-    signal. If tracekit itself is killed, its guardian goes on from there.
-
-    Raises:
-        ToolError: It cannot be started.
-    """
-    log.info("record: %s", shlex.join(argv))
-    supervisor, deadlines = job.claim.supervisor, job.manner.deadlines
-    policy, env = deadlines.policy(job.recording.bundle), tool_environment()
-    # Files, not pipes: whatever becomes of tracekit, xctrace neither waits for a reader nor dies.
-    with TemporaryFile() as out, TemporaryFile() as err, stop_requests() as asked:
-        try:
-            child = supervisor.start(argv, policy, env=env, stdout=out, stderr=err)
-        except OSError as error:
-            raise not_started(argv, error) from error
-        try:
-            escalation = Escalation(deadlines, job.request.time_limit, time.monotonic())
-            vigil = _Vigil(job, subject, child, family, escalation, Tail(out), Tail(err))
-            return vigil.keep(asked)
-        finally:
-            if child.exit_status is None:
-                child.kill()
-            supervisor.forget(child.pid)
-            supervisor.note("xctrace: exited")
-
-
-@dataclass
-class _Vigil:
+class Vigil:
     """One process under watch: what it said, what it wrote, what it was sent."""
 
-    job: Job
-    subject: Subject
-    child: Child
-    family: Family
-    escalation: Escalation
-    out: Tail
-    err: Tail
-    staged: frozenset[Path] = field(default_factory=staging_files)  # by others, before
-    account: Account = field(default_factory=Account)
-    interrupted: bool = False
-    halted: str = ""
-    next_survey: float = 0.0
-    written: int = 0
-    reported: int = 0
+    def __init__(self, job: Job, subject: Subject, argv: tuple[str, ...]) -> None:
+        self.job, self.subject, self.argv = job, subject, argv
+        self.family = Family()
+        self.account = Account()
+        self.escalation = Escalation(job.manner.deadlines, job.request.time_limit, time.monotonic())
+        self.interrupted, self.halted = False, ""
+        self.staged = staging_files()  # by others, before
+        self.next_survey, self.written, self.reported = 0.0, 0, 0
 
-    def keep(self, asked: Callable[[], bool]) -> Ended:
+    def run(self) -> Ended:
+        """Record to the end, whatever end that is; no state lasts longer than it may.
+
+        Ctrl-C, SIGTERM or SIGHUP asks it to stop and save; each further one sends the next stop
+        signal. If tracekit itself is killed, its guardian goes on from there. Raise ToolError
+        where it cannot be started.
+        """
+        log.info("record: %s", shlex.join(self.argv))
+        supervisor = self.job.claim.supervisor
+        policy = self.job.manner.deadlines.policy(self.job.recording.bundle)
+        # Files, not pipes: whatever becomes of us, xctrace neither waits for a reader nor dies.
+        with TemporaryFile() as out, TemporaryFile() as err, stop_requests() as asked:
+            try:
+                self.child = supervisor.start(
+                    self.argv, policy, env=tool_environment(), stdout=out, stderr=err
+                )
+            except OSError as error:
+                raise not_started(self.argv, error) from error
+            self.heard = ((Tail(out), hear_output), (Tail(err), hear_complaint))
+            try:
+                return self._keep(asked)
+            finally:
+                if not self._ended:
+                    self.child.kill()
+                supervisor.forget(self.child.pid)
+                supervisor.note("xctrace: exited")
+
+    def _keep(self, asked: Callable[[], bool]) -> Ended:
         while not self._ended and not self.escalation.hopeless(time.monotonic()):
             self._hear()
             self._look(time.monotonic())
@@ -215,7 +205,7 @@ class _Vigil:
         return self.child.exit_status is not None
 
     def _hear(self, *, ended: bool = False) -> None:
-        for tail, hear in ((self.out, hear_output), (self.err, hear_complaint)):
+        for tail, hear in self.heard:
             for line in tail.lines(ended=ended):
                 log.debug("xctrace: %s", line)
                 before, self.account = self.account, hear(self.account, line)
@@ -242,19 +232,16 @@ class _Vigil:
         """See what was written, who was started, and whether there is room to go on."""
         self.family.look()
         written = size({self.job.recording.bundle, *(staging_files() - self.staged)})
-        state, disk, places = (
-            self.account.state,
-            self.job.manner.premises.disk,
-            self.job.claim.places,
-        )
+        state, places = self.account.state, self.job.claim.places
+        premises = self.job.manner.premises
         if written > self.written:
             self.escalation.grow(now)
         self.written = written
         if state in _STATES and written >= self.reported + _MEGABYTE:
             self.reported = written
             self.job.progress(f"{_STATES[state]} ({written / _MEGABYTE:,.0f} MB so far)")
-        shortage = disk.shortage(places) if state is not State.SAVED else ""
-        if shortage and (not self.halted or disk.critical(places)):
+        shortage = premises.shortage(places) if state is not State.SAVED else ""
+        if shortage and (not self.halted or premises.critical(places)):
             self.halted = self.halted or shortage
             self._send(self.escalation.next_signal(now))
 

@@ -5,8 +5,6 @@ And the files in which xctrace stages a recording, and never removes.
 
 import logging
 import os
-import platform
-import re
 import shutil
 import tempfile
 import time
@@ -29,7 +27,6 @@ from tracekit.base import (
     UsageError,
     locks,
     notes_folder,
-    now,
     save,
 )
 from tracekit.record.supervisor import Supervisor, size
@@ -39,48 +36,19 @@ log = logging.getLogger(__name__)
 
 
 _ASKING = 30.0
+VARIABLE = "TRACEKIT_DISK_FLOOR"
+_DEFAULT = 10.0  # GB
+_GIGABYTE = 1e9
+_LAST_RESERVE = 0.1  # of the floor: below it, even saving is given up
+
+Free = Callable[[Path], int]
 # Whether a process has a file open; None where that cannot be known.
 Open = Callable[[Path], bool | None]
 
 
 def staging_files() -> frozenset[Path]:
     """Return the staging files of all recorders, in the folder for temporary files."""
-    return frozenset(staging_folder().glob("instruments*.ktrace"))
-
-
-def staging_folder() -> Path:
-    """Return the folder for temporary files."""
-    return Path(tempfile.gettempdir())
-
-
-def opened(path: Path, run: Run = run) -> bool | None:
-    """Ask `lsof` whether a process of this user has the file open; None if it cannot tell."""
-    try:
-        asked = run(("lsof", "-w", "-t", "--", str(path)), _ASKING)
-    except TracekitError:
-        return None
-    if asked.stdout.strip():
-        return True
-    return False if asked.returncode == 1 and not asked.stderr.strip() else None
-
-
-def remember(ledger: Path, paths: Iterable[Path]) -> None:
-    """Note that a recording of ours made these files, so that they may be removed later."""
-    if paths := frozenset(paths):
-        save(ledger, sorted(map(str, paths | _known(ledger))))
-
-
-def sweep(ledger: Path, age: float, is_open: Open = opened) -> frozenset[Path]:
-    """Remove the files of the ledger that nobody needs any more; return those that are left.
-
-    A file goes when it has not changed for `age` seconds and no process has it open: services
-    of Instruments hold theirs for most of a minute after a recording was saved.
-    """
-    known = _known(ledger)
-    left = frozenset(path for path in known if not _removed(path, age, is_open))
-    if left != known:
-        save(ledger, sorted(map(str, left)))
-    return left
+    return frozenset(Path(tempfile.gettempdir()).glob("instruments*.ktrace"))
 
 
 def staging_warning(left: frozenset[Path]) -> tuple[str, ...]:
@@ -93,33 +61,15 @@ def staging_warning(left: frozenset[Path]) -> tuple[str, ...]:
     return (f"{said}: {names}. A later recording or export removes them.",)
 
 
-def _removed(path: Path, age: float, is_open: Open) -> bool:
+def opened(path: Path, run: Run = run) -> bool | None:
+    """Ask `lsof` whether a process of this user has the file open; None if it cannot tell."""
     try:
-        if time.time() - path.lstat().st_mtime < age or is_open(path) is not False:
-            return False
-        path.unlink()
-    except FileNotFoundError:
+        asked = run(("lsof", "-w", "-t", "--", str(path)), _ASKING)
+    except TracekitError:
+        return None
+    if asked.stdout.strip():
         return True
-    except OSError as error:
-        log.info("%s stays: %s", path, error.strerror)
-        return False
-    log.info("removed %s", path)
-    return True
-
-
-def _known(ledger: Path) -> frozenset[Path]:
-    try:
-        return frozenset(map(Path, msgspec.json.decode(ledger.read_bytes(), type=list[str])))
-    except (OSError, msgspec.MsgspecError):
-        return frozenset()
-
-
-VARIABLE = "TRACEKIT_DISK_FLOOR"
-_DEFAULT = 10.0  # GB
-_GIGABYTE = 1e9
-_LAST_RESERVE = 0.1  # of the floor: below it, even saving is given up
-
-Free = Callable[[Path], int]
+    return False if asked.returncode == 1 and not asked.stderr.strip() else None
 
 
 def free_bytes(path: Path) -> int:
@@ -140,11 +90,17 @@ def floor(environment: Mapping[str, str] = os.environ) -> float:
 
 
 @dataclass(frozen=True)
-class Disk:
-    """A floor in bytes, and how to ask what is free."""
+class Premises:
+    """Where a recorder keeps its notes, what must stay free, and which files it leaves alone."""
 
-    floor: float = field(default_factory=floor)
+    # the folder of the lock and of `staging.json`, the list of staging files that recordings of
+    # ours made and that are still there
+    notes: Path = field(default_factory=notes_folder)
+    floor: float = field(default_factory=floor)  # bytes that must stay free
     free: Free = free_bytes
+    # seconds since its last change after which a staging file may be removed
+    staging_age: float = 60.0
+    is_open: Open = opened
 
     def shortage(self, places: tuple[Path, ...]) -> str:
         """Say which of the places is below the floor; empty if none is."""
@@ -157,6 +113,36 @@ class Disk:
     def critical(self, places: tuple[Path, ...]) -> bool:
         """Tell whether so little is left that even saving must be given up."""
         return any(self.free(place) < self.floor * _LAST_RESERVE for place in places)
+
+    def remove_staging(self, made: frozenset[Path] = frozenset()) -> frozenset[Path]:
+        """Remove staging files of ours that nobody needs; return those of `made` that stay.
+
+        A file goes when it has not changed for a while and no process has it open: services of
+        Instruments hold theirs for most of a minute after a recording was saved.
+        """
+        ledger = self.notes / "staging.json"
+        try:
+            known = frozenset(map(Path, msgspec.json.decode(ledger.read_bytes(), type=list[str])))
+        except (OSError, msgspec.MsgspecError):
+            known = frozenset[Path]()
+        left = frozenset(path for path in known | made if not self._removed(path))
+        if left != known:
+            save(ledger, sorted(map(str, left)))
+        return made & left
+
+    def _removed(self, path: Path) -> bool:
+        try:
+            young = time.time() - path.lstat().st_mtime < self.staging_age
+            if young or self.is_open(path) is not False:
+                return False
+            path.unlink()
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            log.info("%s stays: %s", path, error.strerror)
+            return False
+        log.info("removed %s", path)
+        return True
 
 
 _NAMES = frozenset({"xctrace", "Instruments"})
@@ -217,8 +203,8 @@ def refuse_rivals(found: Iterable[Rival]) -> tuple[str, ...]:
 
 
 @contextmanager
-def locked(folder: Path, where: Path | None = None) -> Generator[tuple[int | None, Holder | None]]:
-    """Hold the lock of this user on this machine while recording into `folder`.
+def locked(folder: Path, where: Path) -> Generator[tuple[int | None, Holder | None]]:
+    """Hold the lock of this user on this machine, noted in `where`, to record into `folder`.
 
     The system frees it when the last process that has it open ends. The block gets the lock's
     descriptor, and who held it before and did not give it back.
@@ -227,63 +213,29 @@ def locked(folder: Path, where: Path | None = None) -> Generator[tuple[int | Non
         ToolError: Someone else holds it; says who, since when and for what.
         RecordingError: The file cannot be made.
     """
-    machine = re.sub(r"[^\w.-]+", "-", platform.node()) or "machine"
-    path = (where or notes_folder()) / f"recording-on-{machine}.lock"
     why = "It makes sure that only one recording runs; let it be written."
-    with locks.opened(path, why) as handle:
-        try:
-            taken = locks.taken(handle, path)
-        except HeldError as error:
-            raise _held(error.holder) from None
-        if not taken:
-            yield None, None
-            return
-        stale = locks.noted(handle)
-        locks.note(handle, locks.ours(now(), str(folder)))
-        try:
-            yield handle, stale
-        finally:
-            locks.note(handle, None)
+    try:
+        with locks.holding(locks.place_of("recording", where), why, str(folder)) as held:
+            yield held
+    except HeldError as error:
+        raise _held(error.holder) from None
 
 
 def _held(holder: Holder | None) -> ToolError:
+    wait = "Only one recorder can run at a time; wait for it."
     if holder is None:
-        return ToolError("Another recording runs on this machine.", hint=_WAIT)
+        return ToolError("Another recording runs on this machine.", hint=wait)
     if holder.lives:
         return ToolError(
             f"Another recording runs: process {holder.pid}, since {holder.begun}, into "
             f"{holder.what}.",
-            hint=f"{_WAIT} `kill -INT {holder.pid}` makes it stop and save.",
+            hint=f"{wait} `kill -INT {holder.pid}` makes it stop and save.",
         )
     return ToolError(
         f"The recording into {holder.what}, begun at {holder.begun}, is still being stopped and "
         f"saved; its tracekit, process {holder.pid}, was ended.",
-        hint=f"{_WAIT} This can take minutes.",
+        hint=f"{wait} This can take minutes.",
     )
-
-
-_WAIT = "Only one recorder can run at a time; wait for it."
-
-
-@dataclass(frozen=True)
-class Premises:
-    """Where a recorder keeps its notes, and what it leaves alone."""
-
-    # the folder of the lock and of the list of staging files
-    notes: Path = field(default_factory=notes_folder)
-    disk: Disk = field(default_factory=Disk)  # what must stay free
-    # seconds since its last change after which a staging file may be removed
-    staging_age: float = 60.0
-
-    @property
-    def ledger(self) -> Path:
-        """The list of staging files that recordings of ours made and that are still there."""
-        return self.notes / "staging.json"
-
-    def remove_staging(self, made: frozenset[Path] = frozenset()) -> frozenset[Path]:
-        """Remove staging files of ours that nobody needs; return those of `made` that stay."""
-        remember(self.ledger, made)
-        return made & sweep(self.ledger, self.staging_age)
 
 
 @dataclass(frozen=True)
@@ -303,20 +255,21 @@ def claimed(recording: Recording, premises: Premises) -> Generator[Claim]:
         ToolError: Another recorder runs.
         RecordingError: Too little of the disk is free, or the lock cannot be written.
     """
-    places = (recording.folder, staging_folder())
+    places = (recording.folder, Path(tempfile.gettempdir()))
     with locked(recording.folder.absolute(), premises.notes) as (handle, stale):
-        warnings = list(refuse_rivals(rivals()))
+        warnings = refuse_rivals(rivals())
         if stale is not None:
-            warnings.append(
+            said = (
                 f"The recording into {stale.what}, begun at {stale.begun} by process {stale.pid}, "
                 "did not end in good order; `tracekit export` may still read it."
             )
+            warnings = (*warnings, said)
         premises.remove_staging()
-        if shortage := premises.disk.shortage(places):
+        if shortage := premises.shortage(places):
             raise RecordingError(
                 f"Nothing was recorded: {shortage}.",
                 hint="Make room: a recording and its staging files can take many gigabytes. "
                 f"{VARIABLE}=2 lowers the floor to 2 GB.",
             )
         with Supervisor(recording.folder, () if handle is None else (handle,)) as supervisor:
-            yield Claim(supervisor, places, tuple(warnings))
+            yield Claim(supervisor, places, warnings)

@@ -1,27 +1,21 @@
 """The command line of a recording, whom it records, and with which template and GPU counters."""
 
-import difflib
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
-from tracekit.base import InputError, Recording, ToolError, UsageError, runs
-from tracekit.record.recorder import Attach, Launch, Request, Target
+from tracekit.base import InputError, Recording, ToolError, UsageError, require
+from tracekit.record.recorder import Attach, Launch, Request, running
 from tracekit.record.xctrace.command import target_environment
 from tracekit.record.xctrace.progress import Account
-from tracekit.record.xctrace.recording_process import Ended
-from tracekit.record.xctrace.templates.settings import SUFFIX, counter_profile, read_template
+from tracekit.record.xctrace.templates import GPU_COUNTERS, SUFFIX, read_template
 from tracekit.record.xctrace.tool import Xctrace
-
-METAL_SYSTEM_TRACE = "Metal System Trace"
-GPU_COUNTERS = "Metal GPU Counters"
+from tracekit.workload import METAL_SYSTEM_TRACE
 
 _COUNTER_REQUESTS = {"gpu counters", "metal gpu counters"}
-_COUNTER_MODES = ("auto", "on", "off")
 _AUTO_LEAVES_OUT = (
     "GPU counters were not asked for: many chips reject them without an error, so "
     "`--counters auto` leaves them out. `--counters on` records them and checks for rows."
@@ -59,89 +53,47 @@ def select(request: Request, tool: Xctrace) -> Selection:
         UsageError: Several templates, or one that this Xcode does not have.
         ToolError: This xctrace does not know instruments.
     """
-    if request.counters not in _COUNTER_MODES:
-        raise UsageError(f"Counters are auto, on or off, not {request.counters!r}.")
     wishes = [name for name in request.templates if name.casefold() in _COUNTER_REQUESTS]
-    template = _only_template([name for name in request.templates if name not in wishes])
-    own = _own_counters(template)
+    templates = list(dict.fromkeys(name for name in request.templates if name not in wishes))
+    if len(templates) > 1:
+        raise UsageError(
+            f"xctrace records with one template, and {len(templates)} were given: "
+            f"{', '.join(templates)}.",
+            hint="Choose one. Instruments saves any set of instruments as a template file, "
+            "which --template takes by its path.",
+        )
+    template = templates[0] if templates else METAL_SYSTEM_TRACE
+    own = False if template == METAL_SYSTEM_TRACE else None
+    if "/" in template or template.endswith(SUFFIX):
+        path = Path(template).expanduser().resolve()
+        if not path.exists():
+            raise UsageError(f"There is no template file {path}.")
+        template, own = str(path), _own_counters(path)
+    elif names := tool.names("templates"):
+        require(template, names, "template in this Xcode")
     if request.counters == "off":
         if wishes or own:
             raise UsageError("GPU counters are both asked for and switched off.")
         own = False
     adds = bool(wishes or request.counters == "on") and not own
     if adds:
-        _check_counters(tool)
+        if not tool.knows("record", "--instrument"):
+            raise ToolError(
+                f"{tool.version.text} cannot add instruments to a template.",
+                hint="Xcode 14 and later can.",
+            )
+        if names := tool.names("instruments"):
+            require(GPU_COUNTERS, names, "instrument in this Xcode")
     left_out = request.counters == "auto" and own is False and not adds
-    warnings = (_AUTO_LEAVES_OUT,) if left_out else ()
-    return Selection(_checked_template(template, tool), adds, warnings, own)
+    return Selection(template, adds, (_AUTO_LEAVES_OUT,) if left_out else (), own)
 
 
-def _only_template(templates: Sequence[str]) -> str:
-    distinct = list(dict.fromkeys(templates))
-    if len(distinct) > 1:
-        raise UsageError(
-            f"xctrace records with one template, and {len(distinct)} were given: "
-            f"{', '.join(distinct)}.",
-            hint="Choose one. Instruments saves any set of instruments as a template file, "
-            "which --template takes by its path.",
-        )
-    return distinct[0] if distinct else METAL_SYSTEM_TRACE
-
-
-def _own_counters(template: str) -> bool | None:
+def _own_counters(path: Path) -> bool | None:
     """Say whether a template switches counters on; None where that is not known beforehand."""
-    if template == METAL_SYSTEM_TRACE:
-        return False
-    if not _is_file(template):
-        return None
-    try:
-        profile = counter_profile(read_template(_path(template)))
-    except InputError:
-        return None
-    return None if profile is None else profile > 0
-
-
-def _is_file(template: str) -> bool:
-    return "/" in template or template.endswith(SUFFIX)
-
-
-def _path(template: str) -> Path:
-    return Path(template).expanduser().resolve()
-
-
-def _checked_template(template: str, tool: Xctrace) -> str:
-    if _is_file(template):
-        path = _path(template)
-        if not path.exists():
-            raise UsageError(f"There is no template file {path}.")
-        return str(path)
-    names = tool.names("templates")
-    if names and template not in names:
-        raise UsageError(
-            f"This Xcode has no template {template!r}.",
-            hint=f"It has: {_closest(template, names)}. A template file is given by its path.",
-        )
-    return template
-
-
-def _check_counters(tool: Xctrace) -> None:
-    if not tool.knows("record", "--instrument"):
-        raise ToolError(
-            f"{tool.version.text} cannot add instruments to a template.",
-            hint="Xcode 14 and later can.",
-        )
-    names = tool.names("instruments")
-    if names and GPU_COUNTERS not in names:
-        raise UsageError(
-            f"This Xcode has no instrument {GPU_COUNTERS!r}.",
-            hint=f"It has: {_closest(GPU_COUNTERS, names)}.",
-        )
-
-
-def _closest(name: str, names: Sequence[str]) -> str:
-    """Say which names there are: those that are near, else all."""
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    return ", ".join(near or names)
+    with suppress(InputError):
+        profile = read_template(path).counter_profile()
+        return None if profile is None else profile > 0
+    return None
 
 
 @dataclass(frozen=True)
@@ -163,21 +115,8 @@ def subject_of(target: Launch | Attach) -> Subject:
     """
     if isinstance(target, Launch):
         return Subject(target)
-    missing = UsageError(f"There is no process {target.pid} to attach to.")
-    try:
-        process = psutil.Process(target.pid)
-    except psutil.NoSuchProcess:
-        raise missing from None
-    if not runs(process):
-        raise missing
-    return Subject(target, finished=lambda: not runs(process))
-
-
-def early_end(target: Target, ended: Ended) -> tuple[str, ...]:
-    """Return a warning if a process that was attached to ended before the recording did."""
-    if not isinstance(target, Attach) or not ended.finished:
-        return ()
-    return (f"The process {target.pid} ended before the recording did.",)
+    runs = running(target.pid)
+    return Subject(target, finished=lambda: not runs())
 
 
 def record_line(

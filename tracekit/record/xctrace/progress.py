@@ -38,32 +38,15 @@ class State(IntEnum):
     SAVED = 5  # it said that the bundle is written
 
 
-class Stop(IntEnum):
-    """Why a recording stopped, as its stop line says."""
-
-    UNSAID = 0
-    TIME_LIMIT = 1
-    TARGET_EXITED = 2
-    ASKED = 3
-
-
-@dataclass(frozen=True)
-class Issue:
-    """One entry of the block of run issues: `severity` is Error or Warning."""
-
-    severity: str
-    text: str
-
-
 @dataclass(frozen=True)
 class Account:
     """All that a recording has said so far."""
 
     state: State = State.LAUNCHED  # how far it has come
-    stop: Stop = Stop.UNSAID  # why it stopped, from its stop line
-    stop_line: str = ""  # that line
+    stop_line: str = ""  # the first line that says why it stops
     failed: bool = False  # it said that the recording failed with errors
-    issues: tuple[Issue, ...] = ()  # errors and warnings, each once
+    errors: tuple[str, ...] = ()  # of its block of run issues, each once
+    warnings: tuple[str, ...] = ()
     foreign: bool = False  # its lines were not in English and are read by their order alone
     output: tuple[str, ...] = ()  # its lines on standard output
     complaints: tuple[str, ...] = ()  # its lines on standard error
@@ -73,17 +56,23 @@ class Account:
         """All lines, complaints first."""
         return "\n".join((*self.complaints, *self.output))
 
+    @property
+    def stopped(self) -> bool:
+        """Tell whether it says that it was stopped, by its time limit or by a signal."""
+        return self.stop_line.startswith(("Reached specified time limit", "Stopping recording"))
+
 
 _KEPT_LINES = 400
 _ISSUE = re.compile(r"^\s*\* \[(Error|Warning)\] (.+)$")
-_MARKS: tuple[tuple[re.Pattern[str], State, Stop], ...] = (
-    (re.compile(r"^Starting recording with "), State.ANNOUNCED, Stop.UNSAID),
-    (re.compile(r"^Ctrl-C to stop the recording"), State.STARTED, Stop.UNSAID),
-    (re.compile(r"^Reached specified time limit"), State.STOPPING, Stop.TIME_LIMIT),
-    (re.compile(r"^Target app exited"), State.STOPPING, Stop.TARGET_EXITED),
-    (re.compile(r"^Stopping recording"), State.STOPPING, Stop.ASKED),
-    (re.compile(r"^Recording (completed|failed with errors)"), State.SAVING, Stop.UNSAID),
-    (re.compile(r"^Output file saved as: "), State.SAVED, Stop.UNSAID),
+_MARKS = (
+    (re.compile(r"^Starting recording with "), State.ANNOUNCED),
+    (re.compile(r"^Ctrl-C to stop the recording"), State.STARTED),
+    (
+        re.compile(r"^(Reached specified time limit|Target app exited|Stopping recording)"),
+        State.STOPPING,
+    ),
+    (re.compile(r"^Recording (completed|failed with errors)"), State.SAVING),
+    (re.compile(r"^Output file saved as: "), State.SAVED),
 )
 
 
@@ -91,10 +80,17 @@ def hear_output(account: Account, line: str) -> Account:
     """Return the account after one line of standard output."""
     line = line.rstrip()
     account = replace(account, output=(*account.output, line)[-_KEPT_LINES:])
-    for pattern, state, stop in _MARKS:
+    for pattern, state in _MARKS:
         if pattern.match(line):
-            account = _advance(account, state, stop, line)
-            return replace(account, failed=account.failed or "failed with errors" in line)
+            reached = account.state if not account.foreign else State.LAUNCHED
+            stops = state is State.STOPPING and not account.stop_line
+            return replace(
+                account,
+                state=max(reached, state),
+                stop_line=line if stops else account.stop_line,
+                failed=account.failed or "failed with errors" in line,
+                foreign=False,
+            )
     return _hear_foreign(account, line)
 
 
@@ -105,22 +101,9 @@ def hear_complaint(account: Account, line: str) -> Account:
     found = _ISSUE.match(line)
     if found is None:
         return account
-    issue = Issue(found.group(1), found.group(2).strip())
-    if issue in account.issues:
-        return account
-    return replace(account, issues=(*account.issues, issue))
-
-
-def _advance(account: Account, state: State, stop: Stop, line: str) -> Account:
-    first = account.stop is Stop.UNSAID and stop is not Stop.UNSAID
-    reached = account.state if not account.foreign else State.LAUNCHED
-    return replace(
-        account,
-        state=max(reached, state),
-        stop=stop if first else account.stop,
-        stop_line=line if first else account.stop_line,
-        foreign=False,
-    )
+    name = "errors" if found[1] == "Error" else "warnings"
+    said = (*getattr(account, name), found[2].strip())
+    return replace(account, **{name: tuple(dict.fromkeys(said))})
 
 
 def _hear_foreign(account: Account, line: str) -> Account:

@@ -4,6 +4,7 @@ A recording that ended may not be whole: `judge` says why, by more than the exit
 """
 
 import shlex
+from contextlib import closing
 from dataclasses import replace
 
 from tracekit.base import (
@@ -21,7 +22,6 @@ from tracekit.base import (
 from tracekit.record.event_export import align
 from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed, journal_of
 from tracekit.record.supervisor import Supervisor
-from tracekit.record.xctrace import exporting
 from tracekit.record.xctrace.attached_worker import AttachedWorker
 from tracekit.record.xctrace.attempts import Attempt, Job, Manner, attempts
 from tracekit.record.xctrace.claim import claimed, staging_warning
@@ -34,13 +34,18 @@ from tracekit.record.xctrace.command import (
 from tracekit.record.xctrace.command_line import (
     Selection,
     Subject,
-    early_end,
     record_line,
     select,
     subject_of,
 )
-from tracekit.record.xctrace.exporting import counter_warnings, no_counters
-from tracekit.record.xctrace.progress import State, Stop
+from tracekit.record.xctrace.exporting import (
+    Choose,
+    Seen,
+    counter_warnings,
+    export,
+    no_counters,
+)
+from tracekit.record.xctrace.progress import State
 from tracekit.record.xctrace.recording_process import Ended
 from tracekit.record.xctrace.tool import Xctrace
 from tracekit.tables import TocRun, read_toc
@@ -73,25 +78,53 @@ def judge(
         return f"xctrace hung {when} and had to be killed; the recording may lack its end."
     if ended.halted:
         return f"The recording was stopped before its time: {ended.halted}. What it saved is kept."
-    errors = [issue.text for issue in account.issues if issue.severity == "Error"]
-    if errors or account.failed:
-        said = " ".join(errors) or "it did not say which"
+    if account.errors or account.failed:
+        said = " ".join(account.errors) or "it did not say which"
         return f"xctrace recorded with errors: {said} What it saved is kept."
     if not run.duration:
         return "The bundle holds no data: its duration is 0."
-    if launched:
-        return _target_failed(ended, run, report) or _odd_code(ended, {0, TARGET_FAILED})
-    return _attached_failed(ended, report) or _odd_code(ended, {0})
+    failure = _launched_failed(ended, run, report) if launched else _attached_failed(ended, report)
+    code, expected = ended.returncode, {0, TARGET_FAILED} if launched else {0}
+    whole = code in expected or (account.state is State.SAVED and ended.asked)
+    if failure or whole:
+        return failure
+    how = "in an unknown way" if code is None else f"with {exit_words(code)}"
+    return f"xctrace ended {how}; what it saved can be opened and is kept."
+
+
+def _launched_failed(ended: Ended, run: TocRun, report: WorkloadReport | None) -> str:
+    stopped = ended.asked or ended.account.stopped or run.end_reason in _STOPPED
+    end = target_end(run)
+    if stopped or (ended.returncode != TARGET_FAILED and not end):
+        return _workload_failed(report)
+    if report is not None and report.complete and report.state == "done":
+        return ""
+    how = f" ({end})" if end else ""
+    said = f" {report.error}" if report is not None and report.error else ""
+    return f"The recorded program failed{how}; the trace up to then is kept.{said}"
+
+
+def _attached_failed(ended: Ended, report: WorkloadReport | None) -> str:
+    if report is None or ended.interrupted:
+        return ""
+    steady = any(step.phase == "steady" for step in report.steps)
+    early = "" if steady else "The recording ended before the workload came to its steady phase."
+    return _workload_failed(report) or early
+
+
+def _workload_failed(report: WorkloadReport | None) -> str:
+    if report is None or report.state != "failed":
+        return ""
+    return f"The workload failed; the trace up to then is kept. {report.error}".rstrip()
 
 
 def warnings(ended: Ended) -> tuple[str, ...]:
     """Return what a user must know: warnings of xctrace, and what we had to do."""
-    said = [issue.text for issue in ended.account.issues if issue.severity == "Warning"]
     found = [
         no_counters(f"xctrace says: {text}")
         if UNSUPPORTED_COUNTERS.fits(0, text)
         else f"xctrace warns: {text}"
-        for text in said
+        for text in ended.account.warnings
     ]
     if ended.account.foreign:
         found.append(
@@ -105,27 +138,19 @@ def warnings(ended: Ended) -> tuple[str, ...]:
     return tuple(found)
 
 
-def nothing_came(ended: Ended, argv: tuple[str, ...], why: str, also: str = "") -> ToolError:
-    """Say why there is no bundle that can be opened; `also` goes before the hint."""
+def nothing_came(ended: Ended, argv: tuple[str, ...], why: str) -> ToolError:
+    """Say why there is no bundle that can be opened."""
     when = _STATES.get(ended.account.state, "")
     text = "\n".join(ended.account.output)
     complaints = "\n".join((*ended.account.complaints, why)).strip()
-    if ended.halted and ended.killed:
-        return ToolError(
-            f"xctrace was killed {when}, for {ended.halted}; the recording is lost.",
-            hint="Make room before the next one.",
-        )
     if ended.killed or ended.returncode is None:
-        return ToolError(
-            f"xctrace hung {when} and had to be killed; the recording is lost.",
-            hint="Run the line by hand, once: it may wait for a password or an answer. "
-            f"{shlex.join(argv)}",
-        )
+        why = f"was stopped for {ended.halted}" if ended.halted else f"hung {when}"
+        line = f"Run the line by hand, once: it may wait for an answer. {shlex.join(argv)}"
+        hint = "Make room before the next one." if ended.halted else line
+        return ToolError(f"xctrace {why} and had to be killed; the recording is lost.", hint)
     quoted = failure(Completed(argv, ended.returncode, text, complaints))
-    return ToolError(
-        f"Nothing was recorded: xctrace ended {when}. {quoted.message}",
-        hint=" ".join(filter(None, (also, quoted.hint))),
-    )
+    said = f"Nothing was recorded: xctrace ended {when}. {quoted.message}"
+    return ToolError(said, hint=quoted.hint)
 
 
 def target_end(run: TocRun) -> str:
@@ -133,54 +158,6 @@ def target_end(run: TocRun) -> str:
     if run.exit_status in {"", "0"} and run.termination_reason in {"", "exit(0)"}:
         return ""
     return run.termination_reason or f"exit status {run.exit_status}"
-
-
-def _target_failed(ended: Ended, run: TocRun, report: WorkloadReport | None) -> str:
-    if _was_stopped(ended, run):
-        return _workload_failed(report)
-    end = target_end(run)
-    if ended.returncode != TARGET_FAILED and not end:
-        return _workload_failed(report)
-    if report is not None and report.complete and report.state == "done":
-        return ""
-    how = f" ({end})" if end else ""
-    said = f" {report.error}" if report is not None and report.error else ""
-    return f"The recorded program failed{how}; the trace up to then is kept.{said}"
-
-
-def _attached_failed(ended: Ended, report: WorkloadReport | None) -> str:
-    if report is None or ended.interrupted:
-        return ""
-    if report.state == "failed":
-        return _workload_failed(report)
-    if any(step.phase == "steady" for step in report.steps):
-        return ""
-    return "The recording ended before the workload came to its steady phase."
-
-
-def _was_stopped(ended: Ended, run: TocRun) -> bool:
-    """Tell whether the recording was stopped, rather than by the end of its program."""
-    return (
-        ended.interrupted
-        or bool(ended.signals)
-        or ended.account.stop in {Stop.TIME_LIMIT, Stop.ASKED}
-        or run.end_reason in _STOPPED
-    )
-
-
-def _workload_failed(report: WorkloadReport | None) -> str:
-    if report is None or report.state != "failed":
-        return ""
-    return f"The workload failed; the trace up to then is kept. {report.error}".rstrip()
-
-
-def _odd_code(ended: Ended, expected: set[int]) -> str:
-    code = ended.returncode
-    asked = ended.signals or ended.interrupted
-    if code in expected or (ended.account.state is State.SAVED and asked):
-        return ""
-    how = "in an unknown way" if code is None else f"with {exit_words(code)}"
-    return f"xctrace ended {how}; what it saved can be opened and is kept."
 
 
 class XctraceRecorder:
@@ -191,14 +168,8 @@ class XctraceRecorder:
 
     name = "xctrace"
 
-    def __init__(
-        self,
-        tool: Xctrace,
-        choose: exporting.Choose,
-        manner: Manner | None = None,
-    ) -> None:
-        self._tool = tool
-        self._choose = choose
+    def __init__(self, tool: Xctrace, choose: Choose, manner: Manner | None = None) -> None:
+        self._tool, self._choose = tool, choose
         self._manner = manner or Manner()
 
     def version(self) -> str:
@@ -215,9 +186,8 @@ class XctraceRecorder:
             InterruptedRunError: It was stopped before anything was recorded.
         """
         if recording.bundle.exists():
-            raise RecordingError(
-                f"{recording.bundle} exists already.", hint="Record into a new folder."
-            )
+            hint = "Record into a new folder."
+            raise RecordingError(f"{recording.bundle} exists already.", hint=hint)
         selection = select(request, self._tool)
         with claimed(recording, self._manner.premises) as claim:
             job = Job(request, recording, self._manner, claim, progress)
@@ -245,17 +215,14 @@ class XctraceRecorder:
         said = warnings(ended)
         if not any(text.startswith(NO_COUNTERS) for text in said):
             said = (*said, *counter_warnings(selection, run))
+        if isinstance(target, Attach) and ended.finished:
+            said = (*said, f"The process {target.pid} ended before the recording did.")
         return replace(
             _recorded(job.request, attempt, run, report, began=began),
             clock=align(run.start_date, report.anchors if report else ()),
             failure=failure,
             hint=report.hint if report is not None and failure else "",
-            warnings=(
-                *selection.warnings,
-                *said,
-                *staging_warning(attempt.left_staging),
-                *early_end(target, ended),
-            ),
+            warnings=(*selection.warnings, *said, *staging_warning(attempt.left_staging)),
         )
 
     def _attempt(self, job: Job, selection: Selection) -> tuple[Attempt, WorkloadReport | None]:
@@ -269,7 +236,8 @@ class XctraceRecorder:
             attempt = attempts(job, lambda: subject, line)
             journal = journal_of(target)
             return attempt, fold(journal) if journal is not None and journal.exists() else None
-        with AttachedWorker(target, recording, job.progress, job.manner.worker) as worker:
+        waiting = AttachedWorker(target, recording, job.progress, job.manner.worker)
+        with closing(waiting) as worker:
             attempt = attempts(job, worker.ready, line)
         if worker.interrupted:
             attempt = replace(attempt, ended=replace(attempt.ended, interrupted=True))
@@ -280,8 +248,8 @@ class XctraceRecorder:
         recording: Recording,
         progress: Progress,
         *,
-        choose: exporting.Choose | None = None,
-        seen: exporting.Seen | None = None,
+        choose: Choose | None = None,
+        seen: Seen | None = None,
     ) -> tuple[str, ...]:
         """Export the TOC and tables, those of `choose` if it is given; return warnings.
 
@@ -293,9 +261,7 @@ class XctraceRecorder:
             raise RecordingError(f"{recording.bundle} is not there, so it cannot be exported.")
         with Supervisor(recording.folder) as supervisor:
             tool = self._tool.guarded(supervisor)
-            remarks = exporting.export(
-                tool, recording, choose or self._choose, progress, seen or exporting.Seen()
-            )
+            remarks = export(tool, recording, choose or self._choose, progress, seen or Seen())
         self._manner.premises.remove_staging()
         return remarks
 
@@ -317,8 +283,7 @@ class XctraceRecorder:
                 why = f"{recording.bundle} holds no run."
         if attempt.ended.interrupted:
             raise InterruptedRunError("Stopped before anything was recorded.")
-        also = " ".join(early_end(attempt.subject.target, attempt.ended))
-        raise nothing_came(attempt.ended, attempt.argv, why, also)
+        raise nothing_came(attempt.ended, attempt.argv, why)
 
 
 def _recorded(

@@ -161,6 +161,11 @@ class Ended:
     halted: str = ""  # why we stopped it before its time; empty if we did not
 
     @property
+    def asked(self) -> bool:
+        """Tell whether it was asked to stop, by us or by anybody."""
+        return bool(self.signals) or self.interrupted
+
+    @property
     def killed(self) -> bool:
         """Tell whether we had to end it in a way that loses the recording."""
         return signal.SIGKILL in self.signals or self.returncode == -signal.SIGTERM

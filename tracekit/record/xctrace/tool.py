@@ -77,16 +77,13 @@ class Xctrace:
         """Ask for the version; raise ToolError where Xcode is not ready to be used."""
         return read_version(self._ask("version").stdout.strip())
 
-    def help(self, command: str) -> str:
-        """Return the help of a subcommand, asked for once; how the command ends is no matter."""
-        if command not in self._help:
+    def knows(self, command: str, flag: str) -> bool:
+        """Tell whether the help of a subcommand, asked for once, names `flag`."""
+        if command not in self._help:  # how it ends is no matter
             argv = (self.path, "help", command)
             self._help[command] = self.run(argv, self._timeouts.answer).text
-        return self._help[command]
-
-    def knows(self, command: str, flag: str) -> bool:
-        """Tell whether the help of a subcommand names `flag`."""
-        return re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", self.help(command)) is not None
+        text = self._help[command]
+        return re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", text) is not None
 
     def sections(self, what: Listed) -> dict[str, list[str]]:
         """Return what this Xcode and its user have: names under headings, in order."""

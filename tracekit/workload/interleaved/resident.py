@@ -91,7 +91,6 @@ class Notes:
     steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     made: list[str] = field(default_factory=list[str])
     warnings: list[str] = field(default_factory=list[str])
-    warmed: int = 0
 
     def mark(self, kind: str, **values: Any) -> None:
         """Keep a step, the name of a pipeline or a warning; nobody asks for the rest."""

@@ -5,7 +5,6 @@ Exit codes: 0 done; 130 asked to stop by SIGINT or SIGTERM, after the current st
 """
 
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from tracekit.workload.worker.stopping import Stop, failure_of
 
 def main(arguments: list[str]) -> int:
     """Run the worker that `arguments` describe; return its exit code."""
-    begun = time.monotonic_ns()
     stop = Stop()
     stop.on_signals()
     try:
@@ -29,14 +27,14 @@ def main(arguments: list[str]) -> int:
         return _complain(error)
     if spec.lifeline:
         stop.on_end_of(sys.stdin.fileno())
-    code = _work(spec, account, stop, begun)
+    code = _work(spec, account, stop)
     stay(spec, stop)
     return code
 
 
-def _work(spec: Spec, account: Account, stop: Stop, begun: int) -> int:
+def _work(spec: Spec, account: Account, stop: Stop) -> int:
     try:
-        run(spec, account, stop, begun)
+        run(spec, account, stop)
         stopped = stop.settle()
         account.end("interrupted" if stopped else "done")
     except BaseException as error:  # noqa: BLE001 - whatever a workload raises is reported

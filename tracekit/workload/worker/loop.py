@@ -168,6 +168,7 @@ def _product(core: Any) -> Callable[[], None]:
 
 
 FEWEST_PAIRS = 6
+_SETTLE = 0.06  # seconds that a recorder needs to notice that it is to pause
 _BLOCK = 0.05  # seconds that a block lasts at least
 _MOST_PAIRS = 100
 _MOST_STEPS = 1000  # of a block: marks cost time and space as well
@@ -188,7 +189,7 @@ def measure(loop: Loop, spec: Spec) -> None:
     """
     last = max(loop.last, 1) / 1e9
     steps = min(_MOST_STEPS, max(1, math.ceil(_BLOCK / last)))
-    pair = 2 * (steps * last + spec.settle)
+    pair = 2 * (steps * last + _SETTLE)
     pairs = min(_MOST_PAIRS, max(FEWEST_PAIRS, int(budget(spec) / pair)))
     longest = max(_MOST, budget(spec))
     if FEWEST_PAIRS * pair > longest:
@@ -201,13 +202,13 @@ def measure(loop: Loop, spec: Spec) -> None:
     for number in range(2 * pairs):
         if loop.stop.requested or loop.step.exhausted() or time.monotonic_ns() >= deadline:
             break
-        _block(loop, spec, steps, deadline, recorded=number % 4 in (0, 3))
+        _block(loop, steps, deadline, recorded=number % 4 in (0, 3))
     loop.account.mark("sampling", on=True, at=time.monotonic_ns())
 
 
-def _block(loop: Loop, spec: Spec, steps: int, deadline: int, *, recorded: bool) -> None:
+def _block(loop: Loop, steps: int, deadline: int, *, recorded: bool) -> None:
     loop.account.mark("sampling", on=recorded, at=time.monotonic_ns())
-    time.sleep(spec.settle)
+    time.sleep(_SETTLE)
     start = time.monotonic_ns()
     if recorded:
         made = loop.run("overhead", steps, deadline)

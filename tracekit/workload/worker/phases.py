@@ -14,7 +14,7 @@ import psutil
 
 from tracekit.base import RecordingError, ToolError, start_of
 from tracekit.machine import sampler
-from tracekit.workload.worker.loop import FEWEST, Loop, budget, measure, reference
+from tracekit.workload.worker.loop import FEWEST, Loop, measure, reference
 from tracekit.workload.worker.spec import Account, Spec
 from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import Results, Step, Work, load, measured
@@ -25,22 +25,8 @@ if TYPE_CHECKING:
 _ENVIRONMENT = "Metal captures only in a process that was started with MTL_CAPTURE_ENABLED=1."
 
 
-def capture_steps(loop: Loop, path: Path, steps: int) -> None:
-    """Make `steps` steps while Metal captures them into `path`."""
-    if path.exists():
-        raise RecordingError(f"{path} exists; a capture is never written over.")
-    metal = _metal(loop.step.backend)
-    loop.account.enter("gputrace", "capturing")
-    _start(metal, path)
-    try:
-        loop.run_unrecorded(steps)
-    finally:
-        metal.stop_capture()
-    if not path.exists():
-        raise ToolError(f"Metal captured nothing: there is no {path}.", hint=_ENVIRONMENT)
-
-
-def _metal(backend: str) -> Any:
+def _capturing(backend: str) -> Any:
+    """Return the Metal of MLX; raise ToolError where it cannot capture a workload's steps."""
     core: Any = sys.modules.get("mlx.core")
     if core is None:
         raise ToolError(
@@ -48,18 +34,30 @@ def _metal(backend: str) -> Any:
             hint="Only GPU work of MLX can be captured.",
         )
     if backend != "metal" or not core.metal.is_available():
-        raise ToolError("The workload ran on the CPU, so there is no GPU work to capture.")
+        raise ToolError(
+            "The workload runs on the CPU, so there is no GPU work to capture.",
+            hint="GPU frame capture needs Metal: a Mac with a GPU of Apple's.",
+        )
     return core.metal
 
 
-def _start(metal: Any, path: Path) -> None:
-    """Begin; MLX says by an exception, in older versions by False, that it cannot."""
-    try:
-        refused = metal.start_capture(str(path)) is False
+def capture_steps(loop: Loop, metal: Any, path: Path, steps: int) -> None:
+    """Make `steps` steps while Metal captures them into `path`."""
+    if path.exists():
+        raise RecordingError(f"{path} exists; a capture is never written over.")
+    loop.account.enter("gputrace", "capturing")
+    try:  # MLX says by an exception, in older versions by False, that it cannot begin
+        began, why = metal.start_capture(str(path)) is not False, "It did not say why."
     except (RuntimeError, ValueError) as error:
-        raise ToolError(f"MLX could not begin to capture: {error}", hint=_ENVIRONMENT) from error
-    if refused:
-        raise ToolError("MLX could not begin to capture, and did not say why.", hint=_ENVIRONMENT)
+        began, why = False, str(error)
+    if not began:
+        raise ToolError(f"MLX could not begin to capture: {why}", hint=_ENVIRONMENT)
+    try:
+        loop.run_unrecorded(steps)
+    finally:
+        metal.stop_capture()
+    if not path.exists():
+        raise ToolError(f"Metal captured nothing: there is no {path}.", hint=_ENVIRONMENT)
 
 
 BASELINE = "baseline"
@@ -109,13 +107,15 @@ _WAKE_UP = SECOND // 2
 _NEVER = 2**63 - 1
 
 
-def run(spec: Spec, account: Account, stop: Stop, begun: int) -> None:
-    """Live one worker's life; `begun` is when it was launched, in monotonic ns."""
+def run(spec: Spec, account: Account, stop: Stop) -> None:
+    """Live one worker's life."""
     step = prepare(spec, account)
+    metal = _capturing(step.backend) if spec.gputrace is not None else None
     loop = Loop(step, account, stop)
     loop.look()
-    end = _end(spec, begun)
-    warm_up(spec, loop, end)
+    account.enter("warm-up", "warming")
+    calm_down(loop, spec.warmup)
+    note(account, "warm-up")
     gc.collect()
     gc.freeze()
     if spec.go_file is not None:
@@ -124,14 +124,15 @@ def run(spec: Spec, account: Account, stop: Stop, begun: int) -> None:
     if stop.requested:
         return
     if spec.gputrace is not None:
-        capture_steps(loop, spec.gputrace, spec.repeats or 1)
+        capture_steps(loop, metal, spec.gputrace, spec.repeats or 1)
         return
     pace = reference() if spec.reference and step.backend == "cpu" else None
-    if spec.seconds is not None and spec.limit_from == "steady":
+    if spec.seconds is not None:
         least = max(spec.steady(loop.last), FEWEST * loop.last)
         account.mark("busy", until=time.monotonic_ns() + least + loop.last)
     account.enter("steady", "steady")
-    deadline = _deadline(spec, end, loop.last)
+    lasts = spec.steady(loop.last)
+    deadline = _NEVER if spec.seconds is None else time.monotonic_ns() + lasts
     step.begin()
     loop.between = pace.take if pace else None
     loop.run("steady", spec.repeats or _NEVER, deadline)
@@ -177,20 +178,12 @@ def prepare(spec: Spec, account: Account) -> Step:
     return step
 
 
-def warm_up(spec: Spec, loop: Loop, end: int) -> None:
-    """Step until `warmup` steps in a row brought no new pipeline; bounded in steps and time."""
-    loop.account.enter("warm-up", "warming")
-    calm_down(loop, spec.warmup, end)
-    note(loop.account, "warm-up")
+def calm_down(loop: Loop, warmup: int) -> None:
+    """Step until `warmup` steps in a row brought no new pipeline; a minute at most.
 
-
-def calm_down(loop: Loop, warmup: int, end: int = _NEVER) -> None:
-    """Step until `warmup` steps in a row brought no new pipeline; mark a warning where they do not.
-
-    It takes at most a minute, or half of what is left until `end`, in monotonic ns.
+    Mark a warning where they do not.
     """
-    now = time.monotonic_ns()
-    deadline = now + min(_MOST_WARMUP, max(0, end - now) // 2)
+    deadline = time.monotonic_ns() + _MOST_WARMUP
     calm, most = 0, max(64, 8 * warmup)
     for _ in range(most):
         if calm >= warmup or loop.stop.requested:
@@ -240,20 +233,6 @@ def stay(spec: Spec, stop: Stop) -> None:
         if stop.requested and not stop.abandoned:
             return
         time.sleep(0.02)
-
-
-def _end(spec: Spec, begun: int) -> int:
-    if spec.seconds is None or spec.limit_from == "steady":
-        return _NEVER
-    return begun + round(max(spec.seconds - 1, spec.seconds / 2) * SECOND)
-
-
-def _deadline(spec: Spec, end: int, step: int) -> int:
-    if spec.seconds is None:
-        return _NEVER
-    if spec.limit_from == "steady":
-        return time.monotonic_ns() + spec.steady(step)
-    return end - (round(budget(spec) * SECOND) if spec.measure_overhead else 0)
 
 
 def loaded_mlx() -> tuple[str, dict[str, Any]]:

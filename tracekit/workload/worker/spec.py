@@ -4,7 +4,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import msgspec
 
@@ -28,14 +28,10 @@ class Spec:
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     warmup: int = 5  # steps in a row without a new pipeline that end the warm-up
     repeats: int | None = None  # steps of the steady phase; None for as many as the time allows
-    seconds: float | None = None  # time limit; None for none
-    # what `seconds` counts from. "launch" suits a recorder that stops the clock by itself: the
-    # worker then ends about a second before it
-    limit_from: Literal["steady", "launch"] = "steady"
+    seconds: float | None = None  # time limit of the steady phase; None for none
     # how many steady steps to make even if that takes up to `LONGER` times the time limit
     steps: int = 0
     measure_overhead: bool = False  # whether to end with steps recorded and unrecorded in turn
-    settle: float = 0.06  # seconds that a recorder needs to notice that it is to pause
     # a file to wait for between warm-up and steady phase; None to go on. As long as it is there the
     # worker stays, idle, after its work is done: a recorder that is attached to it may lose the
     # recording with it

@@ -1,0 +1,75 @@
+"""Locks with a note of who holds them: taken, said, and freed with their process."""
+
+import errno
+import fcntl
+import json
+import logging
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tracekit.base import locks
+from tracekit.base.locks import HeldError, Holder
+from tracekit.base.processes import start_of
+
+WHY = "It keeps two apart."
+
+
+def test_a_lock_is_taken_noted_and_given_back(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "one.lock"
+    for what in ("a night" * 99, "a night"):  # a shorter note leaves nothing of a longer one
+        with locks.holding(path, WHY, what) as (handle, stale):
+            assert stale is None
+            assert handle is not None
+            assert json.loads(path.read_bytes())["what"] == what
+            assert locks.held(path)
+            with pytest.raises(HeldError) as caught, locks.holding(path, WHY, "other"):
+                pytest.fail("two hold it at once")
+            assert caught.value.holder == locks.noted(handle)
+            assert caught.value.holder.lives
+        assert not locks.held(path)
+        assert path.read_bytes() == b""
+    assert not locks.held(tmp_path / "absent.lock")
+
+
+def test_who_did_not_give_it_back_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "one.lock"
+    path.write_text(json.dumps({"pid": 4711, "start": 1, "since": "2026", "what": "theirs"}))
+    with locks.holding(path, WHY, "ours") as (_, stale):
+        assert stale == Holder(4711, 1, "2026", "theirs")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}'])
+def test_a_note_that_is_none_names_nobody(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "one.lock"
+    path.write_text(text)
+    with locks.holding(path, WHY, "ours") as (_, stale):
+        assert stale is None
+
+
+def test_a_holder_lives_while_its_process_does_and_not_its_number() -> None:
+    mine = Holder(os.getpid(), start_of(os.getpid()), "", "")
+    assert mine.lives
+    assert not replace(mine, start=mine.start - 1).lives
+    ended = os.fork()
+    if not ended:
+        os._exit(0)
+    died = Holder(ended, start_of(ended), "", "")
+    os.waitpid(ended, 0)
+    assert not died.lives
+
+
+def test_a_file_system_without_locks_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refusing(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refusing)
+    path = tmp_path / "one.lock"
+    with caplog.at_level(logging.WARNING), locks.holding(path, WHY, "x") as held:
+        assert held == (None, None)
+    assert "nothing keeps two apart" in caplog.text
+    assert not locks.held(path)

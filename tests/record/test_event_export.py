@@ -1,0 +1,187 @@
+"""Workload events on the trace's time: which clock lays them there, and what is said of it."""
+
+from collections.abc import Callable
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.base.recording import Provenance, Recording
+from tracekit.record.event_export import (
+    START_DATE,
+    TIME_INFO,
+    align,
+    export_workload_events,
+    time_info,
+    trace_clock,
+)
+from tracekit.tables.tables import Tables
+from tracekit.tables.toc import read_toc
+from tracekit.workload.journal import ClockAnchor, Journal
+
+SECOND = 1_000_000_000
+DATE = "1970-01-01T00:01:40.000+00:00"  # 100 s after the epoch
+ANCHORS = [ClockAnchor(monotonic=50 * SECOND, epoch=103 * SECOND)]
+ZERO = 47 * SECOND  # monotonic time at 100 s
+BY_DATE = {
+    "source": START_DATE,
+    "epoch": 100 * SECOND,
+    "origin": ZERO,
+    "uncertainty": 1_000_000,
+}
+
+
+@pytest.mark.parametrize(
+    ("ticks", "timebase", "origin"),
+    [
+        ("24000000", "125/3", SECOND),
+        (" 24000000 ", "125 / 3", SECOND),
+        ("1000000000", "1/1", SECOND),
+        ("0", "125/3", 0),
+        (str(2**63), "125/3", 2**63 * 125 // 3),
+        ("", "", None),
+        ("12", "125", None),
+        ("12", "125/0", None),
+        ("12", "0/3", None),
+        ("12", "1000000/1", None),
+        ("12", "1/1000", None),
+        ("0x1f", "125/3", None),
+        ("-5", "125/3", None),
+    ],
+)
+def test_ticks_and_their_length_give_the_origin(
+    ticks: str, timebase: str, origin: int | None
+) -> None:
+    assert time_info(ticks, timebase) == origin
+
+
+OTHER, FAR = "states another moment than the start-date", "left aside: it fits no moment of the run"
+
+
+@pytest.mark.parametrize(
+    ("difference", "changed"),
+    [
+        (0, {"source": TIME_INFO, "uncertainty": 0}),
+        (-900_000, {"source": TIME_INFO, "origin": ZERO - 900_000, "uncertainty": 900_000}),
+        # 20 ms, and the millisecond to which the date is good
+        (21_000_000, {"source": TIME_INFO, "origin": ZERO + 21_000_000, "uncertainty": 21_000_000}),
+        (21_000_001, {"uncertainty": 21_000_001, "time_info": OTHER}),
+        (-10 * SECOND, {"uncertainty": 10 * SECOND, "time_info": OTHER}),
+        (10 * SECOND + 1, {"time_info": FAR}),
+    ],
+)
+def test_time_info_serves_where_it_agrees_with_the_date(
+    difference: int, changed: dict[str, Any]
+) -> None:
+    known = align(DATE, ANCHORS, ZERO + difference)
+    assert known == {**BY_DATE, "difference": difference, **changed}
+
+
+def test_without_a_date_with_its_zone_or_anchors_there_is_no_origin() -> None:
+    assert align(DATE, ANCHORS) == BY_DATE
+    assert align(DATE, [], ZERO) == {"source": START_DATE, "epoch": 100 * SECOND}
+    for date in ("", "yesterday", "2026-03-30T21:38:10.000"):
+        assert align(date, ANCHORS, ZERO) == {}
+
+
+def test_the_nearest_anchor_counts_and_a_step_of_the_clock_is_uncertainty() -> None:
+    near = ClockAnchor(monotonic=10 * SECOND, epoch=1_774_906_691 * SECOND)
+    far = ClockAnchor(monotonic=90 * SECOND, epoch=1_774_906_771 * SECOND + 5_000)
+    known = align("2026-03-30T21:38:10.000+00:00", [far, near])
+    assert (known["origin"], known["uncertainty"]) == (9 * SECOND, 1_005_000)
+
+
+COLUMNS = (
+    "update-time:sample-time mabs-epoch:mach-absolute-time mct-epoch:mach-continuous-time "
+    "timebase-info:mach-timebase-info trace-start-time:time-since-epoch"
+)
+BEGAN = round(datetime.fromisoformat("2026-03-30T20:49:19.103-07:00").timestamp() * 1000) * 10**6
+ORIGIN = 5_000_000_000_000  # monotonic ns when the trace began
+TICKS = (ORIGIN + 250_000) * 3 // 125  # the date is cut to milliseconds; it began a little later
+
+
+@pytest.fixture
+def recording(tmp_path: Path, toc_xml: Callable[..., str]) -> Recording:
+    recording = Recording(tmp_path)
+    recording.exports.mkdir()
+    recording.toc_file.write_text(toc_xml())
+    with closing(Journal(recording.journal_file)) as journal:
+        journal.write("anchor", monotonic=ORIGIN + 2 * SECOND, epoch=BEGAN + 2 * SECOND)
+    return recording
+
+
+def exported(ticks: object, rows: int = 1) -> str:
+    """Write an export of time-info."""
+    header = "".join(
+        f"<col><mnemonic>{mnemonic}</mnemonic><name>x</name>"
+        f"<engineering-type>{kind}</engineering-type></col>"
+        for mnemonic, kind in (one.split(":") for one in COLUMNS.split())
+    )
+    row = (
+        f"<row><sample-time>0</sample-time><mach-absolute-time>{ticks}</mach-absolute-time>"
+        "<mach-continuous-time>7</mach-continuous-time>"
+        "<mach-timebase-info>125/3</mach-timebase-info><sentinel/></row>"
+    )
+    return (
+        '<?xml version="1.0"?>\n<trace-query-result>\n'
+        "<node xpath='//trace-toc[1]/run[1]/data[1]/table[1]'>"
+        f'<schema name="time-info">{header}</schema>{row * rows}\n</node></trace-query-result>\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "known"),
+    [
+        (None, {"source": START_DATE, "origin": ORIGIN, "uncertainty": 1_000_000}),
+        (exported(TICKS, 0), {"source": START_DATE, "origin": ORIGIN}),
+        (exported(TICKS), {"source": TIME_INFO, "origin": TICKS * 125 // 3}),
+        (
+            exported("119 d 02:13"),
+            {
+                "source": START_DATE,
+                "time_info": "not read: mabs-epoch '119 d 02:13', timebase-info '125/3'",
+            },
+        ),
+        (exported(TICKS)[:100], {"source": START_DATE}),
+    ],
+)
+def test_the_clock_of_a_trace_is_the_best_that_can_be_read(
+    table: str | None, known: dict[str, Any], recording: Recording
+) -> None:
+    if table is not None:
+        (recording.exports / "time-info.xml").write_text(table)
+    clock = trace_clock(recording, read_toc(recording.toc_file).runs[-1])
+    assert {name: clock[name] for name in known} == known
+
+
+@pytest.mark.parametrize(
+    ("monitored", "clock", "begins", "results"),
+    [
+        (True, True, "A monitor's readings are laid on the trace's time by", 2),
+        (True, False, "What a monitor read could not be laid on the trace's time", 2),
+        (False, True, "", 2),  # results alone have no times to speak of
+    ],
+)
+def test_what_stands_beside_a_program_is_exported(
+    monitored: bool, clock: bool, begins: str, results: int, recording: Recording
+) -> None:
+    recording.journal_file.unlink()
+    if monitored:
+        with closing(Journal(recording.gauges_file)) as journal:
+            journal.write("anchor", monotonic=ORIGIN, epoch=BEGAN)
+            gauge = {"name": "gpu_clock", "value": 1.4e9, "unit": "Hz", "source": "macmon"}
+            journal.write("gauge", at=ORIGIN + 3_000_000, **gauge)
+    recording.output_file.write_text("Generation: 128 tokens, 45.256 tokens-per-sec\n")
+    recording.save_provenance(Provenance(clock={"origin": ORIGIN} if clock else {}))
+    said = export_workload_events(recording)
+    assert "".join(said).startswith(begins)
+    assert len(said) == bool(begins)
+    tables = Tables(recording.exports, frozenset())
+    assert len(tables["results"]) == results
+    assert (recording.exports / "host-gauges.parquet").exists() is (monitored and clock)
+    assert not (recording.exports / "host-steps.parquet").exists()
+    if monitored and clock:
+        rows = tables["gauges"][["time", "value", "source"]]
+        assert rows.to_numpy().tolist() == [[3_000_000, 1.4e9, "macmon"]]

@@ -1,0 +1,177 @@
+"""A machine for one recording: its lock, its rivals, its disk, and staging files that are left."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.base.errors import ToolError, UsageError
+from tracekit.record.xctrace.claim import (
+    Premises,
+    Rival,
+    floor,
+    locked,
+    opened,
+    refuse_rivals,
+    rivals,
+)
+from tracekit.record.xctrace.command import Completed
+
+AGE = 60.0
+PLACES = (Path("/runs"), Path("/staging"))
+FREE = {PLACES[0]: 50e9, PLACES[1]: 8.25e9}
+
+
+def made(path: Path, age: float = 2 * AGE) -> Path:
+    path.write_bytes(b"x")
+    os.utime(path, (time.time() - age,) * 2)
+    return path
+
+
+def premises(folder: Path, known: bool | None = False, age: float = AGE) -> Premises:
+    return Premises(folder / "notes", 0, staging_age=age, is_open=lambda _: known)
+
+
+def test_staging_files_of_ours_go_when_nobody_needs_them(tmp_path: Path) -> None:
+    old, young = made(tmp_path / "1.ktrace"), made(tmp_path / "2.ktrace", AGE - 10)
+    gone, other = tmp_path / "3.ktrace", made(tmp_path / "4.ktrace")
+    ours = premises(tmp_path)
+    assert ours.remove_staging(frozenset({old, young, gone})) == {young}
+    assert (old.exists(), young.exists(), other.exists()) == (False, True, True)
+    assert json.loads((tmp_path / "notes" / "staging.json").read_text()) == [str(young)]
+    made(young, AGE + 0.1)
+    assert ours.remove_staging() == frozenset()
+    assert not young.exists()
+
+
+@pytest.mark.parametrize("known", [True, None])
+def test_a_staging_file_that_is_or_may_be_open_stays(known: bool | None, tmp_path: Path) -> None:
+    mine = made(tmp_path / "1.ktrace")
+    assert premises(tmp_path, known).remove_staging(frozenset({mine})) == {mine}
+    assert mine.exists()
+
+
+def test_a_damaged_list_of_staging_files_is_no_list(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "staging.json").write_text("[{")
+    assert premises(tmp_path).remove_staging() == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [
+        ((0, "123\n"), True),
+        ((1, "123\n"), True),
+        ((1,), False),
+        ((0,), None),
+        ((1, "", "lsof: WARNING: cannot look"), None),
+        ((2, "", "lsof: unknown option"), None),
+    ],
+)
+def test_lsof_is_believed_only_where_it_is_sure(said: Any, known: bool | None) -> None:
+    assert opened(Path("/a"), lambda argv, _: Completed(argv, *said)) is known
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_"), [(None, 10e9), ("", 10e9), ("2", 2e9), (" 0.5 ", 0.5e9), ("0", 0)]
+)
+def test_the_floor_is_ten_gigabytes_or_as_the_variable_says(
+    text: str | None, bytes_: float
+) -> None:
+    assert floor({} if text is None else {"TRACEKIT_DISK_FLOOR": text}) == bytes_
+
+
+@pytest.mark.parametrize("text", ["much", "-1", "nan", "inf", "10GB"])
+def test_a_floor_that_is_no_number_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="TRACEKIT_DISK_FLOOR is"):
+        floor({"TRACEKIT_DISK_FLOOR": text})
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "short", "critical"),
+    [(8.25, False, False), (8.26, True, False), (82.5, True, False), (82.6, True, True)],
+)
+def test_a_shortage_names_the_place_and_a_tenth_is_critical(
+    gigabytes: float, short: bool, critical: bool
+) -> None:
+    disk = Premises(Path(), gigabytes * 1e9, lambda path: int(FREE[path]))
+    said = disk.shortage(PLACES)
+    assert said.startswith("8.2 GB are free where /staging lies, and ") is short
+    assert bool(said) is short
+    assert disk.critical(PLACES) is critical
+
+
+RECORDING = Rival(17, "xctrace", "ada", 1_795_000_000.0, ("/X/xctrace", "record"))
+EXPORTING = Rival(18, "xctrace", "ada", 0.0, ("/X/xctrace", "export", "--toc"))
+
+
+def test_another_recording_is_refused_and_an_export_disturbs_nobody() -> None:
+    assert refuse_rivals([EXPORTING]) == ()
+    said = "Another recorder runs under ada: xctrace, process 17, runs since 2026-11-1"
+    with pytest.raises(ToolError, match=said) as caught:
+        refuse_rivals([EXPORTING, RECORDING])
+    assert "kill -INT 17" in caught.value.hint
+
+
+@pytest.mark.parametrize("rival", [Rival(19, "xctrace", "bo"), Rival(20, "Instruments", "bo", 1.0)])
+def test_what_cannot_be_known_of_a_rival_is_a_warning(rival: Rival) -> None:
+    [warning] = refuse_rivals([rival])
+    assert warning.startswith(f"{rival.name}, process {rival.pid}, runs since ")
+    assert " bo" not in warning
+
+
+@pytest.mark.processes
+def test_rivals_are_found_by_name_and_open_files_by_lsof(tmp_path: Path) -> None:
+    name, file = "a-recorder", made(tmp_path / "1.ktrace")  # not xctrace: tests may record now
+    (tmp_path / name).symlink_to(sys.executable)
+    code = f"file = open({str(file)!r}); print(flush=True); input()"
+    argv = (str(tmp_path / name), "-I", "-S", "-c", code, "record")
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        [found], while_open = rivals({name}), opened(file)
+        process.communicate(b"\n")
+    assert (found.pid, found.name, (found.arguments or ("",))[-1]) == (process.pid, name, "record")
+    assert found.created > 0
+    assert rivals({name}) == ()
+    assert (while_open, opened(file)) in {(True, False), (None, None)}
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from tracekit.record.xctrace.claim import locked
+with locked(Path("/runs/theirs"), Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.processes
+def test_a_second_recording_is_refused_and_death_frees_the_lock(tmp_path: Path) -> None:
+    argv = (sys.executable, "-c", HOLD, str(tmp_path))
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(ToolError, match=f"runs: process {holder.pid}, since 2") as caught:
+            locked(tmp_path, tmp_path).__enter__()
+        assert caught.value.message.endswith("into /runs/theirs.")
+        assert f"kill -INT {holder.pid}" in caught.value.hint
+        # its guardian inherits the lock, and keeps it until all is stopped and saved
+        [file] = tmp_path.iterdir()
+        noted = file.read_text()
+        file.write_text(json.dumps(json.loads(noted) | {"pid": 999_999_999}))
+        with pytest.raises(
+            ToolError, match=r"still being stopped and saved; .*999999999, was ended"
+        ):
+            locked(tmp_path, tmp_path).__enter__()
+        file.write_text(noted)
+        holder.kill()
+    with locked(Path("/runs/mine"), tmp_path) as (_, stale):
+        assert stale is not None
+        assert (stale.pid, stale.what) == (holder.pid, "/runs/theirs")

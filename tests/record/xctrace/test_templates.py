@@ -1,0 +1,277 @@
+"""Templates: what there is, and copies that differ in the settings alone; hostile ones refused."""
+
+import plistlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.base.errors import InputError, RecordingError, UsageError
+from tracekit.record.xctrace.command import Completed
+from tracekit.record.xctrace.templates import (
+    Overview,
+    draft,
+    overview,
+    read_template,
+    template_file,
+    template_files,
+    write,
+)
+from tracekit.record.xctrace.tool import Timeouts, Xctrace
+
+UID = plistlib.UID
+BOTH = {"counterprofile": 0, "counterprofileinternal": 0}
+SHADERS = {"shaderprofiler": False, "shaderprofilerinternal": False}
+SETTINGS = {**BOTH, "counterscounterprofile": 0, **SHADERS, "induced": 0, "enabled": False}
+ROOT = {
+    "name": "Metal System Trace",
+    "instruments": [
+        {"type": "gpu", "options": {"settings": SETTINGS}},
+        {"type": "time profiler", "options": {"interval": 1000, "enabled": False}},
+    ],
+}
+
+
+def keyed(root: Any) -> dict[str, Any]:
+    """Archive plain values as NSKeyedArchiver does: equal ones once, dictionaries as two rows."""
+    objects: list[Any] = ["$null"]
+    known: dict[str, plistlib.UID] = {}
+
+    def append(value: Any) -> plistlib.UID:
+        objects.append(value)
+        return UID(len(objects) - 1)
+
+    def add(value: Any) -> plistlib.UID:
+        if isinstance(value, dict | list):
+            uid = append(None)
+            rows = {"NS.objects": [add(one) for one in getattr(value, "values", lambda: value)()]}
+            if isinstance(value, dict):
+                rows["NS.keys"] = [add(key) for key in value]
+            objects[uid.data] = {**rows, "$class": add(type(value).__name__)}
+            return uid
+        if repr(value) not in known:
+            known[repr(value)] = append(value)
+        return known[repr(value)]
+
+    top = {"root": add(root)}
+    return {"$archiver": "NSKeyedArchiver", "$top": top, "$objects": objects}
+
+
+def plain(plist: Any) -> Any:
+    """Read an archive back into plain values, without the code under test."""
+
+    def value(uid: plistlib.UID) -> Any:
+        found = plist["$objects"][uid.data]
+        if isinstance(found, dict) and "NS.keys" in found:
+            pairs = zip(found["NS.keys"], found["NS.objects"], strict=True)
+            return {value(key): value(item) for key, item in pairs}
+        if isinstance(found, dict):
+            return [value(item) for item in found["NS.objects"]]
+        return found
+
+    return value(plist["$top"]["root"])
+
+
+def binary(plist: Any) -> bytes:
+    return plistlib.dumps(plist, fmt=plistlib.FMT_BINARY, sort_keys=False)
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Callable[..., Path]:
+    """Write a template file, by default a small one of Instruments."""
+
+    def make(content: Any = None) -> Path:
+        path = tmp_path / "Metal System Trace.tracetemplate"
+        made = content if isinstance(content, bytes) else binary(keyed(content or ROOT))
+        path.write_bytes(made)
+        return path
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("profile", "shaders", "expected"),
+    [
+        (13, None, {"counterprofile": 13, "counterprofileinternal": 13}),
+        (13, True, dict.fromkeys(BOTH, 13) | dict.fromkeys(SHADERS, True)),
+        (None, False, SHADERS),
+    ],
+)
+def test_a_copy_differs_in_the_settings_alone(
+    profile: int | None,
+    shaders: bool | None,
+    expected: dict[str, Any],
+    template: Callable[..., Path],
+    tmp_path: Path,
+) -> None:
+    source, output = template(), tmp_path / "new" / "mine.tracetemplate"
+    before = source.read_bytes()
+    changes, content = draft(source, output, profile, shaders)
+    assert {change.key: change.after for change in changes} == expected
+    assert all(change.place == f"object {change.holder}: {change.key}" for change in changes)
+    assert not output.parent.exists()
+    assert write(output, content) == output
+    assert source.read_bytes() == before
+    made = plain(plistlib.loads(output.read_bytes()))
+    settings = made["instruments"][0]["options"]["settings"]
+    assert repr(settings) == repr(SETTINGS | expected)  # True is not 1 here
+    made["instruments"][0]["options"]["settings"] = SETTINGS
+    assert made == ROOT
+
+
+def test_a_setting_in_several_places_is_changed_in_all(template: Callable[..., Path]) -> None:
+    found = read_template(template([BOTH, {"deeper": {**BOTH, "counterprofile": 3}}]))
+    changes = found.changes(dict.fromkeys(BOTH, 13))
+    assert [change.before for change in changes] == [0, 0, 3, 0]
+    written = dict.fromkeys(BOTH, 13)
+    assert plain(plistlib.loads(found.changed(changes))) == [written, {"deeper": written}]
+
+
+@pytest.mark.parametrize(
+    ("root", "why"),
+    [
+        ({"a": 1}, "no archived dictionary has the key counterprofile"),
+        ({"counterprofile": 0}, "no archived dictionary has the key counterprofileinternal"),
+        ({**BOTH, "counterprofile": "3"}, "'3', not a whole number"),
+        ({**BOTH, "counterprofile": 3.0}, "3.0, not a whole number"),
+        ({**BOTH, "counterprofile": False}, "False, not a whole number"),
+        (list(BOTH), "no archived dictionary"),
+    ],
+)
+def test_an_unknown_structure_is_left_alone(
+    root: Any, why: str, template: Callable[..., Path]
+) -> None:
+    with pytest.raises(InputError, match=why) as caught:
+        read_template(template(root)).changes(dict.fromkeys(BOTH, 13))
+    assert "File > Save As Template" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("root", "expected"),
+    [
+        (BOTH, 0),
+        ({**BOTH, "counterprofile": 13}, 13),
+        ({"a": 1}, None),
+        ([{"counterprofile": 3}, {"counterprofile": 13}], None),
+        ({"counterprofile": True}, None),
+    ],
+)
+def test_a_template_tells_which_profile_it_asks_for(
+    root: Any, expected: int | None, template: Callable[..., Path]
+) -> None:
+    assert read_template(template(root)).counter_profile() == expected
+
+
+def archived(*objects: Any) -> bytes:
+    row = ["$null", "key", 7, *objects]
+    return binary({"$archiver": "NSKeyedArchiver", "$top": {"root": UID(3)}, "$objects": row})
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "not a binary property list"),
+        (plistlib.dumps({"$archiver": "NSKeyedArchiver"}), "not a binary property list"),
+        (b"bplist00" + b"\xff" * 40, "not a whole property list"),
+        (binary([1, 2]), "not a keyed archive"),
+        (binary({"$archiver": "NSArchiver", "$objects": []}), "not a keyed archive"),
+        (binary({"$archiver": "NSKeyedArchiver", "$objects": {}}), "not a keyed archive"),
+        (archived({"NS.keys": [UID(1)], "NS.objects": [UID(99)]}), "points at object 99 of 4"),
+        (archived({"NS.keys": [UID(4)], "NS.objects": [UID(2)]}), "points at object 4 of 4"),
+        (archived({"NS.keys": [7], "NS.objects": [UID(2)]}), "a reference must stand"),
+        (archived({"NS.keys": [UID(1)], "NS.objects": []}), "dictionary 3 do not pair"),
+        (archived({"NS.keys": [UID(1)]}), "dictionary 3 do not pair"),
+    ],
+)
+def test_what_is_no_template_is_refused(
+    content: bytes, why: str, template: Callable[..., Path]
+) -> None:
+    with pytest.raises(InputError, match=why):
+        list(read_template(template(content)).entries())
+
+
+def test_damage_anywhere_is_a_sentence_or_does_no_harm(template: Callable[..., Path]) -> None:
+    content, refused = binary(keyed(BOTH)), 0
+    for place in range(len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= 0x5A
+        try:
+            list(read_template(template(bytes(damaged))).entries())
+        except InputError:
+            refused += 1
+    assert refused > len(content) / 10
+
+
+def test_a_draft_that_makes_no_sense_is_refused(
+    template: Callable[..., Path], tmp_path: Path
+) -> None:
+    source, link = template(), tmp_path / "link.tracetemplate"
+    link.symlink_to(tmp_path / "nowhere")
+    for output, profile, why in (
+        (tmp_path / "a.tracetemplate", None, "Nothing is to be changed"),
+        (tmp_path / "a.xml", 1, "must end in .tracetemplate"),
+        (source, 1, "never written over"),
+        (link, 1, "never written over"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            draft(source, output, profile, None)
+    (tmp_path / "file").touch()
+    with pytest.raises(RecordingError, match="cannot be written"):
+        write(tmp_path / "file" / "x.tracetemplate", b"")
+
+
+def test_templates_are_found_by_their_exact_name(tmp_path: Path) -> None:
+    contents, home = tmp_path / "Xcode beta.app" / "Contents", tmp_path / "home"
+    packages = contents / "Applications" / "Instruments.app" / "Contents" / "Packages"
+    of_user = home / "Library" / "Application Support" / "Instruments" / "Templates"
+    for folder, name in (
+        (packages / "GPU.instrdst" / "Contents" / "Templates", "Metal System Trace"),
+        (packages / "Base.instrdst" / "Contents" / "Templates", "Blank"),
+        (of_user, "Blank"),
+    ):
+        folder.mkdir(parents=True)
+        (folder / f"{name}.tracetemplate").touch()
+    (of_user / "notes.txt").touch()
+    files = template_files(home, str(contents / "Developer" / "usr" / "bin" / "xctrace"))
+    assert [file.stem for file in files] == ["Blank", "Blank", "Metal System Trace"]
+    assert template_file("Metal System Trace", files) == files[2]
+    for name, said in (("Metal System", "No template files"), ("Blank", "2 template files")):
+        with pytest.raises(UsageError, match=said):
+            template_file(name, files)
+
+
+ANSWERS = {
+    "version": "xctrace version 26.0 (17C529)",
+    "help": "--template --instrument <name>",
+    "templates": "== Standard Templates ==\nMetal System Trace\nTime Profiler\n\n"
+    "== User Templates ==\nmine\n",
+    "instruments": "== Standard Instruments ==\nMetal GPU Counters\nHangs\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("said", "counters", "metal"),
+    [
+        ({}, "Metal GPU Counters", True),
+        ({"instruments": "== Standard Instruments ==\nHangs\n"}, "", True),
+        ({"help": "--template"}, "", True),
+        ({"templates": "== Standard Templates ==\nBlank\n"}, "Metal GPU Counters", False),
+    ],
+)
+def test_an_overview_is_what_xctrace_lists(
+    said: dict[str, str], counters: str, metal: bool, tmp_path: Path
+) -> None:
+    def run(argv: tuple[str, ...], timeout: float) -> Completed:
+        assert timeout > 0
+        return Completed(argv, 0, (ANSWERS | said)[argv[2] if argv[1] == "list" else argv[1]])
+
+    found: Overview = overview(Xctrace("/X/xctrace", run, Timeouts()), tmp_path)
+    assert (found.gpu_counters, found.metal_system_trace) == (counters, metal)
+    assert len(found.remarks) == (1 if metal else 2)
+    assert ("--template PATH" in found.remarks[-1]) is not bool(counters)
+    if not said:
+        assert found.sections == {
+            "Standard Templates": ["Metal System Trace", "Time Profiler"],
+            "User Templates": ["mine"],
+        }
