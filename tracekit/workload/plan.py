@@ -89,7 +89,7 @@ def check(plan: Plan) -> None:
 
 def seconds(text: str) -> float:
     """Turn a time limit such as 10s, 1500ms, 2m or 1h into seconds; raise UsageError."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?", text.strip())
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h)?", text.strip())
     if match is None or float(match[1]) == 0:
         raise UsageError(
             f"{text!r} is not a time limit.", hint="Write 10s, 1500ms, 2m or 1h; more than 0."

@@ -53,7 +53,10 @@ def test_a_disk_that_is_all_but_full_ends_even_a_saving_recorder(
     record: Record, scenario: Scenario, told: list[str], tmp_path: Path
 ) -> None:
     scenario(hang="saving")
-    free = lambda _: int(0.5e9 if "saving; this can take minutes" in told else 50e9)
+
+    def free(_: Path) -> int:
+        return int(0.5e9 if "saving; this can take minutes" in told else 50e9)
+
     with pytest.raises(ToolError, match="xctrace was killed while it saved") as caught:
         record(QUICK, premises=Premises(tmp_path / "notes", 10e9, free))
     assert "0.5 GB are free where" in caught.value.message

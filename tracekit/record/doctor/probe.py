@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -74,10 +75,7 @@ def probe(
                     plan, recorder, recording, lambda text, head=head: progress(head + text)
                 )
             except (KeyboardInterrupt, InterruptedRunError) as stop:
-                raise InterruptedRunError(
-                    f"Interrupted after {len(combinations)} of {len(ways)} probes; none is kept.",
-                    hint="`tracekit doctor --probe` begins again.",
-                ) from stop
+                raise InterruptedRunError("Interrupted; no probe is kept.") from stop
             except TracekitError as error:
                 found = {"failure": f"{error.message} {error.hint}".strip()}
         combinations.append(replace(way, **found))
@@ -91,7 +89,10 @@ def _tried(
     recorded = recorder.record(request_for(plan, recording, recorder), recording, progress)
     if recorded.interrupted:
         raise KeyboardInterrupt
-    saving = _seconds_since(recorded.ended)
+    saving = None
+    with suppress(ValueError):
+        taken = time.time() - datetime.fromisoformat(recorded.ended).timestamp()
+        saving = max(0.0, round(taken, 3))
     warnings = recorder.export(recording, progress)
     report = fold(recording.journal_file)
     tables = Tables(recording.exports, frozenset(target.pid for target in recorded.targets))
@@ -122,10 +123,3 @@ def dispatches_within(report: WorkloadReport, mode: str, budget: int) -> int | N
     working = report.steps[:budget]
     recorded = [step for step in working if mode == "launch" or step.phase != "warm-up"]
     return len(recorded) * report.model.dispatches
-
-
-def _seconds_since(moment: str) -> float | None:
-    try:
-        return max(0.0, round(time.time() - datetime.fromisoformat(moment).timestamp(), 3))
-    except ValueError:
-        return None

@@ -151,7 +151,7 @@ def watch(
         due = time.monotonic()
         while True:
             if listener.listen():
-                progress(_phase(listener, pace))
+                progress(listener.phase)
             if not listener.paused:
                 sampler.take()
             if not running():
@@ -162,14 +162,6 @@ def watch(
             time.sleep(max(0.0, due - time.monotonic()))
     except KeyboardInterrupt:
         return End.INTERRUPTED
-
-
-def _phase(listener: Listener, pace: Pace) -> str:
-    """Return the worker's phase; of a steady one that exceeds the time limit also how long."""
-    length = (listener.busy - (listener.steady or 0)) / SECOND
-    if listener.phase == "steady" and length > 1.5 * pace.limit:
-        return f"steady, {length:.0f} s for steps that are long"
-    return listener.phase
 
 
 def last_moment(begun: int, listener: Listener, pace: Pace) -> int:

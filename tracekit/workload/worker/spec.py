@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import msgspec
 
-from tracekit.base import InputError, Recording, UsageError, save
+from tracekit.base import InputError, Recording, save
 from tracekit.workload.interleaved import program
 from tracekit.workload.journal import ClockAnchor, Journal, fold
 from tracekit.workload.plan import Plan
@@ -43,17 +43,6 @@ class Spec:
     lifeline: bool = False
     # where Metal is to capture the steady steps, which are then not timed; None to time them
     gputrace: Path | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what could not end or makes no sense."""
-        if self.repeats is None and self.seconds is None:
-            raise UsageError("A workload needs an end.", hint="Give --repeats or --time-limit.")
-        if self.repeats is not None and self.repeats < 1:
-            raise UsageError(f"--repeats must be at least 1; it is {self.repeats}.")
-        if self.seconds is not None and not 0 < self.seconds < float("inf"):
-            raise UsageError(f"--time-limit must be more than 0 s; it is {self.seconds:g} s.")
-        if self.warmup < 0:
-            raise UsageError(f"--warmup must be at least 0; it is {self.warmup}.")
 
     def steady(self, step: int) -> int:
         """Return how long the steady phase lasts in ns, if a step takes `step` ns."""

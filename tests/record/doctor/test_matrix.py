@@ -1,0 +1,225 @@
+"""A probe's matrix: kept for this very machine, put into facts, followed by `auto`."""
+
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tracekit.base.capabilities import Capabilities, Combination, Identity, Mode
+from tracekit.base.errors import RecordingError
+from tracekit.record.direct_reading import Checked, Memory
+from tracekit.record.doctor.checks import (
+    Fact,
+    Verdict,
+    failed,
+    not_applicable,
+    ok,
+    unknown,
+    warning,
+)
+from tracekit.record.doctor.examine import (
+    Diagnosis,
+    advised,
+    direct_facts,
+    keep,
+    recall_probe,
+    shown,
+)
+from tracekit.workload.plan import Plan
+from tracekit.workload.workload import Step, Workload
+
+OK, WARNING, FAILED, UNKNOWN = Verdict.OK, Verdict.WARNING, Verdict.FAILED, Verdict.UNKNOWN
+AT = "2026-11-20T10:15:03+00:00"
+MACHINE = Identity("25D2128", "17C529", "Apple M1")
+LAUNCH = Combination(
+    "launch", counters=False, backend="metal", rows=150, others=12, dispatches=150, saving=12.4
+)
+ATTACH = replace(LAUNCH, mode="attach", rows=147, dispatches=147)
+COUNTED = replace(LAUNCH, counters=True, counter_set="Performance Limiters", counter_rows=4000)
+FOUND = Capabilities(MACHINE, AT, (LAUNCH, COUNTED))
+
+
+def test_what_was_kept_is_recalled_for_this_machine_alone(tmp_path: Path) -> None:
+    keep(FOUND, tmp_path / "cache")
+    [file] = (tmp_path / "cache").iterdir()
+    assert file.name == "capabilities-25D2128_17C529_Apple-M1.json"
+    assert recall_probe(MACHINE, tmp_path / "cache") == FOUND
+    again = replace(FOUND, probed="2026-11-21", combinations=())
+    keep(again, tmp_path / "cache")
+    assert recall_probe(MACHINE, tmp_path / "cache") == again
+    for other in (
+        replace(MACHINE, system_build="25E100"),
+        replace(MACHINE, xcode_build="17F113"),
+        replace(MACHINE, chip="Apple M3 Max"),
+        Identity(),
+    ):
+        assert recall_probe(other, tmp_path / "cache") is None
+        keep(replace(FOUND, identity=other), tmp_path / "cache")
+    assert recall_probe(MACHINE, tmp_path / "cache") == again
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"identity": 1}', b"\xff\xfe", None])
+def test_what_cannot_be_read_or_is_newer_counts_as_nothing(
+    content: bytes | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    keep(replace(FOUND, format=2), tmp_path)
+    [file] = tmp_path.iterdir()
+    if content is not None:
+        file.write_bytes(content)
+    with caplog.at_level(logging.WARNING):
+        assert recall_probe(MACHINE, tmp_path) is None
+    assert ("cannot be read" in caplog.text) is (content is not None)
+
+
+def test_a_cache_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file")
+    with pytest.raises(RecordingError):
+        keep(FOUND, tmp_path / "cache")
+
+
+NO_ROWS = replace(LAUNCH, rows=0)
+ON_CPU = replace(LAUNCH, backend="cpu", rows=0, dispatches=None)
+HUNG = replace(LAUNCH, rows=None, failure="xctrace hung.")
+
+
+@pytest.mark.parametrize(
+    ("ways", "fact", "verdict", "words", "fix"),
+    [
+        ([LAUNCH, ATTACH], "launch", OK, "150 GPU intervals of the probe's own for 150", ""),
+        ([NO_ROWS], "launch", FAILED, "the probe's own; other processes have 12", "Instruments"),
+        ([LAUNCH, replace(ATTACH, rows=0)], "attach", WARNING, "without a GPU", "--method launch"),
+        ([HUNG, ATTACH], "launch", WARNING, "xctrace hung.", "--method attach"),
+        ([HUNG], "launch", FAILED, "xctrace hung.", "--probe"),
+        ([replace(LAUNCH, rows=149)], "launch", WARNING, "149 GPU intervals", "Trust no sums"),
+        ([ON_CPU, ATTACH], "launch", FAILED, "ran on the CPU", ""),
+        ([replace(ON_CPU, rows=5)], "launch", OK, "ran on the CPU", ""),
+        ([replace(LAUNCH, dispatches=None)], "launch", OK, "not known", ""),
+        ([replace(LAUNCH, rows=None, others=None)], "launch", FAILED, "not known", ""),
+        ([LAUNCH, COUNTED], "counters", OK, "4,000 samples of Performance Limiters", ""),
+        ([LAUNCH, replace(COUNTED, rows=0)], "counters", OK, "4,000", ""),  # of the whole GPU
+        ([replace(COUNTED, counter_rows=0)], "counters", WARNING, "not available", "--template"),
+        (
+            [replace(COUNTED, counter_rows=None, failure="No such.")],
+            "counters", WARNING, "No such.", "",
+        ),
+        ([LAUNCH], "counters", UNKNOWN, "nothing is known", ""),
+        ([replace(HUNG, counters=True)], "counters", UNKNOWN, "nothing is known", ""),
+    ],
+)  # fmt: skip
+def test_a_matrix_becomes_facts(
+    ways: list[Combination], fact: str, verdict: Verdict, words: str, fix: str
+) -> None:
+    facts = {
+        one.name: one for one in shown(Capabilities(MACHINE, AT, tuple(ways)), has_xctrace=True)
+    }
+    found = facts[f"probe: {fact}"]
+    assert found.verdict is verdict
+    assert words in found.words
+    assert fix in found.fix
+
+
+def ready() -> Step:
+    raise AssertionError
+
+
+WORKLOAD = Plan(workload=Workload("paged", Path("paged.py"), ready))
+PROGRAM = Plan(command=("/bin/ls",))
+ATTACHED, BOTH = [("attach", False)], [("attach", False), ("attach", True)]
+ALL: list[tuple[Mode, bool]] = [("launch", False), ("launch", True), *BOTH]  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("asked", "works", "counters", "method", "notes"),
+    [
+        ({}, None, "auto", "auto", ()),
+        ({}, ALL, "on", "auto", ("saving took 12 s",)),
+        ({}, ATTACHED, "auto", "attach", ("--method",)),
+        ({}, BOTH, "on", "attach", ("--method", "--counters off")),
+        ({"counters": "off", "method": "launch"}, ALL, "off", "launch", ()),
+        ({"counters": "on", "method": "attach"}, [], "on", "attach", ()),
+        ({"counters": "off", "method": "launch"}, BOTH, "off", "launch", ()),
+        ({"method": "launch"}, BOTH, "auto", "launch", ()),  # only attaching gives them
+        ({"workload": None, "command": ("/bin/ls",)}, ATTACHED, "auto", "auto", ()),
+        ({"templates": ("/t/Mine.tracetemplate",)}, ALL, "auto", "auto", ()),
+    ],
+)
+def test_auto_follows_what_was_seen(
+    asked: dict[str, Any], works: Any, counters: str, method: str, notes: tuple[str, ...]
+) -> None:
+    ways = [replace(COUNTED, mode=mode, counters=counted) for mode, counted in works or ()]
+    matrix = None if works is None else Capabilities(MACHINE, AT, tuple(ways))
+    plan, said = advised(replace(WORKLOAD, **asked), matrix)
+    assert (plan.counters, plan.method) == (counters, method)
+    assert len(said) == len(notes)
+    assert all(note in text for note, text in zip(notes, said, strict=True))
+
+
+EQUAL = {"a 1": Checked("a", 1_000, AT), "b 1": Checked("b", 20, AT), "c 1": Checked("c", 0, AT)}
+OTHER = {"d 1": Checked("d", 5, AT, "row 1, duration: 7 directly, 8 exported")}
+
+
+@pytest.mark.parametrize(
+    ("tables", "xctrace", "expected"),
+    [
+        ({}, False, [("direct reading", Verdict.NOT_APPLICABLE, "no xctrace")]),
+        ({}, True, [("direct reading", UNKNOWN, "not checked yet for build 17C529")]),
+        (
+            {**EQUAL, **OTHER}, True,
+            [
+                ("direct reading", OK, "build 17C529: 2 tables, 1,020 rows compared"),
+                ("direct reading: d", WARNING, "differs: row 1, duration: 7 directly, 8 exported."),
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_what_comparing_bundles_with_exports_has_shown(
+    tables: dict[str, Checked], xctrace: bool, expected: list[tuple[str, Verdict, str]]
+) -> None:
+    facts = list(direct_facts(Memory("17C529", tables), has_xctrace=xctrace))
+    assert [(fact.name, fact.verdict) for fact in facts] == [case[:2] for case in expected]
+    assert all(case[2] in fact.words for case, fact in zip(expected, facts, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("facts", "code"),
+    [
+        ([ok("a")], 0),
+        ([ok("a"), warning("b", "c"), not_applicable("e")], 0),
+        ([ok("a"), unknown("no")], 0),
+        ([ok("a"), unknown("no", needed=True)], 4),
+        ([failed("b", "c"), unknown("e", needed=True)], 3),
+    ],
+)
+def test_the_exit_code_says_what_stands_in_the_way(facts: list[Fact], code: int) -> None:
+    assert Diagnosis(MACHINE, tuple(facts)).exit_code == code
+
+
+def test_the_document_is_stable() -> None:
+    way = Combination("launch", counters=False, backend="metal", rows=150, dispatches=150)
+    facts = (failed("no", "do", name="xctrace"),)
+    diagnosis = Diagnosis(MACHINE, facts, Capabilities(MACHINE, "2026-11-20", (way,)))
+    identity = {"system_build": "25D2128", "xcode_build": "17C529", "chip": "Apple M1"}
+    assert json.loads(msgspec.json.encode(diagnosis.document())) == {
+        "format": 1,
+        "identity": identity,
+        "facts": [
+            {"name": "xctrace", "verdict": "failed", "words": "no", "fix": "do", "needed": True}
+        ],
+        "capabilities": {
+            "identity": identity,
+            "probed": "2026-11-20",
+            "combinations": [
+                {
+                    "mode": "launch", "counters": False, "backend": "metal", "rows": 150,
+                    "others": None, "dispatches": 150, "counter_set": "", "counter_rows": None,
+                    "saving": None, "failure": "", "warnings": [],
+                }
+            ],
+            "format": 1,
+        },
+        "exit_code": 3,
+    }  # fmt: skip
