@@ -12,153 +12,116 @@ from lxml import html
 
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Finding, Severity
-from tracekit.base.recording import Process, Provenance
-from tracekit.fleet.index import (
-    MOST_POINTS,
-    RunFolder,
-    entries_of,
-    kind_of,
-    points,
-    render_index,
-)
+from tracekit.base.recording import Process, Provenance, Recording, save
+from tracekit.fleet.index import MOST_POINTS, entries_of, kind_of, points, write_index
 
-Run = Callable[..., Any]
+PAGED = Provenance(recorder="host", workload="paged", parameters={"batch": 2})
+BAD = Finding("bubbles", Severity.WARNING, "Idle for 20 %.", "Submit ahead.")
+HOSTILE = "<script>alert(1)<"
 
 
 @pytest.fixture
-def runs(tracekit: Run, tmp_path: Path, intervals_xml: Callable[..., str]) -> Path:
-    """Import one export twice, and analyze the first run."""
-    (tmp_path / "gpu.xml").write_text(intervals_xml([(0, 10, 7, "a"), (20, 10, 7, "b")]))
-    folder = tmp_path / "traces"
-    for name in ("analyzed", "raw"):
-        exports = ("import", tmp_path / "gpu.xml", "--target", "7", "--output", folder / name)
-        assert tracekit(*exports).code == 0
-    assert tracekit("analyze", folder / "analyzed").code == 0
-    assert tracekit("report", folder / "analyzed").code == 0
-    return folder
+def run(tmp_path: Path) -> Callable[..., Recording]:
+    """Make a run's folder with a result: a rate, if it is known, the median step, findings."""
+
+    def make(
+        name: str, created: str, rate: float | None, *findings: Finding, of: Provenance = PAGED
+    ) -> Recording:
+        recording = Recording(tmp_path / name)
+        recording.folder.mkdir()
+        known = replace(of, created=created)
+        metrics = (
+            Measurement("tokens_per_second", rate, "tokens/s", Better.HIGHER),
+            Measurement("step_p50", 1e6, "ns", Better.LOWER),
+        )
+        recording.save_provenance(known)
+        state = Status.FOUND if findings else Status.PASSED
+        save(recording.result_file, Result(known, metrics, findings, (Check("bubbles", state),)))
+        return recording
+
+    return make
 
 
-def test_every_run_is_on_the_page(tracekit: Run, runs: Path) -> None:
-    ran = tracekit("index", runs)
-    assert ran.code == 0, ran.err
-    assert ran.out.split() == [str(runs / "index.html")]
-    text = (runs / "index.html").read_text()
-    assert 'href="analyzed/report.html"' in text
-    assert "Not analyzed yet (import done): tracekit analyze raw." in text
-    assert "2 runs" in text
+Run = Callable[..., Recording]
 
 
-def test_what_is_no_run_is_left_out_and_what_is_broken_is_said(tracekit: Run, runs: Path) -> None:
-    (runs / "notes").mkdir()
-    (runs / "raw" / "recording.json").write_text("{")
-    (runs / "analyzed" / "result.json").write_text(json.dumps({"format": 99}))
-    assert tracekit("index", runs).code == 0
-    text = (runs / "index.html").read_text()
-    assert "2 runs" in text
-    assert "notes" not in text
-    assert "recording.json cannot be read" in text
-    assert "has format 99" in text
+def page(folder: Path) -> Any:
+    return html.fromstring(write_index(folder).read_text())
 
 
-def test_a_folder_that_cannot_be_written_to_is_said(tracekit: Run, runs: Path) -> None:
-    (runs / "index.html").mkdir()
-    ran = tracekit("index", runs)
+def test_the_command_writes_a_row_for_each_run_whatever_it_is_like(
+    tracekit: Callable[..., Any], run: Run, tmp_path: Path
+) -> None:
+    run("good", "3", 1.0).report_file.write_text("")
+    run("damaged", "2", 1.0).result_file.write_text(json.dumps({"format": 99}))
+    run("raw", "1", 1.0).result_file.unlink()
+    run("strange", "0", 1.0).provenance_file.write_text("{")
+    (tmp_path / "notes").mkdir()
+    ran = tracekit("index", tmp_path)
+    assert (ran.code, ran.out.split()) == (0, [str(tmp_path / "index.html")])
+    rows = [" ".join(row.text_content().split()) for row in page(tmp_path).xpath("//tbody/tr")]
+    assert len(rows) == 4
+    assert "has format 99" in rows[1]
+    assert "Not analyzed yet (nothing was done): tracekit analyze raw." in rows[2]
+    assert "recording.json cannot be read" in rows[3]
+
+
+def test_a_folder_that_cannot_be_written_to_is_said(
+    tracekit: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "index.html").mkdir()
+    ran = tracekit("index", tmp_path)
     assert ran.code == 3
     assert "index.html is a folder" in ran.err
+    assert tracekit("index", tmp_path / "missing").code == 3
 
 
 def test_a_folder_without_runs_is_said_to_have_none(
-    tracekit: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ran = tracekit("index", tmp_path)
-    assert ran.code == 0
+    assert write_index(tmp_path).exists()
     assert "There is no run in" in caplog.text
-    assert (tmp_path / "index.html").exists()
 
 
-PAGED = Provenance(recorder="host", workload="paged", parameters={"batch": 2})
+def test_a_series_holds_the_latest_values_of_runs_of_its_kind(run: Run, tmp_path: Path) -> None:
+    for at in range(MOST_POINTS + 5):
+        run(f"{at:03}", f"{at:03}", float(at))
+    run("other", "998", 9.0, of=replace(PAGED, parameters={"batch": 4}))
+    run("slow", "999", None)
+    slow, other, newest, *_ = entries_of(tmp_path)
+    assert newest["series"] == [float(at) for at in range(5, MOST_POINTS + 5)]
+    assert other["series"] == [9.0]
+    assert (slow["followed"].name, slow["series"]) == ("step_p50", [1e6])
 
 
-def run(name: str, created: str, rate: float | None, provenance: Provenance = PAGED) -> RunFolder:
-    known = replace(provenance, created=created)
-    metrics = (
-        Measurement("tokens_per_second", rate, "tokens/s", Better.HIGHER),
-        Measurement("step_p50", 1e6, "ns", Better.LOWER),
-    )
-    checks = (Check("bubbles", Status.PASSED),)
-    return RunFolder(name, known, Result(known, metrics, (), checks), "", {})
+def test_runs_of_one_moment_stand_by_name(run: Run, tmp_path: Path) -> None:
+    for name in ("b", "a", "c"):
+        run(name, "same", 1.0)
+    assert [entry["folder"] for entry in entries_of(tmp_path)] == ["c", "b", "a"]
 
 
-def test_a_series_holds_the_latest_values_only() -> None:
-    runs = [run(f"{at:03}", f"{at:03}", float(at)) for at in range(MOST_POINTS + 5)]
-    assert len(entries_of(runs)[0]["series"]) == MOST_POINTS
-    assert entries_of(runs)[0]["series"][-1] == MOST_POINTS + 4
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"recorder": "xctrace"},
+        {"workload": "sdpa"},
+        {"command": ("./main",)},
+        {"templates": ("Metal System Trace",)},
+        {"machine": {"chip": "Apple M3"}},
+    ],
+)
+def test_what_makes_runs_unlike(other: dict[str, Any]) -> None:
+    assert kind_of(replace(PAGED, created="later", tracekit="0.2")) == kind_of(PAGED)
+    assert kind_of(replace(PAGED, **other)) != kind_of(PAGED)
 
 
-def test_unlike_runs_are_series_of_their_own() -> None:
-    other = replace(PAGED, parameters={"batch": 4})
-    runs = [run("a", "1", 1.0), run("b", "2", 9.0, other), run("c", "3", None)]
-    by_name = {one["folder"]: one for one in entries_of(runs)}
-    assert by_name["a"]["series"] == [1.0]
-    assert by_name["b"]["series"] == [9.0]
-    assert by_name["c"]["followed"] == Measurement("step_p50", 1e6, "ns", Better.LOWER)
-    assert by_name["c"]["series"] == [1e6]
-
-
-def test_what_makes_runs_unlike() -> None:
-    machine = {"chip": "Apple M3"}
-    assert kind_of(PAGED) == kind_of(replace(PAGED, created="later", tracekit="0.2"))
-    for other in (
-        replace(PAGED, recorder="xctrace"),
-        replace(PAGED, workload="sdpa"),
-        replace(PAGED, templates=("Metal System Trace",)),
-        replace(PAGED, machine=machine),
-    ):
-        assert kind_of(other) != kind_of(PAGED)
-
-
-def test_the_verdict_is_that_of_the_runs_own_page() -> None:
-    bad = Finding("bubbles", Severity.WARNING, "Idle for 20 %.", "Submit ahead.")
-    found = run("a", "1", 1.0)
-    assert found.result is not None
-    found = replace(found, result=replace(found.result, findings=(bad,)))
-    [entry] = entries_of([found])
-    assert (entry["verdict"].tone, entry["verdict"].message) == ("warning", "Idle for 20 %.")
-
-
-def test_a_run_without_a_result_says_why() -> None:
-    [entry] = entries_of([RunFolder("a", Provenance(), None, "recording.json cannot be read.", {})])
-    assert entry["verdict"].tone == "unclear"
-    assert entry["verdict"].lead == "recording.json cannot be read."
-    assert (entry["followed"], entry["series"]) == (None, [])
-
-
-HOSTILE = "</script><script>alert(1)</script>"
-
-
-def unread(folder: str, workload: str, rate: float, **facts: Any) -> RunFolder:
-    provenance = Provenance(recorder="host", workload=workload, **facts)
-    metrics = (Measurement("tokens_per_second", rate, "tokens/s", Better.HIGHER),)
-    finding = Finding("bubbles", Severity.WARNING, f"Idle in {workload}.", "Submit ahead.")
-    result = Result(provenance, metrics, (finding,), (Check("bubbles", Status.FOUND),))
-    return RunFolder(folder, provenance, result, "", {"report.html": "report"})
-
-
-def page(*runs: RunFolder) -> str:
-    return render_index(entries_of(runs), "traces", redact=str)
-
-
-def test_each_run_has_a_row_with_its_verdict_and_a_link() -> None:
-    tree = html.fromstring(
-        page(
-            unread("2026 run", "paged", 12.5, created="2026-11-20T10:00:00+00:00"),
-            unread("older", "paged", 10.0, created="2026-11-19T10:00:00+00:00"),
-        )
-    )
-    first, second = tree.xpath("//tbody/tr")
+def test_a_row_has_the_verdict_links_and_the_course_of_its_kind(run: Run, tmp_path: Path) -> None:
+    run("2026 run", "2026-11-20T10:00:00+00:00", 12.5, BAD).report_file.write_text("")
+    run("older", "2026-11-19T10:00:00+00:00", 10.0)
+    first, second = page(tmp_path).xpath("//tbody/tr")
     assert first.xpath(".//th/a/@href") == ["2026%20run/report.html"]
     assert "2026-11-20 10:00:00 UTC" in first.text_content()
-    assert "One thing costs time: Idle in paged. bubbles" in " ".join(first.text_content().split())
+    assert "One thing costs time: Idle for 20 %. bubbles" in " ".join(first.text_content().split())
     assert first.xpath(".//svg/@aria-label") == [
         "Tokens per second: the last of 2 runs of its kind, from 10 tokens/s to 12.5 tokens/s"
     ]
@@ -168,36 +131,36 @@ def test_each_run_has_a_row_with_its_verdict_and_a_link() -> None:
 @pytest.mark.parametrize(
     ("facts", "name"),
     [
-        pytest.param({"targets": (Process(1, "llama-bench"),)}, "llama-bench", id="target"),
-        pytest.param({"command": ("./main", "-m")}, "./main -m", id="command"),
-        pytest.param({}, "folder", id="nothing"),
+        ({"targets": (Process(1, "llama-bench"),)}, "llama-bench"),
+        ({"command": ("./main", "-m")}, "./main -m"),
+        ({}, "folder"),
     ],
 )
-def test_a_run_without_a_workload_has_a_name(facts: dict[str, Any], name: str) -> None:
-    assert f">{name}<" in page(unread("folder", "", 1.0, **facts))
+def test_a_run_without_a_workload_has_a_name(
+    facts: dict[str, Any], name: str, run: Run, tmp_path: Path
+) -> None:
+    run("folder", "1", 1.0, of=Provenance(recorder="host", **facts))
+    assert [entry["name"] for entry in entries_of(tmp_path)] == [name]
 
 
-def test_hostile_names_stay_text_and_no_script_may_run() -> None:
-    text = page(unread(HOSTILE, HOSTILE, 1.0, parameters={"name": HOSTILE}))
-    assert "<script" not in text.replace("<style", "")
+def test_hostile_names_stay_text_and_no_script_may_run(run: Run, tmp_path: Path) -> None:
+    of = Provenance(recorder="host", workload=HOSTILE, parameters={"name": HOSTILE})
+    run(HOSTILE, "1", 1.0, replace(BAD, message=HOSTILE), of=of)
+    text = write_index(tmp_path).read_text()
+    assert "<script" not in text
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', text)
     assert policy is not None
     assert "default-src 'none'" in policy[1]
     assert "unsafe" not in policy[1]
 
 
-def test_the_same_runs_give_the_same_page() -> None:
-    runs = [unread("a", "paged", 1.0), unread("b", "paged", 2.0)]
-    assert page(*runs) == page(*reversed(runs))
-
-
 @pytest.mark.parametrize(
     ("series", "expected"),
     [
-        pytest.param([5.0], ((3.0, 11.0),), id="one"),
-        pytest.param([7.0, 7.0], ((3.0, 11.0), (93.0, 11.0)), id="unchanged"),
-        pytest.param([1.0, 3.0, 2.0], ((3.0, 19.0), (48.0, 3.0), (93.0, 11.0)), id="up-and-down"),
-        pytest.param([-4.0, 4.0], ((3.0, 19.0), (93.0, 3.0)), id="below-zero"),
+        ([5.0], ((3.0, 11.0),)),
+        ([7.0, 7.0], ((3.0, 11.0), (93.0, 11.0))),
+        ([1.0, 3.0, 2.0], ((3.0, 19.0), (48.0, 3.0), (93.0, 11.0))),
+        ([-4.0, 4.0], ((3.0, 19.0), (93.0, 3.0))),
     ],
 )
 def test_values_lie_evenly_apart_between_least_and_most(

@@ -149,8 +149,6 @@ class Recording:
     # the table of contents that came with the exports; absent where there was none
     toc_file = _Place("exports/toc.xml")
     tables = _Place("tables")  # the Parquet cache of the exports
-    # the tables that questions asked for; they are made again where they are missing
-    normalized = _Place("tables/normalized")
     result_file = _Place("result.json")  # metrics, findings and checks
     report_file = _Place("report.html")  # the page
 

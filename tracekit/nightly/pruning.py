@@ -272,8 +272,6 @@ def _stand_for(recording: Recording, away: Sequence[PutAway]) -> None:
             with file.open("rb") as stream:
                 os.fsync(stream.fileno())
     note_put_away(recording.exports, *away)
-    if not recording.tables.is_symlink() and not recording.normalized.is_symlink():
-        shutil.rmtree(recording.normalized, ignore_errors=True)
 
 
 def _note(recording: Recording, what: str) -> None:

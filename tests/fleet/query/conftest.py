@@ -12,17 +12,8 @@ from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.recording import Process, Provenance, Recording, save
 from tracekit.fleet.query.ask import asked
-from tracekit.tables import place
 
 Rows = list[tuple[int, int, int, str]]
-HOUR = 3600 * 10**9
-
-
-@pytest.fixture
-def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let it be an hour later, so that stamps of files last."""
-    now = place.time.time_ns
-    monkeypatch.setattr(place.time, "time_ns", lambda: now() + HOUR)
 
 
 @pytest.fixture

@@ -122,9 +122,7 @@ def test_a_run_whose_name_is_no_text_is_named_and_the_others_answer(
     ]
 
 
-def test_what_a_reader_says_is_said_each_time(
-    two_runs: Path, ask: Ask, later: None, run: Make
-) -> None:
+def test_what_a_reader_says_is_said_each_time(two_runs: Path, ask: Ask) -> None:
     export = two_runs / "b" / "exports" / "gpu.xml"
     export.write_bytes(export.read_bytes()[:-80])
     for _ in range(2):
@@ -142,7 +140,7 @@ def test_a_run_without_the_table_is_named(two_runs: Path, ask: Ask) -> None:
 
 
 def test_a_table_that_no_run_has_is_said_with_what_it_is_made_of(two_runs: Path, ask: Ask) -> None:
-    with pytest.raises(RecordingError, match="No run has the table gpu_counters") as raised:
+    with pytest.raises(RecordingError, match="No run has a table gpu_counters") as raised:
         ask("select * from gpu_counters", two_runs)
     assert raised.value.hint.startswith("It is made of ")
 
@@ -169,7 +167,7 @@ def test_what_cannot_be_answered_is_one_sentence(
     assert hint in raised.value.hint
 
 
-def test_a_folder_whose_name_is_a_pattern_is_read(run: Make, ask: Ask, later: None) -> None:
+def test_a_folder_whose_name_is_a_pattern_is_read(run: Make, ask: Ask) -> None:
     folder = run("it's a [1]* {b}", [(0, 10, 7, "python3")])
     rows = ask("select run, start from gpu_intervals", folder)
     assert rows == [{"run": "it's a [1]* {b}", "start": 0}]

@@ -43,9 +43,7 @@ def test_many_runs_are_counted_and_some_named() -> None:
     for number in range(30):
         left_out.lacks("hangs", f"r{number}")
         left_out.unreadable("steps", f"r{number}", "It is cut.")
-        left_out.said("steps", f"r{number}", ["A column is new."])
-    assert left_out.reason("steps") == "r0: It is cut"
-    assert left_out.reason("hangs") == ""
+        left_out.said("steps", f"r{number}", "A column is new.")
     some = ", ".join(f"r{number}" for number in range(12))
     assert left_out.warnings == (
         f"hangs of {some} and 18 more is left out: there is none.",

@@ -96,20 +96,6 @@ def test_a_pruned_run_is_still_analyzed_reported_and_read(real_run: Recording) -
     assert "; exports on" in told
 
 
-@pytest.mark.parametrize("linked", [False, True])
-def test_the_tables_of_questions_go_with_the_exports(
-    linked: bool, real_run: Recording, tmp_path: Path
-) -> None:
-    folder = tmp_path / "elsewhere" if linked else real_run.normalized
-    folder.mkdir(parents=True)
-    (folder / "gpu_intervals.0f-0f.parquet").write_bytes(b"made of exports")
-    if linked:
-        real_run.tables.mkdir(exist_ok=True)
-        real_run.normalized.symlink_to(folder)
-    prune([real_run.folder], OLD, now=NOW)
-    assert [*folder.glob("*")] == ([folder / "gpu_intervals.0f-0f.parquet"] if linked else [])
-
-
 def test_pruning_again_does_nothing(real_run: Recording) -> None:
     prune([real_run.folder], ALL)
     before, told = files(real_run.folder), real_run.provenance_file.read_bytes()

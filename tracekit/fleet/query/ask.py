@@ -12,7 +12,7 @@ import duckdb
 from tracekit.base import InputError, InterruptedRunError, TracekitError, UsageError
 from tracekit.fleet.query.database import Answer, Database
 from tracekit.fleet.query.sources import Opener, sources
-from tracekit.fleet.query.views import LeftOut, Views, folders
+from tracekit.fleet.query.views import LeftOut, Views
 from tracekit.record import Progress, quiet
 
 _HINT = "Ask with SELECT, WITH, PIVOT, DESCRIBE, SUMMARIZE or EXPLAIN."
@@ -64,31 +64,30 @@ def asked(
     """Ask all runs, batches and bundles below paths, by default those in `bench/traces`.
 
     The answer's rows can be read for as long as the context lasts. Tables that the question names
-    are made where they are not kept yet, and `progress` is called with which of which run. Of a
+    are made first, and `progress` is called with which of which run. Of a
     bundle that has several runs `number` is the one that is asked; None for the last.
 
     Raises:
         UsageError: It is no question, or names what there is not.
         RecordingError: There is no run, or none that has a table.
         InputError: DuckDB could not read a file, or ran out of memory.
-        InterruptedRunError: Someone asked to stop; tables that were made are kept.
+        InterruptedRunError: Someone asked to stop.
     """
     found = sources(paths)
     with tempfile.TemporaryDirectory(prefix="tracekit-query-") as name:
         workshop = Path(name).resolve()
-        database = Database(folders(found), workshop)
+        folders = [batch.path / name for batch in found.batches for name in ("tables", "results")]
+        database = Database(folders, workshop)
         try:
             left_out = LeftOut()
             opener = Opener(workshop, number)
-            views = Views(database, found, opener, workshop, left_out, progress)
+            views = Views(database, found, opener, left_out, progress)
             answer = _answer(sql, database, views)
             yield Reply(answer, (*opener.notes, *left_out.warnings))
         except duckdb.Error as error:
             raise refusal(error) from error
         except KeyboardInterrupt:
-            raise InterruptedRunError(
-                "The query was stopped.", hint="Tables that were made are kept for the next one."
-            ) from None
+            raise InterruptedRunError("The query was stopped.") from None
         finally:
             database.close()
 

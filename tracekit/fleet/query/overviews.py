@@ -22,28 +22,21 @@ _RUNS = """
     warnings, tracekit"""
 
 
-def results(batches: Sequence[AskedBatch]) -> str:
-    """Return the rows of all batches, as they are."""
+def results(batches: Sequence[AskedBatch]) -> list[str]:
+    """Return, for each batch, its rows as they are."""
     if not batches:
         raise RecordingError(
             "No batch is asked, so there are no batch_results.",
             hint="Name the folder that `tracekit batch --output` wrote; runs have `runs`.",
         )
-    return together(
-        [f"SELECT {_named(batch)}, * EXCLUDE (recording) {_rows(batch)}" for batch in batches]
-    )
-
-
-def together(selects: Sequence[str]) -> str:
-    """Return the rows of all selects, whatever columns each has."""
-    return " UNION ALL BY NAME ".join(selects)
+    return [f"SELECT {_named(batch)}, * EXCLUDE (recording) {_rows(batch)}" for batch in batches]
 
 
 def tables(batches: Sequence[AskedBatch], name: str) -> list[str]:
     """Return, for each batch that has a normalized table, its rows."""
     kept = [(batch, batch.table(name)) for batch in batches]
     return [
-        f"SELECT {_named(batch)}, * EXCLUDE (recording) FROM {_parquet(files)}"
+        f"SELECT {_named(batch)}, * EXCLUDE (recording) FROM {parquet(files)}"
         for batch, files in kept
         if files
     ]
@@ -82,10 +75,11 @@ def _named(batch: AskedBatch) -> str:
 
 
 def _rows(batch: AskedBatch) -> str:
-    return f"FROM {_parquet(batch.results)}"
+    return f"FROM {parquet(batch.results)}"
 
 
-def _parquet(files: Sequence[Path]) -> str:
+def parquet(files: Sequence[Path]) -> str:
+    """Return the rows of files, whatever columns each has."""
     return f"read_parquet({texts([str(file.resolve()) for file in files])}, union_by_name = true)"
 
 

@@ -84,12 +84,6 @@ class AskedBatch:
             for row in table.to_pylist()
         ]
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of the results, but for the recording's name."""
-        names = pq.read_schema(self.results[0]).names if self.results else []
-        return tuple(name for name in names if name != "recording")
-
 
 def _whole(folder: Path) -> list[Path]:
     """Return the files of a folder that are Parquet to their end."""
@@ -226,7 +220,7 @@ class Opener:
         return found
 
     def _import(self, bundle: Path) -> Recording | TracekitError:
-        folder = self.workshop / "imported" / f"{len(self._imported)}-{bundle.stem}"
+        folder = self.workshop / "imported" / str(len(self._imported))
         try:
             found = import_([bundle], folder, run=self.number)[0]
             _, several = meant(index(found.exports), found.exports, self.number, bundle.name)

@@ -1,141 +1,29 @@
 """The views that SQL can name, each made of all runs when it is first asked for, and their list.
 
-A table is kept in a file whose name holds a digest of everything that it follows from: the stamps
-of the exports, and of the bundle where tables are read from it, the targets, the table's columns,
-and the versions of what reads it. So a table that is no longer true has another name, and is never
-met. A file appears whole or not at all; what its reader had to say stands in it.
+The tables of runs are written as Parquet into a private folder, from where DuckDB reads what the
+question needs, so that memory stays bounded.
 """
 
 import difflib
-import logging
-import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import astuple, dataclass
-from functools import cache
-from hashlib import blake2b
-from importlib.metadata import version
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import (
-    Recording,
-    RecordingError,
-    TracekitError,
-    UsageError,
-    is_text,
-    replacing,
-)
+from tracekit.base import RecordingError, TracekitError, UsageError
+from tracekit.fleet.batch.results import ROW_SCHEMA
 from tracekit.fleet.query import overviews
-from tracekit.fleet.query.database import Database, texts
-from tracekit.fleet.query.sources import AskedRun, Opener, Sources, sources
+from tracekit.fleet.query.database import Database
+from tracekit.fleet.query.sources import Opener, Sources, sources
 from tracekit.pipeline import tables_of
 from tracekit.record import Progress, quiet
-from tracekit.tables import (
-    READER_VERSION,
-    SCHEMAS,
-    MissingTableError,
-    direct,
-    lasting,
-    origins,
-    sentences,
-    stamp,
-)
+from tracekit.tables import SCHEMAS, MissingTableError, origins, sentences
 
-FORMAT = 2
-_SAID = b"tracekit.said"
 _ROW_GROUP = 122_880  # rows; what one thread of DuckDB takes at a time
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Part:
-    """A table of one run: the file that holds it, and what its reader had to say."""
-
-    file: Path
-    said: tuple[str, ...] = ()
-
-
-def normalized(recording: Recording, name: str, workshop: Path) -> Part:
-    """Return a normalized table of a run, made if it is not kept already.
-
-    What cannot be kept is made in the workshop: that of a run that nothing can be written into, or
-    whose exports are so young that a change could leave no trace.
-    """
-    digest = _digest(recording, name)
-    kept = recording.normalized / f"{name}.{digest}.parquet"
-    if digest is not None and (known := _known(kept)) is not None:
-        return known
-    tables = tables_of(recording)
-    before = tables.said
-    table = pa.Table.from_pandas(tables[name], preserve_index=False)
-    said = sentences((remark for remark in tables.said if remark not in before), bundles=False)
-    table = table.replace_schema_metadata({_SAID: msgspec.json.encode(said)})
-    if digest is not None and digest == _digest(recording, name):
-        try:
-            _write(table, kept)
-        except (OSError, RecordingError) as error:
-            _log.info("The table %s is not kept: %s", name, error)
-        else:
-            for other in kept.parent.glob(f"{name}.*.parquet"):
-                if other != kept:
-                    other.unlink(missing_ok=True)
-            return Part(kept, said)
-    place = blake2b(str(recording.folder.resolve()).encode(), digest_size=8).hexdigest()
-    file = workshop / f"{name}.{place}.parquet"
-    _write(table, file)
-    return Part(file, said)
-
-
-def _write(table: pa.Table, file: Path) -> None:
-    with replacing(file) as made:
-        pq.write_table(table, made, compression="zstd", row_group_size=_ROW_GROUP)
-
-
-def _known(file: Path) -> Part | None:
-    """Return the table that is kept there; None where there is none that can be read."""
-    try:
-        metadata = pq.read_metadata(file).metadata or {}
-        return Part(file, msgspec.json.decode(metadata[_SAID], type=tuple[str, ...]))
-    except (OSError, KeyError, pa.ArrowException, msgspec.MsgspecError) as error:
-        _log.info("%s is made: %s", file, error)
-        return None
-
-
-def _digest(recording: Recording, name: str) -> str | None:
-    """Return the digest of what the table follows from; None where it may change unseen."""
-    stamps: list[tuple[str, ...]] = []
-    for path in _inputs(recording):
-        lasts = lasting(stamp(path))
-        if lasts is None:
-            return None
-        stamps.append((os.path.relpath(path, recording.folder), *map(str, astuple(lasts))))
-    provenance = recording.provenance()
-    targets = sorted(target.pid for target in provenance.targets)
-    inputs = (_way_of_reading(name), targets, provenance.run, stamps)
-    return blake2b(msgspec.json.encode(inputs), digest_size=16).hexdigest()
-
-
-@cache
-def _way_of_reading(name: str) -> tuple[int, str, int, str]:
-    """Return what a table follows from in addition to its run."""
-    return FORMAT, version("tracekit"), READER_VERSION, repr(SCHEMAS[name].columns)
-
-
-def _inputs(recording: Recording) -> Iterator[Path]:
-    """Yield the files that tables are read from: the exports, and what the bundle holds."""
-    yield from sorted(path for path in recording.exports.glob("*") if path.is_file())
-    note = direct(recording.exports)
-    if note is not None:
-        yield from sorted(
-            file for file in note.path(recording.exports).rglob("*") if file.is_file()
-        )
-
-
 _NAMED = 12  # runs of one sentence, and sentences
 
 
@@ -144,7 +32,6 @@ class LeftOut:
 
     def __init__(self) -> None:
         self._runs: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-        self._reasons: dict[str, str] = {}
 
     def lacks(self, table: str, run: str) -> None:
         """Note that a run does not have a table."""
@@ -152,21 +39,15 @@ class LeftOut:
 
     def unreadable(self, table: str, run: str, reason: str) -> None:
         """Note that a run's table cannot be read."""
-        self._reasons.setdefault(table, f"{run}: {reason.rstrip('.')}")
         self._runs[table, f" is left out: {reason}"].append(run)
 
-    def said(self, table: str, run: str, words: Sequence[str]) -> None:
+    def said(self, table: str, run: str, remark: str) -> None:
         """Note what the reader of a run's table had to say."""
-        for remark in words:
-            self._runs[table, f": {remark}"].append(run)
-
-    def reason(self, table: str) -> str:
-        """Name the first run whose table cannot be read, and why; empty where there is none."""
-        return self._reasons.get(table, "")
+        self._runs[table, f": {remark}"].append(run)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """All of it in sentences."""
+        """All of it in sentences, those of runs that are left out first."""
         first = sorted(self._runs.items(), key=lambda noted: noted[0][1].startswith(":"))
         sentences = [f"{table} of {_named(runs)}{words}" for (table, words), runs in first]
         left = len(sentences) - _NAMED
@@ -188,7 +69,6 @@ def no_table(name: str, there: Collection[str]) -> UsageError:
 
 
 NAMES = (*overviews.SCHEMAS, overviews.RESULTS, *SCHEMAS)
-_GLOB = frozenset("*?[]{}")
 View = tuple[str, int, list[str]]  # its name, how many runs have it, its columns
 
 
@@ -199,7 +79,6 @@ class Views:
     database: Database
     sources: Sources
     opener: Opener
-    workshop: Path
     left_out: LeftOut
     progress: Progress
 
@@ -209,54 +88,53 @@ class Views:
         if name not in NAMES:
             raise no_table(name, NAMES)
         if name in overviews.SCHEMAS:
-            self._overview(name)
+            selects = self._overview(name)
         elif name == overviews.RESULTS:
-            self.database.view(name, overviews.results(self.sources.batches))
+            selects = overviews.results(self.sources.batches)
         else:
-            self._table(name)
+            selects = self._table(name)
+        self.database.view(name, " UNION ALL BY NAME ".join(selects))
 
-    def _table(self, name: str) -> None:
-        parts = [*self._parts(name)]
+    def _table(self, name: str) -> list[str]:
+        files = [*self._files(name)]
         for batch in self.sources.batches:
             kept = {file.stem for file in batch.table(name)}
             for recording in batch.recordings:
                 if recording.state == "ok" and recording.key not in kept:
                     self.left_out.lacks(name, recording.name)
-        selects = overviews.tables(self.sources.batches, name)
-        if parts:
-            selects.insert(0, self._of_runs(name, parts))
+        selects = [f"FROM {overviews.parquet(files)}"] if files else []
+        selects += overviews.tables(self.sources.batches, name)
         if not selects:
-            raise self._nowhere(name)
-        self.database.view(name, overviews.together(selects))
+            raise RecordingError(
+                " ".join([f"No run has a table {name} that can be read.", *self.left_out.warnings]),
+                hint=f"It is made of {origins(SCHEMAS[name])}; `tracekit query --list` says what "
+                f"there is, and `tracekit tables RUN {name}` reads that of one run.",
+            )
+        return selects
 
-    def _of_runs(self, name: str, parts: Sequence[tuple[AskedRun, Part]]) -> str:
-        """Return the rows of runs; the small table beside lets DuckDB skip files by run."""
-        files = [self._safe(part.file) for _, part in parts]
-        content = {
-            "file": files,
-            "run": [run.name for run, _ in parts],
-            "run_path": [run.place for run, _ in parts],
-        }
-        self.database.table(f"kept_{name}", pa.table(content))
-        return (
-            "SELECT f.run, f.run_path, t.* EXCLUDE (filename) "
-            f"FROM read_parquet({texts(files)}, union_by_name = true, filename = true) t "
-            f"JOIN kept_{name} f ON t.filename = f.file"
-        )
-
-    def _parts(self, name: str) -> Iterator[tuple[AskedRun, Part]]:
-        for run in self.sources.each_run(self.progress, f"{name}: "):
+    def _files(self, name: str) -> Iterator[Path]:
+        """Yield a file with the table of each run that has it; the others are noted."""
+        for number, run in enumerate(self.sources.each_run(self.progress, f"{name}: ")):
             try:
-                part = normalized(self.opener.opened(run), name, self.workshop)
+                tables = tables_of(self.opener.opened(run))
+                before = tables.said
+                table = pa.Table.from_pandas(tables[name], preserve_index=False)
             except MissingTableError:
                 self.left_out.lacks(name, run.name)
+                continue
             except TracekitError as error:
                 self.left_out.unreadable(name, run.name, error.message)
-            else:
-                self.left_out.said(name, run.name, part.said)
-                yield run, part
+                continue
+            said = (remark for remark in tables.said if remark not in before)
+            for remark in sentences(said, bundles=False):
+                self.left_out.said(name, run.name, remark)
+            for place, (column, value) in enumerate(overviews.named(run).items()):
+                table = table.add_column(place, column, pa.repeat(value, table.num_rows))
+            file = self.database.workshop / f"{name}.{number}.parquet"
+            pq.write_table(table, file, compression="zstd", row_group_size=_ROW_GROUP)
+            yield file
 
-    def _overview(self, name: str) -> None:
+    def _overview(self, name: str) -> list[str]:
         schema = overviews.SCHEMAS[name]
         done = [schema.empty_table()]
         for run in self.sources.each_run(self.progress, f"{name}: "):
@@ -273,40 +151,7 @@ class Views:
             for recording in batch.recordings:
                 if recording.state != "ok":
                     self.left_out.unreadable(name, recording.name, recording.error)
-        selects = [f"FROM kept_{name}", *map(overviews.OF_BATCH[name], self.sources.batches)]
-        self.database.view(name, overviews.together(selects))
-
-    def _safe(self, file: Path) -> str:
-        """Return a file's path, or that of a link to it where DuckDB took it for a pattern."""
-        path = str(file.resolve())
-        if not _GLOB & set(path):
-            return path
-        name = blake2b(path.encode(), digest_size=16).hexdigest()
-        link = self.workshop / f"{name}.parquet"
-        link.symlink_to(path)
-        return str(link)
-
-    def _nowhere(self, name: str) -> RecordingError:
-        if reason := self.left_out.reason(name):
-            return RecordingError(
-                f"No run has a table {name} that can be read ({reason}).",
-                hint=f"`tracekit tables RUN {name}` reads that of one run; --table says which of "
-                "several.",
-            )
-        return RecordingError(
-            f"No run has the table {name}.",
-            hint=f"It is made of {origins(SCHEMAS[name])}; "
-            "`tracekit query --list` says what there is.",
-        )
-
-
-def folders(sources: Sources) -> Iterator[Path]:
-    """Yield the folders that views read files from."""
-    for run in sources.runs:
-        if not run.is_bundle and is_text(run.path.resolve()):
-            yield run.path / "tables"
-    for batch in sources.batches:
-        yield from (batch.path / "tables", batch.path / "results")
+        return [f"FROM kept_{name}", *map(overviews.OF_BATCH[name], self.sources.batches)]
 
 
 def listing(
@@ -342,7 +187,7 @@ def _counts(found: Sources, opener: Opener, left_out: LeftOut, progress: Progres
         analysed = sum(recording.state == "ok" for recording in batch.recordings)
         counts.update({name: len(batch.table(name)) for name in SCHEMAS})
         counts.update(dict.fromkeys(("metrics", "findings"), analysed))
-        counts["runs"] += len(batch.recordings)
+        counts.update({"runs": len(batch.recordings), overviews.RESULTS: len(batch.recordings)})
     counts["runs"] += len(found.runs)
     return counts
 
@@ -351,8 +196,11 @@ def _views(found: Sources, counts: Counter[str]) -> Iterator[View]:
     for name, schema in overviews.SCHEMAS.items():
         yield name, counts[name], schema.names
     if found.batches:
-        recorded = sum(len(batch.recordings) for batch in found.batches)
-        yield overviews.RESULTS, recorded, ["run", "run_path", *found.batches[0].columns]
+        yield (
+            overviews.RESULTS,
+            counts[overviews.RESULTS],
+            ["run", "run_path", *ROW_SCHEMA.names[1:]],
+        )
     for name, schema in SCHEMAS.items():
         if counts[name]:
             own = [column.name for column in schema.columns]
