@@ -66,11 +66,15 @@ def batch(
     most = workload.seconds(time_limit)
     plan = fleet.BatchPlan(tuple(sources), output, scheduler, workers, choices, retry_failed, most)
     with console.progress("batch") as progress:
-        outcome = fleet.run_batch(plan, progress if console.watched() else _now_and_then())
-    _show(outcome)
+        tally, page = fleet.run_batch(plan, progress if console.watched() else _now_and_then())
+    _show(tally, page)
     if open_page:
-        typer.launch(outcome.page.resolve().as_uri())
-    _require_all(outcome)
+        typer.launch(page.resolve().as_uri())
+    if tally.all_failed:
+        raise InputError(
+            f"{tally.all_failed:,} of {tally.total:,} sources could not be analysed.",
+            hint=f"{page} says why; --retry-failed tries them again.",
+        )
 
 
 def _now_and_then() -> "record.Progress":
@@ -85,9 +89,8 @@ def _now_and_then() -> "record.Progress":
     return tell
 
 
-def _show(outcome: "fleet.BatchOutcome") -> None:
-    tally = outcome.tally
-    console.show_file(outcome.page)
+def _show(tally: "fleet.Tally", page: Path) -> None:
+    console.show_file(page)
     several = f", {tally.recordings:,} recordings in them" if tally.recordings > tally.done else ""
     parts = [f"{tally.done:,} analysed{several}"]
     parts += [f"{tally.kept:,} done before"] if tally.kept else []
@@ -98,13 +101,3 @@ def _show(outcome: "fleet.BatchOutcome") -> None:
         console.show_warnings([error if error.startswith(name) else f"{name}: {error}"])
         if hint:
             console.show_hint(f"  {hint}")
-
-
-def _require_all(outcome: "fleet.BatchOutcome") -> None:
-    """Raise InputError where some recordings could not be analysed; all others are kept."""
-    failed = outcome.tally.all_failed
-    if failed:
-        raise InputError(
-            f"{failed:,} of {outcome.tally.total:,} sources could not be analysed.",
-            hint=f"{outcome.page} says why; --retry-failed tries them again.",
-        )

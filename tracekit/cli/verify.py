@@ -72,7 +72,7 @@ def _show(done: "lab.Parity") -> None:
         f"parity: {cases} cases, MLX on the {done.backend}", lab.COLUMNS, lab.rows(done)
     )
     console.show_hint(f"Errors are relative: {base.NORM}.")
-    if not any(one.kernel for one in lab.available(emulate=done.emulated)):
+    if not done.emulated and done.backend != "metal":
         console.show_hint("The Metal kernels did not run: there is no Metal. --emulate runs them.")
     if done.worst is not None:
         console.show_hint(f"Nearest to its bound: {lab.repeat(done.worst, done)}")

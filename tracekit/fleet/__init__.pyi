@@ -1,6 +1,6 @@
 from .batch.analysing import Choices as Choices
-from .batch.batch import BatchOutcome as BatchOutcome
 from .batch.batch import BatchPlan as BatchPlan
+from .batch.batch import Tally as Tally
 from .batch.batch import run_batch as run_batch
 from .batch.results import wanted_tables as wanted_tables
 from .index import INDEX as INDEX

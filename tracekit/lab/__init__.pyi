@@ -16,7 +16,6 @@ from .parity import COLUMNS as COLUMNS
 from .parity import GRID as GRID
 from .parity import VERSION as VERSION
 from .parity import Parity as Parity
-from .parity import available as available
 from .parity import chosen_implementations as chosen_implementations
 from .parity import error_words as error_words
 from .parity import named as named

@@ -1,5 +1,6 @@
 """Parity: paged attention against dense attention, and both against float64, over a grid."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -175,28 +176,29 @@ IMPLEMENTATIONS = (
 )
 
 
-def available(*, emulate: bool) -> tuple[Implementation, ...]:
-    """Return those that can run here: kernels need Metal, or `emulate`."""
-    kernels = emulate or backend() == "metal"
-    return tuple(one for one in IMPLEMENTATIONS if kernels or not one.kernel)
-
-
-def chosen_implementations(names: Iterable[str], *, emulate: bool) -> tuple[Implementation, ...]:
+def chosen_implementations(
+    names: Iterable[str] = (), *, emulate: bool
+) -> tuple[Implementation, ...]:
     """Return some of those that can run here, and dense attention; all of them for no name.
 
     Raises:
-        UsageError: There is no such implementation, or it cannot run here.
+        UsageError: There is no such implementation, or it cannot run here: kernels need Metal, or
+            `emulate`.
     """
-    there = available(emulate=emulate)
+    kernels = emulate or backend() == "metal"
     by_name = {implementation.name: implementation for implementation in IMPLEMENTATIONS}
     for name in names:
         require(name, by_name, "subject")
-        if by_name[name] not in there:
+        if by_name[name].kernel and not kernels:
             raise UsageError(
                 f"{name} is a Metal kernel, and MLX finds no Metal on this machine.",
                 hint="--emulate runs Metal kernels on the CPU.",
             )
-    return tuple(one for one in there if one.dense or not names or one.name in names)
+    return tuple(
+        asked
+        for asked in IMPLEMENTATIONS
+        if (kernels or not asked.kernel) and (asked.dense or not names or asked.name in names)
+    )
 
 
 _BOTH = 2  # of two results that may be off by a bound each
@@ -254,7 +256,7 @@ class Parity:
     @property
     def worst(self) -> Outcome | None:
         """The outcome that comes nearest to its bound, or exceeds it most."""
-        return max(self.outcomes, key=lambda one: one.share, default=None)
+        return max(self.outcomes, key=lambda outcome: outcome.share, default=None)
 
 
 def run_parity(
@@ -270,7 +272,7 @@ def run_parity(
     Raises:
         ToolError: Kernels are to be emulated, and there is no compiler.
     """
-    if emulate and any(one.kernel for one in implementations):
+    if emulate and any(asked.kernel for asked in implementations):
         find_compiler()
     outcomes: list[Outcome] = []
     stopped = False
@@ -293,25 +295,26 @@ def _compared(
     there = [number for number, length in enumerate(case.lens) if length]
     dense: Floats | None = None
     outcomes: list[Outcome] = []
-    for one in implementations:
+    for asked in implementations:
         failure, got = "", expected
         try:
-            with emulation() if emulate and one.kernel else nullcontext():
-                got = as_float64(one.attend(problem, case.lens, scale))
+            with emulation() if emulate and asked.kernel else nullcontext():
+                got = as_float64(asked.attend(problem, case.lens, scale))
         except Exception as error:  # noqa: BLE001  one that raises is an outcome
             failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
         if got.shape != expected.shape:
             failure = f"its shape is {list(got.shape)} and not {list(expected.shape)}"
         if failure:
-            outcomes.append(Outcome(case.name, one.name, None, bound, failure=failure))
+            outcomes.append(Outcome(case.name, asked.name, None, bound, failure=failure))
             continue
-        if one.dense:
-            dense, everywhere, apart = got, there, None
-        else:
-            everywhere = slice(None)
-            apart = None if dense is None else relative_error(got[there], dense[there])
-        error = relative_error(got[everywhere], expected[everywhere])
-        outcomes.append(Outcome(case.name, one.name, error, bound, apart, _BOTH * bound))
+        judged = there if asked.dense else slice(None)
+        apart = None
+        if asked.dense:
+            dense = got
+        elif dense is not None:
+            apart = relative_error(got[there], dense[there])
+        error = relative_error(got[judged], expected[judged])
+        outcomes.append(Outcome(case.name, asked.name, error, bound, apart, _BOTH * bound))
     return outcomes
 
 
@@ -321,10 +324,34 @@ COLUMNS = ("subject", "dtype", "cases", "error", "bound", "from dense", "bound",
 
 def rows(parity: Parity) -> list[tuple[str, ...]]:
     """Return a row for each implementation and type: its worst errors, and the bounds."""
-    groups: dict[tuple[str, str], list[Outcome]] = {}
+    groups: defaultdict[tuple[str, str], list[Outcome]] = defaultdict(list)
     for outcome in parity.outcomes:
-        groups.setdefault((outcome.subject, outcome.case.partition("-")[0]), []).append(outcome)
-    return [_row(*group, outcomes) for group, outcomes in groups.items()]
+        groups[outcome.subject, outcome.case.partition("-")[0]].append(outcome)
+    made: list[tuple[str, ...]] = []
+    for (subject, dtype), outcomes in groups.items():
+        errors = [outcome.error for outcome in outcomes if outcome.error is not None]
+        apart = [outcome.apart for outcome in outcomes if outcome.apart is not None]
+        breaches = sum(outcome.breach for outcome in outcomes)
+        made.append(
+            (
+                subject,
+                dtype,
+                str(len(outcomes)),
+                error_words(max(errors, default=None)),
+                f"{BOUNDS[dtype]:g}",
+                error_words(max(apart, default=None)),
+                f"{_BOTH * BOUNDS[dtype]:g}" if apart else "",
+                "ok" if not breaches else f"{breaches} of {len(outcomes)} breach",
+            )
+        )
+    return made
+
+
+def error_words(error: float | None) -> str:
+    """Return an error in words: "1.2e-04", "not finite" for what is infinitely far off."""
+    if error is None:
+        return ""
+    return "not finite" if error == float("inf") else f"{error:.1e}"
 
 
 def repeat(outcome: Outcome, parity: Parity) -> str:
@@ -353,32 +380,8 @@ def parity_document(parity: Parity) -> dict[str, Any]:
     }
 
 
-def error_words(error: float | None) -> str:
-    """Return an error in words: "1.2e-04", "not finite" for what is infinitely far off."""
-    if error is None:
-        return ""
-    return "not finite" if error == float("inf") else f"{error:.1e}"
-
-
 def _plain(outcome: Outcome) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(outcome)
     infinite = [name for name in ("error", "apart") if plain[name] == float("inf")]
     failure = outcome.failure or ("the result is not finite" if infinite else "")
     return plain | dict.fromkeys(infinite) | {"breach": outcome.breach, "failure": failure}
-
-
-def _row(subject: str, dtype: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    errors = [outcome.error for outcome in outcomes if outcome.error is not None]
-    apart = [one.apart for one in outcomes if one.apart is not None]
-    breaches = sum(one.breach for one in outcomes)
-    bound = BOUNDS[dtype]
-    return (
-        subject,
-        dtype,
-        str(len(outcomes)),
-        error_words(max(errors, default=None)),
-        f"{bound:g}",
-        error_words(max(apart, default=None)),
-        f"{2 * bound:g}" if apart else "",
-        "ok" if not breaches else f"{breaches} of {len(outcomes)} breach",
-    )

@@ -84,15 +84,15 @@ def test_recordings_that_kill_workers_or_never_end_are_failed_rows(
     good = exports(tmp_path / "good", 1, {GPU})
     deadly = exports(tmp_path / "evil", 4, {GPU})
     words = (f"deadly://{deadly}", str(good))
-    outcome = run_batch(BatchPlan(words, tmp_path / "out", workers=1))
-    assert (outcome.tally.done, outcome.tally.failed) == (1, 1)
-    [(_, died, larger)] = outcome.tally.failures
+    tally, _ = run_batch(BatchPlan(words, tmp_path / "out", workers=1))
+    assert (tally.done, tally.failed) == (1, 1)
+    [(_, died, larger)] = tally.failures
     assert died == "The process that analysed it died: somebody killed it, or it crashed."
     assert "--workers 1 --retry-failed" in larger
     assert len(marks.read_text().split()) == 1
     words = (f"endless://{deadly}",)
-    outcome = run_batch(BatchPlan(words, tmp_path / "out", workers=1, seconds=2.0))
-    [(_, late, more)] = outcome.tally.failures
+    tally, _ = run_batch(BatchPlan(words, tmp_path / "out", workers=1, seconds=2.0))
+    [(_, late, more)] = tally.failures
     assert late == "It took longer than 2 s."
     assert "--time-limit, and --retry-failed" in more
     assert not list((tmp_path / "out").glob(".work-*"))

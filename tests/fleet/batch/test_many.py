@@ -36,11 +36,11 @@ def test_a_thousand_recordings_are_there_once_though_a_worker_is_killed(tmp_path
 
         words = (str(tmp_path / "recordings"),)
         plan = BatchPlan(words, tmp_path / "out", scheduler=cluster.scheduler_address)
-        outcome = run_batch(plan, kill_midway)
+        tally, _ = run_batch(plan, kill_midway)
         assert killed
         assert cluster.workers[0].pid not in killed  # another took its place
 
-    assert (outcome.tally.done, outcome.tally.failed) == (NUMBER, 0)
+    assert (tally.done, tally.failed) == (NUMBER, 0)
     rows = list(Results(tmp_path / "out" / "results").rows(["recording", "state", "metrics"]))
     assert Counter(row["recording"] for row in rows) == Counter(map(str, made))
     assert {row["state"] for row in rows} == {"ok"}

@@ -112,8 +112,8 @@ def test_a_cluster_analyses_what_its_workers_see(cluster: LocalCluster, tmp_path
     words, out = (str(tmp_path / "traces"),), tmp_path / "out"
     choices = Choices(tables=("gpu_intervals",))
     address = cluster.scheduler_address
-    outcome = run_batch(BatchPlan(words, out, scheduler=address, choices=choices))
-    assert (outcome.tally.done, outcome.tally.failed) == (3, 0)
+    tally, _ = run_batch(BatchPlan(words, out, scheduler=address, choices=choices))
+    assert (tally.done, tally.failed) == (3, 0)
     assert len(list((out / "tables" / "gpu_intervals").iterdir())) == 3
 
 

@@ -11,7 +11,6 @@ from tracekit.lab.parity import (
     Implementation,
     Outcome,
     Parity,
-    available,
     chosen_implementations,
     parity_document,
     repeat,
@@ -24,7 +23,7 @@ from tracekit.ops.attention.problem import Problem
 CASE = Case("float32", 64, 16, lengths="edges")
 EMPTY = Case("float16", 64, 16, lengths="empty")
 on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")
-DENSE = next(one for one in available(emulate=False) if one.dense)
+DENSE = next(one for one in chosen_implementations(emulate=False) if one.dense)
 
 
 def right(problem: Problem, lens: list[int], scale: float) -> mx.array:
@@ -165,8 +164,8 @@ def test_an_interrupt_keeps_the_cases_that_ran() -> None:
 
 @on_the_cpu
 def test_kernels_need_metal_or_the_emulation() -> None:
-    assert [one.name for one in available(emulate=False)] == ["sdpa", "paged"]
-    assert [one.name for one in available(emulate=True)] == [
+    assert [one.name for one in chosen_implementations(emulate=False)] == ["sdpa", "paged"]
+    assert [one.name for one in chosen_implementations(emulate=True)] == [
         *("sdpa", "paged", "paged-grouped", "paged-split", "paged-per-head", "paged-barriers"),
     ]
 

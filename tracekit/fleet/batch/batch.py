@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -104,16 +104,8 @@ class Tally:
         return " · ".join(parts)
 
 
-@dataclass(frozen=True)
-class BatchOutcome:
-    """How a batch ended."""
-
-    tally: Tally
-    page: Path
-
-
-def run_batch(plan: BatchPlan, progress: Progress = quiet) -> BatchOutcome:
-    """Analyse every recording that the plan leads to, and write what was found.
+def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]:
+    """Analyse every recording that the plan leads to; return what became of them, and the page.
 
     What an earlier batch left in the folder is kept, and what is unchanged since is not analysed
     again. A recording that cannot be analysed becomes a row that says why.
@@ -129,53 +121,48 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> BatchOutcome:
     progress("looking for recordings")
     sources = sources_of(plan.words)
     with _claimed(plan.output):
-        tally = Tally(len(sources))
-        results = _Writer(plan, tally, progress)
+        batch = _Batch(plan, Tally(len(sources)), progress)
+        tasks = batch.open_tasks(sources)
         try:
-            _analyse(plan, sources, results)
+            if (first := next(tasks, None)) is not None:
+                with _workers(plan, len(sources)) as workers:
+                    for rows in workers.ended(chain([first], tasks)):
+                        batch.write(rows)
         except KeyboardInterrupt as stop:
             page = write_page(plan.output)
             raise InterruptedRunError(
-                f"Interrupted: {tally.words()}; {page} shows what was done.",
+                f"Interrupted: {batch.tally.words()}; {page} shows what was done.",
                 hint="The same command goes on from there.",
             ) from stop
         progress("drawing the page")
-        return BatchOutcome(tally, write_page(plan.output))
+        return batch.tally, write_page(plan.output)
 
 
-def _analyse(plan: BatchPlan, sources: Sequence[RecordingSource], results: "_Writer") -> None:
-    tasks = results.open_tasks(sources)
-    first = next(tasks, None)
-    if first is None:
-        return
-    with _workers(plan, len(sources)) as workers:
-        for rows in workers.ended(chain([first], tasks)):
-            results.write(rows)
-
-
-class _Writer:
+class _Batch:
     """Which sources are still to be analysed, and what became of them."""
 
     def __init__(self, plan: BatchPlan, tally: Tally, progress: Progress) -> None:
-        self._plan, self._tally, self._progress = plan, tally, progress
+        self._plan, self.tally, self._progress = plan, tally, progress
         self._results = Results(plan.output / RESULTS)
         self._redact = own_redaction() if plan.choices.redacted else nothing
 
     def open_tasks(self, sources: Iterable[RecordingSource]) -> Iterator[Task]:
         """Yield a task for each source that is not done; count the others."""
-        known = self._results.known()
-        choices = self._plan.choices
-        settings = choices.settings
+        known, choices = self._results.known(), self._plan.choices
         folder = str(self._plan.output.resolve()) if choices.tables else ""
         for source in sources:
             task = Task(source, self._worded(source.place.name), "", choices, folder)
             try:
-                stamp = source.stamp(settings)
+                stamp = source.stamp(choices.settings)
             except TracekitError as error:
                 self.write((replace(task.row, error=error.message, hint=error.hint),))
                 continue
-            if not self._is_done(known.get(source.key), stamp):
+            done, failed = known.get(source.key, ("", False))
+            if done != stamp or (failed and self._plan.retry):
                 yield replace(task, stamp=stamp)
+            else:
+                self.tally.kept += not failed
+                self.tally.failed_before += failed
 
     def write(self, rows: tuple[BatchRow, ...]) -> None:
         """Write the rows of a source; its tables are there already."""
@@ -183,20 +170,12 @@ class _Writer:
         for row in rows:
             forget_tables(self._plan.output, row.key, row.tables)
         self._results.write(rows)
-        self._tally.add(rows)
-        self._progress(self._tally.words())
+        self.tally.add(rows)
+        self._progress(self.tally.words())
 
     def _worded(self, text: str) -> str:
         """Return a text as results have it."""
         return self._redact(legible(text))
-
-    def _is_done(self, known: tuple[str, bool] | None, stamp: str) -> bool:
-        done, failed = known or ("", False)
-        if done != stamp or (failed and self._plan.retry):
-            return False
-        self._tally.kept += not failed
-        self._tally.failed_before += failed
-        return True
 
 
 @contextmanager

@@ -77,14 +77,6 @@ def _without_secrets(link: str) -> str:
 
 Said = Mapping[str, Any]
 
-_PACKAGES = {
-    **dict.fromkeys(("s3", "s3a"), "s3fs"),
-    **dict.fromkeys(("gs", "gcs"), "gcsfs"),
-    **dict.fromkeys(("abfs", "abfss", "az", "adl"), "adlfs"),
-    **dict.fromkeys(("http", "https"), "fsspec[http]"),
-    **dict.fromkeys(("sftp", "ssh"), "fsspec[ssh]"),
-}
-
 
 @dataclass(frozen=True)
 class Place:
@@ -171,14 +163,11 @@ class Place:
 
 def place_of(words: str) -> Place:
     """Return the place that a path or a URL of fsspec names; chains of URLs are understood."""
-    protocol = scheme(words).removesuffix("://")
     try:
         filesystem, found = url_to_fs(words)
     except ImportError as error:
-        package = _PACKAGES.get(protocol, "")
         raise UsageError(
-            f"{protocol}:// needs a package that is not installed: {package or error}.",
-            hint=f"pip install '{package}'" if package else "Install it beside tracekit.",
+            f"{scheme(words)} needs a package that is not installed.", hint=f"{error}."
         ) from error
     except ValueError as error:
         raise UsageError(

@@ -1,5 +1,6 @@
 """What is measured: shapes, the inputs that subjects of one shape share, and what a subject is."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import psutil
 from tracekit.base import UsageError
 from tracekit.machine import last_cache
 from tracekit.ops import Problem, check_heads, draw_lengths, draw_problem, gathered, padding_mask
-from tracekit.workload import ITEMSIZES, DtypeName, Step, backend
+from tracekit.workload import ITEMSIZES, DtypeName, Step, Work, backend, step_of
 
 
 @dataclass(frozen=True)
@@ -248,6 +249,26 @@ class Prepared:
     chained: bool = True
     launched: Launch = BY_MLX
     launch: Callable[[int], mx.array] | None = None
+
+
+def prepared(
+    call: Callable[[int, Any], Any], work: Work, *, chained: bool = True, **about: Any
+) -> Prepared:
+    """Make a call measurable; it takes a number, which chooses its input, and the result before.
+
+    That is None for the first of a chain, for a step, and for all calls that are not chained.
+    """
+    numbers = itertools.count()
+
+    def chain(calls: int) -> list[Any]:
+        results: list[Any] = []
+        for _ in range(calls):
+            before = results.pop() if results and chained else None
+            results.append(call(next(numbers), before))
+        return results
+
+    step = step_of(lambda: call(next(numbers), None), work)
+    return Prepared(step, chain, chained=chained, **about)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Attention to measure: one new token for each sequence, or the tokens of one prompt at once."""
 
-import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -10,7 +9,15 @@ import mlx.core as mx
 import psutil
 
 from tracekit.base import UsageError, size
-from tracekit.lab.bench.inputs import BY_MLX, Inputs, Launch, Prepared, Subject, Unavailable
+from tracekit.lab.bench.inputs import (
+    BY_MLX,
+    Inputs,
+    Launch,
+    Prepared,
+    Subject,
+    Unavailable,
+    prepared,
+)
 from tracekit.ops import (
     DenseShape,
     Kernel,
@@ -31,7 +38,7 @@ from tracekit.ops import (
     sdpa,
     traffic_of,
 )
-from tracekit.workload import backend, step_of
+from tracekit.workload import backend
 
 # From queries `[batch, q_heads, head_dim]` and the number of a set to the same shape.
 Call = Callable[[mx.array, int], mx.array]
@@ -110,32 +117,25 @@ def _prepared(
     copies: bool = False,
 ) -> Prepared:
     """Make a call measurable; `padded` says that it reads the padding, `copies` that it gathers."""
-    problems, turn = inputs.problems, itertools.cycle(range(inputs.sets))
-    first, shape, lens = problems[0], inputs.shape, inputs.lens
+    problems, shape, lens = inputs.problems, inputs.shape, inputs.lens
     if padded:
         lens = [-(-inputs.longest // shape.block_size) * shape.block_size] * shape.batch
-    cost = traffic_of(first, lens, how)
+    cost = traffic_of(problems[0], lens, how)
     if copies:
         moved = 2 * sum(lens) * shape.kv_heads * shape.head_dim * shape.itemsize
         cost = replace(cost, read=cost.read + moved, written=cost.written + moved)
 
-    def one() -> mx.array:
-        number = next(turn)
-        return call(problems[number].q, number)
+    def turn(number: int, before: mx.array | None) -> mx.array:
+        number %= len(problems)
+        return call(problems[number].q if before is None else before, number)
 
-    def chain(calls: int) -> mx.array:
-        out = first.q
-        for _ in range(calls):
-            out = call(out, next(turn))
-        return out
-
-    return Prepared(
-        step=step_of(one, cost.work(shape.batch, how.dispatches if how else None)),
-        chain=chain,
+    return prepared(
+        turn,
+        cost.work(shape.batch, how.dispatches if how else None),
         working_set=len(problems) * cost.unique,
         sets=len(problems),
         sequence=inputs.longest,
-        error=largest_error(first, call(first.q, 0)),
+        error=largest_error(problems[0], call(problems[0].q, 0)),
         launched=BY_MLX
         if how is None
         else Launch(how.kernel, how.hd_tile or None, how.threadgroup, how.partitions),
@@ -233,27 +233,18 @@ def _prepared_prompt(inputs: Inputs, call: PrefillCall, cost: Traffic) -> Prepar
         draw_dense(shape, dtype=inputs.dtype, seed=seed + number)
         for number in range(inputs.sets_of(arrays, 2))
     ]
-    first, turn = problems[0], itertools.cycle(problems)
 
-    def chain(calls: int) -> mx.array:
-        out = first.q
-        for _ in range(calls):
-            one = next(turn)
-            out = call(out, one.keys, one.values)
-        return out
+    def turn(number: int, before: mx.array | None) -> mx.array:
+        problem = problems[number % len(problems)]
+        return call(problem.q if before is None else before, problem.keys, problem.values)
 
-    def one() -> mx.array:
-        problem = next(turn)
-        return call(problem.q, problem.keys, problem.values)
-
-    out = call(first.q, first.keys, first.values)
-    return Prepared(
-        step=step_of(one, cost.work(shape.queries)),
-        chain=chain,
+    return prepared(
+        turn,
+        cost.work(shape.queries),
         working_set=len(problems) * (arrays + cost.written),
         sets=len(problems),
         sequence=shape.queries,
-        error=largest_dense_error(first, out),
+        error=largest_dense_error(problems[0], turn(0, None)),
     )
 
 

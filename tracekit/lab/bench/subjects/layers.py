@@ -1,13 +1,11 @@
 """Caches and layers to measure: new keys and values, RMSNorm and the linear layer after it."""
 
-import itertools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
 
 import mlx.core as mx
 
-from tracekit.lab.bench.inputs import Inputs, Launch, Prepared, Subject, Unavailable
+from tracekit.lab.bench.inputs import Inputs, Launch, Prepared, Subject, Unavailable, prepared
 from tracekit.lab.bench.subjects.attention import NO_METAL
 from tracekit.ops import (
     NormProblem,
@@ -22,7 +20,7 @@ from tracekit.ops import (
     separate,
     separate_traffic,
 )
-from tracekit.workload import Work, backend, step_of
+from tracekit.workload import Work, backend
 
 
 def _append(inputs: Inputs) -> Prepared:
@@ -104,20 +102,11 @@ def _prepared(
     work: Work,
     working_set: int,
 ) -> Prepared:
-    turn = itertools.count()
-
-    def chain(calls: int) -> list[mx.array]:
-        for _ in range(calls):
-            write(next(turn))
+    def turn(number: int, _: object) -> list[mx.array]:
+        write(number)
         return arrays()
 
-    return Prepared(
-        step=step_of(cast("Any", lambda: chain(1)), work),
-        chain=chain,
-        working_set=working_set,
-        sets=1,
-        sequence=work.tokens,
-    )
+    return prepared(turn, work, working_set=working_set, sets=1, sequence=work.tokens)
 
 
 CACHE = (
@@ -174,20 +163,15 @@ def _problems(inputs: Inputs) -> tuple[NormProblem, ...]:
 def _prepared_layers(
     problems: tuple[NormProblem, ...], op: Callable[[NormProblem], mx.array], cost: Traffic
 ) -> Prepared:
-    turn, first = itertools.cycle(problems), problems[0]
+    first = problems[0]
 
-    def chain(calls: int) -> list[mx.array]:
-        outs: list[mx.array] = []
-        for _ in range(calls):
-            problem = next(turn)
-            if outs and first.dims == first.outputs:
-                problem = replace(problem, x=outs.pop())
-            outs.append(op(problem))
-        return outs
+    def turn(number: int, before: mx.array | None) -> mx.array:
+        problem = problems[number % len(problems)]
+        return op(problem if before is None else replace(problem, x=before))
 
-    return Prepared(
-        step=step_of(lambda: op(next(turn)), cost.work(first.rows)),
-        chain=chain,
+    return prepared(
+        turn,
+        cost.work(first.rows),
         working_set=len(problems) * cost.unique,
         sets=len(problems),
         sequence=first.rows,
