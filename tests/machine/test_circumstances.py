@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.machine.machine import Machine, circumstances, compressed, meanwhile, wired_limit
+from tracekit.machine.machine import Machine, circumstances, meanwhile
 
 VM_STAT = b"""Mach Virtual Memory Statistics: (page size of 16384 bytes)
 Pages free:                               12345.
@@ -24,12 +24,12 @@ def mac(**printed: bytes) -> Machine:
     [(b"49152", 48 << 30), (b"0", None), (b"", None), (b"unknown oid", None)],
 )
 def test_a_wired_limit_is_in_mebibytes(said: bytes, limit: int | None) -> None:
-    assert wired_limit(mac(sysctl=said)) == limit
+    assert circumstances(mac(sysctl=said)).get("wired_limit") == limit
 
 
 def test_the_compressors_pages_are_counted_in_bytes() -> None:
-    assert compressed(mac(vm_stat=VM_STAT)) == 2048 * 16384
-    assert compressed(mac(vm_stat=VM_STAT[:40])) is None
+    assert circumstances(mac(vm_stat=VM_STAT))["compressed"] == 2048 * 16384
+    assert "compressed" not in circumstances(mac(vm_stat=VM_STAT[:40]))
 
 
 def test_what_is_not_known_is_absent() -> None:

@@ -96,7 +96,7 @@ def _end(done: "lab.Parity") -> None:
 _METAL, _PYTHON, _ALL = ".metal", ".py", "all"
 _OF_METAL = (
     *("function", "template", "buffer", "grid", "threadgroup", "threadgroup_memory"),
-    *("constant", "define", "include", "expect", "bound"),
+    *("constant", "include", "expect", "bound"),
 )
 
 
@@ -153,10 +153,6 @@ def verify_kernel(
         list[str] | None,
         typer.Option("--constant", metavar="INDEX=VALUE", help="FILE.metal: function constant."),
     ] = None,
-    define: Annotated[
-        list[str] | None,
-        typer.Option("--define", metavar="NAME=TEXT", help="FILE.metal: macro before the text."),
-    ] = None,
     include: Annotated[
         list[str] | None,
         typer.Option(
@@ -198,7 +194,7 @@ def verify_kernel(
         )
     launch = lab.Launch(
         *(function, template, tuple(buffer or ()), grid, threadgroup),
-        *(tuple(threadgroup_memory or ()), tuple(constant or ()), tuple(define or ())),
+        *(tuple(threadgroup_memory or ()), tuple(constant or ())),
         *(tuple(expect or ()), bound, lenient, patience, tuple(include or ())),
     )
     orders = tuple(lab.Order) if order == _ALL else (lab.Order(order),)

@@ -72,12 +72,10 @@ class Queue:
 
     def __init__(self, metal: Any) -> None:
         self._metal = metal
-        self._device = metal.MTLCreateSystemDefaultDevice()
-        if self._device is None:
-            raise unavailable("the system has no Metal device")
-        self._queue = self._device.newCommandQueue()
-        if self._queue is None:
-            raise unavailable("Metal gives no command queue")
+        self._device = _given(
+            metal.MTLCreateSystemDefaultDevice(), "the system has no Metal device"
+        )
+        self._queue = _given(self._device.newCommandQueue(), "Metal gives no command queue")
 
     def compile(self, source: str, function: str) -> Any:
         """Compile a text and return Metal's pipeline state of one of its kernels.
@@ -87,15 +85,11 @@ class Queue:
         options = self._metal.MTLCompileOptions.new()
         options.setFastMathEnabled_(False)
         library, error = self._device.newLibraryWithSource_options_error_(source, options, None)
-        if library is None:
-            raise unavailable(f"Metal cannot compile {function}: {_words(error)}")
+        _given(library, f"Metal cannot compile {function}: {_words(error)}")
         kernel = library.newFunctionWithName_(function)
-        if kernel is None:
-            raise unavailable(f"the compiled library has no function {function}")
+        _given(kernel, f"the compiled library has no function {function}")
         state, error = self._device.newComputePipelineStateWithFunction_error_(kernel, None)
-        if state is None:
-            raise unavailable(f"Metal makes no pipeline of {function}: {_words(error)}")
-        return state
+        return _given(state, f"Metal makes no pipeline of {function}: {_words(error)}")
 
     def buffer(self, contents: bytes | int) -> Any:
         """Make a buffer of these bytes, or of so many for a kernel to write."""
@@ -105,9 +99,7 @@ class Queue:
         else:
             size = len(contents)
             made = self._device.newBufferWithBytes_length_options_(contents, size, shared)
-        if made is None:
-            raise unavailable(f"Metal gives no buffer of {size} bytes")
-        return made
+        return _given(made, f"Metal gives no buffer of {size} bytes")
 
     def time(
         self,
@@ -162,6 +154,13 @@ class Queue:
         if not end > start:
             raise unavailable(f"the GPU's clock ran from {start!r} to {end!r} s")
         return end - start
+
+
+def _given(made: Any, reason: str) -> Any:
+    """Return what Metal made; raise with the reason where it made nothing."""
+    if made is None:
+        raise unavailable(reason)
+    return made
 
 
 def _words(error: Any) -> str:

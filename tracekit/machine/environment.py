@@ -2,22 +2,21 @@
 
 import hashlib
 import re
-import secrets
+import uuid
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tracekit.base import RecordingError, ToolError, notes_folder, write_whole
 from tracekit.machine.machine import SECONDS, Machine, describe
 from tracekit.machine.sources import source
 
-_FILE = "machine-id"
 _MACHINE_ID = Path("/etc/machine-id")
 _PLATFORM = ("/usr/sbin/ioreg", "-a", "-r", "-d", "1", "-c", "IOPlatformExpertDevice")
 _IN_BRACKETS = re.compile(r"\(([0-9A-Za-z]+)\)")
 _UUID = re.compile(rb"<key>IOPlatformUUID</key>\s*<string>([0-9A-Fa-f-]{36})</string>")
 _DIGITS = 8
+_RANDOM = 1 << 40  # set in what `uuid.getnode` draws where there is no network address
 _XCODES = 60.0  # seconds: the first call of a tool of Xcode's may take long
 
 
@@ -27,9 +26,6 @@ def environment(machine: Machine | None = None, machine_id: Path = _MACHINE_ID) 
     Keys: those of `describe`, and `os_build` (on Linux the kernel's release),
     `xcode_build`, `tracekit`, `power` (mains or battery), and `machine_id`: a digest of what the
     system calls the machine, from which that cannot be had back.
-
-    Raises:
-        ToolError: The system has no name for the machine, and one cannot be kept in the notes.
     """
     asked = machine or Machine()
     facts = {
@@ -55,11 +51,7 @@ def machine_name(environment: dict[str, Any]) -> str:
 
 
 def own_name(machine: Machine | None = None, machine_id: Path = _MACHINE_ID) -> str:
-    """Return what the history calls this machine where no plan names it.
-
-    Raises:
-        ToolError: As `environment` raises it.
-    """
+    """Return what the history calls this machine where no plan names it."""
     asked = machine or Machine()
     return machine_name(describe(asked) | {"machine_id": _known_as(asked, machine_id)})
 
@@ -73,29 +65,13 @@ def _xcode_build(machine: Machine) -> str:
 
 
 def _known_as(machine: Machine, machine_id: Path) -> str:
-    name = _own_id(machine, machine_id) or _kept_id()
-    return hashlib.sha256(f"tracekit {name}".encode()).hexdigest()[:_DIGITS]
-
-
-def _own_id(machine: Machine, machine_id: Path) -> str:
-    """Return what the system calls the machine; empty where it does not."""
+    """Return a digest of what the system calls the machine, else of its network address."""
+    address = uuid.getnode()
+    name = "" if address & _RANDOM else str(address)
     if machine.on_mac:
         found = _UUID.search(machine.answer(_PLATFORM, SECONDS))
-        return found[1].decode().casefold() if found else ""
-    with suppress(OSError, UnicodeDecodeError):
-        return machine_id.read_text().strip()
-    return ""
-
-
-def _kept_id() -> str:
-    """Return the random name in the notes; it is made where there is none."""
-    file = notes_folder() / _FILE
-    try:
-        if not file.exists():
-            write_whole(file, secrets.token_hex(16).encode())
-        return file.read_text().strip()
-    except (RecordingError, OSError, UnicodeDecodeError) as error:
-        raise ToolError(
-            f"This machine has no name of its own, and none can be kept in {file}: {error}.",
-            hint='Name it in the plan, in its table [nightly]: machine = "…".',
-        ) from error
+        name = found[1].decode().casefold() if found else name
+    else:
+        with suppress(OSError, UnicodeDecodeError):
+            name = machine_id.read_text().strip() or name
+    return hashlib.sha256(f"tracekit {name}".encode()).hexdigest()[:_DIGITS]

@@ -31,7 +31,7 @@ from tracekit.machine.sources import (
     source,
     spent,
 )
-from tracekit.machine.state import Known, absent, joined
+from tracekit.machine.state import State, absent, joined
 
 SECONDS = 10.0  # for a command of the system to answer
 _STATE_SECONDS = 5.0  # the same while something is measured
@@ -140,9 +140,9 @@ class Machine:
             return Clients(at, why=_NOT_LINUX)
         return read(self.answer(IOREG_COMMAND, _STATE_SECONDS), at)
 
-    def now(self) -> Known:
+    def now(self) -> State:
         """Ask for all that needs no second look: memory, power, thermal pressure."""
-        parts = [Known({"memory_free": float(self.memory())}), source(self.battery)]
+        parts = [State(readings={"memory_free": float(self.memory())}), source(self.battery)]
         if self.on_mac:
             parts.append(pressure(self.pressure()))
             parts.append(low_power_of_mac(self.text(*PMSET_COMMAND, seconds=_STATE_SECONDS)))
@@ -208,21 +208,12 @@ def circumstances(machine: Machine | None = None) -> dict[str, int]:
     facts: dict[str, Any] = {"swap": swap.used, "paged_out": swap.sout}
     facts |= {name: value for name, value in asked.now().readings.items() if name in _KEPT}
     if asked.on_mac:
-        facts |= {"wired_limit": wired_limit(asked), "compressed": compressed(asked)}
+        limit = asked.text("/usr/sbin/sysctl", "-n", "iogpu.wired_limit_mb")  # 0: the system's own
+        facts["wired_limit"] = (int(limit) << 20) or None if limit.isdecimal() else None
+        said = asked.text("/usr/bin/vm_stat")
+        page, pages = _PAGE.search(said), _COMPRESSOR.search(said)
+        facts["compressed"] = int(page[1]) * int(pages[1]) if page and pages else None
     return {name: int(value) for name, value in facts.items() if value is not None}
-
-
-def wired_limit(machine: Machine) -> int | None:
-    """Return the bytes that the GPU may keep wired; None for the system's own limit."""
-    said = machine.text("/usr/sbin/sysctl", "-n", "iogpu.wired_limit_mb")
-    return (int(said) << 20) or None if said.isdecimal() else None
-
-
-def compressed(machine: Machine) -> int | None:
-    """Return the bytes that the compressor occupies; None where `vm_stat` does not say."""
-    said = machine.text("/usr/bin/vm_stat")
-    page, pages = _PAGE.search(said), _COMPRESSOR.search(said)
-    return int(page[1]) * int(pages[1]) if page and pages else None
 
 
 def meanwhile(before: dict[str, Any], after: dict[str, int]) -> dict[str, int]:

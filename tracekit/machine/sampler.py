@@ -21,12 +21,10 @@ from tracekit.machine.monitors import PERIOD, Monitor, Poll, Stream, choose
 from tracekit.machine.sources import Taken
 
 _VMMAP_SECONDS = 20.0
-_COLUMNS = ("VIRTUAL", "RESIDENT", "DIRTY", "SWAPPED", "VOLATILE", "NONVOL", "EMPTY")
 _SIZE = r"[\d.]+[BKMGTP]"
-_ROW = re.compile(rf"(\S.*?)\s+((?:{_SIZE}\s+)+)(\d+)(?:\s|$)")
-_FOOTPRINT = re.compile(rf"Physical footprint:\s+({_SIZE})", re.MULTILINE)
-_UNITS = {"B": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50}
-_OF_GPU = "IOAccelerator"
+_FOOTPRINT = re.compile(rf"Physical footprint:\s+({_SIZE})")
+_HEAD = re.compile(r"^\s+VIRTUAL\s+RESIDENT\s[^\n]*\nREGION TYPE\s", re.MULTILINE)
+_OF_GPU = re.compile(rf"^IOAccelerator\b.*?\s{_SIZE}\s+({_SIZE})\s", re.MULTILINE)
 
 
 def read_vmmap(pid: int, machine: Machine | None = None) -> dict[str, int | None]:
@@ -37,32 +35,16 @@ def read_vmmap(pid: int, machine: Machine | None = None) -> dict[str, int | None
     asked = machine or Machine()
     text = asked.text("/usr/bin/vmmap", "-summary", str(pid), seconds=_VMMAP_SECONDS)
     footprint = _FOOTPRINT.search(text)
+    # what the regions of the GPU have resident, if the columns are those that are known
+    resident = [_bytes(size) for size in _OF_GPU.findall(text)] if _HEAD.search(text) else []
     return {
         "footprint": _bytes(footprint[1]) if footprint else None,
-        "accelerator": _accelerator(text.splitlines()),
+        "accelerator": sum(resident) if resident else None,
     }
 
 
-def _accelerator(lines: list[str]) -> int | None:
-    """Return what the regions of the GPU have resident, by the columns that the table names."""
-    head = next((at for at, line in enumerate(lines) if line.startswith("REGION TYPE")), 0)
-    words = f"{lines[head - 1]} {lines[head]}".split() if head else []
-    columns = [word for word in words if word in _COLUMNS]
-    if "RESIDENT" not in columns:
-        return None
-    place = columns.index("RESIDENT")
-    found: list[int] = []
-    for line in lines[head + 1 :]:
-        if not line.strip() or line.startswith("TOTAL"):
-            break
-        row = _ROW.match(line)
-        if row is not None and row[1].startswith(_OF_GPU):
-            found += map(_bytes, row[2].split()[place : place + 1])
-    return sum(found) if found else None
-
-
 def _bytes(text: str) -> int:
-    return round(float(text[:-1]) * (1 << _UNITS[text[-1]]))
+    return round(float(text[:-1]) * (1 << 10 * "BKMGTP".index(text[-1])))
 
 
 _ENOUGH = 8  # different remarks; more say nothing new

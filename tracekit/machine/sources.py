@@ -28,7 +28,7 @@ from xml.parsers.expat import ExpatError
 import msgspec
 import psutil
 
-from tracekit.machine.state import THERMAL_PRESSURES, Known, absent
+from tracekit.machine.state import THERMAL_PRESSURES, State, absent, joined
 
 
 @dataclass(frozen=True)
@@ -99,22 +99,15 @@ class _Entry(
 
 
 @dataclass(frozen=True)
-class Client:
-    """One user of the GPU: whose it is, and the time it has had so far, in ns."""
-
-    pid: int
-    had: int
-
-
-@dataclass(frozen=True)
 class Clients:
-    """All users of the GPU at a moment, by the entry's id; `why` says why there are none.
+    """All users of the GPU at a moment; `why` says why there are none.
 
-    `at` is seconds of the monotonic clock.
+    `at` is seconds of the monotonic clock. `by_entry` has, by the entry's id, the pid of a user and
+    the time that it has had so far, in ns.
     """
 
     at: float
-    by_entry: dict[int, Client] = field(default_factory=dict[int, Client])
+    by_entry: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
     why: str = ""
 
 
@@ -124,18 +117,18 @@ def read(printed: bytes, at: float) -> Clients:
         found: Any = plistlib.loads(printed.strip()) if printed.strip() else []
     except (plistlib.InvalidFileException, ExpatError, ValueError, LookupError) as error:
         return Clients(at, why=f"ioreg prints no property list: {error}.")
-    by_entry: dict[int, Client] = {}
+    by_entry: dict[int, tuple[int, int]] = {}
     for one in found if isinstance(found, list) else ():
         with suppress(msgspec.ValidationError):
             entry = msgspec.convert(one, _Entry)
             if who := _CREATOR.match(entry.creator):
                 had = sum(use.time for use in entry.uses)
-                by_entry[entry.number] = Client(int(who[1]), had)
+                by_entry[entry.number] = int(who[1]), had
     why = "" if by_entry else "ioreg: no entry names a process and its time on the GPU."
     return Clients(at, by_entry, why)
 
 
-def others(earlier: Clients, later: Clients, ours: Collection[int]) -> Known:
+def others(earlier: Clients, later: Clients, ours: Collection[int]) -> State:
     """Return `gpu_others`: the GPU's time that went to processes that are not ours, as a ratio.
 
     A client that has ended since takes its count with it, so what it had is not known.
@@ -145,11 +138,10 @@ def others(earlier: Clients, later: Clients, ours: Collection[int]) -> Known:
     if why or elapsed <= 0:
         return absent(why or "no time passed between two looks.", "gpu_others")
     taken = 0
-    for entry, now in later.by_entry.items():
-        then = earlier.by_entry.get(entry)
-        had = then.had if then is not None and then.pid == now.pid else 0
-        taken += max(0, now.had - had) if now.pid not in ours else 0
-    return Known({"gpu_others": taken / elapsed})
+    for entry, (pid, now) in later.by_entry.items():
+        whose, then = earlier.by_entry.get(entry, (pid, 0))
+        taken += max(0, now - then * (whose == pid)) if pid not in ours else 0
+    return State(readings={"gpu_others": taken / elapsed})
 
 
 PMSET_COMMAND = ("/usr/bin/pmset", "-g")
@@ -160,34 +152,32 @@ _MODE = re.compile(r"^\s*(lowpowermode|powermode)\s+(\S+)\s*$", re.MULTILINE)
 _LOW_PROFILE = "low-power"
 
 
-def source(battery: Callable[[], Any]) -> Known:
+def source(battery: Callable[[], Any]) -> State:
     """Return `mains` and `battery`, from what psutil says of the battery."""
     known = battery()
     if known is None:
         return absent("the system tells of no battery.", "mains", "battery")
-    charge = Known({"battery": min(1.0, max(0.0, known.percent / 100))})
+    charge = State(readings={"battery": min(1.0, max(0.0, known.percent / 100))})
     if known.power_plugged is None:
-        return Known(
-            charge.readings, {"mains": "the system does not say whether it is plugged in."}
-        )
-    return Known({**charge.readings, "mains": float(bool(known.power_plugged))})
+        return joined(charge, absent("the system does not say whether it is plugged in.", "mains"))
+    return joined(charge, State(readings={"mains": float(bool(known.power_plugged))}))
 
 
-def low_power_of_mac(printed: str) -> Known:
+def low_power_of_mac(printed: str) -> State:
     """Return `low_power`, from the settings in use that `pmset -g` prints."""
     mode = _MODE.search(printed)
     if mode is None or mode[2] not in {"0", "1", "2"}:
         return absent("`pmset -g` names no power mode that is known.", "low_power")
-    return Known({"low_power": float(mode[2] == "1")})
+    return State(readings={"low_power": float(mode[2] == "1")})
 
 
-def low_power_of_linux(profile: Path) -> Known:
+def low_power_of_linux(profile: Path) -> State:
     """Return `low_power`, from the platform profile of Linux."""
     try:
         word = profile.read_text().strip()
     except (OSError, UnicodeDecodeError):
         return absent("this Linux has no platform profile.", "low_power")
-    return Known({"low_power": float(word == _LOW_PROFILE)})
+    return State(readings={"low_power": float(word == _LOW_PROFILE)})
 
 
 _NAME = b"com.apple.system.thermalpressurelevel"
@@ -208,7 +198,7 @@ def ask() -> int | None:
     return None
 
 
-def pressure(level: int | None) -> Known:
+def pressure(level: int | None) -> State:
     """Return `thermal_pressure`: the place of macOS's level in `THERMAL_PRESSURES`."""
     if level is None:
         return absent("macOS does not answer what its thermal pressure is.", "thermal_pressure")
@@ -217,7 +207,7 @@ def pressure(level: int | None) -> Known:
             f"macOS says its thermal pressure is {level}, which tracekit does not know.",
             "thermal_pressure",
         )
-    return Known({"thermal_pressure": float(THERMAL_PRESSURES.index(_LEVELS[level]))})
+    return State(readings={"thermal_pressure": float(THERMAL_PRESSURES.index(_LEVELS[level]))})
 
 
 _IDLE = ("idle", "iowait")
@@ -251,7 +241,7 @@ def spent(pids: Iterable[int]) -> Spent:
     )
 
 
-def load(earlier: Spent, later: Spent) -> Known:
+def load(earlier: Spent, later: Spent) -> State:
     """Return `load`: the share of all cores' time that went to processes that are not ours.
 
     Both counts tick in hundredths of a second, so over 0.15 s on two cores it is exact to about
@@ -261,7 +251,7 @@ def load(earlier: Spent, later: Spent) -> Known:
     busy, idle = later.busy - earlier.busy, later.idle - earlier.idle
     if busy + idle <= 0:
         return absent("the system's count of CPU time stands still.", "load")
-    return Known({"load": min(1.0, max(0.0, busy - _own(earlier, later)) / (busy + idle))})
+    return State(readings={"load": min(1.0, max(0.0, busy - _own(earlier, later)) / (busy + idle))})
 
 
 def _own(earlier: Spent, later: Spent) -> float:

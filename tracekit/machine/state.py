@@ -10,29 +10,6 @@ from tracekit.base import percent, quantity, size
 THERMAL_PRESSURES = ("Nominal", "Light", "Moderate", "Heavy", "Trapping", "Sleeping")
 
 
-@dataclass(frozen=True)
-class Known:
-    """Readings by name, and reasons for what is absent."""
-
-    readings: dict[str, float] = field(default_factory=dict[str, float])
-    absences: dict[str, str] = field(default_factory=dict[str, str])
-
-
-def absent(why: str, *names: str) -> Known:
-    """Return readings that are all absent for one reason."""
-    return Known(absences=dict.fromkeys(names, why))
-
-
-def joined(*parts: Known) -> Known:
-    """Join parts; where two have the same reading the first counts, and a reading any reason."""
-    readings: dict[str, float] = {}
-    absences: dict[str, str] = {}
-    for part in reversed(parts):
-        readings |= part.readings
-        absences |= part.absences
-    return Known(readings, {name: why for name, why in absences.items() if name not in readings})
-
-
 # What decides whether a measurement counts; of each a state has a reading or a reason.
 JUDGED = (
     "calibration",
@@ -49,9 +26,9 @@ JUDGED = (
 
 @dataclass(frozen=True)
 class State:
-    """What the machine was like at one moment, or since the moment before."""
+    """What the machine was like at one moment, or since the moment before; or a part of that."""
 
-    at: str  # when, ISO 8601 in UTC
+    at: str = ""  # when, ISO 8601 in UTC
     # what could be read, by name. Names: those of `tracekit.machine.monitors`; `calibration` (ns
     # that fixed work took), `load` (the share of all cores' time that other processes had, as a
     # ratio), `memory_free` (bytes), `battery` (ratio), `mains` (1 on mains, 0 on battery),
@@ -60,6 +37,22 @@ class State:
     readings: dict[str, float] = field(default_factory=dict[str, float])
     # why others could not be read, by name; all names of `JUDGED` are in either
     absences: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def absent(why: str, *names: str) -> State:
+    """Return readings that are all absent for one reason."""
+    return State(absences=dict.fromkeys(names, why))
+
+
+def joined(*parts: State, at: str = "") -> State:
+    """Join parts; where two have the same reading the first counts, and a reading any reason."""
+    readings: dict[str, float] = {}
+    absences: dict[str, str] = {}
+    for part in reversed(parts):
+        readings |= part.readings
+        absences |= part.absences
+    missing = {name: why for name, why in absences.items() if name not in readings}
+    return State(at, readings, missing)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tracekit.base import now
 from tracekit.machine.machine import Machine
 from tracekit.machine.sampler import Beside, following
 from tracekit.machine.sources import Clients, Spent, Taken, load, others
-from tracekit.machine.state import Known, State, absent, joined
+from tracekit.machine.state import State, absent, joined
 
 # A clock counts only in samples in which the GPU worked at least so much of the time: an idle
 # GPU clocks down, and that says nothing of the machine.
@@ -52,7 +52,7 @@ class Samples:
         return [sample for _, sample in found]
 
 
-def summary(samples: Sequence[Sample], monitor: str) -> Known:
+def summary(samples: Sequence[Sample], monitor: str) -> State:
     """Make one reading of each name, and say why there is no clock; "" is no monitor."""
     if not monitor:
         return absent("no monitor that tells it can be read here.", "gpu_clock")
@@ -64,12 +64,14 @@ def summary(samples: Sequence[Sample], monitor: str) -> Known:
         name: max(found) if name in _WORST else median(found) for name, found in values.items()
     }
     if "gpu_clock" not in readings:
-        return Known(readings, {"gpu_clock": f"{monitor} does not tell it."})
+        return State("", readings, {"gpu_clock": f"{monitor} does not tell it."})
     clocks = [sample["gpu_clock"] for sample in samples if "gpu_clock" in sample and _busy(sample)]
     del readings["gpu_clock"]
     if not clocks:
-        return Known(readings, {"gpu_clock": f"the GPU had too little to do as {monitor} looked."})
-    return Known({**readings, "gpu_clock": median(clocks)})
+        return State(
+            "", readings, {"gpu_clock": f"the GPU had too little to do as {monitor} looked."}
+        )
+    return State(readings={**readings, "gpu_clock": median(clocks)})
 
 
 def _busy(sample: Sample) -> bool:
@@ -156,16 +158,16 @@ class Watch:
         assert self._last is not None
         spent, clients = self._last
         self._last = self._moment()
-        parts = joined(
+        return joined(
             self._machine.now(),
             summary(self._samples.since_asked(_STALE), self.monitor),
             load(spent, self._last[0]),
             others(clients, self._last[1], self._ours),
             absent("no fixed work was done.", "calibration")
             if calibration is None
-            else Known({"calibration": calibration}),
+            else State(readings={"calibration": calibration}),
+            at=now(),
         )
-        return State(now(), parts.readings, parts.absences)
 
     def _moment(self) -> tuple[Spent, Clients]:
         return self._machine.spent(self._ours), self._machine.clients()

@@ -63,7 +63,7 @@ int main() {
 
 def printed(folder: Path, compiler: str, *flags: str, checked: bool, size: str) -> list[str]:
     given = kernel(BODY, "const device float* a, device float* out")
-    text = unit(given, checked=checked, expand=lambda _: "").text
+    text = unit(given, checked=checked, expand=lambda _: "")[0]
     (folder / "main.cpp").write_text(f"#define SIZE {size}\n{text}{MAIN}")
     program = folder / f"program-{len(flags)}"
     files = ["main.cpp", str(SHIM / "engine.cpp")]

@@ -39,7 +39,7 @@ def test_a_struct_that_may_be_read_or_written_is_referenced() -> None:
     out = np.zeros(8, np.float32)
     body = "out[i].other = 2;"
     counted = run(body, "device Pair* out", {"out": out}, threads=4, before=before, checked=True)
-    assert counted.traffic["out"] == Traffic(0, 0, 32, referenced=32)
+    assert counted.traffic["out"] == Traffic(0, 0, 32)
     assert out.tolist() == [0, 2] * 4
 
 
@@ -58,8 +58,6 @@ def test_barriers_simdgroup_operations_and_memory_are_counted() -> None:
     counted = run(body, BOTH, buffers, threads=128, threadgroup=64)
     assert (counted.barriers, counted.simd_operations) == (2 * 3, 4 * 2)
     assert counted.threadgroup_bytes == 80
-    assert counted.switches == 128 * (1 + 3 + 2)
-    assert counted.partial_simd_operations == 0
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])

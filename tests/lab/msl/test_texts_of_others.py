@@ -35,7 +35,7 @@ constant float one = 1;
 """
     assert one_output("out[i] = one;", FOUR, before=before).tolist() == [1, 1, 1, 1]
     with pytest.raises(UsageError, match=r"k\.metal:4:1: textures cannot"):
-        compiled("", "device float* out", before=before, defines={"MODERN": "1"})
+        compiled("", "device float* out", before=f"#define MODERN{before}")
 
 
 def test_kernels_and_instances_that_macros_make_are_found() -> None:
@@ -140,7 +140,7 @@ kernel void k(device float* out) {
       + metal::mine::value;
 }"""
     for value, expected in ((10, 19), (20, 29)):
-        given = Kernel(text, "k", defines={"VALUE": str(value)})
+        given = Kernel(f"#define VALUE {value}\n{text}", "k")
         program = compile_kernel(given, checked=checked)
         out = np.zeros(1, np.float32)
         program.run({"out": out}, **ONE)

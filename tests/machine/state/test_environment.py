@@ -1,28 +1,26 @@
 """What a night ran on, and what the history calls it."""
 
-import os
 import platform
 import plistlib
-import re
+import uuid
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tracekit.base.errors import ToolError
 from tracekit.machine.environment import environment, machine_name
 from tracekit.machine.machine import Machine
 
 UUID = "4203018E-580F-C1B5-9525-B745CECA79EB"
 
 
-def mac(uuid: str = UUID, build: str = "25D2128\n") -> Machine:
+def mac(name: str = UUID, build: str = "25D2128\n") -> Machine:
     def answer(command: tuple[str, ...], patience: float) -> bytes:
         assert patience > 0
         if command[0] == "/usr/bin/sw_vers":
             return build.encode()
         if "IOPlatformExpertDevice" in command:
-            return plistlib.dumps([{"IOPlatformUUID": uuid, "model": b"Mac15,9"}])
+            return plistlib.dumps([{"IOPlatformUUID": name, "model": b"Mac15,9"}])
         return b"xctrace version 26.0 (17C529)\n"
 
     plugged = SimpleNamespace(percent=100, power_plugged=True)
@@ -61,31 +59,20 @@ def test_a_machine_keeps_its_id_and_another_has_another() -> None:
     assert environment(mac(UUID.replace("4", "5")))["machine_id"] != first
 
 
-def test_without_an_id_of_the_system_one_is_kept_in_the_notes(tmp_path: Path) -> None:
-    first = environment(Machine("Linux"), tmp_path / "missing")["machine_id"]
-    kept = Path(os.environ["TRACEKIT_CACHE"]) / "machine-id"
-    assert re.fullmatch(r"[0-9a-f]{32}", kept.read_text())
-    assert [one.name for one in kept.parent.iterdir()] == ["machine-id"]
-    assert environment(Machine("Linux"), tmp_path / "missing")["machine_id"] == first
-    kept.unlink()
-    assert environment(Machine("Linux"), tmp_path / "missing")["machine_id"] != first
-
-
-def test_an_empty_id_is_none(tmp_path: Path) -> None:
-    file = tmp_path / "machine-id"
-    file.write_text("\n")
-    environment(Machine("Linux"), file)
-    assert (Path(os.environ["TRACEKIT_CACHE"]) / "machine-id").exists()
-
-
-def test_where_no_id_can_be_kept_that_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("content", [None, "\n"])
+def test_without_an_id_of_the_system_the_network_address_tells_machines_apart(
+    content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "file"))
-    with pytest.raises(ToolError, match="has no name of its own") as raised:
-        environment(Machine("Linux"), tmp_path / "missing")
-    assert "machine =" in raised.value.hint
+    file = tmp_path / "machine-id"
+    if content is not None:
+        file.write_text(content)
+    found: list[str] = []
+    # two addresses, and two that the module draws at random where there is none
+    for address in (0x10, 0x11, 0x0100_0000_0010, 0x0100_0000_0011):
+        monkeypatch.setattr(uuid, "getnode", lambda address=address: address)
+        found.append(environment(Machine("Linux"), file)["machine_id"])
+    assert found[0] != found[1]
+    assert found[2] == found[3]
 
 
 @pytest.mark.parametrize(

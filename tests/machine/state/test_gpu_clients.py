@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.machine.sources import Client, Clients, others, read
+from tracekit.machine.sources import Clients, others, read
 
 SECOND = 1_000_000_000
 
@@ -35,7 +35,7 @@ def test_each_client_has_its_process_and_its_time() -> None:
         ),
         1.5,
     )
-    assert clients == Clients(1.5, {101: Client(42, 12), 102: Client(420, 100), 103: Client(42, 0)})
+    assert clients == Clients(1.5, {101: (42, 12), 102: (420, 100), 103: (42, 0)})
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,7 @@ def test_what_does_not_look_so_is_no_reading(strange: Any) -> None:
 
 
 def test_an_entry_that_is_strange_costs_no_other() -> None:
-    assert read(printed({"AppUsage": []}, entry(7, "pid 1, a", 3)), 0.0).by_entry == {
-        7: Client(1, 3)
-    }
+    assert read(printed({"AppUsage": []}, entry(7, "pid 1, a", 3)), 0.0).by_entry == {7: (1, 3)}
 
 
 @pytest.mark.parametrize(
@@ -77,13 +75,13 @@ def test_what_is_no_list_is_a_reason(text: bytes, why: str) -> None:
 
 
 def test_others_have_what_their_clients_gained() -> None:
-    earlier = Clients(1.0, {1: Client(42, SECOND), 2: Client(420, 100), 3: Client(9, 50)})
+    earlier = Clients(1.0, {1: (42, SECOND), 2: (420, 100), 3: (9, 50)})
     later = Clients(
         3.0,
         {
-            1: Client(42, 2 * SECOND),
-            2: Client(420, 100 + SECOND // 10),
-            4: Client(421, SECOND // 10),
+            1: (42, 2 * SECOND),
+            2: (420, 100 + SECOND // 10),
+            4: (421, SECOND // 10),
         },
     )
     assert others(earlier, later, {42}).readings == {"gpu_others": pytest.approx(0.1)}
@@ -91,13 +89,13 @@ def test_others_have_what_their_clients_gained() -> None:
 
 
 def test_an_entry_that_became_anothers_counts_again() -> None:
-    earlier = Clients(0.0, {1: Client(42, 5 * SECOND)})
-    later = Clients(1.0, {1: Client(43, SECOND // 2)})
+    earlier = Clients(0.0, {1: (42, 5 * SECOND)})
+    later = Clients(1.0, {1: (43, SECOND // 2)})
     assert others(earlier, later, ()).readings == {"gpu_others": 0.5}
 
 
 def test_without_entries_the_reason_is_reported() -> None:
-    blind, seeing = Clients(0.0, why="no root."), Clients(1.0, {1: Client(1, 1)})
+    blind, seeing = Clients(0.0, why="no root."), Clients(1.0, {1: (1, 1)})
     for pair in ((blind, seeing), (seeing, blind)):
         assert others(*pair, ()).absences == {"gpu_others": "no root."}
     assert "no time passed" in others(seeing, seeing, ()).absences["gpu_others"]

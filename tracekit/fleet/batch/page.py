@@ -52,7 +52,6 @@ def _rank(row: BatchRow) -> tuple[int, float, str]:
 
 
 MOST_CHARTS = 12
-_FEWEST = 2  # recordings that make a spread
 _BINS = 24
 _FIRST = (
     *("tokens_per_second", "step_p50", "step_p99", "gpu_busy", "idle_ratio", "gpu_idle_ratio"),
@@ -61,29 +60,15 @@ _FIRST = (
 
 
 def spreads(rows: Sequence[BatchRow]) -> Iterator[Chart]:
-    """Yield a chart of each number that differs, those that matter most first."""
-    differing = [(name, values) for name, values in _shared(rows) if len(_ends(name, values)) > 1]
-    yield from (_spread(name, values) for name, values in differing[:MOST_CHARTS])
-
-
-def alike(rows: Sequence[BatchRow]) -> tuple[str, ...]:
-    """Return each number that is the same in all recordings that have it, in words."""
-    ends = ((name, _ends(name, values)) for name, values in _shared(rows))
-    return tuple(f"{heading(name)} {end}" for name, (end, *others) in ends if not others)
-
-
-def _shared(rows: Sequence[BatchRow]) -> Iterator[tuple[str, list[float]]]:
-    """Yield the numbers that several recordings have, those that matter most first."""
-    values = together(metric for row in rows for metric in row.metrics.items())
-    for name in dict.fromkeys((*_FIRST, *METRICS)):
-        if len(values.get(name, ())) >= _FEWEST:
-            yield name, values[name]
-
-
-def _ends(name: str, values: Sequence[float]) -> tuple[str, ...]:
-    """Return the least and the greatest in words; once, if these are the same."""
-    words = (quantity(value, METRICS[name].unit) for value in (min(values), max(values)))
-    return tuple(dict.fromkeys(words))
+    """Yield a chart of each number that differs between recordings, the most important first."""
+    every = together(metric for row in rows for metric in row.metrics.items())
+    names = [name for name in dict.fromkeys((*_FIRST, *METRICS)) if name in every]
+    ends = {
+        name: [quantity(end(every[name]), METRICS[name].unit) for end in (min, max)]
+        for name in names
+    }
+    differing = [name for name in names if len(set(ends[name])) > 1]
+    yield from (_spread(name, every[name]) for name in differing[:MOST_CHARTS])
 
 
 def _spread(name: str, values: Sequence[float]) -> Chart:
@@ -148,7 +133,6 @@ def render_batch(rows: Sequence[BatchRow], name: str, *, redact: Redact) -> str:
         rules=list(_rules(good)),
         reasons=_reasons(ranked),
         charts=list(spreads(good)),
-        alike=alike(good),
     )
 
 

@@ -185,16 +185,14 @@ def workers_of(scheduler: str, seconds: float, shared: Path | None) -> Generator
     """
     try:
         client = Client(scheduler, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, TimeoutError) as error:
+    except (OSError, TimeoutError, ValueError, TypeError) as error:
         raise ToolError(
-            f"No scheduler answers at {scheduler}.",
-            hint="`dask scheduler` prints its address; see that this machine may reach it.",
+            f"No scheduler answers at {scheduler}: {error}.",
+            hint="`dask scheduler` prints its address, as tcp://HOST:8786.",
         ) from error
-    except (ValueError, TypeError) as error:
-        raise UsageError(
-            f"{scheduler} is no address of a scheduler: {error}.", hint="Write tcp://HOST:8786."
-        ) from error
-    with client, _quietly():
+    for talker in _TALKERS:  # rows say what became of recordings
+        logging.getLogger(talker).setLevel(logging.CRITICAL)
+    with client:
         require_fitting(client, scheduler, shared)
         threads = client.get_executor(pure=False)
         room = _AHEAD * sum(cast("dict[str, int]", client.nthreads()).values())
@@ -214,20 +212,6 @@ def _there(task: Task, seconds: float) -> Rows:
         memory = (worker.memory_manager.memory_limit or MEMORY_LIMIT) / worker.state.nthreads
         _thread.analyst = Analyst(worker.local_directory, memory)
     return cast("Analyst", _thread.analyst).analyse(task, seconds)
-
-
-@contextmanager
-def _quietly() -> Generator[None]:
-    """Keep what the cluster says of its own life to itself: rows say what became of recordings."""
-    loggers = [logging.getLogger(name) for name in _TALKERS]
-    before = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, before, strict=True):
-            logger.setLevel(level)
 
 
 def require_fitting(client: Client, scheduler: str, shared: Path | None) -> None:

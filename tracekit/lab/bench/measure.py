@@ -97,7 +97,6 @@ class Runner:
 def measure_in_turns(
     subjects: Iterable[tuple[Subject, Inputs]],
     effort: Effort,
-    refused: Callable[[Subject, Exception], Row],
     *,
     clock: Clock,
     progress: Progress,
@@ -105,8 +104,8 @@ def measure_in_turns(
 ) -> tuple[dict[str, Row], bool]:
     """Prepare subjects, measure them in turns, and time their kernels on the GPU.
 
-    `refused` makes the row of a subject that cannot be prepared, or raises; `title` stands before
-    the number of a round. Return rows by the names of subjects, and whether somebody stopped it.
+    `title` stands before the number of a round. Return rows by the names of subjects, and whether
+    somebody stopped it.
     """
     rows: dict[str, Row] = {}
     runners: list[Runner] = []
@@ -115,8 +114,12 @@ def measure_in_turns(
             progress(f"prepare {subject.name}")
             try:
                 runners.append(Runner(subject, inputs, subject.prepare(inputs)))
+            except UsageError:
+                raise
+            except Unavailable as why:
+                rows[subject.name] = Row(subject.name, subject.family, "unavailable", str(why))
             except Exception as error:  # noqa: BLE001  one that fails must not end the others
-                rows[subject.name] = refused(subject, error)
+                rows[subject.name] = Row(subject.name, subject.family, "failed", describe(error))
         _sample_all(runners, effort, clock, lambda text: progress(f"{title}{text}"))
         for runner in runners:
             progress(f"finish {runner.subject.name}")
@@ -216,11 +219,6 @@ _RESIDENCES: Mapping[bool | None, Literal["memory", "cache", "unknown"]] = {
 }
 
 
-def failed(subject: Subject, error: Exception) -> Row:
-    """Return the row of a subject that cannot be prepared."""
-    return Row(subject.name, subject.family, "failed", describe(error))
-
-
 def finished(runner: Runner, stopped: str = "") -> Row:
     """Make a row of what a subject left; `stopped` says why it was stopped before its time."""
     prepared, step = runner.prepared, runner.prepared.step
@@ -316,7 +314,7 @@ def run_bench(
     for family in dict.fromkeys(subject.family for subject in asked):
         pairs = [(one, inputs) for one in asked if one.family == family]
         found, stopped = measure_in_turns(
-            pairs, settings.effort, _refused, clock=clock, progress=progress, title=f"{family} · "
+            pairs, settings.effort, clock=clock, progress=progress, title=f"{family} · "
         )
         rows |= found
         if stopped:
@@ -331,14 +329,6 @@ def run_bench(
         started=started,
         interrupted=stopped,
     )
-
-
-def _refused(subject: Subject, error: Exception) -> Row:
-    if isinstance(error, UsageError):
-        raise error
-    if isinstance(error, Unavailable):
-        return Row(subject.name, subject.family, "unavailable", str(error))
-    return failed(subject, error)
 
 
 def _environment(inputs: Inputs, rows: Sequence[Row]) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from tracekit.lab.bench.inputs import Inputs, Launch, Shape, Subject, cache_here
 from tracekit.lab.bench.measure import (
     Clock,
     Effort,
-    failed,
     measure_in_turns,
     quicker,
 )
@@ -107,7 +106,11 @@ def tune(
     device = backend()
     sweep = list(asked) if asked is not None else candidates(shape, device)
     by_name = {one.name: one for one in sweep}
-    pools = {size: _inputs(shape, size) for size in {one.block_size for one in sweep}}
+    pools: dict[int, Inputs] = {}
+    for size in {candidate.block_size for candidate in sweep}:
+        pages = shape.context // size
+        sized = replace(shape, block_size=size, active_blocks=pages, max_blocks=None)
+        pools[size] = Inputs(sized, cache_here())
     subjects = [
         (
             Subject(name, "attention", "decode", "", partial(paged, choice=one.choice), paged=True),
@@ -115,7 +118,7 @@ def tune(
         )
         for name, one in by_name.items()
     ]
-    rows, stopped = measure_in_turns(subjects, effort, failed, clock=clock, progress=progress)
+    rows, stopped = measure_in_turns(subjects, effort, clock=clock, progress=progress)
     return Tuning(
         shape=shape,
         ranked=ranked([rows[name] for name in by_name if name in rows], by_name),
@@ -126,26 +129,16 @@ def tune(
     )
 
 
-def _inputs(shape: Shape, block_size: int) -> Inputs:
-    pages = shape.context // block_size
-    sized = replace(shape, block_size=block_size, active_blocks=pages, max_blocks=None)
-    return Inputs(sized, cache_here())
-
-
 def ranked(rows: Iterable[Row], by_name: Mapping[str, Candidate]) -> tuple[Ranked, ...]:
     """Order rows by their median, fastest first, and compare each with the fastest in pairs."""
     timed = sorted(
-        ((row.micro, row) for row in rows if row.micro), key=lambda one: one[0].summary.median
+        ((row.micro, row) for row in rows if row.micro), key=lambda pair: pair[0].summary.median
     )
     made: list[Ranked] = []
     for micro, row in timed:
-        candidate = by_name[row.name]
-        if not made:
-            made.append(Ranked(candidate, row, None, tied=False))
-            continue
-        behind = quicker(timed[0][0].samples, micro.samples, row.name)
-        apart = behind.low is not None and behind.low > 1
-        made.append(Ranked(candidate, row, behind, tied=not apart))
+        behind = quicker(timed[0][0].samples, micro.samples, row.name) if made else None
+        tied = behind is not None and not (behind.low is not None and behind.low > 1)
+        made.append(Ranked(by_name[row.name], row, behind, tied))
     return tuple(made)
 
 

@@ -1,9 +1,9 @@
 """A bench as a person reads it: tables, and the sentences beside them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tracekit.base import duration, quantity, size
-from tracekit.lab.bench.document import INTERRUPTED, LEAST_ROUNDS, Bench, Comparison, Row
+from tracekit.lab.bench.document import INTERRUPTED, Bench, Comparison, Row
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.tune import Tuning
 
@@ -15,7 +15,7 @@ def families(bench: Bench) -> Iterator[tuple[str, Table]]:
     for name in dict.fromkeys(row.family for row in bench.rows):
         rows = [row for row in bench.rows if row.family == name and row.micro]
         if rows:
-            yield _title(name, bench, rows[0]), _table(rows)
+            yield _title(name, bench.shape, rows[0]), _table(rows)
 
 
 def remarks(bench: Bench) -> Iterator[str]:
@@ -48,13 +48,6 @@ def remarks(bench: Bench) -> Iterator[str]:
     for row in bench.rows:
         if row.state == "unavailable":
             yield f"{row.name} is not available here: {row.reason}."
-    against = bench.settings.get("against")
-    others = [row for row in bench.rows if row.micro and against not in {None, row.name}]
-    if any(row.against is None for row in others):
-        yield f"{against} is compared with those of its family only; the others do other work."
-    few = [row for row in bench.rows if row.micro and row.micro.summary.count <= LEAST_ROUNDS]
-    if few:
-        yield f"{_names(few)}: {LEAST_ROUNDS} samples or fewer; a larger --budget takes more."
 
 
 def warnings(bench: Bench) -> Iterator[str]:
@@ -69,8 +62,7 @@ def warnings(bench: Bench) -> Iterator[str]:
 
 def swept(tuning: Tuning) -> str:
     """Return the shape whose launches were swept."""
-    shape = tuning.shape
-    return f"launches: {_sequences(shape)}, {_heads(shape)}, {shape.dtype}"
+    return _sizes("launches", tuning.shape)
 
 
 def ranking(tuning: Tuning) -> Table:
@@ -142,30 +134,22 @@ def _cells(row: Row, gpu: bool, naive: bool, other: bool) -> tuple[str, ...]:
     )
 
 
-def _title(family: str, bench: Bench, row: Row) -> str:
-    shape = bench.shape
-    sizes = {
-        "decode": f"{_sequences(shape)}, {_heads(shape)}, blocks of {shape.block_size}",
-        "prefill": f"{_many(shape.queries, 'token')}, {_heads(shape)}",
-        "norm": f"{_many(shape.rows, 'row')}, {shape.dims} to {shape.out_dims} elements",
-    }
-    title = sizes.get(family, f"{_many(row.tokens, 'token')} a call, {_heads(shape)}")
+_SIZES: Mapping[str, tuple[str, ...]] = {
+    "decode": ("batch", "context", "q_heads", "kv_heads", "head_dim", "block_size", "dtype"),
+    "launches": ("batch", "context", "q_heads", "kv_heads", "head_dim", "dtype"),
+    "prefill": ("queries", "q_heads", "kv_heads", "head_dim", "dtype"),
+    "norm": ("rows", "dims", "out_dims", "dtype"),
+}
+
+
+def _sizes(family: str, shape: Shape) -> str:
+    names = _SIZES.get(family, _SIZES["decode"])
+    return f"{family}: {', '.join(f'{name} {getattr(shape, name)}' for name in names)}"
+
+
+def _title(family: str, shape: Shape, row: Row) -> str:
     inputs = f"; {row.sets} inputs in turns, {size(row.working_set)}" if row.sets > 1 else ""
-    return f"{family}: {title}, {shape.dtype}{inputs}"
-
-
-def _sequences(shape: Shape) -> str:
-    up_to = "up to " if shape.ragged else ""
-    return f"{_many(shape.batch, 'sequence')} of {up_to}{_many(shape.context, 'token')}"
-
-
-def _heads(shape: Shape) -> str:
-    q_heads, kv_heads = _many(shape.q_heads, "q head"), _many(shape.kv_heads, "kv head")
-    return f"{q_heads}, {kv_heads} of {shape.head_dim}"
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return _sizes(family, shape) + inputs
 
 
 def _clocks(bench: Bench) -> str:

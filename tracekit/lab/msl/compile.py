@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def compile_kernel(
             of the variable CXX, or the first on PATH.
     """
     found = find_compiler(compiler)
-    made = unit(
+    text, parameters, code = unit(
         with_live_lines(kernel, found), checked=checked, expand=lambda one: expanded(one, found)
     )
     # compiled once, and linked to every kernel
@@ -55,19 +55,19 @@ def compile_kernel(
 
     def make(path: Path) -> None:
         file = path.with_suffix(".cpp")
-        file.write_text(made.text)
+        file.write_text(text)
         optimized = "-O2" if checked else "-O1"  # checks are small functions to be inlined
         files = [file.name, str(engine), "-o", path.name]
         try:
             found.run(optimized, "-shared", *files, folder=path.parent)
         except ToolError as error:
-            words = compiler_words(error.message, kernel, made.code)
+            words = compiler_words(error.message, kernel, code)
             raise KernelError(
                 f"{found.path} cannot compile {kernel.file}:\n{words}",
                 hint="A CPU's compiler reads the text as C++; Metal's own may say it otherwise.",
             ) from error
 
-    path = cached("so", made.text, found, make)
+    path = cached("so", text, found, make)
     try:
         library = Library(path, ENTRY)
     except OSError as error:
@@ -75,7 +75,7 @@ def compile_kernel(
             f"The compiled kernel {path} cannot be loaded: {error}.",
             hint="Remove the file; it is made again. Is its folder one that programs may run from?",
         ) from error
-    return Program(kernel, made.parameters, library, made.code, checked=checked)
+    return Program(kernel, parameters, library, code, checked=checked)
 
 
 _DIRECTIVE = re.compile(r"[ \t]*#")
@@ -92,7 +92,7 @@ def with_live_lines(kernel: Kernel, compiler: Compiler) -> Kernel:
     plain = set(_plain(lines))
     marked = (f"{_MARK}{at}" if at in plain else line for at, line in enumerate(lines))
     try:
-        said = _preprocessed("\n".join(marked), define_lines(kernel), compiler)
+        said = _preprocessed("\n".join(marked), compiler)
     except ToolError:
         return kernel  # compiling it will fail too, and say why at its place
     left_out = plain - {int(number) for number in re.findall(rf"{_MARK}(\d+)", said)}
@@ -105,7 +105,7 @@ def expanded(kernel: Kernel, compiler: Compiler) -> str:
     lines = without_comments(kernel.text).split("\n")
     source = "\n".join("" if _LEFT_OUT.match(line) else line for line in lines)
     try:
-        return _preprocessed(source, define_lines(kernel), compiler)
+        return _preprocessed(source, compiler)
     except ToolError:
         return ""
 
@@ -121,8 +121,8 @@ def _plain(lines: list[str]) -> Iterator[int]:
 
 
 @lru_cache(maxsize=256)
-def _preprocessed(source: str, defines: str, compiler: Compiler) -> str:
-    return compiler.preprocess(f"{defines}\n{source}\n")
+def _preprocessed(source: str, compiler: Compiler) -> str:
+    return compiler.preprocess(f"{source}\n")
 
 
 _CACHED_FOR = 30 * 24 * 3600  # s without use
@@ -171,17 +171,13 @@ def _shim_text() -> str:
 ENTRY = "tracekit_entry_0"
 
 
-@dataclass(frozen=True)
-class Unit:
-    """A C++ file with one kernel, whose text is `code` as rewritten."""
+def unit(
+    given: Kernel, *, checked: bool, expand: Callable[[Kernel], str]
+) -> tuple[str, tuple[Parameter, ...], Edited]:
+    """Return the C++ file of a kernel, its parameters, and its text as rewritten.
 
-    text: str
-    parameters: tuple[Parameter, ...]
-    code: Edited
-
-
-def unit(given: Kernel, *, checked: bool, expand: Callable[[Kernel], str]) -> Unit:
-    """Write the C++ file of a kernel; `expand` replaces macros where it is not found without."""
+    `expand` replaces macros where the kernel is not found without.
+    """
     kernel, plain = _resolved(given, expand)
     code = rewritten(kernel, checked=checked)
     require_constants(kernel)
@@ -192,9 +188,8 @@ def unit(given: Kernel, *, checked: bool, expand: Callable[[Kernel], str]) -> Un
             f"{kernel.file}: buffers are numbered {', '.join(map(str, sorted(numbers)))}; "
             f"each needs a number of its own, below {MOST_BUFFERS}."
         )
-    body = _body(kernel, code.text, _call(kernel, parameters))
-    lines = ['#include "prelude.hpp"', *body, *_ENTRY]
-    return Unit("\n".join(lines) + "\n", parameters, code)
+    body = _body(code.text, _call(kernel, parameters))
+    return "\n".join(['#include "prelude.hpp"', *body, *_ENTRY, ""]), parameters, code
 
 
 def _resolved(kernel: Kernel, expand: Callable[[Kernel], str]) -> tuple[Kernel, str]:
@@ -215,30 +210,21 @@ def _instance(code: str, name: str) -> Instance | None:
     return next((one for one in named if one.template or one.function != name), None)
 
 
-def _body(kernel: Kernel, text: str, calls: Sequence[str]) -> list[str]:
-    macros = {*_macros(text), *(name.partition("(")[0] for name in kernel.defines)}
+def _body(text: str, calls: Sequence[str]) -> list[str]:
+    macros = sorted(_macros(text))
     # a text that adds to Metal's own namespace stands in no other
     extends_metal = re.search(r"^\s*namespace\s+metal\b", text, re.MULTILINE) is not None
     inside = "namespace kernel_0 { using namespace metal; using namespace mlx_prelude;"
     return [
-        *(f'#pragma push_macro("{name}")' for name in sorted(macros)),
-        define_lines(kernel),
+        *(f'#pragma push_macro("{name}")' for name in macros),
         "using namespace metal;" if extends_metal else inside,
         '#line 1 "0.metal"',
         text,
         '#line 1 "0.end"',
         *(() if extends_metal else ("}",)),
         *calls,  # template arguments may be macros of the text
-        *(f'#undef {name}\n#pragma pop_macro("{name}")' for name in sorted(macros)),
+        *(f'#undef {name}\n#pragma pop_macro("{name}")' for name in macros),
     ]
-
-
-def define_lines(kernel: Kernel) -> str:
-    """Return the lines that define the macros of a kernel."""
-    return "\n".join(
-        f"#undef {name.partition('(')[0]}\n#define {name} {value}"
-        for name, value in kernel.defines.items()
-    )
 
 
 def _macros(text: str) -> set[str]:

@@ -29,7 +29,7 @@ class Kernel:
     `text` is Metal source: as MLX generates it, or a `.metal` file with `[[kernel]]` functions.
     `function` is the kernel, or a `host_name` that the text gives it; `template` its arguments,
     such as "float16_t, 128". `name` is what messages call the file. `constants` are by their index,
-    `defines` macros as `-D` gives them, `origins` the files that the text was put together from.
+    `origins` are the files that the text was put together from.
     """
 
     text: str
@@ -37,7 +37,6 @@ class Kernel:
     template: str = ""
     name: str = ""
     constants: Mapping[int, Constant] = field(default_factory=dict[int, Constant])
-    defines: Mapping[str, str] = field(default_factory=dict[str, str])
     origins: tuple[Origin, ...] = ()
 
     def __post_init__(self) -> None:
@@ -48,9 +47,6 @@ class Kernel:
             )
         if "\0" in self.text:
             raise UsageError(f"{self.file} holds a NUL character: it is no Metal source.")
-        for name in self.defines:
-            if not re.fullmatch(r"[A-Za-z_]\w*(\([\w, .]*\))?", name):
-                raise UsageError(f"{name!r} cannot be the name of a macro.")
 
     def where(self, line: int) -> tuple[str, int]:
         """Return the file, and its line, that a line of the text comes from."""

@@ -96,9 +96,12 @@ class Call:
     dtypes: Sequence[mx.Dtype]
 
     def results(self) -> list[mx.array]:
-        """Return what the outputs hold now as arrays of MLX's."""
-        pairs = zip(self.outputs.values(), self.dtypes, strict=True)
-        return [as_mlx(array, dtype) for array, dtype in pairs]
+        """Return what the outputs hold now as arrays of MLX's, with the same bits."""
+        made = map(mx.array, self.outputs.values())
+        return [
+            array.view(mx.bfloat16) if dtype == mx.bfloat16 else array
+            for array, dtype in zip(made, self.dtypes, strict=True)
+        ]
 
 
 Handle = Callable[[Call], list[mx.array]]
@@ -214,40 +217,12 @@ def _program(text: str, function: str, template: str, name: str, checked: bool) 
     return compile_kernel(Kernel(text, function, template, f"{name}.metal"), checked=checked)
 
 
-def numpy_dtype(dtype: mx.Dtype) -> np.dtype[Any]:
-    """Return numpy's dtype for one of MLX's; bfloat16 as the uint16 of its bits."""
-    if dtype == mx.bfloat16:
-        return np.dtype(np.uint16)
-    return np.dtype("?" if dtype == mx.bool_ else str(dtype).rpartition(".")[2])
-
-
-def memory_of(array: mx.array) -> tuple[Array, tuple[int, ...]]:
-    """Return the memory that an array spans, flat and not copied, and its strides in elements."""
-    # numpy knows no bfloat16; the view lies in the same memory
-    seen = np.asarray(array.view(mx.uint16) if array.dtype == mx.bfloat16 else array)
-    strides = tuple(step // seen.itemsize for step in seen.strides)
-    if any(stride < 0 for stride in strides):
-        raise UsageError(
-            "An array that runs backwards through memory cannot be given to a kernel here.",
-            hint="Pass mx.contiguous(array), or ensure_row_contiguous=True.",
-        )
-    last = sum((size - 1) * step for size, step in zip(seen.shape, strides, strict=True))
-    count = last + 1 if seen.size else 0
-    return np.lib.stride_tricks.as_strided(seen, (count,), (seen.itemsize,)), strides
-
-
-def as_mlx(array: Array, dtype: mx.Dtype) -> mx.array:
-    """Return an MLX array of that dtype with the same bits."""
-    made = mx.array(array)
-    return made.view(mx.bfloat16) if dtype == mx.bfloat16 else made
-
-
 def _filled(shape: Sequence[int], dtype: mx.Dtype, value: float | None) -> Array:
     """Return an output before its kernel ran: `init_value`, or what no kernel would write."""
-    array = np.empty(tuple(shape), numpy_dtype(dtype))
+    kind = "u2" if dtype == mx.bfloat16 else "?" if dtype == mx.bool_ else str(dtype).split(".")[-1]
+    array = np.empty(tuple(shape), np.dtype(kind))
     if value is not None:
-        as_given = mx.array(value, dtype)
-        array[...] = np.array(as_given.view(mx.uint16) if dtype == mx.bfloat16 else as_given)
+        array[...] = _seen(mx.array(value, dtype))
     elif dtype == mx.bool_:
         array[...] = True
     else:
@@ -255,12 +230,25 @@ def _filled(shape: Sequence[int], dtype: mx.Dtype, value: float | None) -> Array
     return array
 
 
+def _seen(array: mx.array) -> Array:
+    """Return the same memory as numpy sees it, which knows no bfloat16: its bits as uint16."""
+    return np.asarray(array.view(mx.uint16) if array.dtype == mx.bfloat16 else array)
+
+
 def _offered(names: Iterable[str], inputs: Iterable[mx.array]) -> dict[str, Array]:
     """Return all that a kernel can ask of its inputs: contents, shape, strides, dimensions."""
     found: dict[str, Array] = {}
     for name, array in zip(names, inputs, strict=True):
-        memory, strides = memory_of(array)
-        found[name] = memory
+        seen = _seen(array)
+        strides = [step // seen.itemsize for step in seen.strides]
+        if any(stride < 0 for stride in strides):
+            raise UsageError(
+                "An array that runs backwards through memory cannot be given to a kernel here.",
+                hint="Pass mx.contiguous(array), or ensure_row_contiguous=True.",
+            )
+        last = sum((size - 1) * step for size, step in zip(seen.shape, strides, strict=True))
+        count = last + 1 if seen.size else 0  # the memory that it spans, flat and not copied
+        found[name] = np.lib.stride_tricks.as_strided(seen, (count,), (seen.itemsize,))
         found[f"{name}_shape"] = np.array(array.shape, np.int32)
         found[f"{name}_strides"] = np.array(strides, np.int64)
         found[f"{name}_ndim"] = np.array(array.ndim, np.int32)

@@ -6,7 +6,7 @@ is distinguished from a mistake.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -49,7 +49,7 @@ def as_opencl(text: str, function: str, template: str, file: str) -> str:
     return f'#line 1 "{file}"\n{plain}\n{made if template and not there else ""}'
 
 
-def prelude(text: str, defines: Mapping[str, str]) -> str:
+def prelude(text: str) -> str:
     """Return what must stand before the text: Metal's library and MLX's, without its own names."""
     plain = without_comments(text, as_blanks=_blank)
     own = [
@@ -69,7 +69,6 @@ def prelude(text: str, defines: Mapping[str, str]) -> str:
         (_DECLARATIONS / "mlx.hpp").read_text(),
         # `float4(a, b)`, which C++ for OpenCL lacks
         *(f"#define {name}(...) tracekit_vector<{name}>(__VA_ARGS__)" for name in vectors),
-        *(f"#define {name} {value}" for name, value in defines.items()),
     ]
     return "\n".join(parts)
 
@@ -146,18 +145,15 @@ class Lint:
     unknown: tuple[Complaint, ...]
 
 
-def lint(
-    text: str, function: str = "", template: str = "", *, defines: Mapping[str, str] | None = None
-) -> Lint:
+def lint(text: str, function: str = "", template: str = "") -> Lint:
     """Check the address spaces and the syntax of a Metal text; its includes are left out.
 
     A `function` template is instantiated with the arguments of `template`; one that nobody
-    instantiates is checked in part only. `defines` are macros that the text expects.
+    instantiates is checked in part only.
     """
     clang = find_clang()
     program = as_opencl(text, function, template, _KERNEL)
-    own = prelude(text, defines or {})
-    complaints = _complaints(_asked(clang, f'#line 1 "{_OWN}"\n{own}\n{program}'))
+    complaints = _complaints(_asked(clang, f'#line 1 "{_OWN}"\n{prelude(text)}\n{program}'))
     missing = any(_UNKNOWN.search(complaint.message) for complaint in complaints)
     defects = tuple(one for one in complaints if _certain(one, text, missing=missing))
     return Lint(defects, tuple(one for one in complaints if one not in defects))
@@ -195,7 +191,7 @@ def _unfit(clang: str) -> str:
     try:
         good, bad = (
             _complaints(
-                _asked(clang, f'#line 1 "{_OWN}"\n{prelude("", {})}\n#line 1 "{_KERNEL}"\n{text}')
+                _asked(clang, f'#line 1 "{_OWN}"\n{prelude("")}\n#line 1 "{_KERNEL}"\n{text}')
             )
             for text in (_GOOD, _BAD)
         )

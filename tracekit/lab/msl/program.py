@@ -36,14 +36,12 @@ class Order(StrEnum):
 class Traffic:
     """Bytes of one buffer.
 
-    `loaded` and `stored` count each access of each thread, `touched` each byte once; `referenced`
-    are those of references to structs, which may read or write.
+    `loaded` and `stored` count each access of each thread, `touched` each byte once.
     """
 
     loaded: int
     stored: int
     touched: int
-    referenced: int = 0
 
 
 @dataclass(frozen=True)
@@ -51,17 +49,14 @@ class Statistics:
     """What one launch did.
 
     Barriers are summed over threadgroups, operations over simdgroups; `threadgroup_bytes` are the
-    most that a threadgroup used, `switches` how often a thread was continued. `traffic` is of each
-    buffer by its parameter's name, of checked programs only. `partial_simd_operations`, of lenient
-    runs, are those that not all lanes took part in.
+    most that a threadgroup used. `traffic` is of each buffer by its parameter's name, of checked
+    programs only.
     """
 
     barriers: int
     simd_operations: int
     threadgroup_bytes: int
-    switches: int
     traffic: Mapping[str, Traffic] = field(default_factory=dict[str, Traffic])
-    partial_simd_operations: int = 0
 
 
 @dataclass(frozen=True)
@@ -382,15 +377,14 @@ class Program:
 
     def _statistics(self, counts: _Counts, bound: _Bound) -> Statistics:
         traffic: dict[str, Traffic] = {}
-        for one in self.parameters:
-            if one.name in bound.touched and not one.is_reference:
-                moved = counts.traffic[one.index]
-                touched = int(np.bitwise_count(bound.touched[one.name]).sum(dtype=np.int64))
-                traffic[one.name] = Traffic(moved.loaded, moved.stored, touched, moved.referenced)
+        for parameter in self.parameters:
+            if parameter.name in bound.touched and not parameter.is_reference:
+                moved = counts.traffic[parameter.index]
+                touched = int(np.bitwise_count(bound.touched[parameter.name]).sum(dtype=np.int64))
+                traffic[parameter.name] = Traffic(moved.loaded, moved.stored, touched)
         return Statistics(
-            counts.barriers, counts.simd_operations, counts.threadgroup_bytes, counts.switches,
-            traffic, counts.partial_simd_operations,
-        )  # fmt: skip
+            counts.barriers, counts.simd_operations, counts.threadgroup_bytes, traffic
+        )
 
 
 def processors() -> int:

@@ -231,7 +231,6 @@ def _asked(name: str) -> str:
 def _index(words: str, code: str, kernel: Kernel) -> int:
     """Read an index: a number, or a sum of numbers and macros that stand for some."""
     macros = dict(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(.+)$", code, re.MULTILINE))
-    macros |= kernel.defines
     sum_of = words
     for _ in range(_MOST_NESTED):
         made = re.sub(r"\b[A-Za-z_]\w*\b", lambda word: macros.get(word[0], word[0]), sum_of)

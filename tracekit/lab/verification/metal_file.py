@@ -1,7 +1,7 @@
 """A kernel of a `.metal` file as a subject: what is launched stands on the command line."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -198,7 +198,6 @@ class Launch:
     threadgroup: str = ""
     threadgroup_memory: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
-    defines: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()
     bound: float | None = None
     lenient: bool = False
@@ -221,51 +220,47 @@ def metal_subject(file: Path, launch: Launch, seed: int) -> Subject:
             raise UsageError(f"--expect {name}: there is no --buffer {name}.")
     least = BOUNDS["float32"]
     bounds = [BOUNDS.get(buffers[name].dtype, least) for name in expected]
+
+    def run(order: Order, watched: bool) -> Answer:
+        program = compile_kernel(kernel, checked=watched)
+        needed = [
+            parameter
+            for parameter in program.parameters
+            if parameter.kind == "buffer" and not parameter.condition
+        ]
+        missing = [parameter.name for parameter in needed if parameter.name not in buffers]
+        if missing:
+            raise UsageError(
+                f"{kernel.function} has buffers that are not given: {', '.join(missing)}.",
+                hint=f"Add, for example, --buffer '{missing[0]}=float32[1024]'.",
+            )
+        written = [parameter.name for parameter in needed if parameter.writable]
+        contents = {
+            name: held.poisoned() if name in written and not held.is_given else held.array.copy()
+            for name, held in buffers.items()
+        }
+        memory = pairs(launch.threadgroup_memory, "--threadgroup-memory")
+        statistics = program.run(
+            contents,
+            grid=triple(launch.grid, "--grid"),
+            threadgroup=triple(launch.threadgroup, "--threadgroup"),
+            order=order,
+            seed=seed,
+            lenient=launch.lenient,
+            patience=launch.patience,
+            threadgroup_bytes={whole(index): whole(size) for index, size in memory.items()},
+        )
+        results = [buffers[name].readable(contents[name]) for name in expected or written]
+        return Answer(arrays(results), (Launched(kernel, statistics),))
+
     return Subject(
         name=f"{file.name} {kernel.function}",
         parameters={},
-        launch=_Runs(kernel, buffers, launch, seed, tuple(expected)).run,
+        launch=run,
         sources=lambda: (kernel,),
         expected=arrays([load_array(Path(one)) for one in expected.values()]),
         bound=max(bounds, default=least) if launch.bound is None else launch.bound,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Runs:
-    kernel: Kernel
-    buffers: Mapping[str, Buffer]
-    launch: Launch
-    seed: int
-    compared: tuple[str, ...]
-
-    def run(self, order: Order, watched: bool) -> Answer:
-        program = compile_kernel(self.kernel, checked=watched)
-        needed = [one for one in program.parameters if one.kind == "buffer" and not one.condition]
-        missing = [one.name for one in needed if one.name not in self.buffers]
-        if missing:
-            raise UsageError(
-                f"{self.kernel.function} has buffers that are not given: {', '.join(missing)}.",
-                hint=f"Add, for example, --buffer '{missing[0]}=float32[1024]'.",
-            )
-        written = [one.name for one in needed if one.writable]
-        contents = {
-            name: one.poisoned() if name in written and not one.is_given else one.array.copy()
-            for name, one in self.buffers.items()
-        }
-        memory = pairs(self.launch.threadgroup_memory, "--threadgroup-memory")
-        statistics = program.run(
-            contents,
-            grid=triple(self.launch.grid, "--grid"),
-            threadgroup=triple(self.launch.threadgroup, "--threadgroup"),
-            order=order,
-            seed=self.seed,
-            lenient=self.launch.lenient,
-            patience=self.launch.patience,
-            threadgroup_bytes={whole(one): whole(size) for one, size in memory.items()},
-        )
-        results = [self.buffers[name].readable(contents[name]) for name in self.compared or written]
-        return Answer(arrays(results), (Launched(self.kernel, statistics),))
 
 
 def _kernel(file: Path, launch: Launch) -> Kernel:
@@ -283,7 +278,6 @@ def _kernel(file: Path, launch: Launch) -> Kernel:
         template=launch.template,
         name=file.name,
         constants={whole(index): constant(value) for index, value in constants.items()},
-        defines=pairs(launch.defines, "--define"),
         origins=origins,
     )
 

@@ -3,6 +3,7 @@
 Those that decode run on ragged contexts over pages that hold traps.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -55,30 +56,20 @@ def paged_decode_grouped(
     return decode_check("grouped", problem, hd_tile=hd_tile, partitions=partitions)
 
 
-@check(each={"dtype": DTYPES})
-def paged_decode_barriers(
-    *,
-    dtype: Dtype = "float16",
-    head_dim: HeadDim = "64",
-    block_size: BlockSize = 16,
-    kv_heads: KvHeads = 1,
-    group: Group = 2,
-) -> Check:
-    """Decode with three barriers for each token, as a first attempt does."""
-    return decode_check("barriers", trapped(dtype, int(head_dim), block_size, kv_heads, group))
+def _decode(kernel: Kernel, summary: str) -> Callable[..., Check]:
+    @check(each={"dtype": DTYPES})
+    def decode(
+        *,
+        dtype: Dtype = "float16",
+        head_dim: HeadDim = "64",
+        block_size: BlockSize = 16,
+        kv_heads: KvHeads = 1,
+        group: Group = 2,
+    ) -> Check:
+        return decode_check(kernel, trapped(dtype, int(head_dim), block_size, kv_heads, group))
 
-
-@check(each={"dtype": DTYPES})
-def paged_decode_per_head(
-    *,
-    dtype: Dtype = "float16",
-    head_dim: HeadDim = "64",
-    block_size: BlockSize = 16,
-    kv_heads: KvHeads = 1,
-    group: Group = 2,
-) -> Check:
-    """Decode with a threadgroup for each query head."""
-    return decode_check("per-head", trapped(dtype, int(head_dim), block_size, kv_heads, group))
+    decode.__doc__ = summary
+    return decode
 
 
 @check(each={"dtype": DTYPES, "rows": (1, 5, 9), "dims": (128, 67)})
@@ -153,8 +144,10 @@ def decode_check(
 
 _SHIPPED = {
     "paged-decode": paged_decode_grouped,  # and, with partitions, paged-merge
-    "paged-decode-barriers": paged_decode_barriers,
-    "paged-decode-per-head": paged_decode_per_head,
+    "paged-decode-barriers": _decode(
+        "barriers", "Decode with three barriers for each token, as a first attempt does."
+    ),
+    "paged-decode-per-head": _decode("per-head", "Decode with a threadgroup for each query head."),
     "rmsnorm-linear": rmsnorm_linear,
 }
 

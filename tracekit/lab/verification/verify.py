@@ -224,7 +224,7 @@ def address_spaces(kernels: Sequence[Kernel]) -> Verdict:
         return _unknown(question, error.message)
     doubts: list[str] = []
     for kernel in {(one.text, one.function, one.template): one for one in kernels}.values():
-        found = lint(kernel.text, kernel.function, kernel.template, defines=kernel.defines)
+        found = lint(kernel.text, kernel.function, kernel.template)
         if found.defects:
             first, *lines = excerpt(kernel.text, found.defects)
             line, _, rest = first.partition(":")
@@ -284,27 +284,18 @@ def in_full(verification: Verification) -> Iterator[str]:
     for why in dict.fromkeys(one.detail for one in unasked):
         questions = ", ".join(one.question for one in unasked if one.detail == why)
         yield f"  not checked, because {why}: {questions}"
-    for name in dict.fromkeys(moved.kernel for moved in verification.traffic):
-        yield from _table(name, [moved for moved in verification.traffic if moved.kernel == name])
+    for moved in verification.traffic:
+        again = f", {moved.loaded / moved.touched:.1f} loads of a byte" if moved.touched else ""
+        yield (
+            f"  {moved.kernel}, {moved.buffer}: {moved.loaded:,} bytes loaded, {moved.stored:,} "
+            f"stored, {moved.touched:,} touched{again if moved.loaded else ''}"
+        )
 
 
 def _lines(verdict: Verdict) -> Iterator[str]:
     mark = "ok" if verdict.outcome is Outcome.PASSED else "DEFECT"
     yield f"  {verdict.question:<{_WIDTH}}{mark:<8}{verdict.detail}".rstrip()
     yield from (f"      {line}" for line in verdict.excerpt)
-
-
-def _table(kernel: str, moved: Sequence[Moved]) -> Iterator[str]:
-    yield f"  {kernel}"
-    rows = [("buffer", "bytes loaded", "stored", "touched", "loads of a byte")]
-    for one in moved:
-        again = f"{one.loaded / one.touched:.1f}" if one.touched and one.loaded else ""
-        rows.append((one.buffer, f"{one.loaded:,}", f"{one.stored:,}", f"{one.touched:,}", again))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        yield f"    {'  '.join(cells)}".rstrip()
 
 
 Answers = Mapping[str, Sequence[Array]]  # the arrays that came out, by the order of threads
