@@ -37,10 +37,8 @@ def test_all_is_said_of_one() -> None:
         "sums --dtype float16 --head-dim 64",
         "  compiles                      ok      1 kernel",
         "  runs to its end               ok",
-        "  k",
-        "    buffer  bytes loaded  stored  touched  loads of a byte",
-        "    x              2,048       0    1,024              2.0",
-        "    out                0       4        4",
+        "  k, x: 2,048 bytes loaded, 0 stored, 1,024 touched, 2.0 loads of a byte",
+        "  k, out: 0 bytes loaded, 4 stored, 4 touched",
     ]
 
 
