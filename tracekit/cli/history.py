@@ -362,7 +362,7 @@ def _show_nights(
         return
     console.measurements(
         f"{len(lines)} night{'' if len(lines) == 1 else 's'}",
-        *nightly.table_of(lines, missed, store.pinned(), whole=not console.looked_at()),
+        *nightly.table_of(lines, missed, store.pinned()),
     )
 
 
@@ -373,7 +373,7 @@ def _show_series(store: "nightly.Store", of: dict[str, Any], limit: int, *, json
         return
     named = [one for one in found if of["metric"] or any(each.pairs for each in one.points)]
     for one in named:
-        console.measurements(*nightly.series_table(one, whole=not console.looked_at()))
+        console.measurements(*nightly.series_table(one))
     if blank := [f"{one.capture} {one.metric}" for one in found if one not in named]:
         console.show_hint(f"No night has a value of: {', '.join(blank)}.")
 

@@ -58,64 +58,48 @@ def test_a_night_without_a_change_has_a_line_too(entries: list[object]) -> None:
     assert (found.capture, found.words, found.outcome) == ("", "", Outcome.REGRESSION)
 
 
-def test_missed_nights_stand_among_the_others() -> None:
-    lines = [line(night_of(day)) for day in (1, 3)]
-    missed = [Missed("nightly", "mini", "2026-03-02T02:30:00.000+00:00", "asleep")]
-    columns, rows = table_of(lines, missed, {lines[1].id}, whole=True)
-    assert [row[columns.index("outcome")] for row in rows] == ["regression", "missed", "regression"]
-    assert rows[2][1].endswith(" (pinned)")
-    assert "machine" not in columns
-    columns, rows = table_of([*lines, line(night_of(4, machine="studio"))], missed, (), whole=True)
-    assert [row[columns.index("machine")] for row in rows] == ["mini", "mini", "mini", "studio"]
-
-
-def test_a_terminal_gets_a_line_a_night_and_a_reason_where_there_is_no_change() -> None:
-    failed = night_of(2, [entry_of(judged=[])], plan="other", outcome=Outcome.FAILED)
+def test_nights_stand_in_order_missed_ones_among_them() -> None:
+    failed = night_of(3, [entry_of(judged=[])], plan="other", outcome=Outcome.FAILED)
     lines = [line(night_of(1)), line(replace(failed, reason="It broke. " * 50))]
-    missed = [Missed("nightly", "mini", "2026-03-03T02:30:00.000+00:00", "asleep")]
-    columns, rows = table_of(lines, missed, (), whole=False)
+    missed = [Missed("nightly", "mini", "2026-03-02T02:30:00.000+00:00", "asleep")]
+    columns, rows = table_of(lines, missed, {lines[1].id})
     assert list(columns) == ["night", "plan", "outcome", "change", "pairs", "commit"]
-    assert [row[0] for row in rows] == [lines[0].id, lines[1].id, "2026-03-03 02:30:00 UTC"]
-    assert [row[1] for row in rows] == ["nightly", "other", "nightly"]
-    assert rows[0][3] == lines[0].words != ""
-    assert rows[0][4] == "2 of 2"
-    assert rows[1][3].startswith("It broke. It broke.")
-    assert rows[1][3].endswith(" …")
-    assert len(rows[1][3]) <= 120
-    assert rows[2][2:4] == ["missed", "asleep"]
-    assert "plan" not in table_of(lines[:1], missed, (), whole=False)[0]
+    assert rows[:2] == [
+        [lines[0].id, "nightly", "regression", lines[0].words, "2 of 2", lines[0].commit[:9]],
+        ["2026-03-02 02:30:00 UTC", "nightly", "missed", "asleep", "", ""],
+    ]
+    assert rows[2][:3] == [f"{lines[1].id} (pinned)", "other", "failed"]
+    assert rows[2][3].startswith("It broke. It broke.")
+    assert rows[2][3].endswith(" …")
+    assert len(rows[2][3]) <= 120
+    studio = line(night_of(4, machine="studio"))
+    columns, rows = table_of([lines[0], studio], missed, ())
+    assert list(columns) == ["night", "machine", "outcome", "change", "pairs", "commit"]
+    assert [row[1] for row in rows] == ["mini", "mini", "studio"]
 
 
-def test_a_terminal_is_spared_what_makes_a_series_too_wide() -> None:
+def test_a_series_has_a_row_for_each_night() -> None:
     at = Point("n1", "2026-03-01T02:30:00+00:00", 2e6, 1e6, 0.5, 0.4, 0.6, pairs=9)
-    series = Series(
-        "mini",
-        "nightly",
-        "decode",
-        "w1",
-        "step_p50",
-        "ns",
-        "lower",
-        points=(replace(at, outcome=Outcome.OK),),
-    )
-    title, columns, rows = series_table(series, whole=True)
+    failed = Point("n2", at.at, None, night_outcome=Outcome.FAILED, reason="It broke.")
+    series = Series("mini", "nightly", "decode", "w1", "step_p50", "ns", "lower")
+    points = (replace(at, outcome=Outcome.OK, commit="a" * 40), failed)
+    title, columns, rows = series_table(replace(series, points=points))
     assert title == "decode step_p50, lower is better: nightly on mini, work w1"
-    assert dict(zip(columns, rows[0], strict=True))["pairs"] == "9"
-    _, columns, rows = series_table(series, whole=False)
-    assert not {"pairs", "reason"} & set(columns)
     assert dict(zip(columns, rows[0], strict=True)) == {
         "began": "2026-03-01 02:30:00 UTC",
         "value": "2 ms",
         "reference": "1 ms",
         "change": "+50.0 % [+40.0 % … +60.0 %]",
+        "pairs": "9",
         "outcome": "ok",
-        "commit": "",
+        "commit": "aaaaaaaaa",
     }
+    assert list(rows[1][1:]) == ["", "", "It broke.", "0", "failed", ""]
 
 
 def test_a_night_that_is_partial_or_runs_says_so() -> None:
     lines = [line(night_of(1, partial=True)), line(night_of(2, outcome=None))]
-    columns, rows = table_of(lines, [], (), whole=True)
+    columns, rows = table_of(lines, [], ())
     assert [row[columns.index("outcome")] for row in rows] == ["regression (partial)", "not ended"]
 
 

@@ -141,12 +141,6 @@ def test_a_count_that_flickers_has_no_step() -> None:
     assert steps(flickers, scale="difference", least=0.5) == ()
 
 
-@pytest.mark.parametrize("least", [0.0, -1.0, math.nan])
-def test_a_least_change_lies_above_nought(least: float) -> None:
-    with pytest.raises(ValueError, match="The least change of a step lies above 0"):
-        steps([], least=least)
-
-
 def test_a_series_with_a_reference_is_looked_at_by_its_changes() -> None:
     slow_machine = level(20, 10) + level(30, 20)
     changes = [0.4 + one for one in LITTLE * 2] + [0.47 + one for one in LITTLE]

@@ -6,6 +6,7 @@ Of nights in a line no more is read than how they ended, so that a newer traceki
 import codecs
 import csv
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -45,11 +46,10 @@ class NightSummary:
 
 def moment_in(text: str) -> datetime | None:
     """Return the time that a text says, in UTC; None where it is no time with a zone."""
-    try:
+    with suppress(ValueError):
         moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment.astimezone(UTC) if moment.tzinfo is not None else None
+        return moment.astimezone(UTC) if moment.tzinfo is not None else None
+    return None
 
 
 def course_in(folder: Path) -> NightSummary | None:
@@ -63,18 +63,14 @@ def course_in(folder: Path) -> NightSummary | None:
 def last_course(output: Path, plan: str) -> NightSummary | None:
     """Return the course of the plan's night that began last; None where none can be read."""
     found = [course_in(path.parent) for path in sorted(output.glob(f"*/{DOCUMENT}"))]
-    own = [one for one in found if one is not None and one.plan == plan]
-    known = {one.began: one for one in own if one.began is not None}
+    known = {one.began: one for one in found if one and one.plan == plan and one.began}
     return known[max(known)] if known else None
 
 
 _DIGITS = 9  # of a commit or a digest
-_SEVERAL = 2
 _REASON = 120  # characters of a reason in a terminal
-_WHOLE = ("began", "night", "plan", "machine", "outcome", "change", "pairs", "reason", "commit")
-_SHORT = ("night", "plan", "machine", "outcome", "change", "pairs", "commit")
-_POINTS = ("began", "value", "reference", "change", "pairs", "outcome", "commit", "reason")
-_LONG = ("pairs", "reason")
+_NIGHTS = ("night", "plan", "machine", "outcome", "change", "pairs", "commit")
+_POINTS = ("began", "value", "reference", "change", "pairs", "outcome", "commit")
 
 
 @dataclass(frozen=True)
@@ -148,64 +144,57 @@ def _says(judged: Judged) -> tuple[int, float]:
 
 
 def table_of(
-    lines: Sequence[Line], missed: Sequence[Missed], pinned: Collection[str], *, whole: bool
+    lines: Sequence[Line], missed: Sequence[Missed], pinned: Collection[str]
 ) -> tuple[Sequence[str], list[Sequence[str]]]:
     """Return columns and rows of nights, those that were missed among them, oldest first.
 
-    Not `whole` is for a terminal: the id says when a night began, plan and machine are shown where
-    there are several, and the reason only where there is no change.
+    Plan and machine are shown where there are several, the reason where there is no change.
     """
-    rows: list[dict[str, str]] = []
-    for one in (*lines, *missed):
-        at = one.due if isinstance(one, Missed) else one.started
-        row = {"at": at, "began": stamp(at), "plan": one.plan, "machine": one.machine}
-        row |= {"reason": one.reason, "outcome": "missed"}
-        if not isinstance(one, Missed):
-            row |= {
-                "night": one.id + (" (pinned)" if one.id in pinned else ""),
-                "outcome": f"{one.outcome or 'not ended'}{' (partial)' if one.partial else ''}",
-                "change": one.words,
-                "pairs": f"{one.pairs} of {one.measured}",
-                "commit": short_commit(one.commit, _DIGITS),
-            }
-        rows.append(row)
-    rows.sort(key=lambda row: row["at"])
-    columns = [
-        name
-        for name in (_WHOLE if whole else _SHORT)
-        if (name != "machine" and (whole or name != "plan"))
-        or len({row[name] for row in rows}) >= _SEVERAL
+    rows = [
+        {
+            "at": one.started,
+            "night": one.id + (" (pinned)" if one.id in pinned else ""),
+            "plan": one.plan,
+            "machine": one.machine,
+            "outcome": f"{one.outcome or 'not ended'}{' (partial)' if one.partial else ''}",
+            "change": one.words or _shortened(one.reason),
+            "pairs": f"{one.pairs} of {one.measured}",
+            "commit": short_commit(one.commit, _DIGITS),
+        }
+        for one in lines
     ]
-    if not whole:
-        rows = [_shortened(row) for row in rows]
+    rows += [
+        {"at": one.due, "night": stamp(one.due), "plan": one.plan, "machine": one.machine}
+        | {"outcome": "missed", "change": _shortened(one.reason)}
+        for one in missed
+    ]
+    rows.sort(key=lambda row: row["at"])
+    several = {name for name in ("plan", "machine") if len({row[name] for row in rows}) > 1}
+    columns = [name for name in _NIGHTS if name not in {"plan", "machine"} or name in several]
     return columns, [[row.get(column, "") for column in columns] for row in rows]
 
 
-def _shortened(row: dict[str, str]) -> dict[str, str]:
-    change = row.get("change") or shorten(row["reason"], _REASON, placeholder=" …")
-    night = row.get("night") or row["began"]
-    return row | {"change": change, "night": night}
+def _shortened(reason: str) -> str:
+    return shorten(reason, _REASON, placeholder=" …")
 
 
-def series_table(series: Series, *, whole: bool) -> tuple[str, Sequence[str], list[Sequence[str]]]:
-    """Return title, columns and rows of a metric over nights; not `whole` is for a terminal."""
+def series_table(series: Series) -> tuple[str, Sequence[str], list[Sequence[str]]]:
+    """Return title, columns and rows of a metric over nights."""
     title = f"{series.capture} {series.metric}, {series.better} is better"
     title += f": {series.plan} on {series.machine}, work {series.work[:_DIGITS]}"
-    rows: list[Sequence[str]] = []
-    columns = _POINTS if whole else tuple(one for one in _POINTS if one not in _LONG)
-    for point in series.points:
-        row = {
-            "began": stamp(point.at),
-            "value": _value(point.value, series.unit),
-            "reference": _value(point.reference, series.unit),
-            "change": series.shown.whole(point.change, point.low, point.high),
-            "pairs": str(point.pairs),
-            "outcome": str(point.outcome or point.night_outcome or ""),
-            "commit": short_commit(point.commit, _DIGITS),
-            "reason": point.reason,
-        }
-        rows.append([row[name] for name in columns])
-    return title, columns, rows
+    rows: list[Sequence[str]] = [
+        (
+            stamp(point.at),
+            "" if point.value is None else quantity(point.value, series.unit),
+            "" if point.reference is None else quantity(point.reference, series.unit),
+            series.shown.whole(point.change, point.low, point.high) or _shortened(point.reason),
+            str(point.pairs),
+            str(point.outcome or point.night_outcome or ""),
+            short_commit(point.commit, _DIGITS),
+        )
+        for point in series.points
+    ]
+    return title, _POINTS, rows
 
 
 def held_on(machine: str, accepted: Sequence[Accepted]) -> list[Held]:
@@ -223,10 +212,6 @@ def expected_words(night: Night, accepted: Accepted, metric: str) -> str:
     judged = next(one for one in entry.judged if one.metric == metric)
     plain = plain_change(middle(accepted.changes[metric]), judged.scale)
     return f"{judged.shown.change(plain)} against the reference"
-
-
-def _value(value: float | None, unit: str) -> str:
-    return "" if value is None else quantity(value, unit)
 
 
 FlatFormat = Literal["csv", "json", "parquet"]

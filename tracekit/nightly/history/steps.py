@@ -117,19 +117,11 @@ def is_searched(series: Series) -> bool:
 def steps(
     values: Sequence[float | None], *, scale: Scale = "ratio", least: float = 0.015
 ) -> tuple[Step, ...]:
-    """Find the steps in values of one night each, oldest first.
+    """Find the steps in values of one night each, oldest first, of at least `least`.
 
-    Args:
-        values: In the order of nights; None, a value that is no number, and one of which there is
-            no ratio where ratios are asked for, are gaps.
-        scale: Whether changes are ratios or differences.
-        least: The least change that is a step: a ratio less one, or a difference.
-
-    Raises:
-        ValueError: The least change is not above 0.
+    None, a value that is no number, and one of which there is no ratio where ratios are asked for,
+    are gaps. `least` is a ratio less one, or a difference, above 0.
     """
-    if not least > 0:
-        raise ValueError(f"The least change of a step lies above 0, and is not {least}.")
     places = [place for place, one in enumerate(values) if _usable(one, scale)]
     known = [float(value) for value in values if value is not None and _usable(value, scale)]
     if len(known) < 2 * SHORTEST:

@@ -104,7 +104,7 @@ def test_what_decides_and_was_not_judged_is_inconclusive() -> None:
     metrics = [one for one in report.cases if one.kind == "metric"]
     assert [one.outcome for one in metrics] == [Outcome.INCONCLUSIVE] * 2
     assert [one.message for one in metrics] == [
-        "It was not judged, and it decides.",
+        "+10.0 % [+8.0 % … +12.0 %]: not judged.",
         "tuesday does not have it",
     ]
 

@@ -87,7 +87,7 @@ def test_counts_of_suites_are_those_of_their_cases(report: GateReport) -> None:
 def test_what_is_followed_only_is_no_test_but_a_property(report: GateReport) -> None:
     root = etree.fromstring(junit(report))
     told = {one.get("name"): one.get("value") for one in root[0].iter("property")}
-    assert told["followed memory_peak"] == "unit bytes; candidate 3000000000.0; pairs 10"
+    assert told["followed memory_peak"] == "candidate: 2.79 GiB; threshold: 3.0 %; pairs: 10"
     assert told["followed pipeline-churn"] == (
         "9 pipelines were made in the steady phase. (in 2 of 2 traces, 0 of the reference)"
     )

@@ -10,7 +10,7 @@ from typing import Any
 from lxml import etree
 
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
-from tracekit.nightly.gate.report.text import bounds, sentences, shift
+from tracekit.nightly.gate.report.text import NOTHING, numbers, sentences
 from tracekit.nightly.history.night import Outcome
 from tracekit.report import visible
 
@@ -64,8 +64,8 @@ def _case(case: Case) -> Any:
     if tag is not None:
         attributes = _attributes(type=str(case.outcome), message=sentences(case))
         etree.SubElement(element, tag, attributes).text = _text(sentences(case))
-    if numbers := _numbers(case):
-        etree.SubElement(element, "system-out").text = _text(numbers)
+    if lines := _numbers(case):
+        etree.SubElement(element, "system-out").text = _text("\n".join(lines))
     return element
 
 
@@ -73,37 +73,24 @@ def _tag(case: Case) -> str | None:
     return _TAGS.get(case.outcome) if case.outcome else None
 
 
-def _numbers(case: Case) -> str:
-    return "\n".join(f"{name}: {value}" for name, value in _values(case).items())
-
-
-def _values(case: Case) -> dict[str, str]:
-    """Return what is known of a case in numbers, in the metric's own unit."""
-    known = {
-        "unit": case.unit,
-        "candidate": case.candidate,
-        "reference": case.reference,
-        "change": shift(case.change, case) if case.change is not None else None,
-        "95 % interval": bounds(case) if case.low is not None else None,
-        "pairs": case.pairs or None,
-        "reproduced": case.reproduced,
-        "baseline": case.baseline or None,
+def _numbers(case: Case) -> list[str]:
+    """Return what is known of a case in numbers, a line for each."""
+    known: dict[str, object] = {
+        name: words for name, words in numbers(case).items() if words != NOTHING
     }
-    return {name: str(value) for name, value in known.items() if value not in {None, ""}}
+    more = {"pairs": case.pairs or None, "baseline": case.baseline or None}
+    known |= {**more, "reproduced": case.reproduced}
+    return [f"{name}: {value}" for name, value in known.items() if value is not None]
 
 
 def _properties(suite: Suite, report: GateReport) -> dict[str, str]:
     followed = {
-        f"followed {one.name}": one.message if one.kind == "finding" else _numbers_of(one)
+        f"followed {one.name}": one.message if one.kind == "finding" else "; ".join(_numbers(one))
         for one in suite.cases
         if one.outcome is None
     }
     known = {"night": report.subject, "commit": report.commit, **report.environment}
     return {name: value for name, value in {**known, **suite.labels, **followed}.items() if value}
-
-
-def _numbers_of(case: Case) -> str:
-    return "; ".join(f"{name} {value}" for name, value in _values(case).items())
 
 
 def _counts(suites: tuple[Suite, ...]) -> dict[str, str]:

@@ -8,7 +8,6 @@ gate --json` prints it. It is versioned by `FORMAT`. History of the format:
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import PurePath
 from typing import Any, Literal
 
@@ -27,10 +26,10 @@ from tracekit.nightly.history.night import (
     KINDS,
     Described,
     Entry,
-    Judged,
     Night,
     Outcome,
     TracedFinding,
+    moment_of,
 )
 from tracekit.nightly.plan.plan import NightPlan
 
@@ -145,19 +144,16 @@ _OUTCOMES = {
     Verdict.UNCLEAR: Outcome.INCONCLUSIVE,
     Verdict.BETTER: Outcome.OK,
     Verdict.SAME: Outcome.OK,
+    None: Outcome.INCONCLUSIVE,
 }
-_UNJUDGED = "It was not judged, and it decides."
 
 
 def of_comparison(
     compared: Comparison, environment: Mapping[str, Any] | None = None, workload: str = ""
 ) -> GateReport:
-    """Return what a gate says of runs that were compared.
+    """Return what a gate says of runs that were compared: worse is a regression.
 
-    Args:
-        compared: The comparison: worse is a regression, unclear is inconclusive.
-        environment: Facts of the machine that made the runs after.
-        workload: What they did.
+    `environment` are facts of the machine that made the runs after, `workload` is what they did.
     """
     before, after = side(compared.before), side(compared.after)
     outcome = _OUTCOMES[compared.verdict]
@@ -166,20 +162,13 @@ def of_comparison(
         *(_finding(finding) for finding in compared.findings),
     )
     labels = {"workload": workload, "reference": before, "candidate": after}
-    suite = Suite(
-        name=SUITE,
-        outcome=outcome,
-        reason=compared.reason,
-        cases=cases,
-        labels={name: words for name, words in labels.items() if words},
-    )
     return GateReport(
         title=f"{before} → {after}",
         subject=", ".join(compared.after),
         outcome=outcome,
         reason=compared.reason,
-        suites=(explained(suite),),
-        environment=_facts(environment or {}),
+        suites=(explained(Suite(SUITE, outcome, compared.reason, cases, _known(labels))),),
+        environment=_known(environment or {}),
         warnings=tuple(
             f"{condition.side}: {condition.words}." for condition in compared.conditions
         ),
@@ -187,12 +176,17 @@ def of_comparison(
 
 
 def _metric(change: Change, compared: Comparison) -> Case:
-    outcome, message = None, _words(change)
-    if change.deciding:
-        outcome = _OUTCOMES[change.verdict] if change.verdict else Outcome.INCONCLUSIVE
+    outcome = _OUTCOMES[change.verdict] if change.deciding else None
+    message = change.reason
+    if change.change is not None:
+        message = f"{change_words(change)}: {ruling(change) or 'not judged'}."
     if outcome is Outcome.REGRESSION and compared.verdict is not Verdict.WORSE:
         # What the machine did may be all that it is: the whole says so, and a part says no more.
         outcome, message = Outcome.INCONCLUSIVE, f"{message} {compared.reason}"
+    # On the scale of the change: counts change by one.
+    threshold = compared.limits.threshold
+    if not change.relative and change.unit != "ratio":
+        threshold = max(1.0, threshold)
     return Case(
         suite=SUITE,
         name=change.metric,
@@ -208,34 +202,19 @@ def _metric(change: Change, compared: Comparison) -> Case:
         change=change.change,
         low=change.low,
         high=change.high,
-        threshold=_threshold(change, compared.limits.threshold),
+        threshold=threshold,
         pairs=min(len(change.values_before), len(change.values_after)),
     )
 
 
-def _words(change: Change) -> str:
-    """Return the change with its interval, what it is, and why."""
-    if change.verdict is None and change.deciding and not change.reason:
-        return _UNJUDGED
-    if change.change is None:
-        return change.reason
-    return f"{change_words(change)}: {ruling(change)}."
-
-
-def _threshold(change: Change, threshold: float) -> float:
-    """Return the least change that matters on the scale of the change: counts change by one."""
-    return threshold if change.relative or change.unit == "ratio" else max(1.0, threshold)
-
-
 def _finding(change: FindingChange) -> Case:
     finding = change.after or change.before
-    said = finding.message if finding else ""
     return Case(
         suite=SUITE,
         name=change.rule,
         kind="finding",
         outcome=None,
-        message=f"{course(change)}: {said}",
+        message=f"{course(change)}: {finding.message if finding else ''}",
         pairs=change.runs_after,
         severity=change.severity.value,
     )
@@ -243,27 +222,24 @@ def _finding(change: FindingChange) -> Case:
 
 PAGE = "report.html"
 _UNFINISHED = "It has not ended: it still runs, or was killed."
-_NOTHING = "It has no capture, so that nothing was judged."
-_PARTIAL = "Captures are missing, so that nothing can be said of them."
+_MISSING = "Captures of it are missing or have not ended, or no metric of them was judged."
 _STOPPED = "The night was stopped before all of its captures were through."
-_UNMEASURED = "It has no metric."
-_UNDECIDED = "No metric of it decides: all are followed only."
 
 
 def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
     """Return what a gate says of a night.
 
-    What is missing is never good news: a night that has not ended, has no capture, is partial or
-    judged nothing is inconclusive at best, whatever it says of itself.
-
-    Args:
-        night: The night.
-        plan: The plan that it carried out, which says which findings decide; None where it is
-            not at hand. Then findings are listed, and the capture's own outcome stands.
+    What is missing is never good news: a night that has not ended, is partial or judged nothing is
+    inconclusive at best, whatever it says of itself. The plan that it carried out says which
+    findings decide; where it is not at hand they are listed, and the capture's own outcome stands.
     """
     rules = {capture.name: capture.fail_on for capture in plan.captures} if plan is not None else {}
     suites = tuple(_suite(entry, rules.get(entry.capture, ())) for entry in night.entries)
-    outcome, reason = _verdict(night, suites)
+    outcome, reason = night.outcome or Outcome.INCONCLUSIVE, night.reason
+    if night.outcome is None:
+        reason = _UNFINISHED
+    elif outcome is Outcome.OK and not _is_whole(night):
+        outcome, reason = Outcome.INCONCLUSIVE, _MISSING
     if not any(suite.outcome is outcome for suite in suites):
         suites = (*suites, explained(Suite(night.plan or "night", outcome, reason)))
     return GateReport(
@@ -272,7 +248,7 @@ def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
         outcome=outcome,
         reason=reason,
         suites=suites,
-        environment=_facts(night.environment),
+        environment=_known(night.environment),
         plan=night.plan,
         machine=night.machine,
         started=night.started,
@@ -291,98 +267,63 @@ def of_no_night(reason: str, hint: str) -> GateReport:
     )
 
 
-def _verdict(night: Night, suites: tuple[Suite, ...]) -> tuple[Outcome, str]:
-    if night.outcome is not Outcome.OK:
-        return (
-            (night.outcome, night.reason) if night.outcome else (Outcome.INCONCLUSIVE, _UNFINISHED)
-        )
-    good = {Outcome.OK, Outcome.UNJUDGED}
-    worse = next((suite for suite in suites if suite.outcome not in good), None)
-    if worse is not None:
-        return worse.outcome, f"{worse.name}: {worse.reason}"
-    if not night.entries:
-        return Outcome.INCONCLUSIVE, _NOTHING
-    if night.partial:
-        return Outcome.INCONCLUSIVE, _PARTIAL
-    if not any(one.outcome and one.kind == "metric" for suite in suites for one in suite.cases):
-        return Outcome.INCONCLUSIVE, _UNDECIDED
-    return Outcome.OK, night.reason
-
-
-def _suite(entry: Entry, rules: tuple[str, ...]) -> Suite:
-    metrics = tuple(_night_metric(entry.capture, judged) for judged in entry.judged)
-    findings = tuple(_night_finding(entry, finding, rules) for finding in entry.findings)
-    cases = metrics + findings
-    outcome, reason = _outcome(entry, cases)
-    labels = {"workload": entry.candidate.workload, **_sides(entry), "backend": entry.backend}
-    return explained(
-        Suite(
-            name=entry.capture,
-            outcome=outcome,
-            reason=reason,
-            cases=cases,
-            labels={name: words for name, words in labels.items() if words},
-            seconds=_seconds(entry),
-        )
-    )
-
-
-def _outcome(entry: Entry, cases: tuple[Case, ...]) -> tuple[Outcome, str]:
-    if entry.outcome is None:
-        return Outcome.INCONCLUSIVE, _UNFINISHED
-    if entry.outcome is not Outcome.OK:
-        return entry.outcome, entry.reason
-    unclear = next((one for one in cases if one.outcome is Outcome.INCONCLUSIVE), None)
-    if unclear is not None:
-        return Outcome.INCONCLUSIVE, f"{unclear.name}: {unclear.message}"
-    return (Outcome.OK, entry.reason) if entry.judged else (Outcome.INCONCLUSIVE, _UNMEASURED)
+def _is_whole(night: Night) -> bool:
+    judged = any(one.outcome for entry in night.entries for one in entry.judged)
+    return judged and not night.partial and all(entry.outcome for entry in night.entries)
 
 
 _SHARED = (
     *("unit", "better", "scale", "candidate", "reference", "measured", "change", "low", "high"),
-    *("threshold", "expected", "baseline", "pairs", "reproduced"),
+    *("threshold", "expected", "baseline", "pairs", "reproduced", "outcome"),
 )
 
 
-def _night_metric(capture: str, judged: Judged) -> Case:
-    outcome, message = judged.outcome, judged.reason
-    if judged.gated and outcome is None:
-        outcome, message = Outcome.INCONCLUSIVE, message or "It was not judged."
-    return Case(
-        suite=capture,
-        name=judged.metric,
-        kind="metric",
-        outcome=outcome if judged.gated else None,
-        message=message,
-        **{name: getattr(judged, name) for name in _SHARED},
+def _suite(entry: Entry, rules: tuple[str, ...]) -> Suite:
+    metrics = (
+        Case(
+            suite=entry.capture,
+            name=judged.metric,
+            kind="metric",
+            message=judged.reason,
+            **{name: getattr(judged, name) for name in _SHARED},
+        )
+        for judged in entry.judged
+    )
+    findings = (_night_finding(entry, finding, rules) for finding in entry.findings)
+    labels = {
+        "workload": entry.candidate.workload,
+        **_described("candidate", entry.candidate),
+        **(_described("reference", entry.reference) if entry.reference else {}),
+        "reference kind": KINDS[entry.reference_kind] if entry.reference_kind else "",
+        "mlx": entry.candidate.mlx,
+        "parity": entry.parity,
+        "backend": entry.backend,
+    }
+    return explained(
+        Suite(
+            name=entry.capture,
+            outcome=entry.outcome or Outcome.INCONCLUSIVE,
+            reason=entry.reason if entry.outcome else _UNFINISHED,
+            cases=(*metrics, *findings),
+            labels=_known(labels),
+            seconds=_seconds(entry),
+        )
     )
 
 
 def _night_finding(entry: Entry, finding: TracedFinding, rules: tuple[str, ...]) -> Case:
     worse = finding.rule in rules and finding.traces > 0 and finding.in_reference == 0
     decided = worse and entry.outcome is Outcome.REGRESSION
-    found = (
-        f" (in {finding.traces} of {finding.of} traces, {finding.in_reference} of the reference)"
-    )
+    where = f"in {finding.traces} of {finding.of} traces, {finding.in_reference} of the reference"
     return Case(
         suite=entry.capture,
         name=finding.rule,
         kind="finding",
         outcome=Outcome.REGRESSION if decided else None,
-        message=finding.message + found,
+        message=f"{finding.message} ({where})",
         pairs=finding.traces,
         severity=finding.severity,
     )
-
-
-def _sides(entry: Entry) -> dict[str, str]:
-    return {
-        **_described("candidate", entry.candidate),
-        **(_described("reference", entry.reference) if entry.reference else {}),
-        "reference kind": KINDS[entry.reference_kind] if entry.reference_kind else "",
-        "mlx": entry.candidate.mlx,
-        "parity": entry.parity,
-    }
 
 
 def _described(side: str, described: Described) -> dict[str, str]:
@@ -392,15 +333,12 @@ def _described(side: str, described: Described) -> dict[str, str]:
 def _seconds(entry: Entry) -> float:
     """Return the time from the first look at the machine to the last, in seconds."""
     looks = [state.at for pair in entry.pairs for state in (pair.before, pair.after) if state]
-    try:
-        moments = [datetime.fromisoformat(look) for look in looks]
-        return (max(moments) - min(moments)).total_seconds() if moments else 0.0
-    except (ValueError, TypeError):
-        return 0.0
+    moments = [moment_of(look) for look in looks if look]
+    return (max(moments) - min(moments)).total_seconds() if moments else 0.0
 
 
-def _facts(environment: Mapping[str, Any]) -> dict[str, str]:
-    return {name: str(value) for name, value in environment.items() if value not in {"", None}}
+def _known(facts: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in facts.items() if value not in {"", None}}
 
 
 def _links(night: Night) -> Iterator[Link]:

@@ -40,7 +40,11 @@ def verdict(report: GateReport) -> str:
 def verdicts(report: GateReport) -> list[Sequence[str]]:
     """Return how each case that decides ended, and why."""
     return [
-        (str(case.outcome), _named(case), said(case.message))
+        (
+            str(case.outcome),
+            said(case.suite if case.kind == "capture" else f"{case.suite} {case.name}"),
+            said(case.message),
+        )
         for case in report.cases
         if case.outcome is not None
     ]
@@ -50,10 +54,18 @@ def tables(report: GateReport) -> Iterator[Table]:
     """Yield the tables that a terminal shows: metrics of each capture, then its findings."""
     for suite in report.suites:
         metrics = [one for one in suite.cases if one.kind == "metric"]
-        rows = [row(metric)[: len(_SHOWN)] for metric in metrics if _measured(metric)]
+        rows = [
+            row(metric)[: len(_SHOWN)]
+            for metric in metrics
+            if metric.candidate is not None or metric.reference is not None
+        ]
         if rows:
             yield titled(suite), _SHOWN, rows
-        found = [_finding(one) for one in suite.cases if one.kind == "finding"]
+        found = [
+            (said(one.name), one.severity, str(one.outcome or "followed"), said(one.message))
+            for one in suite.cases
+            if one.kind == "finding"
+        ]
         if found:
             yield f"{said(suite.name)}: findings", _FINDINGS, found
 
@@ -71,16 +83,23 @@ def titled(suite: Suite) -> str:
 
 def row(case: Case) -> Sequence[str]:
     """Return the cells of a metric, in the order of `COLUMNS`."""
-    return (
-        said(case.name),
-        _value(case.reference, case),
-        _value(case.candidate, case),
-        shift(case.measured, case),
-        shift(case.change, case),
-        bounds(case),
-        _allowed(case),
-        ruling(case),
+    return said(case.name), *numbers(case).values(), ruling(case)
+
+
+def numbers(case: Case) -> dict[str, str]:
+    """Return what is known of a metric in numbers, in words, by the names of `COLUMNS`."""
+    shown = Shown(case.scale, case.unit)
+    interval = case.low is not None and case.high is not None
+    found = (
+        None if case.reference is None else quantity(case.reference, case.unit),
+        None if case.candidate is None else quantity(case.candidate, case.unit),
+        None if case.measured is None else shown.change(case.measured),
+        None if case.change is None else shown.change(case.change),
+        shown.between(case.low or 0.0, case.high or 0.0) if interval else None,
+        None if case.threshold is None else shown.amount(case.threshold),
     )
+    cells = (NOTHING if words is None else said(words) for words in found)
+    return dict(zip(COLUMNS[1:-1], cells, strict=True))
 
 
 def said(text: str) -> str:
@@ -94,50 +113,10 @@ def sentences(case: Case) -> str:
     return message if case.kind == "capture" else f"{said(case.name)}: {message}"
 
 
-def bounds(case: Case) -> str:
-    """Return the interval in words."""
-    if case.low is None or case.high is None:
-        return NOTHING
-    return visible(_shown(case).between(case.low, case.high))
-
-
 def ruling(case: Case) -> str:
     """Return how a case ended, and why."""
-    lead = "followed" if case.outcome is None else str(case.outcome)
-    message = said(case.message)
+    lead, message = str(case.outcome or "followed"), said(case.message)
     return f"{lead}: {message}" if message and message != lead else lead
-
-
-def shift(value: float | None, case: Case) -> str:
-    """Return a change in words: "+9.8 %", or a difference in the metric's unit."""
-    return NOTHING if value is None else visible(_shown(case).change(value))
-
-
-def _allowed(case: Case) -> str:
-    """Return the threshold in words."""
-    return NOTHING if case.threshold is None else visible(_shown(case).amount(case.threshold))
-
-
-def _shown(case: Case) -> Shown:
-    return Shown(case.scale, case.unit)
-
-
-def _named(case: Case) -> str:
-    name = "" if case.kind == "capture" else case.name
-    return said(f"{case.suite} {name}".strip())
-
-
-def _measured(case: Case) -> bool:
-    return case.candidate is not None or case.reference is not None
-
-
-def _finding(case: Case) -> Sequence[str]:
-    lead = "followed" if case.outcome is None else str(case.outcome)
-    return (said(case.name), case.severity, lead, said(case.message))
-
-
-def _value(value: float | None, case: Case) -> str:
-    return NOTHING if value is None else said(quantity(value, case.unit))
 
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")

@@ -2,16 +2,15 @@
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack
 
-import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, Table, insert, select
 
-from tracekit.base import InputError, UsageError, now
-from tracekit.nightly.history.night import Accepted, Described, Entry, Night, Outcome, Pair
+from tracekit.base import UsageError, now
+from tracekit.nightly.history.night import Accepted, Entry, Night, Outcome, Pair
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.database import PATIENCE, Database, database, require_tables
 from tracekit.nightly.history.store.decisions import (
@@ -35,35 +34,7 @@ from tracekit.nightly.history.store.place import night_id
 from tracekit.nightly.history.store.schema import JUDGEMENTS, MISSED, NIGHTS, PINS
 
 
-@dataclass(frozen=True)
-class EndedCapture:
-    """How a capture ended, as its night's document has it."""
-
-    capture: str
-    work: str
-    reference: Described | None = None
-    outcome: Outcome | None = None
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class EndedNight:
-    """What series need of a night's document: all but what was measured and judged."""
-
-    id: str
-    plan: str
-    machine: str
-    started: str
-    environment: dict[str, Any] = field(default_factory=dict[str, Any])
-    commit: str = ""
-    entries: tuple[EndedCapture, ...] = ()
-    outcome: Outcome | None = None
-    reason: str = ""
-    partial: bool = False
-    folder: str = ""
-
-
-def series_of(nights: Mapping[int, EndedNight], judged: Iterable[RowMapping]) -> list[Series]:
+def series_of(nights: Mapping[int, Night], judged: Iterable[RowMapping]) -> list[Series]:
     """Return the series of nights by number, oldest first, and of what was judged in them."""
     found: dict[tuple[str, ...], dict[int, RowMapping]] = {}
     for row in judged:
@@ -73,7 +44,7 @@ def series_of(nights: Mapping[int, EndedNight], judged: Iterable[RowMapping]) ->
     return [_series(rows, nights) for rows in found.values()]
 
 
-def _series(rows: dict[int, RowMapping], nights: Mapping[int, EndedNight]) -> Series:
+def _series(rows: dict[int, RowMapping], nights: Mapping[int, Night]) -> Series:
     """Return one series; `rows` are what was judged of it, by the number of the night.
 
     A night that has no value because it failed, or because the capture did, is a point without one
@@ -99,9 +70,7 @@ def _series(rows: dict[int, RowMapping], nights: Mapping[int, EndedNight]) -> Se
     )
 
 
-def _points(
-    night: EndedNight, entry: EndedCapture | None, row: RowMapping | None
-) -> Iterator[Point]:
+def _points(night: Night, entry: Entry | None, row: RowMapping | None) -> Iterator[Point]:
     point = Point(
         night=night.id,
         at=night.started,
@@ -182,16 +151,13 @@ def _rows(connection: Connection, wanted: Wanted) -> Iterator[Any]:
         yield from rows
 
 
-def ended_nights(connection: Connection, wanted: Wanted) -> dict[int, EndedNight]:
+def ended_nights(connection: Connection, wanted: Wanted) -> dict[int, Night]:
     """Return the nights that are wanted by number, without what they measured, oldest first."""
-    found: dict[int, EndedNight] = {}
+    found: dict[int, Night] = {}
     for row in _rows(connection, wanted):
-        try:
-            night = msgspec.json.decode(row.document, type=EndedNight)
-        except msgspec.MsgspecError as error:
-            raise InputError(f"The night {row.id} cannot be read: {error}.") from error
-        columns = {name: getattr(row, name) for name in ("id", "plan", "machine", "started")}
-        found[row.number] = replace(night, **columns)
+        night = decoded(row.document, row.id)
+        entries = tuple(replace(entry, pairs=(), judged=()) for entry in night.entries)
+        found[row.number] = replace(night, started=row.started, entries=entries)
     return found
 
 
