@@ -53,7 +53,7 @@ def keep(folder: Path, night: Night) -> None:
         ("failed", (3, 125), "Failed: Parity failed: 3 of 8."),
         ("open", (4, 125), "Inconclusive: Too wide."),
         ("running", (4, 125), "Inconclusive: It has not ended"),
-        ("empty", (4, 125), "Inconclusive: It has no capture"),
+        ("empty", (4, 125), "Inconclusive: Captures of it are missing"),
     ],
 )
 def test_the_exit_code_is_the_outcome(

@@ -116,20 +116,26 @@ def gate(
     printed = markdown == console.STDOUT
     if json and printed:
         raise UsageError("--json and --markdown - print two documents.", hint="Name a file.")
-    destinations = nightly.Destinations(junit, sarif, openmetrics, None if printed else markdown)
+    asked = {
+        "junit": junit,
+        "sarif": sarif,
+        "openmetrics": openmetrics,
+        "markdown": None if printed else markdown,
+    }
+    files = {name: file for name, file in asked.items() if file}
     command = nightly.command_of(on_regression) if on_regression else ()
     page = _summary_file(summary)
     if annotations is None:
         annotations = os.environ.get("GITHUB_ACTIONS") == "true"
     words = what or []
-    with writing(destinations.files, [*words, *([plan] if plan else [])]):
+    with writing(list(files.values()), [*words, *([plan] if plan else [])]):
         if len(words) > 1:
             _require_none(plan=plan, history=history, max_age=max_age)
             report = _of_runs(words, metric, threshold, force=force)
         else:
             _require_none(metric=metric, threshold=threshold, force=force)
             report = _of_night(words, plan, history, max_age)
-        errors = nightly.write_reports(report, destinations)
+        errors = nightly.write_reports(report, files)
         if json:
             console.show_json(report)
         elif printed:

@@ -8,7 +8,6 @@ from .gate.found import aged as aged
 from .gate.found import find_night as find_night
 from .gate.found import in_repository as in_repository
 from .gate.found import placed as placed
-from .gate.notify import Destinations as Destinations
 from .gate.notify import append_summary as append_summary
 from .gate.notify import command_of as command_of
 from .gate.notify import tell as tell

@@ -25,7 +25,6 @@ def test_a_young_night_stays_good() -> None:
     [
         ("2026-11-20T02:29:59+00:00", r"24\.0 h ago; --max-age allows 24\.0 h"),
         ("2026-11-18T02:30:00", r"72\.0 h ago"),
-        ("", "not known"),
     ],
 )
 def test_an_old_night_is_inconclusive(started: str, said: str) -> None:

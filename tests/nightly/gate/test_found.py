@@ -111,8 +111,6 @@ def test_a_night_that_is_named_is_of_the_plan_that_is_named(keep: Keep, project:
     for name in (LATER, LATER[:10], str(folder)):
         with pytest.raises(UsageError, match="is of the plan other, not of attention"):
             find_night(name, project / "tracekit.toml")
-    own = keep(id=f"{LATER}-own")
-    assert find_night(LATER[:10], project / "tracekit.toml").folder == own
 
 
 def test_without_a_plan_the_latest_of_a_history_must_be_clear(project: Path) -> None:

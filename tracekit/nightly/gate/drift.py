@@ -67,11 +67,6 @@ class Past:
     anchors: tuple[Point, ...] = ()
 
     @property
-    def moving(self) -> bool:
-        """Whether the reference moves along."""
-        return moves(self.series)
-
-    @property
     def turn(self) -> int:
         """What changes are multiplied by so that those above 0 are for the worse."""
         return {"lower": 1, "higher": -1}.get(self.series.better, 0)
@@ -107,12 +102,10 @@ def beginning_of(past: Past) -> Drift | None:
     found = past.levels()
     if not found.nights or past.turn == 0:
         return None
-    apart = past.turn * (found.values[-1] - found.values[:-1])
-    deviations = found.deviations_from(len(found.nights) - 1)
-    lost = [(place, float(apart[place]), float(deviations[place])) for place in range(len(apart))]
-    variance = float(found.covariance[-1, -1])
-    lost.insert(0, (-1, float(past.turn * found.values[-1]), math.sqrt(max(variance, 0.0))))
-    return _drift(past, found, *_latest(lost[::-1])) if max(one[1] for one in lost) > 0 else None
+    *earlier, tonight = past.turn * np.eye(len(found.nights))
+    lost = [(place, *found.total(tonight - level)) for place, level in enumerate(earlier)]
+    lost = [*reversed(lost), (-1, *found.total(tonight))]
+    return _drift(past, found, *_latest(lost)) if max(one[1] for one in lost) > 0 else None
 
 
 def _latest(lost: Sequence[_Lost]) -> _Lost:
@@ -131,21 +124,15 @@ def _contrasts(found: Levels, past: Past) -> Iterator[_Lost]:
     Each is the last night of the earlier level, -1 for the beginning of the chain; the change for
     the worse; and its standard deviation.
     """
-    number = len(found.nights)
-    weights = np.zeros(number)
-    weights[-_LATEST:] = 1 / _LATEST
-    for begin in reversed(range(number - _LATEST - _WINDOW + 1)):
-        own = weights.copy()
-        own[begin : begin + _WINDOW] -= 1 / _WINDOW
-        change, variance = past.turn * own @ found.values, own @ found.covariance @ own
-        level = found.values[begin : begin + _WINDOW].mean()
-        each = past.turn * (found.values[-_LATEST:] - level)
-        if each.min() < POLICY.agreement * past.threshold:
-            continue  # a single odd night
-        yield begin + _WINDOW - 1, float(change), math.sqrt(max(float(variance), 0.0))
-    if past.moving:  # against a commit that stays tonight is judged by its own pairs
-        variance = max(float(found.covariance[-1, -1]), 0.0)
-        yield -1, float(past.turn * found.values[-1]), math.sqrt(variance)
+    nights = past.turn * np.eye(len(found.nights))
+    for begin in reversed(range(len(nights) - _LATEST - _WINDOW + 1)):
+        level = nights[begin : begin + _WINDOW].mean(axis=0)
+        each = (nights[-_LATEST:] - level) @ found.values
+        if each.min() >= POLICY.agreement * past.threshold:  # else it may be a single odd night
+            weights = nights[-_LATEST:].mean(axis=0) - level
+            yield begin + _WINDOW - 1, *found.total(weights)
+    if moves(past.series):  # against a commit that stays tonight is judged by its own pairs
+        yield -1, *found.total(nights[-1])
 
 
 def _drift(past: Past, found: Levels, before: int, worse: float, deviation: float) -> Drift:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tracekit.base import InconclusiveError, RecordingError, TracekitError, UsageError
+from tracekit.base import InconclusiveError, RecordingError, UsageError
 from tracekit.machine import own_name
 from tracekit.nightly.folder import nights_in
 from tracekit.nightly.gate.report.model import GateReport, Suite, explained
-from tracekit.nightly.history.night import DOCUMENT, Night, Outcome
+from tracekit.nightly.history.night import DOCUMENT, Night, Outcome, moment_of
 from tracekit.nightly.history.store.documents import night_in
 from tracekit.nightly.history.store.place import LATEST, place, require_clear_latest, shown
 from tracekit.nightly.history.store.store import Store
@@ -25,18 +25,10 @@ def aged(report: GateReport, longest: float, now: datetime | None = None) -> Gat
 
     So a gate does not stay green because nights have stopped.
     """
-    if report.outcome is not Outcome.OK:
+    age = ((now or datetime.now(UTC)) - moment_of(report.started)).total_seconds()
+    if report.outcome is not Outcome.OK or age <= longest:
         return report
-    try:
-        begun = datetime.fromisoformat(report.started)
-    except ValueError:
-        reason = "When it began is not known."
-    else:
-        begun = begun if begun.tzinfo else begun.replace(tzinfo=UTC)
-        age = ((now or datetime.now(UTC)) - begun).total_seconds()
-        if age <= longest:
-            return report
-        reason = f"It began {age / 3600:.1f} h ago; --max-age allows {longest / 3600:.1f} h."
+    reason = f"It began {age / 3600:.1f} h ago; --max-age allows {longest / 3600:.1f} h."
     suite = explained(Suite(report.plan or "night", Outcome.INCONCLUSIVE, reason))
     suites = (*report.suites, suite)
     return replace(report, outcome=Outcome.INCONCLUSIVE, reason=reason, suites=suites)
@@ -57,13 +49,8 @@ class FoundNight:
 def find_night(name: str = LATEST, plan: Path | None = None, history: str = "") -> FoundNight:
     """Find a night by its folder, its `night.json`, its id, the beginning of one, or `latest`.
 
-    Ids are looked for where the plan puts its nights, then in its history. The latest is the last
-    one of the plan on this machine.
-
-    Args:
-        name: What names it.
-        plan: The plan's file; None for the nearest one.
-        history: The URL of a history that is asked instead of the plan's; empty for none.
+    Ids are looked for where the plan, else the nearest one, puts its nights, then in its history,
+    or in the one that is named alone. The latest is the last one of the plan on this machine.
 
     Raises:
         UsageError: There is no such night, more than one, or no plan to look into; or the night is
@@ -135,12 +122,10 @@ def _read(folder: Path) -> Night:
 
 
 def _on_disk(plan: NightPlan, name: str) -> Path | None:
-    """Return the folder of the night that a name means; of several, the one of the plan."""
+    """Return the folder of the night that a name means."""
     folders = [each.folder for each in nights_in(plan.output)]
     found = [folder for folder in folders if folder.name == name]
     found = found or [folder for folder in folders if folder.name.startswith(name)]
-    if len(found) > 1:
-        found = [folder for folder in found if _read(folder).plan == plan.name] or found
     if len(found) > 1:
         raise UsageError(
             f"{len(found)} nights begin with {name!r}.",
@@ -191,9 +176,6 @@ def in_repository(file: Path) -> str:
 
 def _lines(plan: NightPlan) -> dict[str, int]:
     """Return the line at which each capture stands in the plan's file."""
-    try:
-        document = open_document(plan.file)
-    except TracekitError:
-        return {}
+    document = open_document(plan.file)
     routes = {one.name: (*document.root, "capture", n) for n, one in enumerate(plan.captures)}
     return {name: line for name, at in routes.items() if (line := document.lines.get(at))}

@@ -4,7 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,37 +17,20 @@ from tracekit.nightly.gate.report.openmetrics import openmetrics
 from tracekit.nightly.gate.report.sarif import sarif
 from tracekit.nightly.gate.report.text import markdown, said
 
-
-@dataclass(frozen=True)
-class Destinations:
-    """Which reports are written, and where; None for those that are not."""
-
-    junit: Path | None = None
-    sarif: Path | None = None
-    openmetrics: Path | None = None
-    markdown: Path | None = None
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Those that are asked for."""
-        asked = (self.junit, self.sarif, self.openmetrics, self.markdown)
-        return tuple(one for one in asked if one is not None)
+WRITERS: dict[str, Callable[[GateReport], bytes]] = {
+    "junit": junit,
+    "sarif": lambda report: sarif(report, version("tracekit")),
+    "openmetrics": openmetrics,
+    "markdown": lambda report: markdown(report).encode(),
+}
 
 
-def write_reports(report: GateReport, destinations: Destinations) -> list[TracekitError]:
-    """Write all reports that are asked for; return what went wrong, so that none stops another."""
-    writers = (
-        (destinations.junit, lambda: junit(report)),
-        (destinations.sarif, lambda: sarif(report, version("tracekit"))),
-        (destinations.openmetrics, lambda: openmetrics(report)),
-        (destinations.markdown, lambda: markdown(report).encode()),
-    )
+def write_reports(report: GateReport, files: Mapping[str, Path]) -> list[TracekitError]:
+    """Write reports by name of `WRITERS`; return what went wrong, so that none stops another."""
     errors: list[TracekitError] = []
-    for file, write in writers:
-        if file is None:
-            continue
+    for name, file in files.items():
         try:
-            write_whole(file, write())
+            write_whole(file, WRITERS[name](report))
         except TracekitError as error:
             errors.append(error)
     return errors

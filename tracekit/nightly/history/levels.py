@@ -42,11 +42,10 @@ class Levels:
     values: Floats
     covariance: Floats
 
-    def deviations_from(self, one: int) -> Floats:
-        """Return the standard deviation of the difference of each level from one of them."""
-        variances = np.diag(self.covariance)
-        found = variances + variances[one] - 2 * self.covariance[one]
-        return np.sqrt(np.maximum(found, 0.0))
+    def total(self, weights: Floats) -> tuple[float, float]:
+        """Return a weighted sum of the levels, and its standard deviation."""
+        variance = float(weights @ self.covariance @ weights)
+        return float(weights @ self.values), math.sqrt(max(variance, 0.0))
 
 
 def moves(series: Series) -> bool:
@@ -129,25 +128,18 @@ def _adjusted(series: Series, kept: Sequence[int], edges: Sequence[_Edge]) -> Le
     """Return the levels that fit the distances best."""
     first, own_first = _ends(series.points[kept[0]])
     first = first if any(first in edge[:2] for edge in edges) else own_first
-    names = {name: None for edge in edges for name in edge[:2]} | {first: None}
-    places = {name: place for place, name in enumerate(one for one in names if one != first)}
-    normal, right = np.zeros((len(places), len(places))), np.zeros(len(places))
-    for reference, candidate, change, variance in edges:
-        weight = 1 / max(variance, np.finfo(float).tiny ** 0.5)
-        for end, sign in ((reference, -1), (candidate, 1)):
-            if end != first:
-                right[places[end]] += sign * weight * change
-                normal[places[end], places[end]] += weight
-        if first not in {reference, candidate}:
-            both = places[reference], places[candidate]
-            normal[both] -= weight
-            normal[both[::-1]] -= weight
-    covariance = np.linalg.inv(normal)
-    values = covariance @ right
-    grounded = np.zeros((len(places) + 1,) * 2)  # the first reference has the last place, and is 0
-    grounded[:-1, :-1] = covariance
-    own = [places.get(_ends(series.points[place])[1], len(places)) for place in kept]
-    return Levels(tuple(kept), np.append(values, 0.0)[own], grounded[np.ix_(own, own)])
+    names = dict.fromkeys(name for edge in edges for name in edge[:2] if name != first)
+    places = {name: place for place, name in enumerate([*names, first])}  # the first is 0, and last
+    design = np.zeros((len(edges), len(places)))
+    for row, (reference, candidate, _, _) in zip(design, edges, strict=True):
+        row[places[reference]], row[places[candidate]] = -1, 1
+    changes, variances = np.array([edge[2:] for edge in edges]).reshape(-1, 2).T
+    weighted = design[:, :-1].T / np.maximum(variances, np.finfo(float).tiny ** 0.5)
+    covariance = np.zeros((len(places), len(places)))
+    covariance[:-1, :-1] = np.linalg.inv(weighted @ design[:, :-1])
+    values = np.append(covariance[:-1, :-1] @ weighted @ changes, 0.0)
+    own = [places[_ends(series.points[place])[1]] for place in kept]
+    return Levels(tuple(kept), values[own], covariance[np.ix_(own, own)])
 
 
 def steps_of(series: Series, anchors: Sequence[Point] = ()) -> tuple[Step, ...]:
@@ -184,5 +176,5 @@ def _is_certain(step: Step, found: Sequence[Step], placed: Levels, *, ratio: boo
     before = (nights >= cuts[at - 1]) & (nights < step.index)
     after = (nights >= step.index) & (nights < cuts[at + 1])
     weights = after / after.sum() - before / before.sum()
-    deviation = math.sqrt(max(float(weights @ placed.covariance @ weights), 0.0))
+    _, deviation = placed.total(weights)
     return abs(math.log1p(step.change) if ratio else step.change) > SURE * deviation

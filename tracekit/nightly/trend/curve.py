@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import median
 
+import numpy as np
+
 from tracekit.base import quantity, short_commit
 from tracekit.nightly.gate.decision import plain_change
 from tracekit.nightly.history.levels import anchors_of, levels, moves
@@ -84,8 +86,8 @@ def _total(curve: Curve) -> Iterator[str]:
         return
     found = levels(series, anchors_of(series, curve.course.anchors))
     if len(found.nights) > 1:
-        change, half = float(found.values[-1]), 1.96 * float(found.covariance[-1, -1]) ** 0.5
-        ends = [plain_change(one, series.scale) for one in (change, change - half, change + half)]
+        change, deviation = found.total(np.eye(len(found.nights))[-1])
+        ends = [plain_change(change + 1.96 * at * deviation, series.scale) for at in (0, -1, 1)]
         since = day(series.points[found.nights[0]].at)
         yield f"From the reference of {since} on, nights add up to {series.shown.whole(*ends)}."
 

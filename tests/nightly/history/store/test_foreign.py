@@ -54,7 +54,7 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
     connection.close()
     before = file.read_bytes()
     with (
-        pytest.raises(InputError, match="a database of something else: it has a table cats"),
+        pytest.raises(InputError, match="is no history, or not whole: it has a table cats"),
         Store.open(str(file)),
     ):
         pass

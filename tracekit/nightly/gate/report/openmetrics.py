@@ -6,15 +6,13 @@ seconds, as Prometheus wants base units.
 """
 
 from collections.abc import Mapping
-from contextlib import suppress
-from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.openmetrics.exposition import generate_latest
 
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.gate.report.text import said
-from tracekit.nightly.history.night import Outcome
+from tracekit.nightly.history.night import Outcome, moment_of
 
 _PREFIX = "tracekit_gate"
 # A unit of ours: the suffix of the family, and what a value is multiplied by.
@@ -46,8 +44,8 @@ def openmetrics(report: GateReport) -> bytes:
     ids = {"night": report.subject, "commit": report.commit}
     gauges.set("report", "Which night, or which runs, this is.", ids, 1.0)
     gauges.outcome("outcome", report.outcome, {})
-    with suppress(ValueError):
-        ended = datetime.fromisoformat(report.ended).timestamp()
+    if report.ended:
+        ended = moment_of(report.ended).timestamp()
         gauges.set("end_time", "When the night ended, since 1970.", {}, ended, "seconds")
     for suite in report.suites:
         _suite(gauges, suite)

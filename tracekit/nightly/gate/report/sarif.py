@@ -7,14 +7,13 @@ what kept a tool from answering.
 
 import hashlib
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
 from tracekit.base import as_json
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.gate.report.text import said, sentences
-from tracekit.nightly.history.night import Outcome
+from tracekit.nightly.history.night import Outcome, moment_of
 from tracekit.report import visible
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -105,11 +104,11 @@ def _invocation(report: GateReport) -> dict[str, Any]:
         for case in report.cases
         if case.outcome and (level := _LEVELS.get(case.outcome))
     ]
-    times = {"startTimeUtc": _utc(report.started), "endTimeUtc": _utc(report.ended)}
+    times = {"startTimeUtc": report.started, "endTimeUtc": report.ended}
     return {
         "executionSuccessful": report.outcome is not Outcome.FAILED,
         "toolExecutionNotifications": notifications,
-        **{name: value for name, value in times.items() if value},
+        **{name: f"{moment_of(at):%Y-%m-%dT%H:%M:%SZ}" for name, at in times.items() if at},
     }
 
 
@@ -125,15 +124,6 @@ def _word(text: str) -> str:
 
 def _fingerprint(suite: Suite, case: Case) -> str:
     return hashlib.sha256(f"{suite.name}\0{case.name}".encode(errors="replace")).hexdigest()
-
-
-def _utc(moment: str) -> str:
-    """Return an ISO 8601 time as SARIF wants it, in UTC with a Z; empty where it is none."""
-    try:
-        at = datetime.fromisoformat(moment)
-    except ValueError:
-        return ""
-    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _visible(facts: dict[str, str]) -> dict[str, str]:

@@ -61,7 +61,7 @@ def tables(report: GateReport) -> Iterator[Table]:
         ]
         if rows:
             yield titled(suite), _SHOWN, rows
-        found = [
+        found: list[Sequence[str]] = [
             (said(one.name), one.severity, str(one.outcome or "followed"), said(one.message))
             for one in suite.cases
             if one.kind == "finding"

@@ -25,20 +25,17 @@ _NOTHING_LOST = "What was there is as it was, and the night's folder keeps its n
 
 def as_error(error: DBAPIError, url: URL) -> TracekitError:
     """Return what happened, as one of our errors; a password is never in it."""
+    # The first line says it; the others repeat attempts, or are hints.
+    lines = str(error.orig).strip().splitlines() or [type(error.orig).__name__]
+    cause = lines[0].strip().rstrip(".")
+    if password := str(url.password or ""):
+        cause = cause.replace(password, "…")
+    said = f"{shown(url)} cannot be used as a history: {cause}."
     name = str(getattr(error.orig, "sqlite_errorname", ""))
-    said = f"{shown(url)} cannot be used as a history: {_said(error, url)}."
     if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
         hint = "Name another file, or recover what is in a copy: sqlite3 COPY .recover"
         return InputError(said, hint=hint)
     return RecordingError(said, hint=_NOTHING_LOST)
-
-
-def _said(error: DBAPIError, url: URL) -> str:
-    """Return the last line that says something; the others repeat attempts, or are hints."""
-    lines = [line.strip() for line in str(error.orig).splitlines()]
-    said = next((line for line in lines if line), type(error.orig).__name__)
-    password = str(url.password or "")
-    return (said.replace(password, "…") if password else said).rstrip(".")
 
 
 PATIENCE = 30.0  # s that a writer waits for another
@@ -187,27 +184,21 @@ def _is_current(connection: Connection, shown: str) -> bool:
     """Tell whether all is as it must be; raise InputError where nothing can make it so."""
     there, wanted = set(inspect(connection).get_table_names()), set(METADATA.tables)
     version = version_of(connection)
-    if version is None:
-        if ours := there & wanted:
-            raise InputError(
-                f"{shown} is not whole: it has a table {min(ours)}, and no version of its tables.",
-                hint="Take it back from a copy, or name a new place for the history.",
-            )
-        if connection.dialect.name == "sqlite" and there - {VERSION_TABLE}:
-            raise InputError(
-                f"{shown} is a database of something else: it has a table {min(there)}.",
-                hint="Name another file; a history is made where there is none.",
-            )
-    elif version == VERSIONS[-1]:
-        if missing := sorted(wanted - there):
-            raise InputError(
-                f"{shown} is not whole: it has no table {', '.join(missing)}.",
-                hint="Take it back from a copy; `tracekit nightly` makes one where there is none.",
-            )
-    elif version not in VERSIONS:
+    others = there - {VERSION_TABLE} if connection.dialect.name == "sqlite" else there & wanted
+    if version is None and others:
+        raise InputError(
+            f"{shown} is no history, or not whole: it has a table {min(others)}, and no version.",
+            hint="Name another file, where a history is made; or take this one back from a copy.",
+        )
+    if version is not None and version not in VERSIONS:
         raise InputError(
             f"{shown} was written by a newer tracekit: its tables have version {version}, "
             f"and this one knows up to {VERSIONS[-1]}.",
             hint="Update tracekit on this machine.",
+        )
+    if version == VERSIONS[-1] and (missing := sorted(wanted - there)):
+        raise InputError(
+            f"{shown} is not whole: it has no table {', '.join(missing)}.",
+            hint="Take it back from a copy; `tracekit nightly` makes one where there is none.",
         )
     return version == VERSIONS[-1]

@@ -23,6 +23,13 @@ class Refused:
     reason: str
 
 
+def stated(what: str, reason: str) -> str:
+    """Return a reason without spaces around it; raise UsageError where there is none."""
+    if not reason.strip():
+        raise UsageError(f"{what} needs a reason.", hint="Say why: --reason TEXT")
+    return reason.strip()
+
+
 def acceptances_of(
     nights: Sequence[Night],
     captures: Sequence[str],
@@ -39,23 +46,20 @@ def acceptances_of(
     Without names it is every capture that can be accepted; those that cannot come second. A
     capture can be accepted if each ratio that decides has `least` pairs.
     """
-    if not reason.strip():
-        raise UsageError("A baseline needs a reason.", hint="Say why: --reason TEXT")
-    nights = tuple({one.id: one for one in nights}.values())
+    words = stated("A baseline", reason)
+    nights = tuple({night.id: night for night in nights}.values())
     night, *others = nights
-    for one in nights:
-        if one.outcome is Outcome.FAILED:
-            raise UsageError(
-                f"The night {one.id} failed, so nothing can be expected of it: {one.reason}",
-                hint=_ANOTHER,
-            )
+    if failed := next((one for one in nights if one.outcome is Outcome.FAILED), None):
+        raise UsageError(
+            f"The night {failed.id} failed, so nothing can be expected of it: {failed.reason}",
+            hint=_ANOTHER,
+        )
     known = {entry.capture: entry for entry in night.entries}
     for name in captures:
         if name not in known:
             raise UsageError(
                 f"The night {night.id} has no capture {name!r}.", hint=nearest(name, known)
             )
-    words = reason.strip()
     if others:
         words += f" (together with {', '.join(other.id for other in others)})"
     accepted: list[Accepted] = []
@@ -85,11 +89,10 @@ def revocations_of(
     who: str = "",
 ) -> list[Accepted]:
     """Return what ends acceptances of a night that are in force: one without changes for each."""
-    if not reason.strip():
-        raise UsageError("A revocation needs a reason.", hint="Say why: --reason TEXT")
+    words = stated("A revocation", reason)
     last = {(one.capture, one.work): one for one in held}
     ended = [
-        replace(one, at=at, reason=f"revoked: {reason.strip()}", changes={}, who=who)
+        replace(one, at=at, reason=f"revoked: {words}", changes={}, who=who)
         for one in last.values()
         if one.night == night and one.changes and (not captures or one.capture in captures)
     ]

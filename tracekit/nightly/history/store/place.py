@@ -1,5 +1,6 @@
 """Where a history is, and how people name a night of it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, make_url, select
@@ -95,25 +96,25 @@ def night_id(connection: Connection, name: str) -> str | None:
 def require_clear_latest(connection: Connection) -> None:
     """Raise UsageError where nights are of several plans or machines, so that each has a latest."""
     newest = select(NIGHTS.c.id, NIGHTS.c.plan, NIGHTS.c.machine)
-    newest = newest.order_by(NIGHTS.c.started.desc(), NIGHTS.c.number.desc())
-    last: dict[tuple[str, str], str] = {}
-    for row in connection.execute(newest):
-        last.setdefault((row.plan, row.machine), row.id)
+    newest = newest.order_by(NIGHTS.c.started, NIGHTS.c.number)
+    last = {(row.plan, row.machine): row.id for row in connection.execute(newest)}
     if len(last) > 1:
         named = [f"{night} ({plan} on {machine})" for (plan, machine), night in last.items()]
-        shown = ", ".join(named[:_SHOWN]) + (", …" if len(named) > _SHOWN else "")
         raise UsageError(
-            f"Nights of several plans or machines have a latest one each: {shown}.",
+            f"Nights of several plans or machines have a latest one each: {_listed(named)}.",
             hint="Name one by its id.",
         )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
 
 
 def _beginning(connection: Connection, name: str) -> str | None:
     like = NIGHTS.c.id.startswith(name, autoescape=True)
     found = list(connection.scalars(select(NIGHTS.c.id).where(like).order_by(NIGHTS.c.started)))
     if len(found) > 1:
-        shown = ", ".join(found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
         raise UsageError(
-            f"Several nights begin with {name!r}: {shown}.", hint="Write more of the id."
+            f"Several nights begin with {name!r}: {_listed(found)}.", hint="Write more of the id."
         )
     return found[0] if found else None

@@ -21,6 +21,7 @@ from tracekit.nightly.history.store.decisions import (
     all_accepted,
     all_pinned,
     revocations_of,
+    stated,
 )
 from tracekit.nightly.history.store.documents import (
     append,
@@ -374,8 +375,8 @@ class Store:
             return [Missed(**row) for row in rows]
 
     def _pin(self, name: str, reason: str, at: str | None, *, pinned: bool) -> str:
-        if pinned and not reason.strip():
-            raise UsageError("A pin needs a reason.", hint="Say why: --reason TEXT")
+        if pinned:
+            stated("A pin", reason)
         with self.database.writing() as connection:
             found = night_id(connection, name)
             if found is None:
