@@ -222,10 +222,8 @@ def recorded(function: Callable[[], Any]) -> tuple[Call, ...]:
 def time_kernels(calls: Sequence[Callable[[], Any]], metal: Any) -> tuple[Dispatch, ...]:
     """Time each custom kernel that a call launches, on a queue of our own.
 
-    Args:
-        calls: The same call on several inputs; dispatches take the inputs in turns, so that
-            caches do not serve everything.
-        metal: PyObjC's module, see `load_metal`.
+    `calls` are the same call on several inputs, which dispatches take in turns, so that caches do
+    not serve everything.
     """
     sets = [recorded(call) for call in calls]
     if not sets or not sets[0]:

@@ -35,5 +35,6 @@ from .state import unknown as unknown
 from .triad import Bandwidth as Bandwidth
 from .triad import last_cache as last_cache
 from .triad import measure_bandwidth as measure_bandwidth
+from .triad import usable_cores as usable_cores
 from .watch import Watch as Watch
 from .watch import look as look

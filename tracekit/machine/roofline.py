@@ -68,22 +68,13 @@ def bound(
 ) -> Bound:
     """Return the least time for so many operations and bytes moved.
 
-    Args:
-        flops: Floating-point operations.
-        moved: Bytes that memory must move, each counted once.
-        bandwidth: Bytes per second; None where it is not known.
-        rate: Operations per second; None where it is not known.
-
-    Raises:
-        ValueError: Neither is known.
+    `bandwidth` is bytes, `rate` operations per second; None where it is not known, but not both.
     """
     costs: list[tuple[float, Limit]] = []
     if bandwidth is not None:
         costs.append((moved / bandwidth, Limit.MEMORY))
     if rate is not None:
         costs.append((flops / rate, Limit.ARITHMETIC))
-    if not costs:
-        raise ValueError("Without a bandwidth and a rate there is no bound.")
     seconds, limit = max(costs, key=lambda cost: cost[0])
     return Bound(seconds, limit, partial=len(costs) == 1)
 

@@ -54,7 +54,7 @@ def measure_bandwidth(
     384 MiB, but at most a quarter of the memory that is free. One more of the `passes` goes first,
     touches the pages and does not count. All cores of this process share the work by default.
     """
-    threads = threads or _usable_cores()
+    threads = threads or usable_cores()
     cache = last_cache()
     free = psutil.virtual_memory().available
     size = size or min(max(_LEAST, _TIMES_CACHE * (cache or 0)), free // 4)
@@ -95,7 +95,8 @@ def last_cache(caches: Path = _CACHES) -> int | None:
     return max(sizes, default=None)
 
 
-def _usable_cores() -> int:
+def usable_cores() -> int:
+    """Count the processors that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

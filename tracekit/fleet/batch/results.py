@@ -1,6 +1,6 @@
 """The data set of a batch: one row a recording, one Parquet file a source, tables beside."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -106,8 +106,6 @@ def judged(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
     provenance, machine = result.provenance, result.provenance.machine
     run = own(recording) if recording.toc_file.exists() else None
     version = run.instruments_version if run else ""
-    model = machine.get("chip") or machine.get("model") or machine.get("processor")
-    system = " ".join(str(machine[name]) for name in ("system", "release") if machine.get(name))
     targets = (f"{target.name} ({target.pid})".strip() for target in provenance.targets)
     metrics, busy = _known(result.metrics), result.metric("gpu_busy")
     # Where there is no number at all, why the device's time is not known says why.
@@ -116,7 +114,7 @@ def judged(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
         row,
         template=", ".join(provenance.templates),
         instruments=version or provenance.recorder_version.removeprefix("Instruments").strip(),
-        device=", ".join(str(fact) for fact in (model, system) if fact),
+        device=device_of(machine),
         workload=provenance.workload,
         target=", ".join(targets),
         duration=provenance.duration,
@@ -125,6 +123,13 @@ def judged(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
         findings=tuple(map(_found, result.findings)),
         warnings=(*provenance.warnings, *silence),
     )
+
+
+def device_of(machine: Mapping[str, Any]) -> str:
+    """Return the chip or model, and the system with its release."""
+    model = machine.get("chip") or machine.get("model") or machine.get("processor")
+    system = " ".join(str(machine[name]) for name in ("system", "release") if machine.get(name))
+    return ", ".join(str(fact) for fact in (model, system) if fact)
 
 
 def as_table(rows: tuple[BatchRow, ...]) -> pa.Table:

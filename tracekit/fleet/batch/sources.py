@@ -80,13 +80,10 @@ Said = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Place:
-    """A file or folder.
+    """A file or folder: its file system of fsspec, and what it is called there.
 
-    Attributes:
-        filesystem: The file system of fsspec that holds it.
-        path: What it is called there.
-        name: What it is called by people: the path as it was given, or the URL without secrets.
-        identity: The same for whatever words lead to it: the absolute path, or the URL.
+    `name` is the path as it was given, or the URL without secrets; `identity` is the same for
+    whatever words lead to it: the absolute path, or the URL.
     """
 
     filesystem: Any

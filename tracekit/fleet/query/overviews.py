@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from tracekit.analysis import METRICS, Finding, Measurement, load
 from tracekit.base import Provenance, Recording, RecordingError
+from tracekit.fleet.batch.results import device_of
 from tracekit.fleet.query.database import text, texts
 from tracekit.fleet.query.sources import AskedBatch, AskedRun
 
@@ -151,7 +152,7 @@ def _run(recording: Recording, provenance: Provenance) -> Cells:
         "seconds": provenance.duration,
         "template": ", ".join(provenance.templates) or None,
         "parameters": [(name, str(value)) for name, value in provenance.parameters.items()],
-        "device": _device(provenance.machine),
+        "device": device_of(provenance.machine) or None,
         **machine,
         "git_commit": provenance.git_commit or None,
         "tracekit": provenance.tracekit or None,
@@ -159,12 +160,6 @@ def _run(recording: Recording, provenance: Provenance) -> Cells:
         "target_pid": target.pid if target else None,
         "warnings": list(provenance.warnings),
     }
-
-
-def _device(machine: Mapping[str, Any]) -> str | None:
-    model = machine.get("chip") or machine.get("model")
-    system = " ".join(str(machine[name]) for name in ("system", "release") if machine.get(name))
-    return ", ".join(str(fact) for fact in (model, system) if fact) or None
 
 
 def _typed(kind: pa.DataType, value: Any) -> Any:

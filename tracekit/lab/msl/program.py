@@ -1,9 +1,7 @@
 """A compiled kernel, and running it on arrays: their types, their bounds, what a launch counted."""
 
 import ctypes
-import os
 import re
-import sys
 from collections.abc import Mapping
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from dataclasses import dataclass, field
@@ -19,6 +17,7 @@ from tracekit.base import KernelError, UsageError
 from tracekit.lab.msl.compiler import located
 from tracekit.lab.msl.edits import Edited, Kernel, without_comments
 from tracekit.lab.msl.signature import Parameter, constant_indices
+from tracekit.machine import usable_cores
 
 
 class Order(StrEnum):
@@ -320,7 +319,7 @@ class Program:
         given = threadgroup_bytes or {}
         sizes = [given.get(at, 0) for at in range(max(given, default=-1) + 1)]
         request = _Request(
-            grid, threadgroup, list(Order).index(order), workers or processors(),
+            grid, threadgroup, list(Order).index(order), workers or usable_cores(),
             seed % 2**64, lenient, len(bound.table), len(sizes),
             (_Buffer * len(bound.table))(*bound.table), (ctypes.c_size_t * len(sizes))(*sizes),
         )  # fmt: skip
@@ -385,13 +384,6 @@ class Program:
         return Statistics(
             counts.barriers, counts.simd_operations, counts.threadgroup_bytes, traffic
         )
-
-
-def processors() -> int:
-    """Count the processors that this process may run on."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _check_sizes(grid: Triple, threadgroup: Triple) -> None:
