@@ -1,4 +1,3 @@
-import getpass
 import platform
 import subprocess
 from pathlib import Path
@@ -24,16 +23,6 @@ def test_the_machine_is_described() -> None:
     assert facts["cores"] >= 1
     assert facts["memory"] > 1 << 28
     assert facts["mlx"].count(".") >= 1
-
-
-def test_what_is_unknown_is_absent() -> None:
-    assert not [name for name, value in describe().items() if value in {"", None}]
-
-
-def test_neither_machine_nor_user_are_named() -> None:
-    words = {str(value) for value in describe().values()}
-    assert platform.node() not in words
-    assert getpass.getuser() not in words
 
 
 @pytest.mark.processes
@@ -112,16 +101,6 @@ def test_the_commit_is_that_of_the_folder_in_a_hook_too(
 def test_no_repository_is_no_commit(tmp_path: Path) -> None:
     assert git_commit(tmp_path) == ""
     assert git_commit(tmp_path / "missing") == ""
-
-
-def test_what_a_program_prints_may_be_no_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = tmp_path / "git"
-    program.write_text("#!/bin/sh\nprintf '\\377'\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert git_commit(tmp_path) == "\ufffd-dirty"
 
 
 def test_gpu_cores_are_read_from_the_registry() -> None:

@@ -34,11 +34,6 @@ def test_with_one_roof_the_bound_is_partial() -> None:
     assert (arithmetic.limit, arithmetic.partial) == (Limit.ARITHMETIC, True)
 
 
-def test_without_a_roof_there_is_no_bound() -> None:
-    with pytest.raises(ValueError, match="there is no bound"):
-        bound(1, 1, bandwidth=None)
-
-
 @pytest.mark.parametrize(
     ("name", "cores", "expected"), [("Apple M1", 8, 38), ("Apple M1 Max", 32, 26)]
 )

@@ -205,16 +205,6 @@ def test_what_an_analysis_needs_is_fetched_and_nothing_else(archive: str, tmp_pa
     assert contents(fetched(exports, tmp_path / "here")) == {"toc.xml": "<trace-toc/>"}
 
 
-def test_a_store_of_objects_is_fetched_from(tmp_path: Path) -> None:
-    store = fsspec.filesystem("memory")
-    store.pipe_file("/fetching/x.trace/open.creq", b"1")
-    try:
-        [bundle] = sources_of(["memory://fetching/*.trace"])
-        assert contents(fetched(bundle, tmp_path)) == {"open.creq": "1"}
-    finally:
-        store.rm("/fetching", recursive=True)
-
-
 def test_what_does_not_fit_is_not_begun(
     archive: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,16 +72,6 @@ def test_failures_of_one_kind_stand_together_whatever_their_names() -> None:
     ]
 
 
-def test_numbers_are_shown_in_words_or_as_not_available() -> None:
-    tree = page(
-        entry("a", metrics={"gpu_busy": 1.5e6, "step_p50": 2e6, "own": 1.0}, duration=2.5),
-        entry("b", workload="paged", target="python3 (7)", device="Mac"),
-    )
-    first, second = tree.xpath("//table[@class='runs']/tbody/tr")
-    assert words(first) == "a nothing Step p50 2 ms GPU busy 1.50 ms 2.50 s"
-    assert words(second) == "b paged · python3 (7) · Mac nothing not available not available"
-
-
 def test_spreads_are_drawn_of_what_several_have() -> None:
     tree = page(
         *(entry(str(n), metrics={"gpu_busy": n * 1e6, "idle_ratio": 0.1}) for n in range(1, 9)),
@@ -111,12 +101,6 @@ def test_nothing_of_a_recording_becomes_markup(place: str) -> None:
         "device": entry("a", device=HOSTILE),
     }
     assert page(hostile[place]).xpath("count(//script)") == 0
-
-
-def test_names_are_redacted_where_it_is_asked_for() -> None:
-    text = render_batch([entry("ada")], "ada", redact=lambda words: words.replace("ada", "NOBODY"))
-    assert "ada" not in text.replace("data", "").replace("metadata", "")
-    assert "NOBODY" in text
 
 
 def row(number: int, **metrics: float) -> BatchRow:

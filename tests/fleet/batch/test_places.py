@@ -13,20 +13,6 @@ from tracekit.fleet.batch.sources import absolute, is_pattern, place_of, scheme,
 fsspec.register_implementation("lying", LyingFileSystem, clobber=True)
 
 
-@pytest.mark.parametrize(
-    ("url", "package"),
-    [("s3://bucket/x", "s3fs"), ("gs://bucket/x", "gcsfs"), ("abfs://box/x", "adlfs")],
-)
-def test_a_missing_package_is_named(url: str, package: str) -> None:
-    pytest.importorskip("fsspec")
-    try:
-        __import__(package)
-    except ImportError:
-        with pytest.raises(UsageError, match=f"not installed: {package}") as raised:
-            place_of(url)
-        assert raised.value.hint == f"pip install '{package}'"
-
-
 def test_an_unknown_file_system_is_a_mistake_of_the_call() -> None:
     with pytest.raises(UsageError, match="nope://x is no source: Protocol not known: nope"):
         place_of("nope://x")
@@ -64,16 +50,6 @@ def test_an_archive_is_a_folder(tmp_path: Path) -> None:
         "open.creq": 1,
         "c/d": 2,
     }
-
-
-def test_what_is_not_there_and_what_is_a_file(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nothing does not exist"):
-        place_of(str(tmp_path / "nothing")).info()
-    (tmp_path / "file").write_text("x")
-    file = place_of(str(tmp_path / "file"))
-    assert file.info()["type"] == "file"
-    assert file.below() == {}
-    assert place_of(str(tmp_path / "nothing")).beginning(4) == b""
 
 
 @pytest.mark.parametrize(

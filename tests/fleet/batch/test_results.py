@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from tracekit.base.errors import UsageError
 from tracekit.fleet.batch.results import (
-    ROW_SCHEMA,
     BatchRow,
     Results,
     RowFinding,
@@ -34,24 +33,6 @@ ROW = BatchRow(
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
     return Results(tmp_path / "results")
-
-
-def test_a_row_is_read_as_it_was_written(results: Results) -> None:
-    results.write((ROW,))
-    [row] = results.rows(ROW_SCHEMA.names)
-    assert row["metrics"] == {"gpu_busy": 12.5}
-    assert row["findings"] == [
-        {
-            "rule": "bubbles",
-            "severity": "warning",
-            "message": "Idle.",
-            "advice": "Submit ahead.",
-            "saving_ms": 1.5,
-            "within": "",
-        }
-    ]
-    assert row["warnings"] == ["One row is cut."]
-    assert (row["duration"], row["tracekit"]) == (None, ROW.tracekit)
 
 
 def test_what_is_written_again_is_there_once(results: Results) -> None:

@@ -111,15 +111,6 @@ def test_a_runs_folder_may_be_called_like_a_bundle(tree: Path) -> None:
     assert ("t/out.trace", "run") in found("t")
 
 
-def test_bundles_may_end_in_capitals(tree: Path) -> None:
-    (tree / "loud" / "E.TRACE").mkdir(parents=True)
-    (tree / "loud" / "F.TRACE.ZIP").write_text("PK")
-    assert found("loud") == [
-        ("loud/F.TRACE.ZIP", "zipped bundle"),
-        ("loud/E.TRACE", "bundle"),
-    ]
-
-
 def made(folder: Path, *names: str) -> RecordingSource:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,5 @@
 """The workers of a batch, in this process where that will do."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from tracekit.fleet.batch import workers as workers_module
 from tracekit.fleet.batch.analysing import Choices, Task
 from tracekit.fleet.batch.batch import BatchPlan, run_batch
 from tracekit.fleet.batch.sources import sources_of
-from tracekit.fleet.batch.workers import Analyst, fitting, local_workers, workers_of
+from tracekit.fleet.batch.workers import Analyst, local_workers, workers_of
 
 
 @pytest.fixture
@@ -34,11 +33,6 @@ def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
 def task_of(folder: Path) -> Task:
     [source] = sources_of([str(folder)])
     return Task(source, folder.name, "stamp", Choices())
-
-
-def test_as_many_processes_start_as_there_is_work_and_room_for() -> None:
-    assert fitting(1) == 1
-    assert 1 <= fitting(10_000) <= workers_module.CPU_COUNT
 
 
 @pytest.mark.processes
@@ -79,19 +73,6 @@ def test_workers_with_another_version_are_refused(
     ):
         pass
     assert raised.value.hint == "Install tracekit 9.9 where workers run."
-
-
-def test_a_cluster_without_workers_is_refused(cluster: LocalCluster) -> None:
-    cluster.scale(0)
-    deadline = time.monotonic() + 20
-    while cluster.scheduler.workers and time.monotonic() < deadline:
-        time.sleep(0.01)
-    with (
-        pytest.raises(ToolError, match="has no worker") as raised,
-        workers_of(cluster.scheduler_address, 1.0, None),
-    ):
-        pass
-    assert raised.value.hint.startswith("Start some: dask worker tcp://")
 
 
 def test_workers_that_cannot_keep_tables_are_refused(cluster: LocalCluster, tmp_path: Path) -> None:

@@ -4,28 +4,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-import tracekit
 from tracekit.analysis.scope import families
 from tracekit.base.errors import RecordingError, UsageError
 
 Ask = Callable[..., list[dict[str, Any]]]
 Make = Callable[..., Path]
-
-
-def frame(folder: Path) -> pd.DataFrame:
-    """Put the intervals of all runs together as pandas does it."""
-    parts = [
-        tracekit.open(one).tables["gpu_intervals"].assign(run=one.name)
-        for one in sorted(folder.iterdir())
-    ]
-    return pd.concat(parts, ignore_index=True)
 
 
 def test_a_table_has_the_rows_of_all_runs_with_their_names_first(two_runs: Path, ask: Ask) -> None:
@@ -37,30 +24,6 @@ def test_a_table_has_the_rows_of_all_runs_with_their_names_first(two_runs: Path,
     ]
     assert {one["run_path"] for one in rows} == {str(two_runs / "a"), str(two_runs / "b")}
     assert [one["target"] for one in rows] == [True, True, False, True, False]
-
-
-TIMES = st.tuples(st.integers(0, 2**40), st.integers(0, 2**40))
-RUNS = st.lists(st.lists(TIMES, min_size=1, max_size=6), min_size=1, max_size=3)
-
-
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
-@given(times=RUNS)
-def test_whatever_the_rows_duckdb_and_pandas_agree(
-    times: list[list[tuple[int, int]]], run: Make, ask: Ask
-) -> None:
-    folder = uuid4().hex
-    runs = [
-        run(f"{folder}/{number}", [(start, took, 7, "python3") for start, took in rows])
-        for number, rows in enumerate(times)
-    ]
-    [row] = ask(
-        "select count(*) n, sum(duration)::bigint s, max(start + duration) m, "
-        "count(distinct run) r from gpu_intervals",
-        runs[0].parent,
-    )
-    known = frame(runs[0].parent)
-    ends = (known["start"] + known["duration"]).max()
-    assert row == {"n": len(known), "s": known["duration"].sum(), "m": ends, "r": len(runs)}
 
 
 @pytest.mark.parametrize(

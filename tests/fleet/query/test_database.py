@@ -100,28 +100,6 @@ def test_json_has_an_object_for_each_row(database: Database) -> None:
     assert row["day"] == "2026-01-02"
 
 
-@pytest.mark.parametrize("form", ["parquet", "csv", "json"])
-def test_an_answer_without_rows_has_its_columns(form: Form, database: Database) -> None:
-    content = written(database, "select 1 as n where false", form)
-    if form == "parquet":
-        assert pq.read_table(pa.BufferReader(content)).column_names == ["n"]
-    else:
-        assert content.split() == ([b"n"] if form == "csv" else [b"[", b"]"])
-
-
-@pytest.mark.parametrize("form", ["parquet", "csv", "json"])
-@pytest.mark.parametrize(
-    "sql",
-    ["pivot (select 1 as a, 2 as b) on a using sum(b)", "describe select 1", "explain from x"],
-)
-def test_what_is_no_plain_select_is_written_too(
-    sql: str, form: Form, database: Database, tmp_path: Path
-) -> None:
-    database.view("x", "SELECT 1")
-    assert written(database, sql, form)
-    assert not list(tmp_path.glob("answer*"))
-
-
 def test_the_first_rows_are_shown_in_order_and_all_are_counted(database: Database) -> None:
     assert shown(database, NUMBERS, 2) == ([("0", "a0"), ("1", "a1")], 200_000)
     rows, _ = shown(database, f"{NUMBERS} order by n desc", 70_000)

@@ -34,19 +34,12 @@ def test_runs_and_bundles_are_found_to_the_depths_but_not_below_one(tmp_path: Pa
     run(tmp_path / "b" / "exports" / "not-this")
     run(tmp_path / "nights" / "monday" / "a")
     bundle(tmp_path / "nights" / "x.trace")
-    (tmp_path / "y.trace.zip").write_bytes(b"")
-    run(tmp_path / ".hidden" / "c")
-    found = sources([tmp_path]).runs
-    assert sorted(one.name for one in found) == ["a", "b", "x.trace", "y.trace.zip"]
-    assert {one.name for one in found if one.is_bundle} == {"x.trace", "y.trace.zip"}
-
-
-def test_a_run_is_known_by_its_recording_and_a_bundle_by_its_suffix(tmp_path: Path) -> None:
-    run(tmp_path / "out.trace")
-    bundle(tmp_path / "CAPITALS.TRACE")
     (tmp_path / "PACKED.TRACE.ZIP").write_bytes(b"")
-    found = {one.name: one.is_bundle for one in sources([tmp_path]).runs}
-    assert found == {"out.trace": False, "CAPITALS.TRACE": True, "PACKED.TRACE.ZIP": True}
+    run(tmp_path / "out.trace")
+    run(tmp_path / ".hidden" / "c")
+    found = {run.name: run.is_bundle for run in sources([tmp_path]).runs}
+    bundles = dict.fromkeys(("x.trace", "PACKED.TRACE.ZIP"), True)
+    assert found == {"a": False, "b": False, "out.trace": False, **bundles}
 
 
 def test_runs_of_one_name_are_kept_apart_by_their_folders(tmp_path: Path) -> None:

@@ -50,16 +50,3 @@ def test_many_runs_are_counted_and_some_named() -> None:
         f"steps of {some} and 18 more is left out: It is cut.",
         f"steps of {some} and 18 more: A column is new.",
     )
-
-
-@pytest.mark.parametrize(("runs", "more"), [(12, ""), (13, " and 1 more")])
-def test_a_dozen_is_named_whole(runs: int, more: str) -> None:
-    left_out, each = LeftOut(), LeftOut()
-    names = [f"r{number}" for number in range(runs)]
-    for name in names:
-        left_out.lacks("hangs", name)
-        each.unreadable("phases", name, f"{name} is cut.")
-    [absent] = left_out.warnings
-    assert absent == f"hangs of {', '.join(names[:12])}{more} is left out: there is none."
-    assert len(each.warnings) == runs
-    assert each.warnings[-1].startswith("There are 1 more") is bool(more)

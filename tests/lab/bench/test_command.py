@@ -1,6 +1,5 @@
 """The command: suites end to end, exit codes, files, bad input."""
 
-import csv
 import json
 from collections.abc import Callable
 from importlib.metadata import version
@@ -15,7 +14,6 @@ from tracekit.base.errors import InterruptedRunError, ToolError
 from tracekit.cli import bench
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.measure import SUBJECTS, Settings, run_bench
-from tracekit.lab.bench.subjects.layers import NORM
 
 Run = Callable[..., Any]
 SMALL = (
@@ -61,15 +59,6 @@ def test_all_suites_end_to_end(tracekit: Run, tmp_path: Path) -> None:
     assert f"written: {tmp_path / 'results.json'}" in ran.err
 
 
-def test_a_csv_has_a_line_for_each_subject(tracekit: Run, tmp_path: Path) -> None:
-    file = tmp_path / "results.csv"
-    ran = tracekit("bench", "--suite", "norm", "-o", file, *SMALL)
-    assert ran.code == 0, ran.err
-    lines = list(csv.DictReader(file.read_text().splitlines()))
-    assert [line["subject"] for line in lines] == [one.name for one in NORM]
-    assert {line["gpu_ms"] for line in lines} == {""}
-
-
 def test_what_changes_how_mlx_works_is_kept(tracekit: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLX_MAX_OPS_PER_BUFFER", "10")
     ran = tracekit("bench", "--subject", "norm-separate", "--json", *SMALL)
@@ -96,15 +85,6 @@ def test_a_failing_subject_is_told_and_ends_in_three(capsys: pytest.CaptureFixtu
     assert row.startswith("sound\t10 ms\t")
     assert last == ""
     assert "warning: broken failed: RuntimeError: the kernel is broken" in shown.err
-
-
-@on_the_cpu
-def test_scores_that_no_memory_holds_are_said_and_not_tried(tracekit: Run) -> None:
-    huge = "--head-dim 1 --queries 65536 --q-heads 512 --kv-heads 512".split()
-    ran = tracekit("bench", "--subject", "flash-naive", "--subject", "flash", *SMALL, *huge)
-    assert ran.code == 0
-    assert "flash-naive is not available here: its scores take 32 TiB, and " in ran.err
-    assert "flash is not available here: its scores take 32 TiB, and " in ran.err
 
 
 def test_an_interrupted_bench_ends_in_130_and_says_where_its_samples_are(tmp_path: Path) -> None:

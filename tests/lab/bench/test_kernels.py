@@ -53,15 +53,6 @@ def test_a_paged_kernel_is_prepared_with_its_launch_and_is_right(
     assert made.error <= BOUNDS["float16"]
 
 
-def test_a_kernel_that_reads_rows_again_states_it() -> None:
-    with emulation():
-        once = paged(inputs(), device="metal").step
-        again = paged(inputs(), Launch("per-head"), device="metal").step
-    rows = 2 * 2 * 48 * 2 * 64 * 2
-    assert again.bytes_read - once.bytes_read == rows
-    assert again.bytes_unique == once.bytes_unique
-
-
 def test_a_chain_of_kernels_gives_what_a_chain_of_operations_gives() -> None:
     there = inputs()
     with emulation():
@@ -69,19 +60,6 @@ def test_a_chain_of_kernels_gives_what_a_chain_of_operations_gives() -> None:
         mx.eval(ours)
     [theirs] = paged(there, device="cpu").chain(3)
     assert mx.allclose(ours, theirs, atol=2e-3)
-
-
-def test_gpu_time_is_of_the_very_kernels_that_are_prepared() -> None:
-    metal = FakeMetal(times=microseconds(25))
-    with emulation():
-        made = paged(inputs(), Launch("grouped", partitions=2), device="metal")
-    found, _ = gpu_times(made, metal)
-    assert [round(one.median) for one in found] == [25_000, 25_000]
-    names = [one.function.split("__")[0] for one in found]
-    assert names == ["custom_kernel_paged_decode", "custom_kernel_paged_merge"]
-    # Both sets of inputs take turns.
-    queries = [one.bound[0].contents for one in metal.committed[0].dispatches[:4]]
-    assert queries[0] == queries[2] != queries[1] == queries[3]
 
 
 def test_the_fused_norm_is_prepared_with_its_launch_and_is_right() -> None:

@@ -92,20 +92,6 @@ def test_against_compares_those_of_one_family_only() -> None:
     assert norm.against is None
 
 
-def test_one_that_fails_is_a_row_and_not_the_end() -> None:
-    hand = Hand()
-    done = bench(
-        hand,
-        literal_subject(hand, "broken", 10_000_000, fails_after=0),
-        literal_subject(hand, "sound", 10_000_000),
-    )
-    broken, sound = done.rows
-    assert (broken.state, broken.reason) == ("failed", "RuntimeError: the kernel is broken")
-    assert broken.micro is None
-    assert sound.state == "measured"
-    assert done.failures == ["broken"]
-
-
 def test_one_that_fails_on_its_way_keeps_its_samples() -> None:
     hand = Hand()
     done = bench(
@@ -159,15 +145,6 @@ def test_an_interrupt_keeps_what_was_measured() -> None:
     assert done.rows[1].reason == "the bench was interrupted"
     assert done.failures == []
     assert json.loads(as_json(bench_document(done)))["interrupted"] is True
-
-
-def test_an_interrupt_before_the_first_sample_leaves_no_row() -> None:
-    hand = Hand()
-    done = bench(
-        hand, literal_subject(hand, "A", 10_000_000, fails_after=0, error=KeyboardInterrupt)
-    )
-    assert done.interrupted
-    assert done.rows == []
 
 
 def test_a_clock_that_stands_still_gives_no_ratio() -> None:

@@ -9,13 +9,11 @@ from tracekit.lab.bench.inputs import (
     BY_MLX,
     Cache,
     Inputs,
-    Launch,
     Shape,
     Subject,
     Unavailable,
 )
 from tracekit.lab.bench.measure import SUBJECTS
-from tracekit.lab.bench.subjects.attention import planned
 from tracekit.ops.attention.paged import attend
 
 SMALL = Shape(
@@ -119,26 +117,6 @@ def test_whether_a_cache_holds_the_inputs(
     cache: Cache, working_set: int, fits: bool | None
 ) -> None:
     assert cache.holds(working_set) is fits
-
-
-@pytest.mark.parametrize(
-    ("head_dim", "choice", "said"),
-    [
-        (
-            72,
-            Launch("grouped"),
-            "The Metal kernel has no head size 72; it has 64, 80, 96, 128, 256",
-        ),
-        (64, Launch("grouped", hd_tile=4), "There is no HD_TILE of 4; there are 8 and 16"),
-        (64, Launch("per-head", partitions=2), 'The kernel "per-head" has neither tiles'),
-    ],
-)
-def test_a_kernel_that_is_not_made_for_a_shape_says_so(
-    head_dim: int, choice: Launch, said: str
-) -> None:
-    with pytest.raises(Unavailable) as caught:
-        planned(inputs(head_dim=head_dim).problems[0], choice, 48)
-    assert str(caught.value).startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,11 @@ from tracekit.lab.bench.document import Row, Timing, summarize
 from tracekit.lab.bench.inputs import Launch, Shape
 from tracekit.lab.bench.measure import Effort
 from tracekit.lab.bench.tune import (
-    MEANINGLESS,
     Candidate,
     Ranked,
     candidates,
     ranked,
     tune,
-    tuning_document,
 )
 
 SHAPE = Shape(batch=1, q_heads=2, kv_heads=1, head_dim=64, block_size=16, active_blocks=4)
@@ -79,27 +77,6 @@ def test_a_launch_whose_interval_holds_one_is_a_tie() -> None:
 
 def test_an_interval_that_begins_at_one_is_a_tie() -> None:
     assert standing(row("quick", *[10] * 8), row("near", *[10] * 8))["near"].tied
-
-
-def test_too_few_samples_for_an_interval_are_a_tie() -> None:
-    assert standing(row("quick", 1, 1), row("slow", 2, 2))["slow"].tied
-
-
-@on_the_cpu
-def test_a_sweep_on_the_cpu_measures_and_says_what_has_no_meaning_there() -> None:
-    done = tune(SHAPE, Effort(1, 6, 0.001))
-    assert {one.candidate.block_size for one in done.ranked} == {16, 32, 64}
-    assert done.without_meaning == MEANINGLESS
-    assert done.failed == ()
-    head, rows = words.ranking(done)
-    assert head == ("launch", "call, host clock", "MAD", "x of fastest")
-    assert rows[0][-1] == "fastest"
-    remarks = list(words.tuning_remarks(done))
-    assert any(one.startswith("Not swept: threadgroup, HD_TILE") for one in remarks)
-    assert done.planned is None
-    plain = tuning_document(done)
-    assert plain["kind"] == "tuning"
-    assert len(plain["ranked"][0]["row"]["micro"]["samples"]) == 6
 
 
 def test_a_stopped_sweep_keeps_its_samples_and_takes_no_gpu_time(

@@ -7,8 +7,6 @@ import pytest
 from tracekit.base.errors import ToolError
 from tracekit.lab.metal_queue import buffers_of, recorded
 from tracekit.lab.msl.emulation import Call
-from tracekit.ops.attention.metal import paged_decode, plan
-from tracekit.ops.attention.problem import draw_problem
 
 BODY = """
     uint i = thread_position_in_grid.x;
@@ -58,29 +56,6 @@ def test_buffers_are_bound_by_the_names_of_parameters(launch: Call) -> None:
     assert ndim == np.int32(3).tobytes()
     assert scalar == np.float32(1.5).tobytes()
     assert out == 24
-
-
-def test_an_array_that_is_no_row_after_row_is_copied_as_mlx_does() -> None:
-    b = mx.arange(6).reshape(2, 3).astype(mx.float32).T
-    (found,) = recorded(lambda: scaled(mx.zeros(12), b))
-    assert buffers_of(found)[1] == np.array([0, 3, 1, 4, 2, 5], np.float32).tobytes()
-
-
-def test_a_paged_call_in_parts_is_two_launches_in_order() -> None:
-    problem = draw_problem(
-        [100, 20], q_heads=4, kv_heads=2, head_dim=64, block_size=16, max_blocks=8,
-        dtype=mx.float16,
-    )  # fmt: skip
-    how = plan(problem, partitions=2)
-    decode, merge = recorded(lambda: paged_decode(problem, scale=0.1, how=how))
-    assert (decode.source.name, merge.source.name) == ("paged_decode", "paged_merge")
-    assert decode.source.grid == (how.threadgroup * 2, 2, 2)
-    contents = buffers_of(decode)
-    assert contents[3] == np.array(problem.block_tables).tobytes()
-    assert contents[4] == np.array([100, 20, 0, 0, 0, 0, 0, 0], np.int32).tobytes()
-    # The sums of both parts, four heads and two sequences, in float32.
-    assert decode.outputs["sums"].nbytes == 2 * 2 * 4 * 64 * 4
-    assert merge.outputs["out"].nbytes == 2 * 4 * 64 * 2
 
 
 def test_a_parameter_of_unknown_meaning_is_said(launch: Call) -> None:

@@ -53,12 +53,6 @@ def test_a_pipeline_says_what_limits_its_occupancy() -> None:
     assert found.threadgroup_memory == 2176
 
 
-def test_fast_math_is_off_as_it_is_for_kernels_of_mlx() -> None:
-    metal = FakeMetal()
-    Queue(metal).compile(SOURCE, "scale")
-    assert metal.compiled == [(SOURCE, False)]
-
-
 @pytest.mark.parametrize(
     ("metal", "said"),
     [
@@ -108,10 +102,3 @@ def test_a_mac_without_pyobjc_is_told_what_to_install(monkeypatch: pytest.Monkey
     with pytest.raises(ToolError, match="PyObjC's Metal cannot be loaded") as caught:
         load_metal()
     assert caught.value.hint == "pip install 'tracekit[metal]'"
-
-
-def test_a_mac_with_pyobjc_gives_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = FakeMetal()
-    monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setitem(sys.modules, "Metal", there)
-    assert load_metal() is there

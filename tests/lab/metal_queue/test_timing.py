@@ -35,17 +35,6 @@ def test_each_kernel_of_a_call_is_timed_alone() -> None:
     assert sorted(decode.bound) == list(range(10))
 
 
-def test_inputs_take_turns() -> None:
-    metal, drawn = FakeMetal(), [problem(0), problem(1)]
-    how = plan(drawn[0], partitions=1)
-    calls = [lambda one=one: paged_decode(one, scale=0.1, how=how) for one in drawn]
-    time_kernels(calls, metal)
-    queries = [one.bound[0].contents for one in metal.committed[0].dispatches]
-    assert queries[0] == queries[2]
-    assert queries[1] == queries[3]
-    assert queries[0] != queries[1]
-
-
 def test_a_threadgroup_is_no_larger_than_the_grid() -> None:
     metal = FakeMetal(times=microseconds(30))
 

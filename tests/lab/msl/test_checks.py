@@ -53,12 +53,6 @@ def test_a_barrier_that_some_never_reach() -> None:
     assert "threadgroup_barrier(mem_flags::mem_none);\n" in message  # the line itself
 
 
-def test_an_early_return_before_a_barrier() -> None:
-    body = "if (t == 3) return;\nthreadgroup_barrier(mem_flags::mem_none);\nout[i] = a[i];"
-    message = failure(body)
-    assert "from thread 3: returned\n  from thread 4: threadgroup_barrier" in message
-
-
 SOME = """float x = a[i];
 if (lane < 7) { x = simd_sum(x); }
 threadgroup_barrier(mem_flags::mem_none);
@@ -135,19 +129,9 @@ def test_too_much_threadgroup_memory() -> None:
     assert one_output("threadgroup float room[8192]; room[t] = 1; out[i] = room[t];", A)[0] == 1
 
 
-def test_uninitialised_threadgroup_memory_is_nan() -> None:
-    out = one_output("threadgroup float room[64]; out[i] = room[t];", A)
-    assert np.isnan(out).all()
-
-
 def test_more_than_1024_threads() -> None:
     with pytest.raises(UsageError, match=r"has 1025 threads; Metal allows 1024"):
         one_output("out[i] = a[i];", A, threads=2000, threadgroup=1025)
-
-
-def test_a_grid_of_nothing() -> None:
-    with pytest.raises(UsageError, match="none of them 0"):
-        compiled("out[i] = a[i];", BOTH).run({}, grid=(0, 1, 1), threadgroup=(1, 1, 1))
 
 
 def test_edge_threadgroups_are_smaller() -> None:

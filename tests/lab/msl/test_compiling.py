@@ -114,15 +114,6 @@ def test_many_may_compile_one_kernel_at_the_same_time(folder: Path) -> None:
     assert not list(folder.glob("*unfinished*"))
 
 
-@pytest.mark.emulator
-@needs_compiler
-@pytest.mark.usefixtures("compiled_kernels")
-def test_a_wrong_kernel_is_named() -> None:
-    wrong = kernel("out[i] = what;", "device float* out", name="wrong.metal")
-    with pytest.raises(KernelError, match=r"wrong\.metal:7:10: "):
-        compile_kernel(wrong)
-
-
 CLANG = next((name for name in ("clang++", "clang++-19") if shutil.which(name)), "")
 
 

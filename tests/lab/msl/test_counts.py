@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from small_kernels import compiled, needs_compiler, run
+from small_kernels import needs_compiler, run
 from tracekit.lab.msl.program import Traffic
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
@@ -43,13 +43,6 @@ def test_a_struct_that_may_be_read_or_written_is_referenced() -> None:
     assert out.tolist() == [0, 2] * 4
 
 
-def test_constants_are_counted_where_they_are_pointers() -> None:
-    parameters = "constant int* sizes, constant int& count, device int* out"
-    buffers = {"sizes": np.ones(3, np.int32), "count": 5, "out": np.zeros(1, np.int32)}
-    counted = run("out[0] = sizes[1] + count;", parameters, buffers, threads=2, checked=True)
-    assert counted.traffic == {"sizes": Traffic(8, 0, 4), "out": Traffic(0, 8, 4)}
-
-
 def test_barriers_simdgroup_operations_and_memory_are_counted() -> None:
     body = """threadgroup half room[40]; room[t % 40] = a[i];
     for (int n = 0; n < 3; ++n) threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -58,12 +51,3 @@ def test_barriers_simdgroup_operations_and_memory_are_counted() -> None:
     counted = run(body, BOTH, buffers, threads=128, threadgroup=64)
     assert (counted.barriers, counted.simd_operations) == (2 * 3, 4 * 2)
     assert counted.threadgroup_bytes == 80
-
-
-@pytest.mark.parametrize("workers", [1, 2, 5])
-def test_counts_do_not_depend_on_how_many_work(workers: int) -> None:
-    program = compiled("out[i] = a[i] + simd_sum(1.0);", BOTH, checked=True)
-    buffers = {"a": np.zeros(1000, np.float16), "out": np.zeros(1000, np.float32)}
-    counted = program.run(buffers, grid=(1000, 1, 1), threadgroup=(64, 1, 1), workers=workers)
-    assert counted.simd_operations == 32
-    assert counted.traffic["a"] == Traffic(2000, 0, 2000)

@@ -69,14 +69,6 @@ def test_strides_are_those_of_the_array_where_it_may_be_strided() -> None:
     assert copied.tolist() == (101 * rows).tolist()
 
 
-def test_strided_bfloats_keep_their_bits() -> None:
-    x = mx.arange(12).reshape(3, 4).astype(mx.bfloat16).T
-    source = "out[i] = a[elem_to_loc(i, a_shape, a_strides, a_ndim)];"
-    with emulation():
-        out = apply(source, x, size=12, ensure_row_contiguous=False, dtype=mx.bfloat16)
-    assert out.astype(mx.float32).tolist() == [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]
-
-
 def test_an_array_that_runs_backwards_is_refused() -> None:
     with emulation(), pytest.raises(UsageError, match="runs backwards through memory"):
         apply("out[i] = a[i];", mx.arange(9)[::-1], size=9, ensure_row_contiguous=False)
@@ -87,31 +79,6 @@ def test_what_no_thread_writes_is_nan_or_the_initial_value() -> None:
         with emulation():
             out = apply("if (i < 2) out[i] = a[i];", mx.ones(9), size=9, init_value=initial)
         assert np.array_equal(np.array(out), [1, 1, *[rest] * 7], equal_nan=True)
-
-
-def test_outputs_may_be_atomic() -> None:
-    source = "atomic_fetch_add_explicit(&out[i % 2], a[i], memory_order_relaxed);"
-    with emulation():
-        out = apply(source, mx.ones(10), size=10, init_value=0, atomic_outputs=True)
-    assert out.tolist()[:3] == [5, 5, 0]
-
-
-def test_the_header_and_mlx_own_names_are_known() -> None:
-    header = "inline float twice(float x) { return 2 * x; }\n"
-    source = "out[i] = twice(a[i]) > Limits<float>::finite_max ? 1 : log1p(0.0f);"
-    with emulation():
-        assert apply(source, mx.ones(8), size=8, header=header).tolist() == [0] * 8
-
-
-def test_what_mlx_refuses_it_refuses_in_its_words() -> None:
-    with emulation():
-        made = mx.fast.metal_kernel(
-            name="small", input_names=["a", "b"], output_names=["out"], source="out[0] = a[0];"
-        )
-        one = {"grid": (1, 1, 1), "threadgroup": (1, 1, 1)}
-        shapes = {"output_shapes": [(1,)], "output_dtypes": [mx.float32]}
-        with pytest.raises(ValueError, match=r"[Ee]xpected"):
-            made(inputs=[mx.ones(8)], **one, **shapes)
 
 
 def test_afterwards_all_is_as_before() -> None:

@@ -88,11 +88,3 @@ def test_the_users_name_is_found_in_mlxs(name: str, template: list[tuple[str, ob
         )[0]
 
     assert [one.name for one in generated(launch, mx.zeros((3,), mx.uint8))] == [name]
-
-
-def test_what_nobody_uses_would_not_run() -> None:
-    def wasteful(a: mx.array) -> mx.array:
-        _double(a)
-        return a + 1
-
-    assert generated(wasteful, mx.zeros((3,))) == ()

@@ -9,7 +9,7 @@ import pytest
 from small_kernels import needs_compiler
 from tracekit.base.errors import InputError, KernelError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.edits import Kernel, Origin, with_includes
+from tracekit.lab.msl.edits import Kernel, with_includes
 
 KERNEL = '#include <metal_stdlib>\n#include "ops.h"\nkernel void k(device int* out) {{ {} }}\n'
 OPS = "#pragma once\nMETAL_FUNC int twice(int a) { return 2 * a; }\n"
@@ -63,17 +63,6 @@ def test_messages_name_the_file_and_its_own_line(tmp_path: Path) -> None:
     written = compile_kernel(_kernel(tmp_path, "out[7] = 1;", ops=OPS), checked=True)
     with pytest.raises(KernelError, match=r" at k\.metal:3:3\d\n"):
         written.run({"out": np.zeros(1, np.int32)}, **ONE)
-
-
-def test_where_pieces_stood_is_kept(tmp_path: Path) -> None:
-    kernel = _kernel(tmp_path, "", ops=OPS)
-    assert kernel.origins == (
-        Origin(1, "k.metal", 1),
-        Origin(4, "ops.h", 1),
-        Origin(8, "k.metal", 3),
-    )
-    assert kernel.where(5) == ("ops.h", 2)
-    assert kernel.where(8) == ("k.metal", 3)
 
 
 def test_a_text_without_files_stays_as_it_is(tmp_path: Path) -> None:

@@ -117,15 +117,6 @@ def test_threadgroup_memory_may_be_an_argument() -> None:
     assert out.tolist() == [4, 3, 2, 1]
 
 
-def test_several_threadgroup_arrays_are_declared_at_once() -> None:
-    body = """
-    threadgroup float one[2][4], other[4];
-    one[1][t] = a[i]; other[t] = 10 * a[i];
-    threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
-    out[i] = one[1][3 - t] + other[0];"""
-    assert one_output(body, FOUR).tolist() == [14, 13, 12, 11]
-
-
 def test_atomics_count_over_all_threadgroups() -> None:
     parameters = "device atomic_int* counts, device atomic<float>* sum"
     body = """

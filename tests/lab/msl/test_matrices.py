@@ -24,13 +24,6 @@ def test_matrices_are_columns_that_multiply_vectors(checked: bool) -> None:
     assert one_output(body, a, threads=1, checked=checked).tolist() == [31, 42, 14, -2]
 
 
-def test_a_determinant_of_four_columns_is_numpys() -> None:
-    a = DRAW.normal(size=(4, 4)).astype(np.float32)
-    body = "const device float4x4& m = *(const device float4x4*)a; out[0] = determinant(m);"
-    out = one_output(body, a.reshape(-1), threads=1)
-    assert out[0] == pytest.approx(np.linalg.det(a.astype(float)), rel=1e-5)
-
-
 @BOTH
 @pytest.mark.parametrize("order", Order)
 def test_simdgroup_matrices_multiply_and_add(checked: bool, order: Order) -> None:
@@ -62,28 +55,6 @@ def test_lanes_hold_two_neighbours_of_a_row() -> None:
     assert held[8].tolist() == [4, 5]
     assert held[16].tolist() == [32, 33]
     assert sorted(held.reshape(-1)) == list(range(64))
-
-
-def test_halves_are_summed_in_float_and_rounded_once() -> None:
-    body = """
-    threadgroup half room[64];
-    simdgroup_half8x8 x, y; simdgroup_float8x8 z(0.0f);
-    room[2 * lane] = a[2 * lane]; room[2 * lane + 1] = a[2 * lane + 1];
-    simdgroup_barrier(mem_flags::mem_threadgroup);
-    simdgroup_load(x, room, 8); y = simdgroup_half8x8(half(1));
-    simdgroup_multiply(z, x, y);
-    out[2 * lane] = z.thread_elements()[0]; out[2 * lane + 1] = z.thread_elements()[1];"""
-    a = DRAW.normal(size=64).astype(np.float16)
-    parameters = "const device half* a, device float* out"
-    out = np.zeros(64, np.float32)
-    run(body, parameters, {"a": a, "out": out}, threads=32, order=Order.RANDOM)
-    assert sorted(out) == sorted(a.astype(np.float32))
-
-
-def test_a_load_that_some_lanes_leave_out_is_told() -> None:
-    body = "simdgroup_float8x8 m; if (lane < 16) simdgroup_load(m, a); out[i] = simd_sum(1.0f);"
-    with pytest.raises(KernelError, match="divergent simdgroup operation"):
-        one_output(body, np.zeros(64, np.float32), threads=32)
 
 
 def test_a_load_beside_a_buffer_is_told_with_its_place() -> None:

@@ -123,11 +123,10 @@ def test_sdpa_in_one_pass(dtype: str, order: Order) -> None:
     assert statistics.barriers == 4 * (1 + 2 * 2)  # of a head: one, and two for each of 64/32
 
 
-@pytest.mark.parametrize("order", Order)
 @pytest.mark.parametrize("dtype", METAL)
-def test_sdpa_in_two_passes(dtype: str, order: Order) -> None:
+def test_sdpa_in_two_passes(dtype: str) -> None:
     one = _draw(dtype, tokens=333, dim=128)
-    out, _ = _two_passes(one, order=order)
+    out, _ = _two_passes(one, order=Order.RANDOM)
     assert _error(one, out) <= BOUNDS[dtype]
 
 
@@ -162,24 +161,3 @@ def test_keys_are_loaded_as_often_as_mlx_says(function: str, more: str, times: f
         assert moved.touched == one.k.nbytes == 85_248
         assert moved.loaded == times * one.k.nbytes
         assert moved.stored == 0
-
-
-@pytest.mark.parametrize(
-    ("function", "threads"), [("softmax_single_row", 256), ("softmax_looped", 1024)]
-)
-@pytest.mark.parametrize("dtype", METAL)
-def test_softmax(dtype: str, function: str, threads: int) -> None:
-    x = np.random.default_rng(1).normal(size=(3, 1000)).astype(dtype)
-    out = np.full_like(x, np.nan)
-    kernel = Kernel(
-        "#define SOFTMAX_N_READS 4\n" + (FOLDER / "softmax.h").read_text(),
-        function,
-        f"{METAL[dtype]}, float",
-    )
-    program = compile_kernel(kernel)
-    buffers = {"in": x, "out": out, "axis_size": np.array([1000], np.int32)}
-    sizes = {"grid": (3 * threads, 1, 1), "threadgroup": (threads, 1, 1)}
-    program.run(buffers, **sizes, order=Order.RANDOM)
-    exact = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True).astype(np.float64))
-    exact /= exact.sum(-1, keepdims=True)
-    assert float(np.abs(out - exact).max()) <= BOUNDS[dtype]

@@ -64,12 +64,3 @@ def test_a_simdgroup_at_the_edge_has_fewer_lanes() -> None:
     total = A[:5].sum()
     assert out[:4].tolist() == (A[1:5] + total).tolist()
     assert np.isnan(out[4])  # Metal leaves it undefined: the lane is not there
-
-
-def test_faster_lanes_do_not_overwrite_what_slower_ones_still_read() -> None:
-    body = """
-    float x = a[i];
-    for (int n = 0; n < 20; ++n) x = simd_shuffle_xor(x, 1) + 1.0;
-    out[i] = x;"""
-    for order in Order:
-        assert np.array_equal(one_output(body, A, order=order), A + 20)

@@ -2,10 +2,9 @@
 
 import time
 
-import numpy as np
 import pytest
 
-from small_kernels import compiled, kernel, needs_compiler, one_output
+from small_kernels import compiled, kernel, needs_compiler
 from tracekit.base.errors import KernelError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.edits import Edit, Kernel, edited
@@ -90,18 +89,6 @@ def test_wrong_template_arguments_are_said_to_be_of_the_call() -> None:
     text = "template <typename T> [[kernel]] void k(device T* out) { out[0] = T(1); }"
     with pytest.raises(KernelError, match=r"k\.metal, where the kernel is called.*nonsense"):
         compile_kernel(Kernel(text, "k", "nonsense"))
-
-
-@pytest.mark.emulator
-@needs_compiler
-@shared
-def test_names_of_the_engine_are_free_for_a_kernel() -> None:
-    body = """
-    float here = a[i], worker = 1, group = 2, width = 3, exp = 4, value = 5;
-    out[i] = here + worker + group + width + exp + value;"""
-    before = "#define LANES 7\n#define BINARY(x) x\nstruct pointer { int vec; };\n"
-    out = one_output(body, np.ones(2, np.float32), before=before)
-    assert out.tolist() == [16, 16]
 
 
 def test_edits_know_the_columns_from_before() -> None:

@@ -195,20 +195,6 @@ template <typename T> kernel void k(const device T* a, device T* out,
     assert out.tolist() == [4, 3, 2, 1]
 
 
-def test_quads_have_prefixes_votes_and_fillings() -> None:
-    body = """
-    out[i] = quad_prefix_exclusive_sum(a[i]) + 100 * quad_all(a[i] < 5)
-        + 1000 * quad_broadcast_first(a[i]) + 1e5 * simd_shuffle_and_fill_down(a[i], a[i], 1, 2);"""
-    out = one_output(body, np.arange(8, dtype=np.float32), threads=8)
-    down = [1, 0, 3, 2, 5, 4, 7, 6]
-    sums, first, small = [0, 0, 1, 3, 0, 4, 9, 15], [0] * 4 + [4] * 4, [100] * 4 + [0] * 4
-    expected = [
-        total + vote + 1000 * leader + 1e5 * other
-        for total, vote, leader, other in zip(sums, small, first, down, strict=True)
-    ]
-    assert out.tolist() == expected
-
-
 def test_what_is_written_beside_a_buffer_is_told_also_unchecked() -> None:
     with pytest.raises(KernelError, match="writes outside the buffer 'out'") as caught:
         one_output("out[i + 2] = a[i];", FOUR)

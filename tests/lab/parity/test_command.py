@@ -93,12 +93,6 @@ def test_a_breach_ends_in_one_and_says_how_to_repeat_it(
     assert "Repeat it: tracekit parity --case float16-d64-b16-q8-kv2-ragged --subject" in said
 
 
-def test_a_breach_counts_more_than_an_interrupt(breached: Parity) -> None:
-    stopped = Parity(breached.outcomes, 0, emulated=False, backend="cpu", interrupted=True)
-    with pytest.raises(typer.Exit):
-        command._end(stopped)
-
-
 def test_an_interrupt_without_a_breach_ends_in_130() -> None:
     with pytest.raises(InterruptedRunError) as caught:
         command._end(Parity((), 0, emulated=False, backend="cpu", interrupted=True))

@@ -58,27 +58,12 @@ def test_what_must_come_out_can_be_given(
     assert _outcome(found, Question.ERROR) is outcome
 
 
-def test_the_bound_follows_the_dtype_unless_it_is_given(scale: Write, tmp_path: Path) -> None:
-    launch = _expecting(2.5, tmp_path)
-    assert metal_subject(scale(), launch, seed=0).bound == 2e-3
-    assert metal_subject(scale(), replace(launch, bound=0.5), seed=0).bound == 0.5
-
-
 def test_an_output_that_is_read_first_is_nan_unless_it_is_given(scale: Write) -> None:
     file = scale("+ at.x] = in", "+ at.x] += in")
     found = verify(metal_subject(file, GOOD, seed=0))
     assert _outcome(found, Question.WRITTEN) is Outcome.DEFECT
     given = replace(GOOD, buffers=(GOOD.buffers[0], "out=float16[4,64]=0", GOOD.buffers[2]))
     assert verify(metal_subject(file, given, seed=0)).defects == ()
-
-
-def test_bfloat16_is_compared_as_numbers(scale: Write) -> None:
-    buffers = ("in=bfloat16[4,64]=1.5", "out=bfloat16[4,64]", "rows=int32[4]")
-    launch = replace(GOOD, template="bfloat16_t, 64", buffers=buffers)
-    subject = metal_subject(scale(), launch, seed=0)
-    assert verify(subject).defects == ()
-    (out,) = subject.launch(Order.ASCENDING, False).arrays
-    assert set(out.flatten().tolist()) == {3.75}
 
 
 MISTAKES = {

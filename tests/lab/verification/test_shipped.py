@@ -43,12 +43,3 @@ def test_each_is_right_and_loads_what_it_should(name: str) -> None:
     found = verify(subjects[-1])  # the last is the one of several partitions, or odd sizes
     assert found.defects == ()
     assert found.traffic != ()
-
-
-@pytest.mark.usefixtures("compiled_kernels")
-def test_partitions_are_merged_by_the_kernel_that_has_no_check() -> None:
-    given = {"dtype": "float16", "hd_tile": 8, "partitions": 3}
-    (subject,) = check_subjects(shipped_check("paged-decode"), given, 0)
-    found = verify(subject)
-    assert found.defects == ()
-    assert any(name.startswith("custom_kernel_paged_merge") for name in found.kernels)

@@ -74,20 +74,6 @@ def test_a_kernel_that_leaves_its_buffers_never_runs_unwatched(row_sums: Write) 
     assert "of buffer 'out'" in one.detail
 
 
-def test_an_index_one_too_early_gives_a_wrong_answer(row_sums: Write) -> None:
-    file = row_sums("for (uint i = lane; i < WIDTH; i", "for (uint i = lane; i < WIDTH - 1; i")
-    outcomes = _outcomes(_judged(file))
-    assert outcomes[Question.ERROR] is DEFECT
-    assert outcomes[Question.TRAFFIC] is DEFECT
-    assert outcomes[Question.ORDERS] is Outcome.PASSED
-
-
-def test_an_output_that_nobody_writes_is_nan(row_sums: Write) -> None:
-    found = _judged(row_sums("if (lane == 0) {", "if (lane == 0 && row != 2) {"))
-    assert "1 of 4 elements are NaN" in _detail(found, Question.WRITTEN)
-    assert "the first at [2]" in _detail(found, Question.WRITTEN)
-
-
 def test_a_text_that_does_not_compile_is_a_defect_at_its_place(row_sums: Write) -> None:
     found = _judged(row_sums("sum = simd_sum(sum);", "sum = simd_sum(sum"))
     one = found.defects[0]
@@ -131,16 +117,6 @@ def test_without_clang_address_spaces_are_not_checked(
     assert "no clang here" in _detail(found, Question.ADDRESS_SPACES)
 
 
-def test_address_spaces_are_judged_of_a_kernel_that_was_stopped(row_sums: Write) -> None:
-    try:
-        find_clang()
-    except ToolError as error:
-        pytest.skip(error.message)
-    found = _judged(row_sums(BARRIER, f"device float* z = partial; if (lane > 5) {BARRIER}"))
-    questions = [one.question for one in found.defects]
-    assert questions == [Question.ADDRESS_SPACES, Question.SYNCHRONISATION]
-
-
 def test_a_function_that_looks_at_its_results_can_be_judged_in_part(row_sums: Write) -> None:
     """Such a function cannot be traced: its text is known only where it ran to its end."""
     file = row_sums("lambda: sums(x)", "lambda: mx.array(np.array(sums(x)))")
@@ -171,16 +147,6 @@ def test_a_check_that_raises_is_told(row_sums: Write) -> None:
         list(check_subjects(load(file), {}, 0))
 
 
-def test_inputs_follow_the_seed_and_are_those_of_every_run(row_sums: Write) -> None:
-    file = row_sums()
-    first, second, other = (
-        next(iter(check_subjects(load(file), {"dtype": "float32"}, seed))).expected[0]
-        for seed in (1, 1, 2)
-    )
-    assert first.tolist() == second.tolist()
-    assert first.tolist() != other.tolist()
-
-
 PARTLY = "if (lane < 40) sum = simd_sum(sum);"
 
 
@@ -190,13 +156,6 @@ def test_lanes_may_leave_an_operation_out_where_metal_lets_them(row_sums: Write)
     (lenient,) = check_subjects(load(file), {"dtype": "float32"}, 0, lenient=True)
     assert [one.question for one in verify(strict).defects] == [Question.SYNCHRONISATION]
     assert Question.SYNCHRONISATION not in {one.question for one in verify(lenient).defects}
-
-
-def test_what_a_users_code_raises_is_no_bug_of_ours(row_sums: Write) -> None:
-    file = row_sums("output_shapes=[(x.shape[0],)]", "output_shapes=[(x.shape[0],), (1,)]")
-    (subject,) = check_subjects(load(file), {"dtype": "float32"}, 0)
-    with pytest.raises(InputError, match="row-sums fails: ValueError"):
-        verify(subject)
 
 
 def test_a_kernel_of_a_module_beside_the_check_runs_here(row_sums: Write, tmp_path: Path) -> None:

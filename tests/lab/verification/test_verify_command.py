@@ -31,13 +31,6 @@ def test_a_good_check_ends_with_0_and_says_what_is_not_proven(
     assert lines[-len(NOT_PROVEN) :] == [f"  {one}" for one in NOT_PROVEN]
 
 
-def test_every_case_has_a_line(tracekit: Run, row_sums: Write) -> None:
-    ran = tracekit("verify-kernel", row_sums())
-    assert ran.code == 0
-    heads = [line.partition(":")[0] for line in ran.out.splitlines()[:2]]
-    assert heads == ["row-sums --dtype float16", "row-sums --dtype float32"]
-
-
 @pytest.mark.parametrize("made", ["row_sums", "scale"])
 def test_a_kernel_that_never_ends_is_a_defect(
     tracekit: Run, row_sums: Write, scale: Write, made: str
@@ -100,13 +93,6 @@ def test_a_kernel_of_a_file_is_launched_as_it_is_said(tracekit: Run, scale: Writ
     assert bad.code == 1
     assert "of buffer 'in' (512 bytes)" in bad.out
     assert "in[rows[at.y] * WIDTH + at.x]" in bad.out
-
-
-def test_a_shipped_kernel_is_known_by_name(tracekit: Run) -> None:
-    options = "--dtype float32 --rows 1 --dims 64 --out-dims 20".split()
-    ran = tracekit("verify-kernel", "rmsnorm-linear", *options)
-    assert ran.code == 0
-    assert "bytes loaded                  ok      as modelled: x, gain, weight" in ran.out
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tracekit.machine.state import JUDGED, State, StateLimits, contaminated, unjudged, unknown
 
@@ -169,57 +167,6 @@ def test_a_night_tells_in_one_sentence_what_nobody_could_tell() -> None:
         "Not known here, and so not judged: whether the machine is on mains. "
         "`tracekit doctor` says why."
     )
-
-
-ratio = st.floats(0, 1)
-readings = st.fixed_dictionaries(
-    {},
-    optional={
-        "calibration": st.floats(1, 1e9),
-        "gpu_clock": st.floats(1e8, 2e9),
-        "load": ratio,
-        "memory_free": st.integers(0, 1 << 36).map(float),
-        "mains": st.sampled_from((0.0, 1.0)),
-        "battery": ratio,
-        "thermal_pressure": st.integers(0, 5).map(float),
-        "gpu_others": ratio,
-        "low_power": st.sampled_from((0.0, 1.0)),
-    },
-)
-states = readings.map(lambda known: State(AT, known))
-UPPER = ("calibration", "clock", "load", "gpu_others")
-
-
-@st.composite
-def two_limits(draw: st.DrawFn) -> tuple[StateLimits, StateLimits]:
-    """Draw limits, and others that allow nothing that the first forbid."""
-    loose: dict[str, float | bool | None] = {}
-    strict: dict[str, float | bool | None] = {}
-    for name in UPPER:
-        low, high = sorted((draw(ratio), draw(ratio)))
-        strict[name], loose[name] = low, draw(st.sampled_from((high, None)))
-    low, high = sorted((draw(st.integers(0, 5)), draw(st.integers(0, 5))))
-    strict["thermal_pressure"], loose["thermal_pressure"] = low, draw(st.sampled_from((high, None)))
-    low, high = sorted((draw(st.integers(0, 1 << 36)), draw(st.integers(0, 1 << 36))))
-    strict["memory_free"], loose["memory_free"] = high, draw(st.sampled_from((low, None)))
-    low, high = sorted((draw(ratio), draw(ratio)))
-    strict["battery"], loose["battery"] = draw(st.sampled_from((high, None))), low
-    strict["low_power"], loose["low_power"] = draw(st.sampled_from(((False, True), (False, False))))
-    return StateLimits(**loose), StateLimits(**strict)  # type: ignore[arg-type]
-
-
-def subjects(reasons: tuple[str, ...]) -> set[str]:
-    """What the reasons are of: sentences without their numbers."""
-    marks = ("Fixed", "clock", "cores", "GPU's time", "memory", "battery", "thermal", "saved")
-    return {next(mark for mark in marks if mark in one) for one in reasons}
-
-
-@given(states, states, st.lists(states, max_size=6), two_limits())
-def test_stricter_limits_never_remove_a_reason(
-    before: State, after: State, seen: list[State], limits: tuple[StateLimits, StateLimits]
-) -> None:
-    loose, strict = (contaminated(before, after, seen, one) for one in limits)
-    assert subjects(loose) <= subjects(strict)
 
 
 def test_on_mains_no_charge_is_too_little() -> None:

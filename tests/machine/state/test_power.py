@@ -1,12 +1,10 @@
 """Where the power comes from, whether it is saved, and how hot the system says it is."""
 
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tracekit.machine import sources
 from tracekit.machine.sources import low_power_of_linux, low_power_of_mac, pressure, source
 from tracekit.machine.state import THERMAL_PRESSURES
 
@@ -83,14 +81,3 @@ def test_levels_of_macos_have_their_place(level: int, name: str) -> None:
 def test_a_level_that_is_none_is_a_reason(level: int | None, why: str) -> None:
     assert pressure(level).readings == {}
     assert why in pressure(level).absences["thermal_pressure"]
-
-
-@pytest.mark.processes
-@pytest.mark.skipif(sys.platform == "darwin", reason="a Mac answers")
-def test_elsewhere_nobody_answers() -> None:
-    assert sources.ask() is None
-
-
-@pytest.mark.skipif(sys.platform != "darwin", reason="only macOS tells its thermal pressure")
-def test_a_mac_answers() -> None:
-    assert sources.ask() in range(5)

@@ -58,10 +58,3 @@ def test_what_ours_do_does_not_count_and_what_others_do_does() -> None:
         child.kill()
     # The child's share is kept apart from what else the machine does; it may get less than a core.
     assert 0.02 < as_others - as_ours < 1.3 / (os.cpu_count() or 1)
-
-
-@pytest.mark.processes
-def test_children_that_ended_are_ours() -> None:
-    before = spent(())
-    subprocess.run([sys.executable, "-c", BUSY.format(0.2)], check=True)
-    assert spent(()).ended - before.ended > 0.05

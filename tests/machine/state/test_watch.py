@@ -1,6 +1,5 @@
 """Looks at a machine that is described, and at this one."""
 
-import os
 import plistlib
 import sys
 import time
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fake_macmon import FOREVER, install_macmon
+from fake_macmon import install_macmon
 from tracekit.machine.machine import Machine, answer
 from tracekit.machine.sources import IOREG_COMMAND as CLIENTS
 from tracekit.machine.sources import PMSET_COMMAND as POWER
@@ -107,14 +106,6 @@ def test_the_look_after_is_of_all_the_time_since() -> None:
         assert after.readings["gpu_others"] < 0.001 / LOOK
 
 
-def test_a_look_right_after_another_waits() -> None:
-    with Watch("off", machine=Mac().machine()) as watch:
-        watch.before([7])
-        began = time.monotonic()
-        watch.after()
-        assert time.monotonic() - began >= 0.9 * LOOK
-
-
 def test_where_nobody_knows_who_ours_were_the_time_in_between_is_not_split() -> None:
     mac = Mac()
     with Watch("off", machine=mac.machine()) as watch:
@@ -124,31 +115,6 @@ def test_where_nobody_knows_who_ours_were_the_time_in_between_is_not_split() -> 
         watch.after()
         assert time.monotonic() - began >= 0.9 * LOOK
     assert mac.looks == 4
-
-
-@pytest.mark.processes
-def test_the_clock_is_that_of_the_time_in_between(tmp_path: Path) -> None:
-    slow = (
-        "say(line)\n"
-        "while not (here / 'go').exists():\n    time.sleep(0.01)\n"
-        "line = line.replace('1398', '1000')\n" + FOREVER
-    )
-    mac = Mac(install_macmon(tmp_path, slow))
-    with Watch(machine=mac.machine()) as watch:
-        assert watch.before().readings["gpu_clock"] == 1.398e9
-        (tmp_path / "go").touch()
-        time.sleep(0.5)
-        assert watch.after().readings["gpu_clock"] == 1.0e9
-
-
-@pytest.mark.processes
-def test_a_monitor_that_fails_costs_its_readings_and_is_told(tmp_path: Path) -> None:
-    mac = Mac(install_macmon(tmp_path, "sys.exit('no permission')\n"))
-    with Watch(machine=mac.machine()) as watch:
-        state = watch.before()
-    assert state.absences["gpu_clock"] == "macmon has said nothing in the meantime."
-    assert "load" in state.readings
-    assert any("no permission" in one for one in watch.remarks)
 
 
 def test_a_mac_that_answers_nothing_has_a_reason_for_each_absence() -> None:
@@ -199,17 +165,3 @@ def own_program(tmp_path: Path) -> Callable[[str], str]:
         return str(file)
 
     return make
-
-
-@pytest.mark.processes
-def test_an_interrupted_watch_leaves_no_monitor(tmp_path: Path) -> None:
-    def interrupted() -> None:
-        with Watch(machine=Mac(install_macmon(tmp_path)).machine()) as watch:
-            watch.before()
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    pid = int((tmp_path / "pid").read_text())
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)

@@ -54,13 +54,6 @@ def test_before_0_8_the_gpu_was_a_pair() -> None:
     assert Reading("gpu_active", 0.5, "ratio") in taken.readings
 
 
-def test_a_pair_beside_the_new_names_is_left_alone() -> None:
-    clocks = [
-        one.value for one in read_macmon(line(gpu_usage=[461, 0.5])).readings if "clock" in one.name
-    ]
-    assert clocks == [1.398e9]
-
-
 def test_what_is_not_there_or_no_number_costs_only_itself() -> None:
     for value in ("17 W", True, None, [17.25]):
         taken = read_macmon(line(gpu_power=value))

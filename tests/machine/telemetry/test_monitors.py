@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from tracekit.machine.machine import Machine
-from tracekit.machine.monitors import Poll, Stream, choose
+from tracekit.machine.monitors import Stream, choose
 from tracekit.machine.sources import Reading, Taken
 
 WARM = Taken((Reading("cpu_temperature", 51.0, "°C"),))
@@ -21,50 +21,15 @@ def linux(*, sensors: Taken = Taken(), programs: tuple[str, ...] = ()) -> Machin
     return Machine("Linux", found(*programs), root=False, sensors=lambda: sensors)
 
 
-def test_macmon_is_taken_where_it_is_installed() -> None:
-    monitor, remark = choose("auto", a_mac("macmon", "powermetrics"), 10)
-    assert isinstance(monitor, Stream)
-    assert monitor.name == "macmon"
-    assert monitor.command[:2] == ("/usr/local/bin/macmon", "pipe")
-    assert remark == ""
-
-
-def test_a_mac_without_macmon_has_ioreg() -> None:
-    monitor, remark = choose("auto", a_mac("powermetrics", root=True), 10)
-    assert isinstance(monitor, Poll)
-    assert monitor.name == "ioreg"
-    assert remark == ""
-
-
-def test_linux_has_its_sensors_where_it_has_any() -> None:
-    monitor, _remark = choose("auto", linux(sensors=WARM), 10)
-    assert isinstance(monitor, Poll)
-    assert monitor.name == "psutil"
-    assert monitor.look() == WARM
-
-
-def test_where_there_is_nothing_to_read_auto_is_silent() -> None:
-    monitor, remark = choose("auto", linux(), 10)
-    assert monitor is None
-    assert remark == ""
-
-
-def test_off_reads_nothing() -> None:
-    monitor, remark = choose("off", a_mac("macmon"), 10)
-    assert monitor is None
-    assert remark == ""
-
-
-def test_powermetrics_is_read_by_root_alone() -> None:
-    monitor, _remark = choose("powermetrics", a_mac("macmon", "powermetrics", root=True), 10)
-    assert isinstance(monitor, Stream)
-    assert monitor.name == "powermetrics"
-    assert monitor.end == b"</plist>"
-
-
 @pytest.mark.parametrize(
     ("wanted", "machine", "monitor", "remark"),
     [
+        ("auto", a_mac("macmon", "powermetrics"), "macmon", ""),
+        ("auto", a_mac("powermetrics", root=True), "ioreg", ""),
+        ("auto", linux(sensors=WARM), "psutil", ""),
+        ("auto", linux(), "", ""),
+        ("off", a_mac("macmon"), "", ""),
+        ("powermetrics", a_mac("macmon", "powermetrics", root=True), "powermetrics", ""),
         (
             "powermetrics",
             a_mac("macmon", "powermetrics"),
@@ -92,7 +57,7 @@ def test_powermetrics_is_read_by_root_alone() -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_is_refused_in_words(
+def test_a_monitor_is_chosen_and_another_in_its_place_is_named(
     wanted: str, machine: Machine, monitor: str, remark: str
 ) -> None:
     found, said = choose(wanted, machine, 10)

@@ -10,7 +10,6 @@ import pytest
 
 from fake_macmon import FOREVER, install_macmon
 from tracekit.machine.machine import Machine
-from tracekit.machine.sampler import following
 from tracekit.machine.sources import Reading, Taken
 from tracekit.record.observe import beside
 from tracekit.workload.journal import fold
@@ -52,14 +51,6 @@ def test_what_a_monitor_says_becomes_gauges(tmp_path: Path) -> None:
     assert {(one.value, one.unit, one.source) for one in clocks} == {(1.398e9, "Hz", "macmon")}
     assert before < clocks[0].at < clocks[1].at < time.monotonic_ns()
     assert {"gpu_power", "cpu_power", "system_power"} <= {one.name for one in gauges}
-
-
-def test_the_monitor_ends_with_the_recording(tmp_path: Path) -> None:
-    with beside("macmon", tmp_path / "gauges.jsonl", 10, with_macmon(tmp_path)):
-        pid = pid_of(tmp_path)
-        assert psutil.pid_exists(pid)
-    assert gone(pid)
-    assert (tmp_path / "arguments").read_text() == "pipe -s 7220 -i 500"
 
 
 def test_a_monitor_that_does_not_listen_is_killed(tmp_path: Path) -> None:
@@ -108,14 +99,6 @@ def test_a_monitor_that_says_nothing_readable_is_reported(tmp_path: Path) -> Non
     assert not (tmp_path / "gauges.jsonl").exists()
 
 
-def test_a_field_that_changed_its_name_is_reported_once(tmp_path: Path) -> None:
-    lines = "line = line.replace('gpu_freq_mhz', 'gpu_mhz')\n" + FOREVER
-    file = tmp_path / "gauges.jsonl"
-    with beside("auto", file, 10, with_macmon(tmp_path, lines)) as reported:
-        until(lambda: len(fold(file).gauges) >= 21)
-    assert reported.remarks == ("macmon: there is no number at gpu_freq_mhz.",)
-
-
 def test_a_program_that_cannot_be_started_disturbs_nobody(tmp_path: Path) -> None:
     machine = Machine("Darwin", lambda name: f"/nowhere/{name}", root=False)
     with beside("macmon", tmp_path / "gauges.jsonl", 10, machine) as reported:
@@ -145,13 +128,3 @@ def test_a_file_that_cannot_be_written_is_reported_and_disturbs_nobody(tmp_path:
     with beside("auto", file, 10, with_macmon(tmp_path)) as reported:
         until(lambda: bool(reported.remarks))
     assert "cannot be written" in reported.remarks[0]
-
-
-def test_samples_can_be_followed_without_a_file(tmp_path: Path) -> None:
-    taken: list[tuple[str, Taken]] = []
-    with following("auto", lambda *one: taken.append(one), 10, with_macmon(tmp_path)) as reported:
-        until(lambda: len(taken) >= 2)
-    assert reported.remarks == ()
-    assert {source for source, _ in taken} == {"macmon"}
-    assert Reading("gpu_clock", 1.398e9, "Hz") in taken[0][1].readings
-    assert gone(pid_of(tmp_path))

@@ -77,16 +77,6 @@ def test_property_lists_come_in_pieces_with_nuls_between(tmp_path: Path) -> None
     )
 
 
-def test_what_it_prints_first_may_be_no_property_list(tmp_path: Path) -> None:
-    printed = b"Machine model: Mac15,9\n" + document(444.0, "Nominal") + document(500.0, "Nominal")
-    file = tmp_path / "gauges.jsonl"
-    with beside("powermetrics", file, 10, install_powermetrics(tmp_path, printed)) as reported:
-        until(lambda: bool(values(fold(file).gauges, "thermal_pressure")))
-    assert values(fold(file).gauges, "gpu_clock") == [500e6]
-    (remark,) = reported.remarks
-    assert remark.startswith("powermetrics: a document is no property list")
-
-
 def test_a_sample_without_end_is_given_up(tmp_path: Path) -> None:
     lines = "while True:\n    sys.stdout.write('x' * 100_000)\n    sys.stdout.flush()\n"
     program = install_macmon(tmp_path, lines)
