@@ -13,56 +13,109 @@ pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytes
 BOTH = pytest.mark.parametrize("checked", [False, True], ids=["unchecked", "checked"])
 FOUR = np.array([1, 2, 3, 4], np.float32)
 
+# A body that reads `a` and writes `out`, 1 to 4 of a type; what it writes; what stands before it.
+CASES: dict[str, tuple[str, str, list[float], str]] = {
+    "vectors are swizzled, read and written": (
+        """float4 v = float4(a[0], a[1], a[2], a[3]);
+        v.xy = v.zw * 10.0;
+        float3 w = float3(v.zy, v.x) + float3(1, float2(2));
+        out[0] = v.x; out[1] = w.z; out[2] = dot(w, float3(1)); out[3] = v.rgba.w;""",
+        "float",
+        [30, 32, 78, 4],
+        "",
+    ),
+    "buffers are vectors through a cast": (
+        """const device half2* p = (const device half2*)a;
+        device half2* q = reinterpret_cast<device half2*>(out);
+        q[0] = p[0] + half2(1.0h); q[1] = -p[1]; q[1] += q[0]; q[1].x = p[1].y;""",
+        "half",
+        [2, 3, 4, -1],
+        "",
+    ),
+    "pointers walk and have addresses": (
+        """const device float* p = &a[1];
+        device float* o = out + 4; --o;
+        auto first = *p++;
+        *o-- = first + *p; *o = p[1]; *(o - 1) = float(p - a); o[-2] = a[0]; out[0] += 5;""",
+        "float",
+        [6, 2, 4, 5],
+        "",
+    ),
+    "integers convert and saturate": (
+        """out[0] = max(int(a[0]) - 3, -1); out[1] = popcount(7u); out[2] = clz(ushort(1));
+        out[3] = select(1.0, 2.0, a[0] < 5.0) + clamp(a[3], 0.0, 1.5);""",
+        "float",
+        [-1, 3, 15, 3.5],
+        "",
+    ),
+    "a half is rounded after each operation, in float it would be 2050": (
+        "out[0] = a[0] * half(2048) + a[0] + a[0]; out[1] = out[2] = out[3] = 0;",
+        "half",
+        [2048, 0, 0, 0],
+        "",
+    ),
+    "a literal is a float and no double": (
+        "out[0] = (a[0] + 1e-8) - 1.0; out[1] = 0.1 == 0.1f; out[2] = out[3] = 0;",
+        "float",
+        [0, 1, 0, 0],
+        "",
+    ),
+    "packed vectors compute and convert": (
+        """device packed_float3* p = (device packed_float3*)out;
+        packed_char4 c = packed_char4(1, 2, 3, 4);
+        packed_float3 q = packed_float3(1.0f); q += float3(a[0]); q.y = 9;
+        p[0] = q * 2.0f; out[3] = float4(c).w + p[0].x;""",
+        "float",
+        [4, 18, 4, 8],
+        "",
+    ),
+    "matrices are columns that multiply vectors": (
+        """float2x2 m = float2x2(float2(a[0], a[1]), float2(a[2], a[3]));
+        float2 v = m * float2(1, 10);
+        out[0] = v.x; out[1] = v.y; out[2] = (m * transpose(m))[1][0]; out[3] = determinant(m);""",
+        "float",
+        [31, 42, 14, -2],
+        "",
+    ),
+    "functions that differ in address spaces alone are one": (
+        """threadgroup float one;
+        threadgroup float room[1]; room[0] = a[0]; out[0] = a[0]; one = 1;
+        twice(out); twice(&room[0]);
+        float own = first(a); add(own, 1); add(one, 1);
+        typename element<device float*>::type last = pair<float>(own).sum();
+        out[1] = room[0]; out[2] = last; out[3] = one;""",
+        "float",
+        [2, 2, 4, 2],
+        """
+template <typename T> struct pair {
+  T x, y;
+  pair(T a) thread : x(a), y(a) {}
+  pair(T a) threadgroup : x(a), y(a) {}
+  T sum() const thread { return x + y; }
+  T sum() const threadgroup { return x + y; }
+};
+void twice(device float* a) { a[0] *= 2; }
+void twice(threadgroup float* a) { a[0] *= 2; }
+float first(const device float* a) { return a[0]; }
+float first(const thread float* a) { return a[0]; }
+float first(constant float* a) { return a[0]; }
+void add(thread float& to, float by) { to += by; }
+void add(threadgroup float& to, float by) { to += by; }
+template <typename T> struct element;
+template <typename T> struct element<device T*> { typedef T type; };
+template <typename T> struct element<threadgroup T*> { typedef T type; };
+""",
+    ),
+}
+
 
 @BOTH
-def test_vectors_are_swizzled_read_and_written(checked: bool) -> None:
-    body = """
-    float4 v = float4(a[0], a[1], a[2], a[3]);
-    v.xy = v.zw * 10.0;
-    float3 w = float3(v.zy, v.x) + float3(1, float2(2));
-    out[0] = v.x; out[1] = w.z; out[2] = dot(w, float3(1)); out[3] = v.rgba.w;"""
-    assert one_output(body, FOUR, threads=1, checked=checked).tolist() == [30, 32, 78, 4]
-
-
-@BOTH
-def test_buffers_are_read_as_vectors_through_a_cast(checked: bool) -> None:
-    body = """
-    const device half4* p = (const device half4*)a;
-    device half4* q = reinterpret_cast<device half4*>(out);
-    q[0] = p[0] + half4(1.0h); q[1] = -p[1]; q[1] += q[0]; q[1].x = p[1].y;"""
-    a = np.arange(8, dtype=np.float16)
-    out = one_output(body, a, threads=1, kind="half", checked=checked)
-    assert out.tolist() == [1, 2, 3, 4, 5, -3, -3, -3]
-
-
-@BOTH
-def test_pointers_walk_and_have_addresses(checked: bool) -> None:
-    body = """
-    const device float* p = &a[1];
-    device float* o = out + 4; --o;
-    auto first = *p++;
-    *o-- = first + *p; *o = p[1]; *(o - 1) = float(p - a); o[-2] = a[0]; out[0] += 5;"""
-    assert one_output(body, FOUR, threads=1, checked=checked).tolist() == [6, 2, 4, 5]
-
-
-@BOTH
-def test_integers_convert_and_saturate_as_in_metal(checked: bool) -> None:
-    body = """
-    out[0] = max(int(a[0]) - 3, -1); out[1] = popcount(7u); out[2] = clz(ushort(1));
-    out[3] = select(1.0, 2.0, a[0] < 5.0) + clamp(a[3], 0.0, 1.5);"""
-    assert one_output(body, FOUR, threads=1, checked=checked).tolist() == [-1, 3, 15, 3.5]
-
-
-def test_a_half_is_rounded_after_each_operation() -> None:
-    a = np.array([2048, 1, 1, 0], np.float16)
-    out = one_output("out[0] = a[0] + a[1] + a[2];", a, threads=1, kind="half")
-    assert out[0] == 2048  # in float it would be 2050
-
-
-def test_a_literal_is_a_float_not_a_double() -> None:
-    a = np.array([1, 0, 0, 0], np.float32)
-    out = one_output("out[0] = (a[0] + 1e-8) - 1.0; out[1] = 0.1 == 0.1f;", a, threads=1)
-    assert out[:2].tolist() == [0, 1]
+@pytest.mark.parametrize("name", CASES)
+def test_a_text_gives_what_metal_gives(name: str, checked: bool) -> None:
+    body, kind, expected, before = CASES[name]
+    a = FOUR.astype(np.float16) if kind == "half" else FOUR
+    out = one_output(body, a, threads=1, kind=kind, checked=checked, before=before)
+    assert out.tolist() == expected
 
 
 def test_bfloats_are_bits_rounded_to_nearest_even() -> None:

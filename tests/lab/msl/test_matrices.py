@@ -15,16 +15,6 @@ DRAW = np.random.default_rng(0)
 
 
 @BOTH
-def test_matrices_are_columns_that_multiply_vectors(checked: bool) -> None:
-    body = """
-    float2x2 m = float2x2(float2(a[0], a[1]), float2(a[2], a[3]));
-    float2 v = m * float2(1, 10);
-    out[0] = v.x; out[1] = v.y; out[2] = (m * transpose(m))[1][0]; out[3] = determinant(m);"""
-    a = np.array([1, 2, 3, 4], np.float32)
-    assert one_output(body, a, threads=1, checked=checked).tolist() == [31, 42, 14, -2]
-
-
-@BOTH
 @pytest.mark.parametrize("order", Order)
 def test_simdgroup_matrices_multiply_and_add(checked: bool, order: Order) -> None:
     body = """

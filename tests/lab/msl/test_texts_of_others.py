@@ -83,42 +83,6 @@ kernel void k(device float* out) { out[0] = 5; }"""
         compile_kernel(Kernel(text, "other"))
 
 
-@BOTH
-def test_functions_that_differ_in_address_spaces_alone_are_one(checked: bool) -> None:
-    before = """
-template <typename T> struct pair {
-  T x, y;
-  pair(T a) thread : x(a), y(a) {}
-  pair(T a) threadgroup : x(a), y(a) {}
-  T sum() const thread { return x + y; }
-  T sum() const threadgroup { return x + y; }
-};
-void twice(device float* a) { a[0] *= 2; }
-void twice(threadgroup float* a) { a[0] *= 2; }
-float first(const device float* a) { return a[0]; }
-float first(const thread float* a) { return a[0]; }
-float first(constant float* a) { return a[0]; }
-void add(thread float& to, float by) { to += by; }
-void add(threadgroup float& to, float by) { to += by; }
-template <typename T> struct element;
-template <typename T> struct element<device T*> { typedef T type; };
-template <typename T> struct element<threadgroup T*> { typedef T type; };
-"""
-    body = """
-    threadgroup float room[4]; threadgroup float one;
-    room[t] = a[i]; out[i] = a[i];
-    twice(out + i); twice(&room[t]);
-    if (t == 0) one = 1;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    float own = first(a); add(own, 1);
-    if (t == 0) add(one, 1);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    typename element<device float*>::type last = pair<float>(own).sum();
-    out[i] += room[t] + last + one;"""
-    out = one_output(body, FOUR, before=before, checked=checked)
-    assert out.tolist() == [10, 14, 18, 22]
-
-
 def test_functions_of_one_form_with_two_bodies_stay_two() -> None:
     before = "float f(thread float& a) { return a; }\nfloat f(device float& a) { return -a; }\n"
     with pytest.raises(KernelError, match="redefinition"):
@@ -166,16 +130,6 @@ def test_fields_of_structs_have_addresses(checked: bool) -> None:
         beside = body.replace("q[0] +", "q[40] +")
         with pytest.raises(KernelError, match="access of 1 bytes at offset 51 of buffer 'blocks'"):
             run(beside, parameters, buffers, threads=1, before=before, checked=True)
-
-
-@BOTH
-def test_packed_vectors_compute_and_convert(checked: bool) -> None:
-    body = """
-    device packed_float3* p = (device packed_float3*)out;
-    packed_char4 c = packed_char4(1, 2, 3, 4);
-    packed_float3 q = packed_float3(1.0f); q += float3(a[0]); q.y = 9;
-    p[0] = q * 2.0f; out[3] = float4(c).w + p[0].x;"""
-    assert one_output(body, FOUR, threads=1, checked=checked).tolist() == [4, 18, 4, 8]
 
 
 def test_threadgroup_arrays_may_be_of_a_dependent_type() -> None:

@@ -1,3 +1,6 @@
+"""Monitors beside a recording: what they print in pieces, too much of, or not at all."""
+
+import plistlib
 import signal
 import subprocess
 import sys
@@ -10,13 +13,14 @@ import pytest
 
 from fake_macmon import FOREVER, install_macmon
 from tracekit.machine.machine import Machine
+from tracekit.machine.monitors import Poll, choose
 from tracekit.machine.sources import Reading, Taken
 from tracekit.record.observe import beside
 from tracekit.workload.journal import fold
 
 pytestmark = pytest.mark.processes
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 
 def with_macmon(folder: Path, lines: str = FOREVER) -> Machine:
@@ -40,26 +44,25 @@ def pid_of(folder: Path) -> int:
     return int((folder / "pid").read_text())
 
 
-def test_what_a_monitor_says_becomes_gauges(tmp_path: Path) -> None:
+def values(file: Path, name: str) -> list[float]:
+    return [gauge.value for gauge in fold(file).gauges if gauge.name == name]
+
+
+def test_what_a_monitor_says_becomes_gauges_and_it_ends_though_it_does_not_listen(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "gauges.jsonl"
+    deaf = f"signal.signal(signal.SIGTERM, signal.SIG_IGN)\n{FOREVER}"
     before = time.monotonic_ns()
-    with beside("auto", file, 10, with_macmon(tmp_path)) as reported:
+    with beside("auto", file, 10, with_macmon(tmp_path, deaf)) as reported:
         until(lambda: len(fold(file).gauges) >= 16)
-    gauges = fold(file).gauges
-    assert reported.remarks == ()
-    clocks = [one for one in gauges if one.name == "gpu_clock"]
-    assert {(one.value, one.unit, one.source) for one in clocks} == {(1.398e9, "Hz", "macmon")}
-    assert before < clocks[0].at < clocks[1].at < time.monotonic_ns()
-    assert {"gpu_power", "cpu_power", "system_power"} <= {one.name for one in gauges}
-
-
-def test_a_monitor_that_does_not_listen_is_killed(tmp_path: Path) -> None:
-    deaf = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nsay(line)\nsay('deaf')\n" + FOREVER
-    file = tmp_path / "gauges.jsonl"
-    with beside("auto", file, 10, with_macmon(tmp_path, deaf)):
-        until(lambda: bool(fold(file).gauges))
         pid = pid_of(tmp_path)
     assert gone(pid)
+    assert reported.remarks == ()
+    assert (tmp_path / "arguments").read_text() == "pipe -s 7220 -i 500"
+    clocks = [one for one in fold(file).gauges if one.name == "gpu_clock"]
+    assert {(one.value, one.unit, one.source) for one in clocks} == {(1.398e9, "Hz", "macmon")}
+    assert before < clocks[0].at < clocks[1].at < time.monotonic_ns()
 
 
 def test_a_monitor_dies_with_a_tracekit_that_was_killed(tmp_path: Path) -> None:
@@ -79,31 +82,59 @@ def test_a_monitor_dies_with_a_tracekit_that_was_killed(tmp_path: Path) -> None:
     until(lambda: gone(pid))
 
 
-def test_a_monitor_that_ends_by_itself_is_reported_with_its_last_words(tmp_path: Path) -> None:
-    lines = "say(line)\nsys.stderr.write('no such sensor')\nsys.exit(3)\n"
+SAID = "open(here / 'said', 'w')\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "remark"),
+    [
+        (
+            f"say(line)\nsys.stderr.write('no such sensor')\n{SAID}sys.exit(3)\n",
+            "with exit code 3, while it was read. Its last words: no such sensor",
+        ),
+        (
+            f"say('watts: many')\n{SAID}time.sleep(60)\n",
+            "macmon printed no sample that could be read.",
+        ),
+        (
+            f"{SAID}while True:\n    sys.stdout.write('x' * 100_000)\n    sys.stdout.flush()\n",
+            "macmon prints no end of a sample.",
+        ),
+    ],
+)
+def test_what_goes_wrong_with_a_monitor_is_a_remark(
+    lines: str, remark: str, tmp_path: Path
+) -> None:
     file = tmp_path / "gauges.jsonl"
     with beside("auto", file, 10, with_macmon(tmp_path, lines)) as reported:
-        until(lambda: len(fold(file).gauges) >= 8)
-        pid = pid_of(tmp_path)
-        until(lambda: gone(pid))
-    (remark,) = reported.remarks
-    assert remark.startswith("macmon ended by itself, with exit code 3, while it was read.")
-    assert remark.endswith("Its last words: no such sensor")
-
-
-def test_a_monitor_that_says_nothing_readable_is_reported(tmp_path: Path) -> None:
-    lines = "say('watts: many')\nopen(here / 'said', 'w')\ntime.sleep(60)\n"
-    with beside("auto", tmp_path / "gauges.jsonl", 10, with_macmon(tmp_path, lines)) as reported:
         until((tmp_path / "said").exists)
-    assert reported.remarks[-1] == "macmon printed no sample that could be read."
-    assert not (tmp_path / "gauges.jsonl").exists()
+        if "exit" in lines:
+            until(lambda: gone(pid_of(tmp_path)))
+        elif "while" in lines:
+            until(lambda: bool(reported.remarks))
+    assert [one for one in reported.remarks if remark in one], reported.remarks
 
 
-def test_a_program_that_cannot_be_started_disturbs_nobody(tmp_path: Path) -> None:
+def test_a_remark_is_said_once_and_not_too_many_are(tmp_path: Path) -> None:
+    lines = (
+        "for number in range(100):\n    say('again')\n    say(f'strange {number}')\n"
+        "say(line)\ntime.sleep(60)\n"
+    )
+    file = tmp_path / "gauges.jsonl"
+    with beside("macmon", file, 10, with_macmon(tmp_path, lines)) as reported:
+        until(lambda: bool(values(file, "gpu_clock")))
+    assert len(set(reported.remarks)) == len(reported.remarks) == 8
+
+
+def test_what_cannot_be_started_or_written_disturbs_nobody(tmp_path: Path) -> None:
     machine = Machine("Darwin", lambda name: f"/nowhere/{name}", root=False)
     with beside("macmon", tmp_path / "gauges.jsonl", 10, machine) as reported:
         pass
     assert reported.remarks == ("macmon cannot be started: No such file or directory.",)
+    file = tmp_path / "missing" / "gauges.jsonl"
+    with beside("auto", file, 10, with_macmon(tmp_path)) as reported:
+        until(lambda: bool(reported.remarks))
+    assert "cannot be written" in reported.remarks[0]
 
 
 def test_sensors_are_looked_at_again_and_again(tmp_path: Path) -> None:
@@ -119,12 +150,61 @@ def test_sensors_are_looked_at_again_and_again(tmp_path: Path) -> None:
     assert reported.remarks == ()
     first, second = fold(file).gauges[:2]
     assert (first.source, first.unit) == ("psutil", "°C")
-    assert second.value == first.value + 1
-    assert second.at > first.at
+    assert (second.value, second.at > first.at) == (first.value + 1, True)
 
 
-def test_a_file_that_cannot_be_written_is_reported_and_disturbs_nobody(tmp_path: Path) -> None:
-    file = tmp_path / "missing" / "gauges.jsonl"
-    with beside("auto", file, 10, with_macmon(tmp_path)) as reported:
-        until(lambda: bool(reported.remarks))
-    assert "cannot be written" in reported.remarks[0]
+def document(clock: float, pressure: str) -> bytes:
+    return plistlib.dumps(
+        {
+            "elapsed_ns": 500_000_000,
+            "thermal_pressure": pressure,
+            "processor": {"gpu_power": 12_000.0, "cpu_power": 900.0, "combined_power": 13_000.0},
+            "gpu": {"freq_hz": clock, "idle_ratio": 0.5},
+        }
+    )
+
+
+def test_property_lists_come_in_pieces_with_nuls_between(tmp_path: Path) -> None:
+    whole = [document(444.0, "Nominal"), document(1398.0, "Nominal"), document(1000.0, "Heavy")]
+    printed = b"Machine model: Mac15,9\n" + b"\0".join([document(1.0, "Nominal"), *whole])
+    lines = (
+        f"printed = {printed + b'@' + document(700.0, 'Nominal')[:300]!r}\n"
+        "for start in range(0, len(printed), 97):\n"
+        "    sys.stdout.buffer.write(printed[start:start + 97])\n"
+        "    sys.stdout.buffer.flush()\n"
+        "time.sleep(60)\n"
+    )
+    program = install_macmon(tmp_path, lines).rename(tmp_path / "powermetrics")
+    machine = Machine(
+        "Darwin", lambda name: str(program) if name == program.name else None, root=True
+    )
+    file = tmp_path / "gauges.jsonl"
+    with beside("powermetrics", file, 10, machine) as reported:
+        until(lambda: len(values(file, "thermal_pressure")) == 3)
+    # what it prints first is no property list, and the last one never ends
+    [remark] = reported.remarks
+    assert remark.startswith("powermetrics: a document is no property list")
+    assert values(file, "gpu_clock") == [444e6, 1398e6, 1e9]
+    assert values(file, "gpu_power") == [12.0] * 3
+    assert values(file, "thermal_pressure") == [0.0, 0.0, 3.0]
+    assert (tmp_path / "arguments").read_text() == (
+        "--samplers cpu_power,gpu_power,thermal -f plist -i 500 -n 7220"
+    )
+
+
+@pytest.mark.parametrize(
+    ("printed", "found", "remark"),
+    [
+        (b'"name"="\xff" "PerformanceStatistics"={"Device Utilization %"=7}\n', [0.07], ""),
+        (b"", [], "ioreg: no accelerator"),
+    ],
+)
+def test_what_ioreg_prints_may_be_no_text_or_nothing(
+    printed: bytes, found: list[float], remark: str
+) -> None:
+    machine = Machine("Darwin", lambda _: None, root=False, answer=lambda *_: printed)
+    monitor, _ = choose("ioreg", machine, 10)
+    assert isinstance(monitor, Poll)
+    taken = monitor.look()
+    assert [one.value for one in taken.readings] == found
+    assert remark in "".join(taken.remarks)
