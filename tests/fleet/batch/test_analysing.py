@@ -216,16 +216,6 @@ def test_what_does_not_fit_is_not_begun(
     assert not (tmp_path / "a-b.trace").exists()
 
 
-def test_a_listing_that_leads_elsewhere_fetches_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(LyingFileSystem, "names", ("HERE/../../escaped",))
-    source = RecordingSource(place_of("lying://box/run.trace"), SourceForm.BUNDLE)
-    with pytest.raises(InputError, match="no path below it"):
-        fetched(source, tmp_path)
-    assert contents(tmp_path) == {}
-
-
 def test_a_file_that_is_not_there_after_all_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
