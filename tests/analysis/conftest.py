@@ -1,6 +1,7 @@
 """Literal tables for analyses."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from tracekit.analysis.given import Given
 from tracekit.analysis.inject import inject
+from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
@@ -57,17 +59,9 @@ def intervals() -> Make:
 
 
 @pytest.fixture
-def targets() -> pd.DataFrame:
+def targets() -> tuple[Process, ...]:
     """The target as the analysis knows it: python3, 4711."""
-    return pd.DataFrame(
-        {"pid": pd.array([4711], dtype="Int64"), "name": pd.array(["python3"], dtype="string")}
-    )
-
-
-@pytest.fixture
-def nobody(targets: pd.DataFrame) -> pd.DataFrame:
-    """No known target."""
-    return targets.iloc[:0]
+    return (Process(4711, "python3"),)
 
 
 @pytest.fixture
@@ -164,3 +158,18 @@ def judged() -> Callable[..., list[Finding]]:
         return list(inject(RULES[rule].judge, Given(there, Provenance(targets=targets)), limits))
 
     return judge
+
+
+@pytest.fixture
+def measured() -> Callable[..., Any]:
+    """Measure a metric of tables by name; raise Unavailable where it cannot be known."""
+
+    def measure(
+        metric: str, *, known: bool = True, provenance: Provenance | None = None, **tables: Any
+    ) -> Any:
+        targets = (Process(4711, "python3"),) if known else ()
+        there = {name: frame for name, frame in tables.items() if frame is not None}
+        given = Given(there, replace(provenance or Provenance(), targets=targets))
+        return inject(METRICS[metric].measure, given)
+
+    return measure

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tracekit.analysis.analyze import analyze, used_tables
-from tracekit.analysis.given import GIVEN, Given, capture_table, remarks_table, settings_table
+from tracekit.analysis.given import GIVEN, Given, remarks_table, settings_table
 from tracekit.analysis.result import Status
 from tracekit.analysis.rule import Severity
-from tracekit.base.recording import Overhead, Provenance, Stage
+from tracekit.base.recording import Provenance
 from tracekit.tables.tables import Tables
 
 PROLOG = '<?xml version="1.0"?>\n<trace-query-result>\n'
@@ -24,32 +24,6 @@ def export(folder: Path, schema: str, columns: str, rows: str, end: str = "") ->
     (folder / f"{schema}.xml").write_text(
         f"{PROLOG}{node}{header}</schema>{rows}{end}", encoding="utf-8"
     )
-
-
-def test_what_is_known_of_the_recording_is_one_row() -> None:
-    [row] = capture_table(
-        Provenance(
-            recorder="xctrace",
-            method="attach",
-            end_reason="Time limit reached",
-            duration=2.5,
-            time_limit=60,
-            clock={"origin": 5, "uncertainty": 500_000},
-            overhead=Overhead(0.07, 0.01, 10, 10),
-            stages={"record": Stage("failed", "now", "the worker died")},
-        )
-    ).to_dict("records")
-    assert row["method"] == "attach"
-    assert row["end_reason"] == "Time limit reached"
-    assert (row["duration"], row["time_limit"]) == (2_500_000_000, 60_000_000_000)
-    assert row["uncertainty"] == 500_000
-    assert (row["overhead"], row["spread"]) == (0.07, 0.01)
-    assert (row["record_state"], row["record_message"]) == ("failed", "the worker died")
-    assert row["export_state"] is None
-
-
-def test_what_is_not_known_is_null() -> None:
-    assert capture_table(Provenance(method="")).isna().all(axis=None)
 
 
 def test_used_tables_are_read_for_their_remarks(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import pandas as pd
 
 from tracekit.analysis.analyze import analyze
-from tracekit.analysis.machine import machine_table
 from tracekit.base.recording import Process, Provenance
 
 MAC = {"system": "Darwin", "chip": "Apple M1 Max", "gpu_cores": 32, "memory": 64 << 30}
@@ -67,12 +66,3 @@ def test_a_result_without_a_machine_has_an_intensity_alone() -> None:
     assert found["step_intensity"] == 2.0
     assert found["step_bound"] is None
     assert found["bandwidth_share"] is None
-
-
-def test_the_table_has_a_row_even_where_nothing_is_known() -> None:
-    table = machine_table(Provenance())
-    assert len(table) == 1
-    assert table.isna().all(axis=None)
-    known = machine_table(Provenance(machine=MAC)).iloc[0]
-    assert (known["chip"], known["gpu_cores"]) == ("Apple M1 Max", 32)
-    assert known["memory"] == 64 << 30

@@ -7,6 +7,7 @@ import pytest
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
+from tracekit.analysis.scope import Device
 from tracekit.analysis.work_names import Chore, NamedWork, named_work
 
 Make = Callable[..., pd.DataFrame]
@@ -14,15 +15,10 @@ US = 1_000
 WINDOW = Window(0, 1_000 * US)
 
 
-def named(
-    intervals: Make,
-    targets: pd.DataFrame,
-    labels: list[str],
-    shaders: pd.DataFrame | None = None,
-) -> NamedWork:
+def named(intervals: Make, labels: list[str], shaders: pd.DataFrame | None = None) -> NamedWork:
     frame = intervals([(place * 100 * US, 10 * US) for place in range(len(labels))])
     frame["label"] = pd.array(labels, dtype="string")
-    return named_work(frame, shaders, targets, WINDOW)
+    return named_work(Device(frame, frame), WINDOW, shaders)
 
 
 @pytest.mark.parametrize(
@@ -43,10 +39,8 @@ def named(
         ("Slice", Chore.METADATA),
     ],
 )
-def test_chores_are_known_by_their_names(
-    intervals: Make, targets: pd.DataFrame, label: str, chore: Chore
-) -> None:
-    work = named(intervals, targets, [label])
+def test_chores_are_known_by_their_names(intervals: Make, label: str, chore: Chore) -> None:
+    work = named(intervals, [label])
     assert [one for one in Chore if work.are(one).all()] == [chore]
 
 
@@ -61,8 +55,8 @@ def test_chores_are_known_by_their_names(
         "multiply",
     ],
 )
-def test_what_does_more_is_no_chore(intervals: Make, targets: pd.DataFrame, label: str) -> None:
-    work = named(intervals, targets, [label])
+def test_what_does_more_is_no_chore(intervals: Make, label: str) -> None:
+    work = named(intervals, [label])
     assert not any(work.are(one).any() for one in Chore)
 
 
@@ -73,14 +67,12 @@ def test_what_does_more_is_no_chore(intervals: Make, targets: pd.DataFrame, labe
         ["Compute Command 1", "", "Blit Command 7"],
     ],
 )
-def test_default_labels_name_nothing(
-    intervals: Make, targets: pd.DataFrame, labels: list[str]
-) -> None:
+def test_default_labels_name_nothing(intervals: Make, labels: list[str]) -> None:
     with pytest.raises(Unavailable, match=r"do not name kernels\..*MLX_METAL_DEBUG"):
-        named(intervals, targets, labels)
+        named(intervals, labels)
 
 
-def test_shaders_are_better_names_than_labels(intervals: Make, targets: pd.DataFrame) -> None:
+def test_shaders_are_better_names_than_labels(intervals: Make) -> None:
     shaders = pd.DataFrame(
         {
             "start": [50 * US, 20 * US, 5_000 * US],
@@ -89,13 +81,13 @@ def test_shaders_are_better_names_than_labels(intervals: Make, targets: pd.DataF
             "target": [True, True, True],
         }
     )
-    work = named(intervals, targets, ["Compute Command 0"], shaders)
+    work = named(intervals, ["Compute Command 0"], shaders)
     assert [work.names[code] for code in work.codes] == ["copy_g", "gather_axis"]
     others = shaders.assign(target=False)
-    assert named(intervals, targets, ["Copy"], others).names == ("Copy",)
+    assert named(intervals, ["Copy"], others).names == ("Copy",)
 
 
-def test_a_launch_is_the_idle_time_before_if_it_is_short(targets: pd.DataFrame) -> None:
+def test_a_launch_is_the_idle_time_before_if_it_is_short() -> None:
     starts, lengths = [0, 10 * US, 40 * US, 45 * US, 200 * US], [10, 20, 30, 5, 10]
     frame = pd.DataFrame(
         {
@@ -106,7 +98,7 @@ def test_a_launch_is_the_idle_time_before_if_it_is_short(targets: pd.DataFrame) 
             "clock": ["gpu"] * 5,
         }
     )
-    work = named_work(frame, None, targets, WINDOW)
+    work = named_work(Device(frame, frame), WINDOW, None)
     assert work.launches.tolist() == [0, 0, 10 * US, 0, 0]
     assert work.costs(work.are(Chore.METADATA)).tolist() == [
         10 * US,
@@ -117,14 +109,13 @@ def test_a_launch_is_the_idle_time_before_if_it_is_short(targets: pd.DataFrame) 
     ]
 
 
-def test_what_took_most_is_named_first(intervals: Make, targets: pd.DataFrame) -> None:
-    work = named(
-        intervals, targets, ["Copy", "Arange", "Slice", "Arange", "AsType", "Copy", "Copy"]
-    )
+def test_what_took_most_is_named_first(intervals: Make) -> None:
+    work = named(intervals, ["Copy", "Arange", "Slice", "Arange", "AsType", "Copy", "Copy"])
     assert work.most(work.are(Chore.METADATA)) == "“Copy”, “Arange”, “Slice” and 1 more"
     assert work.most(work.are(Chore.METADATA), shown=1) == "“Copy” and 3 more"
 
 
-def test_a_window_without_work_has_no_names(intervals: Make, targets: pd.DataFrame) -> None:
+def test_a_window_without_work_has_no_names(intervals: Make) -> None:
     with pytest.raises(Unavailable, match=r"no work of the target starts in the window\."):
-        named_work(intervals([(2_000 * US, US)]), None, targets, WINDOW)
+        frame = intervals([(2_000 * US, US)])
+        named_work(Device(frame, frame), WINDOW, None)

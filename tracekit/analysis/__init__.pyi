@@ -29,7 +29,6 @@ from .intervals import steady_window as steady_window
 from .intervals import union as union
 from .iterations import unit as unit
 from .machine import chip_of as chip_of
-from .machine import machine_table as machine_table
 from .machine import readings as readings
 from .metrics import METRICS as METRICS
 from .metrics.server import LATENCIES as LATENCIES
@@ -72,7 +71,6 @@ from .scope import UNKNOWN as UNKNOWN
 from .scope import UNLABELLED as UNLABELLED
 from .scope import families as families
 from .scope import own_rows as own_rows
-from .scope import window_of as window_of
 from .serving import Part as Part
 from .serving import level_at as level_at
 from .serving import limit as limit

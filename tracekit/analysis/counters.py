@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import IntervalSet, spans
-from tracekit.analysis.machine import chip_of
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.machine import Machine, chip_of
 from tracekit.analysis.rule import Evidence
-from tracekit.analysis.scope import of_target, on_gpu, window_of_target
+from tracekit.analysis.scope import Device
 from tracekit.base import percent, quantity
 
 
@@ -162,35 +163,24 @@ _SHOWN = 8
 _COLUMNS = ["start", "duration", "counter", "value", "percentage"]
 
 
-def counter_samples(
-    gpu_counters: pd.DataFrame | None,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-) -> pd.DataFrame:
+def counter_samples(gpu_counters: pd.DataFrame | None, gpu: Device, loop: Loop) -> pd.DataFrame:
     """Return the samples in the steady window that lie in the target's work.
 
     Columns are start, duration, counter (a category), value, percentage, and `weight`: the ns of
     the sample in which the target's work ran; 1 for a sample without length.
-
-    Raises:
-        Unavailable: The work ran on a CPU, there are no samples, or they are others' as well.
     """
-    own = of_target(on_gpu(gpu_intervals), targets)
-    window = window_of_target(gpu_intervals, targets, loop)
-    samples = _recorded(gpu_counters)
-    inside = (samples["start"] >= window.start) & (samples["start"] < window.end)
-    samples = samples[inside & np.isfinite(samples["value"])]
+    samples = loop.rows(_recorded(gpu_counters))
+    samples = samples[np.isfinite(samples["value"])]
     starts, ends = spans(samples)
     lengths = np.maximum(ends - starts, 1)
-    weights = IntervalSet.of(*spans(own)).within(starts, starts + lengths)
+    weights = IntervalSet.of(*gpu.spans).within(starts, starts + lengths)
     chosen = weights >= LEAST_COVERED * lengths
     if not chosen.any():
         raise Unavailable(
-            f"none of the {len(samples):,} counter samples in {window.name} lies in work of the "
+            f"none of the {len(samples):,} counter samples in {loop.name} lies in work of the "
             f"target: counters are sampled too rarely for work this short, or with gaps."
         )
-    others = IntervalSet.of(*spans(gpu_intervals[~gpu_intervals["target"]]))
+    others = IntervalSet.of(*spans(gpu.others))
     alone = chosen & (others.within(starts, starts + lengths) <= CONTENTION * lengths)
     if alone.sum() < LEAST_OWN * chosen.sum():
         raise Unavailable(
@@ -336,7 +326,7 @@ class Pressure:
         return self.other is not None and self.other.share >= max(rivals, default=0.0) + margin
 
 
-def pressure(counter_means: pd.DataFrame, machine: pd.DataFrame) -> Pressure:
+def pressure(counter_means: pd.DataFrame, machine: Machine) -> Pressure:
     """Return how loaded the parts of the GPU are, from the means of counters."""
     loads = [highest(counter_means, _LOADS, _MEMORY), bandwidth(counter_means, machine)]
     return Pressure(
@@ -359,7 +349,7 @@ def highest(
     return Load(str(row["counter"]), float(row["share"]), Group(row["group"]))
 
 
-def bandwidth(counter_means: pd.DataFrame, machine: pd.DataFrame) -> Load | None:
+def bandwidth(counter_means: pd.DataFrame, machine: Machine) -> Load | None:
     """Return what was read and written as a share of what the chip's memory delivers.
 
     M1 counts percent. M3 and later count GB/s (one source says GiB/s, 7 % more), which needs the

@@ -1,18 +1,19 @@
-"""The tables of a run, and those that the analysis makes itself: its capture, what is lost.
+"""What is given to metrics, rules and panels: tables of a run, and what is made of them.
 
 A table that an instrument did not record is one thing: what can be known without it is. A table
 of which rows are missing is another: whatever is made of it looks like a number and is none. So
 nothing is made of an export that is damaged, nor of a table whose rows are gone while other
 tables of the recording speak of them.
 
-A metric, a rule or a panel asks for either kind by name. What is made of the provenance is there
-from the start; what is made of other tables is made when somebody asks, once. So are `remarks`,
-which has what readers of the exports had to say, `settings`, which has how instruments were set,
-and `profile_frames`, which has the frames of sampled stacks.
+They ask by name. `provenance`, its `targets` and its `machine` are there from the start; what is
+made of tables is made when somebody asks, once. So are `remarks`, which has what readers of the
+exports had to say, `settings`, which has how instruments were set, and `profile_frames`, which has
+the frames of sampled stacks.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import Any
 
 import pandas as pd
 
@@ -21,13 +22,13 @@ from tracekit.analysis.idle.gaps import causes_table, gaps_table, loaded_table
 from tracekit.analysis.idle.samples import meanwhile_table
 from tracekit.analysis.idle.work import timeline_table
 from tracekit.analysis.inject import REMARKS, Unavailable, asked_tables, inject
-from tracekit.analysis.iterations import iterations_table, loop_table, pauses_table
-from tracekit.analysis.machine import machine_table
+from tracekit.analysis.iterations import iterations_table, loop_of, pauses_table
 from tracekit.analysis.profile import PROFILES, frames_table
 from tracekit.analysis.rhythm import happenings
-from tracekit.analysis.scope import Recorded, targets_table
-from tracekit.analysis.submission import habits_table
-from tracekit.base import InputError, Overhead, Provenance, Stage, TracekitError
+from tracekit.analysis.scope import Recorded, device_of, gpu_of
+from tracekit.analysis.submission import habits_of
+from tracekit.analysis.work_names import named_work
+from tracekit.base import InputError, Provenance, TracekitError
 from tracekit.tables import (
     SCHEMAS,
     BundleError,
@@ -147,43 +148,6 @@ def _frame(tables: _Recorded, name: str) -> pd.DataFrame | None:
         return None
 
 
-_NONE = Stage("", "")
-
-
-def capture_table(provenance: Provenance) -> pd.DataFrame:
-    """Return the table `capture`: one row on the recording itself.
-
-    Columns: `recorder`, `method`, `end_reason`, `duration` (ns of the trace), `time_limit` and
-    `uncertainty` of the marks' place on the trace's time (both ns); `record_state`,
-    `record_message`, `export_state`, `export_message` of the stages; `overhead`, `spread` and
-    `overhead_reason` of what recording cost. What is not known is null.
-    """
-    overhead = provenance.overhead or Overhead()
-    record, export = (provenance.stages.get(name, _NONE) for name in ("record", "export"))
-    words = {
-        "recorder": provenance.recorder,
-        "method": provenance.method,
-        "end_reason": provenance.end_reason,
-        "record_state": record.state,
-        "record_message": record.message,
-        "export_state": export.state,
-        "export_message": export.message,
-        "overhead_reason": overhead.reason,
-    }
-    uncertainty = provenance.clock.get("uncertainty")
-    times = {
-        "duration": _nanoseconds(provenance.duration),
-        "time_limit": _nanoseconds(provenance.time_limit),
-        "uncertainty": None if uncertainty is None else int(uncertainty),
-    }
-    ratios = {"overhead": overhead.ratio, "spread": overhead.spread}
-    return pd.DataFrame(
-        {name: pd.array([text or None], dtype="string") for name, text in words.items()}
-        | {name: pd.array([time], dtype="Int64") for name, time in times.items()}
-        | {name: pd.array([ratio], dtype="Float64") for name, ratio in ratios.items()}
-    )
-
-
 def remarks_table(tables: Tables, used: Iterable[str]) -> pd.DataFrame:
     """Return the table `remarks`: a row for each thing that is wrong with the used tables.
 
@@ -222,40 +186,33 @@ def _broken(tables: Tables, name: str) -> list[Remark]:
     return []
 
 
-def _nanoseconds(seconds: float | None) -> int | None:
-    return None if seconds is None else round(seconds * 1e9)
-
-
-OF_PROVENANCE: Mapping[str, Callable[[Provenance], pd.DataFrame]] = {
-    "targets": targets_table,
-    "machine": machine_table,
-    "capture": capture_table,
-}
-DERIVED: Mapping[str, Callable[..., pd.DataFrame]] = {
+GIVEN_BY_PROVENANCE = ("provenance", "targets", "machine")
+DERIVED: Mapping[str, Callable[..., Any]] = {
+    "device": device_of,
+    "gpu": gpu_of,
     "timeline": timeline_table,
     "iterations": iterations_table,
     "pauses": pauses_table,
-    "loop": loop_table,
+    "loop": loop_of,
+    "work": named_work,
     "loaded": loaded_table,
     "gaps": gaps_table,
     "causes": causes_table,
     "meanwhile": meanwhile_table,
-    "habits": habits_table,
+    "habits": habits_of,
     "happenings": happenings,
     "counter_samples": counter_samples,
     "counter_means": counter_means,
 }
-SETTINGS = "settings"
-FRAMES = "profile_frames"
-_OF_EXPORTS = (REMARKS, SETTINGS, FRAMES)
-GIVEN = frozenset({*OF_PROVENANCE, *DERIVED, *_OF_EXPORTS})
+_OF_EXPORTS = (REMARKS, "settings", "profile_frames")
+GIVEN = frozenset({*GIVEN_BY_PROVENANCE, *DERIVED, *_OF_EXPORTS})
 
 
-class Given(Mapping[str, pd.DataFrame]):
+class Given(Mapping[str, Any]):
     """The tables of a recording, and what the analysis adds.
 
     Who asks for a table twice gets the same frame twice, and so leaves it as it is.
-    A table that cannot be made raises Unavailable, with the reason, as often as it is asked for.
+    What cannot be made raises Unavailable, with the reason, as often as it is asked for.
     """
 
     def __init__(
@@ -273,30 +230,37 @@ class Given(Mapping[str, pd.DataFrame]):
         self._tables = tables
         self._part = part
         self._used = used
-        self._made = {name: make(provenance) for name, make in OF_PROVENANCE.items()}
-        self._read: dict[str, pd.DataFrame] = {}
-        self._reasons: dict[str, Unavailable] = {}
-        self._unreadable: dict[str, TracekitError] = {}
+        self._made: dict[str, Any] = {
+            "provenance": provenance,
+            "targets": provenance.targets,
+            "machine": provenance.machine,
+        }
         self._lost: dict[str, str] = {}
 
-    def __getitem__(self, name: str) -> pd.DataFrame:
-        if name in DERIVED and name not in self._made:
-            self._make(name)
-        if name in self._read_from_exports and name not in self._made:
-            self._made[name] = self._of_exports(name)
-        if name not in self._made and name not in self._read:
-            self._read[name] = Recorded(self._readable(name))
-        return self._made[name] if name in self._made else self._read[name]
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            try:
+                self._made[name] = self._make(name)
+            except (Unavailable, TracekitError) as reason:
+                self._made[name] = reason
+        found = self._made[name]
+        if isinstance(found, Exception):
+            raise found
+        return found
 
-    def _readable(self, name: str) -> pd.DataFrame:
-        """Return a table of the recording; one that cannot be read is tried once."""
-        if name in self._unreadable:
-            raise self._unreadable[name]
-        try:
-            return self._tables[name]
-        except TracekitError as error:
-            self._unreadable[name] = error
-            raise
+    def _make(self, name: str) -> Any:
+        if name in DERIVED:
+            return inject(DERIVED[name], self)
+        if name not in _OF_EXPORTS or not isinstance(self._tables, Tables):
+            return Recorded(self._tables[name])
+        if name == REMARKS:
+            return remarks_table(self._tables, self._used)
+        if name == "settings":
+            return settings_table(self._tables)
+        sampled = next((table for table in PROFILES if table in self._tables), None)
+        if sampled is None:
+            raise KeyError(name)
+        return frames_table(self._tables.symbols(PROFILES[sampled]))
 
     def lost(self, name: str) -> str:
         """Say why nothing may be made of a table of the recording; "" where nothing is wrong."""
@@ -307,38 +271,10 @@ class Given(Mapping[str, pd.DataFrame]):
         return self._lost[name]
 
     def __iter__(self) -> Iterator[str]:
-        yield from OF_PROVENANCE
-        yield from DERIVED
-        yield from self._read_from_exports
-        yield from self._tables
+        yield from dict.fromkeys((*GIVEN_BY_PROVENANCE, *DERIVED, *self._tables))
 
     def __len__(self) -> int:
-        made = len(OF_PROVENANCE) + len(DERIVED) + len(self._read_from_exports)
-        return made + len(self._tables)
-
-    @property
-    def _read_from_exports(self) -> tuple[str, ...]:
-        return _OF_EXPORTS if isinstance(self._tables, Tables) else ()
-
-    def _of_exports(self, name: str) -> pd.DataFrame:
-        assert isinstance(self._tables, Tables)
-        if name == SETTINGS:
-            return settings_table(self._tables)
-        if name == FRAMES:
-            sampled = next((table for table in PROFILES if table in self._tables), None)
-            if sampled is None:
-                raise KeyError(name)
-            return frames_table(self._tables.symbols(PROFILES[sampled]))
-        return remarks_table(self._tables, self._used)
-
-    def _make(self, name: str) -> None:
-        if name in self._reasons:
-            raise self._reasons[name]
-        try:
-            self._made[name] = inject(DERIVED[name], self)
-        except Unavailable as reason:
-            self._reasons[name] = reason
-            raise
+        return sum(1 for _ in self)
 
 
 @lru_cache(maxsize=512)
@@ -347,4 +283,4 @@ def recorded_tables(function: Callable[..., object]) -> frozenset[str]:
     found: set[str] = set()
     for name in asked_tables(function):
         found |= recorded_tables(DERIVED[name]) if name in DERIVED else {name}
-    return frozenset(found - OF_PROVENANCE.keys() - {*_OF_EXPORTS})
+    return frozenset(found - {*GIVEN_BY_PROVENANCE, *_OF_EXPORTS})

@@ -149,12 +149,10 @@ def overlap(starts: Times, ends: Times, other_starts: Times, other_ends: Times) 
 
 
 def marked_window(phases: pd.DataFrame | None) -> Window | None:
-    """Return the phase `steady` of the tables `phases` or `loop`; None where there is none."""
+    """Return the phase `steady` of the table `phases`; None where there is none."""
     if phases is None:
         return None
-    steady = phases[phases["name"] == "steady"]
-    name = steady["words"].iloc[0] if "words" in steady and len(steady) else "the steady window"
-    return _window_of(steady, str(name))
+    return _window_of(phases[phases["name"] == "steady"], "the steady window")
 
 
 def steady_window(phases: pd.DataFrame | None, frame: pd.DataFrame) -> Window | None:

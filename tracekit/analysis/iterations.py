@@ -1,17 +1,26 @@
-"""The tables `iterations`, `pauses` and `loop`: what repeats, and the time that is judged.
+"""The tables `iterations` and `pauses`, and the loop: what repeats, and the time that is judged.
 
 Iterations come from the first of these that has them: the steps of a workload of tracekit; the
 target's own signposts of one name, of any subsystem; the structure of its command buffers.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import IntervalSet, Times, marked_window, spans
-from tracekit.analysis.scope import steady_steps, window_of_target
+from tracekit.analysis.intervals import (
+    IntervalSet,
+    Times,
+    Window,
+    marked_window,
+    spans,
+    steady_window,
+)
+from tracekit.analysis.scope import Device, steady_steps
 from tracekit.analysis.structure import FEWEST, OF_WORK, repeating
-from tracekit.analysis.upkeep import WIRE
+from tracekit.analysis.upkeep import wirings
 from tracekit.base import duration
 from tracekit.tables import PHASES
 
@@ -24,7 +33,7 @@ _NONE = (
 )
 
 
-def iterations_table(  # noqa: PLR0917  a derived table's sources are its parameters
+def iterations_table(
     steps: pd.DataFrame | None,
     signpost_intervals: pd.DataFrame | None,
     timeline: pd.DataFrame | None,
@@ -84,7 +93,7 @@ def _host(
     """Return when the host is seen at work for the target beside its encoding."""
     seen = [] if activity is None else [spans(activity)]
     if events is not None:
-        seen.append(spans(events[events["target"] & (events["event"] == WIRE)]))
+        seen.append(spans(wirings(events)))
     if samples is not None:
         own = samples[samples["target"]]
         times = own["time"].to_numpy(dtype=np.int64)
@@ -134,56 +143,46 @@ def _table(starts: Times, ends: Times, source: str) -> pd.DataFrame:
     )
 
 
-def loop_table(  # noqa: PLR0917  a derived table's sources are its parameters
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
+@dataclass(frozen=True)
+class Loop(Window):
+    """The one stretch of the recording that is judged; `paced` says by what from outside, or ""."""
+
+    paced: str = ""
+
+
+def loop_of(
+    device: Device,
     phases: pd.DataFrame | None,
     iterations: pd.DataFrame | None,
     timeline: pd.DataFrame | None,
     commits: pd.DataFrame | None,
     present_requests: pd.DataFrame | None,
     cpu_profile: pd.DataFrame | None,
-) -> pd.DataFrame:
-    """Return the table `loop`: the one stretch of the recording that is judged.
+) -> Loop:
+    """Return the loop: the workload's own steady phase, or from the first iteration to the last.
 
-    Columns: `name` ("steady"), `start`, `duration` (ns), `words`, which name it in a sentence, and
-    `paced`, which says by what it is paced from outside; "" where it is not.
-    It is the workload's own steady phase; without marks, from the first iteration to the last;
-    without iterations, from the target's first interval to its last.
-
-    Raises:
-        Unavailable: The workload marked phases and none of them is steady, the target is not
-            known or has no rows, nothing tells of its command buffers, or the stretch has no
-            length.
+    Without either it is the time from the target's first interval to its last. Unavailable where
+    no phase is steady, nothing tells of command buffers, or it has no length.
     """
-    if phases is not None and not phases.empty and marked_window(phases) is None:
+    marked = marked_window(phases)
+    if marked is None and phases is not None and not phases.empty:
         raise Unavailable("the workload did not come to its steady phase.")
-    window = window_of_target(gpu_intervals, targets, phases)
-    start, end, words, paced = window.start, window.end, window.name, ""
-    if marked_window(phases) is None and iterations is None:
+    if marked is None and iterations is None:
         raise Unavailable("which part is the loop is not known, as its command buffers are not.")
-    if marked_window(phases) is None and iterations is not None and not iterations.empty:
+    window = marked or steady_window(None, device.own)
+    assert window is not None
+    found = Loop(window.start, window.end, window.name)
+    if marked is None and iterations is not None and not iterations.empty:
         starts, ends = spans(iterations)
-        start, end = int(starts.min()), int(ends.max())
-        words = f"the loop of {len(starts):,} iterations"
+        start, end, paced = int(starts.min()), int(ends.max()), ""
         if timeline is not None:
             shown = _shown(commits, present_requests, start, end)
             asked = _host(None, None, cpu_profile)
             paced = _paced(starts, timeline, asked, shows=shown >= len(starts) // 2)
-    return pd.DataFrame(
-        {
-            "name": ["steady"],
-            "start": [start],
-            "duration": [end - start],
-            "words": [words],
-            "paced": [paced],
-        }
-    )
-
-
-def paced(loop: pd.DataFrame) -> str:
-    """Say by what the loop is paced from outside; "" where it is not."""
-    return str(loop["paced"].iloc[0]) if "paced" in loop and len(loop) else ""
+        found = Loop(start, end, f"the loop of {len(starts):,} iterations", paced)
+    if found.length == 0:
+        raise Unavailable(f"{found.name} has no length.")
+    return found
 
 
 _FREE = 0.05  # of a period, for which a paced loop has nothing to do at least

@@ -1,6 +1,8 @@
 """The machine of a recording: its chip, its clock, what a monitor read of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,58 +10,40 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, clip, spans
-from tracekit.base import Provenance, size
+from tracekit.base import size
 from tracekit.machine import Chip, chip
 from tracekit.workload import REFERENCE
 
+Machine = Mapping[str, Any]
+"""What is known of the machine, and what it was like meanwhile.
 
-def machine_table(provenance: Provenance) -> pd.DataFrame:
-    """Return the table `machine`: one row with what the machine was when it recorded.
-
-    Columns: `system`, `chip`, `gpu_cores`, `memory` (bytes), and what it was like meanwhile:
-    `wired_limit`, `swap`, `compressed` (bytes), `paged_out` (bytes, meanwhile),
-    `low_power`, `mains` (1 or 0). What is not known is null.
-    """
-    facts = provenance.machine
-    words = {name: pd.array([facts.get(name)], dtype="string") for name in ("system", "chip")}
-    return pd.DataFrame(
-        words | {name: pd.array([facts.get(name)], dtype="Int64") for name in _NUMBERS}
-    )
+`system`, `chip`, `gpu_cores`, `memory` (bytes); `wired_limit`, `swap`, `compressed` (bytes),
+`paged_out` (bytes, meanwhile), `low_power`, `mains` (1 or 0).
+"""
 
 
-_NUMBERS = (
-    *("gpu_cores", "memory", "wired_limit", "swap", "compressed", "paged_out"),
-    *("low_power", "mains"),
-)
-
-
-def memory_words(machine: pd.DataFrame) -> str:
+def memory_words(machine: Machine) -> str:
     """Say, with a blank before it, how the machine's memory stood, as far as that is known."""
-    row = machine.iloc[0]
-    known = {name: int(row[name]) for name in _NUMBERS if pd.notna(row[name])}
     said = [
-        f"{words} {size(known[name])}"
+        words.format(size(int(machine[name])))
         for name, words in (
-            ("memory", "the machine has"),
-            ("wired_limit", "its wired limit is"),
-            ("swap", "swap holds"),
-            ("compressed", "the compressor holds"),
+            ("memory", "the machine has {}"),
+            ("wired_limit", "its wired limit is {}"),
+            ("swap", "swap holds {}"),
+            ("compressed", "the compressor holds {}"),
+            ("paged_out", "{} were written out meanwhile"),
         )
-        if known.get(name)
+        if machine.get(name)
     ]
-    if known.get("paged_out"):
-        said.append(f"{size(known['paged_out'])} were written out meanwhile")
     listed = ", ".join(said)
     return f" {listed[:1].upper()}{listed[1:]}." if said else ""
 
 
-def chip_of(machine: pd.DataFrame) -> Chip:
+def chip_of(machine: Machine) -> Chip:
     """Return the chip of the machine; raise Unavailable where the recording does not name it."""
-    row = machine.iloc[0]
-    if pd.isna(row["chip"]):
+    if not machine.get("chip"):
         raise Unavailable("the recording does not say which chip it was made on.")
-    cores = None if pd.isna(row["gpu_cores"]) else int(row["gpu_cores"])
-    return chip(str(row["chip"]), cores)
+    return chip(str(machine["chip"]), machine.get("gpu_cores"))
 
 
 _HELP = {
@@ -76,11 +60,7 @@ def readings(gauges: pd.DataFrame) -> pd.DataFrame:
 
 
 def monitored(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
-    """Return what a monitor reported of one name; the workload's own gauges are no monitor's.
-
-    Raises:
-        Unavailable: No monitor reported it.
-    """
+    """Return what a monitor reported of one name; the workload's own gauges are no monitor's."""
     who = "no monitor was read"
     if gauges is not None:
         read = readings(gauges)
@@ -118,11 +98,7 @@ class Below:
 
 
 def below_best(states: pd.DataFrame | None, window: Window) -> Below:
-    """Return when the GPU was below its best state; a trace has rows while the GPU is awake.
-
-    Raises:
-        Unavailable: There are none, the GPU was never awake, or the rank of a state is not known.
-    """
+    """Return when the GPU was below its best state; a trace has rows while the GPU is awake."""
     if states is None:
         raise Unavailable("no performance states were recorded.")
     starts, ends = spans(states)
@@ -154,12 +130,7 @@ _FREE = ("default", "none", "off")
 
 
 def held_state(settings: pd.DataFrame | None, switches: pd.DataFrame | None) -> bool:
-    """Tell whether a tool held the GPU at one state, by the recording's settings.
-
-    Args:
-        settings: The table of that name, from the table of contents.
-        switches: The table `gpu_performance_settings`.
-    """
+    """Tell whether a tool held the GPU at one state, by the recording's settings."""
     if switches is not None and len(switches):
         enabled = switches["enabled"].fillna(value=False).astype(bool)
         if enabled.any():
@@ -203,9 +174,6 @@ def clock(gauges: pd.DataFrame | None, window: Window, active: float) -> Clock:
     """Return the clock in the window, of readings in which the GPU was `active` or more.
 
     Where a monitor does not tell how active the GPU was, all its readings count.
-
-    Raises:
-        Unavailable: No monitor reported the clock, or too few readings lie in the window.
     """
     read = monitored(gauges, "gpu_clock")
     assert gauges is not None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, clip, spans, union
-from tracekit.analysis.upkeep import WIRE, allocations
+from tracekit.analysis.upkeep import allocations, wirings
 
 PARTS = 8
 _MOST = 5  # of the eight parts of a loop, for something to be a habit of it
@@ -61,7 +61,7 @@ class Wired:
         return int(again.sum()) >= _MOST
 
 
-def wired(  # noqa: PLR0917  these tables tell of memory
+def wired(
     driver_events: pd.DataFrame,
     wired_memory: pd.DataFrame | None,
     resource_allocations: pd.DataFrame | None,
@@ -70,8 +70,7 @@ def wired(  # noqa: PLR0917  these tables tell of memory
     window: Window,
 ) -> Wired:
     """Return what the driver wired for the target in a window."""
-    own = driver_events[driver_events["target"] & (driver_events["event"].fillna("") == WIRE)]
-    own = window.rows(own)
+    own = window.rows(wirings(driver_events))
     at, _ = spans(own)
     sizes = None
     if "label" in own and len(own):

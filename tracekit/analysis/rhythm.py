@@ -13,7 +13,7 @@ from tracekit.analysis.intervals import IntervalSet, Times, gaps, spans, union
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import quiet_limit
 from tracekit.analysis.scope import of_a_server, reference_work, steady_steps
-from tracekit.analysis.upkeep import WIRE
+from tracekit.analysis.upkeep import wirings
 from tracekit.workload import COMPILE, IDLE, REFERENCE
 
 FEWEST = 16
@@ -171,7 +171,7 @@ WITHOUT_WORK = "the device had nothing of the target to do"
 COMPILED = "shaders were compiled"
 
 
-def happenings(  # noqa: PLR0917  a derived table's sources are its parameters
+def happenings(
     gpu_intervals: pd.DataFrame | None,
     compiler_activity: pd.DataFrame | None,
     driver_events: pd.DataFrame | None,
@@ -224,8 +224,7 @@ def _others(intervals: pd.DataFrame | None) -> _Pieces:
 
 def _memory(events: pd.DataFrame | None) -> _Pieces:
     if events is not None:
-        wired = events[events["target"] & (events["event"] == WIRE)]
-        yield "the driver wired memory", _joined(wired)
+        yield "the driver wired memory", _joined(wirings(events))
 
 
 def _each(frame: pd.DataFrame | None, column: str, words: str) -> _Pieces:

@@ -11,11 +11,12 @@ user may set. A rule that cannot know raises `Unavailable` with the reason.
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from importlib import import_module
+from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,13 +79,28 @@ def finding(
     return Finding("", severity, message, advice, evidence, saving, within=within)
 
 
+Findings = Iterator[Finding]
+"""What a rule yields."""
+
 _SHOWN = 20
 
 
-def longest(table: str, starts: "Times", ends: "Times") -> tuple[Evidence, ...]:
+def longest(
+    table: str, starts: "Times", ends: "Times", notes: tuple[str, ...] = ()
+) -> tuple[Evidence, ...]:
     """Return the windows that last longest, longest first, at most twenty."""
-    order = (starts - ends).argsort(kind="stable")[:_SHOWN]
-    return tuple(Evidence(table, int(starts[i]), int(ends[i])) for i in order)
+    order = (starts - ends).argsort(kind="stable")[:_SHOWN].tolist()
+    return tuple(
+        Evidence(table, int(starts[i]), int(ends[i]), notes[i] if notes else "") for i in order
+    )
+
+
+def moments(
+    table: str, times: Iterable[int], notes: Iterable[str] = repeat("")
+) -> tuple[Evidence, ...]:
+    """Return the first of the moments, at most twenty, with what is to say of each."""
+    shown = islice(zip(times, notes, strict=False), _SHOWN)
+    return tuple(Evidence(table, int(at), int(at), note) for at, note in shown)
 
 
 HEADS = ("What it looks for", "Why it matters", "What to do", "When it abstains")

@@ -1,7 +1,7 @@
 """Whose rows count, what they are called, and which part of the run counts."""
 
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,12 @@ from tracekit.analysis.intervals import (
     Window,
     busy,
     clip,
-    marked_window,
     spans,
-    steady_window,
 )
-from tracekit.base import Provenance, percent
+from tracekit.base import Process, percent
 from tracekit.workload import IDLE, REFERENCE
+
+Targets = tuple[Process, ...]
 
 UNKNOWN = (
     "which process is the target is not known: no table of contents names it; "
@@ -29,21 +29,11 @@ UNKNOWN = (
 )
 
 
-def targets_table(provenance: Provenance) -> pd.DataFrame:
-    """Return the table `targets`: one row for each process that is the target (pid, name)."""
-    return pd.DataFrame(
-        {
-            "pid": pd.array([target.pid for target in provenance.targets], dtype="Int64"),
-            "name": pd.array([target.name for target in provenance.targets], dtype="string"),
-        }
-    )
-
-
-def of_target(frame: pd.DataFrame, targets: pd.DataFrame) -> pd.DataFrame:
+def of_target(frame: pd.DataFrame, targets: Targets) -> pd.DataFrame:
     """Return the target's rows; raise Unavailable, with the reason, where there are none."""
     if frame.empty:
         raise Unavailable("the table has no rows, of any process.")
-    if targets.empty:
+    if not targets:
         raise Unavailable(UNKNOWN)
     own = own_rows(frame)
     if own.empty:
@@ -90,27 +80,12 @@ def _named(texts: pd.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
 
 
 class Recorded(pd.DataFrame):
-    """A table of the recording that nobody changes: its target's rows are picked and named once."""
+    """A table of the recording that nobody changes: its target's rows are picked once."""
 
     @cached_property
     def own(self) -> pd.DataFrame:
         """The rows that belong to the target."""
         return self[self["target"].astype(bool)]
-
-    @cached_property
-    def on_the_host(self) -> bool:
-        """Whether a CPU did the work."""
-        return bool((self["clock"] == "host").any())
-
-    @cached_property
-    def named_work(self) -> dict[tuple[int, int], Any]:
-        """The target's work with its names, by the window for which it was asked."""
-        return {}
-
-    @cached_property
-    def own_families(self) -> tuple[pd.Series, tuple[str, ...]]:
-        """The families of these rows' labels."""
-        return families(self.own["label"])
 
 
 def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
@@ -120,25 +95,64 @@ def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["target"].astype(bool)]
 
 
-def named(targets: pd.DataFrame) -> str:
+def named(targets: Targets) -> str:
     """Return the target in words, such as "python3 (4711)"."""
-    rows = targets.itertuples(index=False)
-    return ", ".join(f"{row.name} ({row.pid})" if row.name else f"pid {row.pid}" for row in rows)
+    return ", ".join(f"{one.name} ({one.pid})" if one.name else f"pid {one.pid}" for one in targets)
 
 
-def on_gpu(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame if its clock is a GPU's; raise Unavailable if a CPU did the work."""
-    host = frame.on_the_host if isinstance(frame, Recorded) else (frame["clock"] == "host").any()
-    if host:
+@dataclass(frozen=True, eq=False)
+class Device:
+    """What the device did: the intervals of all processes, and the target's `own`."""
+
+    intervals: pd.DataFrame
+    own: pd.DataFrame
+
+    @cached_property
+    def spans(self) -> tuple[Times, Times]:
+        """When the target's intervals start and end."""
+        return spans(self.own)
+
+    @cached_property
+    def others(self) -> pd.DataFrame:
+        """The intervals of other processes."""
+        return self.intervals[~self.intervals["target"].astype(bool)]
+
+    @cached_property
+    def on_the_host(self) -> bool:
+        """Whether a CPU did the work, by the host's clock."""
+        return bool((self.intervals["clock"] == "host").any())
+
+    @cached_property
+    def families(self) -> tuple[pd.Series, tuple[str, ...]]:
+        """The families of the target's labels."""
+        return families(self.own["label"])
+
+    def within(self, window: Window) -> tuple[Times, Times]:
+        """Return the parts of the target's intervals that lie in a window."""
+        return clip(*self.spans, window.start, window.end)
+
+    def ran(self, window: Window) -> int:
+        """Return for how long work of the target ran in a window, in ns."""
+        return busy(*self.within(window))
+
+
+def device_of(gpu_intervals: pd.DataFrame, targets: Targets) -> Device:
+    """Return what the device did; raise Unavailable where it did nothing for the target."""
+    return Device(gpu_intervals, of_target(gpu_intervals, targets))
+
+
+def gpu_of(device: Device) -> Device:
+    """Return the device if it is a GPU; raise Unavailable if a CPU did the work."""
+    if device.on_the_host:
         raise Unavailable(ON_THE_CPU)
-    return frame
+    return device
 
 
-def on_host(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame if its clock is the host's; raise Unavailable for a GPU's."""
-    if (frame["clock"] != "host").any():
+def host_of(device: Device) -> Device:
+    """Return the device if a CPU did the work; raise Unavailable for a GPU."""
+    if not device.on_the_host:
         raise Unavailable("the recording has GPU times; this number is for work on a CPU.")
-    return frame
+    return device
 
 
 def reference_work(annotations: pd.DataFrame | None) -> tuple[Times, Times]:
@@ -216,25 +230,3 @@ def of_a_server(
     if annotations is not None and (annotations["name"] == _PREFILL).any():
         return True
     return "variant" in steps and bool((steps["variant"] == IDLE).any())
-
-
-def window_of(loop: pd.DataFrame) -> Window:
-    """Return the window of the table `loop`, which has one row."""
-    window = marked_window(loop)
-    assert window is not None
-    return window
-
-
-def window_of_target(
-    gpu_intervals: pd.DataFrame, targets: pd.DataFrame, phases: pd.DataFrame | None
-) -> Window:
-    """Return the steady window: by the workload's marks, else the span of the target's rows.
-
-    Raises:
-        Unavailable: The target is not known or has no rows, or the window has no length.
-    """
-    window = steady_window(phases, of_target(gpu_intervals, targets))
-    assert window is not None
-    if window.length == 0:
-        raise Unavailable(f"{window.name} has no length.")
-    return window

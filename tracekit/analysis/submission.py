@@ -1,15 +1,15 @@
 """How the target hands work to the device: waits of an iteration, command buffers in flight."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.idle.gaps import Gaps, gaps_in
-from tracekit.analysis.idle.levers import Loop
+from tracekit.analysis.idle.levers import Habits
 from tracekit.analysis.idle.pieces import State
-from tracekit.analysis.idle.samples import other_thread, sampled
+from tracekit.analysis.idle.samples import host_words, other_thread, sampled
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import (
     NEVER,
@@ -21,10 +21,9 @@ from tracekit.analysis.intervals import (
     ordered,
     spans,
 )
-from tracekit.analysis.intervals import spans as bounds
-from tracekit.analysis.iterations import unit
+from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.residency import wired
-from tracekit.analysis.scope import steady_tokens, window_of_target
+from tracekit.analysis.scope import steady_tokens
 from tracekit.base import count
 from tracekit.workload import READBACK
 
@@ -66,10 +65,8 @@ def per_iteration(held: Gaps, iterations: pd.DataFrame) -> float:
     return float((totals / np.bincount(codes)).max())
 
 
-def habits_table(  # noqa: PLR0917  a derived table's sources are its parameters
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+def habits_of(
+    loop: Loop,
     loaded: pd.DataFrame,
     gaps: pd.DataFrame,
     timeline: pd.DataFrame,
@@ -81,38 +78,25 @@ def habits_table(  # noqa: PLR0917  a derived table's sources are its parameters
     submissions: pd.DataFrame | None,
     cpu_profile: pd.DataFrame | None,
     meanwhile: pd.DataFrame | None,
-) -> pd.DataFrame:
-    """Return the table `habits`: one row with what advice depends on, see `levers.Loop`."""
-    window = window_of_target(gpu_intervals, targets, loop)
-    held = gaps_in(gaps, State.AFTER_WAIT)
-    often = None
-    if iterations is not None and not iterations.empty:
-        often = per_iteration(held, iterations)
-    buffers = len(window.rows(timeline, "started"))
+) -> Habits:
+    """Return what advice on idle time depends on."""
+    held, buffers = gaps_in(gaps, State.AFTER_WAIT), loop.rows(timeline, "started")
     lost = None
     if driver_events is not None:
         beside = (wired_memory, resource_allocations, allocated_sizes, iterations)
-        lost = wired(driver_events, *beside, window).lost
-    prepared = host_time(held, timeline, loaded)
-    known = Loop(
-        waits=often,
-        buffers=buffers / held.count if held.count else None,
-        host_longer=prepared > int(window.rows(timeline, "started")["busy"].sum()),
+        lost = wired(driver_events, *beside, loop).lost
+    waits = None
+    if iterations is not None and not iterations.empty:
+        waits = per_iteration(held, iterations)
+    return Habits(
+        waits=waits,
+        buffers=len(buffers) / held.count if held.count else None,
+        host_longer=host_time(held, timeline, loaded) > int(buffers["busy"].sum()),
         lost=lost,
         other_stream=other_thread(gaps, cpu_profile, submissions),
         sampled=sampled(meanwhile),
+        meanwhile=host_words(meanwhile),
     )
-    return pd.DataFrame([asdict(known)]).astype({"lost": "boolean"})
-
-
-def loop_of(habits: pd.DataFrame) -> Loop:
-    """Return how the loop hands its work over, as far as that is known."""
-    row = habits.iloc[0]
-    known = {
-        name: None if pd.isna(row[name]) else float(row[name]) for name in ("waits", "buffers")
-    }
-    flags = {name: bool(row[name]) for name in ("host_longer", "other_stream", "sampled")}
-    return Loop(**known, **flags, lost=None if pd.isna(row["lost"]) else bool(row["lost"]))
 
 
 def host_time(held: Gaps, timeline: pd.DataFrame, loaded: pd.DataFrame) -> int:
@@ -144,7 +128,7 @@ def annotated_readbacks(annotations: pd.DataFrame | None, window: Window) -> Gap
     if annotations is None:
         return None
     rows = annotations[annotations["name"] == READBACK].sort_values("start", kind="stable")
-    ends = bounds(rows)[1]
+    ends = spans(rows)[1]
     if ends.size == 0:
         return None
     ends = ends[(ends > window.start) & (ends <= window.end)]
@@ -166,11 +150,7 @@ class Depths:
 
 
 def depths(timeline: pd.DataFrame, window: Window) -> Depths:
-    """Return how many command buffers of the target were committed and not complete.
-
-    Raises:
-        Unavailable: No command buffer has both a commit and a completion.
-    """
+    """Return how many command buffers of the target were committed and not complete."""
     committed, completed = (
         timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
         for name in ("committed", "completed")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, clip, spans, union
-from tracekit.analysis.scope import of_target
+from tracekit.analysis.scope import Device, Targets, of_target
 
 # The only events of these tables that a trace was ever seen to hold.
 ALLOCATION = "Allocation"
@@ -22,11 +22,7 @@ WIRE = "Wire Memory"
 
 
 def allocations(resource_allocations: pd.DataFrame, window: Window) -> pd.DataFrame:
-    """Return the rows of resources that the target allocated in the window.
-
-    Raises:
-        Unavailable: The table has rows of the target, and its events are of unknown names only.
-    """
+    """Return the rows of resources that the target allocated in the window."""
     own = resource_allocations[resource_allocations["target"]]
     known = own["event"].fillna("no name") == ALLOCATION
     if not own.empty and not known.any():
@@ -35,10 +31,14 @@ def allocations(resource_allocations: pd.DataFrame, window: Window) -> pd.DataFr
     return window.rows(own[known], "time")
 
 
+def wirings(driver_events: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows in which the driver wired memory for the target."""
+    return driver_events[driver_events["target"] & (driver_events["event"].fillna("") == WIRE)]
+
+
 def wiring(driver_events: pd.DataFrame, window: Window) -> tuple[Times, Times]:
     """Return when the driver wired memory for the target in the window; overlaps joined."""
-    own = driver_events[driver_events["target"] & (driver_events["event"].fillna("") == WIRE)]
-    return union(*clip(*spans(own), window.start, window.end))
+    return union(*clip(*spans(wirings(driver_events)), window.start, window.end))
 
 
 _SERVICE = "compiler"  # in the name of a process that compiles for others
@@ -49,20 +49,11 @@ def of_the_service(activity: pd.DataFrame) -> pd.DataFrame:
     return activity[activity["process"].fillna("").str.contains(_SERVICE, case=False)]
 
 
-def counted(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    specializations: pd.DataFrame | None,
-) -> pd.DataFrame | None:
-    """Return the pipelines that the workload counts; None where it names none at all.
-
-    Raises:
-        Unavailable: A CPU did the work, and the workload names no pipelines.
-    """
-    own = of_target(gpu_intervals, targets)
+def counted(device: Device, specializations: pd.DataFrame | None) -> pd.DataFrame | None:
+    """Return the pipelines that the workload counts; None where it names none on a GPU."""
     if specializations is not None and not specializations.empty:
         return specializations
-    if (own["clock"] == "host").any():
+    if device.on_the_host:
         raise Unavailable("the work ran on the CPU, and the workload names no pipelines.")
     return None
 
@@ -120,15 +111,9 @@ class Trend:
 
 
 def levels(
-    allocated_sizes: pd.DataFrame | None,
-    process_samples: pd.DataFrame | None,
-    targets: pd.DataFrame,
+    allocated_sizes: pd.DataFrame | None, process_samples: pd.DataFrame | None, targets: Targets
 ) -> list[Levels]:
-    """Return what is known of the target's memory, of each of its processes: the GPU's first.
-
-    Raises:
-        Unavailable: Neither table has rows of the target.
-    """
+    """Return what is known of the target's memory, of each of its processes: the GPU's first."""
     reasons: list[str] = []
     for frame, make in ((allocated_sizes, _allocated), (process_samples, _resident)):
         try:
@@ -146,11 +131,7 @@ def levels(
 
 
 def trend(known: list[Levels], window: Window) -> Trend:
-    """Return how the lowest levels went, of all processes together.
-
-    Raises:
-        Unavailable: A part of the window has no level.
-    """
+    """Return how the lowest levels went, of all processes together."""
     bounds = np.linspace(window.start, window.end, PARTS + 1).astype(np.int64)
     floors = np.zeros(PARTS, np.int64)
     for level in known:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, idle_before, in_order, spans
-from tracekit.analysis.scope import UNLABELLED, Recorded, families, of_target, on_gpu
+from tracekit.analysis.scope import UNLABELLED, Device, families
 
 _DEFAULT = re.compile(
     rf"^(command buffer \d+:?)?((compute|blit|render) command \d+)?$|^{UNLABELLED}$"
@@ -94,43 +94,18 @@ class NamedWork:
         return ", ".join(f"“{self.names[code]}”" for code in order[:shown]) + more
 
 
-def named_work(
-    gpu_intervals: pd.DataFrame,
-    shader_runs: pd.DataFrame | None,
-    targets: pd.DataFrame,
-    window: Window,
-) -> NamedWork:
-    """Return the target's work that starts in the window, with the names that the trace has.
+def named_work(gpu: Device, loop: Window, shader_runs: pd.DataFrame | None) -> NamedWork:
+    """Return the target's work that starts in the loop, with the names that the trace has.
 
     Names of shaders are taken where the trace has any, else the labels of the intervals.
-
-    Raises:
-        Unavailable: The work ran on a CPU, there is none, or its names say nothing.
     """
-    known = gpu_intervals.named_work if isinstance(gpu_intervals, Recorded) else {}
-    key = (window.start, window.end)
-    if key not in known:
-        known[key] = _named_work(gpu_intervals, shader_runs, targets, window)
-    return known[key]
-
-
-def _named_work(
-    gpu_intervals: pd.DataFrame,
-    shader_runs: pd.DataFrame | None,
-    targets: pd.DataFrame,
-    window: Window,
-) -> NamedWork:
-    own = of_target(on_gpu(gpu_intervals), targets)
+    own, (labelled, every) = gpu.own, gpu.families
     if shader_runs is not None and shader_runs["target"].any():
-        own = shader_runs[shader_runs["target"]].assign(label=lambda runs: runs["name"])
-        labelled, every = families(own["label"])
-    elif isinstance(gpu_intervals, Recorded):
-        labelled, every = gpu_intervals.own_families
-    else:
-        labelled, every = families(own["label"])
-    own = window.rows(own[["start", "duration"]])
+        own = shader_runs[shader_runs["target"]]
+        labelled, every = families(own["name"])
+    own = loop.rows(own[["start", "duration"]])
     if own.empty:
-        raise Unavailable(f"no work of the target starts in {window.name}.")
+        raise Unavailable(f"no work of the target starts in {loop.name}.")
     own = in_order(own)
     codes, there = pd.factorize(labelled.loc[own.index])
     names = tuple(every[code] for code in there)
@@ -163,19 +138,14 @@ _LOOKED_AT = 256
 def reasons(name: str, earlier: Iterable[str]) -> tuple[str, ...]:
     """Say in words what a kernel's name has that its nearest earlier namesake has not.
 
-    Args:
-        name: A name that is new.
-        earlier: Names that were there before it.
-
-    Returns:
-        Nothing where the name is not one of MLX's scheme, or has no earlier namesake.
+    Nothing where the name is not one of MLX's scheme, or has no earlier namesake.
     """
     stem, _, rest = name.partition("__")
     if not name.startswith(_OURS) or not rest:
         return ()
-    parts = _parts(rest)
+    parts = _PART.findall(rest)
     namesakes = [
-        _parts(namesake.partition("__")[2])
+        _PART.findall(namesake.partition("__")[2])
         for namesake in earlier
         if namesake.startswith(f"{stem}__")
     ]
@@ -183,10 +153,6 @@ def reasons(name: str, earlier: Iterable[str]) -> tuple[str, ...]:
         return ()
     nearest = min(namesakes[-_LOOKED_AT:], key=lambda namesake: len(_changes(namesake, parts)))
     return tuple(_words(before, after) for before, after in _changes(nearest, parts))
-
-
-def _parts(name: str) -> list[str]:
-    return _PART.findall(name)
 
 
 def _changes(before: list[str], after: list[str]) -> list[tuple[str, str]]:
@@ -204,12 +170,7 @@ def _changes(before: list[str], after: list[str]) -> list[tuple[str, str]]:
 def _words(before: str, after: str) -> str:
     if not (_IS_DTYPE.match(before) and _IS_DTYPE.match(after)):
         return f"template value {before or 'none'} → {after or 'none'}"
-    kinds = [_kind(dtype) for dtype in (before, after)]
-    if kinds[0][0] != kinds[1][0]:
-        return f"dtype {kinds[0][0]} → {kinds[1][0]}"
-    return f"an input of {_CLASSES[kinds[0][1]]} → {_CLASSES[kinds[1][1]]}"
-
-
-def _kind(dtype: str) -> tuple[str, str]:
-    """Return a dtype and the class of the input that has it."""
-    return (dtype[:-1], dtype[-1]) if dtype[-1] in "sc" else (dtype, "")
+    old, new = (dtype.rstrip("sc") for dtype in (before, after))
+    if old != new:
+        return f"dtype {old} → {new}"
+    return f"an input of {_CLASSES[before[len(old) :]]} → {_CLASSES[after[len(new) :]]}"

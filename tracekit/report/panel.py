@@ -22,7 +22,7 @@ from tracekit.base import TracekitError
 from tracekit.report.plots import Moment
 from tracekit.tables import SCHEMAS
 
-Tables = Mapping[str, pd.DataFrame]
+Tables = Mapping[str, Any]
 Context = Mapping[str, Any]
 _K = TypeVar("_K")
 _V = TypeVar("_V")

@@ -6,7 +6,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tracekit.analysis.idle.gaps import gaps_table, loaded_table
+from tracekit.analysis.given import Given
+from tracekit.base.recording import Process, Provenance
 
 MS = 1_000_000
 Make = Callable[..., pd.DataFrame]
@@ -73,21 +74,16 @@ def completed() -> Make:
 
 
 @pytest.fixture
-def gaps_of(targets: pd.DataFrame, phases: Make) -> Make:
+def gaps_of(targets: tuple[Process, ...]) -> Make:
     """Make the table `gaps` of a steady window from `start` to `end`, and of tables by name."""
 
     def make(
         gpu_intervals: pd.DataFrame, window: tuple[float, float], **tables: pd.DataFrame
     ) -> pd.DataFrame:
-        start, end = (round(one * MS) for one in window)
-        spans = tables.get("spans")
-        loaded = loaded_table(gpu_intervals, targets, phases(start, end - start), spans, None)
-        names = (
-            "spans commits submissions encoders completions driver_intervals compiler_activity "
-            "gpu_performance_states driver_events iterations cpu_profile"
-        ).split()
-        assert set(tables) <= set(names)
-        return gaps_table(loaded, gpu_intervals, targets, *(tables.get(one) for one in names))
+        start, end = (round(moment * MS) for moment in window)
+        steady = pd.DataFrame({"name": ["steady"], "start": [start], "duration": [end - start]})
+        there = {"gpu_intervals": gpu_intervals, "phases": steady, **tables}
+        return Given(there, Provenance(targets=targets), part=True)["gaps"]
 
     return make
 

@@ -7,7 +7,9 @@ import pandas as pd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tracekit.analysis.idle.gaps import by_cause, gaps_table, idle_time, loaded_table, loaded_time
+from tracekit.analysis.given import Given
+from tracekit.analysis.idle.gaps import by_cause, idle_time, loaded_time
+from tracekit.base.recording import Process, Provenance
 
 UNIT = 10_000  # 100 µs, from which a start is late, are ten of them
 END = 60
@@ -112,30 +114,21 @@ def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
     annotated: Rows,
 ) -> None:
     intervals = device(own, others)
-    targets = pd.DataFrame({"pid": [1], "name": ["x"]})
     phases = pd.DataFrame({"name": ["steady"], "start": [0], "duration": [END * UNIT]})
     spans = table(annotated).assign(name="idle")
     busy, absent = inside([one[:2] for one in own]), inside(annotated)
     present = [at for at in range(END) if not absent(at)]
     if not present:
         return
-    loaded = loaded_table(intervals, targets, phases, spans, None)
-    gaps = gaps_table(
-        loaded,
-        intervals,
-        targets,
-        spans,
-        None,
-        None,
-        None,
-        None,
-        table(driver).assign(depth=0),
-        table(compiler),
-        None,
-        None,
-        None,
-        None,
-    )
+    tables = {
+        "gpu_intervals": intervals,
+        "phases": phases,
+        "spans": spans,
+        "driver_intervals": table(driver).assign(depth=0),
+        "compiler_activity": table(compiler),
+    }
+    known = Given(tables, Provenance(targets=(Process(1, "x"),)), part=True)
+    loaded, gaps = known["loaded"], known["gaps"]
     idle = [at for at in present if not busy(at)]
     assert loaded_time(loaded) == len(present) * UNIT
     assert idle_time(gaps) == len(idle) * UNIT == sum(by_cause(gaps).values())

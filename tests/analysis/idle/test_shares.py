@@ -11,7 +11,7 @@ from tracekit.analysis.idle.gaps import (
     longest_gaps,
     most_annotated,
 )
-from tracekit.analysis.idle.levers import Loop, advice, lever
+from tracekit.analysis.idle.levers import Habits, advice, lever
 from tracekit.analysis.idle.pieces import CAUSES, Cause, State
 from tracekit.analysis.rule import Evidence
 
@@ -60,18 +60,18 @@ def test_the_longest_gaps_are_shown_whole_with_their_causes() -> None:
 
 def test_advice_begins_with_what_took_most_and_leaves_out_what_took_little() -> None:
     shares = {Cause.DRIVER: 50, Cause.BETWEEN_BUFFERS: 900, Cause.HOST_LATE: 200}
-    words = advice(shares, Loop())
+    words = advice(shares, Habits())
     assert words.index("MLX_MAX_OPS_PER_BUFFER") < words.index("does not say what the host did")
     assert "driver" not in words
 
 
 def test_every_cause_has_advice() -> None:
-    assert all(advice({cause: 1}, Loop()) for cause in Cause)
+    assert all(advice({cause: 1}, Habits()) for cause in Cause)
 
 
 def test_how_often_the_loop_waits_decides_what_to_do_about_waits() -> None:
     once, often, unknown, rare = (
-        lever(Cause.AFTER_WAIT, Loop(waits, sampled=True)) for waits in (1.0, 3.0, None, 0.1)
+        lever(Cause.AFTER_WAIT, Habits(waits, sampled=True)) for waits in (1.0, 3.0, None, 0.1)
     )
     assert "async_eval" in once
     assert ".item()" not in once
@@ -82,12 +82,12 @@ def test_how_often_the_loop_waits_decides_what_to_do_about_waits() -> None:
 
 
 def test_what_the_host_did_is_guessed_only_without_samples() -> None:
-    assert ".item()" in lever(Cause.AFTER_WAIT, Loop(1.0))
-    assert "mx.compile" in lever(Cause.AFTER_WAIT, Loop(1.0, host_longer=True))
+    assert ".item()" in lever(Cause.AFTER_WAIT, Habits(1.0))
+    assert "mx.compile" in lever(Cause.AFTER_WAIT, Habits(1.0, host_longer=True))
 
 
 def test_wiring_is_told_by_what_was_allocated_beside() -> None:
-    lost, made, unknown = (lever(Cause.WIRING, Loop(lost=lost)) for lost in (True, False, None))
+    lost, made, unknown = (lever(Cause.WIRING, Habits(lost=lost)) for lost in (True, False, None))
     assert "mx.set_wired_limit" in lost
     assert "pool" not in lost
     assert "preallocate" in made
@@ -96,12 +96,12 @@ def test_wiring_is_told_by_what_was_allocated_beside() -> None:
 
 
 def test_how_much_is_committed_for_a_wait_decides_what_to_do_about_encoding() -> None:
-    assert "commit a part of the work earlier" in lever(Cause.ENCODING, Loop(buffers=1.0))
-    for loop in (Loop(buffers=20.0), Loop()):
-        assert "fewer operations" in lever(Cause.ENCODING, loop)
+    assert "commit a part of the work earlier" in lever(Cause.ENCODING, Habits(buffers=1.0))
+    for habits in (Habits(buffers=20.0), Habits()):
+        assert "fewer operations" in lever(Cause.ENCODING, habits)
 
 
 def test_more_in_flight_is_advised_only_where_the_queue_ran_empty() -> None:
     for cause in Cause:
-        said = lever(cause, Loop(1.0, 1.0))
+        said = lever(cause, Habits(1.0, 1.0))
         assert ("command buffer in flight" in said) == (cause is Cause.AFTER_WAIT)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.idle.work import NEVER, Work, work_of, written
+from tracekit.analysis.scope import Device
 
 MS = 1_000_000
 Make = Callable[..., pd.DataFrame]
@@ -24,7 +25,7 @@ def life_of(
     encoders: pd.DataFrame | None = None,
     completions: pd.DataFrame | None = None,
 ) -> Work:
-    return work_of(intervals, commits, submissions, encoders, completions)
+    return work_of(Device(intervals, intervals), commits, submissions, encoders, completions)
 
 
 @pytest.fixture

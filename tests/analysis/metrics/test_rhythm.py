@@ -63,7 +63,7 @@ def test_depth_and_readbacks(handed_over: Handed, row_of_steps: Make) -> None:
     assert measured("readbacks_per_step", **tables) == 1.5
 
 
-def test_a_cpu_has_none(intervals: Make, targets: pd.DataFrame, row_of_steps: Make) -> None:
+def test_a_cpu_has_none(intervals: Make, row_of_steps: Make) -> None:
     frame = intervals([(0, 5)], clock="host")
     with pytest.raises(Unavailable, match="ran on the CPU"):
-        METRICS["intervals_per_token"].measure(frame, targets, None, row_of_steps([10]))
+        measured("intervals_per_token", gpu_intervals=frame, steps=row_of_steps([10]))

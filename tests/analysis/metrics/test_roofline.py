@@ -6,17 +6,16 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tracekit.analysis.inject import Unavailable, asked_tables
-from tracekit.analysis.machine import chip_of, machine_table
-from tracekit.analysis.metrics import METRICS
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.machine import chip_of
 from tracekit.base.recording import Provenance
 
 Make = Callable[..., pd.DataFrame]
 
 
-def machine(chip: str | None = "Apple M1 Max", cores: int | None = 32) -> pd.DataFrame:
+def machine(chip: str | None = "Apple M1 Max", cores: int | None = 32) -> dict[str, Any]:
     facts = {"system": "Darwin", "chip": chip, "gpu_cores": cores}
-    return machine_table(Provenance(machine={k: v for k, v in facts.items() if v is not None}))
+    return {name: fact for name, fact in facts.items() if fact is not None}
 
 
 def model(**changes: Any) -> pd.DataFrame:
@@ -45,71 +44,58 @@ STEADY = steps(
 GIVEN: dict[str, Any] = {"steps": STEADY, "step_models": model(), "machine": machine()}
 
 
-def measure(name: str, **tables: Any) -> float:
-    function = METRICS[name].measure
-    known = {**GIVEN, **tables}
-    return float(function(**{one: known[one] for one in asked_tables(function)}))
+@pytest.fixture
+def measure(measured: Any) -> Callable[..., float]:
+    def share(name: str, **tables: Any) -> float:
+        known = {**GIVEN, **tables}
+        return measured(name, provenance=Provenance(machine=known.pop("machine")), **known)
+
+    return share
 
 
-def test_the_intensity_is_operations_for_each_byte_of_memory() -> None:
+def test_the_intensity_is_operations_for_each_byte_of_memory(measure: Any) -> None:
     assert measure("step_intensity") == pytest.approx(134_217_728 / 67_240_000)
 
 
-def test_the_bound_of_a_memory_bound_step_is_its_bytes_over_the_bandwidth() -> None:
+def test_the_bound_of_a_memory_bound_step_is_its_bytes_over_the_bandwidth(measure: Any) -> None:
     assert measure("step_bound") == pytest.approx(168_100)
 
 
-def test_the_bound_of_dense_arithmetic_is_its_operations_over_the_rate() -> None:
+def test_the_bound_of_dense_arithmetic_is_its_operations_over_the_rate(measure: Any) -> None:
     assert measure("step_bound", step_models=model(flops=10_620_000_000_000)) == pytest.approx(1e9)
 
 
-def test_where_the_rate_is_not_known_memory_alone_is_the_bound() -> None:
+def test_where_the_rate_is_not_known_memory_alone_is_the_bound(measure: Any) -> None:
     tables = {"step_models": model(flops=10**15), "machine": machine("Apple M3 Max", 40)}
     assert measure("step_bound", **tables) == pytest.approx(168_100)
 
 
-def test_a_step_without_operations_has_a_bound_but_no_intensity() -> None:
+def test_a_step_without_operations_has_a_bound_but_no_intensity(measure: Any) -> None:
     copied = model(flops=0)
     assert measure("step_bound", step_models=copied) == pytest.approx(168_100)
     with pytest.raises(Unavailable, match="how many operations a step takes"):
         measure("step_intensity", step_models=copied)
 
 
-def test_the_share_is_that_of_the_median_step() -> None:
+def test_the_share_is_that_of_the_median_step(measure: Any) -> None:
     assert measure("bandwidth_share") == pytest.approx(168_100 / 210_000)
 
 
-def test_faster_than_memory_is_cache_resident_and_no_share() -> None:
+def test_faster_than_memory_is_cache_resident_and_no_share(measure: Any) -> None:
     quick = steps((0, 50_000, "steady"))
     with pytest.raises(Unavailable, match=r"cache-resident: 1,345 GB/s is more than the 400 GB/s"):
         measure("bandwidth_share", steps=quick)
 
 
-def test_the_share_while_the_gpu_ran_leaves_waiting_out(
-    intervals: Make, targets: pd.DataFrame
-) -> None:
+def test_the_share_while_the_gpu_ran_leaves_waiting_out(intervals: Make, measure: Any) -> None:
     ran = [
         (5_000_000, 900_000),
         (10_000_000, 180_000),
         (11_000_000, 180_000),
         (12_000_000, 180_000),
     ]
-    tables = {"gpu_intervals": intervals(ran), "targets": targets}
+    tables = {"gpu_intervals": intervals(ran)}
     assert measure("bandwidth_share_busy", **tables) == pytest.approx(168_100 / 180_000)
-
-
-def test_a_gpu_that_ran_only_before_the_steady_steps_has_no_share(
-    intervals: Make, targets: pd.DataFrame
-) -> None:
-    tables = {"gpu_intervals": intervals([(0, 1_000_000)]), "targets": targets}
-    with pytest.raises(Unavailable, match="of the steady steps have no interval of the target"):
-        measure("bandwidth_share_busy", **tables)
-
-
-def test_intervals_of_a_host_are_no_gpus(intervals: Make, targets: pd.DataFrame) -> None:
-    tables = {"gpu_intervals": intervals([(0, 1_000_000)], clock="host"), "targets": targets}
-    with pytest.raises(Unavailable, match="the work ran on the CPU"):
-        measure("bandwidth_share_busy", **tables)
 
 
 @pytest.mark.parametrize("name", ["step_bound", "bandwidth_share"])
@@ -125,12 +111,14 @@ def test_intervals_of_a_host_are_no_gpus(intervals: Make, targets: pd.DataFrame)
         ({"step_models": model(bytes_unique=0, bytes_written=0)}, "how many bytes a step moves"),
     ],
 )
-def test_what_cannot_be_known_says_why(name: str, tables: dict[str, Any], reason: str) -> None:
+def test_what_cannot_be_known_says_why(
+    name: str, tables: dict[str, Any], reason: str, measure: Any
+) -> None:
     with pytest.raises(Unavailable, match=reason):
         measure(name, **tables)
 
 
-def test_a_run_that_never_became_steady_has_no_share() -> None:
+def test_a_run_that_never_became_steady_has_no_share(measure: Any) -> None:
     with pytest.raises(Unavailable, match="no step in its steady phase"):
         measure("bandwidth_share", steps=STEADY[STEADY["phase"] == "warm-up"])
 

@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tracekit.analysis.given import capture_table
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Evidence, Severity
 from tracekit.analysis.rules import RULES
@@ -17,8 +16,8 @@ judge = RULES["capture-truncated"].judge
 SECOND = 1_000_000_000
 
 
-def capture(**known: Any) -> pd.DataFrame:
-    return capture_table(Provenance(**known))
+def capture(**known: Any) -> Provenance:
+    return Provenance(**known)
 
 
 def remarks(*rows: tuple[str, str]) -> pd.DataFrame:

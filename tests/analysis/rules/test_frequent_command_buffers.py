@@ -14,7 +14,7 @@ Judge = Callable[..., list[Finding]]
 US = 1_000
 
 
-def buffers(  # noqa: PLR0917  in the order of time
+def buffers(
     intervals: Make, work: int, gap: int, per_buffer: int = 1, number: int = 200, ahead: int = 5_000
 ) -> pd.DataFrame:
     """Make pieces of `work` µs, `gap` µs apart, committed `ahead` µs before they start."""

@@ -1,9 +1,7 @@
 """`trace-overhead`: what recording itself cost."""
 
-import pandas as pd
 import pytest
 
-from tracekit.analysis.given import capture_table
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Severity
 from tracekit.analysis.rules import RULES
@@ -12,8 +10,8 @@ from tracekit.base.recording import Overhead, Provenance
 judge = RULES["trace-overhead"].judge
 
 
-def capture(overhead: Overhead | None) -> pd.DataFrame:
-    return capture_table(Provenance(overhead=overhead))
+def capture(overhead: Overhead | None) -> Provenance:
+    return Provenance(overhead=overhead)
 
 
 def test_a_costly_recorder_makes_times_void() -> None:

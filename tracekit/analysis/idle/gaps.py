@@ -22,8 +22,9 @@ from tracekit.analysis.idle.work import (
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable
 from tracekit.analysis.intervals import FOREVER, IntervalSet, Times
 from tracekit.analysis.intervals import gaps as between
+from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Evidence
-from tracekit.analysis.scope import of_target, window_of_target
+from tracekit.analysis.scope import Device
 from tracekit.base import percent
 from tracekit.workload import COMPILE
 
@@ -61,10 +62,9 @@ _NO_COMPILES = (
 _NO_CALLS = "the calls of the workload, which show when it built its work, were not recorded."
 
 
-def causes_table(  # noqa: PLR0917  a derived table's sources are its parameters
+def causes_table(
     gaps: pd.DataFrame,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
+    device: Device,
     spans: pd.DataFrame | None,
     completions: pd.DataFrame | None,
     encoders: pd.DataFrame | None,
@@ -77,12 +77,8 @@ def causes_table(  # noqa: PLR0917  a derived table's sources are its parameters
     """Return the table `causes`: for each `cause` the `reason` why its share is not known, or null.
 
     Where there is no gap, no cause took any time.
-
-    Raises:
-        Unavailable: As for `gaps`.
     """
-    own = of_target(gpu_intervals, targets)
-    if (own["clock"] == "host").any():
+    if device.on_the_host:
         return _table(_on_a_cpu(spans, submissions))
     if gaps.empty:
         return _table({})
@@ -98,7 +94,7 @@ def causes_table(  # noqa: PLR0917  a derived table's sources are its parameters
             "driver events (metal-driver-event-intervals), which show when memory was wired, were "
             "not recorded"
         )
-    if completions is None or not _of(completions, own).any():
+    if completions is None or not _of(completions, device.own).any():
         missing["completions"] = (
             "no completion of a command buffer of the target (metal-command-buffer-completed) was "
             "recorded"
@@ -175,33 +171,23 @@ def _of(completions: pd.DataFrame, own: pd.DataFrame) -> pd.Series:
 
 
 def loaded_table(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-    spans: pd.DataFrame | None,
-    pauses: pd.DataFrame | None,
+    loop: Loop, spans: pd.DataFrame | None, pauses: pd.DataFrame | None
 ) -> pd.DataFrame:
     """Return the table `loaded`: the stretches of the window in which there was load.
 
     Time in which a server says, by spans `idle`, that it had no request to serve is left out, and
     so is time in which the worker timed its reference work, and pauses in which nobody asked.
-
-    Raises:
-        Unavailable: The target is not known or has no rows, the window has no length, or there
-            was no load in all of it.
     """
-    window = window_of_target(gpu_intervals, targets, loop)
     waits = without_load(spans, pauses)
-    starts, ends = between(waits.starts, waits.ends, window.start, window.end)
+    starts, ends = between(waits.starts, waits.ends, loop.start, loop.end)
     if not starts.size:
-        raise Unavailable(f"there was no load in {window.name}.")
+        raise Unavailable(f"there was no load in {loop.name}.")
     return pd.DataFrame({"start": starts, "duration": ends - starts})
 
 
-def gaps_table(  # noqa: PLR0917  a derived table's sources are its parameters
+def gaps_table(
     loaded: pd.DataFrame,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
+    device: Device,
     spans: pd.DataFrame | None,
     commits: pd.DataFrame | None,
     submissions: pd.DataFrame | None,
@@ -221,22 +207,18 @@ def gaps_table(  # noqa: PLR0917  a derived table's sources are its parameters
     `state` (how the gap came about, see `State`), `cause` (see `Cause`), `during` (what the host
     did meanwhile: encoding, driver, wiring memory, compiler, or the name of a span of the
     workload; "" where nothing is known).
-
-    Raises:
-        Unavailable: As for `loaded`.
     """
-    own = of_target(gpu_intervals, targets)
-    work = work_of(own, commits, submissions, encoders, completions)
+    work = work_of(device, commits, submissions, encoders, completions)
     around = surroundings(
         written(encoders, submissions),
-        _rivals(gpu_intervals, own),
+        _rivals(device),
         driver_intervals,
         compiler_activity,
         gpu_performance_states,
         spans,
         driver_events,
     )
-    idle, number = _gaps(own, loaded), 0 if iterations is None else len(iterations)
+    idle, number = _gaps(device.own, loaded), 0 if iterations is None else len(iterations)
     if cpu_profile is not None and len(cpu_profile):
         found = attributed(idle, work, around, FOREVER)
         if other_thread(found, cpu_profile, submissions):
@@ -244,13 +226,12 @@ def gaps_table(  # noqa: PLR0917  a derived table's sources are its parameters
     return attributed(idle, work, around, max(FEWEST, _OFTEN * number))
 
 
-def _rivals(gpu_intervals: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
+def _rivals(device: Device) -> pd.DataFrame:
     """Return the work of other processes on the target's channels.
 
     Channels run beside each other, so that work on another one keeps nothing from starting.
     """
-    others = gpu_intervals[~gpu_intervals["target"]]
-    return others[others["channel"].isin(own["channel"].unique())]
+    return device.others[device.others["channel"].isin(device.own["channel"].unique())]
 
 
 def _gaps(own: pd.DataFrame, loaded: pd.DataFrame) -> IntervalSet:

@@ -14,7 +14,7 @@ _MOST = 2  # causes: who updates these records again
 
 
 @dataclass(frozen=True)
-class Loop:
+class Habits:
     """How the loop hands its work over; None where that is not known.
 
     Attributes:
@@ -24,6 +24,7 @@ class Loop:
         lost: Whether memory that is wired in the loop had been wired before, see `Wired.lost`.
         other_stream: Whether another thread of the program works while committed work waits.
         sampled: Whether samples tell what the host did while the device had nothing.
+        meanwhile: What they tell of it in a sentence, with a blank before it; "" for nothing.
     """
 
     waits: float | None = None
@@ -32,6 +33,7 @@ class Loop:
     lost: bool | None = None
     other_stream: bool = False
     sampled: bool = False
+    meanwhile: str = ""
 
 
 ONE_WAIT = (
@@ -135,38 +137,40 @@ _ADVICE = {
 }
 
 
-def lever(cause: Cause, loop: Loop) -> str:
+def lever(cause: Cause, habits: Habits) -> str:
     """Return what to do about a cause of idle time."""
     if cause is Cause.AFTER_WAIT:
-        return _after_wait(loop)
+        return _after_wait(habits)
     if cause is Cause.ENCODING:
-        return _ENCODING if loop.buffers is None or loop.buffers > MANY_WAITS else _COMMIT_EARLIER
-    if cause is Cause.LATE_START and loop.other_stream:
+        return (
+            _ENCODING if habits.buffers is None or habits.buffers > MANY_WAITS else _COMMIT_EARLIER
+        )
+    if cause is Cause.LATE_START and habits.other_stream:
         return _OTHER_STREAM
     if cause is Cause.WIRING:
         either = f"{LOST_RESIDENCY} If the loop allocates as much as it wires: {HOT_ALLOCATIONS}"
-        return {True: LOST_RESIDENCY, False: HOT_ALLOCATIONS, None: either}[loop.lost]
+        return {True: LOST_RESIDENCY, False: HOT_ALLOCATIONS, None: either}[habits.lost]
     return _ADVICE[cause]
 
 
-def _after_wait(loop: Loop) -> str:
-    if loop.waits is None:
+def _after_wait(habits: Habits) -> str:
+    if habits.waits is None:
         said = f"{ONE_WAIT} {SEVERAL_WAITS}"
-    elif loop.waits < RARE:
+    elif habits.waits < RARE:
         return PERIODIC
     else:
-        said = SEVERAL_WAITS if loop.waits > MANY_WAITS else ONE_WAIT
-    said += _HOST_LONGER if loop.host_longer else ""
-    return said if loop.sampled else said + _CANDIDATES
+        said = SEVERAL_WAITS if habits.waits > MANY_WAITS else ONE_WAIT
+    said += _HOST_LONGER if habits.host_longer else ""
+    return said if habits.sampled else said + _CANDIDATES
 
 
-def advice(shares: Mapping[Cause, int], loop: Loop) -> str:
+def advice(shares: Mapping[Cause, int], habits: Habits) -> str:
     """Return what to do about the one or two causes that matter, the one that took most first.
 
     Args:
         shares: The idle time of each cause, in ns; not all of them zero.
-        loop: How the loop hands its work over.
+        habits: How the loop hands its work over.
     """
     least = _MATTERS * sum(shares.values())
     ranked = sorted(shares, key=lambda cause: -shares[cause])
-    return " ".join(lever(cause, loop) for cause in ranked[:_MOST] if shares[cause] >= least)
+    return " ".join(lever(cause, habits) for cause in ranked[:_MOST] if shares[cause] >= least)

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, in_order, spans
-from tracekit.analysis.scope import of_target
+from tracekit.analysis.scope import Device
 from tracekit.analysis.upkeep import WIRE
 from tracekit.workload import COMPILE, IDLE, READBACK, REFERENCE
 
@@ -73,16 +73,16 @@ class Work:
 
 
 def work_of(
-    own: pd.DataFrame,
+    device: Device,
     commits: pd.DataFrame | None,
     submissions: pd.DataFrame | None,
     encoders: pd.DataFrame | None,
     completions: pd.DataFrame | None,
 ) -> Work:
     """Join the target's device intervals with what the other tables say of them."""
-    own = in_order(own)
+    own = in_order(device.own)
     start, end = spans(own)
-    if (own["clock"] == "host").any():
+    if device.on_the_host:
         unknown = np.full(start.size, -1)
         return Work(_host_begun(start, submissions), start, start, end, end, start, unknown)
     if _same_ids(own, submissions):
@@ -155,9 +155,8 @@ def _in_commit_order(
     )
 
 
-def timeline_table(  # noqa: PLR0917  a derived table's sources are its parameters
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
+def timeline_table(
+    device: Device,
     commits: pd.DataFrame | None,
     submissions: pd.DataFrame | None,
     encoders: pd.DataFrame | None,
@@ -170,12 +169,8 @@ def timeline_table(  # noqa: PLR0917  a derived table's sources are its paramete
     of its intervals, their number, `intervals`, and that of its `encoders`, of which the driver
     may run several as one. An interval of no known command buffer is a row of its own, and `known`
     is False.
-
-    Raises:
-        Unavailable: The target is not known or has no rows.
     """
-    own = of_target(gpu_intervals, targets)
-    work = work_of(own, commits, submissions, encoders, completions)
+    work = work_of(device, commits, submissions, encoders, completions)
     alone = work.buffer < 0
     keys = np.where(
         alone, work.buffer.max(initial=-1) + 1 + np.arange(work.start.size), work.buffer
@@ -195,7 +190,7 @@ def timeline_table(  # noqa: PLR0917  a derived table's sources are its paramete
     pieces["encoders"] = np.full(work.start.size, NEVER)
     if submissions is not None and "encoders" in submissions and not alone.any():
         pieces["encoders"] = of_buffer(
-            in_order(own),
+            in_order(device.own),
             submissions,
             moments(submissions["encoders"]),
             "max",
@@ -326,7 +321,7 @@ class Surroundings:
         return self.annotated.get(name, IntervalSet.empty()).contains(at)
 
 
-def surroundings(  # noqa: PLR0917  one table for each of them
+def surroundings(
     written: IntervalSet,
     others: pd.DataFrame,
     driver_intervals: pd.DataFrame | None,

@@ -8,38 +8,39 @@ import pandas as pd
 
 from tracekit.analysis.counters import Group, Kind, highest, mean_of
 from tracekit.analysis.inject import Metric, Unavailable, metric
-from tracekit.analysis.intervals import Times, busy, clip, spans
+from tracekit.analysis.intervals import busy, clip, spans
+from tracekit.analysis.iterations import Loop
 from tracekit.analysis.replay import encoders, weighted
 from tracekit.analysis.result import Better
 from tracekit.analysis.scope import (
+    Device,
+    Targets,
     of_target,
-    on_gpu,
     own_rows,
     require_seen,
     steady_steps,
     steady_tokens,
-    window_of_target,
 )
 from tracekit.analysis.upkeep import counted, of_the_service
 
 
 @metric("ns")
-def gpu_busy(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> int:
+def gpu_busy(gpu: Device) -> int:
     """Time in which at least one interval of the target ran: the union, not the sum."""
-    return busy(*_spans(gpu_intervals, targets))
+    return busy(*gpu.spans)
 
 
 @metric("ns")
-def gpu_span(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> int:
+def gpu_span(gpu: Device) -> int:
     """Time from the target's first interval to the end of its last."""
-    starts, ends = _spans(gpu_intervals, targets)
+    starts, ends = gpu.spans
     return int(ends.max() - starts.min())
 
 
 @metric("ratio", Better.LOWER)
-def gpu_idle_ratio(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> float:
+def gpu_idle_ratio(gpu: Device) -> float:
     """Share of `gpu_span` in which no interval of the target ran: 1 - gpu_busy / gpu_span."""
-    starts, ends = _spans(gpu_intervals, targets)
+    starts, ends = gpu.spans
     span = int(ends.max() - starts.min())
     if span == 0:
         raise Unavailable("the target's intervals have no length.")
@@ -47,36 +48,31 @@ def gpu_idle_ratio(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> float:
 
 
 @metric("count")
-def gpu_interval_count(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> int:
+def gpu_interval_count(gpu: Device) -> int:
     """Intervals of the target, on all channels."""
-    return len(of_target(on_gpu(gpu_intervals), targets))
+    return len(gpu.own)
 
 
 @metric("count")
-def encoder_count(encoders: pd.DataFrame, targets: pd.DataFrame) -> int:
+def encoder_count(encoders: pd.DataFrame, targets: Targets) -> int:
     """Encoders that the target wrote."""
     return len(of_target(encoders, targets))
 
 
 @metric("ns", Better.LOWER)
-def start_latency_p50(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> float:
+def start_latency_p50(gpu: Device) -> float:
     """Median time from submission on the CPU to start on the GPU, of the target's intervals."""
-    return _start_latency(gpu_intervals, targets, 0.50)
+    return _start_latency(gpu, 0.50)
 
 
 @metric("ns", Better.LOWER)
-def start_latency_p99(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> float:
+def start_latency_p99(gpu: Device) -> float:
     """99th percentile of that time, linear between ranks."""
-    return _start_latency(gpu_intervals, targets, 0.99)
+    return _start_latency(gpu, 0.99)
 
 
-def _spans(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> tuple[Times, Times]:
-    return spans(of_target(on_gpu(gpu_intervals), targets))
-
-
-def _start_latency(gpu_intervals: pd.DataFrame, targets: pd.DataFrame, share: float) -> float:
-    own = of_target(on_gpu(gpu_intervals), targets)
-    latencies = own["start_latency"].dropna()
+def _start_latency(gpu: Device, share: float) -> float:
+    latencies = gpu.own["start_latency"].dropna()
     if latencies.empty:
         raise Unavailable("no interval of the target has a start latency.")
     return float(latencies.astype("int64").quantile(share))
@@ -148,9 +144,8 @@ def replay_occupancy(replay_counters: pd.DataFrame) -> float:
 
 @metric("count", Better.LOWER)
 def steady_compiles(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+    device: Device,
+    loop: Loop,
     compiler_activity: pd.DataFrame | None,
     specializations: pd.DataFrame | None,
 ) -> int:
@@ -159,17 +154,16 @@ def steady_compiles(
     How often the shader compiler began to work for the target there, or how many pipelines the
     workload first used there by its own count: the greater, as both count the same.
     """
-    known = counted(gpu_intervals, targets, specializations)
+    known = counted(device, specializations)
     if compiler_activity is None and known is None:
         raise Unavailable(
             "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
             "did the workload count its pipelines."
         )
-    window = window_of_target(gpu_intervals, targets, loop)
-    used = 0 if known is None else len(window.rows(known, "time"))
+    used = 0 if known is None else len(loop.rows(known, "time"))
     if compiler_activity is None:
         return used
-    inside = window.rows(compiler_activity)
+    inside = loop.rows(compiler_activity)
     service = of_the_service(inside)
     if known is None and len(service) and own_rows(compiler_activity).empty:
         raise Unavailable(
@@ -180,56 +174,40 @@ def steady_compiles(
 
 
 @metric("ratio", Better.LOWER)
-def other_process_share(
-    gpu_intervals: pd.DataFrame, targets: pd.DataFrame, loop: pd.DataFrame
-) -> float:
+def other_process_share(gpu: Device, loop: Loop) -> float:
     """Share of the GPU's busy time in the steady window in which other processes' work ran.
 
     Where their work and the target's ran side by side, it counts as theirs.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
-    own = clip(*spans(of_target(gpu_intervals, targets)), window.start, window.end)
-    theirs = gpu_intervals[~gpu_intervals["target"].astype(bool)]
-    others = clip(*spans(theirs), window.start, window.end)
+    own, others = gpu.within(loop), clip(*spans(gpu.others), loop.start, loop.end)
     together = busy(np.concatenate((own[0], others[0])), np.concatenate((own[1], others[1])))
     if together == 0:
-        raise Unavailable(f"the GPU did nothing in {window.name}.")
+        raise Unavailable(f"the GPU did nothing in {loop.name}.")
     return busy(*others) / together
 
 
 @metric("ns", Better.LOWER)
-def gpu_time_per_token(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-    steps: pd.DataFrame,
-) -> float:
+def gpu_time_per_token(gpu: Device, loop: Loop, steps: pd.DataFrame) -> float:
     """Time in which work of the target ran on the GPU in the steady window, over its tokens.
 
     The union of its intervals, not their sum: work side by side counts once.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
-    tokens, own = steady_tokens(steps), of_target(gpu_intervals, targets)
-    require_seen(steady_steps(steps), own)
-    return busy(*clip(*spans(own), window.start, window.end)) / tokens
+    tokens = steady_tokens(steps)
+    require_seen(steady_steps(steps), gpu.own)
+    return gpu.ran(loop) / tokens
 
 
 @metric("count", Better.LOWER)
 def encoders_per_token(
-    encoders: pd.DataFrame,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-    steps: pd.DataFrame,
+    encoders: pd.DataFrame, gpu: Device, targets: Targets, loop: Loop, steps: pd.DataFrame
 ) -> float:
     """Encoders of the target that it began to write in the steady window, over its tokens.
 
     An encoder may hold many dispatches; `intervals_per_token` counts what the device ran.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
     own = of_target(encoders, targets)
     require_seen(steady_steps(steps), own)
-    inside = len(window.rows(own))
+    inside = len(loop.rows(own))
     if inside == 0:
-        raise Unavailable(f"no encoder of the target begins in {window.name}.")
+        raise Unavailable(f"no encoder of the target begins in {loop.name}.")
     return inside / steady_tokens(steps)

@@ -7,7 +7,7 @@ from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Metric, Unavailable, metric
 from tracekit.analysis.intervals import IntervalSet, spans
 from tracekit.analysis.result import Better
-from tracekit.analysis.scope import of_target, require_seen, steady_steps, steady_tokens, variants
+from tracekit.analysis.scope import Device, require_seen, steady_steps, steady_tokens, variants
 
 
 @metric("ratio", Better.LOWER)
@@ -57,35 +57,18 @@ def idle_unattributed(gaps: pd.DataFrame, loaded: pd.DataFrame) -> float:
 
 IDLE_METRICS = (idle_ratio, *map(_idle_by, _MEANINGS), idle_unattributed)
 
-_SECOND = 1e9
-
 
 @metric("tokens/s", Better.HIGHER)
-def kernel_ceiling(
-    steps: pd.DataFrame, loaded: pd.DataFrame, gpu_intervals: pd.DataFrame, targets: pd.DataFrame
-) -> float:
+def kernel_ceiling(steps: pd.DataFrame, loaded: pd.DataFrame, device: Device) -> float:
     """Tokens of the steady steps over the time in which the device ran for the target.
 
     It is what `tokens_per_second` would be without any waiting, at these kernels' speed.
     """
-    tokens, ran = tokens_and_time(steps, loaded, gpu_intervals, targets)
-    return tokens / (ran / _SECOND)
-
-
-def tokens_and_time(
-    steps: pd.DataFrame, loaded: pd.DataFrame, gpu_intervals: pd.DataFrame, targets: pd.DataFrame
-) -> tuple[int, int]:
-    """Return the tokens of the steady steps, and the loaded ns in which the device ran.
-
-    Raises:
-        Unavailable: Steps make no tokens or are of several variants, or have no device work.
-    """
-    own = of_target(gpu_intervals, targets)
     if len(variants(steady_steps(steps))) > 1:
         raise Unavailable("steps are of several variants, which are compared, not summed.")
     tokens = steady_tokens(steps)
-    require_seen(steady_steps(steps), own)
-    ran = int(IntervalSet.of(*spans(own)).within(*spans(loaded)).sum())
+    require_seen(steady_steps(steps), device.own)
+    ran = int(IntervalSet.of(*device.spans).within(*spans(loaded)).sum())
     if ran == 0:
         raise Unavailable("no interval of the target ran while there was load.")
-    return tokens, ran
+    return tokens / (ran / 1e9)

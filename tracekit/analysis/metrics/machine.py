@@ -3,56 +3,50 @@
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable, metric
-from tracekit.analysis.intervals import busy, clip, marked_window
-from tracekit.analysis.intervals import spans as bounds
+from tracekit.analysis.intervals import busy, marked_window
+from tracekit.analysis.iterations import Loop
 from tracekit.analysis.machine import below_best, monitored
-from tracekit.analysis.metrics.steps import steady_steps
 from tracekit.analysis.profile import sampled_weight
 from tracekit.analysis.result import Better
-from tracekit.analysis.scope import of_target, on_gpu, on_host, reference_time, window_of_target
+from tracekit.analysis.scope import (
+    Device,
+    Targets,
+    host_of,
+    of_target,
+    reference_time,
+    steady_steps,
+)
 from tracekit.analysis.upkeep import allocations, levels, trend, wiring
+from tracekit.base import Provenance
 
 
 @metric("ns")
-def host_busy(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> int:
+def host_busy(device: Device) -> int:
     """Time in which work of the target was in flight on the CPU, by the host's clock."""
-    return busy(*bounds(of_target(on_host(gpu_intervals), targets)))
+    return busy(*host_of(device).spans)
 
 
 @metric("ratio", Better.LOWER)
-def host_idle_ratio(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-    spans: pd.DataFrame | None,
-) -> float:
+def host_idle_ratio(device: Device, loop: Loop, spans: pd.DataFrame | None) -> float:
     """Share of the steady window in which no work was in flight, by the host's clock.
 
     Time in which the worker timed its reference work is left out.
     """
-    own = of_target(on_host(gpu_intervals), targets)
-    window = window_of_target(gpu_intervals, targets, loop)
-    length = window.length - reference_time(spans, window)
-    return 1 - busy(*clip(*bounds(own), window.start, window.end)) / length
+    return 1 - host_of(device).ran(loop) / (loop.length - reference_time(spans, loop))
 
 
 @metric("ratio", Better.LOWER)
-def reference_share(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-    spans: pd.DataFrame | None,
-) -> float:
+def reference_share(device: Device, loop: Loop, spans: pd.DataFrame | None) -> float:
     """Share of the steady window in which reference work was timed, between steps.
 
     It shows the machine's pace, by which `tracekit compare` corrects times. No step, rate or idle
     share contains it.
     """
-    window = window_of_target(on_host(gpu_intervals), targets, loop)
-    spent = reference_time(spans, window)
+    host_of(device)
+    spent = reference_time(spans, loop)
     if spent == 0:
         raise Unavailable("the worker did no reference work of its own.")
-    return spent / window.length
+    return spent / loop.length
 
 
 @metric("cores")
@@ -160,80 +154,50 @@ def _steady_readings(
 
 
 @metric("ratio", Better.LOWER)
-def gpu_downclocked_ratio(
-    gpu_performance_states: pd.DataFrame,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-) -> float:
+def gpu_downclocked_ratio(gpu_performance_states: pd.DataFrame, gpu: Device, loop: Loop) -> float:
     """Share of the steady time awake in which the GPU was below its best performance state."""
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
-    return below_best(gpu_performance_states, window).share
+    return below_best(gpu_performance_states, loop).share
 
 
 @metric("bytes/s", Better.LOWER)
-def gpu_memory_slope(
-    allocated_sizes: pd.DataFrame,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-) -> float:
+def gpu_memory_slope(allocated_sizes: pd.DataFrame, targets: Targets, loop: Loop) -> float:
     """GPU memory that the target kept per second, by the lowest levels of the steady window.
 
     The median slope, by Theil and Sen, of the lowest levels of eight equal parts of it.
     """
-    window = window_of_target(gpu_intervals, targets, loop)
-    return trend(levels(allocated_sizes, None, targets), window).rate * 1e9
+    return trend(levels(allocated_sizes, None, targets), loop).rate * 1e9
 
 
 @metric("bytes/s", Better.LOWER)
-def memory_slope(
-    process_samples: pd.DataFrame,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-) -> float:
+def memory_slope(process_samples: pd.DataFrame, targets: Targets, loop: Loop) -> float:
     """Resident memory that the target kept per second, by the same lowest levels."""
-    window = window_of_target(gpu_intervals, targets, loop)
-    return trend(levels(None, process_samples, targets), window).rate * 1e9
+    return trend(levels(None, process_samples, targets), loop).rate * 1e9
 
 
 @metric("allocations/step", Better.LOWER)
 def allocations_per_step(
-    resource_allocations: pd.DataFrame,
-    steps: pd.DataFrame,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+    resource_allocations: pd.DataFrame, steps: pd.DataFrame, loop: Loop
 ) -> float:
     """Resources of Metal that the target allocated in the steady window, for each step."""
-    window = window_of_target(gpu_intervals, targets, loop)
-    return len(allocations(resource_allocations, window)) / len(steady_steps(steps))
+    return len(allocations(resource_allocations, loop)) / len(steady_steps(steps))
 
 
 @metric("ns", Better.LOWER)
-def wire_time(
-    driver_events: pd.DataFrame,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-) -> int:
+def wire_time(driver_events: pd.DataFrame, loop: Loop) -> int:
     """Steady time in which the driver wired memory for the target."""
-    return busy(*wiring(driver_events, window_of_target(gpu_intervals, targets, loop)))
+    return busy(*wiring(driver_events, loop))
 
 
 @metric("ns")
-def cpu_time(cpu_profile: pd.DataFrame, targets: pd.DataFrame) -> int:
+def cpu_time(cpu_profile: pd.DataFrame, targets: Targets) -> int:
     """CPU time of the target's threads: what the samples of Time Profiler stand for, in sum."""
     return sampled_weight(of_target(cpu_profile, targets))
 
 
 @metric("ratio")
-def cpu_utilization(
-    cpu_profile: pd.DataFrame, targets: pd.DataFrame, capture: pd.DataFrame
-) -> float:
+def cpu_utilization(cpu_profile: pd.DataFrame, targets: Targets, provenance: Provenance) -> float:
     """CPU time of the target over the time recorded; above 100 % where several threads ran."""
-    duration = capture["duration"].iloc[0]
-    if pd.isna(duration) or duration <= 0:
+    duration = round((provenance.duration or 0) * 1e9)
+    if duration <= 0:
         raise Unavailable("how long was recorded is not known.")
-    return sampled_weight(of_target(cpu_profile, targets)) / int(duration)
+    return sampled_weight(of_target(cpu_profile, targets)) / duration

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable, metric
-from tracekit.analysis.intervals import Window, busy, clip, spans
-from tracekit.analysis.machine import chip_of
+from tracekit.analysis.intervals import Window, spans
+from tracekit.analysis.machine import Machine, chip_of
 from tracekit.analysis.metrics.steps import bytes_moved, step_model, step_times
 from tracekit.analysis.result import Better
-from tracekit.analysis.scope import of_target, on_gpu, require_seen, steady_steps
+from tracekit.analysis.scope import Device, require_seen, steady_steps
 from tracekit.machine import Chip, Reached, bound, intensity, reached, ridge_of
 
 ATTAINABLE = 0.80
@@ -36,7 +36,7 @@ def step_intensity(step_models: pd.DataFrame) -> float:
 
 
 @metric("ns", Better.LOWER)
-def step_bound(step_models: pd.DataFrame, machine: pd.DataFrame) -> float:
+def step_bound(step_models: pd.DataFrame, machine: Machine) -> float:
     """Least time that the chip's memory, and its arithmetic where its rate is known, allow a step.
 
     The rate of arithmetic counts where it is known to be the same for all types (M1 and M2).
@@ -53,7 +53,7 @@ def step_bound(step_models: pd.DataFrame, machine: pd.DataFrame) -> float:
 
 
 @metric("ratio", Better.HIGHER)
-def bandwidth_share(steps: pd.DataFrame, step_models: pd.DataFrame, machine: pd.DataFrame) -> float:
+def bandwidth_share(steps: pd.DataFrame, step_models: pd.DataFrame, machine: Machine) -> float:
     """Share of the chip's memory bandwidth that the median step reached, waiting included."""
     model = step_model(step_models)
     chip = _gpu_of(model, machine)
@@ -66,22 +66,18 @@ def bandwidth_share(steps: pd.DataFrame, step_models: pd.DataFrame, machine: pd.
 
 @metric("ratio", Better.HIGHER)
 def bandwidth_share_busy(
-    steps: pd.DataFrame,
-    step_models: pd.DataFrame,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    machine: pd.DataFrame,
+    steps: pd.DataFrame, step_models: pd.DataFrame, gpu: Device, machine: Machine
 ) -> float:
     """Share of the chip's memory bandwidth that was reached while the GPU ran for the target.
 
     Bytes of all steady steps over the time in which an interval of the target ran, from the first
     steady step's start to the last one's end.
     """
-    found = roof(steps, step_models, gpu_intervals, targets, machine)
+    found = roof(steps, step_models, gpu, machine)
     return _share(found.reached, found.bandwidth)
 
 
-def _gpu_of(model: "pd.Series[Any]", machine: pd.DataFrame) -> Chip:
+def _gpu_of(model: "pd.Series[Any]", machine: Machine) -> Chip:
     if model["backend"] == "cpu":
         raise Unavailable(
             "the steps ran on the CPU, and what bandwidth a CPU reaches nobody publishes; "
@@ -143,19 +139,9 @@ class Roof:
 
 
 def roof(
-    steps: pd.DataFrame | None,
-    step_models: pd.DataFrame | None,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    machine: pd.DataFrame,
+    steps: pd.DataFrame | None, step_models: pd.DataFrame | None, gpu: Device, machine: Machine
 ) -> Roof:
-    """Return what the steady steps reached of the roof.
-
-    Raises:
-        Unavailable: A CPU did the work, the workload says no bytes, the chip is not known, or
-            steps have no interval, so that bytes and time would be of different things.
-    """
-    own = of_target(on_gpu(gpu_intervals), targets)
+    """Return what the steady steps reached of the roof."""
     if steps is None or step_models is None:
         raise Unavailable("the recording has no marks of a workload that says what a step does.")
     model = step_model(step_models)
@@ -163,9 +149,9 @@ def roof(
     bandwidth = _bandwidth(chip)
     steady = steady_steps(steps)
     starts, ends = spans(steady)
-    require_seen(steady, own)
+    require_seen(steady, gpu.own)
     window = Window(int(starts.min()), int(ends.max()), "the steady steps")
-    ran = busy(*clip(*spans(own), window.start, window.end))
+    ran = gpu.ran(window)
     if ran == 0:
         raise Unavailable("no interval of the target ran during the steady steps.")
     per_step, flops = bytes_moved(model), int(model["flops"])
@@ -183,14 +169,10 @@ def roof(
 
 
 def known_roof(
-    steps: pd.DataFrame | None,
-    step_models: pd.DataFrame | None,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    machine: pd.DataFrame,
+    steps: pd.DataFrame | None, step_models: pd.DataFrame | None, gpu: Device, machine: Machine
 ) -> Roof | None:
     """Return the same; None where it is not known."""
     try:
-        return roof(steps, step_models, gpu_intervals, targets, machine)
+        return roof(steps, step_models, gpu, machine)
     except Unavailable:
         return None

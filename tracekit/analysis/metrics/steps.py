@@ -10,18 +10,16 @@ from tracekit.analysis.idle.pieces import State
 from tracekit.analysis.inject import Unavailable, metric
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.intervals import spans as bounds
-from tracekit.analysis.iterations import steady_iterations
+from tracekit.analysis.iterations import Loop, steady_iterations
 from tracekit.analysis.result import Better
 from tracekit.analysis.rhythm import Beats, beats, spikes
 from tracekit.analysis.scope import (
-    of_target,
-    on_gpu,
+    Device,
     reference_time,
     require_seen,
     steady_steps,
     steady_tokens,
     variants,
-    window_of_target,
 )
 from tracekit.analysis.submission import depths, per_iteration, require_buffers, require_lives
 
@@ -96,11 +94,15 @@ def _seconds(steps: pd.DataFrame, annotations: pd.DataFrame | None) -> float:
 def step_times(steps: pd.DataFrame) -> np.ndarray:
     """Return how long each steady step took, in ns; raise Unavailable where they are unlike."""
     steady = steady_steps(steps)
+    _require_alike(steady)
+    starts, ends = bounds(steady)
+    return ends - starts
+
+
+def _require_alike(steady: pd.DataFrame) -> None:
     names = variants(steady)
     if len(names) > 1:
         raise Unavailable(f"steps are of several variants ({', '.join(names)}), of unlike work.")
-    starts, ends = bounds(steady)
-    return ends - starts
 
 
 @metric("ratio", Better.LOWER)
@@ -130,54 +132,37 @@ def step_spike_share(
 
 @metric("count", Better.LOWER)
 def command_buffers_per_step(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-    timeline: pd.DataFrame,
-    steps: pd.DataFrame,
+    gpu: Device, loop: Loop, timeline: pd.DataFrame, steps: pd.DataFrame
 ) -> float:
     """Command buffers of the target with work in the steady window, over its steps."""
-    found = _buffers(gpu_intervals, targets, loop, timeline, steps)
-    return found / len(steady_steps(steps))
+    return _buffers(gpu, loop, timeline, steps) / len(steady_steps(steps))
 
 
 @metric("count", Better.LOWER)
 def command_buffers_per_token(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-    timeline: pd.DataFrame,
-    steps: pd.DataFrame,
+    gpu: Device, loop: Loop, timeline: pd.DataFrame, steps: pd.DataFrame
 ) -> float:
     """Command buffers of the target with work in the steady window, over its tokens."""
-    return _buffers(gpu_intervals, targets, loop, timeline, steps) / steady_tokens(steps)
+    return _buffers(gpu, loop, timeline, steps) / steady_tokens(steps)
 
 
 @metric("count", Better.LOWER)
-def intervals_per_token(
-    gpu_intervals: pd.DataFrame, targets: pd.DataFrame, loop: pd.DataFrame, steps: pd.DataFrame
-) -> float:
+def intervals_per_token(gpu: Device, loop: Loop, steps: pd.DataFrame) -> float:
     """Device intervals of the target that start in the steady window, over its tokens."""
     tokens = steady_tokens(steps)
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
-    own = of_target(gpu_intervals, targets)
-    require_seen(steady_steps(steps), own)
-    return _some(len(window.rows(own)), window) / tokens
+    require_seen(steady_steps(steps), gpu.own)
+    return _some(len(loop.rows(gpu.own)), loop) / tokens
 
 
 @metric("count")
-def queue_depth_mean(
-    gpu_intervals: pd.DataFrame, targets: pd.DataFrame, loop: pd.DataFrame, timeline: pd.DataFrame
-) -> float:
+def queue_depth_mean(gpu: Device, loop: Loop, timeline: pd.DataFrame) -> float:
     """Command buffers of the target that are committed and not complete, the mean over the time."""
-    return depths(timeline, window_of_target(on_gpu(gpu_intervals), targets, loop)).mean
+    return depths(timeline, loop).mean
 
 
 @metric("count", Better.LOWER)
-def readbacks_per_step(  # noqa: PLR0917  it asks for these tables
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+def readbacks_per_step(
+    gpu: Device,
     timeline: pd.DataFrame,
     gaps: pd.DataFrame,
     iterations: pd.DataFrame,
@@ -187,7 +172,6 @@ def readbacks_per_step(  # noqa: PLR0917  it asks for these tables
     A wait is a moment at which all command buffers of the target were reported complete before it
     began to encode the next.
     """
-    window_of_target(on_gpu(gpu_intervals), targets, loop)
     require_lives(timeline)
     return per_iteration(gaps_in(gaps, State.AFTER_WAIT), steady_iterations(iterations))
 
@@ -206,23 +190,14 @@ RHYTHM_METRICS = (
 def _alike(
     steps: pd.DataFrame, requests: pd.DataFrame | None, annotations: pd.DataFrame | None
 ) -> Beats:
-    names = variants(steady_steps(steps))
-    if len(names) > 1:
-        raise Unavailable(f"steps are of several variants ({', '.join(names)}), of unlike work.")
+    _require_alike(steady_steps(steps))
     return beats(steps, requests, annotations)[0]
 
 
-def _buffers(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-    timeline: pd.DataFrame,
-    steps: pd.DataFrame,
-) -> int:
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
-    require_seen(steady_steps(steps), of_target(gpu_intervals, targets))
+def _buffers(gpu: Device, loop: Loop, timeline: pd.DataFrame, steps: pd.DataFrame) -> int:
+    require_seen(steady_steps(steps), gpu.own)
     require_buffers(timeline)
-    return _some(len(window.rows(timeline, "started")), window)
+    return _some(len(loop.rows(timeline, "started")), loop)
 
 
 def _some(number: int, window: Window) -> int:

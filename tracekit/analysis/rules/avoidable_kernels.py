@@ -1,17 +1,16 @@
 """`avoidable-kernels`: copies and sorts take a large part of the device's time."""
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy
-from tracekit.analysis.rule import Finding, finding, longest
-from tracekit.analysis.scope import on_gpu, window_of_target
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.rule import Findings, finding, longest
 from tracekit.analysis.submission import each
-from tracekit.analysis.work_names import named_work, words_of
+from tracekit.analysis.work_names import NamedWork, words_of
 from tracekit.base import duration, percent
 
 _COPIES = (
@@ -32,14 +31,12 @@ _KERNEL = re.compile(r"attention|sdpa|gemm|gemv|mat ?mul|qmm|qmv|norm")
 
 
 def avoidable_kernels(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+    work: NamedWork,
+    loop: Loop,
     iterations: pd.DataFrame | None,
-    shader_runs: pd.DataFrame | None,
     *,
     limit: float = 0.10,
-) -> Iterator[Finding]:
+) -> Findings:
     """Copies or sorts take a large part of the device's time.
 
     What it looks for:
@@ -56,11 +53,9 @@ def avoidable_kernels(
     When it abstains:
         When labels do not name kernels, as with stock builds of MLX, and where a CPU did the work.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
-    work = named_work(gpu_intervals, shader_runs, targets, window)
     whole = busy(work.starts, work.ends)
     if whole == 0:
-        raise Unavailable(f"the target's work in {window.name} has no length.")
+        raise Unavailable(f"the target's work in {loop.name} has no length.")
     words = [words_of(name).replace("_", " ") for name in work.names]
     for kind, (pattern, advice) in _KINDS.items():
         named = [bool(pattern.search(name)) and not _KERNEL.search(name) for name in words]
@@ -70,7 +65,7 @@ def avoidable_kernels(
             continue
         yield finding(
             message=(
-                f"{percent(cost / whole)} of the target's device time in {window.name} "
+                f"{percent(cost / whole)} of the target's device time in {loop.name} "
                 f"({duration(cost)}) goes to {kind}: {number:,} pieces{each(number, iterations)}, "
                 f"mostly {work.most(chosen)}."
             ),

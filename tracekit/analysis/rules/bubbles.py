@@ -1,7 +1,5 @@
 """`bubbles`: the device waits for work of the target."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import (
@@ -13,14 +11,11 @@ from tracekit.analysis.idle.gaps import (
     most_annotated,
     unsure,
 )
-from tracekit.analysis.idle.levers import advice
+from tracekit.analysis.idle.levers import Habits, advice
 from tracekit.analysis.idle.pieces import CAUSES, Cause
-from tracekit.analysis.idle.samples import host_words
-from tracekit.analysis.intervals import Window
-from tracekit.analysis.iterations import paced
-from tracekit.analysis.rule import Finding, finding
-from tracekit.analysis.scope import of_target, window_of_target
-from tracekit.analysis.submission import loop_of
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.rule import Findings, finding
+from tracekit.analysis.scope import Device
 from tracekit.base import duration, percent
 
 _MOST = 0.5  # of the idle time, for what the host did to be named
@@ -28,18 +23,16 @@ _LEAST = 0.001  # of the idle time, for a cause to be named
 _SAVED_ELSEWHERE = (Cause.COMPILE, Cause.OTHER_PROCESS)  # pipeline-churn, gpu-contended
 
 
-def bubbles(  # noqa: PLR0917  a rule's tables are its parameters
+def bubbles(
     gaps: pd.DataFrame,
     loaded: pd.DataFrame,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+    device: Device,
+    loop: Loop,
     causes: pd.DataFrame,
-    habits: pd.DataFrame,
-    meanwhile: pd.DataFrame | None,
+    habits: Habits,
     *,
     limit: float = 0.05,
-) -> Iterator[Finding]:
+) -> Findings:
     """The device had nothing of the target to do.
 
     What it looks for:
@@ -67,32 +60,27 @@ def bubbles(  # noqa: PLR0917  a rule's tables are its parameters
         whole window. It is silent where something outside paces the loop: the device waits for it.
     """
     idle, load = idle_time(gaps), loaded_time(loaded)
-    if idle <= limit * load or paced(loop):
+    if idle <= limit * load or loop.paced:
         return
-    own = of_target(gpu_intervals, targets)
-    window = window_of_target(gpu_intervals, targets, loop)
     shares, doubt = by_cause(gaps), unsure(causes)
+    who = "CPU backend" if device.on_the_host else "GPU"
     yield finding(
         message=(
-            f"The {_device(own)} had nothing of the target to do for {percent(idle / load)} of "
-            f"{_name(window, load)} ({duration(idle)} of {duration(load)}), in "
+            f"The {who} had nothing of the target to do for {percent(idle / load)} of "
+            f"{_name(loop, load)} ({duration(idle)} of {duration(load)}), in "
             f"{_counted(gaps)}. By cause: {_listed(shares, idle)}."
-            f"{doubt and f' {doubt}'}{_meanwhile(gaps, idle)}{host_words(meanwhile)}"
+            f"{doubt and f' {doubt}'}{_meanwhile(gaps, idle)}{habits.meanwhile}"
         ),
-        advice=advice(shares, loop_of(habits)),
+        advice=advice(shares, habits),
         evidence=longest_gaps(gaps),
         saving=idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE),
     )
 
 
-def _device(own: pd.DataFrame) -> str:
-    return "CPU backend" if (own["clock"] == "host").any() else "GPU"
-
-
-def _name(window: Window, load: int) -> str:
+def _name(loop: Loop, load: int) -> str:
     """Name the window, less the time without load."""
-    without = window.length - load
-    return f"{window.name} less {duration(without)} without load" if without else window.name
+    without = loop.length - load
+    return f"{loop.name} less {duration(without)} without load" if without else loop.name
 
 
 def _counted(gaps: pd.DataFrame) -> str:

@@ -1,13 +1,11 @@
 """`cache-resident`: the numbers are those of caches, not of memory."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
-from tracekit.analysis.intervals import clip, spans
-from tracekit.analysis.metrics.roofline import Roof, roof
-from tracekit.analysis.rule import Finding, Severity, finding, longest
-from tracekit.analysis.scope import of_target
+from tracekit.analysis.machine import Machine
+from tracekit.analysis.metrics.roofline import roof
+from tracekit.analysis.rule import Findings, Severity, finding, longest
+from tracekit.analysis.scope import Device
 from tracekit.base import percent, size
 
 _ADVICE = (
@@ -18,16 +16,15 @@ _ADVICE = (
 
 
 def cache_resident(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
+    gpu: Device,
     steps: pd.DataFrame | None,
     step_models: pd.DataFrame | None,
-    machine: pd.DataFrame,
+    machine: Machine,
     *,
     margin: float = 0.05,
     smallest_cache: int = 8_000_000,
     fast: float = 0.50,
-) -> Iterator[Finding]:
+) -> Findings:
     """The data of a step came from caches, so its speed says nothing of a real working set.
 
     What it looks for:
@@ -49,34 +46,28 @@ def cache_resident(
         When the chip's bandwidth is not known, the workload does not say what a step moves, steps
         have no work in the trace, or a CPU did the work.
     """
-    found = roof(steps, step_models, gpu_intervals, targets, machine)
+    found = roof(steps, step_models, gpu, machine)
     rate = found.reached.bandwidth
+    evidence = longest("gpu_intervals", *gpu.within(found.window))
     if rate > (1 + margin) * found.bandwidth:
-        yield _finding(Severity.ERROR, _too_fast(found), gpu_intervals, targets, found)
-    elif found.per_step <= smallest_cache and rate > fast * found.bandwidth:
-        message = (
-            f"A step's {size(found.per_step)} fit into the last-level cache of any of these chips; "
-            f"at {percent(rate / found.bandwidth)} of the memory's bandwidth they may have come "
-            f"from either."
+        yield finding(
+            severity=Severity.ERROR,
+            message=(
+                f"While the GPU ran, the steady steps moved {rate / 1e9:,.0f} GB/s by the "
+                f"workload's account, more than the {found.bandwidth / 1e9:g} GB/s that the memory "
+                f"of {found.chip.name} delivers: caches did, or the account is wrong."
+            ),
+            advice=_ADVICE,
+            evidence=evidence,
         )
-        yield _finding(Severity.NOTE, message, gpu_intervals, targets, found)
-
-
-def _too_fast(found: Roof) -> str:
-    return (
-        f"While the GPU ran, the steady steps moved {found.reached.bandwidth / 1e9:,.0f} GB/s by "
-        f"the workload's account, more than the {found.bandwidth / 1e9:g} GB/s that the memory of "
-        f"{found.chip.name} delivers: caches did, or the account is wrong."
-    )
-
-
-def _finding(
-    severity: Severity,
-    message: str,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    found: Roof,
-) -> Finding:
-    starts, ends = spans(of_target(gpu_intervals, targets))
-    inside = clip(starts, ends, found.window.start, found.window.end)
-    return finding(message, _ADVICE, longest("gpu_intervals", *inside), severity=severity)
+    elif found.per_step <= smallest_cache and rate > fast * found.bandwidth:
+        yield finding(
+            severity=Severity.NOTE,
+            message=(
+                f"A step's {size(found.per_step)} fit into the last-level cache of any of these "
+                f"chips; at {percent(rate / found.bandwidth)} of the memory's bandwidth they may "
+                f"have come from either."
+            ),
+            advice=_ADVICE,
+            evidence=evidence,
+        )

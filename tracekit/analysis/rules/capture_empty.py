@@ -1,12 +1,10 @@
 """`capture-empty`: a recording without a row of the target."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding, Severity, finding
-from tracekit.analysis.scope import UNKNOWN, named
+from tracekit.analysis.rule import Findings, Severity, finding
+from tracekit.analysis.scope import UNKNOWN, Targets, named
 
 _ADVICE = (
     "Check that the recorded process is the one that submits the work (a shell, a shim or "
@@ -17,7 +15,7 @@ _ADVICE = (
 _NAMED = 4
 
 
-def capture_empty(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> Iterator[Finding]:
+def capture_empty(gpu_intervals: pd.DataFrame, targets: Targets) -> Findings:
     """The recording holds no work of the target.
 
     What it looks for:
@@ -35,7 +33,7 @@ def capture_empty(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> Iterato
     When it abstains:
         When the target is not known, or device intervals were not exported.
     """
-    if targets.empty:
+    if not targets:
         raise Unavailable(UNKNOWN)
     if not gpu_intervals["target"].any():
         others = f"all {len(gpu_intervals):,} belong to others: {_who(gpu_intervals)}"

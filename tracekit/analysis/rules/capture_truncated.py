@@ -1,13 +1,11 @@
 """`capture-truncated`: the recording, or an export of it, was cut."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, marked_window, spans
-from tracekit.analysis.rule import Evidence, Finding, Severity, finding
-from tracekit.base import duration, percent
+from tracekit.analysis.rule import Evidence, Finding, Findings, Severity, finding
+from tracekit.base import Provenance, Stage, duration, percent
 from tracekit.tables import Flaw
 from tracekit.workload import IDLE
 
@@ -27,7 +25,7 @@ _NOTHING_TO_COMPARE = (
 
 
 def capture_truncated(
-    capture: pd.DataFrame,
+    provenance: Provenance,
     remarks: pd.DataFrame | None,
     gpu_intervals: pd.DataFrame | None,
     phases: pd.DataFrame | None,
@@ -35,7 +33,7 @@ def capture_truncated(
     *,
     limit: float = 0.05,
     least: int = 100_000_000,
-) -> Iterator[Finding]:
+) -> Findings:
     """The recording or an export of it was cut.
 
     What it looks for:
@@ -59,8 +57,7 @@ def capture_truncated(
     """
     if remarks is None and gpu_intervals is None:
         raise Unavailable("there are neither exports nor device intervals to look at.")
-    row = capture.iloc[0]
-    found = [*_unfinished(row), *([] if remarks is None else _damaged(remarks))]
+    found = [*_unfinished(provenance), *([] if remarks is None else _damaged(remarks))]
     window = _working(phases, steps)
     own = None if gpu_intervals is None else gpu_intervals[gpu_intervals["target"]]
     if own is not None and window is None and phases is not None and not phases.empty:
@@ -68,23 +65,23 @@ def capture_truncated(
             _finding("The workload did not come to its steady phase while it was recorded.")
         )
     if own is not None and window is not None and not own.empty:
-        unsure = least + (0 if pd.isna(row["uncertainty"]) else int(row["uncertainty"]))
-        found += _uncovered(own, window, max(int(limit * window.length), unsure), row)
+        unsure = least + int(provenance.clock.get("uncertainty") or 0)
+        found += _uncovered(own, window, max(int(limit * window.length), unsure), provenance)
     elif window is not None and not found:
         raise Unavailable(_NOTHING_TO_COMPARE)
     yield from found
 
 
-def _unfinished(row: "pd.Series[str]") -> Iterator[Finding]:
+def _unfinished(provenance: Provenance) -> Findings:
     for name, advice in (("record", _AGAIN), ("export", _EXPORT_AGAIN)):
-        state, message = row[f"{name}_state"], row[f"{name}_message"]
-        stopped = {"interrupted"} if name == "export" else set[str]()
-        if not pd.isna(state) and state in {"failed", "running"} | stopped:
-            why = "nobody saw it end" if pd.isna(message) else str(message).rstrip(".")
+        stage = provenance.stages.get(name, Stage("", ""))
+        stopped = stage.state == "interrupted" and name == "export"
+        if stopped or stage.state in {"failed", "running"}:
+            why = stage.message.rstrip(".") if stage.message else "nobody saw it end"
             yield _finding(f"The stage `{name}` did not come to its end: {why}.", advice)
 
 
-def _damaged(remarks: pd.DataFrame) -> Iterator[Finding]:
+def _damaged(remarks: pd.DataFrame) -> Findings:
     texts = remarks.loc[remarks["flaw"] == Flaw.DAMAGED.value, "text"].drop_duplicates()
     if not texts.empty:
         said = " ".join(f"{text.rstrip('.')}." for text in texts)
@@ -105,11 +102,11 @@ def _working(phases: pd.DataFrame | None, steps: pd.DataFrame | None) -> Window 
     return marked_window(phases)
 
 
-def _uncovered(
-    own: pd.DataFrame, window: Window, margin: int, row: "pd.Series[str]"
-) -> Iterator[Finding]:
+def _uncovered(own: pd.DataFrame, window: Window, margin: int, provenance: Provenance) -> Findings:
     starts, ends = spans(own)
     first, last = int(starts.min()), int(ends.max())
+    ended = provenance.end_reason.rstrip(".")
+    why = f" Why recording ended: {ended}." if ended else ""
     for lost, start, end, words in (
         (window.end - last, max(last, window.start), window.end, "ends {} before"),
         (first - window.start, window.start, min(first, window.end), "begins {} after"),
@@ -119,15 +116,9 @@ def _uncovered(
             yield _finding(
                 f"The recorded work of the target {verb} {duration(lost)} {side} its steady steps "
                 f"do: {percent(min(1.0, lost / window.length))} of the steady phase is not in the "
-                f"recording.{_end(row)}",
+                f"recording.{why}",
                 evidence=(Evidence("gpu_intervals", start, end, "not recorded"),),
             )
-
-
-def _end(row: "pd.Series[str]") -> str:
-    if pd.isna(row["end_reason"]):
-        return ""
-    return f" Why recording ended: {str(row['end_reason']).rstrip('.')}."
 
 
 def _finding(message: str, advice: str = _AGAIN, evidence: tuple[Evidence, ...] = ()) -> Finding:

@@ -1,11 +1,9 @@
 """`command-buffer-errors`: command buffers ended with an error."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
-from tracekit.analysis.rule import Evidence, Finding, Severity, finding
-from tracekit.analysis.scope import of_target
+from tracekit.analysis.rule import Findings, Severity, finding, moments
+from tracekit.analysis.scope import Device
 
 _KINDS = {
     1: "internal error",
@@ -35,15 +33,13 @@ _OTHERS = (
     "Look at the error that the program gets (MTLCommandBuffer.error), and run it with Metal's "
     "validation (MTL_DEBUG_LAYER=1, MTL_SHADER_VALIDATION=1)."
 )
-_SHOWN = 20
 
 
 def command_buffer_errors(
     command_buffer_errors: pd.DataFrame,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
+    device: Device,
     submissions: pd.DataFrame | None,
-) -> Iterator[Finding]:
+) -> Findings:
     """Command buffers ended with an error.
 
     What it looks for:
@@ -62,9 +58,10 @@ def command_buffer_errors(
         When errors of command buffers (metal-command-buffer-error) were not recorded, and when the
         target is not known.
     """
-    own = of_target(gpu_intervals, targets)
     errors = command_buffer_errors[command_buffer_errors["error"].fillna(-1) != 0]
-    known, ours = set(gpu_intervals["command_buffer"].dropna()), set(own["command_buffer"].dropna())
+    known, ours = (
+        set(frame["command_buffer"].dropna()) for frame in (device.intervals, device.own)
+    )
     if submissions is not None:
         known |= set(submissions["command_buffer"].dropna())
         ours |= set(submissions.loc[submissions["target"], "command_buffer"].dropna())
@@ -83,10 +80,7 @@ def command_buffer_errors(
         message=f"{len(mine):,} command buffers ended with an error: {words}. "
         "Codes are read as those of MTLCommandBufferError.",
         advice=" ".join(said) or _OTHERS,
-        evidence=tuple(
-            Evidence("command_buffer_errors", at, at, _name(code))
-            for at, code in zip(mine["time"].astype(int)[:_SHOWN], codes[:_SHOWN], strict=True)
-        ),
+        evidence=moments("command_buffer_errors", mine["time"], map(_name, codes)),
     )
 
 

@@ -1,12 +1,12 @@
 """`compute-bound`: arithmetic is near its limit while memory has time to spare."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from tracekit.analysis.counters import extremes, pressure
+from tracekit.analysis.machine import Machine
 from tracekit.analysis.metrics.roofline import Roof, known_roof
-from tracekit.analysis.rule import Finding, Severity, finding
+from tracekit.analysis.rule import Findings, Severity, finding
+from tracekit.analysis.scope import Device
 
 _ADVICE = (
     "Candidates, each to be validated by moving the number: arithmetic on vectors (half4, float4) "
@@ -21,19 +21,18 @@ _BY_NATURE = (
 )
 
 
-def compute_bound(  # noqa: PLR0917  a rule's tables are its parameters
+def compute_bound(
     counter_samples: pd.DataFrame,
     counter_means: pd.DataFrame,
-    machine: pd.DataFrame,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
+    machine: Machine,
+    gpu: Device,
     steps: pd.DataFrame | None,
     step_models: pd.DataFrame | None,
     *,
     high: float = 0.70,
     low: float = 0.50,
     margin: float = 0.10,
-) -> Iterator[Finding]:
+) -> Findings:
     """Arithmetic bounds the work, and memory waits for it.
 
     What it looks for:
@@ -59,7 +58,7 @@ def compute_bound(  # noqa: PLR0917  a rule's tables are its parameters
     arithmetic, memory = loads.both()
     if arithmetic.share < high or memory.share >= low or loads.dominated(margin):
         return
-    found = known_roof(steps, step_models, gpu_intervals, targets, machine)
+    found = known_roof(steps, step_models, gpu, machine)
     natural = found is not None and found.by_memory is False
     yield finding(
         severity=Severity.NOTE if natural else Severity.WARNING,

@@ -1,22 +1,20 @@
 """`frequent-command-buffers`: the device pauses between command buffers that were ready."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import doubt, gaps_of, loaded_time
 from tracekit.analysis.idle.levers import BETWEEN_BUFFERS
 from tracekit.analysis.idle.pieces import Cause
-from tracekit.analysis.rule import Finding, finding, longest
-from tracekit.analysis.scope import on_gpu, window_of_target
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import each, require_buffers, require_commits
 from tracekit.base import count, duration, percent
 
 
-def frequent_command_buffers(  # noqa: PLR0917  it asks for these tables
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+def frequent_command_buffers(
+    gpu: Device,
+    loop: Loop,
     gaps: pd.DataFrame,
     loaded: pd.DataFrame,
     timeline: pd.DataFrame,
@@ -25,7 +23,7 @@ def frequent_command_buffers(  # noqa: PLR0917  it asks for these tables
     *,
     fewest: int = 8,
     limit: float = 0.03,
-) -> Iterator[Finding]:
+) -> Findings:
     """Boundaries between command buffers leave the device idle.
 
     What it looks for:
@@ -47,18 +45,17 @@ def frequent_command_buffers(  # noqa: PLR0917  it asks for these tables
         When the trace does not tell command buffers apart or when they were committed, when the
         target is not known, and where a CPU did the work.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
     load = loaded_time(loaded)
     require_commits(timeline)
     require_buffers(timeline)
     found = gaps_of(gaps, Cause.BETWEEN_BUFFERS)
     if found.count < fewest or found.time <= limit * load:
         return
-    buffers = window.rows(timeline, "started")
-    rate = len(buffers) / (window.length / 1e9)
+    buffers = loop.rows(timeline, "started")
+    rate = len(buffers) / (loop.length / 1e9)
     yield finding(
         message=(
-            f"The target committed {len(buffers):,} command buffers in {window.name}"
+            f"The target committed {len(buffers):,} command buffers in {loop.name}"
             f"{each(len(buffers), iterations)}, {count(round(rate))} a second, with "
             f"{duration(buffers['busy'].sum() / len(buffers))} of device work in each. At "
             f"{found.count:,} boundaries between them the device was idle for "

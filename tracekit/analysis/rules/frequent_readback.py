@@ -1,7 +1,5 @@
 """`frequent-readback`: the program waits for the device several times in an iteration."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 
@@ -9,9 +7,9 @@ from tracekit.analysis.idle.gaps import Gaps, gaps_in, gaps_of, loaded_time
 from tracekit.analysis.idle.levers import MANY_WAITS, SEVERAL_WAITS
 from tracekit.analysis.idle.pieces import Cause, State
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.iterations import paced, steady_iterations, unit
-from tracekit.analysis.rule import Finding, finding, longest
-from tracekit.analysis.scope import window_of_target
+from tracekit.analysis.iterations import Loop, steady_iterations, unit
+from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import (
     annotated_readbacks,
     between_iterations,
@@ -21,10 +19,9 @@ from tracekit.analysis.submission import (
 from tracekit.base import duration, percent
 
 
-def frequent_readback(  # noqa: PLR0917  it asks for these tables
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+def frequent_readback(
+    device: Device,
+    loop: Loop,
     gaps: pd.DataFrame,
     loaded: pd.DataFrame,
     timeline: pd.DataFrame,
@@ -33,7 +30,7 @@ def frequent_readback(  # noqa: PLR0917  it asks for these tables
     *,
     most: float = MANY_WAITS,
     limit: float = 0.025,
-) -> Iterator[Finding]:
+) -> Findings:
     """The program waits for the device several times in an iteration.
 
     What it looks for:
@@ -54,11 +51,10 @@ def frequent_readback(  # noqa: PLR0917  it asks for these tables
         When the program marks no steps and no loop is found, when no command buffer has both a
         commit and a completion, and on a CPU when the workload has no spans of readbacks.
     """
-    window = window_of_target(gpu_intervals, targets, loop)
     load = loaded_time(loaded)
     rows = steady_iterations(iterations)
-    if (gpu_intervals["clock"] == "host").any():
-        held = annotated_readbacks(spans, window)
+    if device.on_the_host:
+        held = annotated_readbacks(spans, loop)
         if held is None:
             raise Unavailable(
                 "which waits the program made is not known: the work ran on the CPU, and the "
@@ -71,13 +67,13 @@ def frequent_readback(  # noqa: PLR0917  it asks for these tables
     often = per_iteration(held, rows)
     inside = ~between_iterations(found, rows)
     lost = int(found.lost[inside].sum())
-    if often <= most or lost <= limit * load or paced(loop):
+    if often <= most or lost <= limit * load or loop.paced:
         return
     yield finding(
         message=(
             f"The program waits for the device {np.round(often, 1):g} times in a steady "
             f"{unit(rows)} on average. After waits inside of them the device was idle for "
-            f"{duration(lost)}, {percent(lost / load)} of {window.name}, in "
+            f"{duration(lost)}, {percent(lost / load)} of {loop.name}, in "
             f"{int(inside.sum()):,} gaps."
         ),
         advice=SEVERAL_WAITS,

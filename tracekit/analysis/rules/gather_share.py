@@ -1,14 +1,10 @@
 """`gather-share`: pages are copied together before attention reads them."""
 
-from collections.abc import Iterator
-
-import pandas as pd
-
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy
-from tracekit.analysis.rule import Finding, finding, longest
-from tracekit.analysis.scope import on_gpu, window_of_target
-from tracekit.analysis.work_names import Chore, named_work
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.work_names import Chore, NamedWork
 from tracekit.base import duration, percent
 
 _ADVICE = (
@@ -20,13 +16,11 @@ _ADVICE = (
 
 
 def gather_share(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-    shader_runs: pd.DataFrame | None,
+    work: NamedWork,
+    loop: Loop,
     *,
     limit: float = 0.10,
-) -> Iterator[Finding]:
+) -> Findings:
     """Gathering pages takes a large share of the GPU's time.
 
     What it looks for:
@@ -46,18 +40,16 @@ def gather_share(
         When labels do not name kernels, as with stock builds of MLX, and where a CPU did the
         work.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
-    work = named_work(gpu_intervals, shader_runs, targets, window)
     gathers = work.are(Chore.GATHER)
     whole = busy(work.starts, work.ends)
     if whole == 0:
-        raise Unavailable(f"the target's work in {window.name} has no length.")
+        raise Unavailable(f"the target's work in {loop.name} has no length.")
     cost = int(work.costs(gathers).sum())
     if cost <= limit * whole:
         return
     yield finding(
         message=(
-            f"{percent(cost / whole)} of the target's GPU time in {window.name} "
+            f"{percent(cost / whole)} of the target's GPU time in {loop.name} "
             f"({duration(cost)} of {duration(whole)}) gathers data before other kernels read it: "
             f"{gathers.sum():,} times {work.most(gathers)}."
         ),

@@ -1,7 +1,5 @@
 """`gpu-contended`: other processes used the GPU meanwhile."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import by_cause, doubt, gaps_of, loaded_time, why_unknown
@@ -14,8 +12,9 @@ from tracekit.analysis.intervals import (
     spans,
     union,
 )
-from tracekit.analysis.rule import Finding, finding, longest
-from tracekit.analysis.scope import of_target, on_gpu, window_of_target
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.scope import Device
 from tracekit.base import duration, percent
 
 _ADVICE = (
@@ -25,16 +24,15 @@ _ADVICE = (
 )
 
 
-def gpu_contended(  # noqa: PLR0917  a rule's tables are its parameters
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+def gpu_contended(
+    gpu: Device,
+    loop: Loop,
     loaded: pd.DataFrame,
     gaps: pd.DataFrame,
     causes: pd.DataFrame,
     *,
     limit: float = 0.05,
-) -> Iterator[Finding]:
+) -> Findings:
     """Other processes used the GPU while the target had work for it.
 
     What it looks for:
@@ -53,11 +51,8 @@ def gpu_contended(  # noqa: PLR0917  a rule's tables are its parameters
     When it abstains:
         When the target is not known or has no rows, and where a CPU did the work.
     """
-    own = of_target(on_gpu(gpu_intervals), targets)
-    window = window_of_target(gpu_intervals, targets, loop)
-    others = gpu_intervals[~gpu_intervals["target"]]
-    starts, ends = clip(*spans(others), window.start, window.end)
-    shared = overlap(*clip(*spans(own), window.start, window.end), starts, ends)
+    starts, ends = clip(*spans(gpu.others), loop.start, loop.end)
+    shared = overlap(*gpu.within(loop), starts, ends)
     delay, load = by_cause(gaps)[Cause.OTHER_PROCESS], loaded_time(loaded)
     if delay + shared <= limit * load:
         return
@@ -65,8 +60,8 @@ def gpu_contended(  # noqa: PLR0917  a rule's tables are its parameters
     yield finding(
         message=(
             f"Other processes held up queued work of the target for {duration(delay)} of "
-            f"{window.name} and ran beside it for {duration(shared)}, "
-            f"{percent((delay + shared) / load)} in all: {_who(others, window)}."
+            f"{loop.name} and ran beside it for {duration(shared)}, "
+            f"{percent((delay + shared) / load)} in all: {_who(gpu.others, loop)}."
             f"{doubt(causes, Cause.OTHER_PROCESS)}"
         ),
         advice=_ADVICE,

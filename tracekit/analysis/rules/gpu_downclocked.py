@@ -1,16 +1,15 @@
 """`gpu-downclocked`: the GPU ran below its best clock."""
 
-from collections.abc import Iterator
 from enum import StrEnum
 
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Window, busy, clip, overlap, spans
-from tracekit.analysis.iterations import paced
-from tracekit.analysis.machine import Below, Clock, below_best, clock, held_state
-from tracekit.analysis.rule import Evidence, Finding, Severity, finding, longest
-from tracekit.analysis.scope import of_target, on_gpu, window_of_target
+from tracekit.analysis.intervals import Window, busy, overlap, spans
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.machine import Below, Clock, Machine, below_best, clock, held_state
+from tracekit.analysis.rule import Evidence, Findings, Severity, finding, longest, moments
+from tracekit.analysis.scope import Device
 from tracekit.base import duration, percent, quantity
 
 
@@ -56,21 +55,20 @@ _BUSY = 0.5  # of the window, from which the GPU is kept busy
 _HOT = ("Serious", "Critical")
 
 
-def gpu_downclocked(  # noqa: PLR0917  a rule's tables are its parameters
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+def gpu_downclocked(
+    gpu: Device,
+    loop: Loop,
     gpu_performance_states: pd.DataFrame | None,
     gauges: pd.DataFrame | None,
     thermal_states: pd.DataFrame | None,
     gpu_performance_settings: pd.DataFrame | None,
     settings: pd.DataFrame | None,
-    machine: pd.DataFrame,
+    machine: Machine,
     *,
     limit: float = 0.10,
     near: float = 0.90,
     active: float = 0.25,
-) -> Iterator[Finding]:
+) -> Findings:
     """The GPU ran below its best clock.
 
     What it looks for:
@@ -98,9 +96,7 @@ def gpu_downclocked(  # noqa: PLR0917  a rule's tables are its parameters
         whose rank is not known, and where a CPU did the work. The numbers of
         `gpu_device_performance_states` are not used: which of them is fast is not established.
     """
-    own = of_target(on_gpu(gpu_intervals), targets)
-    window = window_of_target(gpu_intervals, targets, loop)
-    states, read = _known(gpu_performance_states, gauges, window, active)
+    states, read = _known(gpu_performance_states, gauges, loop, active)
     slow_states = states is not None and states.share > limit
     slow_clock = read is not None and read.share_below(near) > limit and read.count_below(near) > 1
     if not slow_states and not slow_clock:
@@ -109,48 +105,42 @@ def gpu_downclocked(  # noqa: PLR0917  a rule's tables are its parameters
     if held_state(settings, gpu_performance_settings):
         course = _Course.HELD
     elif states is not None and slow_states:
-        course = _course(states, own, window, thermal_states)
-    noted = course in {_Course.RAMP, _Course.HELD} or bool(paced(loop))
-    parts = [_by_states(states, window) if states is not None and slow_states else ""]
-    parts += [_by_clock(read, near, window) if read is not None else "", _power(machine)]
-    work = busy(*clip(*spans(own), window.start, window.end))
+        course = _course(states, gpu, loop, thermal_states)
+    noted = course in {_Course.RAMP, _Course.HELD} or bool(loop.paced)
+    parts = [_by_states(states, loop) if states is not None and slow_states else ""]
+    parts += [_by_clock(read, near, loop) if read is not None else "", _power(machine)]
     yield finding(
         message=" ".join(filter(None, parts)),
         advice=course.value + _COMPARE,
         evidence=_evidence(states if slow_states else None, read, near),
         severity=Severity.NOTE if noted else Severity.WARNING,
-        saving=None if read is None else round(work * (1 - read.ratio)),
+        saving=None if read is None else round(gpu.ran(loop) * (1 - read.ratio)),
         within="roofline-distance",
     )
 
 
-def _course(
-    below: Below, own: pd.DataFrame, window: Window, thermal: pd.DataFrame | None
-) -> _Course:
+def _course(below: Below, gpu: Device, loop: Loop, thermal: pd.DataFrame | None) -> _Course:
     """Tell how the clock went in the loop."""
-    work = clip(*spans(own), window.start, window.end)
-    if below.best is not None and (below.starts < below.best[0]).all():
-        before = busy(*clip(*work, window.start, below.best[0]))
-        if before <= _RAMP:
-            return _Course.RAMP
+    best = below.best
+    rises = best is not None and (below.starts < best[0]).all()
+    if best is not None and rises and gpu.ran(Window(loop.start, best[0])) <= _RAMP:
+        return _Course.RAMP
     if thermal is not None and len(thermal):
         names = thermal["state"].fillna("").astype(str).str.capitalize()
         hot = spans(thermal[names.isin(_HOT)])
         if overlap(below.starts, below.ends, *hot) > busy(below.starts, below.ends) / 2:
             return _Course.HOT
-    if busy(*work) < _BUSY * window.length:
+    if gpu.ran(loop) < _BUSY * loop.length:
         return _Course.BURSTS
     if below.best is None:
         return _Course.NEVER
     return _Course.UNKNOWN if thermal is None or thermal.empty else _Course.FALLS
 
 
-def _power(machine: pd.DataFrame) -> str:
+def _power(machine: Machine) -> str:
     """Say how the machine was powered, as far as that is known."""
-    row = machine.iloc[0]
-    low = pd.notna(row["low_power"]) and bool(row["low_power"])
-    battery = pd.notna(row["mains"]) and not bool(row["mains"])
-    said = ["in Low Power Mode"] * low + ["on battery"] * battery
+    said = ["in Low Power Mode"] if machine.get("low_power") else []
+    said += ["on battery"] if machine.get("mains") == 0 else []
     return f"The machine was {' and '.join(said)}." if said else ""
 
 
@@ -201,7 +191,5 @@ def _evidence(below: Below | None, read: Clock | None, near: float) -> tuple[Evi
         return longest("gpu_performance_states", below.starts, below.ends)
     assert read is not None
     slow = read.hertz < near * read.best
-    readings = zip(read.times[slow][:20], read.hertz[slow][:20], strict=True)
-    return tuple(
-        Evidence("gauges", int(at), int(at), quantity(float(value), "Hz")) for at, value in readings
-    )
+    hertz = (quantity(float(value), "Hz") for value in read.hertz[slow])
+    return moments("gauges", read.times[slow], hertz)

@@ -1,32 +1,28 @@
 """`host-bound`: the device waits while the host encodes."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import gaps_in, loaded_time
-from tracekit.analysis.idle.levers import lever
+from tracekit.analysis.idle.levers import Habits, lever
 from tracekit.analysis.idle.pieces import Cause, State
-from tracekit.analysis.idle.samples import host_words
-from tracekit.analysis.rule import Finding, finding, longest
-from tracekit.analysis.scope import on_gpu, window_of_target
-from tracekit.analysis.submission import each, loop_of, require_commits
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.scope import Device
+from tracekit.analysis.submission import each, require_commits
 from tracekit.base import duration, percent
 
 
-def host_bound(  # noqa: PLR0917  it asks for these tables
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+def host_bound(
+    gpu: Device,
+    loop: Loop,
     gaps: pd.DataFrame,
     loaded: pd.DataFrame,
     timeline: pd.DataFrame,
     iterations: pd.DataFrame | None,
-    habits: pd.DataFrame,
-    meanwhile: pd.DataFrame | None,
+    habits: Habits,
     *,
     limit: float = 0.05,
-) -> Iterator[Finding]:
+) -> Findings:
     """The device waits while the host encodes.
 
     What it looks for:
@@ -46,21 +42,20 @@ def host_bound(  # noqa: PLR0917  it asks for these tables
         When nothing tells when work was committed, when the target is not known, and where a CPU
         did the work.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
     load = loaded_time(loaded)
     require_commits(timeline)
     found = gaps_in(gaps, State.ENCODING)
     if found.time <= limit * load:
         return
-    pieces = int(window.rows(timeline, "started")["intervals"].sum())
+    pieces = int(loop.rows(timeline, "started")["intervals"].sum())
     yield finding(
         message=(
-            f"The device was idle for {percent(found.time / load)} of {window.name} "
+            f"The device was idle for {percent(found.time / load)} of {loop.name} "
             f"({duration(found.time)}, in {found.count:,} gaps) while the host encoded the next "
             f"work. The target has {pieces:,} pieces of device work{each(pieces, iterations)}."
-            f"{host_words(meanwhile)}"
+            f"{habits.meanwhile}"
         ),
-        advice=lever(Cause.ENCODING, loop_of(habits)),
+        advice=lever(Cause.ENCODING, habits),
         evidence=longest("gpu_intervals", found.starts, found.ends),
         saving=found.time,
         within="bubbles",

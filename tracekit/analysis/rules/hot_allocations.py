@@ -1,34 +1,30 @@
 """`hot-allocations`: the steady loop allocates memory for the GPU."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 
 from tracekit.analysis.idle.levers import HOT_ALLOCATIONS
 from tracekit.analysis.intervals import Window, busy
-from tracekit.analysis.iterations import unit
+from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.residency import habit
-from tracekit.analysis.rule import Evidence, Finding, finding
-from tracekit.analysis.scope import window_of_target
+from tracekit.analysis.rule import Findings, finding, moments
+from tracekit.analysis.scope import Device
 from tracekit.analysis.upkeep import allocations, wiring
 from tracekit.base import duration, percent, quantity, size
 
 _NAMED = 3
-_SHOWN = 20
 
 
-def hot_allocations(  # noqa: PLR0917  a rule's tables are its parameters
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+def hot_allocations(
+    device: Device,
+    loop: Loop,
     resource_allocations: pd.DataFrame,
     driver_events: pd.DataFrame | None,
     iterations: pd.DataFrame | None,
     *,
     per_step: float = 1.5,
     per_second: float = 50.0,
-) -> Iterator[Finding]:
+) -> Findings:
     """The steady loop allocates memory for the GPU.
 
     What it looks for:
@@ -49,27 +45,27 @@ def hot_allocations(  # noqa: PLR0917  a rule's tables are its parameters
         When allocations were not recorded or their events have unknown names, and when the target
         is not known or has no device intervals.
     """
-    window = window_of_target(gpu_intervals, targets, loop)
-    own = allocations(resource_allocations, window)
-    count, each = _per(window, iterations)
+    own = allocations(resource_allocations, loop)
+    count, each = _per(loop, iterations)
     rate = len(own) / count
     if rate < (per_second if each == "second" else per_step) or own.empty:
         return
-    if not habit(own["time"].to_numpy(dtype=np.int64), window):
+    if not habit(own["time"].to_numpy(dtype=np.int64), loop):
         return
     sizes = own["size"].dropna()
     volume = f", {size(int(sizes.sum()))} in all" if len(sizes) else ""
-    shown = own.sort_values("size", ascending=False, kind="stable")[:_SHOWN]
+    largest = own.sort_values("size", ascending=False, kind="stable")
     yield finding(
         message=(
-            f"The target allocated {len(own):,} resources of Metal in {window.name}{volume}: "
+            f"The target allocated {len(own):,} resources of Metal in {loop.name}{volume}: "
             f"{quantity(rate, '')} per {each}. Mostly: {_kinds(own)}."
-            f"{_wired(driver_events, window)}"
+            f"{_wired(driver_events, loop)}"
         ),
         advice=HOT_ALLOCATIONS,
-        evidence=tuple(
-            Evidence("resource_allocations", int(at), int(at), size(None if pd.isna(n) else int(n)))
-            for at, n in zip(shown["time"], shown["size"], strict=True)
+        evidence=moments(
+            "resource_allocations",
+            largest["time"],
+            (size(None if pd.isna(n) else int(n)) for n in largest["size"]),
         ),
     )
 

@@ -1,13 +1,11 @@
 """`irregular-cadence`: the steps have no even rhythm."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 
 from tracekit.analysis.iterations import steady_iterations
 from tracekit.analysis.rhythm import Beats, Modes, beats, explain, modes
-from tracekit.analysis.rule import Finding, finding, longest
+from tracekit.analysis.rule import Finding, Findings, finding, longest
 from tracekit.base import duration, percent
 
 _ADVICE = (
@@ -29,7 +27,7 @@ def irregular_cadence(
     least_share: float = 0.15,
     least_separation: float = 4.0,
     least_changes: int = 6,
-) -> Iterator[Finding]:
+) -> Findings:
     """The steps' rhythm is irregular.
 
     What it looks for:

@@ -1,31 +1,29 @@
 """`late-start`: committed work waits although the device is idle."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import doubt, gaps_of, loaded_time
-from tracekit.analysis.idle.levers import lever
+from tracekit.analysis.idle.levers import Habits, lever
 from tracekit.analysis.idle.pieces import LATE, Cause
-from tracekit.analysis.rule import Finding, finding, longest
-from tracekit.analysis.scope import on_gpu, window_of_target
-from tracekit.analysis.submission import loop_of, require_commits
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.scope import Device
+from tracekit.analysis.submission import require_commits
 from tracekit.base import duration, percent
 
 
-def late_start(  # noqa: PLR0917  it asks for these tables
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+def late_start(
+    gpu: Device,
+    loop: Loop,
     gaps: pd.DataFrame,
     loaded: pd.DataFrame,
     timeline: pd.DataFrame,
     causes: pd.DataFrame,
-    habits: pd.DataFrame,
+    habits: Habits,
     *,
     limit: float = 0.05,
-) -> Iterator[Finding]:
+) -> Findings:
     """Committed work starts late on an idle device.
 
     What it looks for:
@@ -47,7 +45,6 @@ def late_start(  # noqa: PLR0917  it asks for these tables
         When nothing tells when work was committed, when the target is not known, and where a CPU
         did the work.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
     load = loaded_time(loaded)
     require_commits(timeline)
     found = gaps_of(gaps, Cause.LATE_START)
@@ -56,13 +53,13 @@ def late_start(  # noqa: PLR0917  it asks for these tables
     p50, p99 = np.percentile(found.lost, (50, 99))
     yield finding(
         message=(
-            f"The device was idle for {percent(found.time / load)} of {window.name} "
+            f"The device was idle for {percent(found.time / load)} of {loop.name} "
             f"({duration(found.time)}) although work of the target had been committed: "
             f"{found.count:,} starts waited longer than {duration(LATE)}, half of them "
             f"{duration(p50)} or longer, 1 % {duration(p99)} or longer."
             f"{doubt(causes, Cause.LATE_START)}"
         ),
-        advice=lever(Cause.LATE_START, loop_of(habits)),
+        advice=lever(Cause.LATE_START, habits),
         evidence=longest("gpu_intervals", found.starts, found.ends),
         saving=found.time,
         within="bubbles",

@@ -1,14 +1,12 @@
 """`left-out-time`: parts of the recording that are no part of the loop."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from tracekit.analysis.intervals import Window, busy, clip, spans
-from tracekit.analysis.iterations import paced, steady_iterations
-from tracekit.analysis.rule import Evidence, Finding, Severity, finding, longest
-from tracekit.analysis.scope import of_target, on_gpu, window_of_target
-from tracekit.analysis.upkeep import ALLOCATION, WIRE
+from tracekit.analysis.iterations import Loop, steady_iterations
+from tracekit.analysis.rule import Evidence, Finding, Findings, Severity, finding, longest
+from tracekit.analysis.scope import Device
+from tracekit.analysis.upkeep import ALLOCATION, wiring, wirings
 from tracekit.base import duration, size
 
 _PACED = (
@@ -30,16 +28,15 @@ _COMPILED = 100_000_000  # ns
 _WIRED = 1 << 30  # bytes
 
 
-def left_out_time(  # noqa: PLR0917  a rule's tables are its parameters
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+def left_out_time(
+    gpu: Device,
+    loop: Loop,
     iterations: pd.DataFrame,
     pauses: pd.DataFrame,
     compiler_activity: pd.DataFrame | None,
     driver_events: pd.DataFrame | None,
     resource_allocations: pd.DataFrame | None,
-) -> Iterator[Finding]:
+) -> Findings:
     """Parts of the recording are no part of the loop, and are not judged.
 
     What it looks for:
@@ -58,13 +55,11 @@ def left_out_time(  # noqa: PLR0917  a rule's tables are its parameters
     When it abstains:
         When no loop was found, when the target is not known, and where a CPU did the work.
     """
-    own = of_target(on_gpu(gpu_intervals), targets)
-    window = window_of_target(gpu_intervals, targets, loop)
     if (steady_iterations(iterations)["source"] == "steps").all():
         return
-    if by := paced(loop):
+    if by := loop.paced:
         yield _note(
-            f"Something outside paces {window.name}: {by}. That the device waits for it is not "
+            f"Something outside paces {loop.name}: {by}. That the device waits for it is not "
             "counted against the program.",
             _PACED,
         )
@@ -77,39 +72,38 @@ def left_out_time(  # noqa: PLR0917  a rule's tables are its parameters
             _PAUSED,
             longest("gpu_intervals", starts, ends),
         )
-    yield from _load(own, window, compiler_activity, driver_events, resource_allocations)
+    yield from _load(gpu, loop, compiler_activity, driver_events, resource_allocations)
 
 
 def _load(
-    own: pd.DataFrame,
-    window: Window,
+    gpu: Device,
+    loop: Loop,
     compiler_activity: pd.DataFrame | None,
     driver_events: pd.DataFrame | None,
     resource_allocations: pd.DataFrame | None,
-) -> Iterator[Finding]:
+) -> Findings:
     """Say what was done before the loop, where it took long or was much."""
-    before = Window(0, window.start)
-    begins = [window.start, *spans(own)[0].tolist()]
+    before = Window(0, loop.start)
+    begins = [loop.start, *gpu.spans[0].tolist()]
     compiled = wired = allocated = 0
     if compiler_activity is not None:
         rows = compiler_activity[compiler_activity["target"]]
         compiled = busy(*clip(*spans(rows), before.start, before.end))
         begins += spans(rows)[0].tolist()
     if driver_events is not None:
-        rows = driver_events[driver_events["target"] & (driver_events["event"] == WIRE)]
-        wired = busy(*clip(*spans(rows), before.start, before.end))
-        begins += spans(rows)[0].tolist()
+        wired = busy(*wiring(driver_events, before))
+        begins += spans(wirings(driver_events))[0].tolist()
     if resource_allocations is not None:
         rows = resource_allocations[resource_allocations["target"]]
         rows = before.rows(rows[rows["event"] == ALLOCATION], "time")
         allocated = int(rows["size"].fillna(0).sum())
         begins += rows["time"].tolist()
     begin = int(min(begins))
-    lasted = window.start - begin
-    long = lasted > _LONG * window.length
+    lasted = loop.start - begin
+    long = lasted > _LONG * loop.length
     if lasted < _BRIEF or not (long or compiled >= _COMPILED or allocated >= _WIRED):
         return
-    ran = busy(*clip(*spans(own), before.start, before.end))
+    ran = gpu.ran(before)
     said = [
         f"pipelines were compiled for {duration(compiled)}" if compiled else "",
         f"{size(allocated)} were allocated" if allocated else "",
@@ -117,11 +111,11 @@ def _load(
         f"the device worked for {duration(ran)}" if ran else "",
     ]
     yield _note(
-        f"Before {window.name}, within {duration(lasted)}, "
+        f"Before {loop.name}, within {duration(lasted)}, "
         f"{_listed([part for part in said if part])}. "
         "That is not judged.",
         _LOAD,
-        (Evidence("gpu_intervals", begin, window.start, "before the loop"),),
+        (Evidence("gpu_intervals", begin, loop.start, "before the loop"),),
     )
 
 

@@ -1,7 +1,5 @@
 """`lost-residency`: memory that had been wired is wired again and again."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import by_cause
@@ -9,20 +7,19 @@ from tracekit.analysis.idle.levers import LOST_RESIDENCY
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy
-from tracekit.analysis.iterations import unit
-from tracekit.analysis.machine import memory_words
+from tracekit.analysis.iterations import Loop, unit
+from tracekit.analysis.machine import Machine, memory_words
 from tracekit.analysis.residency import wired
-from tracekit.analysis.rule import Finding, finding, longest
-from tracekit.analysis.scope import on_gpu, window_of_target
+from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.scope import Device
 from tracekit.base import duration, percent, size
 
 _MUCH = 1 << 30  # bytes that a loop hardly allocates again and again
 
 
-def lost_residency(  # noqa: PLR0917  a rule's tables are its parameters
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+def lost_residency(
+    gpu: Device,
+    loop: Loop,
     driver_events: pd.DataFrame,
     wired_memory: pd.DataFrame | None,
     resource_allocations: pd.DataFrame | None,
@@ -30,10 +27,10 @@ def lost_residency(  # noqa: PLR0917  a rule's tables are its parameters
     residency_changes: pd.DataFrame | None,
     iterations: pd.DataFrame | None,
     gaps: pd.DataFrame | None,
-    machine: pd.DataFrame,
+    machine: Machine,
     *,
     limit: float = 0.01,
-) -> Iterator[Finding]:
+) -> Findings:
     """Memory that had been wired for the GPU is wired again.
 
     What it looks for:
@@ -54,11 +51,10 @@ def lost_residency(  # noqa: PLR0917  a rule's tables are its parameters
         When driver events were not recorded or name no sizes, when the target is not known, and
         where a CPU did the work. Where allocations were not recorded, it takes over a gigabyte.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
     tables = (driver_events, wired_memory, resource_allocations, allocated_sizes, iterations)
-    found = wired(*tables, window)
+    found = wired(*tables, loop)
     lasted = busy(found.starts, found.ends)
-    if not found.habit or lasted <= limit * window.length:
+    if not found.habit or lasted <= limit * loop.length:
         return
     if found.sizes is None:
         raise Unavailable("how much the driver wired is not known: its events name no sizes.")
@@ -72,12 +68,12 @@ def lost_residency(  # noqa: PLR0917  a rule's tables are its parameters
         times = f" before {found.often[0]:,} of {found.often[1]:,} {unit(iterations)}s"
     changed = 0
     if residency_changes is not None:
-        changed = len(window.rows(residency_changes[residency_changes["target"]], "time"))
+        changed = len(loop.rows(residency_changes[residency_changes["target"]], "time"))
     sets = f" Residency sets were changed {changed:,} times meanwhile." if changed else ""
     yield finding(
         message=(
-            f"{size(int(found.sizes.sum()))} were wired again{times} in {window.name}, "
-            f"{beside}: that took {duration(lasted)}, {percent(lasted / window.length)} of it."
+            f"{size(int(found.sizes.sum()))} were wired again{times} in {loop.name}, "
+            f"{beside}: that took {duration(lasted)}, {percent(lasted / loop.length)} of it."
             f"{sets}{memory_words(machine)}"
         ),
         advice=LOST_RESIDENCY,

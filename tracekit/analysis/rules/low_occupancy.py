@@ -1,7 +1,5 @@
 """`low-occupancy`: too few threads in flight to hide latency."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 
@@ -17,9 +15,9 @@ from tracekit.analysis.counters import (
 )
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import spans
-from tracekit.analysis.rule import Finding, finding
-from tracekit.analysis.scope import window_of_target
-from tracekit.analysis.work_names import named_work
+from tracekit.analysis.machine import Machine
+from tracekit.analysis.rule import Findings, finding
+from tracekit.analysis.work_names import NamedWork
 from tracekit.base import percent
 
 _SHOWN = 3
@@ -31,18 +29,15 @@ _ADVICE = (
 )
 
 
-def low_occupancy(  # noqa: PLR0917  a rule's tables are its parameters
+def low_occupancy(
     counter_samples: pd.DataFrame,
     counter_means: pd.DataFrame,
-    machine: pd.DataFrame,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-    shader_runs: pd.DataFrame | None,
+    machine: Machine,
+    work: NamedWork | None,
     *,
     limit: float = 0.30,
     busy: float = 0.70,
-) -> Iterator[Finding]:
+) -> Findings:
     """Too few threads were in flight.
 
     What it looks for:
@@ -72,7 +67,7 @@ def low_occupancy(  # noqa: PLR0917  a rule's tables are its parameters
         return
     name = str(occupancy["counter"])
     samples = counter_samples[counter_samples["counter"] == name]
-    kernels = _kernels(samples, gpu_intervals, shader_runs, targets, loop)
+    kernels = _kernels(samples, work)
     yield finding(
         message=(
             f"{name} was {percent(occupancy['share'])} on average over "
@@ -85,7 +80,7 @@ def low_occupancy(  # noqa: PLR0917  a rule's tables are its parameters
     )
 
 
-def _useful(counter_means: pd.DataFrame, machine: pd.DataFrame) -> Load | None:
+def _useful(counter_means: pd.DataFrame, machine: Machine) -> Load | None:
     """Return the unit of arithmetic or memory that did most useful work."""
     groups = (Group.ARITHMETIC, Group.MEMORY)
     loads = [
@@ -95,18 +90,9 @@ def _useful(counter_means: pd.DataFrame, machine: pd.DataFrame) -> Load | None:
     return max((load for load in loads if load), key=lambda load: load.share, default=None)
 
 
-def _kernels(
-    samples: pd.DataFrame,
-    gpu_intervals: pd.DataFrame,
-    shader_runs: pd.DataFrame | None,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-) -> str:
+def _kernels(samples: pd.DataFrame, work: NamedWork | None) -> str:
     """Say what the samples are by kernel, lowest first, where one kernel ran and has a name."""
-    window = window_of_target(gpu_intervals, targets, loop)
-    try:
-        work = named_work(gpu_intervals, shader_runs, targets, window)
-    except Unavailable:
+    if work is None:
         return ""
     starts, ends = spans(samples)
     middles = (starts + ends) // 2

@@ -1,12 +1,12 @@
 """`memory-bound`: memory is near its limit while arithmetic has time to spare."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from tracekit.analysis.counters import extremes, pressure
+from tracekit.analysis.machine import Machine
 from tracekit.analysis.metrics.roofline import Roof, known_roof
-from tracekit.analysis.rule import Finding, Severity, finding
+from tracekit.analysis.rule import Findings, Severity, finding
+from tracekit.analysis.scope import Device
 from tracekit.base import percent
 
 _ADVICE = (
@@ -21,12 +21,11 @@ _AT_THE_ROOF = (
 )
 
 
-def memory_bound(  # noqa: PLR0917  a rule's tables are its parameters
+def memory_bound(
     counter_samples: pd.DataFrame,
     counter_means: pd.DataFrame,
-    machine: pd.DataFrame,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
+    machine: Machine,
+    gpu: Device,
     steps: pd.DataFrame | None,
     step_models: pd.DataFrame | None,
     *,
@@ -34,7 +33,7 @@ def memory_bound(  # noqa: PLR0917  a rule's tables are its parameters
     low: float = 0.50,
     margin: float = 0.10,
     roof: float = 0.65,
-) -> Iterator[Finding]:
+) -> Findings:
     """Memory bounds the work, and arithmetic waits for it.
 
     What it looks for:
@@ -59,7 +58,7 @@ def memory_bound(  # noqa: PLR0917  a rule's tables are its parameters
     arithmetic, memory = loads.both()
     if memory.share < high or arithmetic.share >= low or loads.dominated(margin):
         return
-    found = known_roof(steps, step_models, gpu_intervals, targets, machine)
+    found = known_roof(steps, step_models, gpu, machine)
     good = found is not None and (found.reached.share or 0.0) >= roof
     yield finding(
         severity=Severity.NOTE if good else Severity.WARNING,

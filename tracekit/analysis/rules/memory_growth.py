@@ -1,14 +1,16 @@
 """`memory-growth`: the target keeps more memory with each step."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.metrics.steps import steady_steps, steady_tokens
-from tracekit.analysis.rule import Evidence, Finding, finding
-from tracekit.analysis.scope import window_of_target
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.machine import Machine
+from tracekit.analysis.rule import Evidence, Findings, finding
+from tracekit.analysis.scope import Targets, steady_steps, steady_tokens
 from tracekit.analysis.upkeep import Trend, levels, trend
 from tracekit.base import duration, percent, size
 
@@ -22,19 +24,18 @@ _HELD = "bytes_held"  # a gauge of workloads that keep a cache: bytes that it ha
 _MEANT = 1.25  # times what the workload says that it keeps
 
 
-def memory_growth(  # noqa: PLR0917  a rule's tables are its parameters
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+def memory_growth(
+    loop: Loop,
+    targets: Targets,
     allocated_sizes: pd.DataFrame | None,
     process_samples: pd.DataFrame | None,
     steps: pd.DataFrame | None,
     gauges: pd.DataFrame | None,
-    machine: pd.DataFrame,
+    machine: Machine,
     *,
     share: float = 0.05,
     least: int = 32 << 20,
-) -> Iterator[Finding]:
+) -> Findings:
     """The target keeps more and more memory.
 
     What it looks for:
@@ -56,16 +57,15 @@ def memory_growth(  # noqa: PLR0917  a rule's tables are its parameters
         When neither allocated sizes nor samples of the process are there, or there are too few
         for the window.
     """
-    window = window_of_target(gpu_intervals, targets, loop)
-    found = trend(levels(allocated_sizes, process_samples, targets), window)
+    found = trend(levels(allocated_sizes, process_samples, targets), loop)
     enough = found.grown > max(least, share * found.floors[0])
-    kept = _kept(gauges, window)
+    kept = _kept(gauges, loop)
     if not found.rising or not enough or found.grown <= _MEANT * kept:
         return
     yield finding(
         message=(
             f"The target's {found.what} grew from {size(int(found.floors[0]))} to "
-            f"{size(int(found.floors[-1]))} in {window.name}, by "
+            f"{size(int(found.floors[-1]))} in {loop.name}, by "
             f"{', '.join(_rates(found, steps))}.{_meant(kept)}"
             f"{_until_full(found, machine)}"
         ),
@@ -92,26 +92,19 @@ def _meant(kept: int) -> str:
 
 def _rates(found: Trend, steps: pd.DataFrame | None) -> Iterator[str]:
     yield f"{size(found.rate * 1e9)} a second"
-    for each, count in (("step", _step_count), ("token", steady_tokens)):
-        try:
-            if steps is not None:
-                yield f"{size(found.grown / count(steps))} a {each}"
-        except Unavailable:
-            continue
+    if steps is not None:
+        with suppress(Unavailable):
+            yield f"{size(found.grown / len(steady_steps(steps)))} a step"
+            yield f"{size(found.grown / steady_tokens(steps))} a token"
 
 
-def _step_count(steps: pd.DataFrame) -> int:
-    return len(steady_steps(steps))
-
-
-def _until_full(found: Trend, machine: pd.DataFrame) -> str:
-    memory = machine["memory"].iloc[0]
-    if pd.isna(memory) or found.rate <= 0:
+def _until_full(found: Trend, machine: Machine) -> str:
+    memory, level = machine.get("memory"), int(found.floors[-1])
+    if memory is None or found.rate <= 0:
         return ""
-    level = int(found.floors[-1])
-    left = max(0, int(memory) - level) / found.rate
+    left = max(0, memory - level) / found.rate
     return (
-        f" That is {percent(level / int(memory))} of the machine's {size(int(memory))}; at this "
+        f" That is {percent(level / memory)} of the machine's {size(memory)}; at this "
         f"rate it would be full after another {duration(left)}."
     )
 

@@ -1,16 +1,13 @@
 """`metadata-per-layer`: block tables and slot mappings are made again for every layer."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.intervals import Times, Window, spans
-from tracekit.analysis.iterations import steady_iterations
-from tracekit.analysis.rule import Finding, finding, longest
-from tracekit.analysis.scope import on_gpu, window_of_target
-from tracekit.analysis.work_names import Chore, NamedWork, named_work
+from tracekit.analysis.intervals import Times, spans
+from tracekit.analysis.iterations import Loop, steady_iterations
+from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.work_names import Chore, NamedWork
 from tracekit.base import duration, percent
 
 _ADVICE = (
@@ -21,16 +18,14 @@ _ADVICE = (
 
 
 def metadata_per_layer(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+    work: NamedWork,
+    loop: Loop,
     iterations: pd.DataFrame,
-    shader_runs: pd.DataFrame | None,
     *,
     repeats: int = 4,
     longest_copy: int = 10_000,
     limit: float = 0.01,
-) -> Iterator[Finding]:
+) -> Findings:
     """Metadata of the cache is made again for every layer.
 
     What it looks for:
@@ -51,17 +46,25 @@ def metadata_per_layer(
         When labels do not name kernels, as with stock builds of MLX, when the workload does not
         mark its steps, and where a CPU did the work.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
     begins = np.sort(spans(steady_iterations(iterations))[0])
-    work = named_work(gpu_intervals, shader_runs, targets, window)
     tiny = work.are(Chore.METADATA) & (work.ends - work.starts <= longest_copy)
     counts = _per_step(work, tiny, begins)
     repeated = np.flatnonzero(counts >= repeats)
     chosen = tiny & np.isin(work.codes, repeated)
     cost = int(work.costs(chosen).sum())
-    if cost <= limit * window.length:
+    if cost <= limit * loop.length:
         return
-    yield _finding(work, chosen, counts[repeated], window)
+    each = float(counts[repeated].sum())
+    yield finding(
+        message=(
+            f"A typical step has {each:,.0f} tiny pieces of GPU work that make metadata, "
+            f"the same ones over and over ({work.most(chosen)}): {duration(cost)} in all, "
+            f"{percent(cost / loop.length)} of {loop.name}."
+        ),
+        advice=_ADVICE,
+        evidence=longest("gpu_intervals", work.starts[chosen], work.ends[chosen]),
+        saving=round(cost * (1 - repeated.size / each)),
+    )
 
 
 def _per_step(work: NamedWork, tiny: NDArray[np.bool_], begins: Times) -> NDArray[np.float64]:
@@ -71,20 +74,3 @@ def _per_step(work: NamedWork, tiny: NDArray[np.bool_], begins: Times) -> NDArra
     table = np.zeros((begins.size, len(work.names)), np.int64)
     np.add.at(table, (place, codes), 1)
     return np.median(table, axis=0)
-
-
-def _finding(
-    work: NamedWork, chosen: NDArray[np.bool_], counts: NDArray[np.float64], window: Window
-) -> Finding:
-    cost = int(work.costs(chosen).sum())
-    once = counts.size / counts.sum()
-    return finding(
-        message=(
-            f"A typical step has {counts.sum():,.0f} tiny pieces of GPU work that make metadata, "
-            f"the same ones over and over ({work.most(chosen)}): {duration(cost)} in all, "
-            f"{percent(cost / window.length)} of {window.name}."
-        ),
-        advice=_ADVICE,
-        evidence=longest("gpu_intervals", work.starts[chosen], work.ends[chosen]),
-        saving=round(cost * (1 - once)),
-    )

@@ -1,12 +1,11 @@
 """`other-limiter`: something else than arithmetic and memory is near its limit."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from tracekit.analysis.counters import HOW_TO_GET, Group, Load, extremes, pressure
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding, finding
+from tracekit.analysis.machine import Machine
+from tracekit.analysis.rule import Findings, finding
 
 CANDIDATES = {
     Group.THREADGROUP: (
@@ -47,11 +46,11 @@ _AFTER = " Keep a change only if the number moves and tokens per second follow."
 def other_limiter(
     counter_samples: pd.DataFrame,
     counter_means: pd.DataFrame,
-    machine: pd.DataFrame,
+    machine: Machine,
     *,
     high: float = 0.70,
     margin: float = 0.10,
-) -> Iterator[Finding]:
+) -> Findings:
     """Neither arithmetic nor memory bounds the work, but another unit.
 
     What it looks for:

@@ -1,8 +1,5 @@
 """`performance-cliff`: from one iteration on, the device takes longer for each."""
 
-from collections.abc import Iterator
-from contextlib import suppress
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -10,11 +7,11 @@ from numpy.typing import NDArray
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import IntervalSet, Window, busy, clip
 from tracekit.analysis.intervals import spans as bounds
-from tracekit.analysis.iterations import steady_iterations, unit
+from tracekit.analysis.iterations import Loop, steady_iterations, unit
 from tracekit.analysis.machine import below_best
-from tracekit.analysis.rule import Evidence, Finding, Severity, finding
-from tracekit.analysis.scope import of_a_server, of_target, on_gpu, window_of_target
-from tracekit.analysis.work_names import NamedWork, named_work
+from tracekit.analysis.rule import Evidence, Findings, Severity, finding
+from tracekit.analysis.scope import Device, of_a_server
+from tracekit.analysis.work_names import NamedWork
 from tracekit.base import duration
 
 _ADVICE = (
@@ -33,18 +30,17 @@ _MORE = 0.05  # of the time, for the clock or other processes to explain it
 _NAMED, _RARE = 3, 0.1
 
 
-def performance_cliff(  # noqa: PLR0917  a rule's tables are its parameters
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+def performance_cliff(
+    gpu: Device,
+    loop: Loop,
     iterations: pd.DataFrame,
     requests: pd.DataFrame | None,
     spans: pd.DataFrame | None,
     gpu_performance_states: pd.DataFrame | None,
-    shader_runs: pd.DataFrame | None,
+    work: NamedWork | None,
     *,
     limit: float = 0.25,
-) -> Iterator[Finding]:
+) -> Findings:
     """From one iteration on, the device takes longer for each.
 
     What it looks for:
@@ -66,29 +62,26 @@ def performance_cliff(  # noqa: PLR0917  a rule's tables are its parameters
         When no loop is found, for a server, whose steps differ with the requests, when the target
         is not known, and where a CPU did the work.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
     rows = steady_iterations(iterations).sort_values("start", kind="stable")
     if of_a_server(rows, requests, spans):
         raise Unavailable("the steps are a server's, which differ with the requests.")
     starts, ends = bounds(rows)
-    own = bounds(of_target(gpu_intervals, targets))
-    times = IntervalSet.of(*own).within(starts, ends).astype(np.float64)
+    times = IntervalSet.of(*gpu.spans).within(starts, ends).astype(np.float64)
     border = _border(times)
     if border is None:
         return
     before, after = float(np.median(times[:border])), float(np.median(times[border:]))
-    pieces = np.diff(np.searchsorted(np.sort(own[0]), np.append(starts, ends[-1])))
+    pieces = np.diff(np.searchsorted(np.sort(gpu.spans[0]), np.append(starts, ends[-1])))
     fewer, more = np.median(pieces[:border]), np.median(pieces[border:])
     if after <= (1 + limit) * before or not fewer <= more <= 2 * fewer:
         return
     at, until = int(starts[border]), int(ends[-1])
-    sides = Window(window.start, at), Window(at, until)
-    first, second = (_disturbed(gpu_intervals, gpu_performance_states, side) for side in sides)
+    sides = Window(loop.start, at), Window(at, until)
+    first, second = (_disturbed(gpu.others, gpu_performance_states, side) for side in sides)
     if second > first + _MORE:
         return
-    times_as_long, names = f"{after / before:.2f} times as long", ""
-    with suppress(Unavailable):
-        names = _changed(named_work(gpu_intervals, shader_runs, targets, window), at)
+    times_as_long = f"{after / before:.2f} times as long"
+    names = "" if work is None else _changed(work, at)
     yield finding(
         severity=Severity.NOTE,
         message=(
@@ -121,14 +114,14 @@ def _border(times: NDArray[np.float64]) -> int | None:
     return border if high > low and clear else None
 
 
-def _disturbed(intervals: pd.DataFrame, states: pd.DataFrame | None, side: Window) -> float:
+def _disturbed(others: pd.DataFrame, states: pd.DataFrame | None, side: Window) -> float:
     """Return the share of the time at a lower clock, or with others on the GPU: the greater."""
-    others = busy(*clip(*bounds(intervals[~intervals["target"]]), side.start, side.end))
+    shared = busy(*clip(*bounds(others), side.start, side.end))
     try:
         slow = below_best(states, side).share
     except Unavailable:
         slow = 0.0
-    return max(slow, others / max(1, side.length))
+    return max(slow, shared / max(1, side.length))
 
 
 def _changed(work: NamedWork, at: int) -> str:

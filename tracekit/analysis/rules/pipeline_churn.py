@@ -1,6 +1,6 @@
 """`pipeline-churn`: pipelines are still compiled in the steady window."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -8,10 +8,11 @@ import pandas as pd
 from tracekit.analysis.idle.gaps import by_cause, why_unknown
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Times, Window, busy, clip, marked_window
+from tracekit.analysis.intervals import Window, busy, clip, marked_window
 from tracekit.analysis.intervals import spans as ranges
-from tracekit.analysis.rule import Evidence, Finding, Severity, finding, longest
-from tracekit.analysis.scope import window_of_target
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.rule import Finding, Findings, Severity, finding, longest, moments
+from tracekit.analysis.scope import Device
 from tracekit.analysis.upkeep import counted, of_the_service
 from tracekit.analysis.work_names import reasons
 from tracekit.base import duration
@@ -28,10 +29,9 @@ _LONGEST = 48  # letters of a name
 _SHOWN = 20
 
 
-def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+def pipeline_churn(
+    device: Device,
+    loop: Loop,
     compiler_activity: pd.DataFrame | None,
     specializations: pd.DataFrame | None,
     spans: pd.DataFrame | None,
@@ -41,7 +41,7 @@ def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
     phases: pd.DataFrame | None,
     *,
     limit: int = 0,
-) -> Iterator[Finding]:
+) -> Findings:
     """Pipelines are still compiled after warm-up.
 
     What it looks for:
@@ -65,16 +65,15 @@ def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
         When compiler activity was not exported and the workload does not count its pipelines;
         on a CPU, when the workload names none.
     """
-    made = counted(gpu_intervals, targets, specializations)
+    made = counted(device, specializations)
     new = _new_shaders(shaders, phases)
     if compiler_activity is None and made is None and new.empty:
         raise Unavailable(
             "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
             "did the workload count its pipelines."
         )
-    window = window_of_target(gpu_intervals, targets, loop)
-    named = [*_first_used(made, spans, window, limit)] or [*_first_seen(new, limit)]
-    found = [*_compiled(compiler_activity, window, limit), *named]
+    named = [*_first_used(made, spans, loop, limit)] or [*_first_seen(new, limit)]
+    found = [*_compiled(compiler_activity, loop, limit), *named]
     warnings = [part for part in found if part.severity is Severity.WARNING]
     if warnings:
         yield _as_one(warnings[0], found, _waited(gaps, causes))
@@ -99,7 +98,7 @@ def _as_one(first: Finding, found: Sequence[Finding], cost: int | None) -> Findi
     )
 
 
-def _compiled(activity: pd.DataFrame | None, window: Window, limit: int) -> Iterator[Finding]:
+def _compiled(activity: pd.DataFrame | None, window: Window, limit: int) -> Findings:
     if activity is None:
         return
     inside = window.rows(activity).sort_values("start", kind="stable")
@@ -130,7 +129,7 @@ def _compiled(activity: pd.DataFrame | None, window: Window, limit: int) -> Iter
 
 def _first_used(
     made: pd.DataFrame | None, annotations: pd.DataFrame | None, window: Window, limit: int
-) -> Iterator[Finding]:
+) -> Findings:
     if made is None:
         return
     late = window.rows(made, "time")
@@ -146,11 +145,11 @@ def _first_used(
             f"steady window: {_listed(names, before)}.{spent}"
         ),
         advice=_ADVICE,
-        evidence=_moments("specializations", late),
+        evidence=moments("specializations", late["time"]),
     )
 
 
-def _first_seen(new: pd.DataFrame, limit: int) -> Iterator[Finding]:
+def _first_seen(new: pd.DataFrame, limit: int) -> Findings:
     if len(new) <= limit:
         return
     names = list(new["name"].astype(str))
@@ -161,7 +160,7 @@ def _first_seen(new: pd.DataFrame, limit: int) -> Iterator[Finding]:
             f"{_listed(names, ())}."
         ),
         advice="If they are needed in each step, use them once while warming up.",
-        evidence=_moments("shaders", new),
+        evidence=moments("shaders", new["time"]),
     )
 
 
@@ -195,11 +194,6 @@ def shorten(name: str) -> str:
     """Return a long name with its middle left out: compiled functions have hundreds of letters."""
     half = _LONGEST // 2
     return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half:]}"
-
-
-def _moments(table: str, rows: pd.DataFrame) -> tuple[Evidence, ...]:
-    times: Times = rows["time"].to_numpy()[:_SHOWN]
-    return tuple(Evidence(table, int(time), int(time)) for time in times)
 
 
 def _compiling(annotations: pd.DataFrame | None, window: Window) -> int:

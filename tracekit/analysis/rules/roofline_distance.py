@@ -1,16 +1,14 @@
 """`roofline-distance`: the GPU runs, and takes longer than its bytes need."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import busy, clip
-from tracekit.analysis.intervals import spans as bounds
-from tracekit.analysis.metrics.roofline import ATTAINABLE, Roof, roof
-from tracekit.analysis.rule import Finding, finding, longest
-from tracekit.analysis.scope import of_a_server, of_target
+from tracekit.analysis.intervals import Window, busy
+from tracekit.analysis.machine import Machine
+from tracekit.analysis.metrics.roofline import ATTAINABLE, roof
+from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.scope import Device, of_a_server
 from tracekit.analysis.work_names import Chore, named_work
 from tracekit.base import duration, percent
 
@@ -22,18 +20,17 @@ _ADVICE = (
 )
 
 
-def roofline_distance(  # noqa: PLR0917  a rule's tables are its parameters
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
+def roofline_distance(
+    gpu: Device,
     steps: pd.DataFrame | None,
     step_models: pd.DataFrame | None,
-    machine: pd.DataFrame,
+    machine: Machine,
     shader_runs: pd.DataFrame | None,
     requests: pd.DataFrame | None,
     spans: pd.DataFrame | None,
     *,
     limit: float = 0.50,
-) -> Iterator[Finding]:
+) -> Findings:
     """Kernels reach little of the bandwidth that the chip's memory has.
 
     What it looks for:
@@ -61,7 +58,7 @@ def roofline_distance(  # noqa: PLR0917  a rule's tables are its parameters
             "the steps are a server's: some prefill prompts, and what a step moves is known only "
             "of those that decode."
         )
-    found = roof(steps, step_models, gpu_intervals, targets, machine)
+    found = roof(steps, step_models, gpu, machine)
     share = found.reached.share
     if share is None:
         raise Unavailable("the data are cache-resident: memory is not as fast as the steps were.")
@@ -69,8 +66,6 @@ def roofline_distance(  # noqa: PLR0917  a rule's tables are its parameters
         raise Unavailable("the workload does not say how many operations a step takes.")
     if not found.by_memory or share >= limit:
         return
-    chores = _chores(gpu_intervals, shader_runs, targets, found)
-    starts, ends = bounds(of_target(gpu_intervals, targets))
     yield finding(
         message=(
             f"While the GPU ran, the steady steps reached {percent(share)} of the "
@@ -79,22 +74,15 @@ def roofline_distance(  # noqa: PLR0917  a rule's tables are its parameters
             f"{percent(ATTAINABLE)} of it."
         ),
         advice=_ADVICE,
-        evidence=longest(
-            "gpu_intervals", *clip(starts, ends, found.window.start, found.window.end)
-        ),
-        saving=max(found.ran - found.least - chores, 0),
+        evidence=longest("gpu_intervals", *gpu.within(found.window)),
+        saving=max(found.ran - found.least - _chores(gpu, shader_runs, found.window), 0),
     )
 
 
-def _chores(
-    gpu_intervals: pd.DataFrame,
-    shader_runs: pd.DataFrame | None,
-    targets: pd.DataFrame,
-    found: Roof,
-) -> int:
+def _chores(gpu: Device, shader_runs: pd.DataFrame | None, window: Window) -> int:
     """Return the time of work that is there to move data around, where names tell it."""
     try:
-        work = named_work(gpu_intervals, shader_runs, targets, found.window)
+        work = named_work(gpu, window, shader_runs)
     except Unavailable:
         return 0
     chosen = np.logical_or.reduce([work.are(chore) for chore in Chore])

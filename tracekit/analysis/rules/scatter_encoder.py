@@ -1,12 +1,8 @@
 """`scatter-encoder`: new keys and values are written by encoders of their own."""
 
-from collections.abc import Iterator
-
-import pandas as pd
-
-from tracekit.analysis.rule import Finding, finding, longest
-from tracekit.analysis.scope import on_gpu, window_of_target
-from tracekit.analysis.work_names import Chore, named_work
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.work_names import Chore, NamedWork
 from tracekit.base import duration, percent
 
 _ADVICE = (
@@ -17,13 +13,11 @@ _ADVICE = (
 
 
 def scatter_encoder(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
-    shader_runs: pd.DataFrame | None,
+    work: NamedWork,
+    loop: Loop,
     *,
     limit: float = 0.02,
-) -> Iterator[Finding]:
+) -> Findings:
     """Keys and values are written to the cache by encoders of their own.
 
     What it looks for:
@@ -43,17 +37,15 @@ def scatter_encoder(
         When labels do not name kernels, as with stock builds of MLX, and where a CPU did the
         work.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
-    work = named_work(gpu_intervals, shader_runs, targets, window)
     scatters = work.are(Chore.SCATTER)
     cost = int(work.costs(scatters).sum())
-    if cost <= limit * window.length:
+    if cost <= limit * loop.length:
         return
     yield finding(
         message=(
             f"{scatters.sum():,} pieces of the target's GPU work do nothing but write to the "
-            f"cache ({work.most(scatters)}): {duration(cost)}, {percent(cost / window.length)} of "
-            f"{window.name}, launches included."
+            f"cache ({work.most(scatters)}): {duration(cost)}, {percent(cost / loop.length)} of "
+            f"{loop.name}, launches included."
         ),
         advice=_ADVICE,
         evidence=longest("gpu_intervals", work.starts[scatters], work.ends[scatters]),

@@ -1,11 +1,9 @@
 """`schema-drift`: exports are not as this version of tracekit knows them."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding, Severity, finding
+from tracekit.analysis.rule import Findings, Severity, finding
 from tracekit.tables import SCHEMAS, Flaw, owner
 
 _ADVICE = (
@@ -15,7 +13,7 @@ _ADVICE = (
 )
 
 
-def schema_drift(remarks: pd.DataFrame | None) -> Iterator[Finding]:
+def schema_drift(remarks: pd.DataFrame | None) -> Findings:
     """Exports are not as this version of tracekit knows them.
 
     What it looks for:

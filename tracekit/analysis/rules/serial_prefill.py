@@ -1,7 +1,5 @@
 """`serial-prefill`: requests that decode wait while a prompt is prefilled alone."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 
@@ -17,7 +15,7 @@ from tracekit.analysis.intervals import (
     union,
 )
 from tracekit.analysis.intervals import spans as bounds
-from tracekit.analysis.rule import Finding, finding, longest
+from tracekit.analysis.rule import Findings, finding, longest
 from tracekit.base import count, duration, percent
 
 _ADVICE = (
@@ -34,7 +32,7 @@ def serial_prefill(
     *,
     limit: float = 0.05,
     stall: float = 2.0,
-) -> Iterator[Finding]:
+) -> Findings:
     """Requests that decode wait while a prompt is prefilled alone.
 
     What it looks for:

@@ -1,12 +1,11 @@
 """`shader-spills`: shaders keep values in memory that did not fit into registers."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Evidence, Finding, finding
-from tracekit.analysis.scope import on_gpu, window_of_target
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.rule import Evidence, Findings, finding, moments
+from tracekit.analysis.scope import Device
 from tracekit.base import percent, size
 
 _ADVICE = (
@@ -20,18 +19,16 @@ _NOT_RECORDED = (
     "the Instruments of Xcode 27; 26 does not record it."
 )
 _NAMED = 3
-_SHOWN = 20
 
 
 def shader_spills(
     shader_spills: pd.DataFrame | None,
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+    gpu: Device,
+    loop: Loop,
     encoders: pd.DataFrame | None,
     *,
     limit: int = 0,
-) -> Iterator[Finding]:
+) -> Findings:
     """Shaders of the target spill registers to memory.
 
     What it looks for:
@@ -52,17 +49,16 @@ def shader_spills(
         When the recording has no table of spills, as those of Instruments 26 have none; when
         the target is not known or has no rows; and where a CPU did the work.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
     if shader_spills is None:
         raise Unavailable(_NOT_RECORDED)
     spills = shader_spills[shader_spills["target"].fillna(value=False)]
-    inside = spills[(spills["time"] >= window.start) & (spills["time"] <= window.end)]
+    inside = spills[(spills["time"] >= loop.start) & (spills["time"] <= loop.end)]
     spilled = int(inside["spilled"].sum())
     if spilled <= limit:
         return
     yield finding(
         message=(
-            f"Shaders of the target spilled registers in {_counted(inside)} of {window.name}: "
+            f"Shaders of the target spilled registers in {_counted(inside)} of {loop.name}: "
             f"{size(spilled)} in all, {size(float(inside['spilled'].median()))} in the median."
             f"{_whose(inside, encoders)}"
         ),
@@ -93,8 +89,5 @@ def _whose(spills: pd.DataFrame, encoders: pd.DataFrame | None) -> str:
 
 
 def _largest(spills: pd.DataFrame) -> tuple[Evidence, ...]:
-    worst = spills.sort_values("spilled", ascending=False, kind="stable").head(_SHOWN)
-    return tuple(
-        Evidence("shader_spills", int(time), int(time), size(int(spilled)))
-        for time, spilled in zip(worst["time"], worst["spilled"], strict=True)
-    )
+    worst = spills.sort_values("spilled", ascending=False, kind="stable")
+    return moments("shader_spills", worst["time"], map(size, worst["spilled"].astype(int)))

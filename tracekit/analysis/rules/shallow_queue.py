@@ -1,43 +1,37 @@
 """`shallow-queue`: the host hands the next iteration over only when the last one is complete."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import doubt, gaps_of, loaded_time
-from tracekit.analysis.idle.levers import RARE, lever
+from tracekit.analysis.idle.levers import RARE, Habits, lever
 from tracekit.analysis.idle.pieces import Cause
-from tracekit.analysis.idle.samples import host_words
-from tracekit.analysis.intervals import busy, clip, spans
-from tracekit.analysis.iterations import paced
-from tracekit.analysis.rule import Finding, finding, longest
-from tracekit.analysis.scope import of_target, on_gpu, window_of_target
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import (
     between_iterations,
     depths,
     host_time,
-    loop_of,
     per_iteration,
 )
 from tracekit.base import duration, percent
 
 
-def shallow_queue(  # noqa: PLR0917  it asks for these tables
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+def shallow_queue(
+    gpu: Device,
+    loop: Loop,
     gaps: pd.DataFrame,
     loaded: pd.DataFrame,
     timeline: pd.DataFrame,
     iterations: pd.DataFrame,
     causes: pd.DataFrame,
-    habits: pd.DataFrame,
-    meanwhile: pd.DataFrame | None,
+    habits: Habits,
     *,
     limit: float = 0.05,
-) -> Iterator[Finding]:
+) -> Findings:
     """Host and device take turns: the queue runs empty between iterations.
 
     What it looks for:
@@ -59,8 +53,7 @@ def shallow_queue(  # noqa: PLR0917  it asks for these tables
     When it abstains:
         When no command buffer has both a commit and a completion, and where a CPU did the work.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
-    depth, load = depths(timeline, window), loaded_time(loaded)
+    depth, load = depths(timeline, loop), loaded_time(loaded)
     found = gaps_of(gaps, Cause.AFTER_WAIT)
     chosen = np.ones(found.count, bool)
     if not iterations.empty:
@@ -68,21 +61,19 @@ def shallow_queue(  # noqa: PLR0917  it asks for these tables
         if per_iteration(found, iterations) < RARE:
             return
     idle = int(found.lost[chosen].sum())
-    own = of_target(gpu_intervals, targets)
-    ran = busy(*clip(*spans(own), window.start, window.end))
-    lost = min(idle, idle + ran - host_time(found, timeline, loaded))
-    if lost <= limit * load or paced(loop):
+    lost = min(idle, idle + gpu.ran(loop) - host_time(found, timeline, loaded))
+    if lost <= limit * load or loop.paced:
         return
     yield finding(
         message=(
             f"Before {int(chosen.sum()):,} gaps the host had waited for all of its work: in "
-            f"{window.name} the device was idle for {duration(idle)} "
+            f"{loop.name} the device was idle for {duration(idle)} "
             f"({percent(idle / load)}) while the host prepared the next iteration, and "
             "the host waited while the device worked. On average "
             f"{depth.mean:.2f} command buffers were in flight."
-            f"{doubt(causes, Cause.AFTER_WAIT)}{host_words(meanwhile)}"
+            f"{doubt(causes, Cause.AFTER_WAIT)}{habits.meanwhile}"
         ),
-        advice=lever(Cause.AFTER_WAIT, replace(loop_of(habits), waits=1.0)),
+        advice=lever(Cause.AFTER_WAIT, replace(habits, waits=1.0)),
         evidence=longest("gpu_intervals", found.starts[chosen], found.ends[chosen]),
         saving=lost,
         within="bubbles",

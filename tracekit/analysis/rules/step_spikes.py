@@ -1,7 +1,5 @@
 """`step-spikes`: a few steps take far longer than their neighbours."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -12,16 +10,14 @@ from tracekit.analysis.rhythm import (
     LEAST_EXCESS,
     LEAST_Z,
     Beats,
-    Explanation,
     beats,
     explain,
     period,
     spikes,
 )
-from tracekit.analysis.rule import Evidence, Finding, finding
+from tracekit.analysis.rule import Finding, Findings, finding, longest
 from tracekit.base import duration, percent
 
-_SHOWN = 20
 _ADVICE = (
     "Look at the spikes in the timeline: compile all pipelines before the steady steps begin, "
     "allocate and wire memory up front, keep garbage collection, logging and reading files out "
@@ -41,7 +37,7 @@ def step_spikes(
     most: float = 0.15,
     fewest: int = 3,
     limit: float = 0.01,
-) -> Iterator[Finding]:
+) -> Findings:
     """A few steps take far longer than the others.
 
     What it looks for:
@@ -95,13 +91,7 @@ def _finding(
             f"({percent(lost / row.times.sum())} of their time).{again} {why.sentence}"
         ),
         advice=PERIODIC if every and why.waited else _ADVICE,
-        evidence=_evidence(row, chosen, why),
+        evidence=longest("steps", row.starts[chosen], row.ends[chosen], why.causes),
         saving=round(lost - float(why.compiled.sum())),
         within=why.within,
     )
-
-
-def _evidence(row: Beats, chosen: NDArray[np.bool_], why: Explanation) -> tuple[Evidence, ...]:
-    starts, ends = row.starts[chosen], row.ends[chosen]
-    order = (starts - ends).argsort(kind="stable")[:_SHOWN]
-    return tuple(Evidence("steps", int(starts[i]), int(ends[i]), why.causes[i]) for i in order)

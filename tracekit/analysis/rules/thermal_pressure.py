@@ -1,15 +1,13 @@
 """`thermal-pressure`: the machine was hot while the workload ran."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, spans
+from tracekit.analysis.iterations import Loop
 from tracekit.analysis.machine import monitored
-from tracekit.analysis.rule import Evidence, Finding, Severity, finding, longest
-from tracekit.analysis.scope import window_of_target
+from tracekit.analysis.rule import Evidence, Finding, Findings, Severity, finding, longest, moments
 from tracekit.base import duration, percent
 from tracekit.machine import THERMAL_PRESSURES
 
@@ -23,14 +21,12 @@ _HEAVY = THERMAL_PRESSURES.index("Heavy")
 
 
 def thermal_pressure(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+    loop: Loop,
     thermal_states: pd.DataFrame | None,
     gauges: pd.DataFrame | None,
     *,
     limit: float = 0.01,
-) -> Iterator[Finding]:
+) -> Findings:
     """The machine was hot while the workload ran.
 
     What it looks for:
@@ -50,18 +46,17 @@ def thermal_pressure(
         When neither thermal states nor a monitor's thermal pressure are there, or a state has a
         name that is not known.
     """
-    window = window_of_target(gpu_intervals, targets, loop)
     if thermal_states is not None and not thermal_states.empty:
-        yield from _by_states(thermal_states, window, limit)
+        yield from _by_states(thermal_states, loop, limit)
         return
     try:
         read = monitored(gauges, "thermal_pressure")
     except Unavailable as reason:
         raise Unavailable(f"no thermal states were recorded, and {reason}") from reason
-    yield from _by_monitor(read, window, limit)
+    yield from _by_monitor(read, loop, limit)
 
 
-def _by_states(states: pd.DataFrame, window: Window, limit: float) -> Iterator[Finding]:
+def _by_states(states: pd.DataFrame, window: Window, limit: float) -> Findings:
     starts, ends = spans(states)
     inside = states[(ends > window.start) & (starts < window.end)]
     names = inside["state"].fillna("no name").astype(str).str.capitalize()
@@ -92,7 +87,7 @@ def _by_states(states: pd.DataFrame, window: Window, limit: float) -> Iterator[F
         )
 
 
-def _by_monitor(read: pd.DataFrame, window: Window, limit: float) -> Iterator[Finding]:
+def _by_monitor(read: pd.DataFrame, window: Window, limit: float) -> Findings:
     inside = read[read["time"].between(window.start, window.end)].sort_values("time")
     if inside.empty:
         raise Unavailable(f"no reading of the thermal pressure lies in {window.name}.")
@@ -105,19 +100,15 @@ def _by_monitor(read: pd.DataFrame, window: Window, limit: float) -> Iterator[Fi
             Severity.WARNING,
             f"The thermal pressure was Heavy or worse in {percent(float(hot.mean()))} of "
             f"{len(inside):,} readings in {window.name}, at worst {worst}.",
-            _at(times[hot]),
+            moments("gauges", times[hot]),
         )
     elif levels[0] == 0 and levels[-1] > 0:
         yield _finding(
             Severity.NOTE,
             f"The machine warmed up in {window.name}: its thermal pressure came from Nominal to "
             f"{worst}.",
-            _at(times[levels > 0]),
+            moments("gauges", times[levels > 0]),
         )
-
-
-def _at(times: "np.ndarray") -> tuple[Evidence, ...]:
-    return tuple(Evidence("gauges", int(at), int(at)) for at in times[:20])
 
 
 def _finding(severity: Severity, message: str, evidence: tuple[Evidence, ...]) -> Finding:

@@ -1,7 +1,5 @@
 """`tiny-encoders`: much time passes between the encoders of a command buffer."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 
@@ -9,16 +7,16 @@ from tracekit.analysis.idle.gaps import gaps_of, loaded_time
 from tracekit.analysis.idle.levers import BETWEEN_ENCODERS
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.intervals import spans
-from tracekit.analysis.rule import Finding, finding, longest
-from tracekit.analysis.scope import of_target, on_gpu, window_of_target
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import each, require_buffers
 from tracekit.base import duration, percent
 
 
-def tiny_encoders(  # noqa: PLR0917  it asks for these tables
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+def tiny_encoders(
+    gpu: Device,
+    loop: Loop,
     gaps: pd.DataFrame,
     loaded: pd.DataFrame,
     timeline: pd.DataFrame,
@@ -26,7 +24,7 @@ def tiny_encoders(  # noqa: PLR0917  it asks for these tables
     *,
     fewest: int = 8,
     limit: float = 0.05,
-) -> Iterator[Finding]:
+) -> Findings:
     """Boundaries between encoders leave the device idle.
 
     What it looks for:
@@ -46,16 +44,15 @@ def tiny_encoders(  # noqa: PLR0917  it asks for these tables
         When the trace does not tell command buffers apart, when the target is not known, and where
         a CPU did the work.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
     load = loaded_time(loaded)
     require_buffers(timeline)
     found = gaps_of(gaps, Cause.BETWEEN_ENCODERS)
     if found.count < fewest or found.time <= limit * load:
         return
-    starts, ends = spans(window.rows(of_target(gpu_intervals, targets)))
+    starts, ends = spans(loop.rows(gpu.own))
     yield finding(
         message=(
-            f"The target's device work in {window.name} is in {starts.size:,} pieces"
+            f"The target's device work in {loop.name} is in {starts.size:,} pieces"
             f"{each(starts.size, iterations)}, {duration(float(np.median(ends - starts)))} each "
             f"(median). At {found.count:,} boundaries between encoders of one command buffer the "
             f"device was idle for {duration(found.median)} (median), {duration(found.time)} in "

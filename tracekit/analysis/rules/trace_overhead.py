@@ -1,12 +1,8 @@
 """`trace-overhead`: recording itself made the workload slower."""
 
-from collections.abc import Iterator
-
-import pandas as pd
-
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding, finding
-from tracekit.base import percent
+from tracekit.analysis.rule import Findings, finding
+from tracekit.base import Overhead, Provenance, percent
 
 _ADVICE = (
     "Take shares of this recording (idle time by cause, the share of a kernel), not its "
@@ -17,7 +13,7 @@ _ADVICE = (
 )
 
 
-def trace_overhead(capture: pd.DataFrame, *, limit: float = 0.05) -> Iterator[Finding]:
+def trace_overhead(provenance: Provenance, *, limit: float = 0.05) -> Findings:
     """Recording made the workload slower.
 
     What it looks for:
@@ -35,13 +31,12 @@ def trace_overhead(capture: pd.DataFrame, *, limit: float = 0.05) -> Iterator[Fi
     When it abstains:
         When the overhead was not measured; the reason is the recorder's.
     """
-    row = capture.iloc[0]
-    if pd.isna(row["overhead"]):
-        why = "" if pd.isna(row["overhead_reason"]) else str(row["overhead_reason"]).rstrip(".")
+    overhead = provenance.overhead or Overhead()
+    ratio, spread = overhead.ratio, overhead.spread
+    if ratio is None:
+        why = overhead.reason.rstrip(".")
         why = why and f": {why[:1].lower()}{why[1:]}"
         raise Unavailable(f"what recording cost was not measured{why}.")
-    ratio = float(row["overhead"])
-    spread = None if pd.isna(row["spread"]) else float(row["spread"])
     if ratio <= limit or (spread is not None and ratio - spread <= 0):
         return
     give = "" if spread is None else f" (± {percent(spread)})"

@@ -1,17 +1,16 @@
 """`unfused-attention`: attention runs as separate products and a softmax."""
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import busy
-from tracekit.analysis.rule import Finding, finding, longest
-from tracekit.analysis.scope import on_gpu, window_of_target
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.rule import Findings, finding, longest
 from tracekit.analysis.submission import each
-from tracekit.analysis.work_names import NamedWork, named_work, unnamed, words_of
+from tracekit.analysis.work_names import NamedWork, unnamed, words_of
 from tracekit.base import duration, percent
 
 _ADVICE = (
@@ -29,15 +28,13 @@ _REACH = 4  # pieces of work between a softmax and the products around it
 
 
 def unfused_attention(
-    gpu_intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    loop: pd.DataFrame,
+    work: NamedWork,
+    loop: Loop,
     iterations: pd.DataFrame | None,
-    shader_runs: pd.DataFrame | None,
     *,
     fewest: int = 8,
     limit: float = 0.05,
-) -> Iterator[Finding]:
+) -> Findings:
     """Attention runs as separate products and a softmax.
 
     What it looks for:
@@ -56,8 +53,6 @@ def unfused_attention(
     When it abstains:
         When labels do not name kernels, as with stock builds of MLX, and where a CPU did the work.
     """
-    window = window_of_target(on_gpu(gpu_intervals), targets, loop)
-    work = named_work(gpu_intervals, shader_runs, targets, window)
     before, softmax, behind = _parts(work)
     whole = busy(work.starts, work.ends)
     chosen = np.unique(np.concatenate((before, softmax, behind)))
@@ -69,7 +64,7 @@ def unfused_attention(
     yield finding(
         message=(
             f"Attention runs unfused: {softmax.size:,} times a product, a softmax and a product "
-            f"follow each other in {window.name}{each(softmax.size, iterations)} "
+            f"follow each other in {loop.name}{each(softmax.size, iterations)} "
             f"({work.most(flags)}). They take {duration(cost)}, "
             f"{percent(cost / whole)} of the target's device time."
         ),

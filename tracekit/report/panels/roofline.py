@@ -6,7 +6,7 @@ from contextlib import suppress
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis import Result, Unavailable, bytes_moved, chip_of, machine_table, steady_steps
+from tracekit.analysis import Result, Unavailable, bytes_moved, chip_of, steady_steps
 from tracekit.base import percent
 from tracekit.machine import Chip, intensity, reached
 from tracekit.report.chart import Chart
@@ -44,7 +44,7 @@ def _chip(result: Result, models: pd.DataFrame) -> tuple[Chip | None, str]:
             "`tracekit chip --measure` measures it here"
         )
     try:
-        return chip_of(machine_table(result.provenance)), ""
+        return chip_of(result.provenance.machine), ""
     except Unavailable as reason:
         return None, str(reason)
 

@@ -1,6 +1,7 @@
 """Where the time went: the target's work by name, and its steps by phase."""
 
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 
 from tracekit.analysis import (
     Result,
+    Unavailable,
     Window,
     busy,
     families,
@@ -15,7 +17,6 @@ from tracekit.analysis import (
     spans,
     unit,
     variants,
-    window_of,
 )
 from tracekit.report.panel import Context, Tables, of_table, of_target, panel, rows
 
@@ -30,12 +31,13 @@ def work(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's 
     device = of_target(tables, "gpu_intervals")
     marked = rows(tables, "steps")
     labels = marked.frame["variant"] if variants(marked.frame) else None
-    loop, iterations = rows(tables, "loop").frame, rows(tables, "iterations").frame
+    iterations = rows(tables, "iterations").frame
     by_label = []
     if not device.absence:
         by_label = by_time(device.frame, "channel", device.frame["label"])
-        if len(loop) and len(iterations):
-            _count_by_iteration(by_label, device.frame, window_of(loop), len(iterations))
+        if len(iterations):
+            with suppress(KeyError, Unavailable):
+                _count_by_iteration(by_label, device.frame, tables["loop"], len(iterations))
     return {
         "unit": unit(iterations) if by_label and "each" in by_label[0] else "",
         "groups": by_label[:MOST_ROWS],
@@ -88,10 +90,10 @@ def _steady_begin(tables: Tables) -> int | None:
 
 
 def _count_by_iteration(
-    groups: list[dict[Hashable, Any]], frame: pd.DataFrame, window: Window, iterations: int
+    groups: list[dict[Hashable, Any]], frame: pd.DataFrame, loop: Window, iterations: int
 ) -> None:
     """Add to each group how often an iteration of the loop has it: `each`."""
-    inside = window.rows(frame)
+    inside = loop.rows(frame)
     known = by_time(inside, "channel", inside["label"]) if len(inside) else []
     counts = {(group["channel"], group["label"]): group["count"] for group in known}
     for group in groups:

@@ -1,0 +1,222 @@
+"""What the device did for the target, what disturbed it, and what a token costs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.base.recording import Provenance
+
+Make = Callable[..., pd.DataFrame]
+SECOND = 1_000_000_000
+OF_THE_SPAN = ("gpu_busy", "gpu_span", "gpu_idle_ratio", "gpu_interval_count", "start_latency_p50")
+
+
+def activity(own: list[int], service: list[int]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "start": [*own, *service],
+            "duration": pd.array([5] * (len(own) + len(service)), dtype="Int64"),
+            "target": [True] * len(own) + [False] * len(service),
+            "process": ["python3"] * len(own) + ["MTLCompilerService"] * len(service),
+        }
+    )
+
+
+def made(times: list[int]) -> pd.DataFrame:
+    return pd.DataFrame({"time": times, "name": [f"paged_{time}" for time in times]})
+
+
+def encoders(starts: list[int], *, target: bool = True) -> pd.DataFrame:
+    return pd.DataFrame({"start": starts, "duration": 1, "target": [target] * len(starts)})
+
+
+def spread(count: int, **columns: object) -> pd.DataFrame:
+    """Make rows of a second each that belong to the target."""
+    times = [at * SECOND for at in range(count)]
+    frame = pd.DataFrame({"start": times, "time": times, "duration": SECOND, "pid": 4711})
+    return frame.assign(target=True, **columns)
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "value"),
+    [
+        ("gpu_busy", [(0, 10), (5, 10), (100, 20)], 35),
+        ("gpu_span", [(5, 100), (20, 10)], 100),
+        ("gpu_idle_ratio", [(0, 25), (75, 25)], 0.5),
+        ("gpu_interval_count", [(0, 1), (2, 1)], 2),
+        ("start_latency_p50", [(0, 1), (2, 1), (4, 1)], 2_000),
+        ("start_latency_p99", [(0, 1), (2, 1), (4, 1)], 2_980),
+    ],
+)
+def test_only_the_targets_intervals_count(
+    name: str, own: list[tuple[int, int]], value: float, intervals: Make, measured: Any
+) -> None:
+    frame = intervals(own, others=[(0, 500)], latencies=[1_000, 3_000, None][: len(own)])
+    assert measured(name, gpu_intervals=frame) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("name", OF_THE_SPAN)
+def test_what_was_not_recorded_is_not_a_zero(name: str, intervals: Make, measured: Any) -> None:
+    for frame, known, reason in (
+        (intervals([]), True, "no rows, of any process"),
+        (intervals([], others=[(0, 1)]), True, r"none of the 1 rows belongs to python3 \(4711\)"),
+        (intervals([(0, 1)]), False, "which process is the target is not known"),
+        (intervals([(0, 1)], clock="host"), True, "ran on the CPU"),
+    ):
+        with pytest.raises(Unavailable, match=reason):
+            measured(name, gpu_intervals=frame, known=known)
+
+
+def test_what_has_no_length_and_no_latency_has_no_number(intervals: Make, measured: Any) -> None:
+    frame = intervals([(7, 0)], latencies=[None])
+    for name, reason in (("gpu_idle_ratio", "no length"), ("start_latency_p50", "start latency")):
+        with pytest.raises(Unavailable, match=reason):
+            measured(name, gpu_intervals=frame)
+
+
+@pytest.mark.parametrize(
+    ("compiled", "counted", "number"),
+    [
+        (activity([50, 99], []), None, 0),
+        (activity([99, 100, 399, 400], []), None, 2),
+        (None, made([10, 150]), 1),
+        (activity([120], []), made([110, 115, 150]), 3),
+        (activity([120, 130], []), made([110]), 2),
+        (activity([], []), made([]), 0),
+        (activity([50], [120]), None, 0),
+        (activity([], [120]), made([150]), 1),
+    ],
+)
+def test_pipelines_of_the_steady_window_are_counted(
+    compiled: pd.DataFrame | None,
+    counted: pd.DataFrame | None,
+    number: int,
+    intervals: Make,
+    phases: Make,
+    measured: Any,
+) -> None:
+    tables = {"gpu_intervals": intervals([(0, 400)]), "phases": phases(100, 300)}
+    known = {"compiler_activity": compiled, "specializations": counted}
+    assert measured("steady_compiles", **tables, **known) == number
+
+
+@pytest.mark.parametrize(
+    ("clock", "known", "reason"),
+    [
+        ("gpu", {"compiler_activity": activity([], [120, 130])}, "2 times under its own name"),
+        ("gpu", {}, "neither compiler activity"),
+        ("host", {"specializations": made([])}, "the workload names no pipelines"),
+    ],
+)
+def test_pipelines_that_nobody_counts_are_no_zero(
+    clock: str, known: Any, reason: str, intervals: Make, phases: Make, measured: Any
+) -> None:
+    frame = intervals([(0, 400)], clock=clock)
+    with pytest.raises(Unavailable, match=reason):
+        measured("steady_compiles", gpu_intervals=frame, phases=phases(100, 300), **known)
+
+
+def test_the_share_of_others_is_of_busy_time(intervals: Make, phases: Make, measured: Any) -> None:
+    frame = intervals([(100, 60), (200, 40)], others=[(0, 120), (150, 20), (390, 90)])
+    # Busy are 100 to 170, 200 to 240 and 390 to 400; others had 20, 20 and 10 of that.
+    window = phases(100, 300)
+    assert measured("other_process_share", gpu_intervals=frame, phases=window) == 50 / 120
+    with pytest.raises(Unavailable, match="the GPU did nothing in the steady window"):
+        measured("other_process_share", gpu_intervals=intervals([(0, 10)]), phases=window)
+
+
+def test_a_token_costs_the_union_and_the_encoders_of_the_window(
+    intervals: Make, phases: Make, row_of_steps: Make, measured: Any
+) -> None:
+    frame = intervals([(0, 150), (120, 60), (300, 20), (390, 40)], others=[(200, 90)])
+    tables = {"gpu_intervals": frame, "phases": phases(100, 300)}
+    tables["steps"] = row_of_steps([100, 80, 220]).assign(tokens=2)
+    # Of 100 … 400: 100 to 180, 300 to 320 and 390 to 400.
+    assert measured("gpu_time_per_token", **tables) == 110 / 6
+    begun = [encoders([99, 100, 150, 399, 400]), encoders([120, 130], target=False)]
+    assert measured("encoders_per_token", encoders=pd.concat(begun), **tables) == 3 / 6
+    assert measured("encoder_count", encoders=pd.concat(begun)) == 5
+    with pytest.raises(Unavailable, match="no encoder of the target begins in the steady window"):
+        measured("encoders_per_token", encoders=encoders([5]), **tables)
+
+
+@pytest.mark.parametrize("name", ["gpu_time_per_token", "encoders_per_token"])
+def test_what_is_missing_of_a_tokens_cost_is_said(
+    name: str, intervals: Make, row_of_steps: Make, measured: Any
+) -> None:
+    known = {"gpu_intervals": intervals([(0, 10)]), "steps": row_of_steps([10])}
+    for changes, reason in (
+        ({"steps": known["steps"].assign(tokens=0)}, "produces no tokens"),
+        ({"gpu_intervals": intervals([(0, 10)], clock="host")}, "ran on the CPU"),
+        ({"steps": row_of_steps([100] * 4)}, "of the steady steps have no interval"),
+    ):
+        with pytest.raises(Unavailable, match=reason):
+            measured(name, encoders=encoders([5]), **{**known, **changes})
+
+
+def test_work_in_flight_on_a_cpu(intervals: Make, phases: Make, measured: Any) -> None:
+    frame = intervals([(100, 40), (150, 40)], clock="host")
+    notes = pd.DataFrame({"start": [140, 195], "duration": [10, 20], "name": "reference"})
+    tables = {"gpu_intervals": frame, "phases": phases(100, 100)}
+    assert measured("host_busy", gpu_intervals=frame) == 80
+    assert measured("host_idle_ratio", **tables) == pytest.approx(0.2)
+    assert measured("host_idle_ratio", spans=notes, **tables) == pytest.approx(1 - 80 / 85)
+    assert measured("reference_share", spans=notes, **tables) == pytest.approx(0.15)
+    with pytest.raises(Unavailable, match="did no reference work"):
+        measured("reference_share", **tables)
+    with pytest.raises(Unavailable, match="GPU times"):
+        measured("host_busy", gpu_intervals=intervals([(0, 10)]))
+
+
+SAMPLES = pd.DataFrame(
+    {
+        "time": [0, 100, 150, 190, 400],
+        "cpu": pd.array([9.0, 1.0, 2.0, 1.5, 9.0], dtype="Float64"),
+        "memory": pd.array([10, 50, None, 40, 20], dtype="Int64"),
+        "target": True,
+    }
+)
+
+
+def test_cpu_and_memory_by_samples(phases: Make, measured: Any) -> None:
+    assert measured("host_cpu", process_samples=SAMPLES, phases=phases(100, 100)) == 1.5
+    assert measured("host_cpu", process_samples=SAMPLES) == 2.0
+    assert measured("memory_peak", process_samples=SAMPLES) == 50
+    with pytest.raises(Unavailable, match="no sample"):
+        measured("host_cpu", process_samples=SAMPLES, phases=phases(500, 100))
+    with pytest.raises(Unavailable, match="no sample of the target's memory"):
+        measured("memory_peak", process_samples=SAMPLES.iloc[2:3])
+
+
+def test_cpu_time_over_the_time_recorded(measured: Any) -> None:
+    samples = spread(3, weight=pd.array([SECOND, None, 2 * SECOND], dtype="Int64"))
+    assert measured("cpu_time", cpu_profile=samples) == 3 * SECOND
+    lasted = Provenance(duration=1.5)
+    assert measured("cpu_utilization", cpu_profile=samples, provenance=lasted) == 2
+    with pytest.raises(Unavailable, match="how long was recorded"):
+        measured("cpu_utilization", cpu_profile=samples)
+
+
+def test_states_memory_allocations_and_wiring(intervals: Make, measured: Any) -> None:
+    work = {"gpu_intervals": intervals([(0, 8 * SECOND)])}
+    states = spread(4, state=["Maximum", "Minimum", "Maximum", "Maximum"])
+    assert measured("gpu_downclocked_ratio", gpu_performance_states=states, **work) == 0.25
+    host = intervals([(0, 5)], clock="host")
+    with pytest.raises(Unavailable, match="ran on the CPU"):
+        measured("gpu_downclocked_ratio", gpu_performance_states=states, gpu_intervals=host)
+    sizes = spread(8, size=range(0, 800, 100))
+    assert measured("gpu_memory_slope", allocated_sizes=sizes, **work) == pytest.approx(100)
+    samples = sizes.rename(columns={"size": "memory"})
+    assert measured("memory_slope", process_samples=samples, **work) == pytest.approx(100)
+    saw = spread(16, size=[100, 900] * 8)
+    saw["start"] //= 2
+    assert measured("gpu_memory_slope", allocated_sizes=saw, **work) == 0
+    allocated, steps = spread(6, event="Allocation"), spread(4, phase="steady")
+    known = {"resource_allocations": allocated, "steps": steps, **work}
+    assert measured("allocations_per_step", **known) == pytest.approx(4 / 4)
+    wired = spread(2, event="Wire Memory")
+    twice = pd.concat([wired, wired, spread(5, event="Other")])
+    assert measured("wire_time", driver_events=twice, **work) == 2 * SECOND
