@@ -145,7 +145,12 @@ def judged() -> Callable[..., list[Finding]]:
     """Let a rule judge tables by name, those that the analysis makes of them included."""
 
     def judge(
-        rule: str, limits: dict[str, float] | None = None, *, known: bool = True, **tables: Any
+        rule: str,
+        limits: dict[str, float] | None = None,
+        *,
+        known: bool = True,
+        provenance: Provenance | None = None,
+        **tables: Any,
     ) -> list[Finding]:
         targets = (Process(4711, "python3"),) if known else ()
         there = {name: frame for name, frame in tables.items() if frame is not None}
@@ -155,7 +160,8 @@ def judged() -> Callable[..., list[Finding]]:
             there["phases"] = pd.DataFrame(
                 {"name": ["steady"], "start": [int(steps["start"].min())], "duration": [length]}
             ).assign(clock="host")
-        return list(inject(RULES[rule].judge, Given(there, Provenance(targets=targets)), limits))
+        given = Given(there, replace(provenance or Provenance(), targets=targets), part=True)
+        return list(inject(RULES[rule].judge, given, limits))
 
     return judge
 
@@ -169,7 +175,7 @@ def measured() -> Callable[..., Any]:
     ) -> Any:
         targets = (Process(4711, "python3"),) if known else ()
         there = {name: frame for name, frame in tables.items() if frame is not None}
-        given = Given(there, replace(provenance or Provenance(), targets=targets))
+        given = Given(there, replace(provenance or Provenance(), targets=targets), part=True)
         return inject(METRICS[metric].measure, given)
 
     return measure

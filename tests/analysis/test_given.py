@@ -32,12 +32,12 @@ def derived(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(given, "DERIVED", {"doubled": doubled, "quadrupled": quadrupled})
 
 
-def test_targets_and_machine_are_tables_like_any_other() -> None:
+def test_what_the_provenance_tells_is_asked_for_like_a_table() -> None:
     tables = Given({}, OURS)
     assert {"targets", "machine"} <= set(tables)
     assert len(tables) == len(list(tables))
-    assert tables["targets"].to_dict("list") == {"pid": [4711], "name": ["python3"]}
-    assert tables["machine"]["chip"].isna().all()
+    assert tables["targets"] == (Process(4711, "python3"),)
+    assert tables["machine"] == {}
 
 
 @pytest.mark.usefixtures("derived")

@@ -116,6 +116,6 @@ def test_what_took_most_is_named_first(intervals: Make) -> None:
 
 
 def test_a_window_without_work_has_no_names(intervals: Make) -> None:
+    frame = intervals([(2_000 * US, US)])
     with pytest.raises(Unavailable, match=r"no work of the target starts in the window\."):
-        frame = intervals([(2_000 * US, US)])
         named_work(Device(frame, frame), WINDOW, None)

@@ -22,7 +22,7 @@ def activity(own: list[int], service: list[int]) -> pd.DataFrame:
             "target": [True] * len(own) + [False] * len(service),
             "process": ["python3"] * len(own) + ["MTLCompilerService"] * len(service),
         }
-    )
+    ).astype({"process": "string"})
 
 
 def made(times: list[int]) -> pd.DataFrame:
@@ -139,6 +139,7 @@ def test_a_token_costs_the_union_and_the_encoders_of_the_window(
     begun = [encoders([99, 100, 150, 399, 400]), encoders([120, 130], target=False)]
     assert measured("encoders_per_token", encoders=pd.concat(begun), **tables) == 3 / 6
     assert measured("encoder_count", encoders=pd.concat(begun)) == 5
+    tables["steps"] = row_of_steps([100]).assign(tokens=2)
     with pytest.raises(Unavailable, match="no encoder of the target begins in the steady window"):
         measured("encoders_per_token", encoders=encoders([5]), **tables)
 

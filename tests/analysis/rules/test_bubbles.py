@@ -5,28 +5,12 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from tracekit.analysis.given import Given
-from tracekit.analysis.inject import Unavailable, inject
+from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Evidence, Finding, Severity
-from tracekit.analysis.rules import RULES
-from tracekit.base.recording import Process, Provenance
 
 Make = Callable[..., pd.DataFrame]
+Judge = Callable[..., list[Finding]]
 MS = 1_000_000
-
-
-def judge(
-    intervals: pd.DataFrame,
-    targets: pd.DataFrame,
-    phases: pd.DataFrame | None,
-    spans: pd.DataFrame | None = None,
-    **limits: float,
-) -> list[Finding]:
-    known = [Process(pid, name) for pid, name in targets.itertuples(index=False)]
-    named = {"gpu_intervals": intervals, "phases": phases, "spans": spans}
-    tables = {name: table for name, table in named.items() if table is not None}
-    given = Given(tables, Provenance(targets=tuple(known)))
-    return list(inject(RULES["bubbles"].judge, given, limits))
 
 
 def host_spans(rows: list[tuple[str, int, int]]) -> pd.DataFrame:
@@ -40,10 +24,10 @@ def host_spans(rows: list[tuple[str, int, int]]) -> pd.DataFrame:
 
 
 def test_gaps_of_the_steady_window_are_found_with_lead_in_and_tail(
-    intervals: Make, targets: pd.DataFrame, phases: Make
+    intervals: Make, judged: Judge, phases: Make
 ) -> None:
     frame = intervals([(12 * MS, 30 * MS), (50 * MS, 50 * MS)])
-    [finding] = judge(frame, targets, phases(10 * MS, 100 * MS))
+    [finding] = judged("bubbles", gpu_intervals=frame, phases=phases(10 * MS, 100 * MS))
     assert finding.severity is Severity.WARNING
     assert finding.saving == 20 * MS
     assert "20.0 % of the steady window" in finding.message
@@ -55,75 +39,70 @@ def test_gaps_of_the_steady_window_are_found_with_lead_in_and_tail(
     )
 
 
-def test_without_marks_the_window_is_the_span_of_the_target(
-    intervals: Make, targets: pd.DataFrame
-) -> None:
-    [finding] = judge(intervals([(0, 5 * MS), (15 * MS, 5 * MS)]), targets, None)
+def test_without_marks_the_window_is_the_span_of_the_target(intervals: Make, judged: Judge) -> None:
+    [finding] = judged("bubbles", gpu_intervals=intervals([(0, 5 * MS), (15 * MS, 5 * MS)]))
     assert finding.saving == 10 * MS
     assert "of the time from the target's first to its last interval" in finding.message
 
 
-def test_work_of_others_does_not_fill_a_gap(intervals: Make, targets: pd.DataFrame) -> None:
+def test_work_of_others_does_not_fill_a_gap(intervals: Make, judged: Judge) -> None:
     own = [(0, 5 * MS), (15 * MS, 5 * MS)]
     frame = intervals(own, others=[(5 * MS, 10 * MS)], latencies=[0, 0])
-    [finding] = judge(frame, targets, None)
+    [finding] = judged("bubbles", gpu_intervals=frame)
     assert finding.saving == 10 * MS
 
 
-def test_overlapping_channels_leave_no_gap(intervals: Make, targets: pd.DataFrame) -> None:
-    assert not list(judge(intervals([(0, 6 * MS), (4 * MS, 6 * MS)]), targets, None))
+def test_overlapping_channels_leave_no_gap(intervals: Make, judged: Judge) -> None:
+    assert not list(judged("bubbles", gpu_intervals=intervals([(0, 6 * MS), (4 * MS, 6 * MS)])))
 
 
-def test_short_gaps_count_as_well(intervals: Make, targets: pd.DataFrame) -> None:
+def test_short_gaps_count_as_well(intervals: Make, judged: Judge) -> None:
     frame = intervals([(step * 7_600, 4_180) for step in range(100)])
-    [finding] = judge(frame, targets, None)
+    [finding] = judged("bubbles", gpu_intervals=frame)
     assert finding.saving == 99 * 3_420 + 1_000  # from the first commit on
 
 
 @pytest.mark.parametrize(("limit", "found"), [(0.05, 1), (0.5, 0), (0.6, 0)])
 def test_the_limit_is_a_share_of_the_window(
-    limit: float, found: int, intervals: Make, targets: pd.DataFrame
+    limit: float, found: int, intervals: Make, judged: Judge
 ) -> None:
     frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)])
-    assert len(list(judge(frame, targets, None, limit=limit))) == found
+    assert len(list(judged("bubbles", {"limit": limit}, gpu_intervals=frame))) == found
 
 
-def test_at_most_twenty_windows_are_shown_the_longest(
-    intervals: Make, targets: pd.DataFrame
-) -> None:
+def test_at_most_twenty_windows_are_shown_the_longest(intervals: Make, judged: Judge) -> None:
     frame = intervals([(step * step * MS, step * MS // 10) for step in range(1, 40)])
-    [finding] = judge(frame, targets, None)
+    [finding] = judged("bubbles", gpu_intervals=frame)
     lengths = [one.end - one.start for one in finding.evidence]
     assert len(lengths) == 20
     assert min(lengths) == 39 * MS - 19 * MS // 10
     assert lengths == sorted(lengths, reverse=True)
 
 
-def test_on_a_cpu_it_speaks_of_the_cpu(intervals: Make, targets: pd.DataFrame) -> None:
-    [finding] = judge(intervals([(0, MS), (9 * MS, MS)], clock="host"), targets, None)
+def test_on_a_cpu_it_speaks_of_the_cpu(intervals: Make, judged: Judge) -> None:
+    [finding] = judged("bubbles", gpu_intervals=intervals([(0, MS), (9 * MS, MS)], clock="host"))
     assert "CPU" in finding.message
     assert "GPU" not in finding.message
 
 
-def test_it_abstains_without_a_known_target(intervals: Make, nobody: pd.DataFrame) -> None:
+def test_it_abstains_without_a_known_target(intervals: Make, judged: Judge) -> None:
     with pytest.raises(Unavailable, match="target is not known"):
-        list(judge(intervals([(0, MS)]), nobody, None))
+        list(judged("bubbles", known=False, gpu_intervals=intervals([(0, MS)])))
 
 
-def test_a_window_without_length_says_nothing(
-    intervals: Make, targets: pd.DataFrame, phases: Make
-) -> None:
+def test_a_window_without_length_says_nothing(intervals: Make, judged: Judge, phases: Make) -> None:
     with pytest.raises(Unavailable, match="the steady window has no length"):
-        list(judge(intervals([(0, 5 * MS)]), targets, phases(10 * MS, 0)))
+        list(judged("bubbles", gpu_intervals=intervals([(0, 5 * MS)]), phases=phases(10 * MS, 0)))
 
 
 def test_time_without_load_is_neither_a_gap_nor_part_of_the_window(
-    intervals: Make, targets: pd.DataFrame, phases: Make
+    intervals: Make, judged: Judge, phases: Make
 ) -> None:
     frame = intervals([(0, 40 * MS), (90 * MS, 10 * MS)])
+    tables = {"gpu_intervals": frame, "phases": phases(0, 100 * MS)}
     idle = host_spans([("idle", 42 * MS, 40 * MS), ("decode", 82 * MS, 8 * MS)])
-    assert not list(judge(frame, targets, phases(0, 100 * MS), idle, limit=0.17))
-    [finding] = judge(frame, targets, phases(0, 100 * MS), idle)
+    assert not list(judged("bubbles", {"limit": 0.17}, **tables, spans=idle))
+    [finding] = judged("bubbles", **tables, spans=idle)
     assert "16.7 % of the steady window less 40 ms without load (10 ms of 60 ms)" in finding.message
     assert finding.saving == 10 * MS
     assert finding.evidence == (
@@ -147,7 +126,7 @@ def test_time_without_load_is_neither_a_gap_nor_part_of_the_window(
 )
 def test_what_the_workload_did_in_most_gaps_is_named(
     intervals: Make,
-    targets: pd.DataFrame,
+    judged: Judge,
     phases: Make,
     *,
     annotated: list[tuple[str, int, int]],
@@ -156,7 +135,7 @@ def test_what_the_workload_did_in_most_gaps_is_named(
 ) -> None:
     frame = intervals([(0, 40 * MS), (80 * MS, 20 * MS)])
     did = host_spans([(name, start * MS, length * MS) for name, start, length in annotated])
-    [finding] = judge(frame, targets, phases(0, 100 * MS), did)
+    [finding] = judged("bubbles", gpu_intervals=frame, phases=phases(0, 100 * MS), spans=did)
     assert "These shares are not sure" in finding.message
     assert said in finding.message
     named = f"spans named “{annotated[-1][0]}”." if annotated else "spans named"
@@ -165,12 +144,12 @@ def test_what_the_workload_did_in_most_gaps_is_named(
 
 
 def test_the_causes_are_listed_the_most_first_and_advised_on(
-    intervals: Make, targets: pd.DataFrame, phases: Make
+    intervals: Make, judged: Judge, phases: Make
 ) -> None:
     frame = intervals(
         [(0, 40 * MS), (80 * MS, 20 * MS)], [(70 * MS, 6 * MS)], latencies=[0, 30 * MS]
     ).assign(channel="Compute")
-    [finding] = judge(frame, targets, phases(0, 100 * MS))
+    [finding] = judged("bubbles", gpu_intervals=frame, phases=phases(0, 100 * MS))
     assert (
         "By cause: late start 60.0 %, host late 25.0 %, other process 15.0 %; "
         "nothing is unattributed." in finding.message
@@ -183,39 +162,50 @@ def test_the_causes_are_listed_the_most_first_and_advised_on(
     assert evidence.note == "late start 60.0 %, host late 25.0 %"
 
 
-def test_what_cannot_be_known_is_unattributed(intervals: Make, targets: pd.DataFrame) -> None:
+def test_what_cannot_be_known_is_unattributed(intervals: Make, judged: Judge) -> None:
     frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)], latencies=[None, None])
-    [finding] = judge(frame, targets, None)
+    [finding] = judged("bubbles", gpu_intervals=frame)
     assert "By cause: unattributed 100.0 %." in finding.message
     assert "does not tell why" in finding.advice
     assert finding.saving == 10 * MS
 
 
-def test_a_wait_that_drained_the_queue_has_its_lever(intervals: Make, phases: Make) -> None:
+def test_a_wait_that_drained_the_queue_has_its_lever(
+    intervals: Make, phases: Make, judged: Judge
+) -> None:
     frame = intervals([(0, 10 * MS), (30 * MS, 70 * MS)], clock="host")
     calls = frame[["start", "target"]].assign(
         start=[0, 12 * MS], duration=pd.array([0, 18 * MS], dtype="Int64")
     )
-    given = Given(
-        {"gpu_intervals": frame, "submissions": calls, "phases": phases(0, 100 * MS)},
-        Provenance(targets=(Process(4711, "python3"),)),
+    [finding] = judged(
+        "bubbles", gpu_intervals=frame, submissions=calls, phases=phases(0, 100 * MS)
     )
-    [finding] = inject(RULES["bubbles"].judge, given)
     assert "By cause: after a wait 100.0 %" in finding.message
     assert "mx.async_eval" in finding.advice
 
 
 def test_idle_spans_outside_the_window_change_nothing(
-    intervals: Make, targets: pd.DataFrame, phases: Make
+    intervals: Make, judged: Judge, phases: Make
 ) -> None:
     frame, window = intervals([(10 * MS, 5 * MS), (20 * MS, 10 * MS)]), phases(10 * MS, 20 * MS)
-    [plain] = judge(frame, targets, window)
-    assert [plain] == list(judge(frame, targets, window, host_spans([("idle", 0, 10 * MS)])))
+    [plain] = judged("bubbles", gpu_intervals=frame, phases=window)
+    assert [plain] == list(
+        judged(
+            "bubbles", gpu_intervals=frame, phases=window, spans=host_spans([("idle", 0, 10 * MS)])
+        )
+    )
 
 
 def test_it_abstains_where_there_never_was_load(
-    intervals: Make, targets: pd.DataFrame, phases: Make
+    intervals: Make, judged: Judge, phases: Make
 ) -> None:
     idle = host_spans([("idle", 0, 100 * MS)])
     with pytest.raises(Unavailable, match="no load in the steady window"):
-        list(judge(intervals([(0, MS)]), targets, phases(0, 100 * MS), idle))
+        list(
+            judged(
+                "bubbles",
+                gpu_intervals=intervals([(0, MS)]),
+                phases=phases(0, 100 * MS),
+                spans=idle,
+            )
+        )

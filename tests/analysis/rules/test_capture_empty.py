@@ -6,33 +6,28 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Severity
-from tracekit.analysis.rules import RULES
+from tracekit.analysis.rule import Finding, Severity
 
 Make = Callable[..., pd.DataFrame]
-judge = RULES["capture-empty"].judge
+Judge = Callable[..., list[Finding]]
 
 
-def test_a_recording_with_rows_of_the_target_passes(intervals: Make, targets: pd.DataFrame) -> None:
-    assert not list(judge(intervals([(0, 1)]), targets))
-
-
-def test_rows_of_others_alone_are_an_error(intervals: Make, targets: pd.DataFrame) -> None:
-    [finding] = judge(intervals([], others=[(0, 1), (2, 1)]), targets)
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ([(0, 1), (2, 1)], "all 2 belong to others: WindowServer (420) 2."),
+        ([], "the table has no rows at all."),
+    ],
+)
+def test_no_row_of_the_target_is_an_error(
+    others: list[tuple[int, int]], said: str, intervals: Make, judged: Judge
+) -> None:
+    [finding] = judged("capture-empty", gpu_intervals=intervals([], others=others))
     assert finding.severity is Severity.ERROR
-    assert finding.message == (
-        "The recording has no device interval of python3 (4711): all 2 belong to others: "
-        "WindowServer (420) 2."
-    )
+    assert finding.message == f"The recording has no device interval of python3 (4711): {said}"
+    assert not judged("capture-empty", gpu_intervals=intervals([(0, 1)], others=others))
 
 
-def test_an_empty_table_is_an_error(intervals: Make, targets: pd.DataFrame) -> None:
-    [finding] = judge(intervals([]), targets)
-    assert finding.message == (
-        "The recording has no device interval of python3 (4711): the table has no rows at all."
-    )
-
-
-def test_it_abstains_without_a_known_target(intervals: Make, nobody: pd.DataFrame) -> None:
+def test_it_abstains_without_a_known_target(intervals: Make, judged: Judge) -> None:
     with pytest.raises(Unavailable, match="--target"):
-        list(judge(intervals([(0, 1)]), nobody))
+        judged("capture-empty", known=False, gpu_intervals=intervals([(0, 1)]))

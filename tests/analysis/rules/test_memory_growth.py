@@ -1,22 +1,32 @@
 """`memory-growth`: memory that the target keeps."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rules import RULES
+from tracekit.analysis.rule import Finding
+from tracekit.base.recording import Provenance
 
 Make = Callable[..., pd.DataFrame]
-judge = RULES["memory-growth"].judge
+Judge = Callable[..., list[Finding]]
 SECOND = 1_000_000_000
 MIB = 1 << 20
 
 
 @pytest.fixture
-def work(intervals: Make) -> pd.DataFrame:
-    return intervals([(0, 8 * SECOND)])
+def judge(intervals: Make, judged: Judge) -> Judge:
+    """Judge a loop of eight seconds on a machine with so many MiB."""
+    phases = pd.DataFrame({"name": ["steady"], "start": [0], "duration": [8 * SECOND]})
+
+    def judge(sizes: pd.DataFrame | None, memory: int | None = None, **tables: Any) -> Any:
+        tables = {"gpu_intervals": intervals([(0, 8 * SECOND)]), "phases": phases, **tables}
+        machine = Provenance(machine={} if memory is None else {"memory": memory * MIB})
+        return judged("memory-growth", provenance=machine, allocated_sizes=sizes, **tables)
+
+    return judge
 
 
 def allocated(*sizes: int) -> pd.DataFrame:
@@ -30,10 +40,6 @@ def allocated(*sizes: int) -> pd.DataFrame:
             "target": True,
         }
     )
-
-
-def machine(memory: int | None = None) -> pd.DataFrame:
-    return pd.DataFrame({"memory": pd.array([memory], dtype="Int64")})
 
 
 def steps(tokens: int) -> pd.DataFrame:
@@ -61,10 +67,8 @@ def held(*sizes: int, source: str = "workload") -> pd.DataFrame:
 GROWING = allocated(100, 120, 140, 160, 180, 200, 220, 240)
 
 
-def test_growth_is_reported_by_second_step_and_token(
-    work: pd.DataFrame, targets: pd.DataFrame
-) -> None:
-    [finding] = judge(work, targets, None, GROWING, None, steps(2), None, machine(480 * MIB))
+def test_growth_is_reported_by_second_step_and_token(judge: Judge) -> None:
+    [finding] = judge(GROWING, 480, steps=steps(2))
     assert "from 100 MiB to 240 MiB" in finding.message
     assert "20 MiB a second, 10 MiB a step, 5 MiB a token." in finding.message
     assert "50.0 % of the machine's 480 MiB" in finding.message
@@ -74,11 +78,11 @@ def test_growth_is_reported_by_second_step_and_token(
     assert finding.saving is None
 
 
-def test_what_is_not_known_is_left_out(work: pd.DataFrame, targets: pd.DataFrame) -> None:
-    [finding] = judge(work, targets, None, GROWING, None, steps(0), None, machine())
+def test_what_is_not_known_is_left_out(judge: Judge) -> None:
+    [finding] = judge(GROWING, steps=steps(0))
     assert "10 MiB a step." in finding.message
     assert "machine" not in finding.message
-    [alone] = judge(work, targets, None, GROWING, None, None, None, machine())
+    [alone] = judge(GROWING)
     assert "a step" not in alone.message
 
 
@@ -92,25 +96,21 @@ def test_what_is_not_known_is_left_out(work: pd.DataFrame, targets: pd.DataFrame
         (240, 220, 200, 180, 160, 140, 120, 100),
     ],
 )
-def test_what_does_not_grow_or_hardly_is_passed(
-    sizes: tuple[int, ...], work: pd.DataFrame, targets: pd.DataFrame
-) -> None:
-    assert not list(judge(work, targets, None, allocated(*sizes), None, None, None, machine()))
+def test_what_does_not_grow_or_hardly_is_passed(sizes: tuple[int, ...], judge: Judge) -> None:
+    assert not judge(allocated(*sizes))
 
 
-def test_a_cache_that_grows_as_it_says_is_passed(work: pd.DataFrame, targets: pd.DataFrame) -> None:
+def test_a_cache_that_grows_as_it_says_is_passed(judge: Judge) -> None:
     kept = held(10, 30, 50, 70, 90, 110, 130, 150)
-    assert not list(judge(work, targets, None, GROWING, None, None, kept, machine()))
+    assert not judge(GROWING, gauges=kept)
     less = held(10, 10, 10, 10, 10, 10, 10, 60)
-    [finding] = judge(work, targets, None, GROWING, None, None, less, machine())
+    [finding] = judge(GROWING, gauges=less)
     assert "says that it keeps 50 MiB" in finding.message
     foreign = kept.assign(source="macmon")
-    assert len(list(judge(work, targets, None, GROWING, None, None, foreign, machine()))) == 1
+    assert len(judge(GROWING, gauges=foreign)) == 1
 
 
-def test_resident_memory_serves_where_there_is_no_other(
-    intervals: Make, targets: pd.DataFrame
-) -> None:
+def test_resident_memory_serves_where_there_is_no_other(intervals: Make, judge: Judge) -> None:
     samples = pd.DataFrame(
         {
             "time": GROWING["start"],
@@ -120,12 +120,12 @@ def test_resident_memory_serves_where_there_is_no_other(
         }
     )
     frame = intervals([(0, 8 * SECOND)], clock="host")
-    [finding] = judge(frame, targets, None, None, samples, None, None, machine())
+    [finding] = judge(None, gpu_intervals=frame, process_samples=samples)
     assert "resident memory grew" in finding.message
 
 
-def test_it_abstains_without_samples(work: pd.DataFrame, targets: pd.DataFrame) -> None:
+def test_it_abstains_without_samples(judge: Judge) -> None:
     with pytest.raises(Unavailable, match="neither allocated sizes"):
-        list(judge(work, targets, None, None, None, None, None, machine()))
+        judge(None)
     with pytest.raises(Unavailable, match="too short for its samples"):
-        list(judge(work, targets, None, allocated(1, 2), None, None, None, machine()))
+        judge(allocated(1, 2))

@@ -6,11 +6,10 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Evidence, Severity
-from tracekit.analysis.rules import RULES
+from tracekit.analysis.rule import Evidence, Finding, Severity
 
 Make = Callable[..., pd.DataFrame]
-judge = RULES["shader-spills"].judge
+Judge = Callable[..., list[Finding]]
 MS = 1_000_000
 KIB = 1_024
 
@@ -38,16 +37,16 @@ def labelled(**labels: int) -> pd.DataFrame:
 
 
 @pytest.fixture
-def steady(intervals: Make, phases: Make) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return intervals([(0, 200 * MS)]), phases(100 * MS, 100 * MS)
+def judge(intervals: Make, phases: Make, judged: Judge) -> Judge:
+    work = {"gpu_intervals": intervals([(0, 200 * MS)]), "phases": phases(100 * MS, 100 * MS)}
+    return lambda spills, encoders=None, **limits: judged(
+        "shader-spills", limits, shader_spills=spills, encoders=encoders, **work
+    )
 
 
-def test_spills_of_the_steady_window_are_found_and_named(
-    steady: tuple[pd.DataFrame, pd.DataFrame], targets: pd.DataFrame
-) -> None:
-    frame, marks = steady
+def test_spills_of_the_steady_window_are_found_and_named(judge: Judge) -> None:
     table = spills((50, 6, 999 * KIB), (110, 7, 3 * KIB), (120, 8, KIB), (130, 9, 4 * KIB))
-    [finding] = judge(table, frame, targets, marks, labelled(sdpa=7, norm=8, gemm=9))
+    [finding] = judge(table, labelled(sdpa=7, norm=8, gemm=9))
     assert finding.severity is Severity.WARNING
     assert finding.saving is None
     assert finding.message == (
@@ -61,13 +60,10 @@ def test_spills_of_the_steady_window_are_found_and_named(
     )
 
 
-def test_an_encoder_that_spills_twice_counts_once(
-    steady: tuple[pd.DataFrame, pd.DataFrame], targets: pd.DataFrame
-) -> None:
-    frame, marks = steady
-    [finding] = judge(spills((110, 7, KIB), (120, 7, KIB)), frame, targets, marks, None)
+def test_an_encoder_that_spills_twice_counts_once(judge: Judge) -> None:
+    [finding] = judge(spills((110, 7, KIB), (120, 7, KIB)))
     assert "in 1 encoder of the steady window: 2 KiB" in finding.message
-    [finding] = judge(spills((110, None, KIB), (120, None, KIB)), frame, targets, marks, None)
+    [finding] = judge(spills((110, None, KIB), (120, None, KIB)))
     assert "in 2 encoders" in finding.message
 
 
@@ -81,43 +77,32 @@ def test_an_encoder_that_spills_twice_counts_once(
     ],
 )
 def test_nothing_is_said_where_the_target_spilled_nothing(
-    steady: tuple[pd.DataFrame, pd.DataFrame], targets: pd.DataFrame, table: pd.DataFrame
+    judge: Judge, table: pd.DataFrame
 ) -> None:
-    frame, marks = steady
-    assert not list(judge(table, frame, targets, marks, None))
+    assert not judge(table)
 
 
-def test_the_limit_is_in_bytes(
-    steady: tuple[pd.DataFrame, pd.DataFrame], targets: pd.DataFrame
-) -> None:
-    frame, marks = steady
+def test_the_limit_is_in_bytes(judge: Judge) -> None:
     table = spills((110, 7, KIB))
-    assert not list(judge(table, frame, targets, marks, None, limit=KIB))
-    assert len(list(judge(table, frame, targets, marks, None, limit=KIB - 1))) == 1
+    assert not judge(table, limit=KIB)
+    assert len(judge(table, limit=KIB - 1)) == 1
 
 
-def test_labels_that_are_not_known_are_not_made_up(
-    steady: tuple[pd.DataFrame, pd.DataFrame], targets: pd.DataFrame
-) -> None:
-    frame, marks = steady
-    [finding] = judge(spills((110, 7, KIB)), frame, targets, marks, labelled(sdpa=1))
+def test_labels_that_are_not_known_are_not_made_up(judge: Judge) -> None:
+    [finding] = judge(spills((110, 7, KIB)), labelled(sdpa=1))
     assert "By label" not in finding.message
 
 
-def test_more_than_three_labels_are_counted(
-    steady: tuple[pd.DataFrame, pd.DataFrame], targets: pd.DataFrame
-) -> None:
-    frame, marks = steady
+def test_more_than_three_labels_are_counted(judge: Judge) -> None:
     table = spills(*((110, one, KIB) for one in range(1, 6)))
-    [finding] = judge(table, frame, targets, marks, labelled(a=1, b=2, c=3, d=4, e=5))
+    [finding] = judge(table, labelled(a=1, b=2, c=3, d=4, e=5))
     assert finding.message.endswith("a 20.0 %, b 20.0 %, c 20.0 % and 2 more.")
 
 
 def test_it_abstains_where_spills_are_not_recorded(
-    steady: tuple[pd.DataFrame, pd.DataFrame], targets: pd.DataFrame, intervals: Make
+    judge: Judge, judged: Judge, intervals: Make
 ) -> None:
-    frame, marks = steady
     with pytest.raises(Unavailable, match="new with the Instruments of Xcode 27"):
-        list(judge(None, frame, targets, marks, None))
+        judge(None)
     with pytest.raises(Unavailable, match="the work ran on the CPU"):
-        list(judge(None, intervals([(0, MS)], clock="host"), targets, marks, None))
+        judged("shader-spills", gpu_intervals=intervals([(0, MS)], clock="host"))
