@@ -13,6 +13,7 @@ import pytest
 import typer.testing
 
 from plan_page import plan_page
+from tracekit.analysis import DERIVED
 from tracekit.analysis.inject import required_tables, thresholds
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Check, Measurement, Result
@@ -96,14 +97,25 @@ def commands_page() -> str:
     )
 
 
+def needs(function: Callable[..., object]) -> list[str]:
+    """Return the tables of a recording without which a function cannot be called."""
+    asked = [
+        each
+        for name in required_tables(function)
+        for each in (needs(DERIVED[name]) if name in DERIVED else [name])
+    ]
+    return [name for name in dict.fromkeys(asked) if name in SCHEMAS]
+
+
 def rules_page() -> str:
     parts = ["# Rules\n\nWhat `tracekit rules RULE` prints, with the tables that each one reads.\n"]
     for name, rule in RULES.items():
         limits = ", ".join(f"`{key}` = {value}" for key, value in thresholds(rule.judge).items())
         parts += [f"\n## {name}\n\n{rule.title}\n"]
         parts += [f"\n**{head}.** {text}\n" for head, text in rule.sections.items()]
-        parts += [f"\nNeeds: {', '.join(f'`{one}`' for one in required_tables(rule.judge))}."]
-        parts += [f" Thresholds: {limits}.\n" if limits else "\n"]
+        needed = ", ".join(f"`{table}`" for table in needs(rule.judge))
+        last = [f"Needs: {needed}." if needed else "", f"Thresholds: {limits}." if limits else ""]
+        parts += [f"\n{' '.join(filter(None, last))}\n" if any(last) else ""]
     return "".join(parts)
 
 
