@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import replace
 
 import pandas as pd
@@ -37,10 +38,6 @@ def doubted(finding: Finding, uncompared: AbstractSet[tuple[str, str]]) -> Findi
     """Return the finding; one that rests on values that are not surely read says so.
 
     Such values are those of GPU counters, and the names of the GPU's performance states.
-
-    Args:
-        finding: What a rule of tracekit found.
-        uncompared: Schemas and columns, as in `Tables.uncompared`.
     """
     message = finding.message
     if uncompared & _VALUES and _COUNTERS in recorded_tables(RULES[finding.rule].judge):
@@ -76,14 +73,14 @@ def analyze(
     judged = [judge(rule, known, settings.get(name, {})) for name, rule in RULES.items()]
     uncompared = tables.uncompared if isinstance(tables, Tables) else frozenset[tuple[str, str]]()
     findings = [doubted(finding, uncompared) for _, found in judged for finding in found]
-    tokens = _tokens(known)
+    tokens = None
+    with suppress(Unavailable):
+        tokens = int(inject(steady_tokens, known))
     return Result(
         provenance,
         metrics=tuple(measure(metric, known) for metric in METRICS.values()),
         results=results_of(known),
-        findings=tuple(
-            per_token(finding, tokens) for finding in sorted(counted_once(findings), key=_rank)
-        ),
+        findings=tuple(sorted(completed(findings, tokens), key=_rank)),
         checks=tuple(check for check, _ in judged),
     )
 
@@ -113,27 +110,20 @@ def results_of(tables: Mapping[str, pd.DataFrame]) -> tuple[Measurement, ...]:
     )
 
 
-def counted_once(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings, `within` only rules that found something they could save."""
+def completed(findings: Iterable[Finding], tokens: int | None) -> list[Finding]:
+    """Return the findings, `within` only rules that found something, with savings per token."""
     findings = list(findings)
     there = {finding.rule for finding in findings if finding.saving}
     return [
-        finding if finding.within in there else replace(finding, within="") for finding in findings
+        replace(
+            finding,
+            within=finding.within if finding.within in there else "",
+            saving_per_token=None
+            if finding.saving is None or not tokens
+            else finding.saving / tokens,
+        )
+        for finding in findings
     ]
-
-
-def per_token(finding: Finding, tokens: int | None) -> Finding:
-    """Return the finding with its saving spread over the tokens of the steady window."""
-    if finding.saving is None or not tokens or finding.saving_per_token is not None:
-        return finding
-    return replace(finding, saving_per_token=finding.saving / tokens)
-
-
-def _tokens(tables: Mapping[str, pd.DataFrame]) -> int | None:
-    try:
-        return int(inject(steady_tokens, tables))
-    except Unavailable:
-        return None
 
 
 def _text(cell: object) -> str:

@@ -17,12 +17,13 @@ from typing import Any
 
 import pandas as pd
 
-from tracekit.analysis.counters import counter_means, counter_samples
+from tracekit.analysis.counters import counter_means, counter_samples, pressure
 from tracekit.analysis.idle.gaps import causes_table, gaps_table, loaded_table
 from tracekit.analysis.idle.samples import meanwhile_table
 from tracekit.analysis.idle.work import timeline_table
 from tracekit.analysis.inject import REMARKS, Unavailable, asked_tables, inject
 from tracekit.analysis.iterations import iterations_table, loop_of, pauses_table
+from tracekit.analysis.metrics.roofline import roof_of
 from tracekit.analysis.profile import PROFILES, frames_table
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.scope import Recorded, device_of, gpu_of
@@ -203,6 +204,8 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "happenings": happenings,
     "counter_samples": counter_samples,
     "counter_means": counter_means,
+    "loads": pressure,
+    "steady_roof": roof_of,
 }
 _OF_EXPORTS = (REMARKS, "settings", "profile_frames")
 GIVEN = frozenset({*GIVEN_BY_PROVENANCE, *DERIVED, *_OF_EXPORTS})

@@ -47,9 +47,6 @@ def iterations_table(
     `phase`, which is steady, and `variant` and `tokens`, null where only a workload could tell.
     An iteration ends where the next one begins, or where all of its work is reported complete if
     nobody asked for the next. It has no rows where nothing repeats often enough.
-
-    Raises:
-        Unavailable: The workload made no steady step, or its command buffers are not known.
     """
     if steps is not None and not steps.empty:
         return steady_steps(steps).assign(source="steps")

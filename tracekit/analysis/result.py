@@ -88,7 +88,12 @@ def load(path: Path) -> Result:
     """Read a `result.json`; raise where there is none, or one that cannot be understood."""
     try:
         content = read_input(path)
-        _refuse_newer(path, msgspec.json.decode(content, type=_Versioned).format)
+        number = msgspec.json.decode(content, type=_Versioned).format
+        if number > FORMAT:
+            raise InputError(
+                f"{path} has format {number}; this tracekit reads up to {FORMAT}.",
+                hint="Use the tracekit that wrote it, or analyze the run again.",
+            )
         return msgspec.json.decode(content, type=Result)
     except FileNotFoundError:
         raise RecordingError(
@@ -103,14 +108,6 @@ def load(path: Path) -> Result:
 @dataclass(frozen=True)
 class _Versioned:
     format: int = FORMAT
-
-
-def _refuse_newer(path: Path, number: int) -> None:
-    if number > FORMAT:
-        raise InputError(
-            f"{path} has format {number}; this tracekit reads up to {FORMAT}.",
-            hint="Use the tracekit that wrote it, or analyze the run again.",
-        )
 
 
 @dataclass(frozen=True)

@@ -81,16 +81,7 @@ class Spikes:
 def beats(
     steps: pd.DataFrame, requests: pd.DataFrame | None, annotations: pd.DataFrame | None = None
 ) -> tuple[Beats, ...]:
-    """Return the rhythm of the steady steps, each variant apart.
-
-    Args:
-        steps: The table of that name.
-        requests: The same.
-        annotations: The table `spans`.
-
-    Raises:
-        Unavailable: There are too few steps, or a server made them, whose steps differ by nature.
-    """
+    """Return the rhythm of the steady steps, each variant apart."""
     if of_a_server(steps, requests, annotations):
         raise Unavailable(
             "the steps are a server's, which differ with the requests that arrive; "
@@ -138,13 +129,7 @@ def _long_enough(found: tuple[Beats, ...]) -> list[Beats]:
 
 
 def spikes(row: Beats, least_z: float = LEAST_Z, least_excess: float = LEAST_EXCESS) -> Spikes:
-    """Find the beats that are far longer than their neighbours.
-
-    Args:
-        row: The beats of one variant.
-        least_z: As `LEAST_Z`.
-        least_excess: As `LEAST_EXCESS`.
-    """
+    """Find the beats that are far longer than their neighbours."""
     around = pd.Series(row.times).rolling(_NEIGHBOURS, center=True, min_periods=1).median()
     typical = around.to_numpy(dtype=np.float64)
     excess = row.times - typical
@@ -303,12 +288,7 @@ def explain(
 
     A happening counts beyond its share in the other steps: what lies in all of them explains
     nothing. That the device worked longer counts in time instead, and only if nothing else does.
-
-    Args:
-        beats: All steps of one variant.
-        slow: Which of them are to be explained.
-        excess: How much longer than usual each beat is, in ns.
-        happenings: The table of that name.
+    `excess` says how much longer than usual each beat is, in ns.
     """
     times, needed = beats.times[slow], _MOST * excess[slow]
     causes = np.full(times.size, UNEXPLAINED, dtype=object)

@@ -5,6 +5,7 @@ four heads, which pages and the reference show as they stand:
 
     What it looks for / Why it matters / What to do / When it abstains
 
+What to do is the constant `_ADVICE` of its module where all its findings give the same advice.
 Parameters without a default are tables, by name; keywords with a default are thresholds that a
 user may set. A rule that cannot know raises `Unavailable` with the reason.
 """
@@ -124,29 +125,31 @@ class Rule:
     @property
     def title(self) -> str:
         """The first line of the docstring: the bad state in a phrase."""
-        return self._docstring.partition("\n")[0]
+        return self._source[0].partition("\n")[0]
 
     @property
     def sections(self) -> dict[str, str]:
         """The four heads of the docstring with their texts."""
-        pattern = "|".join(re.escape(head) for head in HEADS)
-        parts = re.split(rf"^({pattern}):\s*", self._docstring, flags=re.MULTILINE)
-        return {
-            head: " ".join(body.split())
-            for head, body in zip(parts[1::2], parts[2::2], strict=True)
-        }
+        docstring, advice = self._source
+        parts = re.split(rf"^({'|'.join(HEADS)}):\s*", docstring, flags=re.MULTILINE)
+        said = {"What to do": advice, **dict(zip(parts[1::2], parts[2::2], strict=True))}
+        return {head: " ".join(said[head].split()) for head in HEADS}
 
     @property
     def _function(self) -> str:
         return self.name.replace("-", "_")
 
     @cached_property
-    def _docstring(self) -> str:
+    def _source(self) -> tuple[str, str]:
+        """The docstring of the function, and the advice of a rule that has one for all findings."""
         file = Path(__file__).parent / "rules" / f"{self._function}.py"
+        docstring, advice = "", ""
         for node in ast.parse(file.read_bytes()).body:
             if isinstance(node, ast.FunctionDef) and node.name == self._function:
-                return ast.get_docstring(node) or ""
-        raise LookupError(f"{file} has no function {self._function}.")
+                docstring = ast.get_docstring(node) or ""
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_ADVICE":
+                advice = str(ast.literal_eval(node.value))
+        return docstring, advice
 
 
 Settings = dict[str, dict[str, Any]]

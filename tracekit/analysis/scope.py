@@ -218,13 +218,7 @@ def require_seen(steady: pd.DataFrame, own: pd.DataFrame) -> None:
 def of_a_server(
     steps: pd.DataFrame, requests: pd.DataFrame | None, annotations: pd.DataFrame | None
 ) -> bool:
-    """Tell whether a server made the steps: it has requests, prefills prompts, waits for load.
-
-    Args:
-        steps: The table of that name.
-        requests: The same.
-        annotations: The table `spans`.
-    """
+    """Tell whether a server made the steps: it has requests, prefills prompts, waits for load."""
     if requests is not None and not requests.empty:
         return True
     if annotations is not None and (annotations["name"] == _PREFILL).any():

@@ -146,9 +146,6 @@ def parts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Mapping[str, Part]:
 
     Steady runs from the first to the last tick that had at least `BUSY` of the slots taken;
     ramp is what comes before, tail what comes after.
-
-    Raises:
-        Unavailable: No tick was so busy, or the workload does not tell how many slots it has.
     """
     slots = limit(gauges, "active_sequences")
     if slots is None:

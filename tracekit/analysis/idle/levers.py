@@ -165,12 +165,7 @@ def _after_wait(habits: Habits) -> str:
 
 
 def advice(shares: Mapping[Cause, int], habits: Habits) -> str:
-    """Return what to do about the one or two causes that matter, the one that took most first.
-
-    Args:
-        shares: The idle time of each cause, in ns; not all of them zero.
-        habits: How the loop hands its work over.
-    """
+    """Return what to do about the one or two causes that matter, the one that took most first."""
     least = _MATTERS * sum(shares.values())
     ranked = sorted(shares, key=lambda cause: -shares[cause])
     return " ".join(lever(cause, habits) for cause in ranked[:_MOST] if shares[cause] >= least)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, in_order, spans
 from tracekit.analysis.scope import Device
-from tracekit.analysis.upkeep import WIRE
+from tracekit.analysis.upkeep import wirings
 from tracekit.workload import COMPILE, IDLE, READBACK, REFERENCE
 
 Flags = NDArray[np.bool_]
@@ -32,13 +32,9 @@ def moments(column: pd.Series) -> Times:
 def of_buffer(
     work: pd.DataFrame, rows: pd.DataFrame, times: Times, best: Literal["min", "max"]
 ) -> Times:
-    """Return for each piece of work the first or last time of its command buffer, or NEVER.
+    """Return for each piece of work the first or last of the rows' times of its command buffer.
 
-    Args:
-        work: A table with the column `command_buffer`.
-        rows: Another one.
-        times: A moment for each of its rows; NEVER where there is none.
-        best: Which of the times of a command buffer.
+    It is NEVER where there is none; `times` has a moment for each of the rows, or NEVER.
     """
     known = rows["command_buffer"].notna().to_numpy() & (times != NEVER)
     ids, wanted = (
@@ -334,20 +330,13 @@ def surroundings(
     return Surroundings(
         written=written,
         driver=covered(driver_intervals),
-        wiring=covered(_wiring(driver_events)),
+        wiring=covered(None if driver_events is None else wirings(driver_events)),
         prepared=_prepared(driver_intervals),
         compiler=covered(compiler_activity),
         others=IntervalSet.of(*spans(others)),
         awake=covered(gpu_performance_states),
         annotated=_by_name(annotations),
     )
-
-
-def _wiring(driver_events: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Return when the driver wired memory; whether its other events hold work up is not known."""
-    if driver_events is None:
-        return None
-    return driver_events[driver_events["event"].fillna("") == WIRE]
 
 
 def _prepared(driver_intervals: pd.DataFrame | None) -> tuple[Times, Times]:

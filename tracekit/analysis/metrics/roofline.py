@@ -13,6 +13,7 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable, metric
 from tracekit.analysis.intervals import Window, spans
 from tracekit.analysis.machine import Machine, chip_of
+from tracekit.analysis.metrics.roofline import Roof
 from tracekit.analysis.metrics.steps import bytes_moved, step_model, step_times
 from tracekit.analysis.result import Better
 from tracekit.analysis.scope import Device, require_seen, steady_steps
@@ -65,16 +66,13 @@ def bandwidth_share(steps: pd.DataFrame, step_models: pd.DataFrame, machine: Mac
 
 
 @metric("ratio", Better.HIGHER)
-def bandwidth_share_busy(
-    steps: pd.DataFrame, step_models: pd.DataFrame, gpu: Device, machine: Machine
-) -> float:
+def bandwidth_share_busy(steps: pd.DataFrame, steady_roof: Roof) -> float:
     """Share of the chip's memory bandwidth that was reached while the GPU ran for the target.
 
     Bytes of all steady steps over the time in which an interval of the target ran, from the first
     steady step's start to the last one's end.
     """
-    found = roof(steps, step_models, gpu, machine)
-    return _share(found.reached, found.bandwidth)
+    return _share(steady_roof.reached, steady_roof.bandwidth)
 
 
 def _gpu_of(model: "pd.Series[Any]", machine: Machine) -> Chip:
@@ -105,15 +103,9 @@ def _share(found: Reached, bandwidth: float) -> float:
 class Roof:
     """All steady steps: the bytes they must move, and the time in which the GPU ran for them.
 
-    Attributes:
-        window: From the first steady step's start to the last one's end.
-        moved: Bytes that memory must move for the steps, each counted once.
-        per_step: The same for one step.
-        ran: Nanoseconds in which an interval of the target ran.
-        intensity: Operations for each byte; None where the workload does not say how many.
-        bandwidth: Bytes per second that the chip's memory delivers.
-        reached: What was reached of it.
-        chip: The chip.
+    `moved` are bytes, each counted once, `ran` is in ns; `intensity`, operations for each byte, is
+    None where the workload does not say how many; `bandwidth` is what the chip's memory delivers,
+    in bytes per second, `reached` what was reached of it.
     """
 
     window: Window
@@ -138,7 +130,7 @@ class Roof:
         return int(self.moved / (ATTAINABLE * self.bandwidth) * _SECOND)
 
 
-def roof(
+def roof_of(
     steps: pd.DataFrame | None, step_models: pd.DataFrame | None, gpu: Device, machine: Machine
 ) -> Roof:
     """Return what the steady steps reached of the roof."""
@@ -166,13 +158,3 @@ def roof(
         reached(moved, ran / _SECOND, bandwidth=bandwidth),
         chip,
     )
-
-
-def known_roof(
-    steps: pd.DataFrame | None, step_models: pd.DataFrame | None, gpu: Device, machine: Machine
-) -> Roof | None:
-    """Return the same; None where it is not known."""
-    try:
-        return roof(steps, step_models, gpu, machine)
-    except Unavailable:
-        return None

@@ -1,9 +1,6 @@
 """`cache-resident`: the numbers are those of caches, not of memory."""
 
-import pandas as pd
-
-from tracekit.analysis.machine import Machine
-from tracekit.analysis.metrics.roofline import roof
+from tracekit.analysis.metrics.roofline import Roof
 from tracekit.analysis.rule import Findings, Severity, finding, longest
 from tracekit.analysis.scope import Device
 from tracekit.base import percent, size
@@ -17,9 +14,7 @@ _ADVICE = (
 
 def cache_resident(
     gpu: Device,
-    steps: pd.DataFrame | None,
-    step_models: pd.DataFrame | None,
-    machine: Machine,
+    steady_roof: Roof,
     *,
     margin: float = 0.05,
     smallest_cache: int = 8_000_000,
@@ -39,14 +34,11 @@ def cache_resident(
         second, bandwidth and comparisons are those of the cache; a model with all its layers
         would read from memory.
 
-    What to do:
-        Give the benchmark the data of real use, or correct its account of bytes.
-
     When it abstains:
         When the chip's bandwidth is not known, the workload does not say what a step moves, steps
         have no work in the trace, or a CPU did the work.
     """
-    found = roof(steps, step_models, gpu, machine)
+    found = steady_roof
     rate = found.reached.bandwidth
     evidence = longest("gpu_intervals", *gpu.within(found.window))
     if rate > (1 + margin) * found.bandwidth:

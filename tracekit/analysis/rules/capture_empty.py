@@ -25,11 +25,6 @@ def capture_empty(gpu_intervals: pd.DataFrame, targets: Targets) -> Findings:
         Recorders end with success and leave empty tables. Every number about the target would
         be a zero that nobody measured.
 
-    What to do:
-        Record the process that submits the work itself, and check that it ran on the device
-        while the recorder was on. Launching and attaching fail for different reasons: try the
-        other one.
-
     When it abstains:
         When the target is not known, or device intervals were not exported.
     """

@@ -2,11 +2,9 @@
 
 import pandas as pd
 
-from tracekit.analysis.counters import extremes, pressure
-from tracekit.analysis.machine import Machine
-from tracekit.analysis.metrics.roofline import Roof, known_roof
+from tracekit.analysis.counters import Pressure, extremes
+from tracekit.analysis.metrics.roofline import Roof
 from tracekit.analysis.rule import Findings, Severity, finding
-from tracekit.analysis.scope import Device
 
 _ADVICE = (
     "Candidates, each to be validated by moving the number: arithmetic on vectors (half4, float4) "
@@ -23,11 +21,8 @@ _BY_NATURE = (
 
 def compute_bound(
     counter_samples: pd.DataFrame,
-    counter_means: pd.DataFrame,
-    machine: Machine,
-    gpu: Device,
-    steps: pd.DataFrame | None,
-    step_models: pd.DataFrame | None,
+    loads: Pressure,
+    steady_roof: Roof | None,
     *,
     high: float = 0.70,
     low: float = 0.50,
@@ -46,19 +41,14 @@ def compute_bound(
         Attention that decodes reads much and computes little. Where arithmetic is its limit,
         threads do work that the model does not need: scalars, serial reductions, index sums.
 
-    What to do:
-        Vectors instead of scalars, reductions across a simdgroup, more independent work for each
-        thread, larger threadgroups.
-
     When it abstains:
         When counters of memory or of arithmetic are missing or count other processes too, and
         where a CPU did the work.
     """
-    loads = pressure(counter_means, machine)
     arithmetic, memory = loads.both()
     if arithmetic.share < high or memory.share >= low or loads.dominated(margin):
         return
-    found = known_roof(steps, step_models, gpu, machine)
+    found = steady_roof
     natural = found is not None and found.by_memory is False
     yield finding(
         severity=Severity.NOTE if natural else Severity.WARNING,

@@ -33,9 +33,6 @@ def gather_share(
         Gather and attend reads every key and value twice and writes it once: decoding is bound
         by memory, so the copy costs more than the attention behind it.
 
-    What to do:
-        Read pages in place with a paged kernel; for short contexts try a contiguous cache.
-
     When it abstains:
         When labels do not name kernels, as with stock builds of MLX, and where a CPU did the
         work.

@@ -45,9 +45,6 @@ def gpu_contended(
         The table holds every process, the window server too. Their work delays the target's or
         takes a part of the same cores and memory, and counters cannot tell processes apart.
 
-    What to do:
-        Close what else uses the GPU and record again; in a nightly run let the display sleep.
-
     When it abstains:
         When the target is not known or has no rows, and where a CPU did the work.
     """

@@ -44,9 +44,6 @@ def irregular_cadence(
         Dispatches of a steady loop come at regular intervals. Where they do not, something other
         than the kernels decides how fast it goes, and a mean says little.
 
-    What to do:
-        Compare a slow step with a fast one, and move what differs out of the loop.
-
     When it abstains:
         When the workload marks no steady steps or fewer than 16 of a kind, and for a server,
         whose steps differ with the requests.

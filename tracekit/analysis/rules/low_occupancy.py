@@ -50,10 +50,6 @@ def low_occupancy(
         A GPU hides the latency of memory with other threads. With few of them in flight, each
         load and each barrier stops the core.
 
-    What to do:
-        Larger threadgroups, less threadgroup memory, fewer registers, a larger grid, fewer
-        barriers; keep what moves tokens per second.
-
     When it abstains:
         When the recording has no occupancy counter or none of its samples lies in the target's
         work, when other processes used the GPU in most of them, as counters are device-wide, and

@@ -2,11 +2,9 @@
 
 import pandas as pd
 
-from tracekit.analysis.counters import extremes, pressure
-from tracekit.analysis.machine import Machine
-from tracekit.analysis.metrics.roofline import Roof, known_roof
+from tracekit.analysis.counters import Pressure, extremes
+from tracekit.analysis.metrics.roofline import Roof
 from tracekit.analysis.rule import Findings, Severity, finding
-from tracekit.analysis.scope import Device
 from tracekit.base import percent
 
 _ADVICE = (
@@ -23,11 +21,8 @@ _AT_THE_ROOF = (
 
 def memory_bound(
     counter_samples: pd.DataFrame,
-    counter_means: pd.DataFrame,
-    machine: Machine,
-    gpu: Device,
-    steps: pd.DataFrame | None,
-    step_models: pd.DataFrame | None,
+    loads: Pressure,
+    steady_roof: Roof | None,
     *,
     high: float = 0.70,
     low: float = 0.50,
@@ -47,18 +42,14 @@ def memory_bound(
         Threads wait for data, so faster arithmetic wins nothing. Decoding is bound by memory by
         its nature; what can be won is bytes that are read twice or in small pieces.
 
-    What to do:
-        Fewer bytes in each tile, wide aligned loads, more reuse of what was loaded.
-
     When it abstains:
         When counters of memory or of arithmetic are missing or count other processes too, and
         where a CPU did the work.
     """
-    loads = pressure(counter_means, machine)
     arithmetic, memory = loads.both()
     if memory.share < high or arithmetic.share >= low or loads.dominated(margin):
         return
-    found = known_roof(steps, step_models, gpu, machine)
+    found = steady_roof
     good = found is not None and (found.reached.share or 0.0) >= roof
     yield finding(
         severity=Severity.NOTE if good else Severity.WARNING,

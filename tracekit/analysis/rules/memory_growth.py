@@ -50,9 +50,6 @@ def memory_growth(
         What grows with each token sets how long a sequence or a server can run. Near the end
         macOS compresses and swaps, and the last tokens are the slowest.
 
-    What to do:
-        Bound what is meant to grow, preallocate it, and find what else each step keeps.
-
     When it abstains:
         When neither allocated sizes nor samples of the process are there, or there are too few
         for the window.

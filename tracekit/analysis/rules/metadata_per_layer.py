@@ -39,9 +39,6 @@ def metadata_per_layer(
         The block table is the same for all layers of a step. Made per layer it costs several
         launches a layer, and the attention kernel waits for them.
 
-    What to do:
-        Make the arrays once per step and hand the same ones to all layers.
-
     When it abstains:
         When labels do not name kernels, as with stock builds of MLX, when the workload does not
         mark its steps, and where a CPU did the work.

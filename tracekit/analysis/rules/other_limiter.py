@@ -2,9 +2,8 @@
 
 import pandas as pd
 
-from tracekit.analysis.counters import HOW_TO_GET, Group, Load, extremes, pressure
+from tracekit.analysis.counters import HOW_TO_GET, Group, Load, Pressure, extremes
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.machine import Machine
 from tracekit.analysis.rule import Findings, finding
 
 CANDIDATES = {
@@ -45,8 +44,7 @@ _AFTER = " Keep a change only if the number moves and tokens per second follow."
 
 def other_limiter(
     counter_samples: pd.DataFrame,
-    counter_means: pd.DataFrame,
-    machine: Machine,
+    loads: Pressure,
     *,
     high: float = 0.70,
     margin: float = 0.10,
@@ -70,7 +68,6 @@ def other_limiter(
         When no such limiter was recorded or samples count other processes too, and where a CPU
         did the work.
     """
-    loads = pressure(counter_means, machine)
     if loads.other is None:
         raise Unavailable(f"no limiter beside arithmetic and memory was recorded. {HOW_TO_GET}")
     if loads.other.share < high or not loads.dominated(margin):

@@ -55,9 +55,6 @@ def performance_cliff(
         Libraries choose kernels by shape. Where a shape crosses a border, speed may fall by a
         third from one batch size or one context length to the next.
 
-    What to do:
-        Find what became larger, and pad it or keep it below the border.
-
     When it abstains:
         When no loop is found, for a server, whose steps differ with the requests, when the target
         is not known, and where a CPU did the work.

@@ -57,10 +57,6 @@ def pipeline_churn(
         A compilation stalls the step that waits for it, and the numbers of that step are the
         compiler's. In a decode loop every pipeline should exist before the first token.
 
-    What to do:
-        Warm up every specialization before the loop; keep template values, dtypes and small
-        input sizes constant.
-
     When it abstains:
         When compiler activity was not exported and the workload does not count its pipelines;
         on a CPU, when the workload names none.

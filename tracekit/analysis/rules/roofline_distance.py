@@ -6,7 +6,7 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy
 from tracekit.analysis.machine import Machine
-from tracekit.analysis.metrics.roofline import ATTAINABLE, roof
+from tracekit.analysis.metrics.roofline import ATTAINABLE, roof_of
 from tracekit.analysis.rule import Findings, finding, longest
 from tracekit.analysis.scope import Device, of_a_server
 from tracekit.analysis.work_names import Chore, named_work
@@ -44,10 +44,6 @@ def roofline_distance(
         It is the one number that says how much a better kernel could win: waiting for the host
         is not in it.
 
-    What to do:
-        Find out which unit is at its limit, then read each byte once, in wide loads, with enough
-        threads in flight.
-
     When it abstains:
         When the chip's bandwidth is not known, the workload does not say what a step moves and
         computes, data came from caches, steps have no work in the trace, or a CPU did the work;
@@ -58,7 +54,7 @@ def roofline_distance(
             "the steps are a server's: some prefill prompts, and what a step moves is known only "
             "of those that decode."
         )
-    found = roof(steps, step_models, gpu, machine)
+    found = roof_of(steps, step_models, gpu, machine)
     share = found.reached.share
     if share is None:
         raise Unavailable("the data are cache-resident: memory is not as fast as the steps were.")

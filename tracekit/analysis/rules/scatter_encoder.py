@@ -30,9 +30,6 @@ def scatter_encoder(
         A decode step writes a few kilobytes per layer. As a piece of work of its own each write
         costs a launch and stops the kernels behind it, for every layer and every token.
 
-    What to do:
-        Fuse the write with the kernel before or behind it, or write all layers at once.
-
     When it abstains:
         When labels do not name kernels, as with stock builds of MLX, and where a CPU did the
         work.

@@ -26,9 +26,6 @@ def schema_drift(remarks: pd.DataFrame | None) -> Findings:
         Every version of Instruments may rename a column. What is null because of it is missing
         from numbers that go on looking whole.
 
-    What to do:
-        Use a tracekit that knows this version of Instruments, or the other way round.
-
     When it abstains:
         When the tables were not read from exports.
     """

@@ -46,9 +46,6 @@ def serial_prefill(
         time between tokens. It delays tokens; whether it costs throughput depends on how well
         both would run together.
 
-    What to do:
-        Prefill in smaller pieces, in the same batch as the tokens being decoded.
-
     When it abstains:
         When the workload serves no requests, or has no spans `prefill` and `decode`.
     """

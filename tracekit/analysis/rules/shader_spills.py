@@ -41,10 +41,6 @@ def shader_spills(
         the loop. It costs bandwidth that the kernel's model does not count, and caches that the
         keys and values need.
 
-    What to do:
-        Fewer live values in a thread: smaller tiles, half in the place of float, private arrays
-        indexed by constants, less unrolling. Which of them helps must be measured.
-
     When it abstains:
         When the recording has no table of spills, as those of Instruments 26 have none; when
         the target is not known or has no rows; and where a CPU did the work.

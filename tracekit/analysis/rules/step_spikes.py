@@ -56,9 +56,6 @@ def step_spikes(
     Why it matters:
         A spike is a token that a person waits for, and means hide it.
 
-    What to do:
-        Move what explains the spikes out of the loop, or before it.
-
     When it abstains:
         When the workload marks no steady steps or fewer than 16 of a kind, and for a server,
         whose steps differ with the requests.

@@ -39,9 +39,6 @@ def thermal_pressure(
         A hot machine lowers the GPU's clock, and with it tokens per second, by as much as it has
         to. What was measured then is the cooling. gpu-downclocked says what it costs.
 
-    What to do:
-        Cool the machine, pause between runs, and compare only runs at equal heat.
-
     When it abstains:
         When neither thermal states nor a monitor's thermal pressure are there, or a state has a
         name that is not known.

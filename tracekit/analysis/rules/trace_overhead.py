@@ -25,9 +25,6 @@ def trace_overhead(provenance: Provenance, *, limit: float = 0.05) -> Findings:
         A recorder writes down every command buffer and encoder. Where steps are short, that is a
         good part of their time, and absolute times are the recorder's as well.
 
-    What to do:
-        Compare shares, not times; measure speed without a recorder.
-
     When it abstains:
         When the overhead was not measured; the reason is the recorder's.
     """

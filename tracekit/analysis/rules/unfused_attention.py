@@ -47,9 +47,6 @@ def unfused_attention(
         Unfused attention writes all scores to memory and reads them twice. Which way is taken
         depends on shapes, masks and types, and nothing says so: only the kernels' names do.
 
-    What to do:
-        Use shapes and masks that the fused kernel takes, and look at the names again.
-
     When it abstains:
         When labels do not name kernels, as with stock builds of MLX, and where a CPU did the work.
     """
