@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 import pytest
 
-from tracekit.analysis.analyze import analyze, counted_once, judge, measure, results_of
+from tracekit.analysis.analyze import analyze, completed, judge, measure, results_of
 from tracekit.analysis.inject import metric
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Better, Measurement, Result, Status
@@ -159,7 +159,7 @@ def found(rule: str, saving: int | None, within: str = "") -> Finding:
 
 def test_time_that_another_rule_counts_is_said_only_where_that_rule_found_it() -> None:
     late, shallow = found("late-start", 3, "bubbles"), found("shallow-queue", 4, "bubbles")
-    both = counted_once([late, found("bubbles", 9)])
+    both = completed([late, found("bubbles", 9)], None)
     assert [one.within for one in both] == ["bubbles", ""]
-    assert [one.within for one in counted_once([late, shallow])] == ["", ""]
-    assert [one.within for one in counted_once([late, found("bubbles", None)])] == ["", ""]
+    assert [one.within for one in completed([late, shallow], None)] == ["", ""]
+    assert [one.within for one in completed([late, found("bubbles", None)], None)] == ["", ""]

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 
 from counter_runs import M1_MAX, M3_MAX, MS, given, model, steady
-from tracekit.analysis.inject import Unavailable, inject
-from tracekit.analysis.metrics.roofline import Roof, known_roof, roof
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.metrics.roofline import Roof
 
 Make = Callable[..., pd.DataFrame]
 
 
 def found(machine: dict[str, Any], **tables: pd.DataFrame) -> Roof:
-    return inject(roof, given(machine, **tables))
+    return given(machine, **tables)["steady_roof"]
 
 
 def test_bytes_of_all_steady_steps_over_the_time_the_gpu_ran(intervals: Make) -> None:
@@ -64,7 +64,6 @@ def test_what_is_missing_is_said(
     work = intervals([(0, 10 * MS)])
     with pytest.raises(Unavailable, match=reason):
         found(machine, gpu_intervals=work, **given_tables)
-    assert inject(known_roof, given(machine, gpu_intervals=work, **given_tables)) is None
 
 
 def test_without_marks_or_on_a_cpu_there_is_no_roof(intervals: Make) -> None:

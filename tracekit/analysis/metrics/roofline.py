@@ -13,7 +13,6 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable, metric
 from tracekit.analysis.intervals import Window, spans
 from tracekit.analysis.machine import Machine, chip_of
-from tracekit.analysis.metrics.roofline import Roof
 from tracekit.analysis.metrics.steps import bytes_moved, step_model, step_times
 from tracekit.analysis.result import Better
 from tracekit.analysis.scope import Device, require_seen, steady_steps
@@ -66,7 +65,7 @@ def bandwidth_share(steps: pd.DataFrame, step_models: pd.DataFrame, machine: Mac
 
 
 @metric("ratio", Better.HIGHER)
-def bandwidth_share_busy(steps: pd.DataFrame, steady_roof: Roof) -> float:
+def bandwidth_share_busy(steps: pd.DataFrame, steady_roof: "Roof") -> float:
     """Share of the chip's memory bandwidth that was reached while the GPU ran for the target.
 
     Bytes of all steady steps over the time in which an interval of the target ran, from the first
