@@ -139,9 +139,9 @@ class Template:
             if not isinstance(archived, dict) or _KEYS not in archived:
                 continue
             keys, values = archived[_KEYS], archived.get(_VALUES)
-            if not (isinstance(keys, list) and isinstance(values, list)) or len(keys) != len(
-                values
-            ):
+            if not isinstance(keys, list) or not isinstance(values, list):
+                raise self._damaged(f"the dictionary {holder} has no lists of keys and values")
+            if len(keys) != len(values):
                 raise self._damaged(f"keys and values of the dictionary {holder} do not pair")
             for position, (key, value) in enumerate(zip(keys, values, strict=True)):
                 name = self._resolve(key)
