@@ -125,7 +125,7 @@ def free(count: int, **environment: str) -> dict[str, Any]:
         ),
     ],
 )  # fmt: skip
-def test_a_mac(  # noqa: PLR0917  a column each
+def test_a_mac(
     fact: str,
     answers: dict[str, Any],
     more: dict[str, Any],
