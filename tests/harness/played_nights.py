@@ -97,14 +97,16 @@ class Played:
         self.commits.append(self.git("rev-parse", "HEAD"))
         return self.commits[-1]
 
-    def night(self, cost: float | None = None, **keys: Any) -> Night:
-        """Commit a cost, where one is given, and let the next night run."""
+    def night(
+        self, cost: float | None = None, *, begun: datetime | None = None, **keys: Any
+    ) -> Night:
+        """Commit a cost, where one is given, and let the next night run, a day after the last."""
         if cost is not None:
             self.commit(cost)
-        begun = _FIRST + timedelta(days=len(self.nights))
+        begins = begun or _FIRST + timedelta(days=len(self.nights))
         seam = Session(_ready, lambda _: "", self._measure, lambda *_, **__: iter(()))
         plan = read_plan(self.top / "tracekit.toml")
-        self.nights.append(run_night(plan, now=lambda: begun, session=seam, **keys))
+        self.nights.append(run_night(plan, now=lambda: begins, session=seam, **keys))
         return self.nights[-1]
 
     @property

@@ -49,15 +49,6 @@ def test_a_rule_that_finds_two_things_in_a_trace_counts_once_and_is_told_by_the_
     assert (found.message, found.traces, found.of, found.in_reference) == ("9 pipelines.", 1, 1, 1)
 
 
-def test_what_the_reference_alone_has_is_no_finding_of_the_candidate(tmp_path: Path) -> None:
-    assert findings_of([traced(tmp_path, 1, (), (CHURN,))], tmp_path) == ()
-
-
-def test_without_a_reference_its_count_is_nought(tmp_path: Path) -> None:
-    (found,) = findings_of([traced(tmp_path, 1, (IDLE,))], tmp_path)
-    assert (found.traces, found.of, found.in_reference) == (1, 1, 0)
-
-
 def test_pairs_that_were_not_traced_or_do_not_count_are_not_looked_at(tmp_path: Path) -> None:
     good = traced(tmp_path, 1, (IDLE,), ())
     lost = replace(traced(tmp_path, 2, (CHURN,), ()), contaminated=("load",))

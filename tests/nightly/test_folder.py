@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import InputError, RecordingError
+from tracekit.base.recording import Overhead
+from tracekit.nightly import run
 from tracekit.nightly.folder import Keeper, NightFolder, make_output, night_id, nights_in
 from tracekit.nightly.history.night import Described, Entry, Night, Pair
 
@@ -23,30 +25,14 @@ def test_a_night_is_named_by_its_start_in_utc() -> None:
         assert tail.isalpha()
 
 
-def test_two_macs_that_begin_in_the_same_second_have_two_nights() -> None:
-    assert len({night_id(BEGUN) for _ in range(20)}) > 1
-
-
 def test_a_night_is_read_as_it_was_written(tmp_path: Path, night: Night) -> None:
     folder = NightFolder(make_output(tmp_path / "nights" / night.id))
     folder.save(night)
     assert folder.load() == night
+    (tmp_path / "nights" / "worktrees").mkdir()
     assert nights_in(tmp_path / "nights") == [folder]
-
-
-def test_nights_are_listed_oldest_first_and_other_folders_are_not(
-    tmp_path: Path, night: Night
-) -> None:
-    for name in ("2026-11-21T02-30-00-aaaa", "2026-11-20T02-30-00-zzzz"):
-        NightFolder(make_output(tmp_path / name)).save(night)
-    (tmp_path / "worktrees").mkdir()
-    assert [one.folder.name[:10] for one in nights_in(tmp_path)] == ["2026-11-20", "2026-11-21"]
-
-
-def test_a_folder_is_never_taken_twice(tmp_path: Path) -> None:
-    make_output(tmp_path / "a")
     with pytest.raises(RecordingError, match="cannot be made: File exists"):
-        make_output(tmp_path / "a")
+        make_output(folder.folder)
 
 
 def test_what_is_no_night_is_told(tmp_path: Path) -> None:
@@ -83,17 +69,6 @@ def test_every_pair_is_on_the_disk_as_soon_as_it_is_added(tmp_path: Path, night:
         assert on_disk == keeper.night
 
 
-def test_captures_grow_one_beside_the_other(tmp_path: Path, night: Night) -> None:
-    keeper = Keeper(NightFolder(tmp_path), replace(night, entries=()))
-    keeper.put(EMPTY)
-    keeper.put(replace(EMPTY, capture="prefill"))
-    keeper.add("prefill", Pair(1, 1, "abba"))
-    keeper.put(replace(keeper.entry("prefill"), parity="parity held."))
-    first, second = keeper.night.entries
-    assert (first.capture, first.pairs, first.parity) == ("decode", (), "")
-    assert (second.capture, len(second.pairs), second.parity) == ("prefill", 1, "parity held.")
-
-
 def test_a_warning_is_told_once(tmp_path: Path, night: Night) -> None:
     keeper = Keeper(NightFolder(tmp_path), night)
     keeper.warn(["The plan is dirty."])
@@ -113,3 +88,14 @@ def test_what_could_not_be_written_is_not_taken_for_kept(tmp_path: Path, night: 
     with pytest.raises(RecordingError, match="cannot be written"):
         keeper.add("decode", Pair(1, 1, "abba"))
     assert keeper.night == before
+
+
+def test_the_notes_say_why_what_was_checked_and_what_tracing_cost(night: Night) -> None:
+    assert list(run.notes(night)) == [
+        "decode: parity of 12 cases held.",
+        "decode: Tracing costs 4.1 % ± 1.0 % of a step's time.",
+    ]
+    entry = replace(night.entries[0], overhead=Overhead(reason="nothing was traced"))
+    assert list(run.notes(replace(night, entries=(entry,))))[-1] == (
+        "decode: What tracing costs is not known, because nothing was traced."
+    )

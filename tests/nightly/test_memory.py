@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stored_nights import entry_of, night_of
+from stored_nights import night_of
 from tracekit.base.errors import InputError, TracekitError
 from tracekit.base.recording import save
 from tracekit.nightly.folder import NightFolder, work_of
@@ -130,24 +130,6 @@ def test_what_is_expected_is_that_of_the_same_work_on_the_same_machine(
     assert memory.accepted("mini", [DECODE])["decode"].night == night.id
     assert memory.accepted("mini", [other]) == {}
     assert memory.accepted("maxi", [DECODE]) == {}
-
-
-def test_a_night_lies_where_the_history_does_and_elsewhere_by_its_whole_path(
-    plan: NightPlan, memory: Memory, tmp_path: Path
-) -> None:
-    assert memory.place_of(NightFolder(plan.output / "a-night")) == "a-night"
-    elsewhere = tmp_path / "elsewhere" / "a-night"
-    assert memory.place_of(NightFolder(elsewhere)) == str(elsewhere)
-
-
-def test_the_page_has_the_nights_of_this_plan_alone(plan: NightPlan, memory: Memory) -> None:
-    memory.keep(night_of(1, [entry_of("decode")]))
-    memory.keep(night_of(2, [entry_of("prefill")], plan="another"))
-    folder = NightFolder(plan.output / night_of(1).id)
-    memory.draw(folder, NOW)
-    page = folder.page.read_text()
-    assert "decode" in page
-    assert "prefill" not in page
 
 
 def test_other_work_is_another_series_and_how_often_it_is_measured_is_none(tmp_path: Path) -> None:

@@ -1,21 +1,14 @@
 """Kernels of `kernels/`: their names, their arrays, and machines without Metal."""
 
-from typing import Any
-
 import mlx.core as mx
+import psutil
 import pytest
 
-from tracekit.base.errors import ToolError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.emulation import emulation
-from tracekit.ops.kernels import LEAST_BUFFER, Source, needing_metal, padded
+from tracekit.ops.kernels import LEAST_BUFFER, Source, needing_metal, padded, require_memory
 
 MERGE = Source("paged_merge", ("sums", "stats", "partitions"), ("out",))
-
-
-def test_a_name_has_template_values_then_types() -> None:
-    template: list[tuple[str, Any]] = [("T", mx.bfloat16), ("D", 128)]
-    found = MERGE.name(template, ["float", "float", "int32_ts", "bfloat16_t"])
-    assert found == "custom_kernel_paged_merge__bfloat16_t_128_float_float_int32_ts_bfloat16_t"
 
 
 def test_a_kernel_is_made_once_by_each_factory() -> None:
@@ -43,3 +36,11 @@ def test_only_the_lack_of_metal_is_told_as_one() -> None:
     assert caught.value.hint == "Choose no kernel."
     with pytest.raises(RuntimeError, match="something else"), needing_metal(""):
         raise RuntimeError("something else")
+
+
+def test_more_than_there_is_is_refused_with_a_hint() -> None:
+    there = psutil.virtual_memory().total
+    require_memory(there, "The pool", "Take less.")
+    with pytest.raises(UsageError, match=r"The pool takes \d+\.\d GB; this machine has") as caught:
+        require_memory(there + 1, "The pool", "Take less.")
+    assert caught.value.hint == "Take less."

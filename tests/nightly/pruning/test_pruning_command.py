@@ -124,11 +124,6 @@ def test_mistakes_are_told(
     assert len(bundles(nights)) == 4
 
 
-def test_nothing_to_prune_is_a_mistake(here: Path, tracekit: Run) -> None:
-    ran = tracekit("prune", "--keep", "1d")
-    assert (ran.code, "There is nothing to prune" in ran.err) == (2, True)
-
-
 def test_a_pruned_bundle_is_not_opened_or_exported_but_explained(
     real_run: Recording, tracekit: Run
 ) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 from dataclasses import replace
-from datetime import datetime, time
+from datetime import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,6 @@ import pytest
 from tracekit.base.errors import UsageError
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.job import (
-    SINCE,
     bare_environment,
     job_of,
     names_of,
@@ -50,11 +49,6 @@ def test_the_label_tells_plans_apart_and_holds_no_odd_letter(
     assert not Path(other).match(names_of(plan.file))
 
 
-def test_it_knows_when_it_is_due_and_since_when(plan: NightPlan) -> None:
-    job = job_of(plan, NIGHT)
-    assert datetime.fromisoformat(job.environment[SINCE]).tzinfo is not None
-
-
 def test_a_control_character_is_refused(plan: NightPlan, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="control character"):
         job_of(replace(plan, output=tmp_path / "two\nlines"), NIGHT)
@@ -85,10 +79,6 @@ def test_only_what_is_named_is_taken_of_the_environment() -> None:
         "DEVELOPER_DIR": "/Applications/Xcode.app",
         "TRACEKIT_CACHE": "/cache",
     }
-
-
-def test_a_home_is_known_even_where_the_variable_is_not_set() -> None:
-    assert bare_environment({})["HOME"] == str(Path.home())
 
 
 @pytest.mark.parametrize(("size", "rotated"), [(1 << 20, False), ((1 << 20) + 1, True)])

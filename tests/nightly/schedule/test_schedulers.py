@@ -24,7 +24,6 @@ from tracekit.nightly.schedule.schedulers import (
     cron_line,
     files_of,
     find,
-    property_list,
     remove,
     service,
     standing,
@@ -69,10 +68,11 @@ class Ours:
         return self.make()
 
     @property
-    def loaded(self) -> list[str]:
-        """The labels of what it was asked to load."""
+    def there(self) -> tuple[set[str], list[str]]:
+        """The labels of its files, and of what it was asked to load."""
         known: Any = self.fakes.known.get(self.key, [])
-        return sorted(one.removesuffix(".timer") for one in known)
+        loaded = sorted(one.removesuffix(".timer") for one in known)
+        return {one.stem for one in self.files()}, loaded
 
 
 @pytest.fixture(params=["launchd", "systemd"])
@@ -84,79 +84,48 @@ def ours(request: pytest.FixtureRequest) -> Ours:
     return Ours(fakes, Systemd, units, "active", "Failed to enable unit: Access denied")
 
 
-def test_a_job_is_written_and_loaded_and_found(ours: Ours, job: Job) -> None:
+def test_a_job_is_loaded_found_replaced_and_removed(ours: Ours, job: Job, plan: NightPlan) -> None:
+    ours.fakes.tell(lingering=3)  # launchctl returns before the job is gone
     assert add(ours.scheduler, job) == ()
-    assert {one.name for one in ours.files() if not one.is_symlink()} == {
-        one.name for one in files_of(ours.scheduler, job)
-    }
-    assert ours.loaded == [job.label]
     [found] = find(ours.scheduler, job.plan)
     assert (found.label, found.at, found.log) == (job.label, time(2, 30), job.log)
     assert found.since == job.environment["TRACEKIT_NIGHTLY_SINCE"]
-    assert found.file is not None
     assert oct(found.file.stat().st_mode & 0o777) == "0o644"
     known = standing(ours.scheduler, found)
     assert (known.loaded, known.last_exit) == (True, None)
+    ours.fakes.tell(exits={job.label: 4, f"{job.label}.service": 4})
+    assert standing(ours.scheduler, found).last_exit == 4
 
-
-def test_an_odd_job_is_read_back_as_it_was_written(ours: Ours, odd: Job) -> None:
-    add(ours.scheduler, odd)
-    [found] = find(ours.scheduler, odd.plan)
-    assert (found.label, found.at, found.log) == (odd.label, time(23, 5), odd.log)
-
-
-def test_at_another_time_or_under_another_name_it_takes_the_place_of_the_old_one(
-    ours: Ours, job: Job, plan: NightPlan
-) -> None:
-    ours.fakes.tell(lingering=3)  # launchctl returns before the job is gone
-    add(ours.scheduler, job)
     add(ours.scheduler, job_of(plan, time(4, 0)))
-    [found] = find(ours.scheduler, job.plan)
-    assert (found.at, ours.loaded) == (time(4, 0), [job.label])
+    assert [one.at for one in find(ours.scheduler, job.plan)] == [time(4, 0)]
     renamed = job_of(replace(plan, name="other"), time(4, 0))
     add(ours.scheduler, renamed)
-    assert {one.stem for one in ours.files()} == {renamed.label}
-    assert ours.loaded == [renamed.label]
+    assert ours.there == ({renamed.label}, [renamed.label])
 
-
-def test_removing_leaves_no_file_and_nothing_loaded(ours: Ours, job: Job) -> None:
-    add(ours.scheduler, job)
-    [found] = find(ours.scheduler, job.plan)
-    assert remove(ours.scheduler, found.label) == ()
-    assert (ours.files(), ours.loaded, find(ours.scheduler, job.plan)) == ([], [], ())
-
-
-def test_a_refusal_is_quoted_and_leaves_nothing(ours: Ours, job: Job) -> None:
-    add(ours.scheduler, job)
     ours.fakes.tell(refuses=ours.refusal)
     with pytest.raises(ToolError, match=ours.refusal) as caught:
         add(ours.scheduler, job)
     assert caught.value.hint == ours.scheduler.hint
-    assert (ours.files(), ours.loaded) == ([], [])
+    assert ours.there == (set(), [])
 
 
-def test_standing_tells_how_the_last_night_exited(ours: Ours, job: Job) -> None:
-    add(ours.scheduler, job)
-    [found] = find(ours.scheduler, job.plan)
-    ours.fakes.tell(exits={job.label: 4, f"{job.label}.service": 4})
-    assert standing(ours.scheduler, found).last_exit == 4
-    ours.fakes.tell(**{ours.key: []})
+def test_an_odd_job_is_read_back_as_it_was_written_and_leaves_nothing(
+    ours: Ours, odd: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(ours.scheduler, odd)
+    [found] = find(ours.scheduler, odd.plan)
+    assert (found.label, found.at, found.log) == (odd.label, time(23, 5), odd.log)
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", "/nowhere")
+        assert "there is no " in ours.scheduler.lacks()
+        assert standing(ours.scheduler, found).loaded is None
+    assert remove(ours.scheduler, found.label) == ()
+    assert (ours.there, find(ours.scheduler, odd.plan)) == ((set(), []), ())
     assert standing(ours.scheduler, found).loaded is False
 
 
-def test_without_its_program_standing_is_not_known(
-    ours: Ours, job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add(ours.scheduler, job)
-    [found] = find(ours.scheduler, job.plan)
-    monkeypatch.setenv("PATH", "/nowhere")
-    assert "there is no " in ours.scheduler.lacks()
-    assert standing(ours.scheduler, found).loaded is None
-
-
 @pytest.mark.parametrize(
-    "content",
-    [b"", b"\xff\xfe", b"[Timer]\nOnCalendar=daily\n", b"<?xml", b"<plist><dict/></plist>"],
+    "content", [b"\xff\xfe", b"[Timer]\nOnCalendar=daily\n", b"<plist><dict/></plist>"]
 )
 def test_a_file_of_its_name_that_is_none_is_passed_over(
     content: bytes, ours: Ours, job: Job
@@ -167,12 +136,12 @@ def test_a_file_of_its_name_that_is_none_is_passed_over(
     assert find(ours.scheduler, job.plan) == ()
 
 
-def test_launchd_is_given_documented_keys(odd: Job) -> None:
+@pytest.mark.parametrize("ours", ["launchd"], indirect=True)
+def test_launchd_is_given_documented_keys_in_the_users_session(ours: Ours, odd: Job) -> None:
     """The keys that launchd.plist(5) documents for an agent that runs at a time of the day."""
     ((file, content),) = files_of(Launchd(), odd).items()
     assert file == Path.home() / "Library" / "LaunchAgents" / f"{odd.label}.plist"
-    assert plistlib.loads(content) == property_list(odd)
-    assert property_list(odd) == {
+    assert plistlib.loads(content) == {
         "Label": odd.label,
         "ProgramArguments": list(odd.argv),
         "WorkingDirectory": str(odd.folder),
@@ -184,16 +153,12 @@ def test_launchd_is_given_documented_keys(odd: Job) -> None:
         "ExitTimeOut": 300,
         "RunAtLoad": False,
     }
-
-
-@pytest.mark.parametrize("ours", ["launchd"], indirect=True)
-def test_launchd_is_asked_in_the_users_session(ours: Ours, job: Job) -> None:
-    add(ours.scheduler, job)
+    add(ours.scheduler, odd)
     domain = f"gui/{os.getuid()}"
     assert ours.fakes.asked[-1] == ["launchctl", "bootstrap", domain, str(agents()[0])]
     ours.fakes.tell(loaded={}, no_gui=True)
     with pytest.raises(ToolError, match="Domain does not support specified action") as caught:
-        add(ours.scheduler, job)
+        add(ours.scheduler, odd)
     assert f"launchctl bootstrap {domain}" in caught.value.message
     assert "exit code 125" in caught.value.message
     assert "bootout" not in ours.fakes.verbs(), "what is not loaded is not unloaded"
@@ -227,16 +192,12 @@ def test_systemd_itself_finds_nothing_wrong(
     assert (ran.returncode, said) == (0, [])
 
 
-def test_systemd_makes_up_for_a_night_and_stops_gently(job: Job) -> None:
-    units = timer(job), service(job)
-    keys = ("OnCalendar", "Persistent", "WantedBy", "Type", "KillMode", "TimeoutStartSec")
-    assert [one for key in keys for unit in units for one in values(unit, key)] == [
-        *("*-*-* 02:30:00", "true", "timers.target", "oneshot", "process", "10800")
-    ]
-
-
-def test_letters_that_mean_something_to_systemd_are_escaped(odd: Job) -> None:
+def test_systemd_makes_up_for_a_night_stops_gently_and_takes_any_letter(odd: Job) -> None:
     text = service(odd)
+    keys = ("OnCalendar", "Persistent", "WantedBy", "Type", "KillMode", "TimeoutStartSec")
+    assert [one for key in keys for unit in (timer(odd), text) for one in values(unit, key)] == [
+        *("*-*-* 23:05:00", "true", "timers.target", "oneshot", "process", "10800")
+    ]
     [command] = values(text, "ExecStart")
     assert command.endswith('50 %% of \\"a\\" $$HOME \'b\' \\\\n ; # é/tracekit.toml"')
     assert values(text, "WorkingDirectory")[0].endswith("/50 %% of \"a\" $HOME 'b' \\n ; # é/")

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tracekit.base.errors import RecordingError, ToolError, UsageError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.processes import Child, start_child
 from tracekit.nightly.session.child import RemoteWorkload, started
 from tracekit.nightly.session.program import Bounds, BudgetSpentError, Timeouts
@@ -165,11 +165,4 @@ def test_a_real_one_is_greeted_quoted_and_ended_from_any_thread(
 
     gone, reason = replace(variant, python=tmp_path / "gone"), "gone cannot be started: No such"
     with pytest.raises(ToolError, match=reason), started("the candidate", gone, log, bounds):
-        pytest.fail("it was started")
-    nowhere = log / "one.log"
-    reason = r"one\.log cannot be written"
-    with (
-        pytest.raises(RecordingError, match=reason),
-        started("the candidate", variant, nowhere, bounds),
-    ):
         pytest.fail("it was started")

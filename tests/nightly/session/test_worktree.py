@@ -147,19 +147,6 @@ def test_a_setup_that_changes_the_commit_s_files_is_refused(
         pytest.fail("it was accepted")
 
 
-def test_a_setup_is_ended_when_the_time_is_spent(
-    worktree: Callable[..., Worktree], bounds: Bounds
-) -> None:
-    one = worktree("fast", "sleep", "60")
-    told, soon = "while sleep 60 ran", replace(bounds, deadline=time.monotonic() + 0.7)
-    with (
-        pytest.raises(BudgetSpentError, match=told),
-        checked_out(one, soon),
-    ):
-        pytest.fail("it was set up")
-    assert not one.whole
-
-
 def test_one_that_somebody_else_makes_is_waited_for_while_there_is_time(
     worktree: Callable[..., Worktree], bounds: Bounds
 ) -> None:
@@ -212,16 +199,6 @@ def test_names_of_a_commit_are_resolved(repository: Path, git: Git, name: str) -
 def test_what_is_no_revision_is_no_option_either(repository: Path, revision: str) -> None:
     with pytest.raises(UsageError, match="has no revision"):
         repository_of(repository).commit(revision)
-
-
-def test_what_lies_in_a_repository_is_inside_through_links_too(
-    repository: Path, tmp_path: Path
-) -> None:
-    found = repository_of(repository)
-    (tmp_path / "link").symlink_to(repository / "workloads")
-    assert found.inside(tmp_path / "link") == Path("workloads")
-    assert found.inside(repository) == Path()
-    assert found.inside(repository.parent) is None
 
 
 def test_a_plan_outside_of_repositories_has_no_revisions(

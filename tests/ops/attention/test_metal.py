@@ -34,7 +34,7 @@ def _traced(problem: Problem, how: Plan | None = None) -> tuple[Generated, ...]:
 
 
 @pytest.mark.parametrize("dtype", [mx.float16, mx.bfloat16, mx.float32], ids=str)
-@pytest.mark.parametrize("head_dim", [64, 80, 96, 128, 256])
+@pytest.mark.parametrize("head_dim", [64, 256])
 @pytest.mark.parametrize(
     ("kernel", "partitions"),
     [("grouped", 1), ("grouped", 2), ("per-head", None), ("barriers", None)],
@@ -66,18 +66,6 @@ def test_every_number_of_partitions_is_one_kernel_and_one_merge() -> None:
     assert all(texts == several[0] for texts in several)
     assert several[0][0] == alone[0]
     assert "const device float* stats" in several[0][1]
-
-
-def test_unpadded_lengths_are_padded() -> None:
-    problem = _problem(2)
-    short = Problem(
-        problem.q,
-        problem.k_pages,
-        problem.v_pages,
-        problem.block_tables,
-        problem.context_lens[:2],
-    )
-    assert [one.text for one in _traced(short)] == [one.text for one in _traced(problem)]
 
 
 def test_a_head_size_without_a_kernel_is_told() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from problems import small_problem
 from tracekit.base.errors import UsageError
-from tracekit.ops.attention.paged import paged_attention
+from tracekit.ops.attention.paged import append, append_run, paged_attention
 from tracekit.ops.attention.problem import Problem, dense_reference, largest_error
 
 TOLERANCE = {mx.float32: 2e-6, mx.float16: 2e-3, mx.bfloat16: 2e-2}
@@ -97,22 +97,6 @@ def test_the_reference_is_the_textbook() -> None:
     assert out == pytest.approx(np.array([[[7.0]]]))
 
 
-def test_a_wrong_result_is_seen() -> None:
-    problem = small_problem([4, 4])
-    right = attend(problem)
-    least = min(float(mx.abs(one).max()) for one in right)
-    assert error(problem, right + 0.5) == pytest.approx(0.5 / least, rel=1e-4)
-    assert error(problem, attend(problem) * float("nan")) == float("inf")
-
-
-def test_drawn_pages_are_disjoint_and_shuffled() -> None:
-    problem = small_problem([4] * 5, q_heads=1, max_blocks=7)
-    pages = np.array(problem.block_tables).ravel()
-    assert sorted(pages) == list(range(35))
-    assert list(pages) != list(range(35))
-    assert problem.context_lens.shape == (8,)
-
-
 GOOD = {
     "q": mx.zeros((2, 4, 8)),
     "k_pages": mx.zeros((6, 4, 2, 8)),
@@ -152,3 +136,34 @@ def test_arrays_that_do_not_fit_are_one_sentence(
     with pytest.raises(UsageError) as caught:
         paged_attention(**{**GOOD, **change}, scale=1.0)
     assert sentence in caught.value.message
+
+
+TABLES = mx.array([[5, 0, 3], [1, 4, 2]], mx.int32)
+
+
+def test_each_sequence_gets_its_row_at_its_position() -> None:
+    rows = mx.array(np.arange(1, 5, dtype=np.float32).reshape(2, 1, 2))
+    pages = append(mx.zeros((6, 2, 1, 2)), rows, TABLES, mx.array([4, 1], mx.int32))
+    written = np.array(pages)
+    assert written[3, 0].tolist() == [[1, 2]]  # token 4 of sequence 0: its third page, row 0
+    assert written[1, 1].tolist() == [[3, 4]]
+    assert written.sum() == 10
+
+
+def test_a_run_of_rows_goes_over_the_edges_of_pages() -> None:
+    rows = mx.array(np.arange(1, 5, dtype=np.float32).reshape(4, 1, 1))
+    pages = append_run(mx.zeros((6, 2, 1, 1)), rows, TABLES[0], 1)
+    written = np.array(pages)[:, :, 0, 0]
+    assert written[[5, 0, 3]].tolist() == [[0, 1], [2, 3], [4, 0]]
+
+
+def test_nothing_is_copied_while_nobody_else_holds_the_pages() -> None:
+    pages = mx.zeros((64, 16, 8, 64))
+    mx.eval(pages)
+    rows, positions = mx.ones((2, 8, 64)), mx.array([0, 1], mx.int32)
+    mx.eval(rows)
+    mx.reset_peak_memory()
+    before = mx.get_active_memory()
+    pages = append(pages, rows, TABLES, positions)
+    mx.eval(pages)
+    assert mx.get_peak_memory() - before < pages.nbytes / 2

@@ -83,13 +83,6 @@ def test_cores_that_are_known_are_filled(
     assert (how.threadgroup, how.partitions) == planned
 
 
-def test_rereads_of_the_kernels() -> None:
-    problem = _problem(q_heads=72)
-    assert plan(problem).rereads(9) == 2
-    assert plan(problem, kernel="per-head").rereads(9) == 9
-    assert plan(problem, kernel="barriers").rereads(9) == 9
-
-
 def test_what_is_asked_for_is_had() -> None:
     how = plan(_problem(), hd_tile=16, threadgroup=512, partitions=3, ahead=True)
     assert (how.hd_tile, how.threadgroup, how.partitions, how.ahead) == (16, 512, 3, True)

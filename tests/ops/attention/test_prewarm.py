@@ -29,12 +29,6 @@ def test_after_prewarming_the_hot_path_makes_no_kernel() -> None:
     assert {one.kernel.function for one in log} == names
 
 
-def test_every_block_size_and_tile_is_a_specialization_and_the_merge_is_one() -> None:
-    with emulation():
-        names = prewarm(**MODEL, dtype=mx.float32, block_sizes=[16, 32])
-    assert len(names) == 2 * 2 + 1
-
-
 def test_kernels_without_tiles_have_one_specialization_for_a_block_size() -> None:
     with emulation():
         names = prewarm(**MODEL, dtype=mx.float16, block_sizes=[16], kernel="barriers")

@@ -5,7 +5,7 @@ import pytest
 
 from tracekit.base.errors import ToolError
 from tracekit.ops.attention.dense import sdpa
-from tracekit.ops.cache.caches import GrowingCache, PagedCache, Sizes, SlidingCache, draw_rows
+from tracekit.ops.cache.caches import GrowingCache, Sizes, SlidingCache, draw_rows
 from tracekit.ops.cache.decoding import Decoding
 
 SIZES = Sizes(2, 4, 2, 16, mx.float32)
@@ -63,22 +63,6 @@ def test_growth_is_a_span_and_what_it_copied_a_gauge() -> None:
     assert [each["bytes_copied"] for each in levels] == [0, 8 * token, 8 * token]
 
 
-def test_a_block_that_is_taken_is_a_span() -> None:
-    cache = PagedCache(
-        SIZES.cache_shape,
-        SIZES.dtype,
-        block_size=4,
-        max_tokens=16,
-    )
-    one = Decoding(SIZES, draw_rows(SIZES), cache, lambda query: query * 1)
-    one.prefill(3)
-    names = []
-    for _ in range(3):
-        step(one)
-        names.append([span.name for span in one.tell().spans])
-    assert names == [[], ["allocate"], []]
-
-
 def test_what_was_read_is_counted_from_the_beginning_of_the_steady_phase() -> None:
     one = decoding(growing())
     one.prefill(3)
@@ -99,12 +83,3 @@ def test_holding_a_view_makes_mlx_copy_the_cache_for_one_token(held: bool) -> No
     extra = one.extra_memory()
     assert (extra >= cache.nbytes) == held
     assert extra < 1.5 * cache.nbytes
-
-
-def test_memory_beside_the_cache_is_measured_without_its_growth() -> None:
-    sizes = Sizes(2, 4, 2, 64, mx.float32)
-    cache = GrowingCache(sizes.cache_shape, sizes.dtype, step=2048)
-    one = Decoding(sizes, draw_rows(sizes), cache, lambda query: query * 1)
-    one.prefill(2048)
-    assert one.extra_memory() < cache.nbytes / 4
-    assert cache.capacity == 4096

@@ -54,24 +54,18 @@ def test_a_ramp_climbs_linearly_and_then_holds() -> None:
     assert ((arrivals <= 2.1).sum(), (arrivals <= 4.05).sum()) == (5, 20)
 
 
-def test_a_ramp_shorter_than_a_nanosecond_is_none() -> None:
-    assert drawn(Rate(5.0, ramp=2.2e-308)) == drawn(Rate(5.0))
-
-
-def test_a_spike_may_begin_with_the_schedule() -> None:
-    assert Rate(1.0, spikes=(Spike(0.0, 1.0, 5.0),)).expected(2.0) == pytest.approx(6.0)
-
-
-def test_a_spike_replaces_the_rate_for_its_time() -> None:
-    rate = Rate(4.0, spikes=(Spike(at=2.0, length=0.5, rate=40.0),))
-    assert rate.expected(10.0) == pytest.approx(9.5 * 4 + 20)
-    arrivals = np.array(drawn(rate, burstiness=1e6)) / SECOND
-    assert ((arrivals > 2.0) & (arrivals <= 2.5)).sum() == pytest.approx(20, abs=1)
-
-
-def test_spikes_may_follow_each_other_without_a_gap() -> None:
-    rate = Rate(4.0, spikes=(Spike(1.0, 0.5, 40.0), Spike(1.5, 0.5, 80.0)))
-    assert rate.expected(2.0) == pytest.approx(4 + 20 + 40)
+@pytest.mark.parametrize(
+    ("spikes", "until", "expected"),
+    [
+        ((Spike(0.0, 1.0, 5.0),), 2.0, 4 + 5),
+        ((Spike(2.0, 0.5, 40.0),), 10.0, 9.5 * 4 + 20),
+        ((Spike(1.0, 0.5, 40.0), Spike(1.5, 0.5, 80.0)), 2.0, 4 + 20 + 40),
+    ],
+)
+def test_a_spike_replaces_the_rate_for_its_time(
+    spikes: tuple[Spike, ...], until: float, expected: float
+) -> None:
+    assert Rate(4.0, spikes=spikes).expected(until) == pytest.approx(expected)
 
 
 def test_a_spike_within_the_ramp_interrupts_it() -> None:

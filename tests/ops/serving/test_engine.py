@@ -24,15 +24,6 @@ def test_latency_counts_from_the_schedule_however_late_the_loop_sees_it(rig: Mak
     assert one.results["arrival_lateness_p50"].value == 49.5 * MS
 
 
-def test_arrivals_never_wait_for_completions(rig: Make) -> None:
-    one = rig([(at, 4, 50) for at in range(10)], slots=2, blocks=64).run()
-    assert [one.requests[i].scheduled - one.begun for i in range(10)] == [
-        at * MS for at in range(10)
-    ]
-    assert max(gauge.value for gauge in one.gauges("queued_requests")) == 8
-    assert max(gauge.value for gauge in one.gauges("active_sequences")) == 2
-
-
 def test_a_tick_without_anybody_waits_for_the_next_arrival_and_says_so(rig: Make) -> None:
     one = rig([(30, 4, 1)]).begin()
     told = one.tick()
@@ -52,22 +43,6 @@ def test_no_wait_is_so_long_that_a_stop_would_not_be_heard(rig: Make) -> None:
         span.end - span.start <= LONGEST_IDLE + 1_000 for told in waits for span in told.spans
     )
     assert one.tick().variant == ""
-
-
-def test_tokens_of_a_tick_are_those_that_requests_got_in_it(rig: Make) -> None:
-    one = rig([(0, 8, 4), (0, 8, 6), (3, 8, 2)]).run()
-    moments = [at for request in one.requests.values() for at in request.tokens]
-    assert sum(told.tokens for told in one.told if told.tokens is not None) == len(moments) == 12
-    batches = [len(set(batch)) == len(batch) <= 3 for batch in one.device.batches]
-    assert all(batches)
-
-
-def test_a_request_that_can_never_fit_is_rejected_at_once(rig: Make) -> None:
-    one = rig([(0, 100, 40), (0, 4, 1)], blocks=8).run()
-    rejected = one.requests[0]
-    assert (rejected.state, rejected.tokens, rejected.admitted) == ("rejected", (), None)
-    assert rejected.reason == "100 + 40 tokens need 35 blocks of 4; the pool has 8"
-    assert one.requests[1].state == "completed"
 
 
 def test_what_is_not_complete_at_the_end_is_told_as_unfinished(rig: Make) -> None:

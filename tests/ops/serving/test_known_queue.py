@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from tracekit.analysis import serving
 from tracekit.analysis.metrics import METRICS
@@ -32,28 +31,12 @@ def tables_of(rig: Any) -> Tables:
     }
 
 
-def test_an_unloaded_server_takes_just_its_ticks(rig: Callable[..., Any]) -> None:
-    # one piece of a prompt, 4 ms; then three decode steps of 2 ms
-    one = tables_of(rig([(0, 8, 4), (100, 8, 4), (200, 8, 4)], prefill=4 * MS, decode=2 * MS).run())
-    requests, tokens = one["requests"], one["request_tokens"]
-    assert serving.first_token_times(requests).tolist() == pytest.approx([4e6] * 3, abs=2_000)
-    assert serving.times_per_token(requests).tolist() == [2e6] * 3
-    assert serving.gaps_between_tokens(requests, tokens).tolist() == [2e6] * 9
-    assert serving.whole_times(requests).tolist() == pytest.approx([10e6] * 3, abs=2_000)
-
-
 def test_prompts_queue_one_behind_the_other(rig: Callable[..., Any]) -> None:
     # four come at once: the k-th waits for k pieces, and for the decode steps beside them
     one = tables_of(rig([(0, 8, 1)] * 4, prefill=10 * MS).run())
     assert serving.first_token_times(one["requests"]).tolist() == [10e6, 20e6, 30e6, 40e6]
     assert METRICS["ttft_mean"].measure(one["requests"], one["request_tokens"]) == 25e6
     assert METRICS["ttft_p50"].measure(one["requests"], one["request_tokens"]) == 25e6
-
-
-def test_a_prompt_beside_it_makes_a_gap_between_two_tokens(rig: Callable[..., Any]) -> None:
-    one = tables_of(rig([(0, 8, 6), (5, 16, 1)], prefill=10 * MS, decode=1 * MS).run())
-    gaps = serving.gaps_between_tokens(one["requests"], one["request_tokens"])
-    assert gaps.tolist() == [11e6, 11e6, 1e6, 1e6, 1e6]
 
 
 def test_a_stalled_loop_shows_in_every_latency_that_it_touched(rig: Callable[..., Any]) -> None:

@@ -85,16 +85,6 @@ def test_neither_slot_nor_blocks_nor_the_neighbour_change_a_result() -> None:
     assert not np.allclose(one, served(Model(SHAPE, seed=1), 6, [0, 1], slot=0), atol=1e-2)
 
 
-def test_slots_that_do_not_decode_give_noughts() -> None:
-    model = Model(SHAPE, seed=1)
-    one = RunningSequence(Job(0, 0, 1, 3), 0, slot=1, blocks=[4], tokens=[0])
-    model.write_prompt(Chunk(one, 0, 1))
-    model.write_tokens([one])
-    out = np.array(model.attend_tokens([one]))
-    assert not out[[0, 2]].any()
-    assert out[1].all()
-
-
 def test_rehearsal_touches_no_block_that_is_given_out() -> None:
     model = Model(SHAPE, seed=1)
     for plan in islice(rehearse(model), 7):
@@ -106,11 +96,6 @@ def test_rehearsal_touches_no_block_that_is_given_out() -> None:
     pages = np.array(model._k_pages[0])
     assert not pages[: SHAPE.blocks].any()
     assert pages[SHAPE.blocks].any()
-
-
-def test_rehearsal_comes_by_every_piece_of_the_longest_prompt() -> None:
-    pieces = [(one.chunk.first, one.chunk.count) for one in islice(rehearse(Model(SHAPE, 1)), 6)]
-    assert pieces == [(0, 8), (8, 8), (16, 8), (24, 8), (32, 8), (0, 8)]
 
 
 def test_pages_are_written_in_place() -> None:

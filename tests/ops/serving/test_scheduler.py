@@ -37,26 +37,6 @@ def serve(one: Scheduler, at: int = 1) -> list[int]:
     return numbers(one.complete(one.plan(), at))
 
 
-def test_blocks_are_taken_for_prompt_and_output_at_once(scheduler: Make) -> None:
-    one = scheduler()
-    request = asked(0, prompt=5, output=4)
-    one.arrive(request)
-    assert one.admit(now=70) == [request]
-    assert (len(request.blocks), one.blocks.used, request.admitted) == (3, 3, 70)
-    assert request.slot in {0, 1}
-
-
-def test_without_a_slot_a_request_waits(scheduler: Make) -> None:
-    one = scheduler(slots=1)
-    for number in range(2):
-        one.arrive(asked(number, 1, 2))
-    assert numbers(one.admit(0)) == [0]
-    assert serve(one) == []
-    assert one.admit(1) == []
-    assert serve(one) == [0]
-    assert numbers(one.admit(2)) == [1]
-
-
 def test_who_waits_for_blocks_holds_up_those_behind(scheduler: Make) -> None:
     one = scheduler(slots=3, blocks=4)
     for number, prompt in enumerate((11, 7, 1)):
@@ -91,32 +71,6 @@ def test_a_prompt_is_taken_in_pieces_and_its_end_is_the_first_token(scheduler: M
     assert pieces == [(0, 4), (4, 4), (8, 1), None]
     assert tokens == [0, 0, 1, 1]
     assert request.tokens == [30, 40]
-
-
-def test_others_decode_while_a_prompt_is_taken_in(scheduler: Make) -> None:
-    one = scheduler()
-    for number, prompt in enumerate((2, 8)):
-        one.arrive(asked(number, prompt, 6))
-    one.admit(0)
-    serve(one)
-    plan = one.plan()
-    assert numbers(list(plan.decoding)) == [0]
-    assert (plan.chunk.sequence.job.number, plan.chunk.first, plan.chunk.last) == (1, 0, False)
-    one.complete(plan, 2)
-    assert one.plan().chunk.last
-
-
-def test_prompts_are_taken_in_the_order_of_admission(scheduler: Make) -> None:
-    one = scheduler()
-    for number in (7, 2):
-        one.arrive(asked(number, 8, 1))
-    one.admit(0)
-    order = []
-    for _ in range(4):
-        plan = one.plan()
-        order.append(plan.chunk.sequence.job.number)
-        one.complete(plan, 0)
-    assert order == [7, 7, 2, 2]
 
 
 @pytest.mark.parametrize(("slots", "chunk"), [(0, 1), (1, 0)])

@@ -91,14 +91,6 @@ def test_what_is_offered_is_said_before_the_run() -> None:
             assert results[name].value > 0
 
 
-def test_a_pool_too_small_for_some_rejects_just_those() -> None:
-    told = served(serving_step(LOAD, replace(SHAPE, blocks=4), Limits()))
-    for request in (one for each in told for one in each.requests):
-        fits = request.prompt_tokens + request.output_tokens <= 16
-        assert request.state == ("completed" if fits else "rejected")
-        assert bool(request.reason) != fits
-
-
 WORKLOAD = """
 import mlx.core as mx
 from tracekit.ops.serving.load import Lengths, Load, Rate

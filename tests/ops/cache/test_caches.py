@@ -1,0 +1,206 @@
+import random
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from tracekit.base.errors import UsageError
+from tracekit.ops.cache.caches import (
+    Blocks,
+    GrowingCache,
+    PagedCache,
+    Rows,
+    Sizes,
+    SlidingCache,
+    draw_rows,
+    expected,
+)
+
+
+def rows(first: int, tokens: int) -> mx.array:
+    """Rows that hold the numbers of their tokens."""
+    return mx.arange(first, first + tokens).astype(mx.float32).reshape(1, 1, tokens, 1)
+
+
+def kept(cache: SlidingCache) -> tuple[list[float], list[float]]:
+    keys, values = cache.held()
+    return keys[0, 0, :, 0].tolist(), values[0, 0, :, 0].tolist()
+
+
+def test_the_last_tokens_are_kept_each_in_its_row() -> None:
+    cache = SlidingCache((1, 1, 1), mx.float32, window=4)
+    for token in range(7):
+        cache.append(rows(token, 1), -rows(token, 1))
+    assert kept(cache) == ([4, 5, 6, 3], [-4, -5, -6, -3])
+    assert (cache.length, cache.kept) == (7, 4)
+
+
+@pytest.mark.parametrize("runs", [[3], [4], [5], [9, 1], [2, 2, 2], [3, 6, 1, 4, 4], [4, 4, 1]])
+def test_runs_of_any_length_keep_the_same_as_one_token_at_a_time(runs: list[int]) -> None:
+    at_once, singly = (SlidingCache((1, 1, 1), mx.float32, window=4) for _ in range(2))
+    first = 0
+    for tokens in runs:
+        at_once.append(rows(first, tokens), rows(first, tokens))
+        first += tokens
+    for token in range(first):
+        singly.append(rows(token, 1), rows(token, 1))
+    assert kept(at_once) == kept(singly)
+    assert sorted(kept(at_once)[0]) == list(range(max(0, first - 4), first))
+
+
+def test_attention_over_the_ring_is_attention_over_the_last_tokens() -> None:
+    """A dense cache of all tokens, of which the last are attended to, must give the same."""
+    random = np.random.default_rng(0)
+    keys, values = (mx.array(random.normal(size=(2, 3, 23, 8)), mx.float32) for _ in range(2))
+    query = mx.array(random.normal(size=(2, 3, 1, 8)), mx.float32)
+    cache = SlidingCache((2, 3, 8), mx.float32, window=10)
+    held = cache.append(keys[:, :, :15], values[:, :, :15])
+    for token in range(15, 23):
+        held = cache.append(keys[:, :, token : token + 1], values[:, :, token : token + 1])
+    ring = mx.fast.scaled_dot_product_attention(query, *held, scale=0.3)
+    last = (keys[:, :, 13:], values[:, :, 13:])
+    dense = mx.fast.scaled_dot_product_attention(query, *last, scale=0.3)
+    assert mx.allclose(ring, dense, atol=1e-6)
+    older = (keys[:, :, 12:22], values[:, :, 12:22])
+    assert not mx.allclose(
+        ring, mx.fast.scaled_dot_product_attention(query, *older, scale=0.3), atol=1e-3
+    )
+
+
+SHAPE = (2, 3, 4)
+
+
+def full_of(tokens: int, value: float) -> mx.array:
+    return mx.full((2, 3, tokens, 4), value)
+
+
+def test_it_grows_in_steps_and_copies_what_it_held() -> None:
+    cache = GrowingCache(SHAPE, mx.float16, step=4)
+    capacities = []
+    for _ in range(9):
+        cache.append(full_of(1, 1), full_of(1, 1))
+        capacities.append(cache.capacity)
+    assert capacities == [4] * 4 + [8] * 4 + [12]
+    row = 2 * 2 * 3 * 4 * 2  # K and V, contexts, heads, elements, bytes
+    assert cache.copied == (4 + 8) * row
+    assert cache.nbytes == 12 * row
+
+
+def test_room_can_be_made_ahead() -> None:
+    cache = GrowingCache(SHAPE, mx.float32, step=4)
+    cache.append(full_of(4, 7), full_of(4, 7))
+    cache.grow(1)
+    copied = cache.copied
+    keys, _ = cache.append(full_of(1, 8), full_of(1, 8))
+    assert (cache.capacity, cache.copied) == (8, copied)
+    assert keys[0, 0, :, 0].tolist() == [7, 7, 7, 7, 8]
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_an_append_copies_the_cache_only_if_somebody_holds_a_view(held: bool) -> None:
+    cache = GrowingCache((4, 8, 64), mx.float32, step=512)
+    big = mx.ones((4, 8, 500, 64))
+    mx.eval(*cache.append(big, big), cache.keys, cache.values)
+    new = mx.ones((4, 8, 1, 64))
+    view = cache.keys[:, :, :1] if held else None
+    mx.eval(new, *([] if view is None else [view]))
+    mx.reset_peak_memory()
+    before = mx.get_active_memory()
+    cache.append(new, new)
+    mx.eval(cache.keys, cache.values)
+    extra = mx.get_peak_memory() - before
+    assert (extra >= cache.keys.nbytes) == held
+    assert extra < cache.nbytes
+
+
+def cache_of(max_tokens: int = 12) -> PagedCache:
+    return PagedCache((2, 3, 4), mx.float32, block_size=4, max_tokens=max_tokens)
+
+
+def numbered(first: int, tokens: int) -> mx.array:
+    """Rows that hold 100 times their context plus their token."""
+    numbers = 100 * np.arange(2)[:, None] + np.arange(first, first + tokens)[None]
+    whole = np.broadcast_to(numbers[:, None, :, None], (2, 3, tokens, 4))
+    return mx.array(whole.astype(np.float32))
+
+
+def told(cache: PagedCache, context: int) -> list[float]:
+    """Read the tokens of a context out of its pages."""
+    pages = np.array(cache.keys)[cache.block_tables.tolist()[context]]
+    return pages.reshape(-1, 3, 4)[: cache.length, 1, 2].tolist()
+
+
+@pytest.mark.parametrize("runs", [[1] * 9, [9], [3, 1, 1, 4], [4, 4, 1]])
+def test_tokens_lie_in_the_pages_of_their_context(runs: list[int]) -> None:
+    cache, first = cache_of(), 0
+    for tokens in runs:
+        cache.append(numbered(first, tokens), -numbered(first, tokens))
+        first += tokens
+    assert told(cache, 0) == list(range(9))
+    assert told(cache, 1) == list(range(100, 109))
+    assert np.array(cache.values).sum() == -np.array(cache.keys).sum()
+    assert cache.pool.used == 2 * 3
+
+
+def test_pages_are_taken_when_tokens_need_them() -> None:
+    cache = cache_of()
+    assert cache.lacks(1)
+    cache.append(numbered(0, 4), numbered(0, 4))
+    assert cache.lacks(1)
+    cache.grow(1)
+    assert not cache.lacks(4)
+    assert cache.nbytes == 4 * 2 * 4 * 3 * 4 * 4  # pages, K and V, tokens, heads, elements, bytes
+    assert sorted(np.array(cache.block_tables)[:, :2].reshape(-1)) == [0, 1, 2, 3]
+
+
+def test_a_context_cannot_outgrow_its_table() -> None:
+    cache = cache_of(max_tokens=5)
+    cache.append(numbered(0, 8), numbered(0, 8))
+    with pytest.raises(UsageError, match="9 tokens need 3 blocks"):
+        cache.append(numbered(8, 1), numbered(8, 1))
+    assert cache.length == 8
+
+
+SIZES = Sizes(2, 4, 2, 8, mx.float16)
+
+
+def test_a_run_of_rows_is_the_rows_one_by_one_round_and_round() -> None:
+    rows = draw_rows(SIZES, seed=1)
+    keys, values = rows.run(59, 5)
+    assert keys.shape == values.shape == (2, 2, 5, 8)
+    for place, token in enumerate((59, 60, 0, 1, 2)):
+        assert mx.array_equal(keys[:, :, place], rows.keys[token])
+        assert mx.array_equal(values[:, :, place], rows.values[token])
+    assert mx.array_equal(rows.query(61), rows.queries[0])
+
+
+def test_what_is_expected_is_the_definition() -> None:
+    """Two tokens, one head of one element: weights of e^(s q k)."""
+    numbers = np.zeros((61, 1, 1, 1), np.float32)
+    queries, keys, values = numbers.copy(), numbers.copy(), numbers.copy()
+    queries[2], keys[1], keys[2], values[1], values[2] = 2.0, 1.0, 3.0, 10.0, 20.0
+    rows = Rows(mx.array(queries), mx.array(keys), mx.array(values))
+    out = expected(rows, 0, length=3, kept=2, scale=0.5)
+    weights = np.exp([1.0, 3.0])
+    assert out[0, 0] == pytest.approx((10 * weights[0] + 20 * weights[1]) / weights.sum())
+    assert expected(rows, 0, length=3, kept=1, scale=0.5)[0, 0] == 20
+
+
+def test_what_was_freed_last_is_given_out_first() -> None:
+    pool = Blocks(8)
+    first = pool.allocate(3)
+    pool.allocate(2)
+    pool.free(first)
+    assert pool.allocate(3) == first
+
+
+def test_no_block_is_ever_held_twice() -> None:
+    rng, pool, held = random.Random(7), Blocks(64), list[list[int]]()
+    for _ in range(2000):
+        if held and rng.random() < 0.5:
+            pool.free(held.pop(rng.randrange(len(held))))
+        else:
+            held.append(pool.allocate(rng.randint(0, pool.free_count)))
+        used = [block for blocks in held for block in blocks]
+        assert len(set(used)) == len(used) == pool.used
+        assert pool.used + pool.free_count == 64
