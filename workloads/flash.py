@@ -57,7 +57,7 @@ def flash(
     """
     import mlx.core as mx
 
-    from tracekit.ops import DenseShape, check_heads, check_memory, draw_dense
+    from tracekit.ops import DenseShape, check_heads, draw_dense, require_memory
 
     check_heads(q_heads, kv_heads)
     shape = DenseShape(
@@ -70,7 +70,7 @@ def flash(
         queries=seq,
         causal=causal,
     )
-    check_memory(shape.scores, "The matrix of scores")
+    require_memory(shape.scores, "The matrix of scores")
     problem = draw_dense(shape, dtype=getattr(mx, dtype), seed=seed)
     return _step(problem, shape, layout, order)
 

@@ -55,9 +55,9 @@ def _step(problem: "NormProblem", order: Order) -> Step:
         error_of,
         fused_kernel,
         kernel_traffic,
-        norm_specializations,
         separate,
         separate_traffic,
+        specializations,
     )
     from tracekit.workload import backend, variant_of
 
@@ -78,6 +78,4 @@ def _step(problem: "NormProblem", order: Order) -> Step:
     if not metal:
         results["fused_speedup"] = Measured(None, "x", "higher", NEEDS_METAL)
     turns = Turns(subject, baseline, order, mx.eval)
-    return alternate(
-        turns, backend=backend(), results=results, specializations=norm_specializations
-    )
+    return alternate(turns, backend=backend(), results=results, specializations=specializations)

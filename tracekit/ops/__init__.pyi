@@ -19,7 +19,6 @@ from .attention.metal import Plan as Plan
 from .attention.metal import paged_decode as paged_decode
 from .attention.metal import plan as plan
 from .attention.metal import prewarm as prewarm
-from .attention.metal import specializations as specializations
 from .attention.paged import append as append
 from .attention.paged import append_run as append_run
 from .attention.paged import attend as attend
@@ -30,7 +29,6 @@ from .attention.problem import HEAD_DIMS as HEAD_DIMS
 from .attention.problem import Problem as Problem
 from .attention.problem import check_head_dim as check_head_dim
 from .attention.problem import check_heads as check_heads
-from .attention.problem import check_memory as check_memory
 from .attention.problem import context_lengths as context_lengths
 from .attention.problem import draw_lengths as draw_lengths
 from .attention.problem import draw_problem as draw_problem
@@ -46,13 +44,14 @@ from .cache.decoding import Cache as Cache
 from .cache.decoding import Decoding as Decoding
 from .kernels import LEAST_BUFFER as LEAST_BUFFER
 from .kernels import Traffic as Traffic
+from .kernels import require_memory as require_memory
+from .kernels import specializations as specializations
 from .norm import NormProblem as NormProblem
 from .norm import compiled as compiled
 from .norm import draw_norm_problem as draw_norm_problem
 from .norm import error_of as error_of
 from .norm import fused_kernel as fused_kernel
 from .norm import kernel_traffic as kernel_traffic
-from .norm import norm_specializations as norm_specializations
 from .norm import reference as reference
 from .norm import separate as separate
 from .norm import separate_traffic as separate_traffic

@@ -12,8 +12,10 @@ import psutil
 from tracekit.base import ToolError, UsageError, shipped
 from tracekit.workload import Work
 
+_SMALLER = "Take shorter or fewer sequences, or fewer heads."
 
-def require_memory(needed: int, what: str, hint: str) -> None:
+
+def require_memory(needed: int, what: str, hint: str = _SMALLER) -> None:
     """Raise UsageError, with a hint, if `what` takes more bytes than this machine has."""
     there = psutil.virtual_memory().total
     if needed > there:
@@ -106,14 +108,47 @@ class Source:
         # Looked up when it is called: whoever replaces MLX's factory gets kernels of their own.
         return _built(mx.fast.metal_kernel, self)
 
-    def name(self, template: Sequence[tuple[str, Any]], types: Sequence[str]) -> str:
-        """Return what MLX calls the kernel: template values, then dtypes and classes.
+    def launch(
+        self,
+        inputs: Sequence[Any],
+        template: Sequence[tuple[str, Any]],
+        grid: tuple[int, int, int],
+        threads: int,
+        outputs: Sequence[tuple[Sequence[int], mx.Dtype]],
+    ) -> tuple[list[mx.array], str]:
+        """Launch the kernel; return its outputs, of shapes and types, and what MLX calls it.
 
-        Two calls share a pipeline exactly when their names are equal. The scheme is MLX's since
-        0.32.1: `s` follows the dtype of a scalar.
+        Two calls share a pipeline exactly when these names are equal: template values, then types.
+        The scheme is MLX's since 0.32.1: `s` follows the type of a scalar.
         """
+        dtypes = [dtype for _, dtype in outputs]
+        made = self.kernel()(
+            inputs=list(inputs),
+            template=list(template),
+            grid=grid,
+            threadgroup=(threads, 1, 1),
+            output_shapes=[shape for shape, _ in outputs],
+            output_dtypes=dtypes,
+        )
         values = [METAL_TYPES.get(value) or str(value) for _, value in template]
-        return "_".join([f"custom_kernel_{self.stem}_", *values, *types])
+        types = [_type_of(one) for one in inputs] + [METAL_TYPES[one] for one in dtypes]
+        name = "_".join([f"custom_kernel_{self.stem}_", *values, *types])
+        _launched.add(name)
+        return made, name
+
+
+def _type_of(one: Any) -> str:
+    if isinstance(one, mx.array):
+        return METAL_TYPES.get(one.dtype, "int32_t")
+    return "floats" if isinstance(one, float) else "int32_ts"
+
+
+_launched: set[str] = set()
+
+
+def specializations() -> frozenset[str]:
+    """Return the names of the kernels that this process has launched, as Metal knows them."""
+    return frozenset(_launched)
 
 
 @cache

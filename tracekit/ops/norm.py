@@ -9,7 +9,6 @@ import numpy as np
 from tracekit.base import Floats, UsageError, as_float64, relative_error
 from tracekit.ops.kernels import (
     LANES,
-    METAL_TYPES,
     Source,
     Traffic,
     check_axes,
@@ -146,8 +145,6 @@ _SOURCE = Source(
     "rmsnorm_linear", ("x", "gain", "weight", "rows", "dims", "outputs", "eps"), ("out",)
 )
 
-_made: set[str] = set()
-
 
 @dataclass(frozen=True)
 class Tile:
@@ -184,18 +181,6 @@ def kernel_traffic(problem: NormProblem) -> Traffic:
     )
 
 
-def norm_specializations() -> frozenset[str]:
-    """Return the names of the kernels that this process has launched, as Metal knows them."""
-    return frozenset(_made)
-
-
-def specialization_name(problem: NormProblem) -> str:
-    """Return the name of the kernel of a call; see `tracekit.ops.kernels.Source.name`."""
-    kind = METAL_TYPES[problem.dtype]
-    scalars = ["int32_ts"] * 3 + ["floats"]
-    return _SOURCE.name(_template(problem), [*[kind] * 3, *scalars, kind])
-
-
 def fused_kernel(problem: NormProblem) -> mx.array:
     """Launch `kernels/rmsnorm_linear.metal`, one dispatch, for `[rows, outputs]`.
 
@@ -204,18 +189,16 @@ def fused_kernel(problem: NormProblem) -> mx.array:
     tile = tile_of(problem)
     across = -(-problem.outputs // tile.columns)
     with needing_metal("`tracekit.ops.norm.compiled` does the same with MLX's own ops."):
-        (out,) = _SOURCE.kernel()(
-            inputs=[
+        (out,), _ = _SOURCE.launch(
+            (
                 *(padded(one) for one in (problem.x, problem.gain, problem.weight)),
-                *(problem.rows, problem.dims, problem.outputs, problem.eps),
-            ],
-            template=_template(problem),
-            grid=(across * SIMDGROUPS * LANES, -(-problem.rows // tile.rows), 1),
-            threadgroup=(SIMDGROUPS * LANES, 1, 1),
-            output_shapes=[(problem.rows, problem.outputs)],
-            output_dtypes=[problem.dtype],
+                *(problem.rows, problem.dims, problem.outputs, float(problem.eps)),
+            ),
+            _template(problem),
+            (across * SIMDGROUPS * LANES, -(-problem.rows // tile.rows), 1),
+            SIMDGROUPS * LANES,
+            [((problem.rows, problem.outputs), problem.dtype)],
         )
-    _made.add(specialization_name(problem))
     return out
 
 

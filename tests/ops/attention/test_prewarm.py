@@ -5,9 +5,10 @@ import pytest
 
 from small_kernels import needs_compiler
 from tracekit.lab.msl.emulation import emulation
-from tracekit.ops.attention.metal import plan, prewarm, specializations
+from tracekit.ops.attention.metal import plan, prewarm
 from tracekit.ops.attention.paged import attend
 from tracekit.ops.attention.problem import draw_problem
+from tracekit.ops.kernels import specializations
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 

@@ -11,7 +11,7 @@ from tracekit.base.errors import ToolError, UsageError
 from tracekit.ops.attention.paged import append
 from tracekit.ops.serving.engine import Chunk, RunningSequence
 from tracekit.ops.serving.load import Job
-from tracekit.ops.serving.server import Cost, Model, Shape, rehearse, verify
+from tracekit.ops.serving.server import Model, Shape, offered_load, rehearse, verify
 
 SHAPE = Shape(
     q_heads=4,
@@ -118,9 +118,9 @@ def test_pages_are_written_in_place() -> None:
 
 def test_the_offered_load_is_what_the_schedule_takes_of_the_time() -> None:
     jobs = (Job(0, 0, 9, 11), Job(1, 0, 8, 1))
-    cost = Cost(decode=4e6, chunk=10e6)
     # three pieces of 10 ms, and ten tokens of 4 ms shared by two slots
-    assert cost.load(jobs, seconds=0.1, slots=2, chunk=8) == pytest.approx(0.5)
+    load = offered_load(jobs, (4e6, 10e6), seconds=0.1, slots=2, chunk=8)
+    assert load == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ each of a capture's is right by itself.
 
 import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -55,19 +54,17 @@ class Mistakes:
             self.add(route, f"must be a table, not {value!r}.")
         return isinstance(value, dict)
 
-    def read(
-        self, noun: type[Any], table: Mapping[str, Any], at: Callable[..., Route]
-    ) -> dict[str, Any]:
+    def read(self, noun: type[Any], table: Mapping[str, Any], route: Route) -> dict[str, Any]:
         """Return the values of a table by field, those of tables in it as they are.
 
-        What is a mistake is left out. `at` returns where a key stands.
+        What is a mistake is left out.
         """
         kinds = STATE if noun is StateLimits else get_type_hints(noun, include_extras=True)
         known, found = keys_of(noun), dict[str, Any]()
         for written, value in table.items():
             key = _RENAMED.get(written, written)
             if (field := known.get(key)) is None:
-                self.add(at(written), "is no key here.", nearest(written, list(known)))
+                self.add((*route, written), "is no key here.", nearest(written, list(known)))
             elif field in _TABLES:
                 found[field] = value
             elif value is False and noun is StateLimits and kinds[field] is not bool:
@@ -76,8 +73,17 @@ class Mistakes:
                 try:
                     found[field] = converted(value, kinds[field])
                 except ValueError as error:
-                    self.add(at(written), f"is wrong: {error}")
+                    self.add((*route, written), f"is wrong: {error}")
         return found
+
+    def place(self, holders: Sequence[Route], keys: Sequence[str]) -> Route:
+        """Return where keys stand: in the first of the tables that has most of them."""
+        lines = self._document.lines
+        depths = [
+            sum((*holder, *keys[: depth + 1]) in lines for depth in range(len(keys)))
+            for holder in holders
+        ]
+        return (*holders[depths.index(max(depths))], *keys)
 
     def end(self) -> None:
         """Raise UsageError that names all mistakes, one a line, or do nothing without one."""
@@ -173,10 +179,10 @@ def read_plan(path: Path | None = None, *, work: bool = True) -> NightPlan:
     document = open_document(path)
     mistakes = Mistakes(document)
     root, folder = document.root, document.file.parent
-    values = mistakes.read(NightPlan, _night_of(document, mistakes), lambda key: (*root, key))
+    values = mistakes.read(NightPlan, _night_of(document, mistakes), root)
     state, defaults = values.pop("state", {}), values.pop("defaults", {})
     if mistakes.is_table((*root, "machine-state"), state):
-        limits = mistakes.read(StateLimits, state, lambda key: (*root, "machine-state", key))
+        limits = mistakes.read(StateLimits, state, (*root, "machine-state"))
         values["state"] = StateLimits(**limits)
     if mistakes.is_table((*root, "defaults"), defaults):
         captures = values.get("captures", [])
@@ -224,62 +230,44 @@ def _captures(
         hint = "Leave it out."
         mistakes.add((*root, "defaults", "name"), "cannot be the same for all captures.", hint)
         return []
+    usual = mistakes.read(Capture, defaults, (*root, "defaults"))
     captures: list[Capture] = []
     for number, own in enumerate(given):
         route = (*root, "capture", number)
         if not mistakes.is_table(route, own):
             continue
-        merged = defaults | own
+        values = mistakes.read(Capture, own, route)
+        right = len(values) == len(own) and len(usual) == len(defaults)
         for key in ("parameters", "metrics"):
-            both = [one[key] for one in (defaults, own) if key in one]
-            if len(both) > 1 and all(isinstance(one, dict) for one in both):
-                merged[key] = both[0] | both[1]
-        at = partial(_place, own, route, defaults, (*root, "defaults"))
-        capture = _Reading(merged, at, mistakes, document.file.parent).capture(work=work)
+            both = [one[key] for one in (usual, values) if isinstance(one.get(key), dict)]
+            values |= {key: both[0] | both[1]} if len(both) > 1 else {}
+        reading = _Reading([route, (*root, "defaults")], mistakes, document.file.parent)
+        capture = reading.capture(usual | values, right=right, work=work)
         if capture is None:
             continue
         if capture.name.endswith(ANCHORED):
-            mistakes.add(at("name"), f"must not end in {ANCHORED}, which nights add for anchors.")
+            words = f"must not end in {ANCHORED}, which nights add for anchors."
+            mistakes.add((*route, "name"), words)
         # Folders of two must not be one on any disk.
         if capture.name.casefold() in {one.name.casefold() for one in captures}:
             words = f"is a second capture named {capture.name!r}."
-            mistakes.add(at("name"), words, "Give each a name of its own.")
+            mistakes.add((*route, "name"), words, "Give each a name of its own.")
         captures.append(capture)
     return captures
 
 
-def _place(
-    own: dict[str, Any], route: Route, defaults: dict[str, Any], usual: Route, *keys: str
-) -> Route:
-    """Return where a key of a capture stands: in what holds for all if only that has it."""
-    in_own, in_defaults = (_depth(table, keys) for table in (own, defaults))
-    return (*(usual if in_defaults > in_own else route), *keys)
-
-
-def _depth(table: Any, keys: Sequence[str]) -> int:
-    """Return how many of the keys a table has, each in the one before."""
-    for depth, key in enumerate(keys):
-        if not isinstance(table, dict) or key not in table:
-            return depth
-        table = table[key]
-    return len(keys)
-
-
 class _Reading:
-    """One capture: its table with all that holds for it, and where a key of it stands."""
+    """One capture, of which keys stand in the first of the tables `holders`, or the second."""
 
-    def __init__(
-        self, table: dict[str, Any], at: Callable[..., Route], mistakes: Mistakes, folder: Path
-    ) -> None:
-        self._table, self._at, self._mistakes, self._folder = table, at, mistakes, folder
+    def __init__(self, holders: Sequence[Route], mistakes: Mistakes, folder: Path) -> None:
+        self._holders, self._mistakes, self._folder = holders, mistakes, folder
 
-    def capture(self, *, work: bool) -> Capture | None:
+    def capture(self, values: dict[str, Any], *, right: bool, work: bool) -> Capture | None:
         """Return it; None where it has mistakes that leave nothing to look at."""
-        if "workload" not in self._table:
+        if "workload" not in values and right:
             hint = 'Write workload = "paged"; `tracekit workloads` lists them.'
             self._refuse((), "has no workload.", hint)
-        values = self._mistakes.read(Capture, self._table, self._at)
-        right = "workload" in values and len(values) == len(self._table)
+        right &= "workload" in values
         given, metrics = values.pop("reference", False), values.pop("metrics", {})
         reference = None if given is False else self._reference(given)
         right &= self._mistakes.is_table(self._at("metrics"), metrics)
@@ -294,13 +282,16 @@ class _Reading:
         self._check_keys(capture)
         return replace(capture, metrics=tuple(self._metrics(metrics, capture)))
 
+    def _at(self, *keys: str) -> Route:
+        return self._mistakes.place(self._holders, keys)
+
     def _refuse(self, keys: Sequence[str], words: str, hint: str = "") -> None:
         self._mistakes.add(self._at(*keys), words, hint)
 
     def _reference(self, table: Any) -> Reference | None:
         if not self._mistakes.is_table(self._at("reference"), table):
             return None
-        values = self._mistakes.read(Reference, table, partial(self._at, "reference"))
+        values = self._mistakes.read(Reference, table, self._at("reference"))
         if len(values) < len(table):
             return None
         named = [key for key in ("revision", "merge_base", "previous_night") if values.get(key)]
@@ -375,12 +366,7 @@ class _Reading:
 
     def _metric(self, name: str, value: Any, capture: Capture) -> Gated | None:
         table = {} if value is True else value if isinstance(value, dict) else {"threshold": value}
-        at = (
-            partial(self._at, "metrics", name)
-            if table is value
-            else lambda _: self._at("metrics", name)
-        )
-        values = self._mistakes.read(Gated, table, at)
+        values = self._mistakes.read(Gated, table, self._at("metrics", name))
         if len(values) < len(table):
             return None
         scale, threshold = usual(name, values.get("scale"))

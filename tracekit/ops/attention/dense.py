@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.base import UsageError, as_float64, relative_error
-from tracekit.ops.attention.problem import Problem, check_memory, dense_reference
-from tracekit.ops.kernels import Traffic
+from tracekit.ops.attention.problem import Problem, dense_reference
+from tracekit.ops.kernels import Traffic, require_memory
 
 _SCORE = 4  # bytes: scores are float32
 
@@ -233,7 +233,7 @@ def draw_dense(shape: DenseShape, *, dtype: mx.Dtype, seed: int = 0) -> DensePro
         UsageError: They are larger than this machine's memory.
     """
     batch, width = len(shape.lens), shape.head_dim
-    check_memory(2 * shape.out + batch * shape.longest * shape.row, "The call")
+    require_memory(2 * shape.out + batch * shape.longest * shape.row, "The call")
     keys = mx.random.split(mx.random.key(seed), 3)
     sizes = [(shape.q_heads, shape.queries), *[(shape.kv_heads, shape.longest)] * 2]
     drawn = [

@@ -9,7 +9,7 @@ import mlx.core as mx
 
 from tracekit.base import ToolError, UsageError
 from tracekit.ops.attention.problem import Problem, check_head_dim, draw_problem
-from tracekit.ops.kernels import LANES, LEAST_BUFFER, METAL_TYPES, Source, needing_metal, padded
+from tracekit.ops.kernels import LANES, LEAST_BUFFER, Source, needing_metal, padded
 
 Kernel = Literal["grouped", "per-head", "barriers"]
 
@@ -163,19 +163,12 @@ def _check_threadgroup(threads: int, room: int, head_dim: int) -> None:
 
 _ARRAYS = ("q", "k_pages", "v_pages", "block_tables", "context_lens", "max_blocks", "scale")
 
-_made: set[str] = set()
-
 _SOURCES = {
     "grouped": Source("paged_decode", _ARRAYS, ("out", "sums", "stats")),
     "per-head": Source("paged_decode_per_head", _ARRAYS, ("out",)),
     "barriers": Source("paged_decode_barriers", _ARRAYS, ("out",)),
 }
 _MERGE = Source("paged_merge", ("sums", "stats", "partitions"), ("out",))
-
-
-def specializations() -> frozenset[str]:
-    """Return the names of the kernels that this process has launched, as Metal knows them."""
-    return frozenset(_made)
 
 
 def paged_decode(problem: Problem, *, scale: float, how: Plan | None = None) -> mx.array:
@@ -193,21 +186,7 @@ def paged_decode(problem: Problem, *, scale: float, how: Plan | None = None) -> 
         "Choose no kernel: then MLX's own ops attend. "
         "`tracekit verify-kernel all` runs the kernels on a CPU."
     ):
-        out = _launch(problem, scale, how)
-    _made.update(specialization_names(problem, how))
-    return out
-
-
-def specialization_names(problem: Problem, how: Plan) -> tuple[str, ...]:
-    """Return the names of the kernels of a call; see `tracekit.ops.kernels.Source.name`."""
-    t = METAL_TYPES[problem.dtype]
-    inputs = [t, t, t, "int32_t", "int32_t", "int32_ts", "floats"]
-    outputs = [t, "float", "float"] if how.kernel == "grouped" else [t]
-    decode = _SOURCES[how.kernel].name(_template(problem, how), [*inputs, *outputs])
-    if how.partitions == 1:
-        return (decode,)
-    merge = [("T", problem.dtype), ("D", problem.head_dim)]
-    return decode, _MERGE.name(merge, ["float", "float", "int32_ts", t])
+        return _launch(problem, scale, how)[0]
 
 
 def _template(problem: Problem, how: Plan) -> list[tuple[str, Any]]:
@@ -221,7 +200,8 @@ def _template(problem: Problem, how: Plan) -> list[tuple[str, Any]]:
     return [*shape, ("GROUP", problem.group), *sizes, simdgroups, ("AHEAD", int(how.ahead))]
 
 
-def _launch(problem: Problem, scale: float, how: Plan) -> mx.array:
+def _launch(problem: Problem, scale: float, how: Plan) -> tuple[mx.array, set[str]]:
+    """Return the result, and the names of the kernels that make it."""
     split = how.partitions > 1
     rows = (problem.batch, problem.q_heads, how.partitions)
     width = problem.q_heads
@@ -232,29 +212,24 @@ def _launch(problem: Problem, scale: float, how: Plan) -> mx.array:
         stats = (max(LEAST_BUFFER, 2 * prod(rows)),)
         shapes = [(1,), (*rows, problem.head_dim), stats] if split else [*shapes, (1,), (1,)]
     tables = padded(problem.block_tables.reshape(-1))
-    pages = [problem.k_pages, problem.v_pages]
-    out, *partial = _SOURCES[how.kernel].kernel()(
-        inputs=[
-            *(problem.q, *pages, tables, padded(problem.context_lens)),
-            *(problem.max_blocks, scale),
-        ],
-        template=_template(problem, how),
-        grid=(how.threadgroup * width, problem.batch, how.partitions),
-        threadgroup=(how.threadgroup, 1, 1),
-        output_shapes=shapes,
-        output_dtypes=[problem.dtype, mx.float32, mx.float32][: len(shapes)],
+    arrays = (problem.q, problem.k_pages, problem.v_pages, tables, padded(problem.context_lens))
+    (out, *partial), name = _SOURCES[how.kernel].launch(
+        (*arrays, problem.max_blocks, float(scale)),
+        _template(problem, how),
+        (how.threadgroup * width, problem.batch, how.partitions),
+        how.threadgroup,
+        [*zip(shapes, [problem.dtype, mx.float32, mx.float32], strict=False)],
     )
     if not split:
-        return out
-    (out,) = _MERGE.kernel()(
-        inputs=[*partial, how.partitions],
-        template=[("T", problem.dtype), ("D", problem.head_dim)],
-        grid=(problem.head_dim * problem.q_heads, problem.batch, 1),
-        threadgroup=(problem.head_dim, 1, 1),
-        output_shapes=[problem.q.shape],
-        output_dtypes=[problem.dtype],
+        return out, {name}
+    (out,), merge = _MERGE.launch(
+        (*partial, how.partitions),
+        [("T", problem.dtype), ("D", problem.head_dim)],
+        (problem.head_dim * problem.q_heads, problem.batch, 1),
+        problem.head_dim,
+        [(problem.q.shape, problem.dtype)],
     )
-    return out
+    return out, {name, merge}
 
 
 BLOCK_SIZES = (16, 32, 64)
@@ -296,8 +271,10 @@ def prewarm(
                 problem, kernel=kernel, hd_tile=tile, threadgroup=threadgroup, partitions=parts
             )
             try:
-                mx.eval(paged_decode(problem, scale=1.0, how=how))
+                with needing_metal(""):
+                    out, launched = _launch(problem, 1.0, how)
+                    mx.eval(out)
             except ToolError:
                 return frozenset()
-            names.update(specialization_names(problem, how))
+            names |= launched
     return frozenset(names)

@@ -124,9 +124,6 @@ def nan_past_ends(problem: Problem) -> Problem:
     return replace(problem, k_pages=keys, v_pages=values)
 
 
-_HINT = "Take shorter or fewer sequences, or fewer heads."
-
-
 def draw_lengths(batch: int, longest: int, *, seed: int) -> list[int]:
     """Draw `batch` context lengths, each from 1 to `longest`, all equally likely."""
     return np.random.default_rng([seed, 1]).integers(1, longest, batch, endpoint=True).tolist()
@@ -153,7 +150,7 @@ def draw_problem(
     """
     batch = len(lens)
     pool = (batch * max_blocks, block_size, kv_heads, head_dim)
-    check_memory(2 * math.prod(pool) * dtype.size, "The pool")
+    require_memory(2 * math.prod(pool) * dtype.size, "The pool")
     tables = np.random.default_rng([seed, 0]).permutation(pool[0]).reshape(batch, max_blocks)
     padding = (0, max(0, LEAST_BUFFER - batch))
     keys = mx.random.split(mx.random.key(seed), 3)
@@ -167,11 +164,6 @@ def draw_problem(
     mx.eval(problem.q, problem.k_pages, problem.v_pages)
     mx.eval(problem.block_tables, problem.context_lens)
     return problem
-
-
-def check_memory(needed: int, what: str) -> None:
-    """Raise UsageError if `what` needs more bytes than this machine has."""
-    require_memory(needed, what, _HINT)
 
 
 def context_lengths(

@@ -120,19 +120,16 @@ class GrowingCache:
         """Bytes of the arrays."""
         return self.keys.nbytes + self.values.nbytes
 
-    def lacks(self, tokens: int) -> bool:
-        """Whether so many more tokens need more room."""
-        return self.length + tokens > self.capacity
-
-    def grow(self, tokens: int) -> None:
-        """Make room for so many more tokens; a no-op where there is."""
-        if not self.lacks(tokens):
-            return
+    def grow(self, tokens: int) -> bool:
+        """Make room for so many more tokens, and return whether there was none."""
+        if self.length + tokens <= self.capacity:
+            return False
         steps = -(-(self.length + tokens) // self._step)
         room = self._room(steps * self._step - self.length)
         held = [array[:, :, : self.length] for array in (self.keys, self.values)]
         self.copied += sum(array.nbytes for array in held)
         self.keys, self.values = (mx.concatenate([array, room], axis=2) for array in held)
+        return True
 
     def append(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
         """Append new tokens, `[batch, kv_heads, tokens, head_dim]`; return all that is kept.
@@ -182,12 +179,9 @@ class SlidingCache:
         """Bytes of the arrays."""
         return self.keys.nbytes + self.values.nbytes
 
-    def lacks(self, tokens: int) -> bool:  # noqa: ARG002  as of caches that grow
-        """Whether so many more tokens need more room: never."""
+    def grow(self, tokens: int) -> bool:  # noqa: ARG002  as of caches that grow
+        """Make room for more tokens: there is always some."""
         return False
-
-    def grow(self, tokens: int) -> None:
-        """Make room for more tokens: a no-op."""
 
     def append(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
         """Append new tokens, `[batch, kv_heads, tokens, head_dim]`; return all that is kept.
@@ -275,20 +269,16 @@ class PagedCache:
         """Bytes of the pages in use."""
         return 2 * self.keys.nbytes // self.pool.count * self.pool.used
 
-    def lacks(self, tokens: int) -> bool:
-        """Whether so many more tokens need more pages."""
-        return self.length + tokens > self._blocks * self.keys.shape[1]
-
-    def grow(self, tokens: int) -> None:
-        """Take pages for so many more tokens of each context; a no-op where there are.
+    def grow(self, tokens: int) -> bool:
+        """Take pages for so many more tokens of each context; return whether there were too few.
 
         Raises:
             UsageError: A context would be longer than the longest; nothing is changed.
         """
-        if not self.lacks(tokens):
-            return
         size, (_, entries) = self.keys.shape[1], self._tables.shape
         needed = -(-(self.length + tokens) // size)
+        if needed <= self._blocks:
+            return False
         if needed > entries:
             raise UsageError(
                 f"{self.length + tokens} tokens need {needed} blocks of {size}; "
@@ -298,6 +288,7 @@ class PagedCache:
             table[self._blocks : needed] = self.pool.allocate(needed - self._blocks)
         self._blocks = needed
         self.block_tables = mx.array(self._tables)
+        return True
 
     def append(self, keys: mx.array, values: mx.array) -> None:
         """Append new tokens, `[batch, kv_heads, tokens, head_dim]`; see `grow`."""

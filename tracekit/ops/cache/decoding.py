@@ -115,10 +115,9 @@ class Decoding:
 
     def _room_made(self) -> tuple[Span, ...]:
         """Let the cache grow if it must, and wait for that, so that the span holds its copy."""
-        if not self.cache.lacks(1):
-            return ()
         start = time.monotonic_ns()
-        self.cache.grow(1)
+        if not self.cache.grow(1):
+            return ()
         mx.eval(self.cache.keys, self.cache.values)
         name = "allocate" if isinstance(self.cache, PagedCache) else "grow"
         return (Span(name, start, time.monotonic_ns()),)

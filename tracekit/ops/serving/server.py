@@ -12,11 +12,10 @@ import numpy as np
 
 from tracekit.base import UsageError, accepted, as_float64, relative_error
 from tracekit.ops.attention.dense import sdpa
-from tracekit.ops.attention.metal import specializations
 from tracekit.ops.attention.paged import append, append_run, attend
 from tracekit.ops.attention.problem import Problem, check_heads, dense_reference
 from tracekit.ops.cache.caches import Blocks
-from tracekit.ops.kernels import LEAST_BUFFER, require_memory
+from tracekit.ops.kernels import LEAST_BUFFER, require_memory, specializations
 from tracekit.ops.serving.engine import (
     Chunk,
     Clock,
@@ -196,23 +195,6 @@ class Model:
 _DECODED = 3
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What a run is made of, in ns: a decode step of a full batch, and a piece of a prompt."""
-
-    decode: float
-    chunk: float
-
-    def load(self, jobs: tuple[Job, ...], *, seconds: float, slots: int, chunk: int) -> float:
-        """Return the share of the time that the jobs need if decode steps are always full.
-
-        More than 1 means that the queue grows without end.
-        """
-        pieces = sum(-(-job.prompt_tokens // chunk) for job in jobs)
-        tokens = sum(job.output_tokens - 1 for job in jobs)
-        return (pieces * self.chunk + tokens / slots * self.decode) / (seconds * 1e9)
-
-
 def rehearse(model: Model) -> Iterator[Plan]:
     """Yield work of every shape there is, again and again; it touches no block of a request.
 
@@ -228,8 +210,11 @@ def rehearse(model: Model) -> Iterator[Plan]:
         yield Plan(Chunk(prompt, first, min(shape.chunk, shape.longest - first)), batch)
 
 
-def measure(model: Model, clock: Clock, *, rounds: int = 3) -> Cost:
-    """Run every shape once to compile it, and then a few of them to see what they cost."""
+def measure(model: Model, clock: Clock, *, rounds: int = 3) -> tuple[float, float]:
+    """Run every shape once to compile it, and then a few of them to see what they cost.
+
+    Return the ns of a decode step of a full batch, and of a piece of a prompt.
+    """
     shapes = -(-model.shape.longest // model.shape.chunk)
     chunks: list[int] = []
     decodes: list[int] = []
@@ -243,7 +228,7 @@ def measure(model: Model, clock: Clock, *, rounds: int = 3) -> Cost:
         model.wait(model.attend_tokens(plan.decoding))
         chunks.append(middle - begin)
         decodes.append(clock.now() - middle)
-    return Cost(median(decodes[shapes:]), median(chunks[shapes:]))
+    return median(decodes[shapes:]), median(chunks[shapes:])
 
 
 def verify(model: Model) -> float:
@@ -354,9 +339,23 @@ def _levels(shape: Shape, limits: Limits) -> dict[tuple[str, str], float]:
     return levels
 
 
-def _offered(jobs: tuple[Job, ...], cost: Cost, shape: Shape) -> dict[str, float | Measured]:
+def offered_load(
+    jobs: tuple[Job, ...], cost: tuple[float, float], *, seconds: float, slots: int, chunk: int
+) -> float:
+    """Return the share of the time that the jobs need if decode steps are always full.
+
+    More than 1 means that the queue grows without end. What `cost` is, `measure` says.
+    """
+    pieces = sum(-(-job.prompt_tokens // chunk) for job in jobs)
+    tokens = sum(job.output_tokens - 1 for job in jobs)
+    return (pieces * cost[1] + tokens / slots * cost[0]) / (seconds * 1e9)
+
+
+def _offered(
+    jobs: tuple[Job, ...], cost: tuple[float, float], shape: Shape
+) -> dict[str, float | Measured]:
     seconds = jobs[-1].at / 1e9
-    load = cost.load(jobs, seconds=seconds, slots=shape.slots, chunk=shape.chunk)
+    load = offered_load(jobs, cost, seconds=seconds, slots=shape.slots, chunk=shape.chunk)
     tokens = sum(job.output_tokens for job in jobs)
     return {
         "scheduled_requests": Measured(len(jobs), "count"),
@@ -364,6 +363,6 @@ def _offered(jobs: tuple[Job, ...], cost: Cost, shape: Shape) -> dict[str, float
         "scheduled_request_rate": Measured(len(jobs) / seconds, "requests/s"),
         "scheduled_token_rate": Measured(tokens / seconds, "tokens/s"),
         "offered_load": Measured(load, "ratio"),
-        "rehearsed_decode": Measured(cost.decode, "ns", "lower"),
-        "rehearsed_prefill_chunk": Measured(cost.chunk, "ns", "lower"),
+        "rehearsed_decode": Measured(cost[0], "ns", "lower"),
+        "rehearsed_prefill_chunk": Measured(cost[1], "ns", "lower"),
     }
