@@ -131,15 +131,6 @@ def test_where_no_pair_counts_nothing_is_decided(spins: Path, tracekit: Command)
     assert "1 pairs count, and an interval takes 6" in shown.out
 
 
-@pytest.mark.processes
-def test_a_metric_that_no_variant_has_is_refused_at_once(spins: Path, tracekit: Command) -> None:
-    words = ("--metric", "step_p5", "--turn", "20ms", "--any-state", "--workloads", spins)
-    shown = tracekit("ab", "spin", "--", "spin", *words)
-    assert shown.code == 2
-    assert "No variant has the metric 'step_p5'" in shown.err
-    assert "step_p50" in shown.err
-
-
 def test_a_difference_below_nothing_has_a_width() -> None:
     change = Change("idle", "count", Better.LOWER, 5.0, 1.0, relative=False, low=-4.0, high=-2.0)
     assert half_width(change) == 1.0

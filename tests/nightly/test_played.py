@@ -56,9 +56,12 @@ def between(played: Played, first: int, last: int = -1) -> str:
 
 
 @EVERY
-def test_equal_nights_are_ok(played: Played, kind: str) -> None:
+def test_equal_nights_are_ok_however_slow_the_machine_is(played: Played, kind: str) -> None:
     begun(played, kind)
-    nights = [played.night(1.0) for _ in range(9)]
+    nights: list[Night] = []
+    for at in range(7):
+        played.pace = 1.3 if at in {2, 3} else 1.0
+        nights.append(played.night(1.0))
     assert set(outcomes(nights)) == {OK}
     (own, *_) = nights[-1].entries
     expected = "moving" if kind == "previous night" else kind
@@ -67,7 +70,7 @@ def test_equal_nights_are_ok(played: Played, kind: str) -> None:
     (suite, *_) = of_night(nights[-1]).suites
     assert suite.labels["reference kind"] == KINDS[own.reference_kind]
     anchored = [len(night.entries) == 2 for night in nights]
-    assert anchored == [moves(kind) and at == 6 - (kind != "moving") for at in range(9)]
+    assert anchored == [moves(kind) and at == 6 - (kind != "moving") for at in range(7)]
 
 
 def moves(kind: str) -> bool:
@@ -78,7 +81,7 @@ def moves(kind: str) -> bool:
 def test_a_loss_in_small_parts_is_found_within_three_nights(played: Played, kind: str) -> None:
     begun(played, kind)
     cost, nights = 1.0, []
-    for _ in range(10):
+    for _ in range(5):
         cost *= 1.025
         nights.append(played.night(cost))
     ended = outcomes(nights)
@@ -95,9 +98,9 @@ def test_a_loss_in_small_parts_is_found_within_three_nights(played: Played, kind
 @EVERY
 def test_a_step_is_found_the_same_night_and_named(played: Played, kind: str) -> None:
     begun(played, kind)
-    nights = [played.night(1.0) for _ in range(4)]
+    nights = [played.night(1.0) for _ in range(3)]
     nights.append(played.night(1.05))
-    assert outcomes(nights) == [OK] * 4 + [REGRESSION]
+    assert outcomes(nights) == [OK] * 3 + [REGRESSION]
     reason = worse(nights[-1])
     assert named(reason) == {between(played, -2)}
     assert "It came tonight" in reason
@@ -108,19 +111,8 @@ def test_a_step_is_found_the_same_night_and_named(played: Played, kind: str) -> 
 @EVERY
 def test_what_was_lost_and_won_again_is_ok(played: Played, kind: str) -> None:
     begun(played, kind)
-    costs = [1.0, 1.0, 1.0, 1.05, 1.0, 1.0, 1.0]
-    ended = outcomes([played.night(cost) for cost in costs])
-    assert ended == [OK, OK, OK, REGRESSION, OK, OK, OK]
-
-
-@EVERY
-def test_a_slower_machine_is_no_change(played: Played, kind: str) -> None:
-    begun(played, kind)
-    ended: list[Outcome | None] = []
-    for at in range(8):
-        played.pace = 1.3 if at in {3, 4, 5} else 1.0
-        ended.append(played.night(1.0).outcome)
-    assert set(ended) == {OK}
+    ended = outcomes([played.night(cost) for cost in (1.0, 1.0, 1.05, 1.0, 1.0)])
+    assert ended == [OK, OK, REGRESSION, OK, OK]
 
 
 def test_what_was_won_and_is_lost_again_is_found_against_a_commit_that_stays(
@@ -251,18 +243,3 @@ def test_the_night_before_is_the_last_one_that_was_measured(played: Played) -> N
     assert own.reference is not None
     assert own.reference.commit == played.commits[0] != between_nights
     assert own.reference.words.startswith("previous night ")
-
-
-def test_several_nights_of_one_day_and_of_another_machine(played: Played, tracekit: Run) -> None:
-    begun(played, "fixed")
-    for _ in range(3):
-        played.night(1.0)
-    text = played.plan.read_text()
-    played.plan.write_text(text.replace('machine = "mini"', 'machine = "other"'))
-    other = played.night(1.06)
-    assert "It came" not in other.reason or between(played, 0) in named(other.reason)
-    played.plan.write_text(text)
-    gated = tracekit("gate", "--plan", str(played.plan), "--json")
-    assert json.loads(gated.out)["machine"] == "mini"
-    assert gated.code == 0
-    assert played.page.count("<h2") >= 2

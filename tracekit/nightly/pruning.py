@@ -263,10 +263,7 @@ def _remove_exports(recording: Recording, _paths: Sequence[Path]) -> dict[Path, 
 
 
 def _stand_for(recording: Recording, away: Sequence[PutAway]) -> None:
-    """Let what was kept, once it is on the disk, stand for what is removed next.
-
-    The tables of questions, made of what goes, would never be read again, so they go as well.
-    """
+    """Let what was kept, once it is on the disk, stand for what is removed next."""
     for file in recording.tables.iterdir():
         if file.is_file():
             with file.open("rb") as stream:
