@@ -93,14 +93,6 @@ def test_stores_that_are_missing_are_reported_and_found(bundle: Path, tmp_path: 
     assert "tick (store 0)" in pipeline.report(run.recording).read_text()
 
 
-def test_records_that_are_damaged_are_found(bundle: Path, tmp_path: Path) -> None:
-    records = bundle / "corespace/run1/core/stores/indexed-store-1/bulkstore"
-    records.write_bytes(records.read_bytes()[:-1])
-    result = pipeline.analyze(imported(bundle, tmp_path / "run").recording)
-    [found] = [one for one in result.findings if one.rule == "capture-truncated"]
-    assert "indexed-store-1/bulkstore cannot be inflated" in found.message
-
-
 @pytest.mark.parametrize("how", ["file", "folder"])
 def test_a_packed_bundle_is_unpacked_into_the_run(bundle: Path, tmp_path: Path, how: str) -> None:
     archive = packed(bundle)
@@ -143,24 +135,26 @@ def test_where_there_is_an_xctrace_it_exports_what_is_not_known(
 
 
 def test_of_several_runs_the_last_is_imported_unless_another_is_named(tmp_path: Path) -> None:
+    noted = {1: "Recording was cut", 2: "Buffers were full"}
     runs = {
-        number: Run_([intervals((number, 10, PYTHON))], Encoder(), RunInfo(pid=4711 + number))
-        for number in (1, 2)
-    }
+        number: Run_(
+            [intervals((number, 10, PYTHON))], Encoder(), RunInfo(pid=4711 + number),
+            issues=[Issue(words)],
+        )
+        for number, words in noted.items()
+    }  # fmt: skip
     write_runs(tmp_path / "x.trace", runs)
-    run = imported(tmp_path / "x.trace", tmp_path / "run")
-    assert [one.pid for one in run.provenance.targets] == [4713]
-    assert (run.provenance.run, run.tables["gpu_intervals"]["start"].tolist()) == (2, [2])
-    assert run.provenance.warnings[0] == (
-        "x has 2 runs: run 1 (python3 4712, 2026-03-30T13:51:18.749-07:00, 0.891 s); "
-        "run 2 (python3 4713, 2026-03-30T13:51:18.749-07:00, 0.891 s). "
-        "Run 2, the last one, is read; --run chooses another."
-    )
-    [recording] = pipeline.import_([tmp_path / "x.trace"], tmp_path / "first", run=1)
-    first = Run(recording)
-    assert [one.pid for one in first.provenance.targets] == [4712]
-    assert (first.provenance.run, first.tables["gpu_intervals"]["start"].tolist()) == (1, [1])
-    assert not any("runs" in one for one in first.provenance.warnings)
+    for number, chosen in ((2, None), (1, 1)):
+        output = tmp_path / f"run-{number}"
+        [recording] = pipeline.import_([tmp_path / "x.trace"], output, run=chosen)
+        run = Run(recording)
+        assert [target.pid for target in run.provenance.targets] == [4711 + number]
+        assert run.provenance.run == number
+        assert run.tables["gpu_intervals"]["start"].tolist() == [number]
+        said = " ".join(run.provenance.warnings)
+        assert [words in said for words in noted.values()] == [number == 1, number == 2]
+        assert ("x has 2 runs: run 1 (python3 4712, 2026-03-30" in said) is (chosen is None)
+        assert ("Run 2, the last one, is read; --run chooses another." in said) is (chosen is None)
 
 
 def test_a_run_that_a_bundle_does_not_have_leaves_nothing_behind(
@@ -170,11 +164,3 @@ def test_a_run_that_a_bundle_does_not_have_leaves_nothing_behind(
         pipeline.import_([bundle], tmp_path / "run", run=2)
     assert raised.value.hint.startswith("It has run 1 (python3 4711, ")
     assert not (tmp_path / "run").exists()
-
-
-def test_what_was_noted_of_other_runs_is_not_said(tmp_path: Path) -> None:
-    noted = {1: Issue("Recording was cut"), 2: Issue("Buffers were full")}
-    runs = {number: Run_([ticks([number])], issues=[one]) for number, one in noted.items()}
-    write_runs(tmp_path / "x.trace", runs)
-    said = " ".join(imported(tmp_path / "x.trace", tmp_path / "run").provenance.warnings)
-    assert ("Buffers were full" in said, "Recording was cut" in said) == (True, False)

@@ -46,44 +46,18 @@ def recorded(plan: Plan) -> Recording:
     return recording
 
 
-def test_a_programs_output_becomes_results(tmp_path: Path) -> None:
-    command = llama_bench(tmp_path)
-    recording = recorded(
-        Plan(command=command, recorder="host", telemetry="off", output=tmp_path / "run")
-    )
-    assert json.loads(recording.output_file.read_text()) == TESTS
-    result = pipeline.analyze(recording)
-    speeds = {one.name: (one.value, one.unit) for one in result.results}
-    assert speeds == {
-        "pp512_tokens_per_second": (711.25, "tokens/s"),
-        "pp512_tokens_per_second_stddev": (14.5, "tokens/s"),
-        "tg128_tokens_per_second": (61.5, "tokens/s"),
-        "tg128_tokens_per_second_stddev": (0.5, "tokens/s"),
-    }
-
-
-def test_what_no_reader_knows_is_kept_and_makes_no_results(tmp_path: Path) -> None:
-    recording = recorded(
-        Plan(
-            command=(sys.executable, "-c", "print('hello')"),
-            recorder="host",
-            telemetry="off",
-            output=tmp_path / "run",
-        )
-    )
-    assert recording.output_file.read_text() == "hello\n"
-    assert "results" not in pipeline.tables_of(recording)
-    assert pipeline.analyze(recording).results == ()
-
-
-def test_a_monitor_is_read_beside_a_program(tmp_path: Path, macmon: Path) -> None:
+def test_a_monitor_is_read_beside_a_program_and_its_output_becomes_results(
+    tmp_path: Path, macmon: Path
+) -> None:
     command = llama_bench(tmp_path, 1.0)
     recording = recorded(Plan(command=command, recorder="host", output=tmp_path / "run"))
     assert not psutil.pid_exists(int((macmon / "pid").read_text()))
-    gauges = pipeline.tables_of(recording)["gauges"]
-    assert set(gauges["source"]) == {"macmon"}
-    assert "results" in pipeline.tables_of(recording)
+    assert set(pipeline.tables_of(recording)["gauges"]["source"]) == {"macmon"}
+    assert json.loads(recording.output_file.read_text()) == TESTS
     result = pipeline.analyze(recording)
+    speeds = {found.name: found.value for found in result.results}
+    assert speeds["pp512_tokens_per_second"] == 711.25
+    assert speeds["tg128_tokens_per_second_stddev"] == 0.5
     clock, heat = result.metric("gpu_clock_p50"), result.metric("thermal_pressure_worst")
     assert clock is not None
     assert clock.value == 1.398e9

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,48 +41,33 @@ def naps(tmp_path: Path) -> Plan:
     return Plan(load(tmp_path / "naps.py"), time_limit=5)
 
 
-def orders(recording: Recording) -> Spec:
-    return Spec.load(recording.spec_file)
-
-
-@pytest.mark.parametrize("method", ["auto", "launch"])
-def test_xctrace_launches_a_workload_and_grants_it_time_to_get_ready(
-    naps: Plan, recording: Recording, method: str
+@pytest.mark.parametrize(
+    ("recorder", "method", "limit", "attached"),
+    [
+        (XCTRACE, "auto", 35, False),
+        (XCTRACE, "launch", 35, False),
+        (XCTRACE, "attach", 7, True),
+        (HOST, "auto", 5, False),
+        (HOST, "attach", 5, False),
+    ],
+)
+def test_a_workload_is_launched_or_waits_until_it_is_attached_to(
+    *, recorder: Any, method: str, limit: float, attached: bool, naps: Plan, recording: Recording
 ) -> None:
-    request = request_for(replace(naps, method=method), recording, XCTRACE)
-    assert isinstance(request.target, Launch)
-    assert request.time_limit == 35
+    plan, host = replace(naps, method=method), recorder is HOST
+    request = request_for(plan, recording, recorder)
+    assert request.time_limit == limit
     assert journal_of(request.target) == recording.journal_file.resolve()
-    spec = orders(recording)
-    assert (spec.go_file, spec.lifeline, spec.measure_overhead) == (None, False, False)
-    assert not spec.reference
-
-
-def test_xctrace_attaches_to_a_workload_that_waits_for_it(naps: Plan, recording: Recording) -> None:
-    request = request_for(replace(naps, method="attach"), recording, XCTRACE)
-    target = request.target
-    assert isinstance(target, Warmed)
-    assert request.time_limit == 7
-    assert journal_of(target) == recording.journal_file.resolve()
-    spec = orders(recording)
-    assert spec.go_file == target.go_file == (recording.folder / "worker.go").resolve()
-    assert (spec.lifeline, spec.measure_overhead) == (True, False)
-    assert not spec.reference
-    assert spec.go_timeout >= 3600
-
-
-@pytest.mark.parametrize("method", ["auto", "launch", "attach"])
-def test_the_host_recorder_always_launches(naps: Plan, recording: Recording, method: str) -> None:
-    plan = replace(naps, method=method)
-    request = request_for(plan, recording, HOST)
-    assert isinstance(request.target, Launch)
-    assert request.time_limit == 5
-    assert orders(recording).measure_overhead
-    assert orders(recording).reference
-    said = unheeded(plan, HOST)
-    assert len(said) == (method != "auto")
-    assert all(one.startswith(f"--method {method} was not followed") for one in said)
-    assert unheeded(plan, XCTRACE) == ()
+    spec = Spec.load(recording.spec_file)
+    assert (spec.lifeline, spec.measure_overhead, spec.reference) == (attached, host, host)
+    assert isinstance(request.target, Warmed) is attached
+    if isinstance(request.target, Warmed):
+        assert spec.go_file == request.target.go_file == (recording.folder / "worker.go").resolve()
+        assert spec.go_timeout >= 3600
+        with pytest.raises(UsageError, match="it waits for no go file"):
+            HOST.record(request, recording, quiet)
+    said = "".join(unheeded(plan, recorder))
+    assert said.startswith("--method attach was not followed") is (host and method == "attach")
 
 
 @pytest.mark.parametrize("recorder", [HOST, XCTRACE], ids=["host", "xctrace"])
@@ -94,9 +80,3 @@ def test_programs_and_processes_are_taken_as_they_are(
     assert process == Request(Attach(7), 3)
     assert journal_of(process.target) is None
     assert not recording.spec_file.exists()
-
-
-def test_the_host_recorder_refuses_a_workload_that_waits(naps: Plan, recording: Recording) -> None:
-    request = request_for(replace(naps, method="attach"), recording, XCTRACE)
-    with pytest.raises(UsageError, match="it waits for no go file"):
-        HOST.record(request, recording, quiet)

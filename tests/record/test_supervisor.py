@@ -128,50 +128,26 @@ def kill(recording: Recording) -> Iterator[Kill]:
 def test_a_program_is_what_it_would_be_without_a_guardian(tmp_path: Path) -> None:
     code = (
         "import json\n"
-        "dispositions = [signal.getsignal(n) is signal.SIG_DFL for n in (signal.SIGTERM,)]\n"
         "mask = open('/proc/self/status').read().split('SigIgn:')[1].split()[0]\n"
-        "print(json.dumps([dict(os.environ), os.getsid(0) == os.getpid(), mask, dispositions]))"
+        "say(json.dumps([dict(os.environ), os.getsid(0) == os.getpid(), mask]))"
     )
-    env = {"PATH": os.environ["PATH"], "ONE": "a=b"}
-    seen: list[Any] = []
+    env = {"PATH": os.environ["PATH"], "ONE": "a=b", "LC_ALL": "C.UTF-8"}
+    pipe = subprocess.PIPE
     with Supervisor(tmp_path) as supervisor:
-        pipe = subprocess.PIPE
-        process = supervisor.start(
-            ("python3", "-I", "-S", "-c", PRELUDE + code), StopPolicy(),
-            env=env | {"LC_ALL": "C.UTF-8"},
-            stdout=pipe, stderr=pipe,
-        ).process  # fmt: skip
-        seen = json.loads(process.communicate()[0])
-        supervisor.forget(process.pid)
-    assert {"ONE": "a=b", "LC_ALL": "C.UTF-8"}.items() <= seen[0].items()
+        argv = ("python3", "-I", "-S", "-c", PRELUDE + code)
+        child = supervisor.start(argv, StopPolicy(), env=env, stdout=pipe, stderr=pipe)
+        seen = json.loads(child.process.communicate()[0])
+        supervisor.forget(child.pid)
+        for program, error in (("/nowhere/at/all", FileNotFoundError), ("/etc", PermissionError)):
+            with pytest.raises(error) as caught:
+                start(supervisor, program)
+            assert caught.value.filename == program
+    assert env.items() <= seen[0].items()
     assert "LC_CTYPE" not in seen[0]
     assert seen[1]
     # What this process ignores, as a shell's background job does SIGQUIT, its children ignore too.
     ignored = Path("/proc/self/status").read_text().split("SigIgn:")[1].split()[0]
     assert seen[2] == ignored
-
-
-@on_linux
-def test_a_program_does_not_inherit_what_python_ignores(tmp_path: Path) -> None:
-    with Supervisor(tmp_path) as supervisor:
-        process = start(supervisor, "sleep", "60")
-        status = Path(f"/proc/{process.pid}/status").read_text()
-        ignored = int(status.split("SigIgn:")[1].split()[0], 16)
-        process.kill()
-        process.wait()
-        supervisor.forget(process.pid)
-    assert ignored & (1 << (signal.SIGPIPE - 1)) == 0
-
-
-@pytest.mark.parametrize(
-    ("program", "error"), [("/nowhere/at/all", FileNotFoundError), ("/etc", PermissionError)]
-)
-def test_what_cannot_be_started_is_an_error_as_always(
-    program: str, error: type[OSError], tmp_path: Path
-) -> None:
-    with Supervisor(tmp_path) as supervisor, pytest.raises(error) as caught:
-        start(supervisor, program)
-    assert caught.value.filename == program
 
 
 def test_what_is_still_watched_is_stopped_at_the_end(tmp_path: Path) -> None:
@@ -180,21 +156,19 @@ def test_what_is_still_watched_is_stopped_at_the_end(tmp_path: Path) -> None:
     assert process.wait(LIMIT) == -signal.SIGINT
 
 
-def test_a_program_is_asked_first_and_may_finish(kill: Kill, tmp_path: Path) -> None:
+def test_a_program_is_asked_first_and_may_finish(
+    kill: Kill, recording: Recording, tmp_path: Path
+) -> None:
     saved = tmp_path / "saved"
     code = (
         f"def save(*_):\n    time.sleep(0.3); open({str(saved)!r}, 'w').write('all'); sys.exit()\n"
         "signal.signal(2, save)\nsay('ready')\ntime.sleep(600)"
     )
-    assert not runs(kill(code))
+    pid = kill(code, doing="xctrace: started")
+    assert not runs(pid)
     assert saved.read_text() == "all"
-
-
-def test_its_end_is_noted_in_the_runs_folder(kill: Kill, recording: Recording) -> None:
-    pid = kill("say('ready')\ntime.sleep(600)", doing="xctrace: started")
-    stage = recording.provenance().stages["record"]
-    assert stage.state == "interrupted"
-    assert stage.message == (
+    assert recording.provenance().stages["record"].state == "interrupted"
+    assert message(recording) == (
         "tracekit was ended before it could finish (xctrace: started); "
         f"process {pid} ended after SIGINT"
     )
@@ -221,34 +195,19 @@ def test_a_program_that_grows_is_waited_for(
     assert len(bundle.read_text()) == 15 * len("more")
 
 
-@pytest.fixture(params=["as-it-is", "late-in-its-second"])
-def boot(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the machine of tracekit and its guardian have booted at this fraction of a second."""
-    if request.param == "late-in-its-second":
-        (tmp_path / "site").mkdir()
-        (tmp_path / "site" / "sitecustomize.py").write_text(LATE_BOOT)
-        paths = (str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")]))
-        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
-
-
-@pytest.mark.usefixtures("boot")
-def test_what_a_program_started_ends_with_it(kill: Kill, tmp_path: Path) -> None:
-    child = tmp_path / "child"
+def test_what_a_program_started_ends_with_it_and_so_does_a_worker_that_says_who_it_is(
+    kill: Kill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recorder may start a worker in a way that makes it nobody's child."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(LATE_BOOT)
+    paths = (str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")]))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    child, journal = tmp_path / "child", tmp_path / "workload.jsonl"
     code = (
-        "import subprocess\n"
-        "one = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
-        f"open({str(child)!r}, 'w').write(str(one.pid))\nsay('ready')\ntime.sleep(600)"
-    )
-    kill(code)
-    until(lambda: not runs(int(child.read_text())), "the child has ended")
-
-
-@pytest.mark.usefixtures("boot")
-def test_a_worker_is_found_by_what_it_says(kill: Kill, tmp_path: Path) -> None:
-    """A recorder may start it in a way that makes it nobody's child."""
-    journal = tmp_path / "workload.jsonl"
-    code = (
-        "import json\n"
+        "import json, subprocess\n"
+        "started = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+        f"open({str(child)!r}, 'w').write(str(started.pid))\n"
         "if os.fork() == 0:\n"
         "    os.setsid()\n"
         "    if os.fork(): os._exit(0)\n"
@@ -260,8 +219,8 @@ def test_a_worker_is_found_by_what_it_says(kill: Kill, tmp_path: Path) -> None:
         "time.sleep(0.2); say('ready'); time.sleep(600)"
     )
     kill(code, journal=str(journal))
-    worker = json.loads(journal.read_text())["pid"]
-    until(lambda: not runs(worker), "the worker has ended")
+    for pid in (int(child.read_text()), json.loads(journal.read_text())["pid"]):
+        until(lambda pid=pid: not runs(pid), "what it started has ended")
 
 
 def test_a_guardian_that_was_killed_is_reported_and_does_not_matter(

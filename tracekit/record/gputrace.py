@@ -98,8 +98,8 @@ def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Tim
     policy = StopPolicy(((0, timeouts.leave), (signal.SIGKILL, 5.0)), lifeline=True)
     env = own_environment({}) | {SWITCH: "1"}  # Metal reads it when a process starts
     child = start_worker(argv, policy, env, recording)
-    progress("capturing; writing it can take minutes")
     try:
+        progress("capturing; writing it can take minutes")
         late = not child.wait(timeouts.whole)
     finally:
         child.stop()

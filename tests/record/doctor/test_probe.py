@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.base.capabilities import Combination, Identity, Mode
+from tracekit.base.capabilities import Identity, Mode
 from tracekit.base.errors import InterruptedRunError
 from tracekit.base.recording import Recording
 from tracekit.record.doctor.probe import dispatches_within, probe
@@ -24,51 +24,34 @@ LITTLE: dict[str, Any] = {"seconds": 0.3, "dispatches": 10}
 HERE = Identity("25D2128", "17C529", "Apple M1")
 
 
-def probed(*ways: tuple[Mode, bool]) -> list[Combination]:
-    matrix = probe(choose("xctrace"), HERE, ways=ways, **LITTLE)
-    assert matrix.identity == HERE
-    assert [(one.mode, one.counters) for one in matrix.combinations] == list(ways)
-    return list(matrix.combinations)
-
-
 def test_each_way_is_recorded_and_counted(scenario: Scenario) -> None:
     scenario()
+    ways: tuple[tuple[Mode, bool], ...] = (("launch", False), ("attach", True))
     reported: list[str] = []
-    matrix = probe(choose("xctrace"), Surroundings().identity, reported.append, **LITTLE)
+    here = Surroundings().identity
+    matrix = probe(choose("xctrace"), here, reported.append, ways, **LITTLE)
     assert matrix.identity.xcode_build == "17C529"
-    assert [(one.mode, one.counters) for one in matrix.combinations] == [
-        ("launch", False),
-        ("attach", False),
-        ("launch", True),
-        ("attach", True),
-    ]
-    for one in matrix.combinations:
-        assert one.failure == ""
-        assert one.works
-        assert one.rows
-        assert one.others
-        assert one.saving is not None
-        assert one.backend in {"cpu", "metal"}
-        assert one.counter_set == ("Performance Limiters" if one.counters else "")
-        assert bool(one.counter_rows) is one.counters
-    assert any(text.startswith("2: attach, without counters") for text in reported)
+    assert [(found.mode, found.counters) for found in matrix.combinations] == list(ways)
+    for found in matrix.combinations:
+        assert (found.failure, found.works) == ("", True)
+        assert found.rows
+        assert found.others
+        assert found.saving is not None
+        assert found.backend in {"cpu", "metal"}
+        assert found.counter_set == ("Performance Limiters" if found.counters else "")
+        assert bool(found.counter_rows) is found.counters
+    assert any(text.startswith("2: attach, with counters") for text in reported)
     assert not list(Path(tempfile.gettempdir()).glob("tracekit-probe-*"))
 
 
-def test_rows_of_other_processes_alone_are_zero_of_the_probes_own(scenario: Scenario) -> None:
-    scenario(others_only=True)
-    [one] = probed(("attach", False))
-    assert one.rows == 0
-    assert one.others
-    assert not one.works
-
-
-def test_a_way_that_fails_is_a_result_with_its_reason(scenario: Scenario) -> None:
-    scenario(die={"at": "start", "code": 3})
-    for one in probed(("launch", False), ("attach", False)):
-        assert one.rows is None
-        assert "xctrace ended" in one.failure
-        assert not one.works
+@pytest.mark.parametrize("scene", [{"others_only": True}, {"die": {"at": "start", "code": 3}}])
+def test_a_way_that_gives_nothing_is_a_result(scenario: Scenario, scene: dict[str, Any]) -> None:
+    scenario(**scene)
+    [found] = probe(choose("xctrace"), HERE, ways=(("launch", False),), **LITTLE).combinations
+    assert not found.works
+    failed = "die" in scene
+    assert (found.rows, bool(found.others)) == ((None, False) if failed else (0, True))
+    assert ("xctrace ended" in found.failure) is failed
 
 
 class Interrupted:
@@ -105,7 +88,7 @@ def stopped() -> Recorded:
 @pytest.mark.parametrize("how", [stopped, lambda: Recorded(interrupted=True)])
 def test_a_probe_that_is_stopped_keeps_nothing_and_says_so(how: Callable[[], Any]) -> None:
     recorder = Interrupted(how)
-    with pytest.raises(InterruptedRunError, match="after 1 of 4 probes"):
+    with pytest.raises(InterruptedRunError, match="no probe is kept"):
         probe(recorder, HERE, **LITTLE)
     assert recorder.recordings == 2
 

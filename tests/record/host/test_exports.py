@@ -1,4 +1,7 @@
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -6,15 +9,24 @@ import pytest
 from lxml import etree
 
 from tracekit.base.errors import InputError
-from tracekit.base.recording import Recording, save
-from tracekit.record.host.exports import EVENTS, process_samples, write_events, write_rows
+from tracekit.base.recording import Process, Recording, save
+from tracekit.record.host.exports import (
+    EVENTS,
+    account,
+    event_tables,
+    process_samples,
+    write_events,
+    write_rows,
+)
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.host.sampler import Sample
+from tracekit.record.host.session import Session, write_toc
 from tracekit.record.recorder import Recorded, quiet
 from tracekit.tables.cache import to_put_away
 from tracekit.tables.drift import Flaw
 from tracekit.tables.exports import Header, PutAway, note_put_away
 from tracekit.tables.tables import Tables
+from tracekit.tables.toc import TocRun, read_toc
 from tracekit.workload.journal import Journal, Phase, Specialization, StepMark, WorkloadReport
 from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work
 
@@ -136,6 +148,42 @@ def test_cores_are_counted_from_two_samples() -> None:
     assert list(process_samples([], 1000)) == []
 
 
+MLX = "Generation: 128 tokens, 45.256 tokens-per-sec\n"
+
+
+@pytest.mark.parametrize(
+    ("worker", "monitor", "output", "gauges", "anchor", "tables"),
+    [
+        (True, True, MLX, ["blocks", "gpu_clock"], [100], tuple(EVENTS)),
+        (False, True, "", ["gpu_clock"], [200], ("gauges",)),
+        (False, False, MLX, [], [], ("results",)),
+    ],
+)
+def test_an_account_has_a_monitors_gauges_and_what_a_program_printed(
+    *, worker: bool, monitor: bool, output: str, gauges: list[str], anchor: list[int],
+    tables: tuple[str, ...], tmp_path: Path,
+) -> None:  # fmt: skip
+    recording = Recording(tmp_path)
+    for wanted, file, name, at in (
+        (worker, recording.journal_file, "blocks", 100),
+        (monitor, recording.gauges_file, "gpu_clock", 200),
+    ):
+        if wanted:
+            with closing(Journal(file)) as journal:
+                journal.write("anchor", monotonic=at, epoch=10 * at)
+                journal.write("gauge", name=name, value=1.5, at=7, unit="Hz", source="x")
+                journal.write("result", name="generation_tokens", value=3.0, unit="count")
+    recording.output_file.write_text(output)
+    report = account(recording)
+    assert [gauge.name for gauge in report.gauges] == gauges
+    assert [found.monotonic for found in report.anchors] == anchor
+    assert event_tables(recording, report) == tables
+    if worker:  # what it measured itself counts more
+        assert report.results["generation_tokens"] == Measured(3.0, "count")
+    if output:
+        assert report.results["generation_tokens_per_second"].value == 45.256
+
+
 def session_of(recording: Recording, **values: object) -> None:
     recording.host_bundle.mkdir(parents=True, exist_ok=True)
     known = {"pid": 7, "name": "python", "kind": "launched", "origin": 1000, **values}
@@ -190,18 +238,15 @@ def test_a_recorded_worker_is_exported(
     assert (process.get("name"), process.get("pid")) == (target.name, str(target.pid))
 
 
-@pytest.mark.processes
 def test_a_recording_that_was_never_closed_can_be_exported(
-    work: Callable[..., Recorded], recorder: HostRecorder, recording: Recording
+    recorder: HostRecorder, recording: Recording
 ) -> None:
-    work(repeats=20)
-    recording.host_samples.write_bytes(recording.host_samples.read_bytes()[:-5])
     session_of(recording)
-    recording.workload_file.unlink()
+    recording.host_samples.write_text('{"at":')  # cut
+    stepped(recording, "cpu")
     recorder.export(recording, quiet)
-    toc = etree.parse(recording.toc_file)
-    assert float(toc.findtext("run/info/summary/duration") or 0) > 0
-    assert toc.find("run/info/target/process").get("return-exit-status") is None
+    (run,) = read_toc(recording.toc_file).runs
+    assert (run.duration, run.exit_status) == (1e-6, "")
 
 
 def test_a_target_too_quick_to_be_sampled_is_a_warning(
@@ -220,3 +265,49 @@ def test_a_damaged_bundle_is_reported(recorder: HostRecorder, recording: Recordi
     recording.host_session.write_text("{")
     with pytest.raises(InputError, match=r"session\.json cannot be read"):
         recorder.export(recording, quiet)
+
+
+SESSION = Session(
+    pid=7,
+    name="python",
+    kind="launched",
+    arguments=("-m", "bench", "two words"),
+    origin=1_000_000_000,
+    started="2026-01-01T00:00:00.000+00:00",
+    end=3_500_000_000,
+    ended="2026-01-01T00:00:02.500+00:00",
+    end_reason="Target exited",
+    exit_status=0,
+    time_limit=10.0,
+    machine={"system": "Linux", "release": "6.1", "chip": "Fast & Furious"},
+)
+
+
+def toc_of(session: Session, path: Path, *, last: int = 0) -> TocRun:
+    write_toc(path, session, ["host-phases", "host-steps"], last=last)
+    (run,) = read_toc(path).runs
+    return run
+
+
+def test_a_toc_says_what_was_recorded_and_that_the_host_did(tmp_path: Path) -> None:
+    path = tmp_path / "toc.xml"
+    run = toc_of(SESSION, path)
+    assert run.target == Process(7, "python")
+    assert (run.duration, run.end_reason, run.time_limit) == (2.5, "Target exited", "10 seconds")
+    assert (run.recording_mode, run.template) == ("Host", "")
+    assert run.instruments_version == f"tracekit host recorder {version('tracekit')}"
+    assert run.device["model"] == "Fast & Furious"
+    assert run.device["os-version"] == "Linux 6.1"
+    assert [table.schema for table in run.tables] == ["host-phases", "host-steps"]
+    process = etree.parse(path).find("run/info/target/process")
+    assert process is not None
+    assert dict(process.attrib) == {
+        "type": "launched", "arguments": "-m bench 'two words'", "return-exit-status": "0",
+        "termination-reason": "exit(0)", "name": "python", "pid": "7",
+    }  # fmt: skip
+    killed = toc_of(replace(SESSION, exit_status=-9), path)
+    assert (killed.exit_status, killed.termination_reason) == ("-9", "signal(9)")
+    # one that was never closed lasts until the last moment known
+    assert toc_of(replace(SESSION, end=0), path, last=1_250_000_000).duration == 0.25
+    hostile = toc_of(replace(SESSION, name='x"/><evil>&\x00\x1b', arguments=("\ud800",)), path)
+    assert hostile.target == Process(7, 'x"/><evil>&\ufffd\ufffd')

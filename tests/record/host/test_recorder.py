@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from tracekit.record.host.recorder import HostRecorder, Timeouts
 from tracekit.record.host.sampler import Sample, read_samples
 from tracekit.record.host.session import load_session
 from tracekit.record.recorder import Attach, Launch, Recorded, Request, quiet
+from tracekit.record.supervisor import Supervisor
 from tracekit.workload.journal import WorkloadReport, fold
 
 pytestmark = pytest.mark.processes
@@ -108,14 +110,6 @@ def test_a_worker_that_is_killed_loses_no_step(work: Work, recording: Recording)
     assert recorded.failure.endswith("ended with signal SIGKILL.")
 
 
-def test_a_worker_past_its_time_is_asked_to_stop(work: Work, recording: Recording) -> None:
-    recorded = work(repeats=10**6, time_limit=0.1)
-    assert recorded.end_reason == "Time limit reached"
-    assert recorded.failure.endswith("did not end by itself in time and was asked to stop.")
-    assert recorded.warnings == ("The worker did not end by itself in time and was asked to stop.",)
-    assert account(recording).state == "interrupted"
-
-
 @pytest.mark.parametrize(
     "values",
     [
@@ -146,14 +140,6 @@ def test_ctrl_c_ends_the_worker_and_keeps_all(
     assert not psutil.pid_exists(report.pid)
 
 
-@pytest.mark.parametrize("timeouts", [Timeouts(ready=1.0, interrupt=30.0)], ids=["1 s"])
-def test_a_worker_that_does_not_get_ready_is_ended(work: Work, recording: Recording) -> None:
-    recorded = work(prepare="time.sleep(2)")
-    assert recorded.end_reason == "Time limit reached"
-    assert "did not come to its steady phase in time." in recorded.failure
-    assert account(recording).steps == ()
-
-
 @pytest.mark.parametrize(
     "timeouts", [Timeouts(ready=30, interrupt=600, terminate=600)], ids=["much"]
 )
@@ -171,12 +157,6 @@ def test_a_second_ctrl_c_kills(
     assert recorded.interrupted
     assert recorded.end_reason == "Target did not end when asked and was killed"
     assert len(account(recording).steps) == 3
-
-
-def test_a_worker_that_leaves_by_the_window_has_failed(work: Work, recording: Recording) -> None:
-    recorded = work(step="os._exit(0) if made == 4 else None")
-    assert recorded.failure.endswith("ended without closing its account.")
-    assert account(recording).state == "failed"
 
 
 def test_a_command_is_sampled(record: Record, recording: Recording) -> None:
@@ -239,13 +219,29 @@ def test_a_running_process_is_sampled_and_left_alone(
     assert len(samples(recording)) >= 2
 
 
-def test_ctrl_c_lets_go_of_a_process(
-    recorder: HostRecorder,
-    recording: Recording,
-    sleeper: int,
-    press_ctrl_c: Callable[[Callable[[], bool]], None],
+READY = "print('ready', flush=True); time.sleep(3600)"
+DEAF = "import signal, time; {}; " + READY
+NO_INTERRUPT = "signal.signal(2, signal.SIG_IGN)"
+NO_TERMINATE = "signal.signal(15, signal.SIG_IGN)"
+
+
+@pytest.mark.parametrize(
+    ("code", "ended", "by"),
+    [
+        ("import time; " + READY, True, signal.SIGINT),
+        (DEAF.format(NO_INTERRUPT), True, signal.SIGTERM),
+        (DEAF.format(f"{NO_INTERRUPT}; {NO_TERMINATE}"), False, signal.SIGKILL),
+    ],
+)
+def test_a_program_is_asked_then_terminated_then_killed(
+    code: str, ended: bool, by: signal.Signals, tmp_path: Path
 ) -> None:
-    press_ctrl_c(lambda: len(samples(recording)) >= 5)
-    recorded = recorder.record(Request(Attach(sleeper), 600.0), recording, quiet)
-    assert recorded.interrupted
-    assert psutil.Process(sleeper).is_running()
+    policy = Timeouts(interrupt=0.2, terminate=0.2, kill=30.0).policy
+    argv, pipe = (sys.executable, "-I", "-S", "-c", code), subprocess.PIPE
+    with Supervisor(tmp_path) as supervisor:
+        child = supervisor.start(argv, policy, env=os.environ, stdout=pipe, stderr=pipe)
+        assert child.process.stdout is not None
+        assert child.process.stdout.readline() == b"ready\n"
+        assert child.stop() is ended
+        assert child.exit_status == -by
+        child.clean_up()

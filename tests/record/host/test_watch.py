@@ -1,55 +1,138 @@
-import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
+"""Samples as they come, the worker's marks as they are heard, and when watching ends."""
 
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
 import pytest
 
+from tracekit.base.errors import RecordingError, UsageError
 from tracekit.record.host.recorder import End, Listener, Pace, Timeouts, last_moment, watch
-from tracekit.record.host.sampler import Sampler
+from tracekit.record.host.sampler import Sampler, process_name, read_samples
+from tracekit.record.recorder import running
 from tracekit.workload.journal import ClockAnchor, Journal
 
-PATIENT = Timeouts(ready=600.0, grace=600.0)
+PATIENT = Pace(0.001, 600.0, Timeouts(ready=600.0, grace=600.0))
 
 
 @pytest.fixture
-def sampler(tmp_path: Path) -> Iterator[Sampler]:
-    one = Sampler(os.getpid(), tmp_path / "samples.jsonl")
-    yield one
-    one.close()
+def samples(tmp_path: Path) -> Path:
+    return tmp_path / "samples.jsonl"
+
+
+@pytest.fixture
+def sampler(samples: Path) -> Iterator[Sampler]:
+    made = Sampler(os.getpid(), samples)
+    yield made
+    made.close()
 
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
-    one = Journal(tmp_path / "workload.jsonl")
-    yield one
-    one.close()
+    made = Journal(tmp_path / "workload.jsonl")
+    yield made
+    made.close()
 
 
-def running_for(looks: int) -> Callable[[], bool]:
-    """Be a target that has ended after a number of looks."""
-    left = iter(range(looks))
-    return lambda: next(left, None) is not None
+class Times(NamedTuple):
+    """A clock and what it reads."""
+
+    user: float = 2.0
+    system: float = 0.5
+    idle: float = 90.0
+    iowait: float = 7.0
+    guest: float = 1.0  # is in that of users already
 
 
-def test_it_samples_until_the_target_ends(sampler: Sampler, tmp_path: Path) -> None:
-    told: list[str] = []
-    pace = Pace(0.001, 600.0, PATIENT)
-    end = watch(sampler, Listener(None), pace, told.append, running=running_for(5))
-    assert end is End.EXITED
-    assert len((tmp_path / "samples.jsonl").read_text().splitlines()) == 6
-    assert told == []
+def test_samples_are_kept_as_they_come(
+    sampler: Sampler, samples: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = threading.Event()
+    waiting = threading.Thread(target=done.wait)
+    waiting.start()
+    sampler.take()
+    (first,) = read_samples(samples)
+    assert sum(number * number for number in range(200_000)) > 0
+    done.set()
+    waiting.join()  # switches of a thread that ended still count
+    sampler.take()
+    _, second = read_samples(samples)
+    assert second.at > first.at
+    assert second.cpu > first.cpu
+    assert second.machine >= first.machine
+    assert second.memory > 1 << 20
+    assert second.voluntary >= first.voluntary
+    monkeypatch.setattr(psutil, "cpu_times", Times)
+    sampler.take()
+    assert read_samples(samples)[-1].machine == 2_500_000_000  # cores that wait are not in use
+    samples.write_bytes(samples.read_bytes()[:-3])
+    assert len(read_samples(samples)) == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_reported() -> None:
+    sampler = Sampler(os.getpid(), Path("/dev/full"))
+    with pytest.raises(RecordingError, match="/dev/full cannot be written: No space left"):
+        sampler.take()
+    sampler.close()
+
+
+def test_what_is_not_there_does_not_run() -> None:
+    with pytest.raises(UsageError, match="There is no process 4194304 to attach to"):
+        running(4194304)
+    assert process_name(4194304) == ""
+    assert running(os.getpid())()
+
+
+def test_phases_and_pauses_are_heard(journal: Journal) -> None:
+    listener = Listener(journal.path)
+    assert not listener.listen()
+    journal.write("phase", name="steady", start=50)
+    journal.write("step", phase="steady", start=50, submitted=51, completed=52)
+    assert listener.listen()
+    assert (listener.phase, listener.steady, listener.paused) == ("steady", 50, False)
+    for on in (False, True):
+        journal.write("sampling", on=on, at=60)
+        assert not listener.listen()
+        assert listener.paused is not on
+
+
+@pytest.mark.parametrize(
+    "line", [b"{", b"[]", b'{"mark":"phase"}', b'{"mark":"phase","name":1,"start":2}', b"\xff"]
+)
+def test_nonsense_is_not_heard_and_half_a_line_once_whole(line: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "workload.jsonl"
+    whole = line + b'\n{"mark":"phase","name":"steady","start":1}\n'
+    listener = Listener(path)
+    for cut in range(len(whole)):
+        path.write_bytes(whole[:cut])
+        assert not listener.listen()
+    path.write_bytes(whole)
+    assert listener.listen()
+    assert listener.phase == "steady"
+
+
+def test_it_samples_until_the_target_ends(sampler: Sampler, samples: Path) -> None:
+    left, told = iter(range(5)), list[str]()
+    end = watch(
+        sampler, Listener(None), PATIENT, told.append, running=lambda: next(left, None) is not None
+    )
+    assert (end, told) == (End.EXITED, [])
+    assert len(read_samples(samples)) == 6
 
 
 def test_the_workers_phases_are_told(sampler: Sampler, journal: Journal) -> None:
     journal.write("phase", name="prepare", start=1)
     told: list[str] = []
-    pace = Pace(0.001, 600.0, PATIENT)
 
-    def running() -> bool:
+    def runs() -> bool:
         journal.write("phase", name="steady", start=ClockAnchor.now().monotonic)
         return len(told) < 2
 
-    assert watch(sampler, Listener(journal.path), pace, told.append, running=running) is End.EXITED
+    assert watch(sampler, Listener(journal.path), PATIENT, told.append, running=runs) is End.EXITED
     assert told == ["prepare", "steady"]
 
 
@@ -57,27 +140,42 @@ def test_a_workers_time_counts_from_its_steady_phase(sampler: Sampler, journal: 
     now = ClockAnchor.now().monotonic
     journal.write("phase", name="steady", start=now)
     pace = Pace(0.001, 0.02, Timeouts(ready=0.0, grace=0.02))
-    end = watch(sampler, Listener(journal.path), pace, str, running=lambda: True)
-    assert end is End.LIMIT
+    assert watch(sampler, Listener(journal.path), pace, str, running=lambda: True) is End.LIMIT
     assert ClockAnchor.now().monotonic - now >= 40_000_000
 
 
-def test_a_worker_has_the_time_that_it_says_it_needs(journal: Journal) -> None:
-    """After 300 s it measures for 20 s what recording cost, however much grace there is."""
-    listener, second = Listener(journal.path), 1_000_000_000
+SECOND = 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("marks", "moment"),
+    [
+        ((), 600),
+        ((("phase", {"name": "steady", "start": 7 * SECOND}),), 327),
+        # after 300 s it measures for 20 s what recording cost, however much grace there is
+        (
+            (
+                ("phase", {"name": "steady", "start": 7 * SECOND}),
+                ("busy", {"until": 328 * SECOND}),
+            ),
+            348,
+        ),
+    ],
+)
+def test_a_worker_has_the_time_that_it_says_it_needs(
+    marks: tuple[tuple[str, dict[str, object]], ...], moment: int, journal: Journal
+) -> None:
+    listener = Listener(journal.path)
+    for mark, values in marks:
+        journal.write(mark, **values)
+    listener.listen()
     pace = Pace(0.025, 300.0, Timeouts(grace=20.0))
-    journal.write("phase", name="steady", start=7 * second)
-    listener.listen()
-    assert last_moment(0, listener, pace) == 327 * second
-    journal.write("phase", name="overhead", start=307 * second)
-    journal.write("busy", until=328 * second)
-    listener.listen()
-    assert last_moment(0, listener, pace) == 348 * second
+    assert last_moment(0, listener, pace) == moment * SECOND
+    assert last_moment(SECOND, Listener(None), pace) == 301 * SECOND
 
 
 def test_ctrl_c_is_an_end(sampler: Sampler) -> None:
-    def running() -> bool:
+    def runs() -> bool:
         raise KeyboardInterrupt
 
-    pace = Pace(0.001, 600.0, PATIENT)
-    assert watch(sampler, Listener(None), pace, str, running=running) is End.INTERRUPTED
+    assert watch(sampler, Listener(None), PATIENT, str, running=runs) is End.INTERRUPTED

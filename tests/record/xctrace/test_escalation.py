@@ -1,13 +1,19 @@
-"""When which signal is sent; the times are literal, nothing waits."""
+"""When which signal is sent, by literal times; and requests to stop, counted."""
 
+import os
+import signal
+import threading
 from dataclasses import replace
 from signal import SIGINT, SIGKILL, SIGTERM
+from typing import Any
 
 import pytest
 
 from tracekit.record.xctrace.progress import Account, State
-from tracekit.record.xctrace.recording_process import Deadlines, Escalation
+from tracekit.record.xctrace.recording_process import Deadlines, Escalation, stop_requests
 
+ANNOUNCED, STARTED, STOPPING = State.ANNOUNCED, State.STARTED, State.STOPPING
+SAVING, SAVED = State.SAVING, State.SAVED
 DEADLINES = Deadlines(
     start=45, slack=20, stopping=60, saving=300, exit=30, signals=(120, 60, 10, 5)
 )
@@ -22,88 +28,98 @@ def escalation(*states: tuple[float, State], foreign: bool = False) -> Escalatio
 
 
 @pytest.mark.parametrize(
-    ("states", "last_quiet", "due"),
+    ("states", "foreign", "grown", "due"),
     [
-        ((), 44, 45),
-        (((3, State.ANNOUNCED),), 44, 45),
-        (((3, State.ANNOUNCED), (4, State.STARTED)), 33, 34),
-        (((3, State.STARTED), (13, State.STOPPING)), 72, 73),
-        (((3, State.STARTED), (13, State.SAVING)), 312, 313),
-        (((3, State.STARTED), (13, State.SAVING), (20, State.SAVED)), 49, 50),
+        ((), False, None, 45),
+        (((3, ANNOUNCED),), False, None, 45),
+        (((3, ANNOUNCED), (4, STARTED)), False, None, 34),
+        (((3, STARTED), (13, STOPPING)), False, None, 73),
+        (((3, STARTED), (13, SAVING)), False, None, 313),
+        (((3, STARTED), (13, SAVING), (20, SAVED)), False, None, 50),
+        (((1, STARTED),), True, None, 391),  # what is not understood may be a saving
+        # growth is time to save, and no excuse in any other state
+        (((1, STARTED), (11, SAVING)), False, 300, 600),
+        (((3, ANNOUNCED),), False, 40, 45),
+        (((3, STARTED), (13, STOPPING)), False, 70, 73),
+        (((3, STARTED), (13, SAVING), (20, SAVED)), False, 45, 50),
     ],
 )
 def test_each_state_has_its_own_deadline(
-    states: tuple[tuple[float, State], ...], last_quiet: float, due: float
+    states: Any, foreign: bool, grown: float | None, due: float
 ) -> None:
-    made = escalation(*states)
-    assert made.due(last_quiet) is None
+    made = escalation(*states, foreign=foreign)
+    if grown is not None:
+        made.grow(grown)
+    assert made.due(due - 0.001) is None
     assert made.due(due) is SIGINT
 
 
 def test_signals_come_in_order_each_after_the_time_of_the_one_before() -> None:
-    made = escalation((1, State.STARTED))
-    sent = [(now, made.due(now)) for now in (31, 150, 151, 211, 220, 221, 226, 500)]
+    made = escalation((1, STARTED))
+    sent = [(now, made.due(now)) for now in (31, 150, 151, 210, 211, 220, 221)]
     assert [(now, number) for now, number in sent if number] == [
         (31, SIGINT),
         (151, SIGINT),
         (211, SIGTERM),
         (221, SIGKILL),
     ]
-    assert made.exhausted
-    assert made.hopeless(226)
+    assert (made.hopeless(225), made.exhausted, made.hopeless(226)) == (False, True, True)
+    assert made.due(500) is None
 
 
 def test_a_state_that_is_reached_after_a_signal_has_its_full_time() -> None:
-    made = escalation((1, State.STARTED))
+    made = escalation((1, STARTED))
     assert made.due(31) is SIGINT
-    made.hear(replace(Account(), state=State.SAVING), 100)
-    assert made.due(399) is None
-    assert made.due(400) is SIGINT
-    assert made.sent == (SIGINT, SIGINT)
+    made.hear(replace(Account(), state=SAVING), 100)
+    assert (made.due(399), made.due(400)) == (None, SIGINT)
 
 
-def test_a_bundle_that_grows_while_it_is_saved_is_given_time() -> None:
-    made = escalation((1, State.STARTED), (11, State.SAVING))
-    made.grow(300)
-    assert made.due(599) is None
-    assert made.due(600) is SIGINT
-
-
-@pytest.mark.parametrize("state", [State.ANNOUNCED, State.STARTED, State.STOPPING, State.SAVED])
-def test_growth_is_no_excuse_in_any_other_state(state: State) -> None:
-    made, grown = escalation((1, state)), escalation((1, state))
-    grown.grow(2)
-    times = range(1, 200)
-    assert [made.due(now) for now in times] == [grown.due(now) for now in times]
-
-
-def test_lines_that_are_not_understood_leave_time_to_save() -> None:
-    made = escalation((1, State.STARTED), foreign=True)
-    assert made.due(390) is None
-    assert made.due(391) is SIGINT
-
-
-def test_a_target_that_is_done_soon_ends_the_recording() -> None:
-    made = escalation((3, State.STARTED))
-    made.finish(8)
-    made.finish(9)
+@pytest.mark.parametrize(("done", "due"), [(8, 11), (32, 33)])
+def test_a_target_that_is_done_soon_ends_the_recording_and_delays_nothing(
+    done: float, due: float
+) -> None:
+    made = escalation((3, STARTED))
+    made.finish(done)
+    made.finish(done + 0.5)
     assert made.finished
-    assert made.due(10) is None
-    assert made.due(11) is SIGINT
-    assert made.due(130) is None
+    assert (made.due(due - 0.1), made.due(due)) == (None, SIGINT)
+    made.finish(due + 1)
+    assert (made.due(due + 119), made.due(due + 120)) == (None, SIGINT)
 
 
-def test_a_target_that_is_done_delays_nothing() -> None:
-    made = escalation((3, State.STARTED))
-    made.finish(32)
-    assert made.due(33) is SIGINT
-    made.finish(34)
-    assert made.due(152) is None
-    assert made.due(153) is SIGINT
+def ask(number: int = SIGINT) -> None:
+    os.kill(os.getpid(), number)
 
 
-def test_it_is_not_hopeless_while_the_last_signal_may_still_help() -> None:
-    made = escalation((1, State.STARTED))
-    for now in (31, 151, 211, 221):
-        made.due(now)
-    assert not made.hopeless(225)
+def test_requests_are_taken_once_and_signals_at_once_are_one() -> None:
+    before = signal.getsignal(SIGTERM)
+    with stop_requests(together=0) as asked:
+        for number in (SIGINT, SIGTERM, signal.SIGHUP):
+            ask(number)
+        assert [asked() for _ in range(4)] == [True, True, True, False]
+    with stop_requests(together=60) as asked:
+        ask()
+        ask(SIGTERM)
+        assert [asked() for _ in range(2)] == [True, False]
+    assert signal.getsignal(SIGTERM) is before
+
+
+def test_what_is_ignored_stays_ignored_and_another_thread_changes_no_handlers() -> None:
+    before, seen = signal.signal(SIGINT, signal.SIG_IGN), list[object]()
+
+    def enter() -> None:
+        with stop_requests():
+            seen.append(signal.getsignal(SIGTERM))
+
+    try:
+        with stop_requests() as asked:
+            ask()
+            assert not asked()
+            assert signal.getsignal(SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(SIGINT, before)
+    handler = signal.getsignal(SIGTERM)
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert seen == [handler]

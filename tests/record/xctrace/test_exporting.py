@@ -8,28 +8,15 @@ import pytest
 
 from tracekit.base.recording import Recording
 from tracekit.record.recorder import Launch, Request
-from tracekit.record.xctrace.exporting import export, has_rows, lacking, only
+from tracekit.record.xctrace.command_line import Selection
+from tracekit.record.xctrace.exporting import counter_set, counter_warnings, export, lacking, only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Timeouts, Xctrace, locate
 from tracekit.tables.toc import TocRun, TocTable
 
-pytestmark = pytest.mark.processes
-
 Scenario = Callable[..., None]
-SCHEMAS = (
-    "metal-gpu-intervals",
-    "metal-gpu-state-intervals",
-    "metal-application-encoders-list",
-    "metal-command-buffer-completed",
-    "metal-driver-intervals",
-    "metal-gpu-counter-intervals",
-    "metal-application-command-buffer-submissions",
-)
-
-
-def run_of(*schemas: str) -> TocRun:
-    tables = tuple(TocTable(number, schema) for number, schema in enumerate(schemas, 1))
-    return TocRun(1, tables=tables)
+WORK, COUNTERS = "metal-gpu-intervals", "metal-gpu-counter-intervals"
+SCHEMAS = (WORK, "metal-gpu-state-intervals", "metal-driver-intervals", COUNTERS, "not-there")
 
 
 @pytest.fixture
@@ -40,93 +27,34 @@ def tool(scenario: Scenario) -> Xctrace:
 @pytest.fixture
 def recorded(tool: Xctrace, recording: Recording) -> Recording:
     """Record a program that ends at once."""
-    launch = Launch(("/bin/true",))
-    XctraceRecorder(tool, only(SCHEMAS)).record(
-        Request(launch, 10, counters="off"), recording, print
-    )
+    request = Request(Launch(("/bin/true",)), 10, counters="off")
+    XctraceRecorder(tool, only(SCHEMAS)).record(request, recording, print)
     return recording
 
 
-def test_tables_are_exported_one_a_file(tool: Xctrace, recorded: Recording) -> None:
+@pytest.mark.processes
+def test_tables_are_exported_one_a_file_and_one_that_fails_leaves_the_others_alone(
+    tool: Xctrace, recorded: Recording, scenario: Scenario
+) -> None:
     told: list[str] = []
+    names = [f"{schema}.xml" for schema in (*sorted(SCHEMAS[:4]), "time-info")]
     assert export(tool, recorded, only(SCHEMAS), told.append) == ()
-    assert sorted(path.name for path in recorded.exports.iterdir()) == [
-        "metal-application-encoders-list.xml",
-        "metal-command-buffer-completed.xml",
-        "metal-driver-intervals.xml",
-        "metal-gpu-counter-intervals.xml",
-        "metal-gpu-intervals.xml",
-        "metal-gpu-state-intervals.xml",
-        "time-info.xml",
-        "toc.xml",
-    ]
-    assert told[:2] == ["table of contents", "metal-gpu-intervals.xml (1 of 7)"]
-    assert len(told) == 8
-    assert has_rows(recorded.exports / "metal-gpu-intervals.xml")
-
-
-def test_a_bundle_without_gpu_work_is_told_loudly(
-    tool: Xctrace, recorded: Recording, scenario: Scenario
-) -> None:
-    scenario(empty=True)
-    [warning] = export(tool, recorded, only(SCHEMAS), print)
-    assert warning.startswith("metal-gpu-intervals has no rows: no work of any process")
-
-
-def test_a_table_that_fails_leaves_the_others_alone(
-    tool: Xctrace, recorded: Recording, scenario: Scenario
-) -> None:
-    scenario(trap=["metal-driver-intervals"], not_xml=["metal-gpu-state-intervals"])
-    warnings = export(tool, recorded, only(SCHEMAS), print)
-    assert len(warnings) == 2
-    assert any("signal SIGTRAP" in warning for warning in warnings)
-    assert any("wrote no XML" in warning for warning in warnings)
-    names = {path.name for path in recorded.exports.iterdir()}
-    assert "metal-driver-intervals.xml" not in names
-    assert "metal-driver-intervals.xml.partial" in names
-    assert "metal-gpu-intervals.xml" in names
-
-
-def test_a_trace_of_something_else_is_told(
-    tool: Xctrace, recorded: Recording, scenario: Scenario, tmp_path: Path
-) -> None:
-    toc = tmp_path / "toc.xml"
-    toc.write_text(
-        "<?xml version='1.0'?><trace-toc><run number='1'><info/><data>"
-        "<table schema='time-profile'/></data></run></trace-toc>"
-    )
-    scenario(exports={"toc": str(toc), "tables": {}})
-    [warning] = export(tool, recorded, only(SCHEMAS), print)
-    assert "has no table metal-gpu-intervals" in warning
-
-
-def test_a_table_without_rows_is_stood_in_for(
-    tool: Xctrace, recorded: Recording, scenario: Scenario, tmp_path: Path
-) -> None:
-    empty = export_of("first", rows=0)
-    filled = export_of("second", rows=1)
-    (tmp_path / "toc.xml").write_text(
-        "<?xml version='1.0'?><trace-toc><run number='1'><info/><data>"
-        "<table schema='first'/><table schema='second'/><table schema='third'/>"
-        "</data></run></trace-toc>"
-    )
-    tables = {}
-    for schema, text in (("first", empty), ("second", filled)):
-        (tmp_path / f"{schema}.xml").write_text(text)
-        tables[schema] = str(tmp_path / f"{schema}.xml")
-    scenario(exports={"toc": str(tmp_path / "toc.xml"), "tables": tables})
-    asked: list[frozenset[str]] = []
-
-    def choose(there: frozenset[str]) -> frozenset[str]:
-        asked.append(there)
-        return frozenset({"first"}) if "first" in there else frozenset({"second"})
-
-    export(tool, recorded, choose, print)
-    assert frozenset({"first", "second", "third"}) in asked
-    assert asked[-1] == frozenset({"second", "third"})
-    names = {path.name for path in recorded.exports.iterdir()}
-    assert {"first.xml", "second.xml"} <= names
-    assert "third.xml" not in names
+    assert sorted(path.name for path in recorded.exports.iterdir()) == [*names, "toc.xml"]
+    assert told[:2] == ["table of contents", f"{WORK}.xml (1 of 5)"]
+    for path in recorded.exports.iterdir():
+        path.unlink()
+    scenario(trap=["metal-driver-intervals"], not_xml=["metal-gpu-state-intervals"], empty=True)
+    said = "\n".join(export(tool, recorded, lambda _: frozenset(SCHEMAS), print))
+    for part in (
+        "The recording has no table not-there.",
+        "signal SIGTRAP",
+        "wrote no XML",
+        f"{WORK} has no rows: no work of any process",
+    ):
+        assert part in said
+    left = {path.name for path in recorded.exports.iterdir()}
+    assert {f"{WORK}.xml", "metal-driver-intervals.xml.partial"} <= left
+    assert "metal-driver-intervals.xml" not in left
 
 
 def export_of(schema: str, rows: int) -> str:
@@ -137,20 +65,82 @@ def export_of(schema: str, rows: int) -> str:
     )
 
 
-def test_what_was_asked_for_and_is_not_there_is_told(tool: Xctrace, recorded: Recording) -> None:
-    chosen = frozenset({"metal-gpu-intervals", "no-such-table"})
-    warnings = export(tool, recorded, lambda _: chosen, print)
-    assert warnings == ("The recording has no table no-such-table.",)
-
-
-def test_a_promise_of_counters_is_kept_by_either_table() -> None:
-    run = replace(
-        run_of("metal-gpu-intervals", "metal-gpu-counter-intervals", "gpu-counter-value"),
-        settings={"GPU": ("Counter Set: Performance Limiters",)},
+@pytest.mark.processes
+def test_a_table_without_rows_is_stood_in_for(
+    tool: Xctrace, recorded: Recording, scenario: Scenario, tmp_path: Path
+) -> None:
+    toc = tmp_path / "toc.xml"
+    toc.write_text(
+        "<?xml version='1.0'?><trace-toc><run number='1'><info/><data><table schema='first'/>"
+        "<table schema='second'/><table schema='third'/></data></run></trace-toc>"
     )
-    both = {"metal-gpu-counter-intervals", "gpu-counter-value"}
-    for filled in both:
-        assert list(lacking(run, {filled, "metal-gpu-intervals"}, both - {filled})) == []
-    [said] = lacking(run, {"metal-gpu-intervals"}, both)
-    assert "metal-gpu-counter-intervals has no rows and gpu-counter-value has no rows" in said
-    assert list(lacking(run, {"metal-gpu-intervals"}, set())) == []
+    tables = {}
+    for rows, schema in enumerate(("first", "second")):
+        (tmp_path / f"{schema}.xml").write_text(export_of(schema, rows))
+        tables[schema] = str(tmp_path / f"{schema}.xml")
+    scenario(exports={"toc": str(toc), "tables": tables})
+
+    def choose(there: frozenset[str]) -> frozenset[str]:
+        return frozenset({"first"}) if "first" in there else frozenset({"second"})
+
+    [said] = export(tool, recorded, choose, print)
+    assert f"has no table {WORK}" in said
+    left = {path.name for path in recorded.exports.iterdir()}
+    assert {"first.xml", "second.xml"} <= left
+    assert "third.xml" not in left
+
+
+def run_of(*settings: str, tables: tuple[str, ...] = ()) -> TocRun:
+    listed = tuple(TocTable(place, schema) for place, schema in enumerate(tables, 1))
+    return TocRun(1, tables=listed, settings={"Metal Application": settings})
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("Counter Set: Performance Limiters", "Performance Limiters"),
+        ("Counter Set: (null)", ""),
+        ("Counter Set: ", ""),
+        ("Shader Timeline: Disabled", ""),
+    ],
+)
+def test_the_counter_set_stands_in_the_toc(setting: str, expected: str) -> None:
+    assert counter_set(run_of("Other: 1", setting)) == expected
+
+
+@pytest.mark.parametrize(
+    ("selection", "said"),
+    [
+        (Selection("T", adds_counters=True), "GPU counters are not available on this chip"),
+        (Selection("/t", own_counters=True), "GPU counters are not available on this chip"),
+        (Selection("/t", own_counters=None), "the template /t switches no set of them on"),
+    ],
+)
+def test_a_set_that_was_asked_for_and_is_not_named_is_said(selection: Selection, said: str) -> None:
+    [warning] = counter_warnings(selection, run_of("Counter Set: (null)"))
+    assert said in warning
+    assert counter_warnings(selection, run_of("Counter Set: Performance Limiters")) == ()
+
+
+VALUES = "gpu-counter-value"
+
+
+@pytest.mark.parametrize(
+    ("tables", "filled", "empty", "said"),
+    [
+        ((WORK, COUNTERS, VALUES), {WORK, VALUES}, {COUNTERS}, ""),
+        ((WORK, COUNTERS, VALUES), {WORK, COUNTERS}, {VALUES}, ""),
+        ((WORK, COUNTERS, VALUES), {WORK}, set(), ""),  # not looked at
+        ((WORK, COUNTERS, VALUES), {WORK}, {COUNTERS, VALUES}, f"{VALUES} has no rows"),
+        ((WORK,), {WORK}, set(), f"there is no {COUNTERS}"),
+        ((), set(), set(), f"The recording has no table {WORK}"),
+    ],
+)
+def test_a_promise_of_counters_is_kept_by_either_table(
+    tables: tuple[str, ...], filled: set[str], empty: set[str], said: str
+) -> None:
+    found = " ".join(lacking(run_of("Counter Set: A", tables=tables), filled, empty))
+    assert said in found
+    assert bool(found) is bool(said)
+    unset = replace(run_of("Counter Set: (null)"), tables=run_of(tables=tables).tables)
+    assert len(list(lacking(unset, filled, empty))) == (WORK not in tables)

@@ -15,7 +15,7 @@ from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.attempts import Job, Manner, Vigil
 from tracekit.record.xctrace.claim import Claim, Premises
 from tracekit.record.xctrace.command_line import Subject
-from tracekit.record.xctrace.progress import Account, State
+from tracekit.record.xctrace.progress import Account
 from tracekit.record.xctrace.recording_process import Deadlines, Ended
 
 pytestmark = pytest.mark.processes
@@ -31,9 +31,6 @@ NORMAL = (
     "Recording completed. Saving output file...",
     "Output file saved as: a.trace",
 )
-
-
-STATES = ["xctrace is starting", "recording", "stopping", "saving; this can take minutes", "saved"]
 
 
 PRELUDE = """
@@ -78,21 +75,6 @@ def run(tmp_path: Path, heard: list[str]) -> Run:
 
 def saying(*lines: str) -> str:
     return "\n".join(f"say({line!r})" for line in lines) + "\n"
-
-
-def test_every_state_is_said_once_and_in_order(run: Run, heard: list[str]) -> None:
-    ended = run(saying(*NORMAL))
-    assert heard == STATES
-    assert (ended.returncode, ended.signals, ended.interrupted) == (0, (), False)
-    assert ended.account.state is State.SAVED
-    assert ended.account.output == NORMAL
-    assert not ended.killed
-
-
-def test_complaints_are_heard_until_the_end(run: Run) -> None:
-    ended = run("sys.stderr.write('a\\nb'); sys.exit(2)")
-    assert ended.account.complaints == ("a", "b")
-    assert ended.returncode == 2
 
 
 def test_a_child_that_keeps_its_output_open_is_not_waited_for(run: Run) -> None:

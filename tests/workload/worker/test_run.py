@@ -68,20 +68,13 @@ def test_a_whole_life(make_spec: MakeSpec, finish: Finish) -> None:
     assert report.pid > 0
     assert report.process
     assert len(report.anchors) == 2
-
-
-def test_moments_are_in_order(make_spec: MakeSpec, finish: Finish) -> None:
-    spec = make_spec()
-    finish()
-    report = fold(spec.journal)
     ends = [phase.end for phase in report.phases]
     assert all(end is not None for end in ends)
     assert ends[:-1] == [phase.start for phase in report.phases[1:]]
     for step in report.steps:
         assert step.start <= step.submitted <= step.completed
-        assert step.completed - step.submitted >= 2_000_000
-    steady = report.phases[-1]
-    assert all(step.start >= steady.start for step in report.steps if step.phase == "steady")
+        assert step.completed - step.submitted >= 1_000_000
+        assert step.phase != "steady" or step.start >= report.phases[-1].start
 
 
 def test_time_ends_the_steady_phase(make_spec: MakeSpec, finish: Finish) -> None:
@@ -92,16 +85,8 @@ def test_time_ends_the_steady_phase(make_spec: MakeSpec, finish: Finish) -> None
     assert steady.end - steady.start >= 200_000_000
 
 
-def test_a_limit_from_launch_counts_the_warm_up(make_spec: MakeSpec, finish: Finish) -> None:
-    spec = make_spec(repeats=None, seconds=2, limit_from="launch", parameters={"seconds": 0.01})
-    assert finish()[0] == 0
-    report = fold(spec.journal)
-    # it ends a second before the limit
-    assert 3 <= count(report, "steady") <= 100
-
-
 def test_overhead_blocks_stand_abba(make_spec: MakeSpec, finish: Finish) -> None:
-    spec = make_spec(measure_overhead=True, settle=0.001, parameters={"seconds": 0.02})
+    spec = make_spec(measure_overhead=True, parameters={"seconds": 0.02})
     assert finish()[0] == 0
     report = fold(spec.journal)
     assert report.phases[-1].name == "overhead"
@@ -126,14 +111,11 @@ def test_the_warm_up_waits_for_new_pipelines(make_spec: MakeSpec, finish: Finish
     assert all(one.at < steady.start for one in report.specializations)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda one: one.name)
-def test_asked_to_stop_it_finishes_its_step(
-    make_spec: MakeSpec, start: Start, when: When, number: signal.Signals
-) -> None:
+def test_asked_to_stop_it_finishes_its_step(make_spec: MakeSpec, start: Start, when: When) -> None:
     spec = make_spec(repeats=1_000_000)
     worker = start()
     when(lambda report: count(report, "steady") >= 3)
-    worker.send_signal(number)
+    worker.send_signal(signal.SIGTERM)
     assert worker.wait(30) == 130
     report = saved(spec)
     assert (report.state, report.complete) == ("interrupted", True)
@@ -170,12 +152,8 @@ def test_parameters_that_are_refused_are_usage(make_spec: MakeSpec, finish: Fini
     spec = make_spec(text)
     assert finish() == (2, "error: Size 1 is too small.\nhint: Take 2.\n")
     report = saved(spec)
-    assert (report.state, report.error, report.hint) == (
-        "failed",
-        "Size 1 is too small.",
-        "Take 2.",
-    )
-    assert report.exit_code == 2
+    assert (report.state, report.exit_code) == ("failed", 2)
+    assert (report.error, report.hint) == ("Size 1 is too small.", "Take 2.")
 
 
 def test_it_waits_for_the_go(make_spec: MakeSpec, start: Start, when: When, tmp_path: Path) -> None:
@@ -197,51 +175,37 @@ def test_it_waits_for_the_go(make_spec: MakeSpec, start: Start, when: When, tmp_
     assert count(report, "wake-up") == 2
 
 
-def test_slow_steps_wake_it_up_but_once(
-    make_spec: MakeSpec, start: Start, when: When, tmp_path: Path
-) -> None:
-    make_spec(naps_that(step="time.sleep(0.4)"), go_file=tmp_path / "go", repeats=1)
-    (tmp_path / "go").touch()
-    start()
-    report = when(lambda report: report.complete)
-    assert count(report, "wake-up") == 1
-
-
 def test_a_worker_that_fails_stays_for_its_recorder_too(
     make_spec: MakeSpec, start: Start, when: When, tmp_path: Path
 ) -> None:
-    make_spec(naps_that(step="1 / (made < 9)"), go_file=tmp_path / "go", repeats=100)
+    slow_and_wrong = naps_that(step="time.sleep(0.4); 1 / (made < 4)")
+    make_spec(slow_and_wrong, go_file=tmp_path / "go", repeats=100)
     (tmp_path / "go").touch()
     worker = start()
     report = when(lambda report: report.complete)
-    assert (report.state, report.error) == (
-        "failed",
-        "The workload failed: ZeroDivisionError: division by zero",
-    )
+    assert count(report, "wake-up") == 1  # slow steps wake it up but once
+    assert report.state == "failed"
+    assert report.error == "The workload failed: ZeroDivisionError: division by zero"
     assert worker.poll() is None
     (tmp_path / "go").unlink()
     assert worker.wait(30) == 3
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_worker_that_stays_heeds_a_signal(
-    number: int, make_spec: MakeSpec, start: Start, when: When, tmp_path: Path
+    make_spec: MakeSpec, start: Start, when: When, tmp_path: Path
 ) -> None:
     spec = make_spec(go_file=tmp_path / "go")
     (tmp_path / "go").touch()
     worker = start()
     when(lambda report: report.complete)
-    worker.send_signal(number)
+    worker.send_signal(signal.SIGINT)
     assert worker.wait(30) == 0
     assert saved(spec).state == "done"
 
 
 @pytest.mark.parametrize("gone", [False, True], ids=["while it waits", "while it steps"])
 def test_a_worker_ends_with_its_recorder(
-    gone: bool,
-    make_spec: MakeSpec,
-    when: When,
-    tmp_path: Path,
+    gone: bool, make_spec: MakeSpec, when: When, tmp_path: Path
 ) -> None:
     spec = make_spec(go_file=tmp_path / "go", repeats=None, seconds=600, lifeline=True)
     if gone:
