@@ -29,21 +29,22 @@ def _repository(folder: Path) -> Path:
 
 
 @pytest.mark.processes
-def test_what_git_says_is_returned_and_its_complaint_quoted(repository: Path) -> None:
-    assert done(repository, "tag", "--list") == "fast\n"
+def test_git_speaks_english_asks_nobody_and_is_misled_by_no_hook(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     with pytest.raises(ToolError) as caught:
         done(repository, "worktree", "remove", "nowhere")
     assert caught.value.message.startswith("git worktree remove nowhere failed: fatal: ")
-
-
-@pytest.mark.processes
-def test_git_speaks_english_and_asks_nobody(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     done(repository, "config", "alias.ask", "!env")
     told = git(repository, "ask").stdout.splitlines()
     assert {"LC_ALL=C", "GIT_TERMINAL_PROMPT=0"} <= set(told)
+    other = _repository(tmp_path / "other")
+    done(other, "tag", "other")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(other))
+    assert done(repository, "tag", "--list") == "fast\n"
+    assert os.environ["GIT_DIR"] == str(other / ".git")
 
 
 @pytest.mark.processes
@@ -59,18 +60,6 @@ def test_git_that_hangs_is_ended_with_all_that_it_started(repository: Path) -> N
                 continue
         return
     pytest.fail(f"process {pid} lives")
-
-
-@pytest.mark.processes
-def test_a_hook_of_another_repository_does_not_mislead(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = _repository(tmp_path / "other")
-    done(other, "tag", "other")
-    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
-    monkeypatch.setenv("GIT_WORK_TREE", str(other))
-    assert done(repository, "tag", "--list") == "fast\n"
-    assert os.environ["GIT_DIR"] == str(other / ".git")
 
 
 def test_without_git_it_is_said_what_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,16 +30,6 @@ def test_what_was_written_is_replaced_until_someone_changes_it(tmp_path: Path) -
     assert path.read_text() == "e,f\n"
 
 
-def test_what_failed_to_be_written_does_not_become_ours(tmp_path: Path) -> None:
-    path = tmp_path / "out.csv"
-    path.write_text(MINE)
-    with pytest.raises(ValueError, match="damaged"), writing([path], force=True):
-        raise ValueError("damaged")
-    with pytest.raises(UsageError):
-        write(path, "a,b\n")
-    assert path.read_text() == MINE
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -67,11 +57,6 @@ def test_outputs_that_are_inputs_are_refused_under_any_name(tmp_path: Path) -> N
         with pytest.raises(UsageError, match="is read, so it is not written"):
             write(tmp_path / name, "", inputs=[source], force=True)
     assert source.read_text() == MINE
-
-
-def test_two_outputs_are_two_files(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="Two outputs"), writing([tmp_path / "a", tmp_path / "a"]):
-        pass
 
 
 @pytest.mark.parametrize(
@@ -105,6 +90,15 @@ def test_notes_that_cannot_be_kept_do_no_harm(
         write(tmp_path / "out.csv", "a,b\n")
 
 
-def test_a_place_for_no_file_is_told_before_anything_is_read(tmp_path: Path) -> None:
+def test_what_is_not_written_is_refused_at_once_and_does_not_become_ours(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="Two outputs"), writing([tmp_path / "a", tmp_path / "a"]):
+        pass
     with pytest.raises(RecordingError, match="is a folder"), writing([tmp_path]):
         pass
+    path = tmp_path / "out.csv"
+    path.write_text(MINE)
+    with pytest.raises(ValueError, match="damaged"), writing([path], force=True):
+        raise ValueError("damaged")
+    with pytest.raises(UsageError):
+        write(path, "a,b\n")
+    assert path.read_text() == MINE

@@ -30,28 +30,6 @@ FULL = Provenance(
 )
 
 
-def test_a_folder_that_is_no_run_is_said_to_be_none(tmp_path: Path) -> None:
-    with pytest.raises(RecordingError, match=r"no recording\.json") as error:
-        Recording(tmp_path).provenance()
-    assert "tracekit capture" in error.value.hint
-
-
-def test_provenance_cut_in_half_is_told_in_a_sentence(tmp_path: Path) -> None:
-    recording = Recording(tmp_path)
-    recording.save_provenance(FULL)
-    text = recording.provenance_file.read_bytes()
-    recording.provenance_file.write_bytes(text[: len(text) // 2])
-    with pytest.raises(InputError, match="cannot be read"):
-        recording.provenance()
-
-
-def test_provenance_of_a_newer_format_is_refused(tmp_path: Path) -> None:
-    recording = Recording(tmp_path)
-    save(recording.provenance_file, {"format": 99})
-    with pytest.raises(InputError, match="format 99"):
-        recording.provenance()
-
-
 def test_stages_that_never_ended_are_known() -> None:
     stages = {
         "record": Stage("running", "t"),
@@ -65,3 +43,19 @@ def test_stages_that_never_ended_are_known() -> None:
 def test_a_path_is_quoted_for_a_shell_where_it_must_be() -> None:
     assert quoted(Path("bench/traces/a")) == "bench/traces/a"
     assert quoted(Path("my traces/a")) == "'my traces/a'"
+
+
+def test_provenance_that_is_not_there_cut_or_newer_is_told(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    with pytest.raises(RecordingError, match=r"no recording\.json") as error:
+        recording.provenance()
+    assert "tracekit capture" in error.value.hint
+    recording.save_provenance(FULL)
+    assert recording.provenance() == FULL
+    text = recording.provenance_file.read_bytes()
+    recording.provenance_file.write_bytes(text[: len(text) // 2])
+    with pytest.raises(InputError, match="cannot be read"):
+        recording.provenance()
+    save(recording.provenance_file, {"format": 99})
+    with pytest.raises(InputError, match="format 99"):
+        recording.provenance()

@@ -8,21 +8,8 @@ from tracekit.base.errors import InterruptedRunError, ToolError
 from tracekit.base.recording import Provenance, Recording, stage
 
 
-@pytest.fixture
-def recording(tmp_path: Path) -> Recording:
-    made = Recording(tmp_path)
-    made.save_provenance(Provenance(workload="paged"))
-    return made
-
-
 def state(recording: Recording, name: str) -> str:
     return recording.provenance().stages[name].state
-
-
-def test_a_stage_is_running_and_then_done(recording: Recording) -> None:
-    with stage(recording, "export"):
-        assert state(recording, "export") == "running"
-    assert state(recording, "export") == "done"
 
 
 def test_a_failure_is_kept_with_its_message(recording: Recording) -> None:
@@ -32,42 +19,42 @@ def test_a_failure_is_kept_with_its_message(recording: Recording) -> None:
     assert recording.provenance().stages["export"].message == "xctrace said no."
 
 
-@pytest.mark.parametrize(
-    ("name", "follow"),
-    [
-        ("record", "export"),
-        ("import", "analyze"),
-        ("export", "export"),
-        ("analyze", "analyze"),
-        ("report", "report"),
-    ],
-)
-def test_an_interrupt_says_how_to_go_on(recording: Recording, name: str, follow: str) -> None:
-    recording.bundle.mkdir()
-    with pytest.raises(InterruptedRunError) as error, stage(recording, name):
-        raise KeyboardInterrupt
-    assert error.value.exit_code == 130
-    assert f"tracekit {follow} {recording.folder}" in error.value.hint
-    assert state(recording, name) == "interrupted"
+@pytest.fixture
+def recording(tmp_path: Path) -> Recording:
+    made = Recording(tmp_path / "my run")
+    made.save_provenance(Provenance(workload="paged"))
+    return made
 
 
-def test_what_others_wrote_meanwhile_is_kept(recording: Recording) -> None:
+def test_a_stage_is_running_and_then_done_and_what_others_wrote_is_kept(
+    recording: Recording,
+) -> None:
     with stage(recording, "record"):
+        assert state(recording, "record") == "running"
         recording.save_provenance(Provenance(workload="paged", end_reason="time limit", stages={}))
     assert recording.provenance().end_reason == "time limit"
     assert state(recording, "record") == "done"
 
 
-def test_where_nothing_was_saved_nothing_can_go_on(recording: Recording) -> None:
-    with pytest.raises(InterruptedRunError) as error, stage(recording, "record"):
+@pytest.mark.parametrize(
+    ("name", "bundle", "hint"),
+    [
+        ("record", "bundle", "`tracekit export 'FOLDER'`"),
+        ("record", "host_bundle", "`tracekit export 'FOLDER'`"),
+        ("record", "", "Nothing was saved; record again."),
+        ("import", "bundle", "`tracekit analyze 'FOLDER'`"),
+        ("export", "bundle", "`tracekit export 'FOLDER'`"),
+        ("analyze", "bundle", "`tracekit analyze 'FOLDER'`"),
+        ("report", "bundle", "`tracekit report 'FOLDER'`"),
+    ],
+)
+def test_an_interrupt_says_how_to_go_on(
+    recording: Recording, name: str, bundle: str, hint: str
+) -> None:
+    if bundle:
+        getattr(recording, bundle).mkdir(parents=True)
+    with pytest.raises(InterruptedRunError) as error, stage(recording, name):
         raise KeyboardInterrupt
-    assert error.value.hint == "Nothing was saved; record again."
-
-
-def test_a_command_to_go_on_with_can_be_pasted(tmp_path: Path) -> None:
-    recording = Recording(tmp_path / "my run")
-    recording.host_bundle.mkdir(parents=True)
-    recording.save_provenance(Provenance())
-    with pytest.raises(InterruptedRunError) as stop, stage(recording, "record"):
-        raise KeyboardInterrupt
-    assert f"`tracekit export '{recording.folder}'`" in stop.value.hint
+    assert error.value.exit_code == 130
+    assert hint.replace("FOLDER", str(recording.folder)) in error.value.hint
+    assert state(recording, name) == "interrupted"
