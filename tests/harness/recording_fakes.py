@@ -1,5 +1,7 @@
 """Targets, deadlines and types for recordings with the fake xctrace."""
 
+import os
+import signal
 from collections.abc import Callable
 
 import psutil
@@ -29,3 +31,14 @@ def runs(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def interrupting(moment: str, told: list[str]) -> Callable[[str], None]:
+    """Make a progress that sends us SIGINT when it is told `moment`."""
+
+    def progress(text: str) -> None:
+        told.append(text)
+        if text == moment:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return progress

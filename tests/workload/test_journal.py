@@ -77,6 +77,28 @@ def test_marks_become_a_report(journal: Journal) -> None:
     )
 
 
+def test_an_open_phase_ends_with_its_last_step_and_not_before_it_began(journal: Journal) -> None:
+    journal.write("phase", name="warm-up", start=1)
+    journal.write("step", phase="warm-up", start=1, submitted=2, completed=3)
+    assert fold(journal.path).phases == (Phase("warm-up", 1, 3),)
+    journal.write("phase", name="steady", start=5)
+    journal.close()
+    report = fold(journal.path)
+    assert report.phases[-1] == Phase("steady", 5, 5)
+    report = unclosed(report, "It died.")
+    assert (report.state, report.error) == ("failed", "It died.")
+
+
+def test_marks_of_a_newer_worker_and_what_is_no_number_cost_nothing_else(journal: Journal) -> None:
+    journal.write("mood", value="good")
+    journal.write("about", workload="gemm", mood="good")
+    journal.write("result", name="error", value=float("nan"))
+    journal.close()
+    report = fold(journal.path)
+    assert (report.workload, report.unreadable) == ("gemm", 0)
+    assert report.results == {"error": Measured(None)}
+
+
 def test_cut_anywhere_every_whole_line_counts(journal: Journal) -> None:
     journal.write("phase", name="steady", start=0)
     for number in range(3):
@@ -90,20 +112,6 @@ def test_cut_anywhere_every_whole_line_counts(journal: Journal) -> None:
         whole = sum(text[:cut].count(b'"completed":%d}' % number) for number in range(3))
         assert len(report.steps) == whole
         assert report.unreadable <= 1
-
-
-def test_an_open_phase_ends_with_the_last_step(journal: Journal) -> None:
-    journal.write("phase", name="steady", start=5)
-    journal.write("step", phase="steady", start=5, submitted=6, completed=9)
-    journal.close()
-    assert fold(journal.path).phases == (Phase("steady", 5, 9),)
-
-
-def test_a_phase_without_steps_does_not_end_before_it_began(journal: Journal) -> None:
-    journal.write("step", phase="warm-up", start=1, submitted=2, completed=3)
-    journal.write("phase", name="steady", start=5)
-    journal.close()
-    assert fold(journal.path).phases == (Phase("steady", 5, 5),)
 
 
 @pytest.mark.parametrize(
@@ -127,19 +135,6 @@ def test_what_cannot_be_understood_is_counted(journal: Journal, line: bytes) -> 
     assert report.workload == "gemm"
 
 
-def test_marks_of_a_newer_worker_are_left_out(journal: Journal) -> None:
-    journal.write("mood", value="good")
-    journal.write("about", workload="gemm", mood="good")
-    journal.close()
-    report = fold(journal.path)
-    assert (report.workload, report.unreadable) == ("gemm", 0)
-
-
-def test_an_account_that_nobody_closed_has_failed() -> None:
-    report = unclosed(WorkloadReport(state="steady"), "It died.")
-    assert (report.state, report.error) == ("failed", "It died.")
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_told(tmp_path: Path) -> None:
     path = tmp_path / "workload.jsonl"
@@ -148,13 +143,3 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="No space left on device"):
         journal.write("phase", name="steady", start=1)
     journal.close()
-
-
-def test_a_result_that_is_no_number_costs_nothing_else(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "w.jsonl")
-    journal.write("about", backend="cpu")
-    journal.write("result", name="error", value=float("nan"))
-    journal.close()
-    report = fold(tmp_path / "w.jsonl")
-    assert (report.backend, report.results) == ("cpu", {"error": Measured(None)})
-    assert report.unreadable == 0

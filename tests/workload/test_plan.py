@@ -8,8 +8,6 @@ from tracekit.base.errors import UsageError
 from tracekit.base.recording import Provenance
 from tracekit.workload.plan import Plan, check, claimed, require_place, seconds
 
-TAKEN = r"is a run|not an empty folder"
-
 
 @pytest.mark.parametrize(
     ("text", "expected"),
@@ -26,35 +24,9 @@ def test_what_is_no_time_limit_is_refused(text: str) -> None:
     assert "10s" in error.value.hint
 
 
-@pytest.mark.parametrize(
-    "plan",
-    [
-        pytest.param(Plan(), id="nothing"),
-        pytest.param(Plan(command=("ls",), attach=7), id="two-things"),
-    ],
-)
-def test_a_plan_says_just_one_thing_to_record(plan: Plan) -> None:
-    with pytest.raises(UsageError, match="Say what to record"):
-        check(plan)
-
-
 def test_a_run_is_named_after_what_is_recorded() -> None:
     assert Plan(command=("/opt/bin/llama bench", "-m")).name == "llama-bench"
     assert Plan(attach=4711).name == "pid-4711"
-
-
-def test_a_folder_with_something_in_it_is_never_taken(tmp_path: Path) -> None:
-    (tmp_path / "old.txt").write_text("mine")
-    with pytest.raises(UsageError, match=TAKEN):
-        claimed(tmp_path, "paged", Provenance())
-    assert (tmp_path / "old.txt").read_text() == "mine"
-
-
-def test_an_empty_folder_and_a_new_one_are_taken(tmp_path: Path) -> None:
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    assert claimed(empty, "paged", Provenance()).folder == empty
-    assert claimed(tmp_path / "a" / "b", "paged", Provenance()).folder.is_dir()
 
 
 def test_without_a_folder_each_run_gets_a_new_one(
@@ -64,12 +36,6 @@ def test_without_a_folder_each_run_gets_a_new_one(
     made = {claimed(None, "paged", Provenance()).folder for _ in range(3)}
     assert len(made) == 3
     assert all(one.parts[:2] == ("bench", "traces") and one.is_dir() for one in made)
-
-
-def test_of_two_who_want_one_folder_at_once_only_one_gets_it(tmp_path: Path) -> None:
-    claimed(tmp_path / "run", "paged", Provenance())
-    with pytest.raises(UsageError, match=TAKEN):
-        claimed(tmp_path / "run", "paged", Provenance())
 
 
 def test_a_claim_is_whole_from_its_first_moment(tmp_path: Path) -> None:
@@ -96,13 +62,24 @@ def test_a_folder_that_is_gone_is_no_place_to_record_from(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_name_that_is_too_long_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="File name too long"):
-        claimed(tmp_path / ("x" * 300), "paged", Provenance())
+def test_an_empty_folder_and_a_new_one_are_taken_and_no_other(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for name in ("empty", "a/b"):
+        assert claimed(tmp_path / name, "paged", Provenance()).folder == tmp_path / name
+        with pytest.raises(UsageError, match=r"is a run|not an empty folder"):
+            claimed(tmp_path / name, "paged", Provenance())
+    (tmp_path / "file").write_text("mine")
+    for name, said in (
+        ("", "not an empty folder"),
+        ("file/run", "cannot be made"),
+        ("x" * 300, "File name too long"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            claimed(tmp_path / name, "paged", Provenance())
+    assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.touch()
-    with pytest.raises(UsageError, match="cannot be made"):
-        claimed(file / "run", "paged", Provenance())
+def test_a_plan_says_just_one_thing_to_record() -> None:
+    for plan in (Plan(), Plan(command=("ls",), attach=7)):
+        with pytest.raises(UsageError, match="Say what to record"):
+            check(plan)

@@ -39,6 +39,9 @@ def gemm_chain(
 '''
 
 
+LOST = "from tracekit.workload import workload\n@workload\ndef lost():\n    return 42\n"
+
+
 @pytest.fixture
 def gemm(tmp_path: Path) -> Workload:
     file = tmp_path / "gemm_chain.py"
@@ -46,35 +49,19 @@ def gemm(tmp_path: Path) -> Workload:
     return load(file)
 
 
-def test_a_file_is_a_workload(gemm: Workload, tmp_path: Path) -> None:
-    assert gemm.name == "gemm-chain"
-    assert gemm.summary == "Multiply matrices."
+def test_a_file_is_a_workload_and_values_become_the_functions_own_types(
+    gemm: Workload, tmp_path: Path
+) -> None:
+    assert (gemm.name, gemm.summary) == ("gemm-chain", "Multiply matrices.")
     assert gemm.file == tmp_path / "gemm_chain.py"
-    names = ["rows", "scale", "dtype", "order", "ragged", "weights", "rest"]
-    assert list(gemm.parameters) == names
-
-
-def test_values_become_the_functions_own_types(gemm: Workload) -> None:
-    bound = gemm.bind(
-        {
-            "rows": "4",
-            "scale": 2,
-            "dtype": "float16",
-            "order": "column",
-            "ragged": "true",
-            "weights": "w.npy",
-            "rest": {"anything": 1},
-        }
-    )
-    assert bound == {
-        "rows": 4,
-        "scale": 2.0,
-        "dtype": "float16",
-        "order": "column",
-        "ragged": True,
-        "weights": Path("w.npy"),
-        "rest": {"anything": 1},
-    }
+    given = {
+        "rows": "4", "scale": 2, "dtype": "float16", "order": "column", "ragged": "true",
+        "weights": "w.npy", "rest": {"anything": 1},
+    }  # fmt: skip
+    assert list(gemm.parameters) == list(given)
+    bound = gemm.bind(given)
+    own = {"rows": 4, "scale": 2.0, "ragged": True, "weights": Path("w.npy")}
+    assert bound == given | own
     assert type(bound["order"]).__name__ == "Order"
     assert isinstance(bound["scale"], float)
 
@@ -109,21 +96,26 @@ def test_a_bad_value_is_one_sentence(
         pytest.param(GEMM + "\nother = workload(lambda: 1)\n", "has 2 functions", id="two"),
         pytest.param("import nothing_like_it", "cannot be loaded: ModuleNotFound", id="import"),
         pytest.param("def (", "cannot be loaded: SyntaxError", id="syntax"),
+        pytest.param(LOST, "The workload lost returned 42, which is no Step", id="no step"),
     ],
 )
 def test_a_file_that_is_no_workload_is_told(tmp_path: Path, text: str, sentence: str) -> None:
     file = tmp_path / "broken.py"
     file.write_text(text)
     with pytest.raises(InputError, match=sentence):
-        load(file)
+        load(file).make({})
 
 
-def test_a_users_folder_is_searched_first(tmp_path: Path) -> None:
+def test_a_users_folder_is_searched_first_and_a_broken_file_hides_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "broken.py").write_text("import nothing_of_that_name\n")
     (tmp_path / "paged.py").write_text(GEMM.replace("gemm_chain", "paged"))
     assert find("paged", tmp_path).file == tmp_path / "paged.py"
-    assert [one.file for one in all_workloads(tmp_path) if one.name == "paged"] == [
-        tmp_path / "paged.py"
-    ]
+    found = {one.name: one.file for one in all_workloads(tmp_path)}
+    assert found["paged"] == tmp_path / "paged.py"
+    assert "sdpa" in found
+    assert "broken.py" in caplog.text
     assert folders(tmp_path)[0] == tmp_path
 
 
@@ -133,24 +125,10 @@ def test_a_missing_workload_names_those_that_are_there(gemm: Workload) -> None:
     assert caught.value.hint.startswith("There are: bubbles, churn, command, flash, gemm-chain, ")
     assert "paged-vs-sdpa" in caught.value.hint
     assert caught.value.hint.endswith("`--workloads DIR` adds a folder of your own.")
-
-
-@pytest.mark.parametrize(
-    ("name", "meant"), [("page", "paged"), ("commands", "command"), ("rmsnorm", "rmsnorm-linear")]
-)
-def test_a_misspelt_workload_has_its_name_told(name: str, meant: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        find(name)
-    assert caught.value.hint == f"Did you mean {meant}?"
-
-
-def test_a_function_that_returns_no_step_is_told(tmp_path: Path) -> None:
-    text = (
-        "from tracekit.workload.workload import workload\n@workload\ndef lost():\n    return 42\n"
-    )
-    (tmp_path / "lost.py").write_text(text)
-    with pytest.raises(InputError, match="The workload lost returned 42, which is no Step"):
-        load(tmp_path / "lost.py").make({})
+    for name, meant in (("page", "paged"), ("rmsnorm", "rmsnorm-linear")):
+        with pytest.raises(UsageError) as caught:
+            find(name)
+        assert caught.value.hint == f"Did you mean {meant}?"
 
 
 @pytest.mark.parametrize(
@@ -167,14 +145,6 @@ def test_a_function_that_returns_no_step_is_told(tmp_path: Path) -> None:
 def test_a_step_says_in_numbers_what_it_does(values: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         Step(submit=lambda: None, wait=lambda _: None, backend="cpu", **values)
-
-
-def test_a_file_that_cannot_be_loaded_hides_no_other(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "broken.py").write_text("import nothing_of_that_name\n")
-    assert "paged" in [one.name for one in all_workloads(tmp_path)]
-    assert "broken.py" in caplog.text
 
 
 def test_a_bound_holds_for_a_value_and_not_for_none(tmp_path: Path) -> None:

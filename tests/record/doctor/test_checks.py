@@ -49,14 +49,11 @@ def free(count: int, **environment: str) -> dict[str, Any]:
     [
         # only known forms are read
         ("system", {VERSION: "ProductVersion: 26.3"}, {}, UNKNOWN, "macOS", "", False),
-        ("system", {VERSION: "26.3.1 extra"}, {}, UNKNOWN, "macOS", "", False),
-        ("system", {BUILD: "build 25D2128"}, {}, UNKNOWN, "", "", False),
         ("system", {BUILD: "25-D"}, {}, UNKNOWN, "", "", False),
         ("architecture", {ROSETTA: "1\n"}, INTEL, FAILED, "Rosetta", "arm64", NEEDED),
         ("architecture", {ROSETTA: "0\n"}, INTEL, UNKNOWN, "x86_64", "uname", NEEDED),
         ("architecture", {ROSETTA: None}, INTEL, UNKNOWN, "x86_64", "uname", NEEDED),
         ("gpu cores", {CORES: '"gpu-core-count" = many'}, {}, UNKNOWN, "", "", False),
-        ("gpu cores", {CORES: '"core-count" = 8'}, {}, UNKNOWN, "", "", False),
         (
             "metal switches", {}, {"environment": {"MTL_HUD": "0", "MTL_A": "1", "HOME": "/"}},
             WARNING, "MTL_A, MTL_HUD", "unset MTL_A MTL_HUD", False,

@@ -11,12 +11,11 @@ import pytest
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.cli.console import show_diagnosis
-from tracekit.record.doctor.examine import Diagnosis, examine, keep, recall_probe
+from tracekit.record.doctor.examine import examine, keep, recall_probe
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.xctrace.command import Completed
 
 Make = Callable[..., Surroundings]
-GOLDEN = Path(__file__).with_name("golden")
 M1 = Identity("25D2128", "17C529", "Apple M1")
 # What differs from installation to installation stays out of the golden texts.
 OF_THIS_INSTALLATION = {"tracekit", "host recorder", "import and analysis"}
@@ -35,92 +34,52 @@ MATRIX = Capabilities(
 )
 
 
-def shown(diagnosis: Diagnosis, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+TROUBLES = {
+    "/usr/sbin/sysctl -n sysctl.proc_translated": "1\n",
+    "xcrun --find xctrace": Completed(
+        ("xcrun",), 69, "", "You have not agreed to the Xcode license agreements."
+    ),
+    "xcode-select -p": "/Library/Developer/CommandLineTools\n",
+    "/usr/sbin/DevToolsSecurity -status": "Developer mode is currently disabled.\n",
+    "/usr/sbin/ioreg": "",
+    "/usr/bin/id -Gn": "staff\n",
+    "python": '["0.32.1", false, {}]\n',
+}
+
+
+@pytest.mark.parametrize(("name", "code"), [("ready-mac", 0), ("troubled-mac", 3), ("linux", 0)])
+def test_what_a_person_sees(
+    *, name: str, code: int, mac: Make, linux: Make, tmp_path: Path,
+    request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    if name == "ready-mac":
+        keep(MATRIX, tmp_path / "cache")
+        at = mac()
+    elif name == "linux":
+        at = linux()
+    else:
+        at = mac(TROUBLES, architecture="x86_64", free=lambda _: 1_000_000)
+    diagnosis = examine(at, tmp_path / "cache")
+    assert diagnosis.exit_code == code
     facts = tuple(one for one in diagnosis.facts if one.name not in OF_THIS_INSTALLATION)
     capsys.readouterr()
     show_diagnosis(replace(diagnosis, facts=facts))
-    text = capsys.readouterr().out.replace(str(folder), "HERE")
-    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    text = capsys.readouterr().out.replace(str(tmp_path), "HERE")
+    if name == "linux":
+        known = {fact.name: fact.words for fact in facts}
+        text = text.replace(known["chip"], "CHIP").replace(known["system"], "SYSTEM")
+    text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    golden = Path(__file__).with_name("golden") / f"{name}.txt"
+    if request.config.getoption("--update-goldens"):
+        golden.write_text(text)
+    assert text == golden.read_text()
 
 
-@pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """Compare a text with its golden file."""
-
-    def compare(name: str, text: str) -> None:
-        file = GOLDEN / f"{name}.txt"
-        if request.config.getoption("--update-goldens"):
-            file.write_text(text)
-        assert text == file.read_text()
-
-    return compare
-
-
-def test_a_mac_that_is_ready_and_was_probed(
-    mac: Make,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    golden: Callable[[str, str], None],
-) -> None:
-    keep(MATRIX, tmp_path / "cache")
-    diagnosis = examine(mac(), tmp_path / "cache")
-    assert diagnosis.identity == M1
-    assert diagnosis.exit_code == 0
-    golden("ready-mac", shown(diagnosis, tmp_path, capsys))
-
-
-def test_a_mac_with_many_troubles(
-    mac: Make,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    golden: Callable[[str, str], None],
-) -> None:
-    licence = Completed(("xcrun",), 69, "", "You have not agreed to the Xcode license agreements.")
-    answers = {
-        "/usr/sbin/sysctl -n sysctl.proc_translated": "1\n",
-        "xcrun --find xctrace": licence,
-        "xcode-select -p": "/Library/Developer/CommandLineTools\n",
-        "/usr/sbin/DevToolsSecurity -status": "Developer mode is currently disabled.\n",
-        "/usr/sbin/ioreg": "",
-        "/usr/bin/id -Gn": "staff\n",
-        "python": '["0.32.1", false, {}]\n',
-    }
-    trouble = mac(answers, architecture="x86_64", free=lambda _: 1_000_000)
-    diagnosis = examine(trouble, tmp_path / "cache")
-    assert diagnosis.exit_code == 3
-    golden("troubled-mac", shown(diagnosis, tmp_path, capsys))
-
-
-def test_linux(
-    linux: Make,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    golden: Callable[[str, str], None],
-) -> None:
-    diagnosis = examine(linux(), tmp_path / "cache")
-    assert diagnosis.exit_code == 0
-    chip = next(fact for fact in diagnosis.facts if fact.name == "chip")
-    system = next(fact for fact in diagnosis.facts if fact.name == "system")
-    text = shown(diagnosis, tmp_path, capsys)
-    golden("linux", text.replace(chip.words, "CHIP").replace(system.words, "SYSTEM"))
-
-
-def test_a_mac_whose_developer_mode_says_something_new_is_inconclusive(
+def test_what_was_probed_just_now_is_shown_and_kept_where_it_can_be(
     mac: Make, tmp_path: Path
 ) -> None:
-    said = {"/usr/sbin/DevToolsSecurity -status": "Developer mode: on\n"}
-    assert examine(mac(said), tmp_path).exit_code == 4
-
-
-def test_what_was_probed_just_now_is_shown_and_kept(mac: Make, tmp_path: Path) -> None:
-    diagnosis = examine(mac(), tmp_path, fresh=MATRIX)
-    assert diagnosis.capabilities == MATRIX
+    assert examine(mac(), tmp_path, fresh=MATRIX).capabilities == MATRIX
     assert recall_probe(M1, tmp_path) == MATRIX
-
-
-def test_a_cache_that_cannot_be_written_does_not_hide_what_was_probed(
-    mac: Make, tmp_path: Path
-) -> None:
     (tmp_path / "cache").write_text("a file")
     diagnosis = examine(mac(), tmp_path / "cache", fresh=MATRIX)
     assert diagnosis.capabilities == MATRIX

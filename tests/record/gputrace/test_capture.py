@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -49,40 +48,27 @@ def capture(plan: Plan) -> Capture:
     return run
 
 
-@pytest.mark.parametrize(("repeats", "steps"), [(None, 3), (5, 5)])
-def test_a_few_steps_after_the_warm_up_are_captured(
-    mac: Mac, capture: Capture, repeats: int | None, steps: int
+def test_a_few_steps_after_the_warm_up_are_captured_and_nothing_of_it_is_timed(
+    mac: Mac, capture: Capture
 ) -> None:
-    recording = capture(repeats=repeats)
+    recording = capture()
     seen = json.loads((recording.gputrace / "metadata").read_text())
-    assert seen == {"steps": steps, "validation": False}
+    assert seen == {"steps": 3, "validation": False}
     report = fold(recording.journal_file)
     assert [phase.name for phase in report.phases] == ["prepare", "warm-up", "gputrace"]
-    assert report.state == "done"
-
-
-def test_nothing_of_it_is_timed_and_the_run_says_so(mac: Mac, capture: Capture) -> None:
-    recording = capture()
-    assert {step.phase for step in fold(recording.journal_file).steps} == {"warm-up"}
+    assert {step.phase for step in report.steps} == {"warm-up"}
     provenance = recording.provenance()
-    assert provenance.recorder == "gputrace"
+    assert (provenance.recorder, provenance.repeats) == ("gputrace", 3)
     assert UNTIMED in provenance.warnings
-    assert provenance.repeats == 3
-    assert provenance.stages["record"].state == "done"
+    assert provenance.stages["record"].state == report.state == "done"
     [line] = provenance.command_lines
     assert line[:2] == ("MTL_CAPTURE_ENABLED=1", sys.executable)
     assert line[-2:] == ("tracekit.workload.worker", str(recording.spec_file.resolve()))
-    assert provenance.targets[0].pid == fold(recording.journal_file).pid
-
-
-@pytest.mark.parametrize("after", [pipeline.export, pipeline.analyze])
-def test_no_later_stage_makes_numbers_of_it(
-    mac: Mac, capture: Capture, after: Callable[[Recording], object]
-) -> None:
-    recording = capture()
-    with pytest.raises(RecordingError, match="nothing of it was timed") as caught:
-        after(recording)
-    assert f"tracekit open {recording.folder}" in caught.value.hint
+    assert provenance.targets[0].pid == report.pid
+    for after in (pipeline.export, pipeline.analyze):
+        with pytest.raises(RecordingError, match="nothing of it was timed") as caught:
+            after(recording)
+        assert f"tracekit open {recording.folder}" in caught.value.hint
     assert not recording.result_file.exists()
 
 
@@ -121,17 +107,15 @@ def test_a_capture_that_takes_too_long_is_ended(mac: Mac, capture: Capture, tmp_
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        pytest.param({"workload": None, "command": ("ls",)}, "captures a workload", id="command"),
         pytest.param({"workload": None, "attach": 1}, "captures a workload", id="attach"),
         pytest.param({"workload": None}, "Say what to record", id="nothing"),
         pytest.param({"recorder": "host"}, "--recorder host has no meaning", id="recorder"),
-        pytest.param({"templates": ("Blank",)}, "--template has no meaning", id="template"),
-        pytest.param({"method": "attach"}, "--method attach has no meaning", id="method"),
         pytest.param({"time_limit": 3.0}, "--time-limit has no meaning", id="time-limit"),
         pytest.param(
-            {"recorder": "host", "counters": "on"}, "--recorder host, --counters on", id="several"
+            {"templates": ("Blank",), "method": "attach", "counters": "on"},
+            "--method attach, --template, --counters on",
+            id="several",
         ),
-        pytest.param({"counters": "on"}, "--counters on has no meaning", id="counters"),
     ],
 )
 def test_what_makes_no_sense_with_a_capture_is_a_usage_error(
@@ -142,26 +126,21 @@ def test_what_makes_no_sense_with_a_capture_is_a_usage_error(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])  # SIGINT is heard as SIGTERM
-def test_no_worker_outlives_tracekit(
-    number: signal.Signals, mac: Mac, workloads: Path, tmp_path: Path
-) -> None:
+def test_no_worker_outlives_tracekit(mac: Mac, workloads: Path, tmp_path: Path) -> None:
     mac("", "hang")
     folder = tmp_path / "run"
     argv = [sys.executable, "-m", "tracekit", "capture", "--gputrace", "--workload", "dots"]
     argv += ["--workloads", str(workloads), "--output", str(folder)]
-    process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(argv)
     try:
         journal = folder / "workload.jsonl"
         deadline = time.monotonic() + 60
         while fold(journal).state != "warming" and time.monotonic() < deadline:
             time.sleep(0.02)
         pid = fold(journal).pid
-        process.send_signal(number)
-        _, complaint = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert process.returncode == (-number if number == signal.SIGKILL else 130), complaint
+        process.wait()
     deadline = time.monotonic() + 60
     while _runs(pid) and time.monotonic() < deadline:
         time.sleep(0.05)

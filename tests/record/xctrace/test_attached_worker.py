@@ -1,7 +1,5 @@
 """A worker that xctrace attaches to: what is in the trace, what is told, what is left running."""
 
-import os
-import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +9,7 @@ import psutil
 import pytest
 
 from children import running, started_since
+from recording_fakes import interrupting
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.observe import request_for
@@ -200,17 +199,6 @@ def test_a_recorder_that_never_starts_lets_no_worker_go(
         attach(deadlines=replace(DEADLINES, start=1, signals=STEEP))
     report = report_of(recording)
     assert (report.state, steady(report)) == ("interrupted", 0)
-
-
-def interrupting(moment: str, told: list[str]) -> Callable[[str], None]:
-    """Make a progress that sends us SIGINT when it is told `moment`."""
-
-    def progress(text: str) -> None:
-        told.append(text)
-        if text == moment:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    return progress
 
 
 def test_ctrl_c_while_the_worker_prepares(

@@ -1,8 +1,6 @@
 """What a recording of the fake leaves: what is said, what is kept, what is running."""
 
 import os
-import signal
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from recording_fakes import (
     STEEP,
     Record,
     Scenario,
+    interrupting,
     runs,
 )
 from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError
@@ -206,17 +205,6 @@ def test_a_recorder_that_hangs_is_ended_and_nothing_is_left_running(
         record(Attach(os.getpid()), limit=0.1, deadlines=deadlines)
     assert "--attach" in caught.value.hint
     assert started_since(before) == []
-
-
-def interrupting(moment: str, told: list[str]) -> Callable[[str], None]:
-    """Make a progress that sends us SIGINT when it is told `moment`."""
-
-    def progress(text: str) -> None:
-        told.append(text)
-        if text == moment:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    return progress
 
 
 @pytest.mark.parametrize("moment", ["recording", SAVING, "checking the bundle"])

@@ -30,20 +30,11 @@ def test_a_whole_life(line: Start, workloads: Path) -> None:
     hello = child.hear().hello
     assert hello.protocol == PROTOCOL
     assert hello.pid == child.process.pid
-    assert child.ask(naps(workloads)).ready.backend == "cpu"
+    assert child.ask(naps(workloads, trick="read")).ready.backend == "cpu"  # it finds nothing
     assert len(child.ask(ChildRequest(steps=RunSteps(0.0))).steps.times) == 5
     assert child.ask(ChildRequest(calibration=Calibrate(seconds=0.0))).calibration.nanoseconds > 0
     assert child.ask(ChildRequest(finish=Finish())).finished.results["depth"].value == 0.25
     assert child.end() == (0, "prepared\n")
-
-
-def test_a_workload_that_reads_finds_nothing(line: Start, workloads: Path) -> None:
-    child = line()
-    child.hear()
-    child.send(naps(workloads, trick="read"))
-    child.send(ChildRequest(steps=RunSteps(0.0)))
-    assert child.hear().ready is not None
-    assert len(child.hear().steps.times) == 5
 
 
 def test_a_failure_is_answered_and_its_traceback_kept(line: Start, workloads: Path) -> None:
@@ -91,8 +82,7 @@ def test_who_is_asked_no_more_leaves_after_the_step(line: Start, workloads: Path
     assert time.monotonic() - begun < 4
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("busy", [False, True])
+@pytest.mark.parametrize(("number", "busy"), [(signal.SIGTERM, False), (signal.SIGINT, True)])
 def test_a_signal_ends_it_after_the_step_and_no_turn_is_told(
     line: Start, workloads: Path, number: int, busy: bool
 ) -> None:

@@ -51,48 +51,10 @@ def test_it_is_warm_once_it_is_ready(resident: Resident, workloads: Path) -> Non
     assert ready.last > 0
 
 
-def test_new_pipelines_make_the_warm_up_longer(resident: Resident, workloads: Path) -> None:
-    assert prepare(resident, workloads, trick="compile").steps == 4
-
-
 def test_a_warm_up_that_never_calms_down_is_told(resident: Resident, workloads: Path) -> None:
     ready = prepare(resident, workloads, trick="churn")
     assert ready.steps == 64
     assert "before 2 steps in a row brought no new pipeline" in ready.warnings[0]
-
-
-def test_a_turn_makes_its_fewest_steps(resident: Resident, workloads: Path) -> None:
-    prepare(resident, workloads)
-    turn = step_on(resident, least=7)
-    assert len(turn.times) == 7
-    assert (turn.tokens, turn.idle, turn.variants, turn.exhausted) == (21, 0, (), False)
-    assert all(one > 0 for one in turn.times)
-    assert sum(turn.times) <= turn.length
-
-
-def test_a_turn_lasts_its_time(resident: Resident, workloads: Path) -> None:
-    prepare(resident, workloads, seconds=0.002)
-    turn = step_on(resident, seconds=0.05)
-    assert 0.045e9 < turn.length < 0.5e9
-    assert min(turn.times) >= 0.002e9
-
-
-def test_steps_that_wake_it_are_nobody_s(resident: Resident, workloads: Path) -> None:
-    prepare(resident, workloads, warmup=1, seconds=0.001)
-    turn = step_on(resident, wake=0.1)
-    assert len(turn.times) == 5
-    assert finish(resident)["steps"].value >= 7  # one warms up, at least one wakes
-
-
-def test_each_turn_tells_its_own_steps(resident: Resident, workloads: Path) -> None:
-    prepare(resident, workloads)
-    assert [len(step_on(resident, least=one).times) for one in (5, 6)] == [5, 6]
-
-
-def test_pipelines_that_a_turn_makes_are_named(resident: Resident, workloads: Path) -> None:
-    prepare(resident, workloads, trick="compile")
-    assert step_on(resident, least=16).specializations == ("kernel-20",)
-    assert step_on(resident).specializations == ()
 
 
 def test_steps_that_wait_for_load_are_told_apart(resident: Resident, workloads: Path) -> None:
@@ -109,16 +71,6 @@ def test_work_that_runs_out_is_told(resident: Resident, workloads: Path) -> None
     assert second == StepTimes(exhausted=True)
 
 
-def test_the_work_begins_once_and_is_asked_at_the_end(resident: Resident, workloads: Path) -> None:
-    prepare(resident, workloads)
-    step_on(resident)
-    step_on(resident)
-    results = finish(resident)
-    assert results["begun"] == Measured(1)
-    assert results["depth"] == Measured(0.25)
-    assert results["steps"].value == 12
-
-
 def test_tokens_are_those_of_the_variant() -> None:
     step = Step(
         submit=lambda: None,
@@ -132,3 +84,36 @@ def test_tokens_are_those_of_the_variant() -> None:
         notes.mark("step", start=start, submitted=start, completed=start + 4, **values)
     notes.mark("step", start=30, submitted=31, completed=39, variant=IDLE)
     assert step_times(notes, step) == StepTimes((4, 4), 1, 8, 29, ("paged", "sdpa"))
+
+
+def test_new_pipelines_make_the_warm_up_longer_and_those_of_a_turn_are_named(
+    resident: Resident, workloads: Path
+) -> None:
+    assert prepare(resident, workloads, trick="compile").steps == 4
+    assert step_on(resident, least=16).specializations == ("kernel-20",)
+    assert step_on(resident).specializations == ()
+
+
+def test_a_turn_makes_its_fewest_steps_or_lasts_its_time(
+    resident: Resident, workloads: Path
+) -> None:
+    prepare(resident, workloads, seconds=0.002)
+    for least in (7, 6):  # each turn tells its own steps
+        turn = step_on(resident, least=least)
+        assert len(turn.times) == least
+        assert (turn.tokens, turn.idle, turn.variants, turn.exhausted) == (3 * least, 0, (), False)
+        assert min(turn.times) >= 0.002e9
+        assert sum(turn.times) <= turn.length
+    assert 0.045e9 < step_on(resident, seconds=0.05).length < 0.5e9
+
+
+def test_the_work_begins_once_is_asked_at_the_end_and_steps_that_wake_it_are_nobodys(
+    resident: Resident, workloads: Path
+) -> None:
+    prepare(resident, workloads)
+    step_on(resident)
+    assert len(step_on(resident, wake=0.05).times) == 5
+    results = finish(resident)
+    assert results["begun"] == Measured(1)
+    assert results["depth"] == Measured(0.25)
+    assert results["steps"].value > 12  # two warm up, ten are told

@@ -98,13 +98,13 @@ def test_each_step_is_submitted_awaited_and_marked(
     assert loop.last == steps[-1].completed - steps[-1].start
 
 
-def test_a_deadline_long_past_still_lets_some_steps_be_made(loop: Loop) -> None:
-    assert loop.run("steady", 100, 0) == FEWEST
-
-
-def test_no_more_steps_than_wanted(loop: Loop) -> None:
-    assert loop.run("steady", 1, 0) == 1
-    assert loop.run("steady", 0, NEVER) == 0
+@pytest.mark.parametrize(
+    ("wanted", "deadline", "made"), [(100, 0, FEWEST), (1, 0, 1), (0, NEVER, 0)]
+)
+def test_a_deadline_long_past_still_lets_some_steps_be_made(
+    wanted: int, deadline: int, made: int, loop: Loop
+) -> None:
+    assert loop.run("steady", wanted, deadline) == made
 
 
 def test_a_request_to_stop_is_heard_after_the_step(loop: Loop, counter: Counter) -> None:
@@ -164,18 +164,6 @@ def test_blocks_take_turns(loop: Loop, counter: Counter, told: Told, spec: Spec)
     assert len(told().steps) == sum(block.recorded for block in blocks)
 
 
-def test_blocks_end_when_somebody_asks(
-    loop: Loop, counter: Counter, told: Told, spec: Spec
-) -> None:
-    def ask() -> None:
-        loop.stop.requests += len(counter.calls) >= 6
-
-    counter.on_wait = ask
-    loop.last = 50_000_000
-    measure(loop, spec)
-    assert len(told().blocks) == 3
-
-
 def test_blocks_end_when_there_is_nothing_left_to_do(
     counter: Counter, account: Account, told: Told, spec: Spec
 ) -> None:
@@ -184,11 +172,8 @@ def test_blocks_end_when_there_is_nothing_left_to_do(
     loop = Loop(step, account, Stop(), last=25_000_000)  # a block is two steps
     measure(loop, spec)
     assert counter.calls.count("wait") == 7
-    assert [(block.recorded, block.steps) for block in told().blocks] == [
-        (True, 2),
-        (False, 2),
-        (False, 2),
-    ]
+    blocks = [(block.recorded, block.steps) for block in told().blocks]
+    assert blocks == [(True, 2), (False, 2), (False, 2)]
 
 
 def test_steps_that_would_take_too_long_are_not_compared(

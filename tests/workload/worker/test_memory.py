@@ -45,10 +45,8 @@ def test_what_is_not_loaded_is_not_measured(
 ) -> None:
     monkeypatch.delitem(sys.modules, "mlx.core")
     baseline = noted("baseline")
-    assert (baseline["mlx_active"].bytes, baseline["mlx_active"].reason) == (
-        None,
-        "MLX is not loaded",
-    )
+    active = baseline["mlx_active"]
+    assert (active.bytes, active.reason) == (None, "MLX is not loaded")
     assert baseline["resident"].bytes is not None
 
 
@@ -63,9 +61,8 @@ def test_a_worker_notes_its_memory_phase_by_phase(
     assert [one.phase for one in resident] == ["baseline", "prepare", "warm-up", "steady"]
     assert all(one.bytes for one in resident)
     # The workload of this test has no MLX.
-    assert {one.reason for one in report.memory if one.what == "mlx_active"} == {
-        "MLX is not loaded"
-    }
+    reasons = {one.reason for one in report.memory if one.what == "mlx_active"}
+    assert reasons == {"MLX is not loaded"}
     steady = report.phases[-1]
     assert resident[-1].at >= steady.end
     assert all(step.completed <= steady.end for step in report.steps)

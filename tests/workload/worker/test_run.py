@@ -85,32 +85,6 @@ def test_time_ends_the_steady_phase(make_spec: MakeSpec, finish: Finish) -> None
     assert steady.end - steady.start >= 200_000_000
 
 
-def test_overhead_blocks_stand_abba(make_spec: MakeSpec, finish: Finish) -> None:
-    spec = make_spec(measure_overhead=True, parameters={"seconds": 0.02})
-    assert finish()[0] == 0
-    report = fold(spec.journal)
-    assert report.phases[-1].name == "overhead"
-    order = "".join("A" if block.recorded else "B" for block in report.blocks)
-    assert len(order) >= 12
-    assert ("ABBA" * len(order)).startswith(order)
-    assert len({block.steps for block in report.blocks}) == 1
-    recorded = sum(block.steps for block in report.blocks if block.recorded)
-    assert count(report, "overhead") == recorded
-    sampling = [line for line in spec.journal.read_text().splitlines() if '"sampling"' in line]
-    assert '"on":true' in sampling[-1]
-
-
-def test_the_warm_up_waits_for_new_pipelines(make_spec: MakeSpec, finish: Finish) -> None:
-    names = 'lambda: frozenset(f"k{n}" for n in range(min(made, 4) + 1))'
-    spec = make_spec(naps_that(pipelines=names), warmup=3)
-    assert finish()[0] == 0
-    report = fold(spec.journal)
-    assert [one.name for one in report.specializations] == ["k0", "k1", "k2", "k3", "k4"]
-    assert count(report, "warm-up") == 4 + 3
-    steady = report.phases[-1]
-    assert all(one.at < steady.start for one in report.specializations)
-
-
 def test_asked_to_stop_it_finishes_its_step(make_spec: MakeSpec, start: Start, when: When) -> None:
     spec = make_spec(repeats=1_000_000)
     worker = start()
