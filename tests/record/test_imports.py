@@ -93,23 +93,43 @@ def test_a_target_that_is_not_there_is_said_with_those_that_are(
     assert not (tmp_path / "run").exists(), "the same folder can be named in the next try"
 
 
-def test_a_file_that_is_named_twice_counts_once(
-    exports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_names_and_files_are_taken_as_they_are_meant(
+    exports: Path, tmp_path: Path, toc_xml: Xml, intervals_xml: Xml, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(exports)
     twice = [Path("mine_intervals.xml"), exports / "mine_intervals.xml", exports]
     assert len(imported(twice, tmp_path / "run").tables["gpu_intervals"]) == 4
-
-
-def test_toc_inside_a_word_is_part_of_a_name(
-    exports: Path, tmp_path: Path, toc_xml: Xml, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (exports / "mine_intervals.xml").rename(exports / "protocol_intervals.xml")
-    (exports / "mine_toc.xml").rename(exports / "protocol_toc.xml")
+    for kind in ("intervals", "toc"):  # "toc" inside of a word is part of a name
+        (exports / f"mine_{kind}.xml").rename(exports / f"protocol_{kind}.xml")
     (exports / "other-toc.xml").write_text(toc_xml())
     monkeypatch.chdir(tmp_path)
     names = [one.provenance().workload for one in pipeline.import_([exports])]
     assert names == ["other", "protocol"]
+    (exports / "strange.xml").write_text(intervals_xml([]))
+    with pytest.raises(InputError, match=r"to which of 2 TOCs .*strange\.xml"):
+        pipeline.import_([exports], tmp_path / "another")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.xml", "<html/>", "root <html>, not an export"),
+        ("a.xml", "", "is empty"),
+        ("a.txt", "hello", "is not XML"),
+        ("", "", "No export and no bundle"),
+        ("mine", "", "No export and no bundle"),
+    ],
+)
+def test_what_is_no_export_is_refused(
+    name: str, content: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "mine/corespace").mkdir(parents=True)
+    if "." in name:
+        (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=message) as caught:
+        pipeline.import_([tmp_path / name], tmp_path / "run")
+    assert ("folder ends with .trace" in caught.value.hint) is message.startswith("No export")
+    assert not (tmp_path / "run").exists()
 
 
 def test_several_recordings_in_one_folder_become_several_runs(
@@ -123,40 +143,6 @@ def test_several_recordings_in_one_folder_become_several_runs(
     assert [len(one.tables["gpu_intervals"]) for one in runs] == [1, 4]
     with pytest.raises(UsageError, match="there are 2 recordings"):
         pipeline.import_([exports], tmp_path / "one")
-
-
-def test_a_table_that_belongs_to_no_toc_is_said(
-    exports: Path, tmp_path: Path, toc_xml: Xml, intervals_xml: Xml
-) -> None:
-    (exports / "other_toc.xml").write_text(toc_xml())
-    (exports / "strange.xml").write_text(intervals_xml([]))
-    with pytest.raises(InputError, match=r"to which of 2 TOCs .*strange\.xml"):
-        pipeline.import_([exports], tmp_path / "run")
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        pytest.param("a.xml", "<html/>", "root <html>, not an export", id="other-xml"),
-        pytest.param("a.xml", "", "is empty", id="empty"),
-        pytest.param("a.txt", "hello", "is not XML", id="text"),
-    ],
-)
-def test_what_is_no_export_is_refused(
-    name: str, content: str, message: str, tmp_path: Path
-) -> None:
-    (tmp_path / name).write_text(content)
-    with pytest.raises(InputError, match=message):
-        pipeline.import_([tmp_path / name], tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-def test_an_empty_folder_has_nothing_to_import(tmp_path: Path) -> None:
-    (tmp_path / "mine/corespace").mkdir(parents=True)
-    for folder in (tmp_path, tmp_path / "mine"):
-        with pytest.raises(InputError, match="No export and no bundle") as caught:
-            pipeline.import_([folder])
-        assert "folder ends with .trace" in caught.value.hint
 
 
 def test_of_an_export_that_was_cut_no_number_is_made(exports: Path, tmp_path: Path) -> None:

@@ -9,25 +9,7 @@ from tracekit.base.recording import Recording
 from tracekit.record.host.recorder import HostRecorder, Timeouts
 from tracekit.record.recorder import Launch, Recorded, Request, quiet
 from tracekit.workload.worker.spec import Spec, command
-
-NAPS = '''
-import os, signal, sys, time
-from tracekit.base.errors import UsageError
-from tracekit.workload import Step, workload
-
-made = 0
-
-def wait(_):
-    global made
-    made += 1
-    {step}
-
-@workload
-def naps() -> Step:
-    """Sleep a little in each step."""
-    {prepare}
-    return Step(submit=lambda: None, wait=wait, backend="cpu", tokens=3)
-'''
+from worker_naps import naps_that
 
 
 @pytest.fixture
@@ -70,7 +52,7 @@ def work(recorder: HostRecorder, recording: Recording) -> Callable[..., Recorded
     ) -> Recorded:
         recording.folder.mkdir()
         file = recording.folder / "naps.py"
-        file.write_text(NAPS.format(step=step, prepare=prepare))
+        file.write_text(naps_that(step, prepare))
         spec = Spec(
             file=file,
             name="naps",

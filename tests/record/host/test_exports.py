@@ -107,35 +107,6 @@ def test_what_a_workload_tells_too(tmp_path: Path) -> None:
     ]
 
 
-def test_a_table_takes_the_place_of_an_older_export(tmp_path: Path) -> None:
-    (tmp_path / "host-spans.xml").write_text("of a version before")
-    path = write_rows(tmp_path, "spans", [(1, 2, "admit")])
-    assert [one.name for one in tmp_path.iterdir()] == [path.name] == ["host-spans.parquet"]
-
-
-def test_a_row_that_does_not_fit_leaves_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="shorter"):
-        write_rows(tmp_path, "spans", [(1, 2)])
-    assert not list(tmp_path.iterdir())
-
-
-def test_half_a_file_is_damage_and_not_a_table_without_rows(tmp_path: Path) -> None:
-    path = write_rows(tmp_path, "spans", [(1, 2, "admit")])
-    path.write_bytes(path.read_bytes()[:-20])
-    tables = Tables(tmp_path, frozenset())
-    with pytest.raises(InputError, match="no column"):
-        _ = tables["spans"]
-    assert [(one.flaw, one.schema) for one in tables.remarks] == [(Flaw.DAMAGED, "host-spans")]
-
-
-def test_an_export_that_was_pruned_is_not_listed_beside_a_newer_one(tmp_path: Path) -> None:
-    header = Header("host-spans", "//trace-toc/run[1]/data/table[1]", 1, rows=True)
-    note_put_away(tmp_path, PutAway("host-spans.xml", "0" * 32, 2, 9, (header,), "2026-01-01"))
-    write_rows(tmp_path, "spans", [(1, 2, "admit")])
-    assert rows_of(tmp_path, "spans") == [[1, 2, "admit"]]
-    assert to_put_away(tmp_path, tmp_path / "tables", "2026-01-02") == ([], {})
-
-
 def test_cores_are_counted_from_two_samples() -> None:
     taken = [
         Sample(2000, cpu=100, memory=1, threads=2, voluntary=3, involuntary=4, machine=500),
@@ -238,35 +209,6 @@ def test_a_recorded_worker_is_exported(
     assert (process.get("name"), process.get("pid")) == (target.name, str(target.pid))
 
 
-def test_a_recording_that_was_never_closed_can_be_exported(
-    recorder: HostRecorder, recording: Recording
-) -> None:
-    session_of(recording)
-    recording.host_samples.write_text('{"at":')  # cut
-    stepped(recording, "cpu")
-    recorder.export(recording, quiet)
-    (run,) = read_toc(recording.toc_file).runs
-    assert (run.duration, run.exit_status) == (1e-6, "")
-
-
-def test_a_target_too_quick_to_be_sampled_is_a_warning(
-    recorder: HostRecorder, recording: Recording
-) -> None:
-    session_of(recording)
-    assert recorder.export(recording, quiet) == (
-        "The target ended before two samples were taken: its load is not known.",
-    )
-    samples = pq.read_table(recording.exports / "host-process-samples.parquet")
-    assert samples.num_rows == 0
-
-
-def test_a_damaged_bundle_is_reported(recorder: HostRecorder, recording: Recording) -> None:
-    recording.host_bundle.mkdir(parents=True)
-    recording.host_session.write_text("{")
-    with pytest.raises(InputError, match=r"session\.json cannot be read"):
-        recorder.export(recording, quiet)
-
-
 SESSION = Session(
     pid=7,
     name="python",
@@ -311,3 +253,37 @@ def test_a_toc_says_what_was_recorded_and_that_the_host_did(tmp_path: Path) -> N
     assert toc_of(replace(SESSION, end=0), path, last=1_250_000_000).duration == 0.25
     hostile = toc_of(replace(SESSION, name='x"/><evil>&\x00\x1b', arguments=("\ud800",)), path)
     assert hostile.target == Process(7, 'x"/><evil>&\ufffd\ufffd')
+
+
+def test_a_table_takes_the_place_of_an_older_export(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        write_rows(tmp_path, "spans", [(1, 2)])
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "host-spans.xml").write_text("of a version before")
+    path = write_rows(tmp_path, "spans", [(1, 2, "admit")])
+    assert [one.name for one in tmp_path.iterdir()] == [path.name] == ["host-spans.parquet"]
+    header = Header("host-spans", "//trace-toc/run[1]/data/table[1]", 1, rows=True)
+    note_put_away(tmp_path, PutAway("host-spans.xml", "0" * 32, 2, 9, (header,), "2026-01-01"))
+    assert rows_of(tmp_path, "spans") == [[1, 2, "admit"]]  # not beside what was pruned
+    assert to_put_away(tmp_path, tmp_path / "tables", "2026-01-02") == ([], {})
+    path.write_bytes(path.read_bytes()[:-20])  # damage, and not a table without rows
+    tables = Tables(tmp_path, frozenset())
+    with pytest.raises(InputError, match="no column"):
+        _ = tables["spans"]
+    assert [(one.flaw, one.schema) for one in tables.remarks] == [(Flaw.DAMAGED, "host-spans")]
+
+
+def test_a_recording_that_was_never_closed_can_be_exported_and_a_damaged_one_is_said(
+    recorder: HostRecorder, recording: Recording
+) -> None:
+    session_of(recording)
+    recording.host_samples.write_text('{"at":')  # cut, so that there are not two samples
+    stepped(recording, "cpu")
+    [said] = recorder.export(recording, quiet)
+    assert said.startswith("The target ended before two samples were taken")
+    assert pq.read_table(recording.exports / "host-process-samples.parquet").num_rows == 0
+    (run,) = read_toc(recording.toc_file).runs
+    assert (run.duration, run.exit_status) == (1e-6, "")
+    recording.host_session.write_text("{")
+    with pytest.raises(InputError, match=r"session\.json cannot be read"):
+        recorder.export(recording, quiet)

@@ -24,6 +24,7 @@ from tracekit.record.xctrace.tool import Timeouts, locate
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import load
+from worker_naps import naps_that
 
 pytestmark = pytest.mark.processes
 
@@ -37,29 +38,6 @@ DEADLINES = Deadlines(
 STEEP = (0.2, 0.2, 0.2, 10)
 WARM = "warming up, outside of the trace"
 
-NAPS = '''
-import os
-import time
-from tracekit.base.errors import UsageError
-from tracekit.workload import Step, workload
-
-made = 0
-
-
-def wait(_):
-    global made
-    made += 1
-    {step}
-
-
-@workload
-def naps() -> Step:
-    """Sleep a little in each step."""
-    {prepare}
-    return Step(submit=lambda: None, wait=wait, backend="cpu", tokens=3)
-'''
-SLEEP = "time.sleep(0.002)"
-
 
 @pytest.fixture
 def attach(
@@ -71,7 +49,7 @@ def attach(
     """Record a workload of the given step and preparation with the fake, by attaching."""
 
     def run(
-        step: str = SLEEP,
+        step: str = "time.sleep(0.002)",
         prepare: str = "pass",
         *,
         deadlines: Deadlines = DEADLINES,
@@ -80,7 +58,7 @@ def attach(
         **plan: Any,
     ) -> Recorded:
         file = tmp_path / "naps.py"
-        file.write_text(NAPS.format(step=step, prepare=prepare))
+        file.write_text(naps_that(step, prepare))
         premises = Premises(notes=tmp_path / "notes", floor=0)
         manner = Manner(deadlines, (0, 0), timeouts or WorkerTimeouts(), premises)
         recorder = XctraceRecorder(locate(timeouts=Timeouts(pauses=(0, 0))), only(), manner)

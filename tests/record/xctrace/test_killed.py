@@ -19,6 +19,7 @@ from tracekit.base.recording import Recording
 from tracekit.cli.main import main
 from tracekit.record.xctrace.claim import Holder, locked
 from tracekit.run import open as open_run
+from worker_naps import naps_that
 
 Scenario = Callable[..., None]
 Start = Callable[..., subprocess.Popen[bytes]]
@@ -170,26 +171,13 @@ def test_nothing_outlives_tracekit_and_what_was_recorded_is_saved(
     assert recorded.clock["epoch"]
 
 
-WORKLOAD = '''
-import time
-from tracekit.workload import Step, workload
-
-@workload
-def naps() -> Step:
-    """Sleep a little in each step."""
-    {prepare}
-    return Step(submit=lambda: None, wait=lambda _: {wait}, backend="cpu", tokens=3)
-'''
-
-
 @pytest.mark.parametrize("method", ["launch", "attach"])
 def test_what_a_killed_tracekit_had_measured_can_be_analyzed(
     method: str, scenario: Scenario, start: Start, folder: Path, tmp_path: Path
 ) -> None:
     """The marks of the worker are laid on the time of the trace that its guardian saved."""
     scenario(ignores_limit=True)
-    text = WORKLOAD.format(prepare="pass", wait="time.sleep(0.01)")
-    (tmp_path / "naps.py").write_text(text)
+    (tmp_path / "naps.py").write_text(naps_that("time.sleep(0.01)"))
     process = start(
         "record", "--workloads", str(tmp_path), "--workload", "naps", "--method", method,
         "--output", str(folder), "--time-limit", "60s", "--warmup", "1",
@@ -210,7 +198,7 @@ def test_what_a_killed_tracekit_had_measured_can_be_analyzed(
 @pytest.mark.parametrize(
     ("phase", "number", "prepare", "wait"),
     [
-        ("prepare", signal.SIGTERM, "time.sleep(2)", "None"),
+        ("prepare", signal.SIGTERM, "time.sleep(2)", "pass"),
         ("steady", signal.SIGKILL, "pass", "time.sleep(0.01)"),
     ],
 )
@@ -218,7 +206,7 @@ def test_no_worker_of_the_host_recorder_outlives_tracekit(
     *, phase: str, number: signal.Signals, prepare: str, wait: str,
     start: Start, folder: Path, tmp_path: Path,
 ) -> None:  # fmt: skip
-    (tmp_path / "naps.py").write_text(WORKLOAD.format(prepare=prepare, wait=wait))
+    (tmp_path / "naps.py").write_text(naps_that(wait, prepare))
     process = start(
         "record", "--recorder", "host", "--workloads", str(tmp_path), "--workload", "naps",
         "--output", str(folder), "--time-limit", "60s",

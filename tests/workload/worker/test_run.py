@@ -11,6 +11,7 @@ import pytest
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.worker.spec import Spec, command
 from tracekit.workload.workload import Measured
+from worker_naps import naps_that
 
 pytestmark = pytest.mark.processes
 
@@ -18,32 +19,6 @@ Finish = Callable[[], tuple[int, str]]
 Start = Callable[[], subprocess.Popen[str]]
 When = Callable[[Callable[[WorkloadReport], bool]], WorkloadReport]
 MakeSpec = Callable[..., Spec]
-
-NAPS_THAT = '''
-import os
-import time
-from tracekit.base.errors import UsageError
-from tracekit.workload import Step, workload
-
-made = 0
-
-def wait(_):
-    global made
-    made += 1
-    {step}
-
-@workload
-def naps(size: int = 1) -> Step:
-    """Sleep a little in each step."""
-    {prepare}
-    return Step(submit=lambda: None, wait=wait, backend="cpu", specializations={pipelines})
-'''
-
-
-def naps_that(
-    step: str = "time.sleep(0.001)", prepare: str = "pass", pipelines: str = "frozenset"
-) -> str:
-    return NAPS_THAT.format(step=step, prepare=prepare, pipelines=pipelines)
 
 
 def saved(spec: Spec) -> WorkloadReport:
