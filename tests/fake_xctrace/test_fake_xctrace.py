@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -61,63 +60,52 @@ def table(schema: str) -> str:
     return f'/trace-toc/run[@number="1"]/data/table[@schema="{schema}"]'
 
 
-def test_attach_until_the_limit_prints_these_five_lines(
-    call: Call, sleeper: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
-    bundle = tmp_path / "metal-system-trace.trace"
-    ended = call(
-        "xctrace", "record", *MST, "--attach", str(sleeper.pid), "--time-limit", "1s",
-        "--output", str(bundle), "--no-prompt",
-    )  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "limit", "end", "code"),
+    [
+        ((), "1s", "Reached specified time limit, ending recording...", 0),
+        (QUICK, "10s", "Target app exited, ending recording...", 0),
+        (FAILING, "10s", "Target app exited, ending recording...", 54),
+        (SLEEP, "1s", "Reached specified time limit, ending recording...", 54),
+    ],
+)
+def test_a_recording_prints_these_five_lines(
+    *, command: tuple[str, ...], limit: str, end: str, code: int,
+    call: Call, sleeper: subprocess.Popen[bytes], tmp_path: Path,
+) -> None:  # fmt: skip
+    target = ("--launch", "--", *command) if command else ("--attach", str(sleeper.pid))
+    output = ("--output", str(tmp_path / "a.trace"), "--no-prompt")
+    ended = call("xctrace", "record", *MST, "--time-limit", limit, *output, *target)
     name = Path(f"/proc/{sleeper.pid}/comm").read_text().strip()
+    what = f"Attaching to: {name} ({sleeper.pid})."
+    if command:
+        what = f"Launching process: {Path(sys.executable).name}."
     assert ended.stdout.splitlines() == [
-        f"{STARTING} Attaching to: {name} ({sleeper.pid}). Time limit: 1.0 s",
+        f"{STARTING} {what} Time limit: {float(limit[:-1])} s",
         "Ctrl-C to stop the recording",
-        "Reached specified time limit, ending recording...",
-        "Recording completed. Saving output file...",
-        "Output file saved as: metal-system-trace.trace",
-    ]
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert sleeper.poll() is None
-
-
-def test_launch_until_the_program_ends(call: Call, tmp_path: Path) -> None:
-    ended = call(
-        "xctrace", "record", *MST, "--output", str(tmp_path / "a.trace"), "--launch", "--", *QUICK
-    )
-    assert ended.stdout.splitlines() == [
-        f"{STARTING} Launching process: {Path(sys.executable).name}.",
-        "Ctrl-C to stop the recording",
-        "Target app exited, ending recording...",
+        end,
         "Recording completed. Saving output file...",
         "Output file saved as: a.trace",
     ]
-    assert ended.returncode == 0
+    assert (ended.returncode, ended.stderr) == (code, "")
+    assert sleeper.poll() is None
 
 
-@pytest.mark.parametrize(
-    ("command", "limit", "line"),
-    [
-        (FAILING, "10s", "Target app exited, ending recording..."),
-        (SLEEP, "200ms", "Reached specified time limit, ending recording..."),
-    ],
-)
-def test_a_program_that_does_not_end_well_makes_54(
-    call: Call, tmp_path: Path, command: tuple[str, ...], limit: str, line: str
+def test_while_it_records(
+    start: Start, call: Call, sleeper: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
-    ended = call(
-        "xctrace", "record", "--time-limit", limit, "--output", str(tmp_path / "a.trace"),
-        "--launch", "--", *command,
-    )  # fmt: skip
-    assert ended.returncode == 54
-    assert ended.stdout.splitlines()[2] == line
-
-
-def test_interrupt_stops_and_saves(
-    start: Start, sleeper: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
-    bundle = tmp_path / "a.trace"
-    process = start(*MST, "--attach", str(sleeper.pid), "--output", str(bundle))
+    """SIGTERM is ignored, the bundle is there early, another is refused, SIGINT stops and saves."""
+    bundle, attach = tmp_path / "a.trace", ("--attach", str(sleeper.pid))
+    process = start(*MST, *attach, "--output", str(bundle))
+    process.terminate()
+    assert bundle.is_dir()
+    ended = export(call, bundle, "--toc")
+    assert ended.returncode == 10
+    assert ended.stderr == "Export failed: Document Missing Template Error\n"
+    second = call("xctrace", "record", *attach, "--output", str(tmp_path / "b.trace"))
+    assert second.returncode == 2
+    assert "_lockKPerf: could not lock kperf." in second.stderr
+    assert process.poll() is None
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=20)
     assert output.splitlines() == [
@@ -126,26 +114,6 @@ def test_interrupt_stops_and_saves(
         "Output file saved as: a.trace",
     ]
     assert process.returncode == 0
-
-
-def test_terminate_is_ignored_while_recording(
-    start: Start, sleeper: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
-    process = start("--attach", str(sleeper.pid), "--output", str(tmp_path / "a.trace"))
-    process.terminate()
-    time.sleep(0.2)
-    assert process.poll() is None
-
-
-def test_a_bundle_is_there_early_but_cannot_be_exported(
-    start: Start, call: Call, sleeper: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
-    bundle = tmp_path / "a.trace"
-    start("--attach", str(sleeper.pid), "--output", str(bundle))
-    assert bundle.is_dir()
-    ended = export(call, bundle, "--toc")
-    assert ended.returncode == 10
-    assert ended.stderr == "Export failed: Document Missing Template Error\n"
 
 
 def test_a_killed_recorder_leaves_a_bundle_without_its_template(
@@ -159,15 +127,39 @@ def test_a_killed_recorder_leaves_a_bundle_without_its_template(
     assert export(call, bundle, "--toc").returncode == 10
 
 
-def test_two_recorders_at_once(
-    start: Start, call: Call, sleeper: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
-    start("--attach", str(sleeper.pid), "--output", str(tmp_path / "a.trace"))
-    second = call(
-        "xctrace", "record", "--attach", str(sleeper.pid), "--output", str(tmp_path / "b.trace")
-    )
-    assert second.returncode == 2
-    assert "_lockKPerf: could not lock kperf." in second.stderr
+def test_what_it_saved_is_exported(scenario: Scenario, call: Call, tmp_path: Path) -> None:
+    scenario(prompts=True)
+    bundle = tmp_path / "a.trace"
+    record = ("xctrace", "record", *MST, "--output", str(bundle), "--launch", "--", *QUICK)
+    assert call(*record, stdin="\n").returncode == 0
+    scenario(missing_template=2)
+    *early, late = (export(call, bundle, "--toc") for _ in range(3))
+    assert [one.returncode for one in (*early, late)] == [10, 10, 0]
+    run = etree.fromstring(late.stdout.encode()).find("run")
+    process, summary = run.find("info/target/process").attrib, run.find("info/summary")
+    assert process["type"] == "launched"
+    assert process["return-exit-status"] == "0"
+    assert process["termination-reason"] == "exit(0)"
+    assert summary.findtext("template-name") == "Metal System Trace"
+    assert summary.findtext("end-reason") == "Target app exited"
+    assert float(summary.findtext("duration")) > 0
+    assert "Counter Set: (null)" in etree.tostring(summary, encoding="unicode")
+    # a table is positional, with ids in order
+    text = export(call, bundle, "--xpath", table("metal-gpu-intervals")).stdout
+    assert text.startswith('<?xml version="1.0"?>\n<trace-query-result>\n<node xpath=')
+    root = etree.fromstring(text.encode())
+    rows = root.findall("node/row")
+    assert {len(row) for row in rows} == {len(root.findall("node/schema/col"))} == {18}
+    ids = [int(one.get("id")) for one in root.iter() if one.get("id")]
+    assert ids == list(range(1, len(ids) + 1))
+    # where nothing matches it ends well
+    ended = export(call, bundle, "--xpath", table("no-such-table"))
+    empty = '<?xml version="1.0"?>\n<trace-query-result>\n</trace-query-result>\n'
+    assert (ended.returncode, ended.stdout) == (0, empty)
+    # repeated schemas are chosen by place
+    infos = (table("gpu-counter-info") + nth for nth in ("[1]", "[2]"))
+    found = [export(call, bundle, "--xpath", path).stdout for path in infos]
+    assert [re.search(r"table\[(\d+)\]", one).group(1) for one in found] == ["2", "3"]
 
 
 def test_run_issues_are_told_on_standard_error_and_end_with_2(
@@ -228,68 +220,3 @@ def test_a_launched_program_gets_only_what_env_names(
     )  # fmt: skip
     assert "'KEY'" in seen.read_text()
     assert "SECRET" not in seen.read_text()
-
-
-def test_it_waits_at_a_prompt_unless_told_not_to(
-    scenario: Scenario, call: Call, tmp_path: Path
-) -> None:
-    scenario(prompts=True)
-    ended = call(
-        "xctrace", "record", "--output", str(tmp_path / "a.trace"), "--launch", "--", *QUICK,
-        stdin="\n",
-    )  # fmt: skip
-    assert ended.returncode == 0
-
-
-@pytest.fixture
-def bundle(call: Call, tmp_path: Path) -> Path:
-    """Record a program that ends at once."""
-    bundle = tmp_path / "a.trace"
-    call("xctrace", "record", *MST, "--output", str(bundle), "--launch", "--", *QUICK)
-    return bundle
-
-
-def test_toc_names_target_template_and_end(call: Call, bundle: Path) -> None:
-    run = etree.fromstring(export(call, bundle, "--toc").stdout.encode()).find("run")
-    process = run.find("info/target/process").attrib
-    assert process["type"] == "launched"
-    assert process["return-exit-status"] == "0"
-    assert process["termination-reason"] == "exit(0)"
-    summary = run.find("info/summary")
-    assert summary.findtext("template-name") == "Metal System Trace"
-    assert summary.findtext("end-reason") == "Target app exited"
-    assert float(summary.findtext("duration")) > 0
-    assert "Counter Set: (null)" in etree.tostring(summary, encoding="unicode")
-
-
-def test_a_table_is_positional_with_ids_in_order(call: Call, bundle: Path) -> None:
-    text = export(call, bundle, "--xpath", table("metal-gpu-intervals")).stdout
-    assert text.startswith('<?xml version="1.0"?>\n<trace-query-result>\n<node xpath=')
-    root = etree.fromstring(text.encode())
-    columns = root.findall("node/schema/col")
-    rows = root.findall("node/row")
-    assert rows
-    assert {len(row) for row in rows} == {len(columns)} == {18}
-    ids = [int(one.get("id")) for one in root.iter() if one.get("id")]
-    assert ids == list(range(1, len(ids) + 1))
-
-
-def test_nothing_matches(call: Call, bundle: Path) -> None:
-    ended = export(call, bundle, "--xpath", table("no-such-table"))
-    assert ended.returncode == 0
-    assert ended.stdout == ('<?xml version="1.0"?>\n<trace-query-result>\n</trace-query-result>\n')
-
-
-def test_repeated_schemas_are_chosen_by_place(call: Call, bundle: Path) -> None:
-    places = [
-        re.search(r"table\[(\d+)\]", export(call, bundle, "--xpath", path).stdout).group(1)
-        for path in (table("gpu-counter-info") + "[1]", table("gpu-counter-info") + "[2]")
-    ]
-    assert places == ["2", "3"]
-
-
-def test_a_bundle_may_become_exportable_only_later(
-    scenario: Scenario, call: Call, bundle: Path
-) -> None:
-    scenario(missing_template=2)
-    assert [export(call, bundle, "--toc").returncode for _ in range(3)] == [10, 10, 0]

@@ -5,27 +5,15 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from tracekit.base.errors import ToolError, UsageError
+from prepared_steps import DECODE
+from prepared_steps import prepared as prepare
+from tracekit.base.errors import ToolError
 from tracekit.lab.msl.emulation import emulation
 from tracekit.ops.attention.dense import DenseProblem
-from tracekit.workload.workload import Step, find, measured
+from tracekit.workload.workload import Step, measured
 
-DECODE = {
-    "batch": 2,
-    "q_heads": 4,
-    "kv_heads": 2,
-    "head_dim": 64,
-    "block_size": 8,
-    "max_blocks": 4,
-    "active_blocks": 2,
-}
 PREFILL = {"batch": 2, "seq": 24, "q_heads": 4, "kv_heads": 2, "head_dim": 16}
 ROW, OUT = 2 * 2 * 64 * 2, 2 * 4 * 64 * 2
-
-
-def prepare(name: str, **values: Any) -> Step:
-    workload = find(name)
-    return workload.prepare(**workload.bind(values))
 
 
 def results(step: Step) -> dict[str, float | None]:
@@ -154,27 +142,6 @@ def test_on_a_cpu_nothing_is_fused_and_it_says_so() -> None:
     arrays = mx.zeros((1, 1, 1, 64))
     with pytest.raises(ValueError, match="fused"):
         mx.fast.scaled_dot_product_attention(arrays, arrays, arrays, scale=1.0, force_fused=True)
-
-
-@pytest.mark.parametrize(
-    ("name", "changes", "sentence"),
-    [
-        pytest.param("paged-vs-sdpa", {"q_heads": 3}, "cannot be shared out among 8", id="heads"),
-        pytest.param("paged-vs-sdpa", {"active_blocks": 65}, "65 blocks of 64", id="blocks"),
-        pytest.param("paged-vs-sdpa", {"against": "mine"}, "--against cannot be", id="against"),
-        pytest.param("paged-vs-sdpa", {"order": "baab"}, "--order cannot be", id="order"),
-        pytest.param("flash", {"q_heads": 3}, "cannot be shared out among 8", id="flash heads"),
-        pytest.param(
-            "flash", {"seq": 131072, "batch": 4096}, "The matrix of scores takes", id="flash size"
-        ),
-    ],
-)
-def test_parameters_that_contradict_each_other_are_one_sentence(
-    name: str, changes: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        prepare(name, **changes)
-    assert sentence in caught.value.message
 
 
 def test_a_dense_copy_holds_what_the_pages_hold() -> None:

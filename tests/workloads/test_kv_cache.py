@@ -1,35 +1,25 @@
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
 import pytest
 
-from tracekit.base.errors import ToolError, UsageError
+from prepared_steps import prepared
+from tracekit.base.errors import ToolError
 from tracekit.base.tolerances import BOUNDS
 from tracekit.tables.tables import Tables
-from tracekit.workload.workload import REFERENCE, Step, find
+from tracekit.workload.workload import REFERENCE, Step
 
 SMALL = {
-    "batch": 2,
-    "q_heads": 4,
-    "kv_heads": 2,
-    "head_dim": 64,
-    "prompt": 9,
-    "max_tokens": 40,
-    "grow_step": 8,
-    "window": 12,
-    "block_size": 4,
-    "dtype": "float32",
-}
+    "batch": 2, "q_heads": 4, "kv_heads": 2, "head_dim": 64, "prompt": 9, "max_tokens": 40,
+    "grow_step": 8, "window": 12, "block_size": 4, "dtype": "float32",
+}  # fmt: skip
+prepare = partial(prepared, "kv-cache", **SMALL)
 KINDS = ["growing", "sliding", "paged"]
 TOKEN = 2 * 2 * 2 * 64 * 4  # K and V, sequences, heads, elements, bytes
-
-
-def prepare(**changes: Any) -> Step:
-    workload = find("kv-cache")
-    return workload.prepare(**workload.bind({**SMALL, **changes}))
 
 
 def gauges(step: Step) -> dict[str, float]:
@@ -122,24 +112,6 @@ def test_a_wrong_result_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None
     )
     with pytest.raises(ToolError, match="Attention after 10 tokens is off by 0"):
         prepare()
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        pytest.param({"q_heads": 3}, "3 q heads cannot be shared out among 2", id="heads"),
-        pytest.param({"max_tokens": 10}, "no step is left up to 10", id="full"),
-        pytest.param({"max_tokens": 2**20, "batch": 4096}, "GB", id="size"),
-        pytest.param({"kind": "round"}, "--kind cannot be 'round'", id="kind"),
-        pytest.param({"window": 0}, "--window must be at least 1", id="bound"),
-    ],
-)
-def test_parameters_that_contradict_each_other_are_one_sentence(
-    changes: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        prepare(**changes)
-    assert sentence in caught.value.message
 
 
 @pytest.mark.processes

@@ -3,22 +3,17 @@
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 import mlx.core as mx
 import numpy as np
 import pytest
 
-from tracekit.base.errors import ToolError, UsageError
+from prepared_steps import prepared as prepare
+from tracekit.base.errors import ToolError
 from tracekit.lab.msl.emulation import emulation
-from tracekit.workload.workload import Span, Step, find, measured
+from tracekit.workload.workload import Span, Step, measured
 
 on_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
-
-
-def prepare(name: str, **values: Any) -> Step:
-    workload = find(name)
-    return workload.prepare(**workload.bind(values))
 
 
 def step_of(step: Step) -> list[Span]:
@@ -150,20 +145,3 @@ def test_without_a_steady_step_the_share_is_not_known() -> None:
     step = prepare("bubbles", size=32)
     step.begin()
     assert measured(step.finish())["idle_on_purpose"].reason == "there was no steady step"
-
-
-@pytest.mark.parametrize(
-    ("name", "changes", "sentence"),
-    [
-        pytest.param("churn", {"every": 0}, "--every must be at least 1", id="every"),
-        pytest.param("churn", {"size": 7}, "--size must be at least 8", id="constant"),
-        pytest.param("bubbles", {"idle": 1.0}, "--idle must be at most 0.95", id="idle"),
-        pytest.param("bubbles", {"cause": "nap"}, "--cause cannot be 'nap'", id="cause"),
-    ],
-)
-def test_parameters_out_of_bounds_are_one_sentence(
-    name: str, changes: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        prepare(name, **changes)
-    assert sentence in caught.value.message

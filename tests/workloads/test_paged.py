@@ -1,28 +1,16 @@
 import subprocess
 import sys
-from typing import Any
+from functools import partial
 
 import mlx.core as mx
 import pytest
 
-from tracekit.base.errors import ToolError, UsageError
+from prepared_steps import DECODE, prepared
+from tracekit.base.errors import ToolError
 from tracekit.lab.msl.emulation import emulation
-from tracekit.workload.workload import Step, find, measured
+from tracekit.workload.workload import measured
 
-SMALL = {
-    "batch": 2,
-    "q_heads": 4,
-    "kv_heads": 2,
-    "head_dim": 64,
-    "block_size": 8,
-    "max_blocks": 4,
-    "active_blocks": 2,
-}
-
-
-def prepare(**changes: Any) -> Step:
-    workload = find("paged")
-    return workload.prepare(**workload.bind({**SMALL, **changes}))
+prepare = partial(prepared, "paged", **DECODE)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
@@ -56,29 +44,6 @@ def test_ragged_lengths_are_drawn_by_the_seed() -> None:
     ragged = [prepare(ragged=True, seed=seed).flops for seed in (1, 1, 2)]
     assert ragged[0] == ragged[1] != ragged[2]
     assert max(ragged) < full.flops
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        pytest.param({"q_heads": 3}, "3 q heads cannot be shared out among 2", id="heads"),
-        pytest.param({"active_blocks": 5}, "cannot use 5 blocks of 4", id="blocks"),
-        pytest.param({"max_blocks": 65536, "block_size": 1024, "batch": 4096}, "GB", id="size"),
-        pytest.param({"batch": 0}, "--batch must be at least 1", id="bound"),
-        pytest.param({"dtype": "int8"}, "--dtype cannot be 'int8'", id="dtype"),
-        pytest.param({"hd_tile": 12}, "There is no HD_TILE of 12", id="tile"),
-        pytest.param({"tg_size": 100}, "threadgroup of 100 threads", id="threadgroup"),
-        pytest.param({"tg_size": 2048}, "--tg-size must be at most 1024", id="threads"),
-        pytest.param({"partitions": 0}, "--partitions must be at least 1", id="partitions"),
-        pytest.param({"kernel": "barriers", "partitions": 2}, "nor partitions", id="kernel"),
-    ],
-)
-def test_parameters_that_contradict_each_other_are_one_sentence(
-    changes: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        prepare(**changes)
-    assert sentence in caught.value.message
 
 
 @pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")

@@ -1,18 +1,14 @@
-from typing import Any
+from functools import partial
 
 import mlx.core as mx
 import pytest
 
-from tracekit.base.errors import ToolError, UsageError
-from tracekit.workload.workload import Step, find
+from prepared_steps import prepared
+from tracekit.base.errors import ToolError
+from tracekit.workload.workload import Step
 
-SMALL = {"rows": 3, "dims": 96, "out_dims": 40}
+prepare = partial(prepared, "rmsnorm-linear", rows=3, dims=96, out_dims=40)
 NO_METAL = pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
-
-
-def prepare(**changes: Any) -> Step:
-    workload = find("rmsnorm-linear")
-    return workload.prepare(**workload.bind({**SMALL, **changes}))
 
 
 def turn(step: Step) -> str:
@@ -85,21 +81,3 @@ def test_a_wrong_result_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(ToolError, match="The result of separate is off by 0") as caught:
         prepare(dtype="float32")
     assert "not measured" in caught.value.hint
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        pytest.param({"rows": 0}, "--rows must be at least 1", id="bound"),
-        pytest.param({"dtype": "int8"}, "--dtype cannot be 'int8'", id="dtype"),
-        pytest.param(
-            {"rows": 65536, "dims": 65536, "out_dims": 262144, "dtype": "float32"}, "GB", id="size"
-        ),
-    ],
-)
-def test_parameters_that_do_not_fit_are_one_sentence(
-    changes: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        prepare(**changes)
-    assert sentence in caught.value.message

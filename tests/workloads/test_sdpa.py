@@ -1,29 +1,17 @@
 """The workload `sdpa`: shapes, model, error, what contradicts."""
 
-from typing import Any
+from functools import partial
 
 import mlx.core as mx
 import pytest
 
-from tracekit.base.errors import UsageError
+from prepared_steps import DECODE, prepared
 from tracekit.base.tolerances import BOUNDS
-from tracekit.workload.workload import Step, find, measured
+from tracekit.workload.workload import measured
 
-SMALL = {
-    "batch": 2,
-    "q_heads": 4,
-    "kv_heads": 2,
-    "head_dim": 64,
-    "block_size": 8,
-    "max_blocks": 4,
-    "active_blocks": 2,
-}
+prepare = partial(prepared, "sdpa", **DECODE)
+
 ROW = 2 * 2 * 64 * 2  # K and V of a token, 2 heads of 64 halves
-
-
-def prepare(**changes: Any) -> Step:
-    workload = find("sdpa")
-    return workload.prepare(**workload.bind({**SMALL, **changes}))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
@@ -76,24 +64,5 @@ def test_padding_is_told_and_read_and_not_needed() -> None:
 
 
 def test_lengths_and_work_are_those_of_paged() -> None:
-    workload = find("paged")
-    paged = workload.prepare(**workload.bind({**SMALL, "ragged": True, "seed": 1}))
+    paged = prepared("paged", **DECODE, ragged=True, seed=1)
     assert paged.flops == prepare(ragged=True, seed=1).flops
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        pytest.param({"q_heads": 3}, "3 q heads cannot be shared out among 2", id="heads"),
-        pytest.param({"active_blocks": 5}, "cannot use 5 blocks of 4", id="blocks"),
-        pytest.param({"queries": 17}, "17 queries do not fit into a context of 16", id="queries"),
-        pytest.param({"queries": 0}, "--queries must be at least 1", id="bound"),
-        pytest.param({"layout": "SBHD"}, "--layout cannot be 'SBHD'", id="layout"),
-    ],
-)
-def test_parameters_that_contradict_each_other_are_one_sentence(
-    changes: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        prepare(**changes)
-    assert sentence in caught.value.message
