@@ -1,14 +1,13 @@
 """What requests, ticks and levels come to, from literal tables."""
 
-import inspect
+import math
+from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from tracekit.analysis import serving
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Window
 from tracekit.analysis.metrics import METRICS
 
 MS = 1_000_000
@@ -53,95 +52,58 @@ GAUGES = levels(
     used_blocks=[(1 * MS, 10.0), (11 * MS, 16.0), (31 * MS, 0.0), (61 * MS, 4.0)],
     queued_requests=[(1 * MS, 0.0), (11 * MS, 3.0), (21 * MS, 0.0)],
 )
-NO_REQUESTS = REQUESTS.iloc[:0]
 
 
-def test_the_first_token_counts_for_all_who_got_one() -> None:
-    assert serving.first_token_times(REQUESTS).tolist() == [10e6, 30e6, 50e6, 20e6]
+TABLES = {"requests": REQUESTS, "request_tokens": TOKENS, "steps": STEPS, "gauges": GAUGES}
 
 
-def test_time_per_token_is_of_completed_requests_with_more_than_one() -> None:
-    assert serving.times_per_token(REQUESTS).tolist() == [10e6, 10e6]
-
-
-def test_gaps_between_tokens_never_lie_between_two_requests() -> None:
-    expected = [12e6, 8e6, 10e6, 10e6]
-    assert serving.gaps_between_tokens(REQUESTS, TOKENS).tolist() == expected
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        # 10, 30, 50 and 20 ms to the first token, of all who got one
+        ("ttft_p50", 25 * MS),
+        ("ttft_mean", 27.5 * MS),
+        ("ttft_p95", 47 * MS),
+        # completed requests with more than one token, 10 ms for each after it
+        ("tpot_mean", 10 * MS),
+        ("tpot_std", 0),
+        # 12, 8, 10 and 10 ms between tokens of one request
+        ("itl_mean", 10 * MS),
+        ("itl_std", math.sqrt(2) * MS),
+        # 30, 40 and 20 ms of completed requests
+        ("e2e_p50", 30 * MS),
+        ("e2e_p99", 39.8 * MS),
+        ("request_rate_offered", 125),
+        ("request_rate_served", 3e9 / (70 * MS)),
+        ("requests_completed", 3),
+        ("requests_unfinished", 1),
+        ("requests_rejected", 1),
+        ("steady_token_rate", 500),
+        ("ramp_time", 10 * MS),
+        ("steady_time", 15 * MS),
+        ("tail_time", 45 * MS),
+        ("block_occupancy_peak", 0.8),
+        ("block_occupancy_mean", (10 * 10 + 16 * 20 + 4 * 9) / 70 / 20),
+        ("queue_peak", 3),
+        ("step_p50", 10 * MS),  # a wait for load is no tick
+        ("step_rate", 4 / 0.070),
+    ],
+)
+def test_numbers_of_a_server(name: str, value: float, measured: Any) -> None:
     shuffled = TOKENS.sample(frac=1, random_state=1)
-    assert serving.gaps_between_tokens(REQUESTS, shuffled).tolist() == expected
-
-
-def test_the_whole_time_is_of_completed_requests() -> None:
-    assert serving.whole_times(REQUESTS).tolist() == [30e6, 40e6, 20e6]
-
-
-def test_statistics_are_those_of_numpy() -> None:
-    values = np.array([3.5, 1.0, 8.25, 2.0])
-    assert serving.mean(values) == values.mean()
-    assert serving.deviation(values) == pytest.approx(values.std(), rel=1e-15)
-    assert serving.percentile(values, 95) == np.quantile(values, 0.95)
-
-
-def test_a_level_holds_until_it_is_reported_again() -> None:
-    moments = np.array([0, 1 * MS, 10 * MS, 11 * MS, 30 * MS, 99 * MS])
-    assert serving.level_at(GAUGES, "active_sequences", moments).tolist() == [0, 2, 2, 4, 4, 3]
-
-
-def test_levels_are_weighted_by_their_time() -> None:
-    window = Window(0, 10 * MS)
-    gauges = levels(used_blocks=[(2 * MS, 10.0), (6 * MS, 20.0), (50 * MS, 99.0)])
-    assert serving.time_weighted(gauges, "used_blocks", window) == 12.0
+    known = {**TABLES, "request_tokens": shuffled}
+    assert measured(name, **known) == pytest.approx(value, rel=1e-12)
 
 
 def test_steady_runs_from_the_first_to_the_last_busy_tick() -> None:
     found = serving.parts(STEPS, GAUGES)
-    windows = {name: (one.window.start, one.window.end) for name, one in found.items()}
-    assert windows == {
-        "ramp": (0, 10 * MS),
-        "steady": (10 * MS, 25 * MS),
-        "tail": (25 * MS, 70 * MS),
-    }
     assert [(one.ticks, one.tokens) for one in found.values()] == [(1, 1), (2, 7), (1, 2)]
     assert [one.rate for one in found.values()] == [100.0, 500.0, 200.0]
-
-
-def test_ticks_between_two_busy_ones_are_steady_however_idle() -> None:
-    gauges = levels(
-        limit_active_sequences=[(0, 5.0)],
-        active_sequences=[(1 * MS, 5.0), (11 * MS, 1.0), (61 * MS, 4.0)],
-    )
+    levels_of = [(1 * MS, 5.0), (11 * MS, 1.0), (61 * MS, 4.0)]
+    gauges = levels(limit_active_sequences=[(0, 5.0)], active_sequences=levels_of)
     found = serving.parts(STEPS, gauges)
     assert (found["ramp"].ticks, found["ramp"].rate) == (0, None)
     assert (found["steady"].ticks, found["tail"].window.length) == (4, 0)
-
-
-def test_a_server_that_was_never_busy_has_no_steady_part() -> None:
-    gauges = levels(limit_active_sequences=[(0, 9.0)], active_sequences=[(1 * MS, 3.0)])
-    with pytest.raises(
-        Unavailable, match="at most 3 of 9 slots were taken, and steady begins at 80"
-    ):
-        serving.parts(STEPS, gauges)
-
-
-def test_without_the_number_of_slots_there_are_no_parts() -> None:
-    with pytest.raises(Unavailable, match="does not tell how many sequences"):
-        serving.parts(STEPS, levels(active_sequences=[(0, 1.0)]))
-
-
-def test_a_wait_for_load_is_no_tick() -> None:
-    assert serving.ticks_of(STEPS)["start"].tolist() == [0, 10 * MS, 20 * MS, 60 * MS]
-    assert METRICS["step_p50"].measure(STEPS) == 10 * MS
-    assert METRICS["step_rate"].measure(STEPS, None) == pytest.approx(4 / 0.070)
-
-
-def test_a_server_that_only_waited_made_no_tick() -> None:
-    with pytest.raises(Unavailable, match="made no tick"):
-        serving.ticks_of(STEPS[STEPS["variant"] == "idle"])
-
-
-def test_rates_of_requests() -> None:
-    assert METRICS["request_rate_offered"].measure(REQUESTS, STEPS) == 125.0
-    assert METRICS["request_rate_served"].measure(REQUESTS, STEPS) == 3e9 / (70 * MS)
 
 
 @pytest.mark.parametrize(
@@ -154,70 +116,52 @@ def test_rates_of_requests() -> None:
         ({"limit_tpot": 0.0, "limit_ttft": 0.0}, 0),
     ],
 )
-def test_goodput_counts_who_is_within_all_limits(limits: dict[str, float], good: int) -> None:
-    gauges = levels(**{name: [(0, value * MS)] for name, value in limits.items()})
-    assert METRICS["slo_attainment"].measure(REQUESTS, gauges) == good / 5
-    assert METRICS["goodput"].measure(REQUESTS, gauges, STEPS) == good * 1e9 / (70 * MS)
+def test_goodput_counts_who_is_within_all_limits(
+    limits: dict[str, float], good: int, measured: Any
+) -> None:
+    known = {**TABLES, "gauges": levels(**{name: [(0, v * MS)] for name, v in limits.items()})}
+    assert measured("slo_attainment", **known) == good / 5
+    assert measured("goodput", **known) == good * 1e9 / (70 * MS)
 
 
-def test_every_request_counts_as_what_became_of_it() -> None:
-    names = ("requests_completed", "requests_unfinished", "requests_rejected")
-    assert [METRICS[name].measure(REQUESTS) for name in names] == [3, 1, 1]
-
-
-def test_nothing_demanded_is_no_goodput() -> None:
-    with pytest.raises(Unavailable, match="neither --slo-ttft nor --slo-tpot was given"):
-        METRICS["goodput"].measure(REQUESTS, GAUGES, STEPS)
-
-
-def test_parts_spikes_and_occupancy_are_metrics() -> None:
-    measured = {
-        name: METRICS[name].measure(REQUESTS, STEPS, GAUGES)
-        for name in ("steady_token_rate", "ramp_time", "steady_time", "tail_time")
-    }
-    assert list(measured.values()) == [500.0, 10 * MS, 15 * MS, 45 * MS]
-    slow = pd.concat([GAUGES, levels(limit_tick=[(0, 9.0 * MS)])])
-    assert METRICS["tick_spikes"].measure(REQUESTS, STEPS, slow) == 3
-    assert METRICS["block_occupancy_peak"].measure(REQUESTS, GAUGES) == 0.8
-    assert METRICS["queue_peak"].measure(REQUESTS, GAUGES) == 3
-    weighted = (10 * 10 + 16 * 20 + 4 * 9) / 70 / 20
-    occupancy = METRICS["block_occupancy_mean"].measure(REQUESTS, GAUGES, STEPS)
-    assert occupancy == pytest.approx(weighted)
+@pytest.mark.parametrize(("longest", "spikes"), [(9, 3), (10, 0), (9.999999, 3)])
+def test_a_tick_is_too_long_above_its_limit(longest: float, spikes: int, measured: Any) -> None:
+    limit = levels(limit_tick=[(0, longest * MS)])
+    assert measured("tick_spikes", **{**TABLES, "gauges": limit}) == spikes
 
 
 @pytest.mark.parametrize(
     "name", [name for name, one in METRICS.items() if one.measure.__module__.endswith("server")]
 )
-def test_a_workload_without_requests_has_none_of_the_numbers(name: str) -> None:
-    tables = {
-        "requests": NO_REQUESTS,
-        "request_tokens": TOKENS.iloc[:0],
-        "gauges": GAUGES.iloc[:0],
-        "steps": STEPS,
-    }
-    asked = inspect.signature(METRICS[name].measure).parameters
+def test_a_workload_without_requests_has_none_of_the_numbers(name: str, measured: Any) -> None:
     with pytest.raises(Unavailable, match="the workload serves no requests"):
-        METRICS[name].measure(*(tables[one] for one in asked))
+        measured(name, **{**TABLES, "requests": REQUESTS.iloc[:0]})
+
+
+WAITING = REQUESTS.assign(state="unfinished", produced=0).assign(
+    **dict.fromkeys(("first_token", "last_token"), pd.array([None] * 5, dtype="Int64"))
+)
+FEW = levels(limit_active_sequences=[(0, 9.0)], active_sequences=[(1 * MS, 3.0)])
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["steady_token_rate", "ramp_time", "tick_spikes", "block_occupancy_mean"],
+    ("name", "changes", "reason"),
+    [
+        ("goodput", {}, "neither --slo-ttft nor --slo-tpot was given"),
+        ("tick_spikes", {}, "does not tell which ticks are too long"),
+        ("ttft_p50", {"requests": WAITING}, "no request got a token"),
+        ("e2e_p50", {"requests": WAITING}, "no request was completed"),
+        ("tpot_p50", {"requests": REQUESTS[4:]}, "no completed request has more than one token"),
+        ("itl_p50", {"request_tokens": TOKENS[:1]}, "no request has more than one token"),
+        ("ramp_time", {"gauges": FEW}, "at most 3 of 9 slots were taken, and steady begins at 80"),
+        ("ramp_time", {"gauges": FEW[1:]}, "does not tell how many sequences"),
+        ("ramp_time", {"steps": STEPS[4:5]}, "made no tick"),
+        ("block_occupancy_peak", {"gauges": GAUGES[2:]}, "does not tell how many blocks it has"),
+        ("queue_peak", {"gauges": FEW}, "the workload reported no queued_requests"),
+    ],
 )
-def test_nor_those_of_its_run(name: str) -> None:
-    with pytest.raises(Unavailable, match="the workload serves no requests"):
-        METRICS[name].measure(requests=NO_REQUESTS, steps=STEPS, gauges=GAUGES)
-
-
-def test_a_server_that_answered_nobody_says_so() -> None:
-    waiting = REQUESTS.assign(
-        state="unfinished",
-        first_token=pd.array([None] * 5, dtype="Int64"),
-        last_token=pd.array([None] * 5, dtype="Int64"),
-    )
-    with pytest.raises(Unavailable, match="no request got a token"):
-        serving.first_token_times(waiting)
-    with pytest.raises(Unavailable, match="no request was completed"):
-        serving.whole_times(waiting)
-    with pytest.raises(Unavailable, match="no request has more than one token"):
-        serving.gaps_between_tokens(waiting, TOKENS.iloc[:0])
+def test_what_is_missing_is_said(
+    name: str, changes: dict[str, pd.DataFrame], reason: str, measured: Any
+) -> None:
+    with pytest.raises(Unavailable, match=reason):
+        measured(name, **{**TABLES, **changes})

@@ -1,132 +1,92 @@
 """What went on beside steps, and which of it explains the slow ones."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
-from tracekit.analysis.rhythm import Beats, beats, explain, happenings, spikes
+from tracekit.analysis.rhythm import Explanation, beats, explain, happenings, spikes
 
 Make = Callable[..., pd.DataFrame]
 MS = 1_000_000
+TABLES = ("gpu_intervals", "compiler_activity", "driver_events")
+TABLES = (*TABLES, "gpu_performance_states", "thermal_states", "spans")
+COMPILED, LOG = "shaders were compiled", "the workload was in its span “log”"
 
 
-def rows(
-    pieces: list[tuple[int, int]], column: str = "", word: str = "", *, target: bool = True
-) -> pd.DataFrame:
-    """Make a table of (start, duration) pairs in ms, with a word in one column."""
-    starts, lengths = (np.array(one, dtype=np.int64) * MS for one in zip(*pieces, strict=True))
-    frame = pd.DataFrame(
-        {"start": starts, "duration": pd.array(lengths, dtype="Int64"), "target": target}
-    )
-    return frame.assign(**{column: word}) if column else frame
+def rows(*pieces: tuple[int, int], target: bool = True, **words: str) -> pd.DataFrame:
+    """Make a table of (start, duration) pairs in ms, with words in columns."""
+    starts, lengths = (np.array(column, np.int64) * MS for column in zip(*pieces, strict=True))
+    durations = pd.array(lengths, dtype="Int64")
+    return pd.DataFrame({"start": starts, "duration": durations, "target": target}).assign(**words)
 
 
-def slow_at(row_of_steps: Make, *places: int) -> tuple[Beats, np.ndarray, np.ndarray]:
-    """Make 40 steps of 10 ms, of which the given ones take 30 ms."""
-    times = [30 * MS if place in places else 10 * MS for place in range(40)]
-    [one] = beats(row_of_steps(times), None)
-    found = spikes(one)
-    assert found.chosen.sum() == len(places)
-    return one, found.chosen, found.excess
+@pytest.fixture
+def explained(row_of_steps: Make) -> Callable[..., Explanation]:
+    """Explain the slow ones of 40 steps of 10 ms, which take 30 ms, by tables."""
+
+    def make(*places: int, **tables: pd.DataFrame) -> Explanation:
+        [row] = beats(row_of_steps([30 * MS if p in places else 10 * MS for p in range(40)]), None)
+        found = spikes(row)
+        assert found.chosen.sum() == len(places)
+        beside = happenings(*(tables.get(name) for name in TABLES))
+        return explain(row, found.chosen, found.excess, beside)
+
+    return make
 
 
-def test_what_lies_in_slow_steps_alone_explains_them(row_of_steps: Make) -> None:
-    compiled = rows([(105, 18)])
-    why = explain(
-        *slow_at(row_of_steps, 10, 20), happenings(None, compiled, None, None, None, None)
-    )
-    assert why.causes == ("shaders were compiled", "")
-    assert why.compiled.tolist() == [18 * MS, 0]
-    assert why.sentence == "What explains them: shaders were compiled (1); 1 stays unexplained."
+SLOW = (104, 20)
+STATES = pd.concat([rows((0, 100), (130, 700), state="Maximum"), rows((100, 30), state="Minimum")])
+WHOLE = rows((0, 900), state="Minimum", name="decode")
 
 
-def test_compiles_of_others_explain_nothing(row_of_steps: Make) -> None:
-    compiled = rows([(105, 18)], target=False)
-    why = explain(*slow_at(row_of_steps, 10), happenings(None, compiled, None, None, None, None))
-    assert why.causes == ("",)
-    assert why.sentence == "Nothing that was recorded explains them."
-
-
-def test_what_lies_in_all_steps_explains_nothing(row_of_steps: Make) -> None:
-    states = rows([(0, 900)], "state", "Minimum")
-    decode = rows([(0, 900)], "name", "decode")
-    why = explain(*slow_at(row_of_steps, 10), happenings(None, None, None, states, states, decode))
-    assert why.causes == ("",)
-
-
-def test_a_state_of_the_machine_in_slow_steps_is_named(row_of_steps: Make) -> None:
-    states = pd.concat(
-        [
-            rows([(0, 100), (130, 700)], "state", "Maximum"),
-            rows([(100, 30)], "state", "Minimum"),
-        ]
-    )
-    why = explain(*slow_at(row_of_steps, 10), happenings(None, None, None, states, None, None))
-    assert why.causes == ("the performance state was Minimum",)
-
-
-def test_the_more_telling_of_two_is_named(row_of_steps: Make) -> None:
-    spans = pd.concat([rows([(104, 20)], "name", "log"), rows([(104, 20)], "name", "compile")])
-    why = explain(*slow_at(row_of_steps, 10), happenings(None, None, None, None, None, spans))
-    assert why.causes == ("shaders were compiled",)
-
-
-def test_a_span_of_the_workload_is_named(row_of_steps: Make) -> None:
-    spans = rows([(104, 20)], "name", "log")
-    why = explain(*slow_at(row_of_steps, 10), happenings(None, None, None, None, None, spans))
-    assert why.causes == ("the workload was in its span “log”",)
-
-
-def test_wiring_memory_is_named(row_of_steps: Make) -> None:
-    events = rows([(104, 20)], "event", "Wire Memory")
-    other = rows([(104, 20)], "event", "Something Else")
-    slow = slow_at(row_of_steps, 10)
-    assert explain(*slow, happenings(None, None, events, None, None, None)).causes == (
-        "the driver wired memory",
-    )
-    assert explain(*slow, happenings(None, None, other, None, None, None)).causes == ("",)
-
-
-def test_the_device_is_named_last(row_of_steps: Make, intervals: Make) -> None:
-    slow = slow_at(row_of_steps, 10)
-    starts = [step * 10 + (20 if step > 10 else 0) for step in range(40)]
-    early = [(start * MS, 9 * MS) for start in starts]
-    late = [(start * MS, 29 * MS if step == 10 else 9 * MS) for step, start in enumerate(starts)]
-    blocked = intervals(late, others=[(101 * MS, 25 * MS)])
-    said = [
-        explain(*slow, happenings(frame, None, None, None, None, None)).causes
-        for frame in (intervals(early), intervals(late), blocked)
-    ]
-    assert said == [
-        ("the device had nothing of the target to do",),
-        ("the device worked longer for the target",),
-        ("other processes used the GPU",),
-    ]
-
-
-def test_nothing_recorded_is_no_row() -> None:
-    found = happenings(None, None, None, None, None, None)
-    assert found.empty
-    assert list(found.columns) == ["start", "duration", "what", "rank"]
-
-
-def test_one_slow_step_is_spoken_of_as_one(row_of_steps: Make) -> None:
-    found = happenings(None, rows([(105, 18)]), None, None, None, None)
-    assert explain(*slow_at(row_of_steps, 10), found).sentence == (
-        "What explains it: shaders were compiled."
-    )
-
-
-def test_idle_time_of_the_device_is_counted_by_bubbles_too(
-    row_of_steps: Make, intervals: Make
+@pytest.mark.parametrize(
+    ("tables", "cause"),
+    [
+        ({"compiler_activity": rows(SLOW)}, COMPILED),
+        ({"compiler_activity": rows(SLOW, target=False)}, ""),
+        ({"gpu_performance_states": WHOLE, "thermal_states": WHOLE, "spans": WHOLE}, ""),
+        ({"gpu_performance_states": STATES}, "the performance state was Minimum"),
+        ({"thermal_states": STATES}, "the thermal state was Minimum"),
+        ({"spans": rows(SLOW, name="log")}, LOG),
+        ({"spans": rows(SLOW, name="idle")}, ""),
+        ({"spans": pd.concat([rows(SLOW, name="log"), rows(SLOW, name="compile")])}, COMPILED),
+        ({"driver_events": rows(SLOW, event="Wire Memory")}, "the driver wired memory"),
+        ({"driver_events": rows(SLOW, event="Something Else")}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_most_telling_of_what_lies_in_slow_steps_alone_explains_them(
+    tables: dict[str, pd.DataFrame], cause: str, explained: Any
 ) -> None:
-    slow = slow_at(row_of_steps, 10)
-    starts = [step * 10 + (20 if step > 10 else 0) for step in range(40)]
-    waits = intervals([(start * MS, 9 * MS) for start in starts])
-    works = intervals([(at * MS, (29 if at == 100 else 9) * MS) for at in starts])
-    compiled = rows([(105, 24)])
-    assert explain(*slow, happenings(waits, None, None, None, None, None)).within == "bubbles"
-    assert not explain(*slow, happenings(works, None, None, None, None, None)).within
-    both = explain(*slow, happenings(waits, compiled, None, None, None, None))
+    assert explained(10, **tables).causes == (cause,)
+
+
+def test_how_many_each_cause_explains_is_said(explained: Any) -> None:
+    compiled = {"compiler_activity": rows((105, 18))}
+    why = explained(10, 20, **compiled)
+    assert why.causes == (COMPILED, "")
+    assert why.compiled.tolist() == [18 * MS, 0]
+    assert why.sentence == f"What explains them: {COMPILED} (1); 1 stays unexplained."
+    assert explained(10, **compiled).sentence == f"What explains it: {COMPILED}."
+    assert explained(10).sentence == "Nothing that was recorded explains them."
+
+
+def test_the_device_is_named_last_and_its_idle_time_is_counted_by_bubbles_too(
+    explained: Any, intervals: Make
+) -> None:
+    starts = [(step * 10 + (20 if step > 10 else 0)) * MS for step in range(40)]
+    waits = intervals([(start, 9 * MS) for start in starts])
+    longer = [(start, (29 if start == 100 * MS else 9) * MS) for start in starts]
+    works, blocked = intervals(longer), intervals(longer, others=[(101 * MS, 25 * MS)])
+    for frame, cause, within in (
+        (waits, "the device had nothing of the target to do", "bubbles"),
+        (works, "the device worked longer for the target", ""),
+        (blocked, "other processes used the GPU", ""),
+    ):
+        why = explained(10, gpu_intervals=frame)
+        assert (why.causes, why.within) == ((cause,), within)
+    both = explained(10, gpu_intervals=waits, compiler_activity=rows((105, 24)))
     assert not both.within, "pipeline-churn has that time"

@@ -65,7 +65,9 @@ def bandwidth_share(steps: pd.DataFrame, step_models: pd.DataFrame, machine: Mac
 
 
 @metric("ratio", Better.HIGHER)
-def bandwidth_share_busy(steps: pd.DataFrame, steady_roof: "Roof") -> float:
+def bandwidth_share_busy(
+    steps: pd.DataFrame, step_models: pd.DataFrame, steady_roof: "Roof"
+) -> float:
     """Share of the chip's memory bandwidth that was reached while the GPU ran for the target.
 
     Bytes of all steady steps over the time in which an interval of the target ran, from the first
