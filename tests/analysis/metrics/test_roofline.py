@@ -6,124 +6,118 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from counter_runs import M1_MAX, M3_MAX, MS, given, measured, model, steady
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.machine import chip_of
-from tracekit.base.recording import Provenance
 
 Make = Callable[..., pd.DataFrame]
-
-
-def machine(chip: str | None = "Apple M1 Max", cores: int | None = 32) -> dict[str, Any]:
-    facts = {"system": "Darwin", "chip": chip, "gpu_cores": cores}
-    return {name: fact for name, fact in facts.items() if fact is not None}
-
-
-def model(**changes: Any) -> pd.DataFrame:
-    """16 sequences of 1024 tokens, 16 q and 8 kv heads of 128 halves."""
-    row = {
-        "backend": "metal",
-        "bytes_read": 134_217_728,
-        "bytes_unique": 67_174_464,
-        "bytes_written": 65_536,
-        "flops": 134_217_728,
-    }
-    return pd.DataFrame([{**row, **changes}])
-
-
-def steps(*rows: tuple[int, int, str]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows, columns=["start", "duration", "phase"])
-    return frame.astype({"duration": "Int64", "phase": "string"})
-
-
-STEADY = steps(
-    (0, 9_000_000, "warm-up"),
-    (10_000_000, 200_000, "steady"),
-    (11_000_000, 210_000, "steady"),
-    (12_000_000, 220_000, "steady"),
+# 16 sequences of 1024 tokens, 16 q and 8 kv heads of 128 halves.
+PAGED = {"bytes_unique": 67_174_464, "bytes_written": 65_536, "flops": 134_217_728}
+STEPS = pd.DataFrame(
+    [
+        (0, 9 * MS, "warm-up"),
+        (10 * MS, 200_000, "steady"),
+        (11 * MS, 210_000, "steady"),
+        (12 * MS, 220_000, "steady"),
+    ],
+    columns=["start", "duration", "phase"],
 )
-GIVEN: dict[str, Any] = {"steps": STEADY, "step_models": model(), "machine": machine()}
 
 
-@pytest.fixture
-def measure(measured: Any) -> Callable[..., float]:
-    def share(name: str, **tables: Any) -> float:
-        known = {**GIVEN, **tables}
-        return measured(name, provenance=Provenance(machine=known.pop("machine")), **known)
-
-    return share
-
-
-def test_the_intensity_is_operations_for_each_byte_of_memory(measure: Any) -> None:
-    assert measure("step_intensity") == pytest.approx(134_217_728 / 67_240_000)
+def value(name: str, machine: dict[str, Any] = M1_MAX, **changes: Any) -> Any:
+    """Return a metric of literal steps, or the reason why there is none."""
+    row = {"backend": "metal", **PAGED}
+    row |= {key: changes.pop(key) for key in list(changes) if key in row}
+    tables = {"steps": STEPS, "step_models": pd.DataFrame([row]), **changes}
+    found = measured(name, given(machine, **tables))
+    return found.reason or found.value
 
 
-def test_the_bound_of_a_memory_bound_step_is_its_bytes_over_the_bandwidth(measure: Any) -> None:
-    assert measure("step_bound") == pytest.approx(168_100)
+def test_a_step_takes_its_bytes_or_its_operations() -> None:
+    assert value("step_intensity") == pytest.approx(134_217_728 / 67_240_000)
+    assert value("step_bound") == pytest.approx(168_100)
+    assert value("step_bound", flops=10_620_000_000_000) == pytest.approx(1e9)
+    assert value("step_bound", M3_MAX, flops=10**15) == pytest.approx(168_100)  # no known rate
+    assert value("step_bound", flops=0) == pytest.approx(168_100)
+    assert "how many operations a step takes" in value("step_intensity", flops=0)
 
 
-def test_the_bound_of_dense_arithmetic_is_its_operations_over_the_rate(measure: Any) -> None:
-    assert measure("step_bound", step_models=model(flops=10_620_000_000_000)) == pytest.approx(1e9)
-
-
-def test_where_the_rate_is_not_known_memory_alone_is_the_bound(measure: Any) -> None:
-    tables = {"step_models": model(flops=10**15), "machine": machine("Apple M3 Max", 40)}
-    assert measure("step_bound", **tables) == pytest.approx(168_100)
-
-
-def test_a_step_without_operations_has_a_bound_but_no_intensity(measure: Any) -> None:
-    copied = model(flops=0)
-    assert measure("step_bound", step_models=copied) == pytest.approx(168_100)
-    with pytest.raises(Unavailable, match="how many operations a step takes"):
-        measure("step_intensity", step_models=copied)
-
-
-def test_the_share_is_that_of_the_median_step(measure: Any) -> None:
-    assert measure("bandwidth_share") == pytest.approx(168_100 / 210_000)
-
-
-def test_faster_than_memory_is_cache_resident_and_no_share(measure: Any) -> None:
-    quick = steps((0, 50_000, "steady"))
-    with pytest.raises(Unavailable, match=r"cache-resident: 1,345 GB/s is more than the 400 GB/s"):
-        measure("bandwidth_share", steps=quick)
-
-
-def test_the_share_while_the_gpu_ran_leaves_waiting_out(intervals: Make, measure: Any) -> None:
-    ran = [
-        (5_000_000, 900_000),
-        (10_000_000, 180_000),
-        (11_000_000, 180_000),
-        (12_000_000, 180_000),
-    ]
-    tables = {"gpu_intervals": intervals(ran)}
-    assert measure("bandwidth_share_busy", **tables) == pytest.approx(168_100 / 180_000)
+def test_the_share_is_that_of_the_median_step_or_of_the_time_the_gpu_ran(intervals: Make) -> None:
+    assert value("bandwidth_share") == pytest.approx(168_100 / 210_000)
+    ran = [(5 * MS, 900_000), *((at * MS, 180_000) for at in (10, 11, 12))]
+    share = value("bandwidth_share_busy", gpu_intervals=intervals(ran))
+    assert share == pytest.approx(168_100 / 180_000)
+    quick = STEPS.assign(duration=50_000)
+    resident = "cache-resident: 1,345 GB/s is more than the 400 GB/s"
+    assert resident in value("bandwidth_share", steps=quick)
 
 
 @pytest.mark.parametrize("name", ["step_bound", "bandwidth_share"])
 @pytest.mark.parametrize(
-    ("tables", "reason"),
+    ("machine", "changes", "reason"),
     [
-        ({"machine": machine(None, None)}, "does not say which chip it was made on"),
-        ({"machine": machine("Apple M3 Max", None)}, "how many this one has is not known"),
-        ({"machine": machine("Apple M5 Ultra", 80)}, "contradict each other"),
-        ({"step_models": model(backend="cpu")}, "what bandwidth a CPU reaches nobody publishes"),
-        ({"step_models": model().iloc[:0]}, "does not say what a step does"),
-        ({"step_models": pd.concat([model(), model()])}, "steps are of several variants"),
-        ({"step_models": model(bytes_unique=0, bytes_written=0)}, "how many bytes a step moves"),
+        ({}, {}, "does not say which chip it was made on"),
+        ({**M3_MAX, "gpu_cores": None}, {}, "how many this one has is not known"),
+        ({"chip": "Apple M5 Ultra", "gpu_cores": 80}, {}, "contradict each other"),
+        (M1_MAX, {"backend": "cpu"}, "what bandwidth a CPU reaches nobody publishes"),
+        (M1_MAX, {"step_models": model(1).iloc[:0]}, "does not say what a step does"),
+        (M1_MAX, {"step_models": pd.concat([model(1), model(2)])}, "several variants"),
+        (M1_MAX, {"bytes_unique": 0, "bytes_written": 0}, "how many bytes a step moves"),
     ],
 )
 def test_what_cannot_be_known_says_why(
-    name: str, tables: dict[str, Any], reason: str, measure: Any
+    name: str, machine: dict[str, Any], changes: dict[str, Any], reason: str, intervals: Make
 ) -> None:
-    with pytest.raises(Unavailable, match=reason):
-        measure(name, **tables)
+    assert reason in value(name, machine, **changes)
+    work = intervals([(number * MS, MS) for number in range(10, 13)])
+    assert reason in value("bandwidth_share_busy", machine, **changes, gpu_intervals=work)
 
 
-def test_a_run_that_never_became_steady_has_no_share(measure: Any) -> None:
-    with pytest.raises(Unavailable, match="no step in its steady phase"):
-        measure("bandwidth_share", steps=STEADY[STEADY["phase"] == "warm-up"])
+@pytest.mark.parametrize(
+    ("clock", "ran", "reason"),
+    [("gpu", [(0, MS)], "have no interval of the target"), ("host", [(0, MS)], "ran on the CPU")],
+)
+def test_time_of_other_work_is_no_time_of_the_steps(
+    clock: str, ran: list[tuple[int, int]], reason: str, intervals: Make
+) -> None:
+    assert reason in value("bandwidth_share_busy", gpu_intervals=intervals(ran, clock=clock))
+    cold = STEPS[STEPS["phase"] == "warm-up"]
+    assert "no step in its steady phase" in value("bandwidth_share", steps=cold)
+
+
+def test_the_roof_is_of_all_steady_steps(intervals: Make) -> None:
+    work = intervals([(number * MS, MS // 2) for number in range(10)])
+    tables = {"gpu_intervals": work, "step_models": model(100_000_000), **steady()}
+    roof = given(M1_MAX, **tables)["steady_roof"]
+    assert (roof.moved, roof.per_step, roof.ran) == (1_000_000_000, 100_000_000, 5 * MS)
+    assert roof.reached.share == pytest.approx(0.5)
+    assert roof.least == pytest.approx(1e9 / (0.8 * 400e9) * 1e9)
+    cut = {**tables, "gpu_intervals": work[:9]}
+    with pytest.raises(Unavailable, match=r"10\.0 % of the steady steps have no interval"):
+        given(M1_MAX, **cut)["steady_roof"]
+    with pytest.raises(Unavailable, match="no marks of a workload"):
+        given(M1_MAX, gpu_intervals=work)["steady_roof"]
+
+
+@pytest.mark.parametrize(
+    ("flops", "machine", "by_memory"),
+    [
+        (26_000_000, M1_MAX, True),  # the ridge of an M1 Max is 26.5
+        (27_000_000, M1_MAX, False),
+        (0, M1_MAX, None),
+        (19_000_000, {"chip": "Apple M3", "gpu_cores": 10}, True),  # its rate nobody states
+        (21_000_000, {"chip": "Apple M3", "gpu_cores": 10}, False),
+    ],
+)
+def test_memory_bounds_by_operations_a_byte(
+    flops: int, machine: dict[str, Any], *, by_memory: bool | None, intervals: Make
+) -> None:
+    tables = {"gpu_intervals": intervals([(0, 10 * MS)]), **steady()}
+    roof = given(machine, step_models=model(1_000_000, flops), **tables)["steady_roof"]
+    assert roof.by_memory is by_memory
 
 
 def test_the_machine_of_a_recording_is_a_chip() -> None:
-    found = chip_of(machine("Apple M4 Max", 40))
+    found = chip_of({"chip": "Apple M4 Max", "gpu_cores": 40})
     assert (found.name, found.cores, found.bandwidth.value) == ("Apple M4 Max", 40, 546e9)
-    assert chip_of(machine("Apple M4", None)).cores is None
+    assert chip_of({"chip": "Apple M4"}).cores is None

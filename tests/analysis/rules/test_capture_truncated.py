@@ -1,23 +1,44 @@
 """`capture-truncated`: a recording or an export that was cut."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Evidence, Severity
+from tracekit.analysis.inject import Unavailable, inject
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Provenance, Stage
 
 Make = Callable[..., pd.DataFrame]
-judge = RULES["capture-truncated"].judge
+Judge = Callable[..., list[Finding]]
 SECOND = 1_000_000_000
 
 
-def capture(**known: Any) -> Provenance:
-    return Provenance(**known)
+@pytest.fixture
+def judge(intervals: Make, phases: Make) -> Judge:
+    """Judge work and a steady phase of (start, length) in s, remarks, and steps."""
+
+    def judge(
+        own: list[tuple[float, float]] | None,
+        steady: tuple[float, float] | None = None,
+        said: pd.DataFrame | None = None,
+        steps: pd.DataFrame | None = None,
+        **provenance: Any,
+    ) -> list[Finding]:
+        tables = {"remarks": said, "steps": steps}
+        if own is not None:
+            rows = [(round(start * SECOND), round(length * SECOND)) for start, length in own]
+            tables["gpu_intervals"] = intervals(rows, others=[(0, 5)])
+        if steady is not None:
+            tables["phases"] = phases(*(round(time * SECOND) for time in steady))
+        there = {name: table for name, table in tables.items() if table is not None}
+        given = {**there, "provenance": Provenance(**provenance)}
+        return list(inject(RULES["capture-truncated"].judge, given))
+
+    return judge
 
 
 def remarks(*rows: tuple[str, str]) -> pd.DataFrame:
@@ -37,22 +58,19 @@ def steps(*spans: tuple[int, int], variant: str | None = None) -> pd.DataFrame:
     )
 
 
-def test_a_whole_recording_is_passed(intervals: Make, phases: Make) -> None:
-    frame = intervals([(SECOND, SECOND), (2 * SECOND, 8 * SECOND)])
-    whole = capture(stages={"record": Stage("done", ""), "export": Stage("done", "")})
-    assert not list(judge(whole, remarks(), frame, phases(SECOND, 9 * SECOND), None))
+def test_whole_recordings_are_passed(judge: Judge) -> None:
+    whole = {"record": Stage("done", ""), "export": Stage("done", "")}
+    assert not judge([(1, 1), (2, 8)], (1, 9), remarks(), stages=whole)
+    assert not judge([(0, 1)], said=remarks(("lacking", "columns that the export lacks: label")))
+    stopped = {"record": Stage("interrupted", "", "stopped early")}  # by a person
+    assert not judge([(0, 1)], said=remarks(), stages=stopped)
 
 
-def test_damaged_exports_are_named_once(intervals: Make) -> None:
-    said = remarks(("damaged", "a.xml: cut after row 7."), ("damaged", "a.xml: cut after row 7."))
-    [finding] = judge(capture(), said, intervals([(0, 5)]), None, None)
+def test_damaged_exports_are_named_once(judge: Judge) -> None:
+    damage = ("damaged", "a.xml: cut after row 7.")
+    [finding] = judge([(0, 1)], said=remarks(damage, damage))
     assert finding.severity is Severity.ERROR
     assert finding.message.count("a.xml: cut after row 7.") == 1
-
-
-def test_drift_is_no_damage(intervals: Make) -> None:
-    said = remarks(("lacking", "columns that the export lacks: label"))
-    assert not list(judge(capture(), said, intervals([(0, 5)]), None, None))
 
 
 @pytest.mark.parametrize(
@@ -63,83 +81,60 @@ def test_drift_is_no_damage(intervals: Make) -> None:
         ({"export": Stage("interrupted", "", "stopped")}, "`export` did not .* stopped"),
     ],
 )
-def test_a_stage_that_did_not_end_is_reported(stages: dict[str, Stage], message: str) -> None:
-    [finding] = judge(capture(stages=stages), remarks(), None, None, None)
+def test_a_stage_that_did_not_end_is_reported(
+    stages: dict[str, Stage], message: str, judge: Judge
+) -> None:
+    [finding] = judge(None, said=remarks(), stages=stages)
     assert finding.severity is Severity.ERROR
-    assert pd.Series([finding.message]).str.contains(message).all()
+    assert re.search(message, finding.message)
 
 
-def test_a_recording_that_a_person_stopped_is_whole_as_far_as_it_goes(intervals: Make) -> None:
-    stopped = capture(stages={"record": Stage("interrupted", "", "stopped early")})
-    assert not list(judge(stopped, remarks(), intervals([(0, 5)]), None, None))
-
-
-def test_device_work_that_ends_long_before_the_steps_was_cut(intervals: Make, phases: Make) -> None:
-    frame = intervals([(SECOND, 4 * SECOND)])
-    known = capture(end_reason="Time limit reached")
-    [finding] = judge(known, None, frame, phases(SECOND, 9 * SECOND), None)
-    assert "ends 5 s before" in finding.message
-    assert "55.6 %" in finding.message
-    assert "Time limit reached" in finding.message
-    assert finding.evidence == (Evidence("gpu_intervals", 5 * SECOND, 10 * SECOND, "not recorded"),)
-
-
-def test_device_work_that_begins_long_after_the_steps_was_cut(
-    intervals: Make, phases: Make
+@pytest.mark.parametrize(
+    ("own", "steady", "words", "evidence"),
+    [
+        ((1, 4), (1, 9), "ends 5 s before its steady steps do: 55.6 %", (5, 10)),
+        ((4, 6), (1, 9), "begins 3 s after its steady steps do: 33.3 %", (1, 4)),
+        ((0, 0.5), (1, 1), "100.0 % of the steady phase", (1, 2)),
+    ],
+)
+def test_device_work_that_does_not_cover_the_steps_was_cut(
+    own: tuple[float, float],
+    steady: tuple[float, float],
+    words: str,
+    evidence: tuple[int, int],
+    judge: Judge,
 ) -> None:
-    frame = intervals([(4 * SECOND, 6 * SECOND)])
-    [finding] = judge(capture(), None, frame, phases(SECOND, 9 * SECOND), None)
-    assert "begins 3 s after" in finding.message
-    [evidence] = finding.evidence
-    assert (evidence.start, evidence.end) == (SECOND, 4 * SECOND)
+    [finding] = judge([own], steady, end_reason="Time limit reached")
+    assert words in finding.message
+    assert finding.message.endswith("Why recording ended: Time limit reached.")
+    start, end = (at * SECOND for at in evidence)
+    assert finding.evidence == (Evidence("gpu_intervals", start, end, "not recorded"),)
 
 
-def test_work_outside_of_the_steady_phase_means_that_all_of_it_is_missing(
-    intervals: Make, phases: Make
-) -> None:
-    [finding] = judge(capture(), None, intervals([(0, 5)]), phases(SECOND, SECOND), None)
-    assert "100.0 % of the steady phase" in finding.message
+def test_what_the_clocks_may_be_off_is_no_cut(judge: Judge) -> None:
+    assert len(judge([(1, 1)], (1, 1.15))) == 1
+    assert not judge([(1, 1)], (1, 1.15), clock={"uncertainty": 60_000_000})
+    assert not judge([(1, 1)], (1, 1.1))
 
 
-def test_what_the_clocks_may_be_off_is_no_cut(intervals: Make, phases: Make) -> None:
-    frame = intervals([(SECOND, SECOND)])
-    late = phases(SECOND, SECOND + 150_000_000)
-    assert len(list(judge(capture(), None, frame, late, None))) == 1
-    unsure = capture(clock={"uncertainty": 60_000_000})
-    assert not list(judge(unsure, None, frame, late, None))
+def test_steps_that_only_waited_for_load_need_no_work(judge: Judge) -> None:
+    rows = ((SECOND, SECOND), (2 * SECOND, 8 * SECOND))
+    assert not judge([(1, 1)], (1, 9), steps=steps(*rows, variant="idle"))
+    assert len(judge([(1, 1)], (1, 9), steps=steps(*rows))) == 1
+    assert len(judge([(1, 1)], steps=steps(*rows))) == 1  # without phases as well
 
 
-def test_steps_that_only_waited_for_load_need_no_work(intervals: Make, phases: Make) -> None:
-    frame = intervals([(SECOND, SECOND)])
-    waited = steps((SECOND, SECOND), (2 * SECOND, 8 * SECOND), variant="idle")
-    assert not list(judge(capture(), None, frame, phases(SECOND, 9 * SECOND), waited))
-    worked = steps((SECOND, SECOND), (2 * SECOND, 8 * SECOND))
-    assert len(list(judge(capture(), None, frame, phases(SECOND, 9 * SECOND), worked))) == 1
-
-
-def test_a_workload_that_never_became_steady_is_reported(intervals: Make, phases: Make) -> None:
+def test_a_workload_that_never_became_steady_is_reported(judge: Judge, phases: Make) -> None:
     early = phases(SECOND, SECOND).iloc[:1]
-    [finding] = judge(capture(), None, intervals([(0, 5)]), early, None)
+    tables = {"gpu_intervals": pd.DataFrame({"target": [True]}), "phases": early}
+    given = {**tables, "provenance": Provenance()}
+    [finding] = inject(RULES["capture-truncated"].judge, given)
     assert "did not come to its steady phase" in finding.message
 
 
-def test_marks_without_work_of_the_target_beside_them_tell_nothing(
-    intervals: Make, phases: Make
-) -> None:
-    marks = phases(SECOND, SECOND)
-    for frame in (intervals([], others=[(0, 5)]), None):
+def test_without_anything_to_look_at_it_abstains(judge: Judge) -> None:
+    for own in ([], None):
         with pytest.raises(Unavailable, match="no device interval of the target"):
-            list(judge(capture(), remarks(), frame, marks, None))
-
-
-def test_steps_tell_when_work_should_be_there_without_phases(
-    intervals: Make, row_of_steps: Make
-) -> None:
-    frame, steps = intervals([(0, SECOND)]), row_of_steps([SECOND, SECOND])
-    [finding] = judge(capture(), None, frame, None, steps)
-    assert "50.0 % of the steady phase is not in the recording" in finding.message
-
-
-def test_it_abstains_where_nothing_can_be_looked_at() -> None:
+            judge(own, (1, 1), remarks())
     with pytest.raises(Unavailable, match="neither exports nor device intervals"):
-        list(judge(capture(), None, None, None, None))
+        judge(None)

@@ -1,6 +1,7 @@
 """`pipeline-churn`: compilation in the steady window."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,198 +15,137 @@ Judge = Callable[..., list[Finding]]
 MS = 1_000_000
 
 
-@pytest.fixture
-def judge(judged: Judge) -> Judge:
-    """Judge by compiler activity, specializations and spans; by further tables by name."""
-    names = ("gpu_intervals", "phases", "compiler_activity", "specializations", "spans")
-    return lambda *tables, **more: judged(
-        "pipeline-churn", **dict(zip(names, tables, strict=True)), **more
+def activity(*rows: tuple[int, int], own: bool = True, name: str = "") -> pd.DataFrame:
+    """Make `compiler_activity` of (start, duration) in ms, of the target or of the service."""
+    frame = pd.DataFrame(list(rows), columns=["start", "duration"]).astype("int64") * MS
+    who = name or ("python3" if own else "MTLCompilerService")
+    return frame.assign(target=own, process=pd.array([who] * len(rows), dtype="string"))
+
+
+def made(*times: int) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"time": [at * MS for at in times], "name": [f"paged_{at}" for at in times]}
     )
 
 
-def activity(rows: list[tuple[int, int, bool]]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows, columns=["start", "duration", "target"])
-    names = ["python3" if one else "MTLCompilerService" for one in frame["target"]]
-    return frame.astype({"duration": "Int64"}).assign(process=pd.array(names, dtype="string"))
-
-
-def made(times: list[int]) -> pd.DataFrame:
-    return pd.DataFrame({"time": times, "name": [f"paged_{time}" for time in times]})
+def shaders(*rows: tuple[int, str, bool]) -> pd.DataFrame:
+    frame = pd.DataFrame(list(rows), columns=["time", "name", "target"])
+    return frame.assign(time=frame["time"] * MS)
 
 
 @pytest.fixture
-def steady(intervals: Make, phases: Make) -> tuple[pd.DataFrame, pd.DataFrame]:
-    busy = [(0, 110 * MS), (114 * MS, 36 * MS), (156 * MS, 44 * MS)]
-    return intervals(busy, latencies=[0] * 3), phases(100 * MS, 100 * MS)
+def judge(intervals: Make, phases: Make, judged: Judge) -> Judge:
+    """Judge a steady window from 100 to 200 ms, in which the device pauses twice."""
+    work = intervals([(0, 110 * MS), (114 * MS, 36 * MS), (156 * MS, 44 * MS)], latencies=[0] * 3)
+    known = {"gpu_intervals": work, "phases": phases(100 * MS, 100 * MS)}
+    return lambda **tables: judged("pipeline-churn", **{**known, **tables})
 
 
-def test_compilation_while_warming_up_is_no_churn(
-    steady: tuple[pd.DataFrame, pd.DataFrame], judge: Judge
+@pytest.mark.parametrize(
+    ("tables", "saving", "evidence", "words"),
+    [
+        ({"compiler_activity": activity((110, 4), (150, 6))}, 10, [150, 110], "worked 2 times"),
+        # what was compiled while the device was busy costs it nothing
+        ({"compiler_activity": activity((112, 10), (160, 6))}, 2, [112, 160], "16 ms in all"),
+        (
+            {"compiler_activity": activity((110, 4)), "specializations": made(111)},
+            4,
+            [110, 111],
+            "in the steady window, 4 ms in all. By its own count",
+        ),
+        (
+            {"specializations": made(10, 120, 121, 122, 123, 124)},
+            None,
+            [120, 121, 122, 123, 124],
+            "first used 5 of its pipelines in the steady window: paged_120, paged_121, paged_122 a",
+        ),
+    ],
+)
+def test_pipelines_that_come_late_are_one_finding(
+    tables: dict[str, pd.DataFrame],
+    saving: int | None,
+    evidence: list[int],
+    words: str,
+    judge: Judge,
 ) -> None:
-    frame, marks = steady
-    assert not judge(frame, marks, activity([(5 * MS, 40 * MS, True)]), None, None)
-
-
-def test_compilation_in_the_steady_window_is_churn(
-    steady: tuple[pd.DataFrame, pd.DataFrame], judge: Judge
-) -> None:
-    frame, marks = steady
-    compiled = activity([(110 * MS, 4 * MS, True), (150 * MS, 6 * MS, True)])
-    [finding] = judge(frame, marks, compiled, None, None)
+    [finding] = judge(**tables)
     assert finding.severity is Severity.WARNING
-    assert finding.saving == 10 * MS
-    assert [one.start for one in finding.evidence] == [150 * MS, 110 * MS]
+    assert finding.saving == (None if saving is None else saving * MS)
+    assert [window.start for window in finding.evidence] == [at * MS for at in evidence]
+    assert words in finding.message
 
 
-def test_what_was_compiled_while_the_device_was_busy_costs_it_nothing(
-    steady: tuple[pd.DataFrame, pd.DataFrame], judge: Judge
-) -> None:
-    frame, marks = steady
-    compiled = activity([(112 * MS, 10 * MS, True), (160 * MS, 6 * MS, True)])
-    [finding] = judge(frame, marks, compiled, None, None)
-    assert "2 times for the target in the steady window, 16 ms in all" in finding.message
-    assert finding.saving == 2 * MS
-
-
-def test_two_accounts_of_the_same_compilations_are_one_finding(
-    steady: tuple[pd.DataFrame, pd.DataFrame], judge: Judge
-) -> None:
-    frame, marks = steady
-    compiled = activity([(110 * MS, 4 * MS, True)])
-    [finding] = judge(frame, marks, compiled, made([111 * MS]), None)
-    assert finding.saving == 4 * MS
-    assert "The shader compiler worked" in finding.message
-    assert "By its own count" in finding.message
-    assert {one.table for one in finding.evidence} == {"compiler_activity", "specializations"}
-
-
-def test_another_applications_compilations_are_its_own_affair(
-    steady: tuple[pd.DataFrame, pd.DataFrame], judge: Judge
-) -> None:
-    frame, marks = steady
-    compiled = activity([(110 * MS, MS, False)]).assign(process="Safari")
-    assert not judge(frame, marks, compiled, None, None)
-
-
-def test_compilation_under_another_name_is_noted_not_blamed(
-    steady: tuple[pd.DataFrame, pd.DataFrame], judge: Judge
-) -> None:
-    frame, marks = steady
-    [finding] = judge(frame, marks, activity([(110 * MS, MS, False)]), None, None)
-    assert finding.severity is Severity.NOTE
-    assert "MTLCompilerService" in finding.message
-    assert finding.saving is None
-
-
-def test_the_workloads_own_new_pipelines_are_churn(
-    steady: tuple[pd.DataFrame, pd.DataFrame], judge: Judge
-) -> None:
-    frame, marks = steady
-    late = made([10 * MS, *(at * MS for at in range(120, 125))])
-    [finding] = judge(frame, marks, None, late, None)
-    assert finding.saving is None
-    assert "By its own count the workload first used 5 of its pipelines" in finding.message
-    assert "and 2 more" in finding.message
-
-
-def test_pipelines_made_while_warming_up_pass(
-    steady: tuple[pd.DataFrame, pd.DataFrame], judge: Judge
-) -> None:
-    frame, marks = steady
-    assert not judge(frame, marks, activity([]), made([10 * MS]), None)
-
-
-def test_it_abstains_where_neither_source_is_there(
-    steady: tuple[pd.DataFrame, pd.DataFrame], judge: Judge
-) -> None:
-    frame, marks = steady
-    with pytest.raises(Unavailable, match="graphics-compiler-activity-intervals"):
-        judge(frame, marks, None, None, None)
-
-
-def test_what_the_workload_says_it_compiled_is_the_cost(
-    steady: tuple[pd.DataFrame, pd.DataFrame], judge: Judge
-) -> None:
-    frame, marks = steady
-    rows = [(90, 5, "compile"), (110, 4, "compile"), (150, 6, "compile"), (160, 9, "sleep")]
-    annotations = pd.DataFrame(
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {"compiler_activity": activity((5, 40), (99, 9), (200, 5))},
+        {"compiler_activity": activity((110, 1), own=False, name="Safari")},
+        {"compiler_activity": activity(), "specializations": made(10)},
         {
-            "start": [start * MS for start, _, _ in rows],
-            "duration": pd.array([length * MS for _, length, _ in rows], dtype="Int64"),
-            "name": pd.array([name for _, _, name in rows], dtype="string"),
-        }
-    )
-    [finding] = judge(frame, marks, None, made([120 * MS]), annotations)
+            "compiler_activity": activity(),
+            "shaders": shaders((120, "sdpa", True), (20, "b", False)),
+        },
+    ],
+)
+def test_what_came_before_or_belongs_to_others_is_no_churn(
+    tables: dict[str, pd.DataFrame], judge: Judge
+) -> None:
+    assert not judge(**tables)
+
+
+def test_what_the_trace_does_not_lay_at_the_targets_door_is_a_note(judge: Judge) -> None:
+    [finding] = judge(compiler_activity=activity((110, 1), own=False))
+    assert (finding.severity, finding.saving) == (Severity.NOTE, None)
+    assert "MTLCompilerService" in finding.message
+    seen = ((10, "sdpa", True), (120, "sdpa", True), (130, "gemm", True), (140, "blur", False))
+    [finding] = judge(shaders=shaders(*seen))
+    assert finding.severity is Severity.NOTE
+    assert "first saw 1 of the target's shaders in the steady window: gemm." in finding.message
+    assert [window.start for window in finding.evidence] == [130 * MS]
+
+
+def test_what_the_workload_says_it_compiled_is_the_cost(judge: Judge) -> None:
+    rows = [(90, 5, "compile"), (110, 4, "compile"), (150, 6, "compile"), (160, 9, "sleep")]
+    spans = pd.DataFrame(rows, columns=["start", "duration", "name"])
+    spans[["start", "duration"]] *= MS
+    [finding] = judge(specializations=made(120), spans=spans)
     assert finding.saving == 10 * MS
     assert finding.message.endswith("It spent 10 ms compiling.")
-    [finding] = judge(
-        frame, marks, None, made([120 * MS]), annotations[annotations["name"] == "sleep"]
-    )
+    [finding] = judge(specializations=made(120), spans=spans[3:])
     assert finding.saving is None
     assert "compiling" not in finding.message
 
 
-def test_what_sets_a_new_pipeline_off_is_named(
-    steady: tuple[pd.DataFrame, pd.DataFrame], judge: Judge
-) -> None:
-    frame, marks = steady
+def test_what_sets_a_new_pipeline_off_is_named(judge: Judge) -> None:
     names = ["custom_kernel_paged__float_32", "custom_kernel_paged__float_64"]
-    count = made([10 * MS, 120 * MS]).assign(name=names)
-    [finding] = judge(frame, marks, None, count, None)
+    [finding] = judge(specializations=made(10, 120).assign(name=names))
     assert f"{names[1]} (template value 32 → 64)." in finding.message
-
-
-def shader_list(*rows: tuple[int, str | None, bool]) -> pd.DataFrame:
-    times, names, own = zip(*rows, strict=True)
-    return pd.DataFrame(
-        {"time": [one * MS for one in times], "name": pd.array(names, dtype="string")}
-    ).assign(target=own)
-
-
-def test_shaders_first_seen_in_the_steady_window_are_noted(
-    steady: tuple[pd.DataFrame, pd.DataFrame], judge: Judge
-) -> None:
-    frame, marks = steady
-    seen = shader_list(
-        (10, "sdpa", True), (120, "sdpa", True), (130, "gemm", True), (140, "blur", False)
-    )
-    [finding] = judge(frame, marks, None, None, None, shaders=seen)
-    assert finding.severity is Severity.NOTE
-    assert "first saw 1 of the target's shaders in the steady window: gemm." in finding.message
-    assert [one.start for one in finding.evidence] == [130 * MS]
-
-
-def test_a_list_of_shaders_that_begins_in_the_steady_window_was_written_late(
-    steady: tuple[pd.DataFrame, pd.DataFrame], judge: Judge
-) -> None:
-    frame, marks = steady
-    seen = shader_list((120, "sdpa", True), (120, "gemm", True), (20, "blur", False))
-    assert not judge(frame, marks, activity([]), None, None, shaders=seen)
-    with pytest.raises(Unavailable, match="neither compiler activity"):
-        judge(frame, marks, None, None, None, shaders=seen)
-    with pytest.raises(Unavailable, match="neither compiler activity"):
-        judge(frame, None, None, None, None, shaders=seen)
-
-
-def test_on_a_cpu_the_workloads_own_count_judges(
-    intervals: Make, phases: Make, judge: Judge
-) -> None:
-    frame, marks = intervals([(0, 200 * MS)], clock="host"), phases(100 * MS, 100 * MS)
-    [finding] = judge(frame, marks, None, made([10 * MS, 120 * MS, 130 * MS]), None)
-    assert finding.severity is Severity.WARNING
-    assert "first used 2 of its pipelines" in finding.message
-    assert [one.start for one in finding.evidence] == [120 * MS, 130 * MS]
-    assert not judge(frame, marks, None, made([10 * MS]), None)
-
-
-@pytest.mark.parametrize("count", [None, made([])], ids=["no table", "no rows"])
-def test_it_abstains_on_a_cpu_where_the_workload_names_no_pipelines(
-    intervals: Make, judge: Judge, count: pd.DataFrame | None
-) -> None:
-    with pytest.raises(Unavailable, match="on the CPU, and the workload names no pipelines"):
-        judge(intervals([(0, MS)], clock="host"), None, None, count, None)
-
-
-def test_long_names_are_shortened_in_their_middle() -> None:
     assert shorten("affine_qmv_float16_t_gs_64_b_4") == "affine_qmv_float16_t_gs_64_b_4"
     assert shorten("a" * 40 + "b" * 40) == "a" * 24 + "…" + "b" * 24
+
+
+def test_on_a_cpu_the_workloads_own_count_judges(judge: Judge, intervals: Make) -> None:
+    host = intervals([(0, 200 * MS)], clock="host")
+    [finding] = judge(gpu_intervals=host, specializations=made(10, 120, 130))
+    assert "first used 2 of its pipelines" in finding.message
+    assert not judge(gpu_intervals=host, specializations=made(10))
+
+
+LATE = {"shaders": shaders((120, "sdpa", True))}
+
+
+@pytest.mark.parametrize(
+    ("clock", "tables", "reason"),
+    [
+        ("gpu", {}, "graphics-compiler-activity-intervals"),
+        ("gpu", LATE, "neither compiler activity"),  # a list that begins only there
+        ("gpu", {**LATE, "phases": None}, "neither compiler activity"),
+        ("host", {}, "on the CPU, and the workload names no pipelines"),
+        ("host", {"specializations": made()}, "on the CPU, and the workload names no pipelines"),
+    ],
+)
+def test_it_abstains_where_neither_source_is_there(
+    clock: str, tables: dict[str, Any], reason: str, judge: Judge, intervals: Make
+) -> None:
+    with pytest.raises(Unavailable, match=reason):
+        judge(**{"gpu_intervals": intervals([(0, 200 * MS)], clock=clock), **tables})
