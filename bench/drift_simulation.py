@@ -1,7 +1,7 @@
 """Count what nights find, and how often they cry wolf, for each kind of reference.
 
 python bench/drift_simulation.py
-python bench/drift_simulation.py --histories 100 --within 1 2 3
+python bench/drift_simulation.py --histories 100 --found 400 --within 1 2 3
 python bench/drift_simulation.py --markdown docs/explanation/the-gate.md
 
 Nights are made as by `gate_simulation.py` and judged by tracekit's own gate, second sessions,
@@ -145,8 +145,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--histories", type=int, default=40)
-    parser.add_argument("--nights", type=int, default=50)
+    parser.add_argument("--histories", type=int, default=60, help="of equal nights")
+    parser.add_argument("--nights", type=int, default=50, help="of each of these")
+    parser.add_argument("--found", type=int, default=400, help="histories of a drift, of a step")
     parser.add_argument("--within", type=float, nargs="+", default=[1.0, 2.0], metavar="PERCENT")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--markdown", type=Path, metavar="PAGE", help="put the tables into it")
@@ -170,9 +171,9 @@ def _tables(chosen: argparse.Namespace) -> list[str]:
         machine = replace(usual, night=0.3)
         rates = [alarms(kind, noise, *effort) for noise in (usual, machine)]
         equal.append([name, *(rate.whole for rate in rates)])
-        few = (kind, usual, max(chosen.histories, 5), chosen.seed)
-        curves.append([name, *(rate.words for rate in drift(*few))])
-        powers.append([name, *(rate.words for rate in steps(*few))])
+        found = (kind, usual, chosen.found, chosen.seed)
+        curves.append([name, *(rate.words for rate in drift(*found))])
+        powers.append([name, *(rate.words for rate in steps(*found))])
         print(equal[-1], curves[-1], powers[-1], file=sys.stderr, flush=True)
     head = "reference, runs of a night"
     return [
