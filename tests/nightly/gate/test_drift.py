@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gate_pairs import made
-from tracekit.nightly.gate.drift import Drift, Past, anchors_due, beginning_of, drift_of, with_drift
+from tracekit.nightly.gate.drift import Past, anchors_due, beginning_of, drift_of, with_drift
 from tracekit.nightly.history.night import (
     Accepted,
     Described,
@@ -235,7 +235,3 @@ def test_the_anchor_is_due_where_nights_have_lost_half_of_the_threshold() -> Non
 def test_the_anchor_is_the_night_that_was_accepted_last() -> None:
     accepted = Accepted("n1", "decode", "d1", "", "it was meant")
     assert due([0.0] * 7, entry(("c7", "c8"), 0.0), decode=accepted) == ["c2"]
-
-
-def test_a_drift_is_a_value() -> None:
-    assert Drift(1, "", "", "", 0.0, 0.0, 0.0) == Drift(1, "", "", "", 0.0, 0.0, 0.0)

@@ -1,16 +1,19 @@
-"""Which night is meant, and by which plan it was judged."""
+"""Which night is meant, by which plan it was judged, how old it is, and where it is shown."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gate_night import NIGHT
+from gate_night import FINE, NIGHT
 from tracekit.base.errors import InconclusiveError, InputError, RecordingError, UsageError
 from tracekit.machine.environment import own_name
-from tracekit.nightly.gate.found import find_night
+from tracekit.nightly.gate.found import aged, find_night, in_repository, placed
+from tracekit.nightly.gate.report.model import of_night
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store
 
@@ -18,42 +21,21 @@ Keep = Callable[..., Path]
 EARLIER, LATER = "2026-11-19T02-30-00-aaaa", "2026-11-20T02-30-00-bbbb"
 
 
-def test_the_latest_night_is_the_last_one_of_the_plan(keep: Keep) -> None:
-    keep(id=LATER)
-    keep(id=EARLIER)
-    found = find_night()
-    assert found.night.id == LATER
-    assert found.plan is not None
-    assert found.plan.captures[0].fail_on == ("pipeline-churn",)
-
-
-@pytest.mark.parametrize("name", [EARLIER, EARLIER[:10]], ids=["id", "beginning"])
-def test_a_night_is_named_by_its_id_or_the_beginning_of_it(name: str, keep: Keep) -> None:
-    keep(id=LATER)
-    folder = keep(id=EARLIER)
-    assert find_night(name).folder == folder
-
-
-def test_a_beginning_of_two_nights_is_refused(keep: Keep) -> None:
-    keep(id=LATER)
-    keep(id=EARLIER)
+def test_a_night_on_the_disk_is_named_by_its_id_its_beginning_or_its_folder(
+    keep: Keep, project: Path
+) -> None:
+    later, earlier = keep(id=LATER), keep(id=EARLIER)
+    assert find_night().folder == later
+    for name in (EARLIER, EARLIER[:10], str(earlier), str(earlier / "night.json")):
+        found = find_night(name)
+        assert (found.folder, found.night.id) == (earlier, EARLIER)
+        assert found.plan is not None
+        assert found.plan.captures[0].fail_on == ("pipeline-churn",)
     with pytest.raises(UsageError, match="2 nights begin with '2026-11'") as error:
         find_night("2026-11")
     assert EARLIER in error.value.hint
-
-
-@pytest.mark.parametrize("file", ["", "night.json"], ids=["folder", "document"])
-def test_a_folder_needs_no_plan(file: str, keep: Keep, project: Path) -> None:
-    folder = keep()
     (project / "tracekit.toml").unlink()
-    found = find_night(str(folder / file))
-    assert (found.night, found.folder, found.plan) == (NIGHT, folder, None)
-
-
-def test_a_plan_of_another_name_is_not_the_nights(keep: Keep) -> None:
-    folder = keep(plan="other")
-    assert find_night(str(folder)).plan is None
-    assert find_night(NIGHT.id).plan is None
+    assert find_night(str(earlier)).plan is None, "a folder needs no plan"
 
 
 PLANS = (("attention", "m1-8gb"), ("other", "m1-8gb"), ("attention", "m4-64gb"))
@@ -100,15 +82,16 @@ def test_where_there_are_nights_of_others_only_the_latest_is_inconclusive(
     else:
         with Store.open(str(project / "history.db")) as store:
             store.append(night)
-    with pytest.raises(InconclusiveError, match="no night of the plan attention") as told:
+    with pytest.raises(InconclusiveError, match="no night of the plan attention") as raised:
         find_night()
-    assert "m1-8gb" in told.value.message
+    assert "m1-8gb" in raised.value.message
     assert find_night(NIGHT.id).night == night, "one that is named is judged"
 
 
 def test_a_night_that_is_named_is_of_the_plan_that_is_named(keep: Keep, project: Path) -> None:
     folder = keep(id=LATER, plan="other")
     for name in (LATER, LATER[:10], str(folder)):
+        assert find_night(name).plan is None
         with pytest.raises(UsageError, match="is of the plan other, not of attention"):
             find_night(name, project / "tracekit.toml")
 
@@ -128,42 +111,78 @@ def test_a_night_that_is_in_the_history_only_is_found_there(project: Path) -> No
     with Store.open(str(project / "history.db")) as store:
         store.append(replace(NIGHT, id=EARLIER))
         store.append(replace(NIGHT, id=LATER, started="2026-11-20T02:31:00+00:00"))
-        store.append(replace(NIGHT, id="2026-11-21T00-00-00-cccc", plan="other"))
     assert find_night().night.id == LATER
-    assert find_night(EARLIER[:10]).night.id == EARLIER
-    assert find_night(EARLIER).folder is None
-    named = find_night(EARLIER, history=str(project / "history.db"))
-    assert named.night.id == EARLIER
+    for name, history in ((EARLIER[:10], ""), (EARLIER, str(project / "history.db"))):
+        found = find_night(name, history=history)
+        assert (found.night.id, found.folder) == (EARLIER, None)
 
 
-def test_no_night_at_all_is_told(project: Path) -> None:
+def test_no_night_no_history_and_no_plan_are_refused(project: Path) -> None:
+    for name, said in (("latest", r"yet, and no history at .*history\.db"), ("2026", "'2026'")):
+        with pytest.raises(UsageError, match=f"There is no night {said}"):
+            find_night(name)
+    assert not (project / "history.db").exists(), "who only asks makes nothing"
     with Store.open(str(project / "history.db")):
         pass
-    with pytest.raises(UsageError, match="no night yet"):
-        find_night()
-    with pytest.raises(UsageError, match="has no night 'x'"):
-        find_night("x")
-
-
-def test_no_history_and_no_plan_are_told(project: Path) -> None:
-    with pytest.raises(UsageError, match=r"no night yet, and no history at .*history\.db"):
-        find_night()
-    with pytest.raises(UsageError, match="no night '2026', and no history"):
-        find_night("2026")
-    assert not (project / "history.db").exists(), "who only asks makes nothing"
+    for name, said in (("latest", "no night yet"), ("x", "has no night 'x'")):
+        with pytest.raises(UsageError, match=said):
+            find_night(name)
     (project / "tracekit.toml").unlink()
     with pytest.raises(UsageError, match=r"no tracekit\.toml"):
         find_night()
 
 
-def test_a_document_that_cannot_be_read_is_told(keep: Keep) -> None:
+def test_a_document_that_cannot_be_read_is_refused(keep: Keep) -> None:
     folder = keep()
     (folder / "night.json").write_text("{")
     with pytest.raises(InputError, match="cannot be read"):
         find_night(str(folder))
-    with pytest.raises(RecordingError, match=r"has no night\.json"):
-        find_night(str(folder.parent / "night.json"))
-    with pytest.raises(RecordingError, match=r"nights has no night\.json"):
-        find_night("nights")
+    for name in (str(folder.parent / "night.json"), "nights"):
+        with pytest.raises(RecordingError, match=r"nights has no night\.json"):
+            find_night(name)
     with pytest.raises(UsageError, match="no night at nights/2027"):
         find_night("nights/2027")
+
+
+GOOD = of_night(replace(NIGHT, entries=(FINE,), outcome=Outcome.OK))
+NOW = datetime(2026, 11, 21, 2, 30, tzinfo=UTC)
+DAY = 24 * 3600.0
+
+
+@pytest.mark.parametrize(
+    ("started", "said"),
+    [
+        ("2026-11-20T02:29:59+00:00", r"24\.0 h ago; --max-age allows 24\.0 h"),
+        ("2026-11-18T02:30:00", r"72\.0 h ago"),
+    ],
+)
+def test_an_old_night_says_nothing_of_today(started: str, said: str) -> None:
+    assert aged(GOOD, DAY, NOW) is GOOD
+    old = aged(replace(GOOD, started=started), DAY, NOW)
+    assert old.outcome is Outcome.INCONCLUSIVE
+    assert re.search(said, old.reason)
+    assert [one.outcome for one in old.cases] == [Outcome.OK, Outcome.INCONCLUSIVE]
+    worse = replace(GOOD, outcome=Outcome.REGRESSION)
+    assert aged(worse, 1.0, NOW) is worse
+
+
+def test_a_capture_stands_at_its_line_of_the_plan(keep: Keep) -> None:
+    keep()
+    found = find_night()
+    report = placed(of_night(found.night, found.plan), found.plan)
+    assert report.file == "tracekit.toml"
+    lines = {one.name: one.line for one in report.suites}
+    assert lines == {"decode": 7, "prefill": 14, "serve": None, "micro": None}
+    assert placed(report, None) is report
+
+
+def test_a_file_is_named_from_the_repositorys_root_and_without_folders_elsewhere(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nested = project / "perf" / "tracekit.toml"
+    nested.parent.mkdir()
+    monkeypatch.chdir(nested.parent)
+    assert in_repository(nested) == "perf/tracekit.toml"
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(nested.parent))
+    assert in_repository(nested) == "tracekit.toml"
+    assert in_repository(tmp_path / "ada" / "plan.toml") == "plan.toml"

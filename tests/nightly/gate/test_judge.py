@@ -1,367 +1,283 @@
-"""What became of one metric, in numbers and in words."""
+"""What became of a metric: what its pairs say, in numbers, an outcome and words."""
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
 from gate_pairs import made
-from tracekit.nightly.gate.judge import judge, needs_second_session
-from tracekit.nightly.history.night import Judged, Outcome, Pair
-from tracekit.nightly.plan.plan import Gated
+from tracekit.nightly.gate.decision import changes, pairs_of, value, values
+from tracekit.nightly.gate.judge import (
+    Quantity,
+    judge,
+    judge_entry,
+    needs_second_session,
+    quantity_of,
+)
+from tracekit.nightly.history.night import Accepted, Judged, Outcome, Pair
+from tracekit.nightly.plan.plan import Capture, Gated, Reference
 
+OK, WORSE, OPEN = Outcome.OK, Outcome.REGRESSION, Outcome.INCONCLUSIVE
 SPREAD = (-0.008, -0.006, -0.004, -0.002, -0.001, 0.001, 0.002, 0.004, 0.006, 0.008)
 TIME = Gated("step_p50", 0.03)
 COUNT = Gated("steady_compiles", 1, scale="difference")
 SHARE = Gated("gpu_idle_ratio", 0.02, scale="difference")
-FEW = "4 traced in a session, and an interval takes 6 pairs, so it is followed over nights."
+SIZE = Gated("memory_peak", 4096, scale="difference")
+PAIR = Pair(1, 1, "abba", candidate={"m": (110.0, 110.0)}, reference={"m": (90.0, 110.0)})
 
 
 def at(change: float, times: float = 1.0) -> list[float]:
     return [math.log1p(change) + times * one for one in SPREAD]
 
 
-def timed(pairs: list[Pair], gated: Gated = TIME, **more: object) -> Judged:
-    return judge(gated, pairs, unit="ns", better="lower", **more)  # pyright: ignore[reportArgumentType]
+def both(first: float, second: float) -> list[Pair]:
+    return made(at(first)) + made(at(second), sitting=2)
 
 
-def counted(pairs: list[Pair], gated: Gated = COUNT, unit: str = "count") -> Judged:
-    return judge(gated, pairs, unit=unit, better="lower")
+def timed(pairs: list[Pair], gated: Gated = TIME, **more: Any) -> Judged:
+    return judge(gated, pairs, **{"unit": "ns", "better": "lower", **more})
 
 
-def test_the_same_work_is_expected_to_be_alike() -> None:
+def test_a_change_is_of_the_medians_of_pairs_that_count_and_know_both_sides() -> None:
+    spoilt = replace(PAIR, contaminated=("load",))
+    alone, other = replace(PAIR, reference={}), replace(PAIR, candidate={"n": (1.0,)})
+    empty, lacking = replace(PAIR, candidate={"m": ()}), replace(PAIR, candidate={"m": (110.0,)})
+    pairs = [PAIR, spoilt, alone, other, empty, lacking]
+    assert changes(pairs, "m", "ratio") == pytest.approx((math.log(1.1),))
+    assert changes(pairs, "m", "difference") == (10.0,)
+    assert values(pairs, "m", "candidate") == (110.0, 110.0, 110.0)
+    assert changes([], "m", "ratio") == ()
+
+
+@pytest.mark.parametrize("odd", [0.0, -1.0, math.nan, math.inf])
+def test_there_is_no_ratio_of_zero_and_no_change_of_what_is_no_number(odd: float) -> None:
+    pair = replace(PAIR, candidate={"m": (odd, odd)})
+    known = (odd - 100,) if math.isfinite(odd) else ()
+    assert (changes([pair], "m", "ratio"), changes([pair], "m", "difference")) == ((), known)
+    assert (value(pair, "m", "candidate") is None) is not math.isfinite(odd)
+
+
+def test_untraced_pairs_go_before_traced_ones_which_cost_time() -> None:
+    traced = replace(PAIR, traced=True, candidate={"m": (200.0,), "t": (3.0,)}, reference={})
+    assert pairs_of([traced, PAIR], "m") == (PAIR,)
+    assert pairs_of([traced, PAIR], "t") == (traced,)
+    assert pairs_of([traced, PAIR], "nothing") == ()
+    spoilt = replace(PAIR, contaminated=("load",))
+    assert changes([spoilt, replace(PAIR, traced=True)], "m", "ratio") == ()
+
+
+def test_what_is_known_of_a_metric_is_in_numbers_and_words() -> None:
     judged = timed(made(at(0.004)))
-    assert judged.outcome is Outcome.OK
+    assert (judged.outcome, judged.reproduced, judged.pairs, judged.expected) == (OK, None, 10, 0)
     assert judged.change == pytest.approx(0.004, abs=1e-6)
-    assert judged.low == pytest.approx(0.0, abs=2e-4)
-    assert judged.high == pytest.approx(0.0080, abs=2e-4)
-    assert judged.expected == 0
+    assert (judged.low, judged.high) == (pytest.approx(0.0, abs=2e-4), pytest.approx(0.008, 0.02))
     assert (judged.candidate, judged.reference) == (pytest.approx(100.4, rel=1e-4), 100)
-    assert judged.pairs == 10
-    assert judged.reproduced is None
     assert judged.reason == "+0.4 % [0.0 % … +0.8 %]: not worse by 3.0 %."
 
 
-def test_worse_in_one_sitting_is_to_be_looked_at_again() -> None:
-    judged = timed(made(at(0.041)))
-    assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, False)
-    assert judged.reason == (
-        "+4.1 % [+3.7 % … +4.5 %]: no second session has shown whether this is so."
-    )
+WHY_TEN = ["", "", "", "", "", "fixed work was 31 % slow", "load", "load", "load", "load"]
+LACKING = [*made(at(0.0))[:9], replace(made(at(0.0))[9], candidate={})]
 
 
-def test_worse_in_both_is_a_regression() -> None:
-    judged = timed(made(at(0.041)) + made(at(0.045), sitting=2))
-    assert (judged.outcome, judged.reproduced) == (Outcome.REGRESSION, True)
-    assert judged.change == pytest.approx(0.043, abs=1e-4)
-    assert judged.reason.startswith("+4.1 % at first, +4.5 % when repeated; together +4.3 % [")
-    assert judged.reason.endswith(
-        "]: worse, beyond the threshold of 3.0 %, and both sessions show it."
-    )
-
-
-def test_what_is_not_reproduced_is_told() -> None:
-    judged = timed(made(at(0.041)) + made(at(0.002), sitting=2))
-    assert (judged.outcome, judged.reproduced) == (Outcome.OK, False)
-    assert judged.reason.startswith("+4.1 % at first, +0.2 % when repeated; together +2.1 % [")
-    assert judged.reason.endswith("]: not shown to be worse by 3.0 % when all pairs are counted.")
-
-
-def test_better_is_told_and_never_fails() -> None:
-    judged = timed(made(at(-0.06)))
-    assert judged.outcome is Outcome.OK
-    assert judged.reason.startswith("-6.0 % [")
-    assert judged.reason.endswith("]: better, beyond the threshold of 3.0 %.")
-
-
-def test_of_rates_less_is_worse() -> None:
-    pairs = made(at(-0.06)) + made(at(-0.06), sitting=2)
-    slower = judge(TIME, pairs, unit="tokens/s", better="higher")
-    assert slower.outcome is Outcome.REGRESSION
-    assert slower.reason.endswith(
-        "worse, beyond the threshold of 3.0 % (2.9 % of a rate), and both sessions show it."
-    )
-    assert slower.change == pytest.approx(-0.06)
-    assert slower.low is not None
-    assert slower.high is not None
-    assert slower.low < slower.change < slower.high < 0
-    faster = judge(TIME, made(at(0.06)), unit="tokens/s", better="higher")
-    assert faster.outcome is Outcome.OK
-    assert "better" in faster.reason
-
-
-def test_the_plan_may_turn_the_direction_round() -> None:
-    turned = timed(made(at(-0.06)), replace(TIME, better="higher"))
-    assert turned.outcome is Outcome.INCONCLUSIVE
-    assert turned.better == "higher"
-
-
-def test_a_wide_interval_is_inconclusive() -> None:
-    judged = timed(made(at(0.01, times=12)))
-    assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, False)
-    assert judged.reason.endswith("so uncertain that a change of 3.0 % could hide in it.")
-
-
-def test_too_few_pairs_are_inconclusive_and_say_why_others_do_not_count() -> None:
-    why = ["", "", "", "", "", "fixed work was 31 % slow", "load", "load", "load", "load"]
-    judged = timed(made(at(0.0), contaminated=why), wanted=10)
-    assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, None)
-    assert judged.pairs == 5
-    assert judged.reason == (
-        "Only 5 of 10 pairs count, and an interval takes 6; why others do not: load."
-    )
-    assert timed(made([0.0] * 4)).reason == "Only 4 of 6 pairs count, and an interval takes 6."
-    assert judged.low is None
-    assert judged.change is not None
-
-
-def test_what_could_not_be_measured_again_leaves_a_good_night_open() -> None:
-    why = [""] * 8 + ["the clock was 9 % lower."] * 2
-    good = made(at(0.0), contaminated=why)
-    assert timed(good, wanted=8).outcome is Outcome.OK
-    judged = timed(good, wanted=10)
-    assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, None)
-    assert judged.reason.endswith(
-        ", but only 8 of 10 pairs count; why others do not: the clock was 9 % lower."
-    )
-
-
-def test_pairs_that_do_not_tell_a_metric_leave_a_good_night_open() -> None:
-    """As the slowest steps of turns that a slow-down leaves too short: none are told of these."""
-    pairs = made(at(0.0))
-    pairs[3] = replace(pairs[3], candidate={})
-    judged = timed(pairs, wanted=10)
-    assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, None)
-    assert judged.reason.endswith(
-        ", but only 9 of 10 pairs count; others do not have step_p50 of both sides."
-    )
-    assert timed(pairs, wanted=9).outcome is Outcome.OK
-
-
-def test_a_second_sitting_with_too_few_pairs_is_told_by_its_number() -> None:
-    why = [""] * 3 + ["load."] * 7
-    again = made(at(0.095), sitting=2, contaminated=why)
-    judged = timed(made(at(0.103)) + again, wanted=10)
-    assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, False)
-    assert judged.reason.startswith("+10.3 % at first, +8.8 % when repeated; together +10.0 % [")
-    assert judged.reason.endswith(
-        "]: not confirmed, for only 3 pairs of the second session count, and it takes 6; "
-        "why others do not: load."
-    )
+@pytest.mark.parametrize(
+    ("pairs", "more", "ended", "reason"),
+    [
+        (made(at(0.041)), {}, (OPEN, False),
+         "+4.1 % [+3.7 % … +4.5 %]: no second session has shown whether this is so."),
+        (both(0.041, 0.045), {}, (WORSE, True),
+         ("+4.1 % at first, +4.5 % when repeated; together +4.3 % [+4.0 % … +4.6 %]: worse, "
+         "beyond the threshold of 3.0 %, and both sessions show it.")),
+        (both(0.041, 0.002), {}, (OK, False),
+         ("+4.1 % at first, +0.2 % when repeated; together +2.1 % [+0.8 % … +3.5 %]: not shown to "
+         "be worse by 3.0 % when all pairs are counted.")),
+        (made(at(-0.06)), {}, (OK, None),
+         "-6.0 % [-6.4 % … -5.6 %]: better, beyond the threshold of 3.0 %."),
+        (made(at(-0.06)), {"gated": replace(TIME, better="higher")}, (OPEN, False),
+         "-6.0 % [-6.4 % … -5.6 %]: no second session has shown whether this is so."),
+        (both(-0.06, -0.06), {"unit": "tokens/s", "better": "higher"}, (WORSE, True),
+         ("-6.0 % at first, -6.0 % when repeated; together -6.0 % [-6.2 % … -5.8 %]: worse, beyond "
+         "the threshold of 3.0 % (2.9 % of a rate), and both sessions show it.")),
+        (made(at(0.0, 12)), {}, (OPEN, False),
+         "0.0 % [-4.7 % … +4.9 %]: so uncertain that a change of 3.0 % could hide in it."),
+        # Data that are missing are no success.
+        (made([0.0] * 4), {}, (OPEN, None), "Only 4 of 6 pairs count, and an interval takes 6."),
+        (made(at(0.0), contaminated=WHY_TEN), {"wanted": 10}, (OPEN, None),
+         "Only 5 of 10 pairs count, and an interval takes 6; why others do not: load."),
+        (made([0.0] * 10, contaminated=[""] * 8 + ["heat."] * 2), {"wanted": 8}, (OK, None),
+         "0.0 % [0.0 % … 0.0 %]: not worse by 3.0 %."),
+        (made([0.0] * 10, contaminated=[""] * 8 + ["heat."] * 2), {"wanted": 10}, (OPEN, None),
+         "0.0 % [0.0 % … 0.0 %], but only 8 of 10 pairs count; why others do not: heat."),
+        (LACKING, {"wanted": 9}, (OK, None), "-0.1 % [-0.5 % … +0.3 %]: not worse by 3.0 %."),
+        (LACKING, {"wanted": 10}, (OPEN, None),
+         ("-0.1 % [-0.5 % … +0.3 %], but only 9 of 10 pairs count; others do not have step_p50 of "
+         "both sides.")),
+        (made(at(0.103)) + made(at(0.095), sitting=2, contaminated=[""] * 3 + ["load."] * 7),
+         {"wanted": 10}, (OPEN, False),
+         ("+10.3 % at first, +8.8 % when repeated; together +10.0 % [+9.5 % … +10.5 %]: not "
+         "confirmed, for only 3 pairs of the second session count, and it takes 6; why others do "
+         "not: load.")),
+        (made(at(0.0), contaminated=["on battery."] * 10), {}, (OPEN, None),
+         "No pair counts: on battery."),
+        ([], {}, (OPEN, None), "No pair measured step_p50."),
+        ([replace(one, reference={}) for one in made(at(0.0))], {}, (OPEN, None),
+         "The reference did not say its step_p50, or not as a number."),
+        ([replace(one, candidate={"step_p50": (math.nan,)}) for one in made(at(0.0))], {},
+         (OPEN, None), "The candidate did not say its step_p50, or not as a number."),
+        ([replace(one, candidate={"step_p50": (0.0,)}) for one in made(at(0.0))], {}, (OPEN, None),
+         "No pair has step_p50 of both sides, above 0 where its ratio is taken."),
+        (made(at(0.0)), {"expected": at(0.0)[:4]}, (OPEN, None),
+         "The accepted night has 4 pairs; it takes 6."),
+        # What is followed says its change, and never fails.
+        (both(0.2, 0.2), {"gated": replace(TIME, gate=False)}, (None, None),
+         "+20.0 % [+19.7 % … +20.3 %]."),
+        ([], {"gated": replace(TIME, gate=False)}, (None, None), "No pair measured step_p50."),
+        (made([0.2] * 6), {"better": "neither"}, (None, None),
+         "Which direction is worse is not known: it is followed over nights."),
+        (made([5e5 + 1e4 * at for at in range(6)], difference=True),
+         {"gated": Gated("step_p50", 2e6, scale="difference")}, (OK, None),
+         "+525 µs [+500 µs … +550 µs]: not worse by 2 ms."),
+    ],
+)  # fmt: skip
+def test_how_a_metric_ended_and_why(
+    pairs: list[Pair], more: dict[str, Any], ended: tuple[Any, ...], reason: str
+) -> None:
+    judged = timed(pairs, **more)
+    assert (judged.outcome, judged.reproduced) == ended
+    assert judged.reason == reason
 
 
 def test_what_could_not_be_measured_again_leaves_no_regression_open() -> None:
     why = [""] * 8 + ["load"] * 2
     pairs = made(at(0.06), contaminated=why) + made(at(0.06), sitting=2, contaminated=why)
-    assert timed(pairs, wanted=20).outcome is Outcome.REGRESSION
-
-
-def test_no_pair_that_counts_is_inconclusive() -> None:
-    judged = timed(made(at(0.0), contaminated=["on battery"] * 10))
-    assert judged.outcome is Outcome.INCONCLUSIVE
-    assert judged.reason == "No pair counts: on battery."
-    assert (judged.change, judged.candidate, judged.pairs) == (None, None, 0)
-    assert timed([]).reason == "No pair measured step_p50."
-
-
-def test_a_side_that_does_not_say_it_is_named() -> None:
-    lost = [replace(one, reference={}) for one in made(at(0.0))]
-    assert timed(lost).reason == "The reference did not say its step_p50, or not as a number."
-    assert timed(lost).outcome is Outcome.INCONCLUSIVE
-    assert timed(lost).candidate is not None
-    odd = [replace(one, candidate={"step_p50": (math.nan,)}) for one in made(at(0.0))]
-    assert timed(odd).reason == "The candidate did not say its step_p50, or not as a number."
-    turns = zip(made(at(0.0)), ("candidate", "reference") * 5, strict=True)
-    mixed = [replace(one, **{side: {}}) for one, side in turns]
-    assert timed(mixed).reason.startswith("No pair has step_p50 of both sides")
-
-
-def test_a_ratio_of_nought_asks_for_the_difference() -> None:
-    zero = [replace(one, candidate={"step_p50": (0.0,)}) for one in made(at(0.0))]
-    judged = timed(zero)
-    assert judged.outcome is Outcome.INCONCLUSIVE
-    assert "above 0 where its ratio is taken" in judged.reason
+    assert timed(pairs, wanted=20).outcome is WORSE
 
 
 def test_without_a_reference_it_is_followed() -> None:
     alone = [replace(one, reference={}) for one in made(at(0.0))]
     judged = timed(alone, same_work=None)
-    assert (judged.outcome, judged.gated, judged.expected) == (None, False, None)
-    assert judged.pairs == 10
+    assert (judged.outcome, judged.gated, judged.expected, judged.pairs) == (None, False, None, 10)
     assert judged.candidate == pytest.approx(100)
     assert judged.reason == "There is no reference: it is followed over nights."
     bad = [replace(one, contaminated=("load",)) for one in alone]
-    assert timed(bad, same_work=None).outcome is Outcome.INCONCLUSIVE
+    assert timed(bad, same_work=None).outcome is OPEN
 
 
-def test_other_work_needs_an_accepted_night() -> None:
+def test_other_work_needs_an_accepted_night_and_is_measured_twice_before() -> None:
     judged = timed(made(at(0.4)), same_work=False)
-    assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, False)
-    assert needs_second_session([judged], (), ()), "what is accepted is to be measured twice"
-    twice = timed(made(at(0.4)) + made(at(0.4), sitting=2), same_work=False)
-    assert (twice.outcome, twice.reproduced, twice.pairs) == (Outcome.INCONCLUSIVE, None, 20)
+    assert (judged.outcome, judged.reproduced, judged.expected) == (OPEN, False, None)
+    assert needs_second_session([judged], (), ())
     assert judged.change == pytest.approx(0.4)
-    assert judged.low is not None
-    assert judged.expected is None
     assert "tracekit baseline accept NIGHT --reason" in judged.reason
+    twice = timed(both(0.4, 0.4), same_work=False)
+    assert (twice.outcome, twice.reproduced, twice.pairs) == (OPEN, None, 20)
     followed = timed(made(at(0.4)), replace(TIME, gate=False), same_work=False)
     assert (followed.outcome, followed.reproduced) == (None, None)
-    odd = judge(TIME, made(at(0.4)), unit="ns", better="neither", same_work=False)
+    odd = timed(made(at(0.4)), better="neither", same_work=False)
     assert (odd.outcome, odd.gated) == (None, False), "no baseline would let it decide"
 
 
-def test_against_an_accepted_night_the_change_is_what_came_since() -> None:
-    accepted = at(0.4)
-    same = timed(made(at(0.4)), same_work=False, expected=accepted)
-    assert same.outcome is Outcome.OK
-    assert same.expected == pytest.approx(0.4)
+@pytest.mark.parametrize("same_work", [True, False])
+def test_against_an_accepted_night_the_change_is_what_came_since(same_work: bool) -> None:
+    known = {"same_work": same_work, "expected": at(0.4)}
+    same = timed(made(at(0.4)), **known)
+    assert (same.outcome, same.expected) == (OK, pytest.approx(0.4))
     assert same.change == pytest.approx(0.0, abs=1e-9)
-    worse = made(at(0.47)) + made(at(0.47), sitting=2)
-    judged = timed(worse, same_work=False, expected=accepted)
-    assert judged.outcome is Outcome.REGRESSION
-    assert judged.change == pytest.approx(0.05)
+    judged = timed(both(0.47, 0.47), **known)
+    assert (judged.outcome, judged.change) == (WORSE, pytest.approx(0.05))
 
 
-def test_an_accepted_night_holds_for_the_same_work_too() -> None:
-    pairs = made(at(0.06)) + made(at(0.06), sitting=2)
-    assert timed(pairs).outcome is Outcome.REGRESSION
-    assert timed(pairs, expected=at(0.06)).outcome is Outcome.OK
+def traced(*changes: float, metric: str = "steady_compiles", sitting: int = 1, **more: Any) -> Any:
+    return made(
+        changes, metric=metric, sitting=sitting, difference=True, traced=True, **more
+    )  # fmt: skip
 
 
-def test_an_accepted_night_of_few_pairs_is_no_baseline() -> None:
-    judged = timed(made(at(0.0)), expected=at(0.0)[:4])
-    assert judged.outcome is Outcome.INCONCLUSIVE
-    assert judged.reason == "The accepted night has 4 pairs; it takes 6."
-    assert judged.low is None
+@pytest.mark.parametrize(
+    ("pairs", "outcome", "reason"),
+    [
+        (traced(1), OPEN, "+1: no second session has shown whether this is so."),
+        (traced(3, 3) + traced(3, 3, sitting=2), WORSE,
+         ("+3 at first, +3 when repeated; together +3: worse, beyond the threshold of 1, and both "
+         "sessions show it.")),
+        (traced(1) + traced(0, sitting=2), OK, None),
+        (traced(0), OK, "0: not worse by 1."),
+        (traced(-1), OK, "-1: better, beyond the threshold of 1."),
+        (traced(1, 1) + traced(1, 0, sitting=2), OPEN, None),
+        (traced(1) + traced(1, sitting=2, contaminated=["no rows"]), OPEN,
+         ("+1 at first, nothing when repeated; together +1: not confirmed, for only 0 pairs of the "
+         "second session count, and it takes 1; why others do not: no rows.")),
+        (traced(0) + traced(1, sitting=2, contaminated=["no rows"]), OK, None),
+    ],
+)  # fmt: skip
+def test_a_count_of_few_traces_needs_no_interval(
+    pairs: list[Pair], outcome: Outcome, reason: str | None
+) -> None:
+    judged = timed(pairs, COUNT, unit="count")
+    assert (judged.outcome, judged.low) == (outcome, None)
+    assert reason is None or judged.reason == reason
 
 
-def test_what_is_followed_says_its_change_and_never_fails() -> None:
-    pairs = made(at(0.2)) + made(at(0.2), sitting=2)
-    judged = timed(pairs, replace(TIME, gate=False))
-    assert (judged.outcome, judged.gated) == (None, False)
-    assert judged.reason == "+20.0 % [+19.7 % … +20.3 %]."
-    empty = timed([], replace(TIME, gate=False))
-    assert (empty.outcome, empty.reason) == (None, "No pair measured step_p50.")
-
-
-def test_without_a_direction_nothing_is_worse() -> None:
-    judged = judge(TIME, made(at(0.2)), unit="", better="neither")
-    assert (judged.outcome, judged.gated) == (None, False)
-    assert judged.change == pytest.approx(0.2)
-
-
-@pytest.mark.parametrize(("size", "repeats"), [(1, 1), (3, 2)])
-def test_a_count_of_few_traces_needs_no_interval(size: int, repeats: int) -> None:
-    kind = {"metric": "steady_compiles", "difference": True, "traced": True}
-    first = made([size] * repeats, **kind)
-    once = counted(first)
-    assert (once.outcome, once.reproduced, once.low) == (Outcome.INCONCLUSIVE, False, None)
-    twice = counted(first + made([size] * repeats, sitting=2, **kind))
-    assert (twice.outcome, twice.reproduced) == (Outcome.REGRESSION, True)
-    assert twice.reason.startswith(f"+{size} at first, +{size} when repeated; together +{size}:")
-    gone = counted(first + made([0] * repeats, sitting=2, **kind))
-    assert (gone.outcome, gone.reproduced) == (Outcome.OK, False)
-    same = counted(made([0] * repeats, **kind))
-    assert (same.outcome, same.reason) == (Outcome.OK, "0: not worse by 1.")
-    fewer = counted(made([-size] * repeats, **kind))
-    assert fewer.outcome is Outcome.OK
-    assert "better" in fewer.reason
-
-
-def test_counts_that_differ_in_most_pairs_and_not_in_all_are_open() -> None:
-    kind = {"metric": "steady_compiles", "difference": True, "traced": True}
-    judged = counted(made([1, 1], **kind) + made([1, 0], sitting=2, **kind))
-    assert judged.outcome is Outcome.INCONCLUSIVE
-    assert judged.reason.endswith("worse by 1 in most pairs, but not in all.")
-
-
-def test_a_count_without_a_second_trace_that_counts_is_open() -> None:
-    kind = {"metric": "steady_compiles", "difference": True, "traced": True}
-    lost = made([1], sitting=2, contaminated=["no rows"], **kind)
-    judged = counted(made([1], **kind) + lost)
-    assert judged.outcome is Outcome.INCONCLUSIVE
-    assert judged.reason == (
-        "+1 at first, nothing when repeated; together +1: not confirmed, for only 0 pairs of the "
-        "second session count, and it takes 1; why others do not: no rows."
-    )
-    assert counted(made([0], **kind) + lost).outcome is Outcome.OK
-
-
-@pytest.mark.parametrize("unit", ["ns", "bytes", "ratio"])
-def test_whole_numbers_that_vary_are_no_counts(unit: str) -> None:
-    kind = {"metric": "memory_peak", "difference": True, "traced": True}
-    gated = Gated("memory_peak", 4096, scale="difference")
-    judged = counted(made([8192], **kind) + made([8192], sitting=2, **kind), gated, unit)
-    assert (judged.outcome, judged.gated) == (None, False)
-    assert judged.reason.endswith("so it is followed over nights.")
+def test_a_count_is_held_against_the_worst_that_was_accepted() -> None:
+    ended = [
+        timed(traced(one) + traced(one, sitting=2), COUNT, unit="count", expected=(2.0, 3.0))
+        for one in (3, 4)
+    ]
+    assert [one.outcome for one in ended] == [OK, WORSE]
 
 
 def test_a_count_that_is_no_number_in_one_trace_is_left_out() -> None:
-    kind = {"metric": "steady_compiles", "difference": True, "traced": True}
-    first, second = made([0, 0], **kind)
-    lost = replace(second, candidate={"steady_compiles": (math.nan,)})
-    assert counted([first, lost]).outcome is Outcome.OK
-    judged = judge(COUNT, [first, lost], unit="count", better="lower", wanted=2)
-    assert judged.outcome is Outcome.INCONCLUSIVE
-    assert judged.reason == (
+    first, second = traced(0, 0)
+    pairs = [first, replace(second, candidate={"steady_compiles": (math.nan,)})]
+    assert timed(pairs, COUNT, unit="count").outcome is OK
+    assert timed(pairs, COUNT, unit="count", wanted=2).reason == (
         "0, but only 1 of 2 pairs count; others do not have steady_compiles of both sides."
     )
 
 
-def test_a_count_is_held_against_the_worst_that_was_accepted() -> None:
-    kind = {"metric": "steady_compiles", "difference": True, "traced": True}
-
-    def since(change: int) -> Judged:
-        pairs = made([change], **kind) + made([change], sitting=2, **kind)
-        expected = (2.0, 3.0)
-        return judge(COUNT, pairs, unit="count", better="lower", expected=expected, same_work=False)
-
-    assert since(3).outcome is Outcome.OK
-    assert since(4).outcome is Outcome.REGRESSION
-
-
-def test_a_share_of_few_traces_is_followed() -> None:
-    kind = {"metric": "gpu_idle_ratio", "difference": True, "traced": True}
-    judged = counted(made([0.10, 0.10, 0.11, 0.11], **kind), SHARE, "ratio")
+@pytest.mark.parametrize("unit", ["ns", "bytes", "ratio"])
+def test_whole_numbers_that_vary_are_no_counts(unit: str) -> None:
+    pairs = traced(8192, metric="memory_peak") + traced(8192, metric="memory_peak", sitting=2)
+    judged = timed(pairs, SIZE, unit=unit)
     assert (judged.outcome, judged.gated) == (None, False)
-    assert judged.reason == f"+10.5 points: {FEW}"
-    assert judged.change == pytest.approx(0.105)
 
 
-def test_a_share_of_many_traces_is_judged() -> None:
-    kind = {"metric": "gpu_idle_ratio", "difference": True, "traced": True}
+def test_a_share_of_few_traces_is_followed_and_one_of_many_is_judged() -> None:
+    few = timed(traced(0.10, 0.10, 0.11, 0.11, metric="gpu_idle_ratio"), SHARE, unit="ratio")
+    assert (few.outcome, few.gated, few.change) == (None, False, pytest.approx(0.105))
+    assert few.reason == (
+        "+10.5 points: 4 traced in a session, and an interval takes 6 pairs, so it is followed "
+        "over nights."
+    )
     found = [0.03, 0.031, 0.032, 0.033, 0.034, 0.035]
-    pairs = made(found, **kind) + made(found, sitting=2, **kind)
-    judged = counted(pairs, SHARE, "ratio")
-    assert judged.outcome is Outcome.REGRESSION
-    assert "beyond the threshold of 2.0 points" in judged.reason
-
-
-def test_differences_are_told_in_the_metrics_unit() -> None:
-    gated = Gated("step_p50", 2e6, scale="difference")
-    pairs = made([1e6 * (1 + one) for one in SPREAD], difference=True)
-    assert timed(pairs, gated).reason.startswith("+1 ms [+996 µs … +1")
+    pairs = traced(*found, metric="gpu_idle_ratio")
+    many = timed(pairs + traced(*found, metric="gpu_idle_ratio", sitting=2), SHARE, unit="ratio")
+    assert many.outcome is WORSE
+    assert "beyond the threshold of 2.0 points" in many.reason
 
 
 logs = some.lists(some.floats(-0.3, 0.3), min_size=0, max_size=9)
 
 
-@given(first=logs, second=logs, same=some.sampled_from([True, False, None]))
-def test_whatever_is_measured_is_judged_and_told(
-    first: list[float], second: list[float], same: bool | None
-) -> None:
-    pairs = [
-        Pair(sitting, at, "abba", False, {"step_p50": (math.exp(one),)}, {"step_p50": (1.0,)})
-        for sitting, found in ((1, first), (2, second))
+def logged(metric: str, *sessions: list[float]) -> list[Pair]:
+    return [
+        Pair(sitting, at, "abba", False, {metric: (math.exp(one),)}, {metric: (1.0,)})
+        for sitting, found in enumerate(sessions, 1)
         for at, one in enumerate(found, 1)
     ]
-    judged = timed(pairs, same_work=same)
+
+
+@given(first=logs, second=logs, same=some.sampled_from([True, False, None]))
+def test_whatever_is_measured_is_judged_and_explained(
+    first: list[float], second: list[float], same: bool | None
+) -> None:
+    judged = timed(logged("step_p50", first, second), same_work=same)
     assert judged.reason.endswith(".")
     assert judged.outcome is not None or same is None
     assert judged.pairs == len(first) + len(second)
-    if judged.outcome is Outcome.REGRESSION:
+    if judged.outcome is WORSE:
         assert judged.reproduced
         assert min(len(first), len(second)) >= 6
         assert judged.change is not None
@@ -373,14 +289,68 @@ def test_whatever_is_measured_is_judged_and_told(
 # In whole millionths: next to 1 there are floats below it that have no like above.
 @given(found=some.lists(some.integers(-300_000, 300_000), min_size=6, max_size=12))
 def test_a_time_and_its_rate_are_judged_alike(found: list[int]) -> None:
-    def turned(sign: int) -> list[Pair]:
-        return [
-            Pair(sitting, at, "abba", False, {"m": (math.exp(sign * one / 1e6),)}, {"m": (1.0,)})
-            for sitting in (1, 2)
-            for at, one in enumerate(found, 1)
-        ]
+    slower, fewer = ([sign * one / 1e6 for one in found] for sign in (1, -1))
+    time = timed(logged("m", slower, slower), Gated("m"))
+    rate = timed(logged("m", fewer, fewer), Gated("m"), unit="1/s", better="higher")
+    assert (time.outcome, time.reproduced) == (rate.outcome, rate.reproduced)
 
-    time = judge(Gated("m"), turned(1), unit="ns", better="lower")
-    rate = judge(Gated("m"), turned(-1), unit="1/s", better="higher")
-    assert time.outcome is rate.outcome
-    assert time.reproduced is rate.reproduced
+
+SAME = Reference(revision="v1")
+OTHER = Reference(parameters={"block": 16})
+
+
+def entry(reference: Reference | None, pairs: list[Pair], *metrics: str, **more: Any) -> Any:
+    accepted = more.pop("accepted", None)
+    capture = Capture(
+        "decode", "paged", reference=reference, metrics=tuple(map(Gated, metrics)),
+        pairs=more.pop("planned", 10),
+    )  # fmt: skip
+    return judge_entry(capture, pairs, {"own": Quantity("req/s", "higher")}, accepted, **more)
+
+
+def test_metrics_are_judged_in_the_plans_order_by_what_they_are() -> None:
+    found = entry(SAME, made(at(0.0)), "tokens_per_second", "step_p50", "own", "unheard_of")
+    assert [(one.metric, one.unit, one.better, one.outcome) for one in found] == [
+        ("tokens_per_second", "tokens/s", "higher", OPEN),
+        ("step_p50", "ns", "lower", OK),
+        ("own", "req/s", "higher", OPEN),
+        ("unheard_of", "", "neither", OPEN),
+    ]
+    assert quantity_of("step_p50", {"step_p50": Quantity("h", "higher")}) == Quantity("ns", "lower")
+
+
+@pytest.mark.parametrize(
+    ("reference", "outcome", "gated"), [(SAME, OK, True), (OTHER, OPEN, True), (None, None, False)]
+)
+def test_what_is_expected_follows_from_the_reference(
+    reference: Reference | None, outcome: Outcome | None, gated: bool
+) -> None:
+    [found] = entry(reference, made(at(0.0)), "step_p50")
+    assert (found.outcome, found.gated, found.baseline) == (outcome, gated, "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome", "baseline"),
+    [({"step_p50": tuple(at(0.5))}, OK, "n1"), ({"other": (0.1,)}, OPEN, ""), ({}, OPEN, "")],
+)
+def test_an_accepted_night_says_what_to_expect_of_what_it_measured(
+    changes: dict[str, tuple[float, ...]], outcome: Outcome, baseline: str
+) -> None:
+    accepted = Accepted("n1", "decode", "d1", "2026-11-01", "as planned", changes)
+    [found] = entry(OTHER, made(at(0.5)), "step_p50", accepted=accepted)
+    assert (found.outcome, found.baseline) == (outcome, baseline)
+    assert found.expected == (pytest.approx(0.5) if baseline else None)
+
+
+@pytest.mark.parametrize(("planned", "outcome"), [(10, OPEN), (9, OK)])
+def test_as_many_pairs_are_wanted_as_were_planned(planned: int, outcome: Outcome) -> None:
+    pairs = made(at(0.0), contaminated=[""] * 9 + ["load"])
+    assert entry(SAME, pairs, "step_p50", planned=planned)[0].outcome is outcome
+
+
+@pytest.mark.parametrize("change", [0.0, 0.05])
+def test_a_commit_measured_against_itself_shows_noise_and_decides_nothing(change: float) -> None:
+    commit = "1a2b3c4d5e6f" + "0" * 28
+    [found] = entry(SAME, both(change, change), "step_p50", same_commit=commit)
+    assert (found.outcome, found.reproduced) == (OPEN, None)
+    assert "candidate and reference are the same commit, 1a2b3c4d5e6f" in found.reason
