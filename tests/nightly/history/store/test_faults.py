@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from multiprocessing.context import ForkServerContext
-from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import inspect
 
-from stored_nights import Cut, append_all, cut_at, entry_of, night_of, numbered, open_once
+from stored_nights import Cut, cut_at, entry_of, night_of, open_once
 from tracekit.nightly.history.store.database import database, require_tables
 from tracekit.nightly.history.store.schema import METADATA
 from tracekit.nightly.history.store.store import Store
@@ -57,33 +56,15 @@ def test_tables_that_were_cut_short_are_made_again(url: str, number: int) -> Non
         assert store.append(night_of(1))
 
 
+@pytest.mark.processes
 def test_several_who_open_a_new_history_at_once_make_it_once(
     url: str, processes: ForkServerContext
 ) -> None:
-    opening = [processes.Process(target=open_once, args=(url,)) for _ in range(4)]
+    opening = [processes.Process(target=open_once, args=(url,)) for _ in range(3)]
     for one in opening:
         one.start()
     for one in opening:
         one.join(60)
-    assert [one.exitcode for one in opening] == [0, 0, 0, 0]
+    assert [one.exitcode for one in opening] == [0, 0, 0]
     with Store.open(url) as store:
         assert store.append(night_of(1))
-
-
-def test_readers_see_whole_nights_while_others_write(
-    store: Store, url: str, tmp_path: Path, processes: ForkServerContext
-) -> None:
-    writer = processes.Process(target=append_all, args=(url, range(40), tmp_path / "log"))
-    writer.start()
-    seen = 0
-    while writer.is_alive():
-        there = store.nights()
-        assert len(there) >= seen, "what was there stays there"
-        assert all(one == numbered(int(one.id[-4:])) for one in there)
-        seen = len(there)
-        found = list(store.samples())
-        assert len(found) % 12 == 0, "no night in part"
-    writer.join()
-    assert writer.exitcode == 0
-    assert len(store.nights()) == 40
-    assert len(list(store.samples())) == 480

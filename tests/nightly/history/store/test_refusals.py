@@ -1,7 +1,11 @@
-"""What databases say, in words: each kind of refusal, with its class, its hint, its code."""
+"""What is no history, cannot be reached, or is refused by its database: said, and left alone."""
 
+import socket
 import sqlite3
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -9,57 +13,54 @@ from psycopg import errors
 from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 
-from tracekit.base.errors import InputError, RecordingError, TracekitError, UsageError
+from postgresql import Server
+from stored_nights import night_of
+from tracekit.base.errors import InputError, RecordingError, ToolError, TracekitError, UsageError
 from tracekit.nightly.history.store.database import as_error
 from tracekit.nightly.history.store.place import folder_of, place, shown
+from tracekit.nightly.history.store.schema import VERSION_TABLE
+from tracekit.nightly.history.store.store import Store
 
-FILE = URL.create("sqlite", database="/nights/history.db")
+Say = Callable[[str], list[Any]]
 SERVER = place("postgresql://ada:geheim77@db.local:5433/tracekit?sslpassword=other88")
 
 
-def sqlite_error(name: str, words: str) -> DBAPIError:
-    """Make an error as sqlite3 raises it."""
-    error = sqlite3.OperationalError(words)
-    error.sqlite_errorname = name
-    return DBAPIError("INSERT", {}, error)
-
-
-def server_error(kind: type[psycopg.Error], words: str) -> DBAPIError:
-    """Make an error as psycopg raises it."""
-    return DBAPIError("INSERT", {}, kind(words))
+def refused(url: str, kind: type[TracekitError], words: str, *, make: bool = True) -> TracekitError:
+    """Open a history that is none; return what is said."""
+    with pytest.raises(kind, match=words) as raised, Store.open(url, make=make) as store:
+        store.nights()
+    return raised.value
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
         ("SQLITE_FULL", RecordingError),
-        ("SQLITE_BUSY_SNAPSHOT", RecordingError),
         ("SQLITE_READONLY", RecordingError),
         ("SQLITE_NOTADB", InputError),
         ("SQLITE_CORRUPT_INDEX", InputError),
         ("", RecordingError),
     ],
 )
-def test_what_sqlite_refuses_is_told_in_its_words(name: str, kind: type[TracekitError]) -> None:
-    error = as_error(sqlite_error(name, "the words."), FILE)
+def test_what_sqlite_refuses_is_said_in_its_words(name: str, kind: type[TracekitError]) -> None:
+    raised = sqlite3.OperationalError("the words.")
+    raised.sqlite_errorname = name
+    file = URL.create("sqlite", database="/nights/history.db")
+    error = as_error(DBAPIError("INSERT", {}, raised), file)
     assert type(error) is kind
     assert error.message == "/nights/history.db cannot be used as a history: the words."
-    assert error.exit_code == 3
-    assert error.hint
+    assert (error.exit_code, bool(error.hint)) == (3, True)
 
 
-def test_only_the_first_line_of_a_server_is_told() -> None:
-    said = "\nconnection failed: refused\n\tIs the server running?\nMultiple attempts failed\n"
-    error = as_error(server_error(errors.ConnectionFailure, said), SERVER)
-    assert error.message.startswith("postgresql://db.local:5433/tracekit cannot be used")
-    assert error.message.endswith(": connection failed: refused.")
-
-
-def test_a_password_in_what_is_said_is_left_out() -> None:
-    said = "cannot resolve geheim77@db.local"
-    error = as_error(server_error(psycopg.OperationalError, said), SERVER)
-    assert "geheim77" not in error.message + error.hint
-    assert "cannot resolve …@db.local" in error.message
+def test_only_the_first_line_of_a_server_is_said_and_never_a_password() -> None:
+    said = "\ncannot resolve geheim77@db.local.\n\tIs the server running?\nAttempts failed\n"
+    error = as_error(DBAPIError("INSERT", {}, errors.ConnectionFailure(said)), SERVER)
+    assert error.message == (
+        "postgresql://db.local:5433/tracekit cannot be used as a history: cannot resolve "
+        "…@db.local."
+    )
+    silent = as_error(DBAPIError("INSERT", {}, psycopg.OperationalError()), SERVER)
+    assert silent.message.endswith("history: OperationalError.")
 
 
 @pytest.mark.parametrize(
@@ -67,43 +68,133 @@ def test_a_password_in_what_is_said_is_left_out() -> None:
     [
         ("nights/history.db", "sqlite:///nights/history.db", "nights/history.db"),
         ("sqlite:///nights/history.db", "sqlite:///nights/history.db", "nights/history.db"),
-        ("sqlite:////var/history.db", "sqlite:////var/history.db", "/var/history.db"),
-        (
-            "postgres://ada:x@localhost/t",
-            "postgresql+psycopg://ada:***@localhost/t",
-            "postgresql://localhost/t",
-        ),
-        (
-            "postgresql+psycopg://localhost:5433/t?sslmode=require",
-            "postgresql+psycopg://localhost:5433/t?sslmode=require",
-            "postgresql://localhost:5433/t",
-        ),
+        ("sqlite:////var/a?b.db", "sqlite:////var/a%3Fb.db", "/var/a?b.db"),
+        ("postgres://ada:x@localhost/t", "postgresql+psycopg://ada:***@localhost/t",
+         "postgresql://localhost/t"),
+        ("postgresql+psycopg://localhost:5433/t?sslmode=require",
+         "postgresql+psycopg://localhost:5433/t?sslmode=require", "postgresql://localhost:5433/t"),
         ("postgresql:///t", "postgresql+psycopg:///t", "postgresql:///t"),
     ],
-)
+)  # fmt: skip
 def test_a_place_is_read_as_people_write_it(text: str, found: str, is_shown: str) -> None:
     url = place(text)
-    assert str(url) == found
-    assert shown(url) == is_shown
-
-
-def test_a_home_is_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert place("~/history.db").database == str(tmp_path / "history.db")
+    assert (str(url), shown(url)) == (found, is_shown)
 
 
 def test_folders_of_nights_are_relative_to_a_file_s_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert place("~/history.db").database == str(tmp_path / "history.db")
     monkeypatch.chdir(tmp_path)
     assert folder_of("nights/history.db") == tmp_path / "nights"
     assert folder_of(f"sqlite:///{tmp_path}/history.db") == tmp_path
     assert folder_of("postgresql://localhost/tracekit") is None
 
 
-@pytest.mark.parametrize("text", [" ", "sqlite:///", "oracle://x/y", "http://localhost/t"])
-def test_what_is_no_place_is_told_with_examples(text: str) -> None:
-    with pytest.raises(UsageError) as error:
-        place(text)
-    assert "sqlite:///" in error.value.hint
-    assert "postgresql://" in error.value.hint
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        (" ", "is empty"),
+        ("mysql://ada:geheim77@localhost/tracekit", "not in mysql"),
+        ("postgresql+psycopg2://localhost/tracekit", r"not in postgresql\+psycopg2"),
+        ("http://localhost/t", "cannot be read|not in http"),
+        ("sqlite:///", "is a file"),
+        ("sqlite:///:memory:", "is a file"),
+        ("postgresql://ada:geheim77@localhost:port/tracekit", "cannot be read"),
+        ("://geheim77", "cannot be read"),
+    ],
+)
+def test_a_url_that_names_no_history_is_a_mistake(url: str, words: str) -> None:
+    error = refused(url, UsageError, words)
+    assert "geheim77" not in error.message + error.hint
+    assert "sqlite:///" in error.hint
+    assert "postgresql://" in error.hint
+
+
+def test_a_history_of_a_newer_tracekit_is_left_alone(url: str, sql: Say) -> None:
+    with Store.open(url) as store:
+        store.append(night_of(1))
+        with pytest.raises(InputError, match="has format 99; this tracekit reads up to 1"):
+            store.append(night_of(1, format=99))
+    sql(f"UPDATE {VERSION_TABLE} SET version_num = '0999'")  # noqa: S608
+    for make in (True, False):
+        refused(url, InputError, "by a newer tracekit: its tables have version 0999", make=make)
+    assert sql("SELECT count(*) FROM nights") == [(1,)]
+
+
+def test_a_history_that_lacks_a_table_is_refused(url: str, sql: Say) -> None:
+    with Store.open(url) as store:
+        store.append(night_of(1))
+    sql("DROP TABLE judgements")
+    refused(url, InputError, "is not whole: it has no table judgements")
+    sql(f"DROP TABLE {VERSION_TABLE}")
+    refused(url, InputError, "is no history, or not whole: it has a table acceptances")
+
+
+def test_files_of_something_else_are_left_alone(tmp_path: Path, sqlite_file: Path) -> None:
+    other, notes = tmp_path / "other.db", tmp_path / "notes.txt"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE cats (name TEXT)")
+    connection.close()
+    notes.write_text("what I think of it\n" * 100)
+    damaged = bytearray(sqlite_file.read_bytes())
+    damaged[4096 * 3 :] = b"\xa5" * (len(damaged) - 4096 * 3)
+    sqlite_file.write_bytes(damaged)
+    for file, words in (
+        (other, "is no history, or not whole: it has a table cats"),
+        (notes, "file is not a database"),
+        (sqlite_file, "cannot be used as a history: "),
+    ):
+        before = file.read_bytes()
+        refused(str(file), InputError, words)
+        assert file.read_bytes() == before
+    refused(str(tmp_path), RecordingError, "is a folder, not a history")
+
+
+def test_nothing_is_made_for_a_reader_and_an_empty_file_becomes_a_history(tmp_path: Path) -> None:
+    """A writer that was killed before its first page leaves one."""
+    file = tmp_path / "history.db"
+    refused(str(file), RecordingError, "There is no history at", make=False)
+    assert not file.exists()
+    file.touch()
+    refused(str(file), InputError, "holds no history yet", make=False)
+    assert not file.stat().st_size
+    with Store.open(str(file)) as store:
+        assert store.append(night_of(1))
+
+
+def test_a_server_that_is_not_there_is_said() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        error = refused(f"postgresql://ada:geheim77@127.0.0.1:{port}/t", RecordingError, "refused")
+    assert f"postgresql://127.0.0.1:{port}/t" in error.message
+    assert "geheim77" not in error.message + error.hint
+
+
+def test_a_driver_that_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    error = refused("postgresql://127.0.0.1/tracekit", ToolError, "needs psycopg")
+    assert error.hint == "pip install 'tracekit[postgresql]'"
+
+
+def test_a_wrong_password_is_said_and_not_shown(postgresql: Server) -> None:
+    url = postgresql.url(password="geheim77")
+    error = refused(url, RecordingError, "authentication failed")
+    assert "geheim77" not in error.message + error.hint
+
+
+def test_a_server_that_goes_away_is_said_and_may_come_back(postgresql: Server) -> None:
+    gone = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'leaving'"
+
+    def write() -> None:
+        with store.database.writing() as connection:
+            with postgresql.connect() as other:
+                other.execute(gone)
+            connection.exec_driver_sql("INSERT INTO pins DEFAULT VALUES")
+
+    with Store.open(postgresql.new_database("leaving")) as store:
+        with pytest.raises(RecordingError, match="terminating connection"):
+            write()
+        assert store.append(night_of(1))

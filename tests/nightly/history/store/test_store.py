@@ -1,5 +1,6 @@
 """What a history keeps, and how it is asked for; the same on both databases."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,38 +15,35 @@ from hypothesis import strategies as st
 
 from stored_nights import entry_of, judged_of, night_of, pair_of
 from tracekit.base.errors import InputError, UsageError
-from tracekit.nightly.history.night import Night, Outcome
+from tracekit.nightly.history.night import Night, Outcome, Pair
 from tracekit.nightly.history.store.decisions import Missed
+from tracekit.nightly.history.store.documents import judgement_rows, moment
 from tracekit.nightly.history.store.schema import METADATA
 from tracekit.nightly.history.store.store import Store
 
+PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "keep-a-history.md"
 Say = Callable[[str], list[Any]]
 
 
-def test_a_night_comes_back_as_it_was(store: Store) -> None:
+def test_a_night_is_kept_once_and_comes_back_as_it_was(store: Store, sql: Say) -> None:
     assert store.append(night_of(1))
-    assert store.nights() == [night_of(1)]
-
-
-def test_the_same_night_is_kept_once(store: Store, sql: Say) -> None:
-    assert store.append(night_of(1))
-    assert not store.append(night_of(1))
-    assert sql("SELECT count(*) FROM nights") == [(1,)]
-    assert len(list(store.samples())) == 8
-
-
-def test_another_night_of_the_same_id_is_refused(store: Store) -> None:
-    store.append(night_of(1))
+    document = msgspec.to_builtins(night_of(1))
+    del document["warnings"]  # what a later tracekit adds has a default
+    for same in (night_of(1), msgspec.convert(document, Night)):
+        assert not store.append(same)
     with pytest.raises(InputError, match="has another night 2026-03-01T02-30-00-abcd already"):
         store.append(night_of(1, reason="something else"))
     assert store.nights() == [night_of(1)]
-
-
-def test_nights_come_oldest_first_however_they_were_added(store: Store) -> None:
-    for day in (3, 1, 2):
-        store.append(night_of(day))
-    assert [one.id[:10] for one in store.nights()] == ["2026-03-01", "2026-03-02", "2026-03-03"]
-    assert [one.id[8:10] for one in store.nights(limit=2)] == ["02", "03"]
+    assert sql("SELECT plan, machine, outcome, started FROM nights") == [
+        ("nightly", "mini", "regression", "2026-03-01T02:30:00.000+00:00")
+    ]
+    assert sql("SELECT capture, work, metric, candidate, outcome, gated FROM judgements") == [
+        ("decode", "w1", "step_p50", 110.0, "regression", True)
+    ]
+    (query,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert sql(query.strip().rstrip(";")) == [
+        ("2026-03-01T02:30:00.000+00:00", "decode", "w1", "step_p50", 110.0)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -61,16 +59,49 @@ def test_nights_come_oldest_first_however_they_were_added(store: Store) -> None:
         ({"since": datetime(2026, 3, 3, tzinfo=UTC), "until": "2026-03-04"}, "3"),
         ({"plan": "nightly", "machine": "mini"}, "14"),
         ({"plan": "none"}, ""),
+        ({"limit": 2}, "34"),
+        ({}, "1234"),
     ],
 )
 def test_nights_are_asked_for_by_what_they_are(
     store: Store, asked: dict[str, Any], days: str
 ) -> None:
-    store.append(night_of(1))
+    store.append(night_of(4))
     store.append(night_of(2, machine="studio"))
     store.append(night_of(3, plan="weekly", outcome=Outcome.FAILED))
-    store.append(night_of(4))
+    store.append(night_of(1))
     assert "".join(one.id[9] for one in store.nights(**asked)) == days
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("2026-03-01T02:30:00.123456Z", "2026-03-01T02:30:00.123+00:00"),
+        ("2026-02-28T19:30:00-07:00", "2026-03-01T02:30:00.000+00:00"),
+        ("2026-03-01T02:30:00", "2026-03-01T02:30:00.000+00:00"),
+        ("2026-03-01", "2026-03-01T00:00:00.000+00:00"),
+        (datetime(2026, 3, 1, 2, 30, tzinfo=UTC), "2026-03-01T02:30:00.000+00:00"),
+    ],
+)
+def test_times_are_text_that_sorts_by_time(given: str | datetime, found: str) -> None:
+    assert moment(given) == found
+
+
+def test_a_judgement_has_what_was_measured_beside_what_was_judged() -> None:
+    judged = judged_of(change=0.02, expected=0.08, baseline="n0")
+
+    def row(*pairs: Pair) -> dict[str, Any]:
+        (found,) = judgement_rows(night_of(1, [entry_of(pairs=pairs, judged=[judged])]))
+        assert (found["change"], found["expected"], found["baseline"]) == (0.02, 0.08, "n0")
+        return found
+
+    names = ("measured", "measured_low", "measured_high", "least", "most")
+    tenth = [pytest.approx(0.1)] * 3
+    many = row(*(pair_of(number) for number in range(1, 8)))
+    assert [many[name] for name in names] == [*tenth, 110.0, 110.0]
+    assert [row()[name] for name in names] == [None] * 5
+    none = row(pair_of(1, 0.0), pair_of(2, -5.0))
+    assert [none[name] for name in names] == [None, None, None, -5.0, 0.0]
 
 
 def test_a_time_that_is_none_is_refused(store: Store) -> None:
@@ -99,24 +130,6 @@ def test_every_value_is_kept_raw_with_what_it_is_of(store: Store) -> None:
     }
     assert list(store.samples(metric="other")) == []
     assert list(store.samples(since="2026-03-02")) == []
-
-
-def test_what_was_judged_can_be_asked_for_in_sql(store: Store, sql: Say) -> None:
-    store.append(night_of(1))
-    assert sql("SELECT plan, machine, outcome, started FROM nights") == [
-        ("nightly", "mini", "regression", "2026-03-01T02:30:00.000+00:00")
-    ]
-    assert sql("SELECT capture, work, metric, candidate, outcome, gated FROM judgements") == [
-        ("decode", "w1", "step_p50", 110.0, "regression", True)
-    ]
-
-
-def test_an_older_night_without_its_newer_fields_is_the_same_night(store: Store, sql: Say) -> None:
-    """What a later tracekit adds has a default, so that it is no other night."""
-    document = msgspec.to_builtins(night_of(1))
-    del document["warnings"]
-    store.append(msgspec.convert(document, Night))
-    assert not store.append(night_of(1))
 
 
 @pytest.mark.parametrize(
@@ -229,27 +242,23 @@ def test_a_night_that_was_missed_is_known_once(store: Store) -> None:
         Missed("nightly", "mini", "2026-03-02T02:30:00.000+00:00", "asleep"),
         Missed("nightly", "studio", "2026-03-02T02:30:00.000+00:00", "asleep"),
     ]
-    [one] = store.missed_nights(machine="mini", plan="nightly", since=due)
-    assert one.reason == "asleep"
-    assert [one.reason for one in store.missed_nights(until=due)] == ["off"]
-    assert store.missed_nights(plan="weekly") == []
+    asked = {"machine": "mini", "plan": "nightly", "since": due}, {"until": due}, {"plan": "w"}
+    found = [[one.reason for one in store.missed_nights(**one)] for one in asked]
+    assert found == [["asleep"], ["off"], []]
 
 
 def test_pins_come_and_go_and_all_of_it_is_kept(store: Store, sql: Say, tmp_path: Path) -> None:
     store.append(night_of(1))
+    for name, reason, words in (("latest", " ", "needs a reason"), ("no", "x", "no night 'no'")):
+        with pytest.raises(UsageError, match=words):
+            store.pin(name, reason)
     assert store.pin("2026-03-01", "odd") == "2026-03-01T02-30-00-abcd"
     assert store.pin(str(tmp_path), "mine") == str(tmp_path.resolve())
     assert store.pinned() == {"2026-03-01T02-30-00-abcd", str(tmp_path.resolve())}
     store.unpin("latest")
+    with pytest.raises(UsageError, match="is not pinned"):
+        store.unpin("latest")
     assert store.pinned() == {str(tmp_path.resolve())}
     assert sql("SELECT pinned, reason FROM pins ORDER BY number") == [
         (True, "odd"), (True, "mine"), (False, ""),
     ]  # fmt: skip
-
-
-def test_a_pin_needs_a_reason_and_something_to_pin(store: Store) -> None:
-    with pytest.raises(UsageError, match="needs a reason"):
-        store.pin("latest", " ")
-    with pytest.raises(UsageError, match="no night 'nowhere'"):
-        store.pin("nowhere", "why not")
-    assert store.pinned() == frozenset()
