@@ -1,106 +1,86 @@
-"""Nights in a line each, and times as people write them."""
+"""Nights in a line each, series in a row for each night, times as people write them, exports."""
 
+import csv
+import io
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from gate_night import NIGHT
 from stored_nights import entry_of, judged_of, night_of
 from tracekit.base.errors import UsageError
+from tracekit.base.recording import save
+from tracekit.base.redaction import nothing, own_redaction
 from tracekit.cli.history import time_of
 from tracekit.nightly.history.listing import (
+    NightSummary,
+    course_in,
     expected_words,
     held_on,
+    last_course,
     line,
     series_table,
     table_of,
+    write_points,
+    write_values,
 )
-from tracekit.nightly.history.night import Accepted, Outcome
+from tracekit.nightly.history.night import DOCUMENT, Accepted, Outcome
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.decisions import Missed
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
-
-
-def test_a_night_s_line_has_the_change_that_says_most() -> None:
-    judged = [
-        judged_of("better", change=-0.5, outcome=Outcome.OK),
-        judged_of("a bit", change=0.05),
-        judged_of("tokens", change=-0.2, low=-0.3, high=-0.1, better="higher"),
-        judged_of("followed", change=9.0, gated=False, outcome=None),
-    ]
-    found = line(night_of(1, [entry_of(judged=judged)]))
-    assert (found.capture, found.metric, found.change) == ("decode", "tokens", -0.2)
-    assert found.words == "decode tokens -20.0 % [-30.0 % … -10.0 %]"
-
-
-def test_a_regression_says_more_than_what_is_unclear() -> None:
-    judged = [
-        judged_of("unclear", change=0.9, outcome=Outcome.INCONCLUSIVE),
-        judged_of("worse", change=0.05, low=None, high=None),
-    ]
-    assert line(night_of(1, [entry_of(judged=judged)])).words == "decode worse +5.0 %"
-
-
-def test_differences_are_compared_by_their_threshold() -> None:
-    judged = [
-        judged_of("ratio", change=0.06, threshold=0.03),
-        judged_of("share", change=0.05, threshold=0.01, scale="difference", unit="ratio", low=None),
-    ]
-    assert line(night_of(1, [entry_of(judged=judged)])).words == "decode share +5.0 points"
+UNCLEAR = judged_of("unclear", change=0.9, outcome=Outcome.INCONCLUSIVE)
+WORSE = judged_of("worse", change=0.05, low=None, high=None)
 
 
 @pytest.mark.parametrize(
-    "entries", [[], [entry_of(judged=[])], [entry_of(judged=[judged_of(change=None)])]]
-)
-def test_a_night_without_a_change_has_a_line_too(entries: list[object]) -> None:
-    found = line(night_of(1, entries))  # type: ignore[arg-type]
-    assert (found.capture, found.words, found.outcome) == ("", "", Outcome.REGRESSION)
+    ("judged", "words"),
+    [
+        ([judged_of("better", change=-0.5, outcome=Outcome.OK), judged_of("a bit", change=0.05),
+          judged_of("tokens", change=-0.2, low=-0.3, high=-0.1, better="higher"),
+          judged_of("followed", change=9.0, gated=False, outcome=None)],
+         "decode tokens -20.0 % [-30.0 % … -10.0 %]"),
+        ([UNCLEAR, WORSE], "decode worse +5.0 %"),
+        ([judged_of("ratio", change=0.06, threshold=0.03),
+          judged_of("share", change=0.05, threshold=0.01, scale="difference", unit="ratio",
+                    low=None)], "decode share +5.0 points"),
+        ([], ""),
+        ([judged_of(change=None)], ""),
+    ],
+)  # fmt: skip
+def test_a_night_s_line_has_the_change_that_says_most(judged: Any, words: str) -> None:
+    found = line(night_of(1, [entry_of(judged=judged)]))
+    assert (found.words, found.outcome) == (words, Outcome.REGRESSION)
+    assert found.words.split()[:2] == [one for one in (found.capture, found.metric) if one]
 
 
 def test_nights_stand_in_order_missed_ones_among_them() -> None:
     failed = night_of(3, [entry_of(judged=[])], plan="other", outcome=Outcome.FAILED)
-    lines = [line(night_of(1)), line(replace(failed, reason="It broke. " * 50))]
+    lines = [line(night_of(1)), line(replace(failed, reason="It broke. " * 50, partial=True))]
     missed = [Missed("nightly", "mini", "2026-03-02T02:30:00.000+00:00", "asleep")]
     columns, rows = table_of(lines, missed, {lines[1].id})
     assert list(columns) == ["night", "plan", "outcome", "change", "pairs", "commit"]
     assert rows[:2] == [
-        [lines[0].id, "nightly", "regression", lines[0].words, "2 of 2", lines[0].commit[:9]],
+        [lines[0].id, "nightly", "regression", lines[0].words, "2 of 2", "1a2b3c4"],
         ["2026-03-02 02:30:00 UTC", "nightly", "missed", "asleep", "", ""],
     ]
-    assert rows[2][:3] == [f"{lines[1].id} (pinned)", "other", "failed"]
+    assert rows[2][:3] == [f"{lines[1].id} (pinned)", "other", "failed (partial)"]
     assert rows[2][3].startswith("It broke. It broke.")
     assert rows[2][3].endswith(" …")
     assert len(rows[2][3]) <= 120
-    studio = line(night_of(4, machine="studio"))
+    studio = line(night_of(4, machine="studio", outcome=None))
     columns, rows = table_of([lines[0], studio], missed, ())
     assert list(columns) == ["night", "machine", "outcome", "change", "pairs", "commit"]
-    assert [row[1] for row in rows] == ["mini", "mini", "studio"]
-
-
-def test_a_series_has_a_row_for_each_night() -> None:
-    at = Point("n1", "2026-03-01T02:30:00+00:00", 2e6, 1e6, 0.5, 0.4, 0.6, pairs=9)
-    failed = Point("n2", at.at, None, night_outcome=Outcome.FAILED, reason="It broke.")
-    series = Series("mini", "nightly", "decode", "w1", "step_p50", "ns", "lower")
-    points = (replace(at, outcome=Outcome.OK, commit="a" * 40), failed)
-    title, columns, rows = series_table(replace(series, points=points))
-    assert title == "decode step_p50, lower is better: nightly on mini, work w1"
-    assert dict(zip(columns, rows[0], strict=True)) == {
-        "began": "2026-03-01 02:30:00 UTC",
-        "value": "2 ms",
-        "reference": "1 ms",
-        "change": "+50.0 % [+40.0 % … +60.0 %]",
-        "pairs": "9",
-        "outcome": "ok",
-        "commit": "aaaaaaaaa",
-    }
-    assert list(rows[1][1:]) == ["", "", "It broke.", "0", "failed", ""]
-
-
-def test_a_night_that_is_partial_or_runs_says_so() -> None:
-    lines = [line(night_of(1, partial=True)), line(night_of(2, outcome=None))]
-    columns, rows = table_of(lines, [], ())
-    assert [row[columns.index("outcome")] for row in rows] == ["regression (partial)", "not ended"]
+    assert [row[1:3] for row in rows] == [
+        ["mini", "regression"],
+        ["mini", "missed"],
+        ["studio", "not ended"],
+    ]
 
 
 def test_the_last_baseline_of_a_work_holds() -> None:
@@ -114,9 +94,8 @@ def test_the_last_baseline_of_a_work_holds() -> None:
 
 
 def test_what_is_expected_is_said_in_words() -> None:
-    night = night_of(
-        1, [entry_of(judged=[judged_of(), judged_of("share", scale="difference", unit="ratio")])]
-    )
+    share = judged_of("share", scale="difference", unit="ratio")
+    night = night_of(1, [entry_of(judged=[judged_of(), share])])
     accepted = Accepted(night.id, "decode", "w1", "", "", {"step_p50": (0.0953,), "share": (0.02,)})
     assert expected_words(night, accepted, "step_p50") == "+10.0 % against the reference"
     assert expected_words(night, accepted, "share") == "+2.0 points against the reference"
@@ -131,13 +110,137 @@ def test_what_is_expected_is_said_in_words() -> None:
         ("2026-03-01", "2026-03-01T00:00:00+00:00"),
         (" 2026-03-01T02:30 ", "2026-03-01T02:30:00+00:00"),
         ("2026-03-01T02:30-07:00", "2026-03-01T02:30:00-07:00"),
+        *((text, None) for text in ("", "d", "yesterday", "30", "-3d", "2026-13-01")),
     ],
 )
-def test_times_are_read_as_people_write_them(text: str, time: str) -> None:
-    assert time_of(text, NOW).isoformat() == time
+def test_times_are_read_as_people_write_them(text: str, time: str | None) -> None:
+    if time is None:
+        with pytest.raises(UsageError, match="is no time"):
+            time_of(text, NOW)
+    else:
+        assert time_of(text, NOW).isoformat() == time
 
 
-@pytest.mark.parametrize("text", ["", "d", "yesterday", "30", "-3d", "999999999w", "2026-13-01"])
-def test_what_is_no_time_is_told(text: str) -> None:
-    with pytest.raises(UsageError, match="is no time"):
-        time_of(text, NOW)
+def write(folder: Path, **facts: Any) -> NightSummary | None:
+    folder.mkdir(parents=True)
+    (folder / DOCUMENT).write_text(json.dumps(facts))
+    return course_in(folder)
+
+
+def test_the_course_of_a_night_is_read_of_any_version(tmp_path: Path) -> None:
+    save(tmp_path / DOCUMENT, NIGHT)
+    found = course_in(tmp_path)
+    assert found is not None
+    assert (found.id, found.outcome, found.plan) == (NIGHT.id, "failed", "attention")
+    assert found.began == datetime(2026, 11, 20, 2, 30, tzinfo=UTC)
+    started = "2027-01-01T04:30:00+02:00"
+    newer = write(tmp_path / "n", format=99, id="n", started=started, moons=3, outcome="odd")
+    assert newer == NightSummary("n", started, outcome="odd")
+    assert newer.began == datetime(2027, 1, 1, 2, 30, tzinfo=UTC)
+    for text in ("", "{", "[]", '{"id": "n"}', '{"id": 7, "started": "x"}', "\xff"):
+        (tmp_path / DOCUMENT).write_bytes(text.encode("latin-1"))
+        assert course_in(tmp_path) is None
+    for at in ("", "tonight", "2026-11-20T02:30:00", "2026-11-20"):
+        assert NightSummary("n", at).began is None, "a time without a zone"
+
+
+def test_the_last_night_is_the_one_that_began_last(tmp_path: Path) -> None:
+    write(tmp_path / "a", id="late", plan="own", started="2026-11-21T01:00:00+02:00")
+    write(tmp_path / "b", id="early", plan="own", started="2026-11-20T02:30:00+00:00")
+    write(tmp_path / "c", id="undated", plan="own", started="2026-12-01")
+    write(tmp_path / "d")
+    write(tmp_path / "e", id="other", plan="other", started="2026-11-22T02:30:00+00:00")
+    found = last_course(tmp_path, "own")
+    assert found is not None
+    assert found.id == "late"
+    assert last_course(tmp_path, "none") is None
+
+
+HOSTILE = 'a,"b"\n; =cmd()</script>'
+POINT = Point(
+    "n1", "2026-03-01T02:30:00.000+00:00", 2e6, 1e6, 0.5, 0.4, 0.6, 1e6, 3e6, 9, Outcome.OK,
+    HOSTILE, Outcome.OK, "a" * 40, {"chip": "Apple M1"}, "n1",
+)  # fmt: skip
+FAILED = Point("n2", POINT.at, None, night_outcome=Outcome.FAILED, reason="It broke.")
+SERIES = Series(
+    "mini", "nightly", "decode", "w1", "step_p50", "ns", "lower", points=(POINT, FAILED)
+)
+VALUE: dict[str, Any] = {
+    "night": "n1",
+    "at": "2026-03-01",
+    "machine": "mini",
+    "plan": "nightly",
+    "capture": "decode",
+    "work": "w1",
+    "metric": "step_p50",
+    "side": "candidate",
+    "sitting": 1,
+    "pair": 1,
+    "traced": False,
+    "turn": 0,
+    "value": 3.5,
+    "counted": True,
+    "reason": "",
+}
+
+
+def test_a_series_has_a_row_for_each_night() -> None:
+    title, columns, rows = series_table(SERIES)
+    assert title == "decode step_p50, lower is better: nightly on mini, work w1"
+    assert dict(zip(columns, rows[0], strict=True)) == {
+        "began": "2026-03-01 02:30:00 UTC",
+        "value": "2 ms",
+        "reference": "1 ms",
+        "change": "+50.0 % [+40.0 % … +60.0 %]",
+        "pairs": "9",
+        "outcome": "ok",
+        "commit": "aaaaaaaaa",
+    }
+    assert list(rows[1][1:]) == ["", "", "It broke.", "0", "failed", ""]
+
+
+def written(kind: Any, *series: Series, redact: Any = nothing) -> bytes:
+    file = io.BytesIO()
+    write_points(file, series, kind, redact)
+    return file.getvalue()
+
+
+def test_an_export_has_a_row_for_each_point_in_each_format() -> None:
+    rows = list(csv.DictReader(io.StringIO(written("csv", SERIES).decode(), newline="")))
+    assert [row["value"] for row in rows] == ["2000000.0", ""]
+    assert [row["outcome"] for row in rows] == ["ok", ""]
+    assert rows[0]["reason"] == HOSTILE
+    assert json.loads(rows[0]["environment"]) == {"chip": "Apple M1"}
+    known = json.loads(written("json", SERIES))
+    assert [row["value"] for row in known] == [2e6, None]
+    assert [list(row) for row in known] == [list(rows[0])] * 2
+    table = pq.read_table(io.BytesIO(written("parquet", SERIES)))
+    assert table.to_pylist() == known
+    types = [str(table.schema.field(name).type) for name in ("value", "pairs", "gated", "night")]
+    assert types == ["double", "int64", "bool", "string"]
+
+
+def test_nothing_is_a_table_without_rows() -> None:
+    assert json.loads(written("json")) == []
+    assert written("csv").count(b"\n") == 1
+    assert pq.read_table(io.BytesIO(written("parquet"))).num_rows == 0
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_no_person_is_named(kind: Any) -> None:
+    home = "/Users/ada/x"
+    point = replace(POINT, folder=home, reason=f"{home} failed", environment={"at": home})
+    named = written(kind, replace(SERIES, points=(point,)), redact=own_redaction())
+    assert b"ada" not in named
+    file = io.BytesIO()
+    write_values(file, [VALUE | {"reason": f"see {home}"}], kind, own_redaction())
+    assert b"ada" not in file.getvalue()
+
+
+def test_values_are_written_raw_in_batches() -> None:
+    many = [VALUE | {"pair": number, "value": number / 3} for number in range(60_000)]
+    file = io.BytesIO()
+    write_values(file, iter(many), "parquet", nothing)
+    table = pq.read_table(file)
+    assert table["value"].to_pylist() == [one["value"] for one in many]
+    assert table["counted"].to_pylist()[0] is True
