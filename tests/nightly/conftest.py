@@ -1,6 +1,5 @@
 """A night as the document holds it, in literal numbers."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,15 +71,6 @@ def night() -> Night:
         outcome=Outcome.REGRESSION,
         reason="decode: tokens_per_second is worse.",
     )
-
-
-@pytest.fixture
-def quiet_night(night: Night) -> Night:
-    """The same where nothing is to be told."""
-    entry = replace(
-        ENTRY, judged=(), findings=(), outcome=Outcome.OK, reason="", overhead=None, parity=""
-    )
-    return replace(night, entries=(entry,), outcome=Outcome.OK, reason="")
 
 
 @pytest.fixture

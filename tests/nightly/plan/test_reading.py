@@ -1,4 +1,4 @@
-"""From a file to a plan: what each key becomes, and what stands where a key does not."""
+"""From a file to a plan: found, read, digested; what each key becomes, and what decides."""
 
 import dataclasses
 import re
@@ -8,12 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tracekit.analysis.metrics import METRICS
 from tracekit.base.errors import UsageError
+from tracekit.base.git import done
 from tracekit.machine.state import StateLimits
+from tracekit.nightly.plan.document import STARTER, Route, open_document, write_starter
 from tracekit.nightly.plan.kinds import STATE
-from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.plan.reading import read_plan
+from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
+from tracekit.nightly.plan.reading import FOLLOWED, UNTRACED, history_of, read_plan, usual
 
 Plan = Callable[[str], NightPlan]
 SMALLEST = '[nightly]\n[[nightly.capture]]\nworkload = "paged"\n'
@@ -229,3 +234,282 @@ def test_a_workload_may_import_what_the_pythonpath_of_its_plan_has(
     assert "kernels_of_mine" in sys.modules, "the file was loaded"
     assert str(tmp_path / "src") not in sys.path
     monkeypatch.delitem(sys.modules, "kernels_of_mine")
+
+
+HEAD = '[nightly]\n[[nightly.capture]]\nworkload = "paged"\n'
+REFERENCE = HEAD + 'reference.revision = "main"\n'
+
+
+def test_every_metric_that_is_followed_by_itself_is_one() -> None:
+    assert set(FOLLOWED) <= set(METRICS)
+    assert set(METRICS) >= UNTRACED
+    assert len(FOLLOWED) == len(set(FOLLOWED))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (HEAD, []),
+        (REFERENCE, ["step_p50"]),
+        (REFERENCE + "pairs = 6", ["step_p50"]),
+        (REFERENCE + "metrics.tokens_per_second = 0.05", ["tokens_per_second"]),
+        (REFERENCE + "metrics.steady_compiles = 1", ["steady_compiles"]),
+        (REFERENCE + "traced = 6\nmetrics.idle_ratio = 0.02", ["idle_ratio"]),
+        (REFERENCE + "pairs = 2\nmetrics.step_p50 = { gate = false }", []),
+    ],
+)
+def test_what_decides(text: str, expected: list[str], plan_of: Plan) -> None:
+    (capture,) = plan_of(text).captures
+    assert [one.metric for one in capture.metrics if one.gate] == expected
+    names = [one.metric for one in capture.metrics]
+    assert names[: len(expected)] == expected
+    assert sorted(names) == sorted(FOLLOWED)
+
+
+def test_true_is_the_usual_threshold_and_false_drops_a_metric(plan_of: Plan) -> None:
+    (capture,) = plan_of(REFERENCE + "metrics = { step_p99 = true, memory_peak = false }").captures
+    assert capture.metrics[0] == Gated("step_p99", 0.03, "ratio")
+    assert "memory_peak" not in [one.metric for one in capture.metrics]
+
+
+def test_where_nothing_is_traced_only_turns_are_followed(plan_of: Plan) -> None:
+    (capture,) = plan_of(REFERENCE + "traced = 0").captures
+    assert {one.metric for one in capture.metrics} == {"step_p50", "step_p99", "tokens_per_second"}
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        pytest.param("step_p50", ("ratio", 0.03), id="time"),
+        pytest.param("idle_ratio", ("difference", 0.02), id="share"),
+        pytest.param("encoder_count", ("difference", 1.0), id="count"),
+        pytest.param("thermal_pressure_worst", ("difference", 1.0), id="level"),
+        pytest.param("intervals_per_token", ("ratio", 0.03), id="count-per-token"),
+        pytest.param("hits", ("ratio", 0.03), id="workload's-own"),
+    ],
+)
+def test_each_kind_of_metric_has_its_usual_threshold(
+    metric: str, expected: tuple[str, float]
+) -> None:
+    assert usual(metric) == expected
+
+
+def test_a_scale_of_ones_own_has_the_threshold_of_that_scale() -> None:
+    assert usual("idle_ratio", "ratio") == ("ratio", 0.03)
+    assert usual("step_p50", "difference") == ("difference", 1.0)
+
+
+def test_a_workloads_own_result_may_decide(plan_of: Plan) -> None:
+    plan = plan_of(REFERENCE + 'metrics.cache_hits = { threshold = 0.1, better = "higher" }')
+    assert plan.captures[0].metrics[0] == Gated("cache_hits", 0.1, "ratio", "higher")
+
+
+PLAN = """
+[nightly]
+[[nightly.capture]]
+name = "decode"
+workload = "paged"
+parameters = { batch = 8, seed = 1 }
+workloads = "own"
+reference.python = "old/python"
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "batch = 8>batch = 16",
+        'name = "decode">name = "prefill"',
+        '"old/python">"new/python"',
+        'workloads = "own">workloads = "others"',
+        'workloads = "own">pairs = 12',
+        'workloads = "own">turn = "1s"',
+        "[nightly]>[nightly]\nmachine-state.load = 0.1",
+        "[nightly]>[nightly]\nretries = 1",
+    ],
+)
+def test_what_is_measured_changes_the_digest(change: str, plan_of: Plan) -> None:
+    before, _, after = change.partition(">")
+    assert before in PLAN
+    assert plan_of(PLAN.replace(before, after)).digest != plan_of(PLAN).digest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "batch = 8, seed = 1>seed = 1, batch = 8",
+        "[nightly]>[nightly]\nname = 'x'\nbudget = '1h'\nmachine = 'y'\noutput = 'z'",
+        "[nightly]>[nightly] # said again\ndefaults.pairs = 10",
+        'workloads = "own">workloads = "own"\nmetrics.step_p50 = 0.1\nfail-on = "bubbles"',
+        'workloads = "own">workloads = "own"\nparity = "full"\nchecks = ["true"]',
+    ],
+)
+def test_names_places_and_judgements_do_not(change: str, plan_of: Plan) -> None:
+    before, _, after = change.partition(">")
+    assert before in PLAN
+    assert plan_of(PLAN.replace(before, after)).digest == plan_of(PLAN).digest
+
+
+def test_a_checkout_elsewhere_has_the_same_digest(tmp_path: Path) -> None:
+    digests: set[str] = set()
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tracekit.toml").write_text(PLAN)
+        digests.add(read_plan(tmp_path / name / "tracekit.toml").digest)
+    assert len(digests) == 1
+
+
+FOLDER = Path("/srv/plan folder")
+
+
+@pytest.mark.parametrize(
+    ("url", "whole"),
+    [
+        pytest.param("sqlite:///a.db", "sqlite:////srv/plan folder/a.db", id="beside-the-plan"),
+        pytest.param("a.db", "sqlite:////srv/plan folder/a.db", id="file"),
+        pytest.param("sqlite:///../a.db", "sqlite:////srv/plan folder/../a.db", id="above-it"),
+        pytest.param("sqlite:////var/b.db", "sqlite:////var/b.db", id="elsewhere"),
+        pytest.param(
+            "postgresql://ada:p%2Fw@host:5433/n?sslmode=require",
+            "postgresql+psycopg://ada:p%2Fw@host:5433/n?sslmode=require",
+            id="with-all-parts",
+        ),
+    ],
+)
+def test_an_address_is_made_whole(url: str, whole: str) -> None:
+    assert history_of(url, FOLDER) == whole
+
+
+@pytest.mark.parametrize("url", ["sqlite:///:memory:", " "])
+def test_what_keeps_nothing_is_refused(url: str) -> None:
+    with pytest.raises(UsageError):
+        history_of(url, FOLDER)
+
+
+CASES: dict[str, tuple[str, dict[Route, int]]] = {
+    "plain": ("a = 1\nb = 2\n", {("a",): 1, ("b",): 2}),
+    "indented, behind a comment": ("# a = 0\n\n  a = 1", {("a",): 3}),
+    "table": ("# c\n[x] # d\na = 1", {("x",): 2, ("x", "a"): 3}),
+    "dotted": ("x . y.z = 1\nx.y.u = 2", {("x", "y"): 1, ("x", "y", "z"): 1, ("x", "y", "u"): 2}),
+    "quoted": ("'a b'.\"c\" = 1", {("a b", "c"): 1}),
+    "array of several lines": ("a = [\n 'b',\n]\nc = 1", {("a", 0): 1, ("c",): 4}),
+    "arrays that look like tables": ("a = [\n ['a'],\n ['b']\n]\nc = 1", {("c",): 5}),
+    "inline table": ("[x]\na = { b = 1 }", {("x", "a", "b"): 2}),
+    "tables": ("[[t]]\na = 1\n[[t]]\na = 2\n", {("t", 0): 1, ("t", 1): 3, ("t", 1, "a"): 4}),
+    "table in the last of tables": (
+        "[[t]]\n[t.u]\na = 1\n[[t]]\n[t.u]\na = 2",
+        {("t", 0, "u", "a"): 3, ("t", 1, "u"): 5, ("t", 1, "u", "a"): 6},
+    ),
+    "carriage returns": ("a = 1\r\n[x]\r\nb = 2\r\n", {("x", "b"): 3}),
+    "not written": ("z = 1\n[a]\nb = 1\n", {("a", "missing", 3): 2, ("nothing",): 1, (): 1}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_key_has_its_line(name: str, tmp_path: Path) -> None:
+    text, expected = CASES[name]
+    (tmp_path / "any.toml").write_bytes(text.encode())
+    found = open_document(tmp_path / "any.toml")
+    assert {route: found.line(route) for route in expected} == expected
+
+
+@pytest.mark.processes
+def test_the_starter_measures_against_the_commit_that_stands(tmp_path: Path) -> None:
+    for words in ("init --quiet --initial-branch=trunk", "commit --quiet --allow-empty -m first"):
+        done(tmp_path, *words.split())
+    (capture,) = read_plan(write_starter(tmp_path / "tracekit.toml")).captures
+    assert capture.reference is not None
+    assert done(tmp_path, "rev-parse", "HEAD").startswith(capture.reference.revision)
+    assert [metric.metric for metric in capture.metrics if metric.gate] == ["tokens_per_second"]
+
+
+def test_outside_of_a_repository_the_commit_is_to_be_filled_in(tmp_path: Path) -> None:
+    assert 'revision = "COMMIT"' in write_starter(tmp_path / "tracekit.toml").read_text()
+
+
+def test_what_the_starter_leaves_out_can_be_put_in(tmp_path: Path) -> None:
+    """Every line of TOML in a comment is one that a plan takes."""
+    given = STARTER.read_text()
+    text = re.sub(r"^# (?=[a-z-]+ = )", "", given, flags=re.MULTILINE)
+    assert text.count("\n#") < given.count("\n#") - 6
+    file = tmp_path / "tracekit.toml"
+    file.write_text(text)
+    plan = read_plan(file)
+    assert plan.captures[0].fail_on == ("pipeline-churn",)
+    reference = plan.captures[0].reference
+    assert reference is not None
+    assert (reference.workload, reference.setup) == ("sdpa", ("uv", "sync"))
+
+
+def test_a_plan_that_is_there_stays(tmp_path: Path) -> None:
+    file = tmp_path / "tracekit.toml"
+    file.write_text("mine")
+    with pytest.raises(UsageError, match="is there already"):
+        write_starter(file)
+    assert file.read_text() == "mine"
+
+
+def test_a_shared_file_is_never_written_to(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="for others as well"):
+        write_starter(tmp_path / "pyproject.toml")
+    assert not (tmp_path / "pyproject.toml").exists()
+    (tmp_path / "pyproject.toml").write_text("[tool.tracekit.nightly]\n")
+    with pytest.raises(UsageError, match="has a plan"):
+        write_starter(tmp_path / "tracekit.toml")
+    assert not (tmp_path / "tracekit.toml").exists()
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="There is no folder"):
+        write_starter(tmp_path / "gone" / "tracekit.toml")
+
+
+Refused = Callable[..., UsageError]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param("a = 1\r\n\r\nb", "at end of document", id="carriage-returns"),
+        pytest.param("a = 1\na = 2\n", "at line 2, column 6", id="twice"),
+        pytest.param(b"a = 1\nb = '\xff'\n", "0xff", id="latin"),
+        pytest.param("a = " + "[" * 50_000, "", id="nested"),
+        pytest.param("x = 1\n".encode("utf-16"), "utf-8", id="utf-16"),
+    ],
+)
+def test_what_is_no_toml_is_refused_with_its_place(
+    text: str | bytes, said: str, refused: Refused
+) -> None:
+    message = refused(text).message
+    assert message.startswith("tracekit.toml is no TOML: ")
+    assert said in message
+
+
+def test_a_missing_file_is_told_with_a_plan_to_paste(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"There is no file .*gone\.toml") as refusal:
+        read_plan(tmp_path / "gone.toml")
+    assert "--init" in refusal.value.hint
+    pasted = refusal.value.hint.partition(":\n")[2]
+    (tmp_path / "pasted.toml").write_text(pasted)
+    assert read_plan(tmp_path / "pasted.toml").captures[0].workload == "paged"
+
+
+def test_without_a_plan_anywhere_both_names_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"no tracekit\.toml in .* or above, and no pyproject"):
+        read_plan()
+
+
+@given(
+    st.binary(max_size=80) | st.text("[]{}='\"\\.# \n\r\tnightly1é", max_size=60).map(str.encode)
+)
+def test_no_bytes_end_in_a_traceback(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "any.toml"
+    file.write_bytes(content)
+    with pytest.raises(UsageError) as refusal:
+        read_plan(file)
+    assert refusal.value.message.startswith(str(file))

@@ -1,4 +1,4 @@
-"""What goes and in which order; literal runs, and laws for all of them."""
+"""What counts as a run, what keeps it, and what goes in which order."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

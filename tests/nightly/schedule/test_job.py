@@ -1,19 +1,30 @@
-"""What a scheduler is to start: whole paths, a bare environment, one label for a plan's file."""
+"""What a scheduler is to start, in which environment, and when: each date once."""
 
 import sys
+import time as clock
+from collections.abc import Iterator
 from dataclasses import replace
-from datetime import time
+from datetime import UTC, datetime, time, timedelta
+from itertools import pairwise
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tracekit.base.errors import UsageError
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.job import (
+    EARLY,
     bare_environment,
+    due_times,
     job_of,
     names_of,
+    next_due,
     rotate_log,
+    time_of_day,
+    unserved,
 )
 
 NIGHT = time(2, 30)
@@ -89,3 +100,148 @@ def test_a_log_that_is_too_large_is_renamed(size: int, rotated: bool, tmp_path: 
     rotate_log(tmp_path)
     assert (tmp_path / "nightly.log").exists() is not rotated
     assert (tmp_path / "nightly.log.1").stat().st_size == (size if rotated else 5)
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+NEW_YORK = ZoneInfo("America/New_York")
+HALF_PAST_TWO = time(2, 30)
+
+
+def utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("02:30", time(2, 30)), ("2:30", time(2, 30)), (" 23:59 ", time(23, 59)), ("0:00", time())],
+)
+def test_a_time_of_the_day_is_read(text: str, meant: time) -> None:
+    assert time_of_day(text) == meant
+
+
+@pytest.mark.parametrize(
+    "text", ["24:00", "2:60", "2", "half past two", "02:30:00", "-1:00", "", "٢:30"]
+)
+def test_no_time_of_the_day_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="no time of the day") as caught:
+        time_of_day(text)
+    assert "02:30" in caught.value.hint
+
+
+def test_a_night_is_due_each_day_at_the_clocks_time() -> None:
+    found = due_times(HALF_PAST_TWO, utc("2026-11-20T12:00"), utc("2026-11-23T12:00"), NEW_YORK)
+    assert found == [utc("2026-11-21T07:30"), utc("2026-11-22T07:30"), utc("2026-11-23T07:30")]
+
+
+def test_the_bounds_are_open_below_and_closed_above() -> None:
+    first, last = utc("2026-11-21T07:30"), utc("2026-11-22T07:30")
+    assert due_times(HALF_PAST_TWO, first, last, NEW_YORK) == [last]
+
+
+def test_a_time_that_spring_leaves_out_is_due_as_if_nothing_changed() -> None:
+    """On 29 March 2026 the clocks of Berlin go from 02:00 to 03:00."""
+    found = due_times(HALF_PAST_TWO, utc("2026-03-27T12:00"), utc("2026-03-30T12:00"), BERLIN)
+    assert found == [utc("2026-03-28T01:30"), utc("2026-03-29T01:30"), utc("2026-03-30T00:30")]
+    assert [f"{one.astimezone(BERLIN):%H:%M}" for one in found] == ["02:30", "03:30", "02:30"]
+
+
+def test_a_time_that_autumn_repeats_is_due_the_first_time_only() -> None:
+    """On 25 October 2026 the clocks of Berlin go from 03:00 to 02:00."""
+    found = due_times(HALF_PAST_TWO, utc("2026-10-23T12:00"), utc("2026-10-26T12:00"), BERLIN)
+    assert found == [utc("2026-10-24T00:30"), utc("2026-10-25T00:30"), utc("2026-10-26T01:30")]
+
+
+@given(
+    start=st.datetimes(datetime(2020, 1, 1), datetime(2035, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
+    days=st.integers(0, 40),
+    at=st.times().map(lambda one: one.replace(second=0, microsecond=0)),
+    zone=st.sampled_from(
+        [BERLIN, NEW_YORK, UTC, ZoneInfo("Australia/Lord_Howe"), ZoneInfo("Pacific/Apia")]
+    ),
+)
+def test_any_stretch_of_days_has_as_many_due_times(
+    start: datetime, days: int, at: time, zone: ZoneInfo
+) -> None:
+    found = due_times(at, start, start + timedelta(days=days), zone)
+    assert abs(len(found) - days) <= 1
+    assert found == sorted(set(found))
+    assert all(
+        timedelta(hours=22) <= after - before <= timedelta(hours=26)
+        for before, after in pairwise(found)
+    )
+    assert len({one.astimezone(zone).date() for one in found}) >= len(found) - 1
+
+
+@pytest.fixture
+def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Europe/Berlin")
+        clock.tzset()
+        yield
+    clock.tzset()
+
+
+def missed(begun: datetime | None, now: datetime, since: datetime | None = None) -> list[datetime]:
+    """What a night that begins now says of those before it."""
+    return unserved(HALF_PAST_TWO, begun, now + EARLY, since)[:-1]
+
+
+@pytest.mark.usefixtures("in_berlin")
+def test_the_next_night_is_the_first_after_now() -> None:
+    assert next_due(HALF_PAST_TWO, utc("2026-11-21T01:29")) == utc("2026-11-21T01:30")
+    assert next_due(HALF_PAST_TWO, utc("2026-11-21T01:30")) == utc("2026-11-22T01:30")
+
+
+@pytest.mark.usefixtures("in_berlin")
+@pytest.mark.parametrize(
+    ("begun", "now", "expected"),
+    [
+        ("2026-11-20T01:30:01", "2026-11-21T01:30:01", []),
+        ("2026-11-17T01:30", "2026-11-20T01:30", ["2026-11-18T01:30", "2026-11-19T01:30"]),
+        # A late night is late and not missed.
+        ("2026-11-20T01:30", "2026-11-21T09:12", []),
+        # A timer that fires a moment early serves its own due time.
+        ("2026-11-20T01:30", "2026-11-21T01:29:59", []),
+        ("2026-11-21T01:29:59", "2026-11-22T01:30", []),
+        # A night by hand in the evening serves no later time.
+        ("2026-11-20T22:00", "2026-11-22T01:30", ["2026-11-21T01:30"]),
+        # The clocks change: each date counts once.
+        ("2026-10-24T00:30", "2026-10-27T01:30", ["2026-10-25T00:30", "2026-10-26T01:30"]),
+        ("2026-03-28T01:30", "2026-03-31T00:30", ["2026-03-29T01:30", "2026-03-30T00:30"]),
+    ],
+)
+def test_due_times_that_no_night_served_are_missed(
+    begun: str, now: str, expected: list[str]
+) -> None:
+    assert missed(utc(begun), utc(now)) == [utc(one) for one in expected]
+
+
+@pytest.mark.usefixtures("in_berlin")
+def test_nothing_was_due_before_it_was_installed() -> None:
+    since, now = utc("2026-11-19T12:00"), utc("2026-11-21T01:30")
+    for begun in (utc("2026-10-01T01:30"), None):
+        assert missed(begun, now, since) == [utc("2026-11-20T01:30")]
+    assert missed(None, now) == []
+
+
+@pytest.mark.usefixtures("in_berlin")
+def test_after_years_away_the_list_is_bounded() -> None:
+    found = missed(utc("2001-01-01T00:00"), utc("2026-11-21T01:30"))
+    assert (len(found), found[-1]) == (399, utc("2026-11-20T01:30"))
+
+
+@given(gaps=st.lists(st.integers(1, 9 * 24 * 60), min_size=1, max_size=12))
+def test_each_due_time_is_served_or_missed_just_once(gaps: list[int]) -> None:
+    """Whenever nights begin: what they serve and what is told as missed are all due times."""
+    starts = [utc("2026-03-20T12:00")]
+    for gap in gaps:
+        starts.append(starts[-1] + timedelta(minutes=gap))
+    told = [one for pair in pairwise(starts) for one in missed(*pair)]
+    served = [
+        found[-1]
+        for before, now in pairwise(starts)
+        if (found := unserved(HALF_PAST_TWO, before, now + EARLY, None))
+    ]
+    assert sorted([*told, *served]) == due_times(
+        HALF_PAST_TWO, starts[0] + EARLY, starts[-1] + EARLY
+    )

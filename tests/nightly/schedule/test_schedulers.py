@@ -1,21 +1,28 @@
-"""launchd, systemd and cron: what they are given, how they are asked, and that nothing is left."""
+"""launchd, systemd and cron: what they are given, asked and left with; missed nights."""
 
+import json
 import os
 import plistlib
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import time
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fake_schedulers import Fakes, agents, units
+from played_nights import Played
 from tracekit.base.errors import ToolError
+from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import NightPlan
-from tracekit.nightly.schedule.job import Job, job_of
+from tracekit.nightly.plan.reading import read_plan
+from tracekit.nightly.schedule import schedule
+from tracekit.nightly.schedule.job import Job, job_of, next_due
+from tracekit.nightly.schedule.running import only_one
 from tracekit.nightly.schedule.schedulers import (
     Launchd,
     Scheduler,
@@ -250,3 +257,149 @@ def test_a_shell_runs_just_that_in_just_that_environment(job: Job, tmp_path: Pat
     subprocess.run(["/bin/sh", "-c", command], check=True, env={"SECRET": "s3cret"})
     lines = (folder / "nightly.log").read_text().splitlines()
     assert sorted(lines) == ["PATH=/usr/bin:/bin", f"TRACEKIT_CACHE={ODD}"]
+
+
+NIGHT = time(2, 30)
+
+
+def night(plan: NightPlan, started: datetime, **more: Any) -> None:
+    name = f"{started:%Y-%m-%dT%H-%M-%S}-abcd"
+    folder = plan.output / name
+    folder.mkdir(parents=True)
+    document = {"id": name, "plan": "paged", "machine": "m", "started": started.isoformat()}
+    (folder / "night.json").write_text(json.dumps(document | more))
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def test_another_scheduler_takes_the_place_of_the_first(
+    home: Path, programs: Callable[..., Fakes], plan: NightPlan
+) -> None:
+    programs("launchctl", "systemctl", "loginctl")
+    schedule.install(plan, NIGHT, "launchd")
+    schedule.install(plan, NIGHT, "systemd")
+    assert agents() == []
+    assert units()
+    schedule.install(plan, NIGHT, "launchd")
+    assert units() == []
+    assert len(agents()) == 1
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has launchd")
+def test_auto_is_systemd_where_it_runs_and_else_a_line(systemd: Fakes, plan: NightPlan) -> None:
+    assert schedule.preview(plan, NIGHT).method == "systemd"
+    systemd.tell(no_bus=True)
+    one = schedule.install(plan, NIGHT)
+    assert one.method == "cron"
+    assert one.line.startswith("30 2 * * * ")
+    assert "Failed to connect to bus" in one.warnings[0]
+    assert "crontab -e" in one.warnings[1]
+    assert units() == []
+
+
+def test_a_scheduler_that_is_not_here_is_told(
+    home: Path, programs: Callable[..., Fakes], plan: NightPlan
+) -> None:
+    programs()
+    with pytest.raises(ToolError, match="launchd cannot be used here: there is no launchctl"):
+        schedule.install(plan, NIGHT, "launchd")
+
+
+def test_a_running_night_is_not_stopped_by_installing_or_removing(
+    launchd: Fakes, plan: NightPlan
+) -> None:
+    schedule.install(plan, NIGHT, "launchd")
+    with only_one(plan):
+        with pytest.raises(ToolError, match="A night runs now"):
+            schedule.install(plan, time(4, 0), "launchd")
+        with pytest.raises(ToolError, match="A night runs now"):
+            schedule.uninstall(plan.file)
+        assert schedule.status(plan).running
+    assert launchd.verbs() == ["bootstrap"]
+
+
+def test_status_tells_the_last_night_and_the_missed_ones(launchd: Fakes, plan: NightPlan) -> None:
+    at = (now().astimezone() - timedelta(hours=1)).time().replace(second=0, microsecond=0)
+    schedule.install(plan, at, "launchd")
+    night(plan, now() - timedelta(days=9), outcome="regression", ended="x")
+    night(plan, now() - timedelta(days=3), outcome="ok", ended="x", reason="All as it was.")
+    (plan.output / "broken").mkdir()
+    (plan.output / "broken" / "night.json").write_text("{")
+    later = now() + timedelta(days=2)
+    known = schedule.status(plan, later)
+    assert known.last is not None
+    assert (known.last.outcome, known.last.reason) == ("ok", "All as it was.")
+    assert known.standing[0].loaded is True
+    assert len(known.missed) == 2, "only what was due after it was installed"
+    assert known.next is not None
+    assert known.next > later
+
+
+def test_a_due_time_of_just_now_is_not_missed_yet(launchd: Fakes, plan: NightPlan) -> None:
+    schedule.install(plan, NIGHT, "launchd")
+    due = next_due(NIGHT, now())
+    assert schedule.status(plan, due + timedelta(minutes=10)).missed == ()
+    assert schedule.status(plan, due + timedelta(minutes=20)).missed == (due,)
+    with only_one(plan):  # a night that runs is the one that was due
+        assert schedule.status(plan, due + timedelta(minutes=20)).missed == ()
+
+
+def test_missed_is_nothing_without_a_schedule_and_before_it(
+    launchd: Fakes, plan: NightPlan
+) -> None:
+    week_ago = now() - timedelta(days=7)
+    assert schedule.status(plan) == schedule.Scheduled((), (), None, None, running=False, missed=())
+    assert schedule.missed(plan, week_ago, now()) == []
+    schedule.install(plan, NIGHT, "launchd")
+    assert schedule.missed(plan, week_ago, now()) == []
+    assert len(schedule.missed(plan, None, now() + timedelta(days=3, hours=1))) in {2, 3}
+
+
+def test_a_python_without_tracekit_is_found_out_at_once(
+    launchd: Fakes, plan: NightPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho No module named tracekit >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    with pytest.raises(ToolError, match="No module named tracekit") as caught:
+        schedule.install(plan, NIGHT, "launchd")
+    assert str(broken) in caught.value.hint
+    assert agents() == []
+
+
+DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
+
+
+def test_nights_that_did_not_run_are_noted_once_for_each_machine(
+    home: Path, played: Played, programs: Callable[..., Fakes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played.begin('revision = "FIRST"')
+    played.commit(1.0)
+    with monkeypatch.context():
+        programs("launchctl")
+        begun = datetime.now(UTC) + 5 * MINUTE
+        far = time((begun.astimezone() + DAY / 2).hour, 30)  # from now, whenever this test runs
+        schedule.install(read_plan(played.plan), far, "launchd")
+
+    def missed(after: timedelta) -> list[str]:
+        night = played.night(begun=begun + after)
+        return [one for one in night.warnings if "did not run" in one]
+
+    assert missed(timedelta(0)) == []
+    told = missed(3 * DAY)
+    assert len(told) == 2, "of three due times the last is its own"
+    assert missed(3 * DAY + MINUTE) == []
+    assert missed(DAY) == [], "the clock went back: what it says now was before all of that"
+    text = played.plan.read_text()
+    played.plan.write_text(text.replace('machine = "mini"', 'machine = "studio"'))
+    assert missed(3 * DAY) == told
+    with Store.open(read_plan(played.plan).history) as store:
+        noted = store.missed_nights()
+    assert sorted(one.machine for one in noted) == ["mini", "mini", "studio", "studio"]
+    assert {f"{datetime.fromisoformat(one.due):%Y-%m-%d %H:%M} UTC" for one in noted} == {
+        one.removeprefix("The night that was due at ").removesuffix(" did not run.") for one in told
+    }
+    assert "missed" in played.page

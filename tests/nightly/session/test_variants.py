@@ -1,5 +1,14 @@
+"""Both variants of a capture, and the work trees of revisions."""
+
+import fcntl
+import os
+import shutil
+import statistics
 import sys
+import threading
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,8 +16,13 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import ToolError, UsageError
+from tracekit.base.git import git as ask
 from tracekit.nightly.plan.plan import Reference
+from tracekit.nightly.session.measuring import measure
+from tracekit.nightly.session.program import Bounds, BudgetSpentError
 from tracekit.nightly.session.variants import CodeVariant
+from tracekit.nightly.session.worktree import KEPT, Worktree, checked_out
+from tracekit.nightly.session.worktree import repository as repository_of
 from tracekit.workload.interleaved.protocol import Hello
 
 pytestmark = [pytest.mark.usefixtures("children"), pytest.mark.processes]
@@ -122,3 +136,192 @@ def side(python: str = sys.executable, *difference: str) -> CodeVariant:
 def test_a_reference_is_described_by_what_differs(one: CodeVariant, mlx: str, words: str) -> None:
     described = one.described(Hello(1, "0.1.0", "3.12.1", mlx))
     assert (described.words, described.mlx, described.commit) == (words, mlx, "abc")
+
+
+Git = Callable[..., str]
+
+
+@pytest.fixture
+def worktree(repository: Path) -> Callable[..., Worktree]:
+    """Describe the work tree of a revision."""
+    found = repository_of(repository)
+    return lambda revision="fast", *setup: Worktree(found, found.commit(revision), setup)
+
+
+def test_a_revision_is_measured_from_a_work_tree_of_its_own_by_its_own_interpreter(
+    ready: Callable[..., Any], repository: Path, git: Git, interpreter: Callable[..., Path]
+) -> None:
+    script = interpreter().read_text()
+    make = f"open('python', 'w').write({script!r}); import os; os.chmod('python', 0o755)"
+    setup = (sys.executable, "-c", make)
+    asked = Reference(revision="fast", python=Path("python"), setup=setup, pythonpath=())
+    with ready(reference=asked, pairs=1) as prepared:
+        reference = prepared.reference
+        (pair,) = measure(prepared)
+    fast = git(repository, "rev-parse", "fast")
+    assert statistics.median(pair.candidate["step_p50"]) > 1.5 * statistics.median(
+        pair.reference["step_p50"]
+    )
+    assert (reference.commit, reference.difference) == (fast, (f"revision fast ({fast[:7]})",))
+    assert prepared.candidate.commit == git(repository, "rev-parse", "HEAD")
+    assert reference.workloads == reference.cwd / "workloads"
+    assert reference.python == reference.cwd / "python"
+    assert not reference.env.get("PYTHONPATH")
+    assert reference.cwd.is_relative_to(Path(os.environ["TRACEKIT_CACHE"]).resolve())
+    assert git(repository, "status", "--porcelain") == "?? tracekit.toml"
+
+
+def test_modules_of_either_side_come_from_its_own_folders(
+    ready: Callable[..., Any], repository: Path
+) -> None:
+    asked = Reference(revision="fast", pythonpath=("src", "."))
+    with ready(reference=asked) as prepared:
+        top = prepared.reference.cwd
+        assert prepared.reference.env["PYTHONPATH"].split(":")[:2] == [f"{top}/src", str(top)]
+        ours = prepared.candidate.env["PYTHONPATH"].split(":")
+        assert ours[:2] == [f"{repository}/src", str(repository)]
+
+
+def test_a_commit_is_named_in_short_and_a_changed_candidate_is_told(
+    ready: Callable[..., Any], repository: Path, git: Git
+) -> None:
+    commit = git(repository, "rev-parse", "fast")
+    (repository / "module_of_plan.py").write_text("SPEED = 'unknown'\n")
+    with ready(reference=Reference(revision=commit[:10], parameters={"slow": 3.0})) as prepared:
+        assert prepared.reference.difference == (f"revision {commit[:7]}", "slow 3.0")
+        assert prepared.candidate.commit.endswith("-dirty")
+
+
+def test_a_work_tree_is_made_and_set_up_once(
+    worktree: Callable[..., Worktree], bounds: Bounds, tmp_path: Path
+) -> None:
+    count = tmp_path / "count"
+    one = worktree("fast", "sh", "-c", f"echo set up; echo x >> {count}")
+    for _ in range(2):
+        with checked_out(one, bounds) as folder:
+            assert (folder / "module_of_plan.py").read_text() == "SPEED = 'fast'\n"
+    assert count.read_text() == "x\n"
+    assert one.log.read_text() == "set up\n"
+    assert one.folder != worktree("fast", "make").folder, "another setup has another work tree"
+
+
+def spoil_index(folder: Path) -> None:
+    (folder / "module_of_plan.py").write_text("SPEED = 'edited'\n")
+    git_folder = Path((folder / ".git").read_text().removeprefix("gitdir: ").strip())
+    (git_folder / "index").write_bytes(b"no index")
+
+
+def link_elsewhere(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.symlink_to(Path.home())
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "note": lambda folder: folder.with_suffix(".json").unlink(),
+    "head": lambda folder: ask(folder, "checkout", "--quiet", "--detach", "main"),
+    "index": spoil_index,
+    "link": link_elsewhere,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_work_tree_that_is_not_whole_is_made_again(
+    worktree: Callable[..., Worktree], bounds: Bounds, repository: Path, damage: str
+) -> None:
+    one = worktree()
+    with checked_out(one, bounds) as folder:
+        pass
+    DAMAGE[damage](folder)
+    with checked_out(one, bounds) as folder:
+        assert (folder / "module_of_plan.py").read_text() == "SPEED = 'fast'\n"
+        assert not folder.is_symlink()
+    assert (repository / "module_of_plan.py").read_text() == "SPEED = 'slow'\n"
+    assert one.whole
+
+
+def test_a_setup_that_fails_is_quoted_and_tried_again(
+    worktree: Callable[..., Worktree], bounds: Bounds, tmp_path: Path
+) -> None:
+    script = f"test -e {tmp_path}/ok || {{ echo no such wheel >&2; exit 3; }}"
+    one = worktree("fast", "sh", "-c", script)
+    with pytest.raises(ToolError) as caught, checked_out(one, bounds):
+        pytest.fail("it was set up")
+    assert "ended with exit code 3. Its last words: no such wheel" in caught.value.message
+    assert str(one.log) in caught.value.hint
+    (tmp_path / "ok").touch()
+    with checked_out(one, bounds) as folder:
+        assert folder.is_dir()
+
+
+def test_a_setup_that_changes_the_commit_s_files_is_refused(
+    worktree: Callable[..., Worktree], bounds: Bounds
+) -> None:
+    one = worktree("fast", "sh", "-c", "echo x > module_of_plan.py")
+    told = r"changed files of the commit.*module_of_plan"
+    with pytest.raises(ToolError, match=told), checked_out(one, bounds):
+        pytest.fail("it was accepted")
+
+
+def test_one_that_somebody_else_makes_is_waited_for_while_there_is_time(
+    worktree: Callable[..., Worktree], bounds: Bounds
+) -> None:
+    one = worktree("fast")
+    one.folder.parent.mkdir(parents=True)
+    told = "while somebody else made"
+    soon = replace(bounds, deadline=time.monotonic() + 0.3)
+    with one.folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with (
+            pytest.raises(BudgetSpentError, match=told),
+            checked_out(one, soon),
+        ):
+            pytest.fail("it was not waited for")
+        threading.Timer(0.2, lambda: fcntl.flock(lock, fcntl.LOCK_UN)).start()
+        with checked_out(one, replace(bounds, deadline=time.monotonic() + 60)) as folder:
+            assert (folder / "module_of_plan.py").is_file()
+
+
+def test_only_the_last_used_are_kept_and_those_in_use(
+    repository: Path, bounds: Bounds, worktree: Callable[..., Worktree], git: Git
+) -> None:
+    with ExitStack() as stack:
+        used = stack.enter_context(checked_out(worktree("fast"), bounds))
+        made = [worktree("fast", "true", str(number)) for number in range(KEPT + 1)]
+        for number, one in enumerate(made):
+            with checked_out(one, bounds):
+                os.utime(one.note, (number, number))
+        os.utime(worktree("fast").note, (0, 0))
+        with checked_out(worktree("main"), bounds):
+            pass
+        there = [one.folder.is_dir() for one in made]
+        assert there == [False, False, True, True, True]
+        assert used.is_dir()
+    assert str(made[0].folder) not in git(repository, "worktree", "list")
+
+
+@pytest.mark.parametrize("name", ["fast", "main~1", "HEAD^", "tags/fast", "v1"])
+def test_names_of_a_commit_are_resolved(repository: Path, git: Git, name: str) -> None:
+    git(repository, "tag", "--annotate", "--message", "one", "v1", "fast")
+    found = repository_of(repository / "workloads")
+    assert found.top == repository
+    assert found.commit(name) == git(repository, "rev-list", "--max-parents=0", "HEAD")
+    assert [found.has_tag(one) for one in ("fast", "v1", "main", "fas")] == [True, True] + [
+        False
+    ] * 2
+
+
+@pytest.mark.parametrize("revision", ["v9", "--help", "-h", "HEAD:module_of_plan.py", "a b", ""])
+def test_what_is_no_revision_is_no_option_either(repository: Path, revision: str) -> None:
+    with pytest.raises(UsageError, match="has no revision"):
+        repository_of(repository).commit(revision)
+
+
+def test_a_plan_outside_of_repositories_has_no_revisions(
+    ready: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    with (
+        pytest.raises(UsageError, match=r"needs a git repository, and .*plan is in none"),
+        ready(reference=Reference(revision="fast")),
+    ):
+        pytest.fail("it was prepared")

@@ -108,14 +108,6 @@ def test_masks_are_only_made_where_they_are_needed() -> None:
     ]
 
 
-def test_the_reference_sees_what_the_mask_shows() -> None:
-    problem = dense([2, 3], queries=2)
-    mask = problem.mask()
-    assert isinstance(mask, mx.array)
-    for one in (0, 1):
-        assert problem.seen(one).tolist() == mask[one, 0].tolist()
-
-
 def test_of_many_queries_the_first_and_the_last_are_looked_at() -> None:
     shape = DenseShape((300,), 300, 2, 1, 8, 4, queries=300)
     problem = draw_dense(shape, dtype=mx.float32, seed=3)

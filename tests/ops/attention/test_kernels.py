@@ -12,10 +12,12 @@ import pytest
 
 from decode_calls import BOUNDS, KV_HEADS, Case, compiled, drawn, relative_error, run, traced
 from small_kernels import needs_compiler
+from tracekit.lab.msl.emulation import emulation
 from tracekit.lab.msl.program import Order, Program
-from tracekit.ops.attention.metal import BLOCK_SIZES, HD_TILES, Kernel, Plan, plan
-from tracekit.ops.attention.problem import HEAD_DIMS
-from tracekit.ops.kernels import DTYPES
+from tracekit.ops.attention.metal import BLOCK_SIZES, HD_TILES, Kernel, Plan, plan, prewarm
+from tracekit.ops.attention.paged import attend
+from tracekit.ops.attention.problem import HEAD_DIMS, draw_problem
+from tracekit.ops.kernels import DTYPES, specializations
 
 GROUPS = (1, 4, 2, 8, 3, 5)
 
@@ -143,3 +145,32 @@ def test_scores_that_rise_by_much_are_rescaled() -> None:
     out, _ = run(case, how, compiled(traced(case, how)), Order.RANDOM, {"k_pages": keys})
     last = np.array(problem.v_pages)[int(problem.block_tables[0, 2].item()), 15]
     assert np.abs(out[0] - last).max() < 0.05
+
+
+MODEL = {"q_heads": 4, "kv_heads": 2, "head_dim": 64}
+
+
+def test_after_prewarming_the_hot_path_makes_no_kernel() -> None:
+    with emulation() as log:
+        names = prewarm(**MODEL, dtype=mx.float16, block_sizes=[16], hd_tiles=[8])
+        made = specializations()
+        assert {one.kernel.function for one in log} == names
+        for lens in ([3], [16, 1], [5] * 9):
+            problem = draw_problem(lens, **MODEL, block_size=16, max_blocks=1, dtype=mx.float16)
+            for partitions in (1, 2, 3):
+                how = plan(problem, partitions=partitions)
+                out = attend(problem, scale=0.125, how=how)
+                assert out.shape == problem.q.shape
+    assert specializations() == made
+    assert {one.kernel.function for one in log} == names
+
+
+def test_kernels_without_tiles_have_one_specialization_for_a_block_size() -> None:
+    with emulation():
+        names = prewarm(**MODEL, dtype=mx.float16, block_sizes=[16], kernel="barriers")
+    assert [name.startswith("custom_kernel_paged_decode_barriers__") for name in names] == [True]
+
+
+@pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
+def test_without_metal_there_is_nothing_to_compile() -> None:
+    assert prewarm(**MODEL, dtype=mx.float16) == frozenset()

@@ -1,12 +1,19 @@
-"""The open loop on a simulated clock: what a tick does, and what it tells."""
+"""The open loop on a simulated clock: who is served next, and what a tick tells."""
 
 from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.ops.serving.engine import LONGEST_IDLE
+from tracekit.analysis import serving
+from tracekit.analysis.metrics import METRICS
+from tracekit.base.errors import UsageError
+from tracekit.ops.cache.caches import Blocks
+from tracekit.ops.serving.engine import LONGEST_IDLE, RunningSequence, Scheduler
+from tracekit.ops.serving.load import Job
 from tracekit.workload.workload import IDLE
 
 MS = 1_000_000
@@ -107,3 +114,150 @@ def test_whatever_comes_is_accounted_for(
     produced = sum(one_tick.tokens or 0 for one_tick in one.told)
     assert produced == sum(len(request.tokens) for request in told.values())
     assert one.scheduler.blocks.used == 0
+
+
+Tables = dict[str, pd.DataFrame]
+
+
+def tables_of(rig: Any) -> Tables:
+    """Lay what an engine told on the time of its run, as a recording's tables do."""
+    requests, tokens = [], []
+    for number, one in sorted(rig.requests.items()):
+        known = one.tokens or (None, None)
+        first, last = (None if at is None else at - one.scheduled for at in (known[0], known[-1]))
+        at = one.scheduled - rig.begun
+        requests.append((at, number, one.state, first, last, len(one.tokens)))
+        tokens += [(at - rig.begun, number, index) for index, at in enumerate(one.tokens)]
+    gauges = [(one.at - rig.begun, one.name, one.value) for told in rig.told for one in told.gauges]
+    names = ["start", "number", "state", "first_token", "last_token", "produced"]
+    integers = dict.fromkeys(("first_token", "last_token", "produced"), "Int64")
+    return {
+        "requests": pd.DataFrame(requests, columns=names).astype(integers),
+        "request_tokens": pd.DataFrame(tokens, columns=["time", "request", "index"]),
+        "gauges": pd.DataFrame(gauges, columns=["time", "name", "value"]),
+    }
+
+
+def test_prompts_queue_one_behind_the_other(rig: Callable[..., Any]) -> None:
+    # four come at once: the k-th waits for k pieces, and for the decode steps beside them
+    one = tables_of(rig([(0, 8, 1)] * 4, prefill=10 * MS).run())
+    assert serving.first_token_times(one["requests"]).tolist() == [10e6, 20e6, 30e6, 40e6]
+    assert METRICS["ttft_mean"].measure(one["requests"], one["request_tokens"]) == 25e6
+    assert METRICS["ttft_p50"].measure(one["requests"], one["request_tokens"]) == 25e6
+
+
+def test_a_stalled_loop_shows_in_every_latency_that_it_touched(rig: Callable[..., Any]) -> None:
+    """Ten requests come while the loop stands still; a closed loop would have asked one."""
+    one = rig([(0, 8, 2), *((10 * n, 8, 1) for n in range(1, 11))], slots=16, prefill=1 * MS)
+    one.begin()
+    one.tick()
+    one.clock.time += 500 * MS
+    while not one.engine.exhausted():
+        one.tick()
+    first = serving.first_token_times(tables_of(one)["requests"])
+    assert first[0] == 1e6
+    assert (first[1:] > 400e6).all()
+    assert METRICS["ttft_p50"].measure(tables_of(one)["requests"], pd.DataFrame()) > 400e6
+
+
+Scheduling = Callable[..., Scheduler]
+
+
+@pytest.fixture
+def scheduler() -> Scheduling:
+    def make(*, slots: int = 2, blocks: int = 8, block_size: int = 4, chunk: int = 4) -> Scheduler:
+        return Scheduler(
+            slots=slots, blocks=Blocks(blocks), block_size=block_size, prefill_chunk=chunk
+        )
+
+    return make
+
+
+def asked(number: int, prompt: int, output: int) -> RunningSequence:
+    return RunningSequence(Job(number, 0, prompt, output), scheduled=0)
+
+
+def numbers(several: list[RunningSequence]) -> list[int]:
+    return [one.job.number for one in several]
+
+
+def serve(one: Scheduler, at: int = 1) -> list[int]:
+    """Scheduling a tick; return who is retired."""
+    return numbers(one.complete(one.plan(), at))
+
+
+def test_who_waits_for_blocks_holds_up_those_behind(scheduler: Scheduling) -> None:
+    one = scheduler(slots=3, blocks=4)
+    for number, prompt in enumerate((11, 7, 1)):
+        one.arrive(asked(number, prompt, 1))
+    assert numbers(one.admit(0)) == [0]
+    assert (one.blocks.free_count, numbers(list(one.waiting))) == (1, [1, 2])
+    assert [serve(one), serve(one), serve(one)] == [[], [], [0]]
+    assert numbers(one.admit(1)) == [1, 2]
+
+
+@pytest.mark.parametrize(("tokens", "served"), [(32, True), (33, False)])
+def test_what_the_whole_pool_cannot_hold_is_refused_with_a_reason(
+    tokens: int, served: bool, scheduler: Scheduling
+) -> None:
+    reason = scheduler().refusal(Job(0, 0, tokens - 2, 2))
+    assert (reason == "") == served
+    if not served:
+        assert reason == "31 + 2 tokens need 9 blocks of 4; the pool has 8"
+
+
+def test_a_prompt_is_taken_in_pieces_and_its_end_is_the_first_token(
+    scheduler: Scheduling,
+) -> None:
+    one = scheduler()
+    request = asked(0, prompt=9, output=2)
+    one.arrive(request)
+    one.admit(0)
+    pieces, tokens = [], []
+    while not request.finished:
+        plan = one.plan()
+        pieces.append((plan.chunk.first, plan.chunk.count) if plan.chunk else None)
+        tokens.append(plan.tokens)
+        one.complete(plan, at=10 * len(pieces))
+    assert pieces == [(0, 4), (4, 4), (8, 1), None]
+    assert tokens == [0, 0, 1, 1]
+    assert request.tokens == [30, 40]
+
+
+@pytest.mark.parametrize(("slots", "chunk"), [(0, 1), (1, 0)])
+def test_a_server_without_room_is_refused(slots: int, chunk: int, scheduler: Scheduling) -> None:
+    with pytest.raises(UsageError, match="must be at least 1"):
+        scheduler(slots=slots, chunk=chunk)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 40), st.integers(1, 12)), min_size=1, max_size=25),
+    st.integers(1, 5),
+    st.integers(13, 40),
+    st.integers(1, 9),
+)
+def test_every_request_gets_all_its_tokens_and_no_block_is_owned_twice(
+    sizes: list[tuple[int, int]], slots: int, blocks: int, chunk: int
+) -> None:
+    one = Scheduler(slots=slots, blocks=Blocks(blocks), block_size=4, prefill_chunk=chunk)
+    requests = [asked(number, *size) for number, size in enumerate(sizes)]
+    for request in requests:
+        assert not one.refusal(request.job)
+        one.arrive(request)
+    admitted: list[int] = []
+    for tick in range(sum(-(-prompt // chunk) + output for prompt, output in sizes)):
+        admitted += numbers(one.admit(tick))
+        owned = [block for request in one.active for block in request.blocks]
+        assert len(owned) == len(set(owned)) == one.blocks.used
+        assert len({request.slot for request in one.active}) == len(one.active) <= slots
+        for request in one.active:
+            assert len(request.blocks) * 4 >= request.job.blocks(1)
+        one.complete(one.plan(), tick)
+        if one.empty:
+            break
+    assert one.empty
+    assert one.blocks.used == 0
+    assert admitted == list(range(len(sizes)))
+    assert [len(request.tokens) for request in requests] == [output for _, output in sizes]
+    assert all(request.tokens == sorted(set(request.tokens)) for request in requests)

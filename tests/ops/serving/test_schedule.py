@@ -1,7 +1,8 @@
-"""How long requests are, and that a seed says everything."""
+"""The load: how long requests are, when they arrive, and that a seed says everything."""
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
@@ -10,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.serving.load import SIGMA, Lengths, Load, Rate, draw_schedule
+from tracekit.ops.serving.load import (
+    SIGMA,
+    Lengths,
+    Load,
+    Rate,
+    Spike,
+    draw_arrivals,
+    draw_schedule,
+)
 
 PROMPTS = Lengths("prompt", "lognormal", 64, 16, 256)
 OUTPUTS = Lengths("output", "uniform", 32, 8, 40)
@@ -74,3 +83,113 @@ def test_another_rate_leaves_lengths_and_contents_as_they_are() -> None:
         (one.prompt_tokens, one.output_tokens, one.content) for one in fast
     ]
     assert [one.at for one in slow] != [one.at for one in fast]
+
+
+SECOND = 1_000_000_000
+
+
+def drawn(rate: Rate, **options: object) -> list[int]:
+    given = {"duration": 10.0, "count": None, "burstiness": 1.0, "seed": 0, **options}
+    return draw_arrivals(rate, **given).tolist()
+
+
+def test_a_constant_rate_brings_its_number_in_exactly_its_time() -> None:
+    arrivals = drawn(Rate(12.5))
+    assert len(arrivals) == 125
+    assert arrivals[-1] == 10 * SECOND
+    assert arrivals == sorted(arrivals)
+    assert arrivals[0] > 0
+
+
+def test_a_number_of_requests_takes_its_number_over_the_rate() -> None:
+    arrivals = drawn(Rate(8.0), count=20, duration=99.0)
+    assert (len(arrivals), arrivals[-1]) == (20, 2_500_000_000)
+
+
+def test_arrivals_are_those_of_a_rescaled_gamma_process() -> None:
+    gaps = np.random.default_rng([7, 0]).gamma(2.5, 1 / 2.5, 30)
+    expected = np.cumsum(gaps) / gaps.sum() * 3.0
+    arrivals = drawn(Rate(10.0), duration=3.0, burstiness=2.5, seed=7)
+    assert np.allclose(np.array(arrivals) / SECOND, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("burstiness", "variation"), [(0.25, 2.0), (1.0, 1.0), (4.0, 0.5)])
+def test_burstiness_is_the_shape_of_the_gaps(burstiness: float, variation: float) -> None:
+    gaps = np.diff(drawn(Rate(1.0), count=20_000, burstiness=burstiness))
+    assert gaps.std() / gaps.mean() == pytest.approx(variation, rel=0.05)
+
+
+def test_a_ramp_climbs_linearly_and_then_holds() -> None:
+    rate = Rate(10.0, ramp=4.0)
+    assert rate.expected(2.0) == pytest.approx(5.0)
+    assert rate.expected(4.0) == pytest.approx(20.0)
+    assert rate.expected(6.0) == pytest.approx(40.0)
+    arrivals = np.array(drawn(rate, duration=6.0, burstiness=1e6)) / SECOND
+    assert len(arrivals) == 40
+    assert ((arrivals <= 2.1).sum(), (arrivals <= 4.05).sum()) == (5, 20)
+
+
+@pytest.mark.parametrize(
+    ("spikes", "until", "expected"),
+    [
+        ((Spike(0.0, 1.0, 5.0),), 2.0, 4 + 5),
+        ((Spike(2.0, 0.5, 40.0),), 10.0, 9.5 * 4 + 20),
+        ((Spike(1.0, 0.5, 40.0), Spike(1.5, 0.5, 80.0)), 2.0, 4 + 20 + 40),
+    ],
+)
+def test_a_spike_replaces_the_rate_for_its_time(
+    spikes: tuple[Spike, ...], until: float, expected: float
+) -> None:
+    assert Rate(4.0, spikes=spikes).expected(until) == pytest.approx(expected)
+
+
+def test_a_spike_within_the_ramp_interrupts_it() -> None:
+    rate = Rate(10.0, ramp=10.0, spikes=(Spike(5.0, 1.0, 1.0),))
+    assert rate.expected(5.0) == pytest.approx(12.5)
+    assert rate.expected(6.0) == pytest.approx(13.5)
+    assert rate.expected(7.0) == pytest.approx(13.5 + 6.5)
+
+
+@settings(deadline=None)
+@given(
+    st.floats(0.5, 50),
+    st.floats(0, 5),
+    st.lists(st.tuples(st.floats(0.1, 2), st.floats(0.1, 1), st.floats(0.5, 80)), max_size=3),
+    st.lists(st.floats(0.01, 200), min_size=1, max_size=20),
+)
+def test_moments_are_the_inverse_of_what_is_expected(
+    level: float, ramp: float, gaps: list[tuple[float, float, float]], counts: list[float]
+) -> None:
+    spikes, at = [], 0.0
+    for gap, length, rate in gaps:
+        spikes.append(Spike(at + gap, length, rate))
+        at += gap + length + 0.01
+    curve = Rate(level, ramp, tuple(spikes))
+    moments = curve.moments(np.array(sorted(counts)))
+    assert all(later >= sooner for sooner, later in pairwise(moments.tolist()))
+    for count, moment in zip(sorted(counts), moments.tolist(), strict=True):
+        assert curve.expected(moment) == pytest.approx(count, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Rate(0), "must be above 0"),
+        (lambda: Rate(float("nan")), "must be above 0"),
+        (lambda: Rate(1, ramp=-1), "--ramp and --spike-at"),
+        (lambda: Rate(1, spikes=(Spike(-1, 1, 1),)), "must be above 0"),
+        (lambda: Rate(1, spikes=(Spike(1, 0, 1),)), "must be above 0"),
+        (lambda: Rate(1, spikes=(Spike(1.5, 1, 9), Spike(1, 1, 9))), "1 and 1.5 s overlap"),
+        (lambda: drawn(Rate(0.01)), "no request arrives within 10 s"),
+    ],
+)
+def test_what_has_no_schedule_is_refused(make: object, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        make()
+
+
+def test_even_a_very_bursty_process_keeps_order_and_length() -> None:
+    arrivals = drawn(Rate(100.0), burstiness=0.01)
+    assert (len(arrivals), arrivals[-1]) == (1000, 10 * SECOND)
+    assert arrivals == sorted(arrivals)
+    assert arrivals[0] >= 0
