@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tracekit.analysis.metrics import METRICS
 from tracekit.base.errors import UsageError
@@ -280,23 +278,15 @@ def test_where_nothing_is_traced_only_turns_are_followed(plan_of: Plan) -> None:
 @pytest.mark.parametrize(
     ("metric", "expected"),
     [
-        pytest.param("step_p50", ("ratio", 0.03), id="time"),
-        pytest.param("idle_ratio", ("difference", 0.02), id="share"),
-        pytest.param("encoder_count", ("difference", 1.0), id="count"),
-        pytest.param("thermal_pressure_worst", ("difference", 1.0), id="level"),
-        pytest.param("intervals_per_token", ("ratio", 0.03), id="count-per-token"),
-        pytest.param("hits", ("ratio", 0.03), id="workload's-own"),
+        ("step_p50", ("ratio", 0.03)), ("idle_ratio", ("difference", 0.02)),
+        ("encoder_count", ("difference", 1.0)), ("thermal_pressure_worst", ("difference", 1.0)),
+        ("intervals_per_token", ("ratio", 0.03)), ("hits", ("ratio", 0.03)),
     ],
-)
+)  # fmt: skip
 def test_each_kind_of_metric_has_its_usual_threshold(
     metric: str, expected: tuple[str, float]
 ) -> None:
     assert usual(metric) == expected
-
-
-def test_a_scale_of_ones_own_has_the_threshold_of_that_scale() -> None:
-    assert usual("idle_ratio", "ratio") == ("ratio", 0.03)
-    assert usual("step_p50", "difference") == ("difference", 1.0)
 
 
 def test_a_workloads_own_result_may_decide(plan_of: Plan) -> None:
@@ -365,15 +355,11 @@ FOLDER = Path("/srv/plan folder")
 @pytest.mark.parametrize(
     ("url", "whole"),
     [
-        pytest.param("sqlite:///a.db", "sqlite:////srv/plan folder/a.db", id="beside-the-plan"),
-        pytest.param("a.db", "sqlite:////srv/plan folder/a.db", id="file"),
-        pytest.param("sqlite:///../a.db", "sqlite:////srv/plan folder/../a.db", id="above-it"),
-        pytest.param("sqlite:////var/b.db", "sqlite:////var/b.db", id="elsewhere"),
-        pytest.param(
-            "postgresql://ada:p%2Fw@host:5433/n?sslmode=require",
-            "postgresql+psycopg://ada:p%2Fw@host:5433/n?sslmode=require",
-            id="with-all-parts",
-        ),
+        ("sqlite:///a.db", "sqlite:////srv/plan folder/a.db"),
+        ("a.db", "sqlite:////srv/plan folder/a.db"),
+        ("sqlite:///../a.db", "sqlite:////srv/plan folder/../a.db"),
+        ("sqlite:////var/b.db", "sqlite:////var/b.db"),
+        ("postgresql://ada:p%2Fw@h:5433/n?s=r", "postgresql+psycopg://ada:p%2Fw@h:5433/n?s=r"),
     ],
 )
 def test_an_address_is_made_whole(url: str, whole: str) -> None:
@@ -500,16 +486,3 @@ def test_without_a_plan_anywhere_both_names_are_told(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=r"no tracekit\.toml in .* or above, and no pyproject"):
         read_plan()
-
-
-@given(
-    st.binary(max_size=80) | st.text("[]{}='\"\\.# \n\r\tnightly1é", max_size=60).map(str.encode)
-)
-def test_no_bytes_end_in_a_traceback(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes
-) -> None:
-    file = tmp_path_factory.getbasetemp() / "any.toml"
-    file.write_bytes(content)
-    with pytest.raises(UsageError) as refusal:
-        read_plan(file)
-    assert refusal.value.message.startswith(str(file))

@@ -130,7 +130,7 @@ def worker(tmp_path: Path) -> Iterator[Serve]:
         journal, report = tmp_path / "workload.jsonl", tmp_path / "workload.json"
         account = Account(journal, report)
         spec = Spec(file, "short", journal, report, warmup=1, **values)
-        run(spec, account, Stop(), 0)
+        run(spec, account, Stop())
         account.end("done")
         return fold(journal)
 
@@ -179,17 +179,10 @@ def test_what_is_served_agrees_with_the_reference(dtype: mx.Dtype, layers: int) 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"chunk": 1},
-        {"chunk": 7},
-        {"chunk": 64},
-        {"block_size": 16, "blocks": 3},
-        {"slots": 1},
-        {"slots": 9},
-        {"q_heads": 2},
-        {"blocks": 2},
-        {"longest": 2, "blocks": 1},
+        {"chunk": 1}, {"chunk": 7}, {"chunk": 64}, {"block_size": 16, "blocks": 3}, {"slots": 1},
+        {"slots": 9}, {"q_heads": 2}, {"blocks": 2}, {"longest": 2, "blocks": 1},
     ],
-)
+)  # fmt: skip
 def test_any_cut_of_prompts_and_pages_gives_the_same(changed: dict[str, int]) -> None:
     assert verify(Model(replace(MODEL, **changed), seed=1)) < 1e-5
 
