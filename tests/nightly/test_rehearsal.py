@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
 from tracekit.nightly.rehearsal import COLUMNS, estimate, obstacles, rehearse, rows
@@ -145,19 +143,6 @@ def test_a_budget_that_may_be_outlasted_is_told() -> None:
         for budget in (60.0, most - 1, most, 2 * most)
     ]
     assert told == [True, True, False, False]
-
-
-@given(st.integers(1, 50), st.integers(0, 5), st.integers(0, 9), st.booleans())
-def test_more_to_do_never_takes_less(pairs: int, traced: int, retries: int, decides: bool) -> None:
-    metrics = DECIDING if decides else ()
-    one = Capture("a", "paged", reference=MAIN, pairs=pairs, traced=traced, metrics=metrics)
-    more = Capture("a", "paged", reference=MAIN, pairs=pairs + 1, traced=traced, metrics=metrics)
-    less, longer = estimate(night(one, retries=retries)), estimate(night(more, retries=retries))
-    assert less.seconds < longer.seconds
-    assert less.seconds <= less.most
-    assert estimate(night(one, more, retries=retries)).seconds == pytest.approx(
-        less.seconds + longer.seconds
-    )
 
 
 PYTHON = Reference(python=Path("/usr/bin/python3"))

@@ -1,6 +1,5 @@
 """A night under way: one at a time, on a Mac that stays awake, within its time."""
 
-import logging
 import os
 import re
 import subprocess
@@ -102,17 +101,6 @@ def test_caffeinate_holds_on_as_long_as_the_night(tmp_path: Path) -> None:
             assert child.is_running()
         assert (tmp_path / "said").read_text() == f"-i -s -w {os.getpid()}\n"
     assert started(before) == []
-
-
-@pytest.mark.processes
-def test_one_that_cannot_be_started_is_told(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    program = tmp_path / "caffeinate"
-    program.write_text("no program")
-    with caplog.at_level(logging.WARNING), awake(program, "darwin"):
-        pass
-    assert "may fall asleep" in caplog.text
 
 
 HANGS = """

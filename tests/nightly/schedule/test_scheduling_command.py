@@ -84,20 +84,3 @@ def test_status_says_how_the_last_night_ended(
     [line] = [one for one in shown.out.splitlines() if one.startswith("last night")]
     assert line.endswith(words)
     assert "no; `tracekit nightly install --at 02:30` does it" in shown.out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--at", "25:00"), "no time of the day"),
-        ((), "--at"),
-        (("--at", "02:30", "--method", "at"), "--method"),
-    ],
-)
-def test_mistakes_are_usage_errors(
-    arguments: tuple[str, ...], said: str, launchd: Fakes, plan: NightPlan, tracekit: Run
-) -> None:
-    shown = tracekit("nightly", "install", str(plan.file), *arguments)
-    assert shown.code == 2
-    assert said in shown.err
-    assert agents() == []

@@ -114,13 +114,6 @@ def test_arrays_that_do_not_fit_are_one_sentence(
         NormProblem(mx.zeros(x), mx.zeros(gain), mx.zeros(weight))
 
 
-def test_all_arrays_have_one_floating_type() -> None:
-    with pytest.raises(UsageError, match="must all be float16"):
-        NormProblem(mx.zeros((2, 8)), mx.zeros(8, mx.float16), mx.zeros((3, 8)))
-    with pytest.raises(UsageError, match="must all be float16"):
-        NormProblem(*(mx.zeros(shape, mx.int32) for shape in ((2, 8), (8,), (3, 8))))
-
-
 @pytest.mark.parametrize("eps", [-1e-5, float("nan"), float("inf")])
 def test_eps_is_a_number_of_at_least_nought(eps: float) -> None:
     with pytest.raises(UsageError, match="eps must be"):

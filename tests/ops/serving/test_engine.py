@@ -138,14 +138,6 @@ def tables_of(rig: Any) -> Tables:
     }
 
 
-def test_prompts_queue_one_behind_the_other(rig: Callable[..., Any]) -> None:
-    # four come at once: the k-th waits for k pieces, and for the decode steps beside them
-    one = tables_of(rig([(0, 8, 1)] * 4, prefill=10 * MS).run())
-    assert serving.first_token_times(one["requests"]).tolist() == [10e6, 20e6, 30e6, 40e6]
-    assert METRICS["ttft_mean"].measure(one["requests"], one["request_tokens"]) == 25e6
-    assert METRICS["ttft_p50"].measure(one["requests"], one["request_tokens"]) == 25e6
-
-
 def test_a_stalled_loop_shows_in_every_latency_that_it_touched(rig: Callable[..., Any]) -> None:
     """Ten requests come while the loop stands still; a closed loop would have asked one."""
     one = rig([(0, 8, 2), *((10 * n, 8, 1) for n in range(1, 11))], slots=16, prefill=1 * MS)
@@ -179,21 +171,6 @@ def asked(number: int, prompt: int, output: int) -> RunningSequence:
 
 def numbers(several: list[RunningSequence]) -> list[int]:
     return [one.job.number for one in several]
-
-
-def serve(one: Scheduler, at: int = 1) -> list[int]:
-    """Scheduling a tick; return who is retired."""
-    return numbers(one.complete(one.plan(), at))
-
-
-def test_who_waits_for_blocks_holds_up_those_behind(scheduler: Scheduling) -> None:
-    one = scheduler(slots=3, blocks=4)
-    for number, prompt in enumerate((11, 7, 1)):
-        one.arrive(asked(number, prompt, 1))
-    assert numbers(one.admit(0)) == [0]
-    assert (one.blocks.free_count, numbers(list(one.waiting))) == (1, [1, 2])
-    assert [serve(one), serve(one), serve(one)] == [[], [], [0]]
-    assert numbers(one.admit(1)) == [1, 2]
 
 
 @pytest.mark.parametrize(("tokens", "served"), [(32, True), (33, False)])
