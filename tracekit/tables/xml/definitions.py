@@ -10,16 +10,14 @@ address and no name, and are numbered after all frames that do.
 """
 
 import re
-from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-import pyarrow as pa
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from tracekit.tables.values import FORMS, Form
-from tracekit.tables.xml.node import FRAMES, STACK_TYPES, STACKS, Symbols, no_symbols
+from tracekit.tables.xml.node import STACK_TYPES, SymbolTable
 from tracekit.tables.xml.source import MalformedError
 
 SENTINEL = "sentinel"
@@ -45,67 +43,6 @@ _NO_SOURCE = (None, None)
 children: Callable[[Element], list[Element]] = itemgetter(slice(None))
 
 
-class Stacks:
-    """The stacks and frames of a document, by their numbers."""
-
-    def __init__(self) -> None:
-        self._frames: list[tuple[object, ...]] = []
-        self._members = array("q")  # of all stacks; below 0 for an address without a frame
-        self._ends = array("q")
-        self._addresses: dict[int | None, int] = {}  # those without a frame
-
-    def add_frame(
-        self, name: str | None, address: str | None, binary: Value | None, source: Value | None
-    ) -> int:
-        """Add a frame, and return its number."""
-        of_binary = binary[2] if binary else _NO_BINARY
-        line, path = source[2] if source else _NO_SOURCE
-        self._frames.append((name, _hexadecimal(address), *of_binary, path, line))
-        return len(self._frames) - 1
-
-    def add(self, frames: Sequence[int]) -> int:
-        """Add a stack of frames, and return its number."""
-        self._members.extend(frames)
-        self._ends.append(len(self._members))
-        return len(self._ends) - 1
-
-    def add_addresses(self, texts: Sequence[str]) -> int:
-        """Add a stack of addresses, and return its number."""
-        addresses = [_decimal(text) for text in texts]
-        while addresses and addresses[-1] == 0:
-            addresses.pop()
-        known = self._addresses
-        return self.add([-1 - known.setdefault(address, len(known)) for address in addresses])
-
-    def sizes(self) -> tuple[int, int, int]:
-        """Return how many frames, stacks and addresses there are, for `cut`."""
-        return len(self._frames), len(self._ends), len(self._addresses)
-
-    def cut(self, sizes: tuple[int, int, int]) -> None:
-        """Forget what was added since there were so many."""
-        frames, stacks, addresses = sizes
-        del self._frames[frames:], self._ends[stacks:]
-        del self._members[self._ends[-1] if stacks else 0 :]
-        for address in list(self._addresses)[addresses:]:
-            del self._addresses[address]
-
-    def symbols(self) -> Symbols:
-        """Return the symbol table of what was added so far."""
-        if not self._ends and not self._frames:
-            return no_symbols()
-        named = len(self._frames)
-        numbers = [number if number >= 0 else named - 1 - number for number in self._members]
-        lists = pa.LargeListArray.from_arrays(pa.array([0, *self._ends]), pa.array(numbers))
-        stacks = pa.table(
-            [pa.array(range(len(lists))), lists.cast(STACKS.field("frames").type)], schema=STACKS
-        )
-        without = (None,) * (len(FRAMES) - 3)
-        rows = [*self._frames, *((None, address, *without) for address in self._addresses)]
-        columns = (range(len(rows)), *zip(*rows, strict=True)) if rows else ((),) * len(FRAMES)
-        arrays = [pa.array(cells, field.type) for cells, field in zip(columns, FRAMES, strict=True)]
-        return Symbols(pa.table(arrays, schema=FRAMES), stacks)
-
-
 def _hexadecimal(text: str | None) -> int | None:
     return int(text, 16) if text is not None and _HEXADECIMAL.fullmatch(text) else None
 
@@ -119,7 +56,7 @@ class Definitions:
     """The values of a document, by their ids."""
 
     def __init__(self) -> None:
-        self.stacks = Stacks()
+        self.stacks = SymbolTable()
         self._known: dict[str, Value] = {}
 
     def values(self, row: Element, cells: list[Element], tags: list[str]) -> list[Value]:
@@ -158,7 +95,10 @@ class Definitions:
             parts = self._parts(element, depth)
             name, address = element.get("name"), element.get("addr")
             binary, source = _first("binary", parts), _first("source", parts)
-            text, link = name or address or "", self.stacks.add_frame(name, address, binary, source)
+            of_binary = binary[2] if binary else _NO_BINARY
+            line, path = source[2] if source else _NO_SOURCE
+            cells = (name, _hexadecimal(address), *of_binary, path, line)
+            text, link = name or address or "", self.stacks.add_frame(*cells)
         elif len(element):
             parts = self._parts(element, depth)
             text = element.get("fmt")
@@ -220,17 +160,16 @@ class Definitions:
         if wrapped := [part[2] for part in parts if part[0] in STACK_TYPES]:
             return wrapped[0]
         # The program counter, which is a single address, comes first.
-        addresses = [
-            part[1]
+        texts = [
+            part[1] or ""
             for tag in ("text-address", "text-addresses")
             for part in parts
             if part[0] == tag
         ]
-        if not addresses:
+        if not texts:
             return None
-        return self.stacks.add_addresses(
-            [word for text in addresses for word in (text or "").split()]
-        )
+        words = (word for text in texts for word in text.split())
+        return self.stacks.add(self.stacks.bare(map(_decimal, words)))
 
 
 def _no_repeat(ref: str | None, tag: str, value: Value) -> MalformedError:

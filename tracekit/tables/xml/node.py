@@ -1,6 +1,7 @@
 """One table of an export, piece by piece: its columns, what their cells say, its stacks."""
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -42,6 +43,62 @@ class Symbols:
 def no_symbols() -> Symbols:
     """Return the symbol table of an export without stacks."""
     return Symbols(FRAMES.empty_table(), STACKS.empty_table())
+
+
+class SymbolTable:
+    """Stacks and frames while they are read, each with the next number."""
+
+    def __init__(self) -> None:
+        self._frames: list[tuple[object, ...]] = []
+        self._members = array("q")  # of all stacks; below 0 for an address without a frame
+        self._ends = array("q")
+        self._addresses: dict[int | None, int] = {}  # those without a frame
+
+    def add_frame(self, *cells: object) -> int:
+        """Add a frame by its cells, which are those of `FRAMES` behind its number."""
+        self._frames.append(cells)
+        return len(self._frames) - 1
+
+    def add(self, frames: Sequence[int]) -> int:
+        """Add a stack of frames."""
+        self._members.extend(frames)
+        self._ends.append(len(self._members))
+        return len(self._ends) - 1
+
+    def bare(self, addresses: Iterable[int | None]) -> list[int]:
+        """Return the numbers of addresses without frames, up to the zeros that close them."""
+        kept, known = list(addresses), self._addresses
+        while kept and kept[-1] == 0:
+            kept.pop()
+        return [-1 - known.setdefault(address, len(known)) for address in kept]
+
+    def sizes(self) -> tuple[int, int, int]:
+        """Return how many frames, stacks and addresses there are, for `cut`."""
+        return len(self._frames), len(self._ends), len(self._addresses)
+
+    def cut(self, sizes: tuple[int, int, int]) -> None:
+        """Forget what was added since there were so many."""
+        frames, stacks, addresses = sizes
+        del self._frames[frames:], self._ends[stacks:]
+        del self._members[self._ends[-1] if stacks else 0 :]
+        for address in list(self._addresses)[addresses:]:
+            del self._addresses[address]
+
+    def symbols(self) -> Symbols:
+        """Return what was added so far."""
+        if not self._ends and not self._frames:
+            return no_symbols()
+        named = len(self._frames)
+        numbers = [number if number >= 0 else named - 1 - number for number in self._members]
+        lists = pa.LargeListArray.from_arrays(pa.array([0, *self._ends]), pa.array(numbers))
+        stacks = pa.table(
+            [pa.array(range(len(lists))), lists.cast(STACKS.field("frames").type)], schema=STACKS
+        )
+        without = (None,) * (len(FRAMES) - 3)
+        rows = [*self._frames, *((None, address, *without) for address in self._addresses)]
+        columns = (range(len(rows)), *zip(*rows, strict=True)) if rows else ((),) * len(FRAMES)
+        arrays = [pa.array(cells, field.type) for cells, field in zip(columns, FRAMES, strict=True)]
+        return Symbols(pa.table(arrays, schema=FRAMES), stacks)
 
 
 @dataclass(frozen=True)

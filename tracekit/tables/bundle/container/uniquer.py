@@ -6,8 +6,10 @@ of a block there may be padding, so only the index tells where an array begins.
 """
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +42,11 @@ class Ragged:
     def lengths(self) -> Numbers:
         """How many numbers each has."""
         return np.diff(self.offsets)
+
+    def lists(self) -> Iterator[list[int]]:
+        """Yield the arrays."""
+        values = self.values.tolist()
+        return (values[first:end] for first, end in pairwise(self.offsets.tolist()))
 
     def pairs(self, what: str) -> NDArray[np.uint64]:
         """Return arrays of two numbers as rows; raise DamagedCellError if one is no such `what`."""
