@@ -19,13 +19,9 @@ _FIRST = 1 << 12
 class Growing(Generic[_Number]):
     """An array that grows at its end."""
 
-    def __init__(self, dtype: type[_Number], most: int = 0) -> None:
-        """Begin without elements; memory is reserved for the `most` that there can be.
-
-        The system gives it when it is first written to.
-        """
+    def __init__(self, dtype: type[_Number]) -> None:
         self.size = 0
-        self._array: NDArray[_Number] = _reserved(dtype, most)
+        self._array: NDArray[_Number] = np.empty(_FIRST, dtype)
 
     @property
     def array(self) -> NDArray[_Number]:
@@ -42,19 +38,11 @@ class Growing(Generic[_Number]):
         self.size = end
 
 
-def _reserved(dtype: type[_Number], most: int) -> NDArray[_Number]:
-    try:
-        return np.empty(max(most, _FIRST), dtype)
-    except MemoryError:
-        return np.empty(_FIRST, dtype)
-
-
 class TextHeap:
     """Texts by number, in the order in which they came."""
 
-    def __init__(self, most_bytes: int = 0, most_texts: int = 0) -> None:
-        self._bytes = Growing(np.uint8, most_bytes)
-        self._offsets = Growing(np.int64, most_texts + 1)
+    def __init__(self) -> None:
+        self._bytes, self._offsets = Growing(np.uint8), Growing(np.int64)
         self._offsets.extend(np.zeros(1, np.int64))
         self._longest = 0
 
@@ -94,7 +82,6 @@ _FMT = np.uint64(int.from_bytes(b' fmt="', "little"))
 _FMT_MASK = np.uint64(0xFFFF_FFFF_FFFF)
 _FMT_LENGTH = 6
 _QUOTE = ord('"')
-_SHORTEST = '<x id="1"/>'
 _PARTS = ("pid", "tid", "path")
 NUMERIC = {
     Form.INTEGER: pa.int64(),
@@ -110,13 +97,10 @@ class Definitions:
     Only those of the columns' types have one, and those of the parts that columns need.
     """
 
-    def __init__(self, vocabulary: Vocabulary, types: Collection[str], size: int) -> None:
-        """Begin with nothing; there cannot be more than a file of that size has room for."""
-        most = size // len(_SHORTEST)
+    def __init__(self, vocabulary: Vocabulary, types: Collection[str]) -> None:
         self.width = vocabulary.lengths.size
-        self.values = Growing(np.int64, most)
-        self.codes = Growing(np.int16, most)
-        self.texts = TextHeap(size, most)
+        self.values, self.codes = Growing(np.int64), Growing(np.int16)
+        self.texts = TextHeap()
         self.values.extend(np.zeros(1, np.int64))
         self.codes.extend(np.zeros(1, np.int16))
         self._wanted = vocabulary.codes((*types, *_PARTS))
@@ -222,7 +206,8 @@ class Identities:
         """Return the pids of threads by their ids; 0 for the id 0."""
         return _looked_up(self._threads.array, self._owners.array, threads)
 
-    def _parts(self, elements: Elements, parents: Positions, places: Positions, code: int) -> Ids:
+    @staticmethod
+    def _parts(elements: Elements, parents: Positions, places: Positions, code: int) -> Ids:
         places = np.minimum(places, elements.codes.size - 1)
         inside = elements.tokens.levels.take(places) == elements.tokens.levels.take(parents) + 1
         right = (elements.codes.take(places) == code) & ~elements.tokens.closing.take(places)

@@ -1,7 +1,5 @@
 """What each tag of a block is: its name, and the id that it defines or repeats."""
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -158,165 +156,109 @@ _QUOTE = ord('"')
 _POWERS = 10 ** np.arange(1, 17, dtype=np.int64)
 
 
-@dataclass(frozen=True, eq=False)
 class Elements:
     """The elements of a block; places are indices into its tokens.
 
     `codes` and `ids` are those of all tokens, an id 0 where an element has none. `places` are
     the tokens that do not close. `cells` has a row for each row of the table. `attributes` are
     the positions behind the ids of definitions; as long as these are not counted, behind their
-    names. `repeated` are the ids that repeats name; `before` says for each of them how many
-    definitions of the block stand before it.
+    names.
     """
 
-    block: Block
-    tokens: Tokens
-    vocabulary: Vocabulary
-    codes: Codes
-    ids: NDArray[np.int64]
-    places: Positions
-    cells: Positions
-    definitions: Positions
-    attributes: Positions
-    references: Positions
-    repeated: NDArray[np.int64]
-    before: NDArray[np.int64]
+    def __init__(
+        self, block: Block, tokens: Tokens, vocabulary: Vocabulary, columns: Codes
+    ) -> None:
+        """Name the elements of a block of rows, which needs nothing of other blocks.
 
+        `columns` are the codes of the columns' types.
+        """
+        self.block, self.tokens, self.vocabulary = block, tokens, vocabulary
+        self.codes = np.zeros(tokens.starts.size, np.int16)
+        self.ids = np.zeros(tokens.starts.size, np.int64)
+        self.places = places = np.flatnonzero(~tokens.closing)
+        levels = tokens.levels.take(places)
+        self.cells = self._cells(places[levels == 0], places[levels == 1], columns)
+        inner = places[levels > 1]
+        self.codes[inner] = parts = vocabulary.identify(block, tokens.starts.take(inner) + 1)
+        demand((parts != vocabulary.code(ROW)).all(), "a row within a value")
+        behind = tokens.starts.take(places) + 1 + vocabulary.lengths.take(self.codes.take(places))
+        attribute = block.words[behind]
+        definition, reference = (attribute & _ID_MASK) == _ID, (attribute & _REF_MASK) == _REF
+        self._check_without_id(places[~(definition | reference)])
+        self.definitions, self.attributes = places[definition], behind[definition]
+        self.references = places[reference]
+        # The ids that repeats name, and how many definitions of the block stand before each.
+        self._repeated = self._repeats(behind[reference])
+        self._before = np.cumsum(definition)[reference]
 
-def prepare(block: Block, tokens: Tokens, vocabulary: Vocabulary, columns: Codes) -> Elements:
-    """Name the elements of a block of rows, which needs nothing of other blocks.
+    def count(self, defined: int) -> None:
+        """Give the definitions the ids that are next, behind those `defined` before the block."""
+        demand((self._repeated - defined <= self._before).all(), "a repeat of what comes later")
+        numbers = np.arange(defined + 1, defined + 1 + self.definitions.size)
+        self.ids[self.references] = self._repeated
+        self.ids[self.definitions] = numbers
+        digits = np.searchsorted(_POWERS, numbers, side="right") + 1
+        self.attributes = ends = self.attributes + _ID_LENGTH + digits
+        demand((self.block.octets.take(ends) == _QUOTE).all(), "an id out of order")
+        demand((ids(self.block, ends, digits) == numbers).all(), "an id out of order")
 
-    `columns` are the codes of the columns' types.
-    """
-    codes = np.zeros(tokens.starts.size, np.int16)
-    places = np.flatnonzero(~tokens.closing)
-    levels = tokens.levels.take(places)
-    rows = places[levels == 0]
-    codes[rows] = vocabulary.code(ROW)
-    demand(
-        (tokens.ends.take(rows) - tokens.starts.take(rows) == len(ROW) + 1).all(),
-        "a row with attributes",
-    )
-    demand(
-        ((block.words[tokens.starts.take(rows)] & _ROW_MASK) == _ROW).all(),
-        "something else than a row",
-    )
-    cells = _table(places[levels == 1], rows, columns.size)
-    inner = places[levels > 1]
-    codes[inner] = parts = vocabulary.identify(block, tokens.starts.take(inner) + 1)
-    demand((parts != vocabulary.code(ROW)).all(), "a row within a value")
-    _name_cells(block, tokens, vocabulary, codes, (cells, columns))
-    behind = tokens.starts.take(places) + 1 + vocabulary.lengths.take(codes.take(places))
-    attribute = block.words[behind]
-    definition, reference = (attribute & _ID_MASK) == _ID, (attribute & _REF_MASK) == _REF
-    _check_without_id(tokens, vocabulary, codes, places[~(definition | reference)])
-    references = places[reference]
-    return Elements(
-        block=block,
-        tokens=tokens,
-        vocabulary=vocabulary,
-        codes=codes,
-        ids=np.zeros(codes.size, np.int64),
-        places=places,
-        cells=cells,
-        definitions=places[definition],
-        attributes=behind[definition],
-        references=references,
-        repeated=_repeated(block, tokens, references, behind[reference]),
-        before=np.cumsum(definition)[reference],
-    )
+    def check_closing(self) -> None:
+        """Raise IrregularError where a closing tag has another name than the one it closes."""
+        tokens = self.tokens
+        leaves = np.flatnonzero(tokens.leaf)
+        self._check_names(leaves + 1, leaves)
+        behind_leaf = np.zeros(tokens.leaf.size, np.bool_)
+        behind_leaf[1:] = tokens.leaf[:-1]
+        opening = np.flatnonzero(tokens.opening & ~tokens.leaf)
+        closing = np.flatnonzero(tokens.closing & ~behind_leaf)
+        opening_levels, closing_levels = tokens.levels.take(opening), tokens.levels.take(closing)
+        rows = self.block.words[tokens.starts.take(closing[closing_levels == 0])]
+        demand(((rows & _ROW_END_MASK) == _ROW_END).all(), "tags that do not match")
+        for level in range(1, int(opening_levels.max(initial=0)) + 1):
+            self._check_names(closing[closing_levels == level], opening[opening_levels == level])
 
+    def _cells(self, rows: Positions, cells: Positions, columns: Codes) -> Positions:
+        """Name the cells by their columns, or sentinels where they are null; a row for each row."""
+        starts, vocabulary = self.tokens.starts, self.vocabulary
+        lengths = self.tokens.ends.take(rows) - starts.take(rows)
+        demand((lengths == len(ROW) + 1).all(), "a row with attributes")
+        is_row = (self.block.words[starts.take(rows)] & _ROW_MASK) == _ROW
+        demand(is_row.all(), "something else than a row")
+        self.codes[rows] = vocabulary.code(ROW)
+        demand(cells.size == rows.size * columns.size, "a row of another length")
+        table = cells.reshape(rows.size, columns.size)
+        demand((table[:, 0] > rows).all(), "a row of another length")
+        demand((table[:-1, -1] < rows[1:]).all(), "a row of another length")
+        names = starts.take(table) + 1
+        other = ~vocabulary.match(self.block, names, columns)
+        self.codes[table] = columns
+        sentinels = np.full(np.count_nonzero(other), vocabulary.code(SENTINEL), np.int16)
+        self.codes[table[other]] = sentinels
+        found = vocabulary.match(self.block, names[other], sentinels)
+        demand(found.all(), "a cell of another type")
+        return table
 
-def count(elements: Elements, defined: int) -> Elements:
-    """Give the definitions of a block the ids that are next, behind those `defined` before it."""
-    definitions = elements.definitions
-    demand((elements.repeated - defined <= elements.before).all(), "a repeat of what comes later")
-    numbers = np.arange(defined + 1, defined + 1 + definitions.size)
-    elements.ids[elements.references] = elements.repeated
-    elements.ids[definitions] = numbers
-    ends = _check_order(elements.block, numbers, elements.attributes)
-    return replace(elements, attributes=ends)
+    def _check_without_id(self, places: Positions) -> None:
+        """Only rows, sentinels and sources have no id; the latter are checked with their frames."""
+        codes, tokens = self.codes.take(places), self.tokens
+        sentinel = codes == self.vocabulary.code(SENTINEL)
+        others = self.vocabulary.codes((ROW, SOURCE)).take(codes)
+        demand((sentinel | others).all(), "an element without an id")
+        nulls = places[sentinel]
+        lengths = tokens.ends.take(nulls) - tokens.starts.take(nulls)
+        demand((lengths == len(SENTINEL) + 2).all(), "a sentinel with attributes")
+        demand(not tokens.opening.take(nulls).any(), "a sentinel with content")
 
+    def _check_names(self, closing: Positions, opening: Positions) -> None:
+        expected, vocabulary = self.codes.take(opening), self.vocabulary
+        names = self.tokens.starts.take(closing) + 2
+        right = self.tokens.ends.take(closing) - names == vocabulary.lengths.take(expected)
+        demand(right.all(), "tags that do not match")
+        demand(vocabulary.match(self.block, names, expected).all(), "tags that do not match")
 
-def _table(cells: Positions, rows: Positions, columns: int) -> Positions:
-    """Return the tokens of the cells, a row for each row."""
-    demand(cells.size == rows.size * columns, "a row of another length")
-    table = cells.reshape(rows.size, columns)
-    demand((table[:, 0] > rows).all(), "a row of another length")
-    demand((table[:-1, -1] < rows[1:]).all(), "a row of another length")
-    return table
-
-
-def _name_cells(
-    block: Block,
-    tokens: Tokens,
-    vocabulary: Vocabulary,
-    codes: Codes,
-    table: tuple[Positions, Codes],
-) -> None:
-    """Name the cells by their columns, or sentinels where they are null."""
-    cells, columns = table
-    places = tokens.starts.take(cells) + 1
-    other = ~vocabulary.match(block, places, columns)
-    codes[cells] = columns
-    nulls = cells[other]
-    sentinels = np.full(nulls.size, vocabulary.code(SENTINEL), np.int16)
-    codes[nulls] = sentinels
-    demand(vocabulary.match(block, places[other], sentinels).all(), "a cell of another type")
-
-
-def _check_without_id(
-    tokens: Tokens, vocabulary: Vocabulary, codes: Codes, places: Positions
-) -> None:
-    """Only rows, sentinels and sources have no id; the latter are checked with their frames."""
-    sentinel = codes.take(places) == vocabulary.code(SENTINEL)
-    others = vocabulary.codes((ROW, SOURCE)).take(codes.take(places))
-    demand((sentinel | others).all(), "an element without an id")
-    nulls = places[sentinel]
-    lengths = tokens.ends.take(nulls) - tokens.starts.take(nulls)
-    demand((lengths == len(SENTINEL) + 2).all(), "a sentinel with attributes")
-    demand(not tokens.opening.take(nulls).any(), "a sentinel with content")
-
-
-def check_closing(elements: Elements) -> None:
-    """Raise IrregularError where a closing tag has another name than the tag that it closes."""
-    tokens, codes = elements.tokens, elements.codes
-    leaves = np.flatnonzero(tokens.leaf)
-    _check_names(elements, leaves + 1, codes.take(leaves))
-    behind_leaf = np.zeros(tokens.leaf.size, np.bool_)
-    behind_leaf[1:] = tokens.leaf[:-1]
-    opening = np.flatnonzero(tokens.opening & ~tokens.leaf)
-    closing = np.flatnonzero(tokens.closing & ~behind_leaf)
-    opening_levels, closing_levels = tokens.levels.take(opening), tokens.levels.take(closing)
-    rows = elements.block.words[tokens.starts.take(closing[closing_levels == 0])]
-    demand(((rows & _ROW_END_MASK) == _ROW_END).all(), "tags that do not match")
-    for level in range(1, int(opening_levels.max(initial=0)) + 1):
-        expected = codes.take(opening[opening_levels == level])
-        _check_names(elements, closing[closing_levels == level], expected)
-
-
-def _check_names(elements: Elements, closing: Positions, expected: Codes) -> None:
-    tokens, vocabulary = elements.tokens, elements.vocabulary
-    places = tokens.starts.take(closing) + 2
-    right = tokens.ends.take(closing) - places == vocabulary.lengths.take(expected)
-    demand(right.all(), "tags that do not match")
-    demand(vocabulary.match(elements.block, places, expected).all(), "tags that do not match")
-
-
-def _check_order(block: Block, numbers: NDArray[np.int64], places: Positions) -> Positions:
-    """Check that definitions have the ids that are next; return where those end."""
-    digits = np.searchsorted(_POWERS, numbers, side="right") + 1
-    ends = places + _ID_LENGTH + digits
-    demand((block.octets.take(ends) == _QUOTE).all(), "an id out of order")
-    demand((ids(block, ends, digits) == numbers).all(), "an id out of order")
-    return ends
-
-
-def _repeated(
-    block: Block, tokens: Tokens, references: Positions, places: Positions
-) -> NDArray[np.int64]:
-    """Return the ids that repeats name."""
-    ends = tokens.ends.take(references) - 2
-    demand(not tokens.opening.take(references).any(), "a repeat with content")
-    demand((block.octets.take(ends) == _QUOTE).all(), "a repeat with other attributes")
-    return ids(block, ends, ends - places - _REF_LENGTH)
+    def _repeats(self, attributes: Positions) -> NDArray[np.int64]:
+        """Return the ids that repeats name."""
+        ends = self.tokens.ends.take(self.references) - 2
+        demand(not self.tokens.opening.take(self.references).any(), "a repeat with content")
+        demand((self.block.octets.take(ends) == _QUOTE).all(), "a repeat with other attributes")
+        return ids(self.block, ends, ends - attributes - _REF_LENGTH)

@@ -6,13 +6,12 @@ ids 1, 2, 3 … in order, and the cells of a row are as many as the columns. Whe
 not the one expected, the reader gives up: it never guesses.
 """
 
-import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,9 +27,6 @@ from tracekit.tables.xml.fast.elements import (
     SENTINEL,
     SOURCE,
     Elements,
-    check_closing,
-    count,
-    prepare,
 )
 from tracekit.tables.xml.fast.stacks import Stacks
 from tracekit.tables.xml.fast.tokens import (
@@ -63,12 +59,9 @@ _MOST_WAITING = 2
 def ahead(work: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
     """Yield the results of `work` in order, those of the next items begun already.
 
-    numpy and Arrow let other threads run while they work on long arrays. On a machine with one
-    core nothing is done ahead. An exception of `work` is raised where its result would come.
+    numpy and Arrow let other threads run while they work on long arrays. An exception of `work`
+    is raised where its result would come.
     """
-    if _cores() == 1:
-        yield from map(work, items)
-        return
     with ThreadPoolExecutor(1, "tracekit-ahead") as pool:
         waiting: deque[Future[_Result]] = deque()
         for item in items:
@@ -77,13 +70,6 @@ def ahead(work: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-
-
-def _cores() -> int:
-    """Count the cores that this process may use; macOS does not say which those are."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def check_repeats(elements: Elements, definitions: Definitions) -> None:
@@ -117,50 +103,36 @@ def _check_ancestors(elements: Elements, places: Positions) -> None:
 _DTYPES = {pa.int64(): np.int64, pa.uint64(): np.uint64, pa.float64(): np.float64}
 
 Ids = NDArray[np.int64]
-_NONE = np.zeros(0, np.int64)
 
 
-class ColumnBuilder:
-    """One column while its table is read."""
+def cells_of(
+    column: ExportColumn,
+    ids: Ids,
+    definitions: Definitions,
+    identities: Identities,
+    stacks: Stacks,
+) -> ColumnCells:
+    """Return cells by the ids of their values, 0 for null."""
+    known = ids == 0
+    nulls = known if known.any() else None
 
-    def __init__(self, column: ExportColumn) -> None:
-        self._column = column
-        self._type = NUMERIC.get(FORMS.get(column.engineering_type, Form.TEXT))
-        self._ids: list[Ids] = []
+    def integers(found: NDArray[Any]) -> pa.ChunkedArray:
+        return pa.chunked_array([pa.array(found, mask=nulls)])
 
-    def add(self, ids: Ids) -> None:
-        """Add cells by the ids of their values, 0 for null."""
-        self._ids.append(ids)
-
-    def build(
-        self, definitions: Definitions, identities: Identities, stacks: Stacks
-    ) -> ColumnCells:
-        """Return the cells added since the last time."""
-        ids = np.concatenate([_NONE, *self._ids])
-        self._ids.clear()
-        known = ids == 0
-        nulls = known if known.any() else None
-        values = definitions.values.array.take(ids)
-        kind = self._column.engineering_type
-        if kind in STACK_TYPES:
-            texts, numbers = stacks.cells(ids, nulls, definitions)
-            return ColumnCells(self._column, _chunk(texts), stacks=_chunk(numbers))
-        if self._type is not None:
-            numbers = pa.array(values.view(_DTYPES[self._type]), mask=nulls)
-            return ColumnCells(self._column, _chunk(numbers))
-        texts = definitions.texts.take(pa.array(values, mask=nulls))
-        if kind == "process":
-            pids = pa.array(identities.pids(ids), mask=nulls)
-            return ColumnCells(self._column, _chunk(texts), pids=_chunk(pids))
-        if kind == "thread":
-            pids = pa.array(identities.owners(ids), mask=nulls)
-            tids = pa.array(identities.tids(ids), mask=nulls)
-            return ColumnCells(self._column, _chunk(texts), pids=_chunk(pids), tids=_chunk(tids))
-        return ColumnCells(self._column, _chunk(texts))
-
-
-def _chunk(array: pa.Array) -> pa.ChunkedArray:
-    return pa.chunked_array([array])
+    values = definitions.values.array.take(ids)
+    kind = column.engineering_type
+    if kind in STACK_TYPES:
+        texts, numbers = stacks.cells(ids, nulls, definitions)
+        return ColumnCells(column, pa.chunked_array([texts]), stacks=pa.chunked_array([numbers]))
+    if (number := NUMERIC.get(FORMS.get(kind, Form.TEXT))) is not None:
+        return ColumnCells(column, integers(values.view(_DTYPES[number])))
+    texts = pa.chunked_array([definitions.texts.take(pa.array(values, mask=nulls))])
+    if kind == "process":
+        return ColumnCells(column, texts, pids=integers(identities.pids(ids)))
+    if kind == "thread":
+        pids, tids = integers(identities.owners(ids)), integers(identities.tids(ids))
+        return ColumnCells(column, texts, pids=pids, tids=tids)
+    return ColumnCells(column, texts)
 
 
 _CHUNK = 1 << 16
@@ -231,10 +203,9 @@ class FastReader:
         return no_symbols() if self._table is None else self._table.symbols()
 
     def _pieces(self, file: BinaryIO) -> Iterator[Node]:
-        size = os.fstat(file.fileno()).st_size
-        self._table = table = _Table(*read_opening(file), size)
-        for prepared in ahead(table.prepare, blocks(file)):
-            table.add(prepared)
+        self._table = table = _Table(*read_opening(file))
+        for elements in ahead(table.prepare, blocks(file)):
+            table.add(elements)
             if table.rows >= _ROWS_IN_A_PIECE:
                 yield table.piece()
         if table.rows or not table.begun:
@@ -244,43 +215,44 @@ class FastReader:
 class _Table:
     """The table while it is read."""
 
-    def __init__(self, header: Header, xpath: str, size: int) -> None:
+    def __init__(self, header: Header, xpath: str) -> None:
         self.rows = 0
         self.begun = False
         self._header, self._xpath = header, xpath
         types = [column.engineering_type for column in header.columns]
         self._vocabulary = Vocabulary((ROW, SENTINEL, SOURCE, "frame", "binary", *FORMS, *types))
         self._types = np.array([self._vocabulary.code(one) for one in types], np.int16)
-        self._definitions = Definitions(self._vocabulary, types, size)
+        self._definitions = Definitions(self._vocabulary, types)
         self._identities = Identities(self._vocabulary)
         self._stacks = Stacks(self._vocabulary)
-        self._columns = [ColumnBuilder(column) for column in header.columns]
+        self._ids: list[Ids] = []  # of the cells that are in no piece yet, by column and row
 
     def prepare(self, block: Block) -> Elements:
         check_characters(block)
         check_entities(block)
-        return prepare(block, tokenize(block), self._vocabulary, self._types)
+        return Elements(block, tokenize(block), self._vocabulary, self._types)
 
-    def add(self, prepared: Elements) -> None:
-        check_closing(prepared)
-        elements = count(prepared, len(self._definitions))
+    def add(self, elements: Elements) -> None:
+        elements.check_closing()
+        elements.count(len(self._definitions))
         quotes = self._definitions.add(elements) + 2 * elements.references.size
         quotes += self._stacks.add(elements, self._definitions)
         _check_quotes(elements, quotes)
         check_repeats(elements, self._definitions)
         self._identities.add(elements, self._definitions)
-        ids = elements.ids[elements.cells.T]
-        for column, cells in zip(self._columns, ids, strict=True):
-            column.add(cells)
-        self.rows += ids.shape[1]
+        self._ids.append(elements.ids[elements.cells.T])
+        self.rows += self._ids[-1].shape[1]
 
     def piece(self) -> Node:
+        known = self._definitions, self._identities, self._stacks
+        none = np.zeros((len(self._header.columns), 0), np.int64)
+        ids = np.concatenate([none, *self._ids], axis=1)
         columns = tuple(
-            column.build(self._definitions, self._identities, self._stacks)
-            for column in self._columns
+            cells_of(column, own, *known)
+            for column, own in zip(self._header.columns, ids, strict=True)
         )
         piece = Node(self._header.schema, self._xpath, columns, self.rows)
-        self.rows, self.begun = 0, True
+        self._ids, self.rows, self.begun = [], 0, True
         return piece
 
     def symbols(self) -> Symbols:

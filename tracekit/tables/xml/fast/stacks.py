@@ -62,7 +62,7 @@ class Frames:
         self._add_binaries(elements, binaries, definitions)
         if frames.size:
             self._add_names(elements, frames, definitions)
-            self._add_parts(elements, frames, (owned, sources), definitions)
+            self._add_parts(elements, frames, owned, sources, definitions)
         return (
             _FRAME_QUOTES * frames.size
             + _BINARY_QUOTES * binaries.size
@@ -92,10 +92,10 @@ class Frames:
         self,
         elements: Elements,
         frames: Positions,
-        parts: tuple[Positions, Positions],
+        owned: Positions,
+        sources: Positions,
         definitions: Definitions,
     ) -> None:
-        owned, sources = parts
         values, ids = definitions.values.array, elements.ids
         opened = np.flatnonzero(elements.tokens.opening.take(frames))
         binaries, paths, lines = np.full((3, frames.size), -1)
