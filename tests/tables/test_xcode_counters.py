@@ -90,7 +90,10 @@ def test_encoders_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
     ("rows", "wrong"),
     [
         (COSTS[:1], "other encoders"),
-        ((COSTS[0].replace("Enc 0", "Enc 7"), COSTS[1]), "calls encoder 546 'Enc 7 0xb'"),
+        (
+            (COSTS[0].replace("Enc 0", "Enc 7"), COSTS[1]),
+            "another label of encoder 546, 'Enc 7 0xb'",
+        ),
         ((COSTS[0].replace("12.90%", "12.91%"), COSTS[1]), "another Kernel Occupancy"),
         ((COSTS[0].replace("2.21 MiB", "2.22 MiB"), COSTS[1]), "another Bytes Read"),
     ],

@@ -9,20 +9,19 @@ the Parquet file, and the stamps of both files. While a stamp lasts, a file is n
 where it differs, the digest decides.
 
 Every file appears whole, so that two processes may fill one folder at once: the last one wins,
-and both read what they wrote or the same. A damaged file is read again from the export; a
-folder that cannot be written is no error. Files are not mapped into memory: their columns are
-compressed, and a mapped file that someone cuts ends the process.
+and both read what they wrote or the same. Instead of a file whose digest differs, the export is
+read again; a folder that cannot be written is no error. Files are not mapped into memory: their
+columns are compressed, and a mapped file that someone cuts ends the process.
 """
 
 import hashlib
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 import pandas as pd
@@ -42,7 +41,6 @@ from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Symbols, no_symbols
 
 _log = logging.getLogger(__name__)
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,6 @@ class Note:
     file: Stamp | None
     digest: str
     symbols: tuple[str, ...] = ()
-    rows: int = 0
     damage: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
     remarks: tuple[Said, ...] = ()
@@ -61,11 +58,13 @@ class Note:
 
 @dataclass(frozen=True)
 class Kept:
-    """A table in a Parquet file; `again` reads the export where the file turns out damaged."""
+    """A table in a Parquet file, whose columns are loaded when they are asked for.
+
+    It was whole when it was opened. Loading raises InputError where it no longer is.
+    """
 
     path: Path
     note: Note
-    again: Callable[[], Flat]
 
     @property
     def notes(self) -> ReadNotes:
@@ -75,46 +74,37 @@ class Kept:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all columns."""
-        return self._or_again(self._names, lambda flat: flat.names)
+        with self._reading():
+            return tuple(pq.read_schema(self.path).names)
 
     @property
     def symbols(self) -> Symbols:
         """The stacks that the columns NAME.stack number."""
-        return self._or_again(self._symbols, lambda flat: flat.symbols)
+        if not self.note.symbols:
+            return no_symbols()
+        frames, stacks = symbol_files(self.path)
+        with self._reading():
+            if (digest(frames), digest(stacks)) != self.note.symbols:
+                raise pa.ArrowInvalid(f"the stacks beside {self.path} are not its own")
+            return Symbols(pq.read_table(frames), pq.read_table(stacks))
 
     def part(self, columns: Collection[str] | None = None) -> pd.DataFrame:
         """Load some columns, in the table's order; without names all of them."""
-        return self._or_again(lambda: self._part(columns), lambda flat: flat.part(columns))
-
-    def _names(self) -> tuple[str, ...]:
-        return tuple(pq.read_schema(self.path).names)
-
-    def _part(self, columns: Collection[str] | None) -> pd.DataFrame:
-        wanted = [name for name in self._names() if columns is None or name in columns]
-        with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
+        wanted = [name for name in self.names if columns is None or name in columns]
+        with self._reading(), pq.ParquetFile(self.path, page_checksum_verification=True) as file:
             # One after the other, so that no more than one is held twice. A name also selects
             # what has it for a prefix before a dot.
             loaded = ((name, file.read([name]).column(name)) for name in wanted)
             return frame_of(loaded, file.metadata.num_rows)
 
-    def _symbols(self) -> Symbols:
-        if not self.note.symbols:
-            return no_symbols()
-        frames, stacks = symbol_files(self.path)
-        if (digest(frames), digest(stacks)) != self.note.symbols:
-            raise pa.ArrowInvalid(f"the stacks beside {self.path} are not those it was kept with")
-        return Symbols(pq.read_table(frames), pq.read_table(stacks))
-
-    def _or_again(self, load: Callable[[], _T], of: Callable[[Flat], _T]) -> _T:
+    @contextmanager
+    def _reading(self) -> Generator[None]:
         try:
-            return load()
+            yield
         except (OSError, pa.ArrowException) as error:
-            _log.warning("%s is damaged; the export is read again: %s", self.path, error)
-        return of(self._flat)
-
-    @cached_property
-    def _flat(self) -> Flat:
-        return self.again()
+            raise InputError(
+                f"{self.path} is damaged.", hint="Where its export is still there, remove the file."
+            ) from error
 
 
 def digest(file: Path) -> str:
@@ -157,16 +147,12 @@ def kept_or_read(
 
 def _as_written(file: Path) -> Kept | Flat:
     """Return a table that was written as a flat one, and is read where it is."""
-
-    def damaged() -> Flat:
-        text = f"{file.name} is cut or damaged, and its rows are missing."
-        return Flat(pd.DataFrame(), ReadNotes(damage=(text,)))
-
     try:
         pq.read_metadata(file)
     except (OSError, pa.ArrowException):
-        return damaged()
-    return Kept(file, Note(None, None, ""), damaged)
+        text = f"{file.name} is cut or damaged, and its rows are missing."
+        return Flat(pd.DataFrame(), ReadNotes(damage=(text,)))
+    return Kept(file, Note(None, None, ""))
 
 
 def _gone(ref: TableRef, away: PutAway, why: str) -> InputError:
@@ -214,20 +200,15 @@ class _Place:
         known = replace(note, export=lasting(stamped), file=lasting(stamp(file)))
         if known != note:
             save(_beside(file), known)
-        return self._reading(file, note)
+        return Kept(file, note)
 
     def remaining(self, removed: PutAway) -> Kept:
         """Return the table that was kept of an export that is no more."""
         file = self._named(removed.digest, removed.reader)
-        error = _gone(self.ref, removed, f"{file} is not what was kept of it")
         note = _whole(file)
         if note is None:
-            raise error
-
-        def again() -> Flat:
-            raise error
-
-        return Kept(file, note, again)
+            raise _gone(self.ref, removed, f"{file} is not what was kept of it")
+        return Kept(file, note)
 
     def keep(self, file: Path, stamped: Stamp) -> Kept | Flat:
         """Read the table into the folder."""
@@ -242,21 +223,13 @@ class _Place:
             file=lasting(stamp(table)),
             digest=digest(table),
             symbols=tuple(map(digest, symbols)),
-            rows=written.rows,
             damage=written.notes.damage,
             drift=written.notes.drift,
             remarks=written.notes.remarks,
         )
         save(_beside(file), note)
         self._drop_others(file)
-        return self._reading(file, note)
-
-    def _reading(self, file: Path, note: Note) -> Kept:
-        def again() -> Flat:
-            file.unlink(missing_ok=True)
-            return self.read()
-
-        return Kept(file, note, again)
+        return Kept(file, note)
 
     @property
     def _stem(self) -> str:
@@ -323,20 +296,16 @@ def to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], dic
     and those whose tables could not be kept.
     """
     found = index(exports)
-    there = [
-        one
-        for one in found.every
-        if isinstance(one.ref, Path) and one.ref.suffix != PARQUET and one.ref.exists()
-    ]
-    stems = Counter(_stem(found, listed) for listed in there)
+    held: dict[Path, list[Listed]] = {}
+    for one in found.every:
+        if isinstance(one.ref, Path) and one.ref.suffix != PARQUET and one.ref.exists():
+            held.setdefault(one.ref, []).append(one)
+    stems = Counter(_stem(found, one) for tables in held.values() for one in tables)
     away: list[PutAway] = []
     stays = dict.fromkeys(found.strange, "it is no export")
-    for path in dict.fromkeys(one.ref for one in there if isinstance(one.ref, Path)):
-        tables = [one for one in there if one.ref == path]
-        reason = _reason(found, tables, stems, cache)
-        if path.is_symlink():
-            reason = "it is a link"
-        if reason:
+    for path, tables in held.items():
+        link = "it is a link" if path.is_symlink() else ""
+        if reason := link or _reason(found, tables, stems, cache):
             stays[path] = reason
         else:
             headers, size = found.headers[path], path.stat().st_size
@@ -355,15 +324,13 @@ def stored_to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAwa
     stems = Counter(_stem(found, one) for one in found.every)
     away: list[PutAway] = []
     for one in found.every:
-        ref = one.ref
-        if not isinstance(ref, Stored):
-            continue
-        if why := _reason(found, [one], stems, cache):
-            return [], f"{one.schema}, which is read from it: {why}"
-        name = f"{ref.bundle.name}.run{ref.run}.store{ref.number}"
-        header = Header(one.schema, xpath_of(one.place), 1, rows=one.rows)
-        size = ref.file.stat().st_size
-        away.append(PutAway(name, ref.digest(), READER_VERSION, size, (header,), at))
+        if isinstance(ref := one.ref, Stored):
+            if why := _reason(found, [one], stems, cache):
+                return [], f"{one.schema}, which is read from it: {why}"
+            name = f"{ref.bundle.name}.run{ref.run}.store{ref.number}"
+            header = Header(one.schema, xpath_of(one.place), 1, rows=one.rows)
+            size = ref.file.stat().st_size
+            away.append(PutAway(name, ref.digest(), READER_VERSION, size, (header,), at))
     return away, ""
 
 

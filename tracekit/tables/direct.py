@@ -33,17 +33,10 @@ _DOCUMENT = ("open.creq", "form.template")
 _UNIQUING = (
     "strings",
     "EngineeringTypes.etypes",
-    *(
-        f"{kind}/integeruniquer.{part}"
-        for kind in ("arrayUniquer", "typedArrayUniquer")
-        for part in ("data", "index")
-    ),
-)
-_DESCRIBED = (
-    *_DOCUMENT,
-    *(f"corespace/run*/core/uniquing/{name}" for name in _UNIQUING),
-    "corespace/run*/core/table-manager/tables.plist",
-    *(f"corespace/run*/core/stores/indexed-store-*/{name}" for name in _OWN[1:]),
+    "arrayUniquer/integeruniquer.data",
+    "arrayUniquer/integeruniquer.index",
+    "typedArrayUniquer/integeruniquer.data",
+    "typedArrayUniquer/integeruniquer.index",
 )
 _SYMBOLS = "symbols/stores"
 _BLOCK = 1 << 20
@@ -97,9 +90,10 @@ class Stored:
         return content.hexdigest()[:32]
 
     def _names(self) -> Iterator[str]:
-        folder = store_folder(self.run, self.number)
-        yield from (f"{folder}/{name}" for name in _OWN)
-        yield from _shared(self.run)
+        """Name the files that its rows are read from."""
+        yield from (f"{store_folder(self.run, self.number)}/{name}" for name in _OWN)
+        yield from _DOCUMENT
+        yield from (f"{run_folder(self.run)}/uniquing/{name}" for name in _UNIQUING)
 
 
 TableRef = Path | Stored
@@ -133,24 +127,14 @@ def require_unpacked(path: Path) -> None:
 
 def opened(bundle: Path) -> Bundle:
     """Open a bundle, or return the one that is open, as long as its files are the same."""
-    return _opened(bundle, tuple(_stamps(bundle, _described(bundle))))
+    below = sorted(path for path in (bundle / "corespace").rglob("*") if path.name != RECORDS)
+    files = (str(path.relative_to(bundle)) for path in below if path.is_file())
+    return _opened(bundle, tuple(_stamps(bundle, (*_DOCUMENT, *files))))
 
 
 @lru_cache(maxsize=2)
 def _opened(bundle: Path, stamps: tuple[tuple[str, Stamp], ...]) -> Bundle:  # noqa: ARG001  a key
     return Bundle(bundle)
-
-
-def _described(bundle: Path) -> Iterator[str]:
-    """Name the files that an open bundle was made of: all but the records."""
-    for pattern in _DESCRIBED:
-        yield from sorted(str(path.relative_to(bundle)) for path in bundle.glob(pattern))
-
-
-def _shared(run: int) -> Iterator[str]:
-    """Name what all tables of a run make use of."""
-    yield from _DOCUMENT
-    yield from (f"{run_folder(run)}/uniquing/{name}" for name in _UNIQUING)
 
 
 def _stamps(bundle: Path, names: Iterable[str]) -> Iterator[tuple[str, Stamp]]:

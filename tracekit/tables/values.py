@@ -18,13 +18,11 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from tracekit.base import InputError
 
@@ -171,24 +169,15 @@ def converted(cells: pa.ChunkedArray, to: pa.DataType) -> pa.ChunkedArray:
 
 
 def series(values: pa.ChunkedArray) -> pd.Series:
-    """Return typed values as pandas holds them."""
+    """Return typed values as pandas holds them, which a frame may change."""
     if is_coded(values.type):
         values = values.cast(pa.string())
-    dtype = dtype_of(values.type, nulls=values.null_count > 0)
-    if pa.types.is_string(values.type):
-        return pd.Series(pd.StringDtype().__from_arrow__(values))  # pyright: ignore[reportAttributeAccessIssue]
-    if pa.types.is_floating(values.type) or not values.null_count:
-        return pd.Series(_writable(values.to_numpy()), dtype=dtype, copy=False)
-    nulls = values.is_null().to_numpy()
-    known = values.fill_null(pa.scalar(0).cast(values.type)).to_numpy()
-    if pa.types.is_boolean(values.type):
-        return pd.Series(pd.arrays.BooleanArray(known.astype(np.bool_), _writable(nulls)))
-    return pd.Series(pd.arrays.IntegerArray(_writable(known), _writable(nulls)))
-
-
-def _writable(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers that a frame may change: Arrow's own are for reading only."""
-    return numbers if numbers.flags.writeable else numbers.copy()
+    dtype = pd.api.types.pandas_dtype(dtype_of(values.type, nulls=values.null_count > 0))
+    if hasattr(dtype, "__from_arrow__"):
+        return pd.Series(dtype.__from_arrow__(values))
+    numbers = values.to_numpy()
+    numbers = numbers if numbers.flags.writeable else numbers.copy()
+    return pd.Series(numbers, dtype=dtype, copy=False)
 
 
 def dtype_of(values: pa.DataType, *, nulls: bool) -> str:

@@ -179,26 +179,30 @@ def short_name(execname: str) -> str:
 
 def gather_names(run: "BundleRun") -> Names:
     """Return the names of a run."""
-    (processes, threads), damage = _tabled(run)
+    processes, threads = dict[int, str](), dict[int, str]()
+    remarks = list[str]()
+    for schema, gather in (("process-info", _processes), ("thread-info", _threads)):
+        try:
+            (processes if gather is _processes else threads).update(gather(run, schema))
+        except BundleError as error:
+            remarks.append(f"Names of {schema} are not available: {error.message}")
     document = run.document.run(run.number)
     if document is None:
         less = _LESS.format(why=run.document.why_not(run.number))
-        return Names(processes, threads, {}, (less, *damage.values()))
+        return Names(processes, threads, {}, (less, *remarks))
     own = documented_processes(document)
     own_threads = _documented_threads(document, own)
-    remarks = list[str]()
-    for what, table, missing in (
-        ("processes", "process-info", processes.keys() - own.keys()),
-        ("threads", "thread-info", threads.keys() - own_threads.keys()),
-    ):
-        if missing:
-            bundle = called(run.files.bundle)
-            remarks.append(
-                f"The {NAME} of {bundle} lacks {len(missing):,} {what} of the recording: these "
-                f"have the names of the table {table}, some of which are cut."
-            )
-    named = processes | {pid: one.short for pid, one in own.items()}
-    return Names(named, threads | own_threads, _cores(document), (*remarks, *damage.values()))
+    remarks[:0] = [
+        f"The {NAME} of {called(run.files.bundle)} lacks {len(missing):,} {what} of the "
+        f"recording: these have the names of the table {table}, some of which are cut."
+        for what, table, missing in (
+            ("processes", "process-info", processes.keys() - own.keys()),
+            ("threads", "thread-info", threads.keys() - own_threads.keys()),
+        )
+        if missing
+    ]
+    named = processes | {pid: names.short for pid, names in own.items()}
+    return Names(named, threads | own_threads, _cores(document), tuple(remarks))
 
 
 def documented_processes(document: RunDocument) -> dict[int, ProcessNames]:
@@ -246,18 +250,6 @@ def _cores(document: RunDocument) -> dict[int, str]:
             if flags in _KINDS:
                 found[place if number is None else number] = _KINDS[flags]
     return found
-
-
-def _tabled(run: "BundleRun") -> tuple[list[dict[int, str]], dict[str, str]]:
-    """Return the names of processes and of threads in tables, and which tables are damaged."""
-    damage, found = dict[str, str](), list[dict[int, str]]()
-    for schema, gather in (("process-info", _processes), ("thread-info", _threads)):
-        try:
-            found.append(gather(run, schema))
-        except BundleError as error:
-            found.append({})
-            damage[schema] = f"Names of {schema} are not available: {error.message}"
-    return found, damage
 
 
 def _processes(run: "BundleRun", schema: str) -> dict[int, str]:

@@ -182,11 +182,11 @@ class BundleReader:
         match kind.encoding:
             case Encoding.PROCESS:
                 processes = self._values.identities.processes(found.numbers)
-                texts, pids = processes.texts, found.spread(processes.pids, processes.known)
+                texts, pids = processes.texts, found.spread(processes.pids)
             case Encoding.THREAD:
                 threads = self._values.identities.threads(found.numbers)
-                texts, pids = threads.texts, found.spread(threads.pids, threads.owned)
-                tids = found.spread(threads.tids, threads.known)
+                texts, pids = threads.texts, found.spread(threads.pids)
+                tids = found.spread(threads.tids)
             case Encoding.ANY:
                 texts, tags = self._labels.single(found.numbers)
                 foreign = tags - {kind.tag}

@@ -17,6 +17,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -60,7 +61,7 @@ def issues_of(bundle: Bundle, run: BundleRun) -> tuple[str, ...]:
         bundle.files.open(name).close()
         if bundle.files.size(name) > _LARGEST:
             raise bundle.files.damaged(name, f"is larger than {_LARGEST:,} bytes")
-        return tuple(_read((bundle.path / name).resolve()))
+        return tuple(_noted(*issue) for issue in _issues((bundle.path / name).resolve()))
     except BundleError as error:
         why = error.message
     except (sqlite3.Error, UnicodeDecodeError, OverflowError):
@@ -68,7 +69,7 @@ def issues_of(bundle: Bundle, run: BundleRun) -> tuple[str, ...]:
     return (f"What Instruments noted of run {run.number} is not available: {why}",)
 
 
-def _read(path: Path) -> Iterator[str]:
+def _issues(path: Path) -> list[tuple[int, str, float]]:
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as database:
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         database.set_progress_handler(lambda: 1, _STEPS)
@@ -78,17 +79,12 @@ def _read(path: Path) -> Iterator[str]:
         whole = database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
         if not whole or path.stat().st_size % page:
             raise sqlite3.DatabaseError
-        issues = database.execute(_ISSUES, (_MOST_ISSUES + 1,)).fetchall()
-    for kind, message, count in issues[:_MOST_ISSUES]:
-        yield _sentence(kind, message, max(1, int(count)))
-    if len(issues) > _MOST_ISSUES:
-        yield f"Instruments noted more than {_MOST_ISSUES} kinds of issues; the rest is left out."
+        return database.execute(_ISSUES, (_MOST_ISSUES,)).fetchall()
 
 
-def _sentence(kind: int, message: str, count: int) -> str:
-    times = "once" if count == 1 else f"{count:,} times"
-    plain = " ".join(message.split())
-    text = plain if len(plain) <= _MOST_LETTERS else plain[: _MOST_LETTERS - 1] + "…"
+def _noted(kind: int, message: str, count: float) -> str:
+    times = "once" if count <= 1 else f"{int(count):,} times"
+    text = shorten(message, _MOST_LETTERS, placeholder="…")
     if (kind, message) == _HEALTHY:
         return f'Instruments noted {times} "{text}", as in nearly every trace that is whole.'
     return f'Instruments noted {times} "{text}"; how grave that is, the bundle does not tell.'

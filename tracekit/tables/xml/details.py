@@ -1,9 +1,8 @@
 """The reader of a track's details, such as the list of allocations.
 
-Instruments names the attributes of a track's details after columns that people see. A letter
-that no name may hold is written, on its way to the parser, as one from a plane that nobody
-uses; `original` writes it back. Only names are touched, and only in the tags of rows: a value
-keeps its `%`.
+Instruments names the attributes of a track's details after columns that people see, such as
+`resident-%`, which no name of XML may be. The percent sign of a `-%="` is written, on its way to
+the parser, as a letter that nobody uses, and written back in names and values.
 
 Such an export has no header: the values of a row are its attributes, and no row needs to have
 them all. A row may hold a stack as well. So a detail is one piece, whose columns are known at its
@@ -25,47 +24,21 @@ from tracekit.tables.xml.definitions import Definitions
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn, Node, Symbols
 from tracekit.tables.xml.source import MalformedError, batches, head, node_of, whole_tags
 
-_VALUE = rb"(?:\"[^\"<]*\"|'[^'<]*')"
-_ROW = re.compile(rb"<row(?:\s+[^\s=\"'<>]+\s*=\s*" + _VALUE + rb")+\s*/?>")
-_ATTRIBUTE = re.compile(rb"(\s)([^\s=\"'<>]+)(\s*=\s*" + _VALUE + rb")")
-_LEGAL = re.compile(rb"[A-Za-z_\x80-\xff][A-Za-z0-9_.\x80-\xff-]*+")
-_FOREIGN = re.compile(rb"[^A-Za-z0-9_.\x80-\xff-]|\A[0-9.-]")
-_SUSPECT = re.compile(
-    rb"(?<![^\s=\"'<>])(?!" + _LEGAL.pattern + rb"\s*+=)[^\s=\"'<>]++\s*+=\s*+[\"']"
-)
-_PLANE = 0xE0100
-_OURS = re.compile(f"[{chr(_PLANE)}-{chr(_PLANE + 0x7F)}]")
+_PERCENT = chr(0xE0125)
 
 
 def repaired(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the blocks of a file with names in the tags of its rows that XML allows."""
-    return map(_repaired, whole_tags(blocks))
+    return (text.replace(b'-%="', f'-{_PERCENT}="'.encode()) for text in whole_tags(blocks))
 
 
-def original(name: str) -> str:
-    """Return the name as the file has it."""
-    return _OURS.sub(lambda found: chr(ord(found[0]) - _PLANE), name)
-
-
-def _repaired(text: bytes) -> bytes:
-    return _ROW.sub(_repaired_row, text) if _SUSPECT.search(text) else text
-
-
-def _repaired_row(row: re.Match[bytes]) -> bytes:
-    return _ATTRIBUTE.sub(_repaired_attribute, row[0])
-
-
-def _repaired_attribute(found: re.Match[bytes]) -> bytes:
-    if _LEGAL.fullmatch(found[2]):
-        return found[0]
-    name = _FOREIGN.sub(lambda letter: chr(_PLANE + letter[0][0]).encode(), found[2])
-    return found[1] + name + found[3]
+def original(text: str) -> str:
+    """Return a name or a value as the file has it."""
+    return text.replace(_PERCENT, "%")
 
 
 _MOST_DETAILS = 10_000
 _MOST_COLUMNS = 1000
-
-
 _WORD = "attribute"
 _NAMELESS = "details"
 _BATCH = 1 << 13
@@ -146,7 +119,9 @@ class _Detail:
         """Take a row; raise MalformedError if it breaks the grammar, and take no value of it."""
         if row.tag != "row":
             raise MalformedError(f"a <{row.tag}> stands where none belongs among details")
-        cells: dict[str, Any] = {str(name): text for name, text in row.items()}
+        cells: dict[str, Any] = {
+            original(str(name)): original(str(text)) for name, text in row.items()
+        }
         if len({**self._names, **cells}) > _MOST_COLUMNS:
             raise MalformedError(f"there are more than {_MOST_COLUMNS} columns")
         found: dict[str, Element] = {}
@@ -184,7 +159,7 @@ class _Detail:
             ColumnCells(_column(tag, tag), table[f"<{tag}>"], stacks=table[f"<{tag}> stack"])
             for tag in self._stacks
         ]
-        strange = [name for name in map(original, self._names) if name not in self._names]
+        strange = [name for name in self._names if "%" in name]
         notes = {
             "attributes whose names XML does not allow are read all the same": strange,
             "elements that tracekit does not know are left out": self._others,
@@ -201,4 +176,4 @@ class _Detail:
 
 
 def _column(name: str, engineering_type: str) -> ExportColumn:
-    return ExportColumn(original(name), original(name), engineering_type)
+    return ExportColumn(name, name, engineering_type)

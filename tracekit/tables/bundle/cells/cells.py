@@ -41,9 +41,9 @@ class Distinct:
             values = values.fill_null("")
         return pa.chunked_array([pa.DictionaryArray.from_arrays(places, values)])
 
-    def spread(self, values: NDArray[np.int64], known: Flags) -> pa.ChunkedArray:
-        """Return cells of integers, from those of the numbers; null where one is not known."""
-        return pa.chunked_array([pa.array(values, mask=~known).take(self.places)])
+    def spread(self, values: pa.Array) -> pa.ChunkedArray:
+        """Return cells, from the values of the numbers."""
+        return pa.chunked_array([values.take(self.places)])
 
 
 def distinct(raw: Raw, size: int) -> Distinct:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tracekit.tables.bundle.bundle import BundleRun
-from tracekit.tables.bundle.cells.cells import Flags, blocks, signed
+from tracekit.tables.bundle.cells.cells import blocks, signed
 from tracekit.tables.bundle.cells.encodings import (
     ALL_32,
     ALL_64,
@@ -132,21 +132,18 @@ _LOW = np.uint64(ALL_32)
 
 
 class Processes(NamedTuple):
-    """Processes: their texts, null where their pids are not `known`."""
+    """Processes: their texts and pids, null where a pid is not known."""
 
     texts: pa.Array
-    pids: Numbers
-    known: Flags
+    pids: pa.Array
 
 
 class Threads(NamedTuple):
-    """Threads: their texts and tids, and the processes that they are of."""
+    """Threads: their texts and tids, and the pids of the processes that they are of."""
 
     texts: pa.Array
-    tids: Numbers
-    known: Flags
-    pids: Numbers
-    owned: Flags
+    tids: pa.Array
+    pids: pa.Array
 
 
 class Identities:
@@ -158,27 +155,25 @@ class Identities:
 
     def processes(self, ids: Numbers) -> Processes:
         """Return processes."""
-        pids, known = _numbers(self._pairs(ids)[:, 0])
-        pairs = zip(pids.tolist(), known.tolist(), strict=True)
+        pids = _integers(self._pairs(ids)[:, 0])
         names = self._run.names if ids.size else Names()
-        texts = [names.process_with_pid(pid) if there else None for pid, there in pairs]
-        self._unnamed["processes"] |= set(pids[known].tolist()) - names.processes.keys()
-        return Processes(pa.array(texts, pa.string()), pids, known)
+        self._unnamed["processes"] |= {*pids.to_pylist()} - {None, *names.processes}
+        texts = [None if pid is None else names.process_with_pid(pid) for pid in pids.to_pylist()]
+        return Processes(pa.array(texts, pa.string()), pids)
 
     def threads(self, ids: Numbers) -> Threads:
         """Return threads; raise what `processes` raises."""
         pairs = self._pairs(ids)
-        tids, known = _numbers(pairs[:, 0])
-        owners, owned = _numbers(pairs[:, 1])
-        pids = np.zeros(ids.size, np.int64)
-        pids[owned], alive = _numbers(self._pairs(owners[owned])[:, 0])
-        owned[owned] = alive
-        found = zip(tids.tolist(), pids.tolist(), (known & owned).tolist(), strict=True)
+        tids, owned = _integers(pairs[:, 0]), pairs[:, 1] != ALL_64
+        owners = self.processes(_ids(pairs[owned, 1])).pids
+        pids = owners.take(pa.array(np.cumsum(owned) - 1, mask=~owned))
         names = self._run.names if ids.size else Names()
-        texts = [names.thread_with_tid(tid, pid) if there else None for tid, pid, there in found]
-        self._unnamed["threads"] |= set(tids[known].tolist()) - names.threads.keys()
-        self._unnamed["processes"] |= set(pids[owned].tolist()) - names.processes.keys()
-        return Threads(pa.array(texts, pa.string()), tids, known, pids, owned)
+        self._unnamed["threads"] |= {*tids.to_pylist()} - {None, *names.threads}
+        texts = [
+            None if tid is None or pid is None else names.thread_with_tid(tid, pid)
+            for tid, pid in zip(tids.to_pylist(), pids.to_pylist(), strict=True)
+        ]
+        return Threads(pa.array(texts, pa.string()), tids, pids)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -199,9 +194,8 @@ def _listed(numbers: set[int]) -> str:
     return first if len(numbers) <= _LISTED else f"{first}, …"
 
 
-def _numbers(stored: Stored) -> tuple[Numbers, Flags]:
-    known = stored != ALL_64
-    return np.where(known, stored, 0).astype(np.int64), known
+def _integers(stored: Stored) -> pa.Array:
+    return pa.array(stored.view(np.int64), mask=stored == ALL_64)
 
 
 class Values:
@@ -268,10 +262,10 @@ class Values:
     def _thread_names(self, names: Stored, threads: Stored) -> pa.Array:
         """Return names of threads with their tids; where both are missing, the text is empty."""
         texts = iter(self._strings(names[names != _LOW]).to_pylist())
-        tids = iter(self.identities.threads(_ids(threads[threads != _LOW])).tids.tolist())
+        tids = iter(self.identities.threads(_ids(threads[threads != _LOW])).tids.to_pylist())
         words: list[str] = []
         for name, thread in zip((names != _LOW).tolist(), (threads != _LOW).tolist(), strict=True):
-            text, tid = next(texts) if name else "", hex(next(tids)) if thread else ""
+            text, tid = next(texts) if name else "", hex(next(tids) or 0) if thread else ""
             words.append(f"{text}  {tid}" if name or thread else "")
         return pa.array(words, pa.string())
 

@@ -237,20 +237,15 @@ class RunPlaces:
 
     def _archive(self, uuid: str) -> SymbolsArchive | None:
         if uuid not in self._archives:
-            room = len(self._archives) < _MOST_ARCHIVES
-            self._archives[uuid] = self._read(symbols_file(uuid), uuid) if room else None
+            self._archives[uuid], name = None, symbols_file(uuid)
+            if len(self._archives) <= _MOST_ARCHIVES and self._files.exists(name):
+                try:
+                    with self._files.reading(name):
+                        content = self._files.read(name, _LARGEST)
+                        self._archives[uuid] = SymbolsArchive(content, uuid)
+                except BundleError as error:
+                    self._tell(f"{error.message.removesuffix('.')}: its functions have no names.")
         return self._archives[uuid]
-
-    def _read(self, name: str, uuid: str) -> SymbolsArchive | None:
-        if not self._files.exists(name):
-            return None
-        try:
-            return SymbolsArchive(self._files.read(name, _LARGEST), uuid)
-        except BundleError as error:
-            self._tell(f"{error.message.removesuffix('.')}: its functions have no names.")
-        except ArchiveError as error:
-            self._tell(f"{name} {error}: its functions have no names.")
-        return None
 
     def _process(self, pid: int) -> _Process:
         if pid not in self._processes:
