@@ -1,29 +1,29 @@
 """Exports and bundles into files of another kind, part by part."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow import feather
 
 from tracekit.base import InputError, RecordingError, UsageError, replacing, writing
 from tracekit.tables.bundle.cells.encodings import Said, sentences
 from tracekit.tables.direct import Listed, TableRef
 from tracekit.tables.drift import ReadNotes
 from tracekit.tables.exports import ExportIndex, contents_beside, index
-from tracekit.tables.layout import Layout, frame_of
+from tracekit.tables.flat import read_flat
+from tracekit.tables.layout import Layout
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.reading import read_pieces
 from tracekit.tables.selection import Selection, of_one_run
 from tracekit.tables.toc import Toc
-from tracekit.tables.values import dtype_of, is_coded
+from tracekit.tables.values import dtype_of
 from tracekit.tables.xml.node import Node
 
 SUFFIXES = (".parquet", ".csv", ".feather")
@@ -52,13 +52,17 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
     path = Path(path)
     suffix = suffix_of(path)
     with replacing(path) as file:
-        match suffix:
-            case ".parquet":
-                frame.to_parquet(file, index=False)
-            case ".feather":
-                frame.reset_index(drop=True).to_feather(file)
-            case _:
-                frame.to_csv(file, index=False)
+        if suffix == ".parquet":
+            frame.to_parquet(file, index=False)
+        else:
+            _write(frame, file, suffix)
+
+
+def _write(frame: pd.DataFrame, file: BinaryIO, suffix: str) -> None:
+    if suffix == ".feather":
+        frame.reset_index(drop=True).to_feather(file)
+    else:
+        frame.to_csv(file, index=False)
 
 
 _PART_BYTES = 1 << 25
@@ -66,24 +70,29 @@ _PART_ROWS = 1 << 19
 
 
 class Stream:
-    """A sink that writes one table, in a thread while the next part is read.
+    """A sink that writes one table as Parquet, in a thread while the next part is read.
 
     Parts are written as they come where no cell to come can change a column's type; else the
-    cells are held until all were seen. `finish` has to be called at its end, and then `close`.
+    cells are held until all were seen. A part has half a million rows or some ten MB.
     """
 
-    def __init__(self, file: BinaryIO, suffix: str, pool: ThreadPoolExecutor) -> None:
-        """Take the file, its format, and the thread that writes."""
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._suffix = suffix
-        self._pool = pool
         self._doing: Future[None] | None = None
         self._parquet: pq.ParquetWriter | None = None
+
+    def __enter__(self) -> Self:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="writer")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(wait=True)
+        self._close()
 
     def begin(self) -> None:
         """Forget all that was taken."""
         self._wait()
-        self.close()
+        self._close()
         self._file.seek(0)
         self._file.truncate()
         self.layout: Layout | None = None
@@ -97,8 +106,7 @@ class Stream:
         self._held.append(raw)
         self._bytes += raw.nbytes
         self._rows += raw.num_rows
-        enough = self._bytes >= _PART_BYTES or self._rows >= _PART_ROWS
-        if enough and layout.settled and self._suffix != ".feather":
+        if (self._bytes >= _PART_BYTES or self._rows >= _PART_ROWS) and layout.settled:
             part = self._part()
             self._wait()
             self._doing = self._pool.submit(lambda: self._write(layout.converted(part)))
@@ -115,7 +123,7 @@ class Stream:
             self._parquet.close()
             self._parquet = None
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """End a file that was not finished while it is open: a forgotten writer writes an end."""
         writer, self._parquet = self._parquet, None
         with suppress(OSError, pa.ArrowException):
@@ -129,27 +137,13 @@ class Stream:
         return part
 
     def _write(self, table: pa.Table) -> None:
-        if self._suffix == ".parquet":
-            self._parquet = self._parquet or _parquet_writer(self._file, table.schema)
-            self._parquet.write_table(table, row_group_size=_PART_ROWS)
-        elif self._suffix == ".csv":
-            columns = zip(table.column_names, table.columns, strict=True)
-            frame = frame_of(columns, table.num_rows)
-            frame.to_csv(self._file, index=False, header=self._file.tell() == 0)
-        else:
-            assert self.layout is not None
-            fields = [(one.name, _plain(one.type)) for one in table.schema]
-            schema = pa.schema(fields, metadata=self.layout.metadata)
-            feather.write_feather(table.cast(schema), self._file, compression="lz4")
+        self._parquet = self._parquet or _parquet_writer(self._file, table.schema)
+        self._parquet.write_table(table, row_group_size=_PART_ROWS)
 
     def _wait(self) -> None:
         doing, self._doing = self._doing, None
         if doing is not None:
             doing.result()
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    return pa.string() if is_coded(kind) else kind
 
 
 def _parquet_writer(file: BinaryIO, schema: pa.Schema) -> pq.ParquetWriter:
@@ -165,21 +159,6 @@ def _parquet_writer(file: BinaryIO, schema: pa.Schema) -> pq.ParquetWriter:
         store_schema=False,
         write_page_checksum=True,
     )
-
-
-@contextmanager
-def streaming(file: BinaryIO, suffix: str) -> Generator[Stream]:
-    """Give a stream into a file; end its thread, whatever happens.
-
-    A part is written when it has half a million rows or some ten MB.
-    """
-    with ThreadPoolExecutor(1, thread_name_prefix="writer") as pool:
-        stream = Stream(file, suffix, pool)
-        try:
-            yield stream
-        finally:
-            pool.shutdown(wait=True)
-            stream.close()
 
 
 @dataclass(frozen=True)
@@ -215,20 +194,25 @@ def convert(
     toc = toc or contents_beside(ref)
     with ExitStack() as files:
         file = files.enter_context(replacing(output))
-        stream = files.enter_context(streaming(file, suffix))
-        selection = Selection(ref, stream, schema, choice, toc)
-        symbols = read_pieces(ref, selection, toc)
-        selection.finish()
-        stream.finish()
-        layout = stream.layout
-        assert layout is not None
+        if suffix == ".parquet":
+            stream = files.enter_context(Stream(file))
+            selection = Selection(ref, stream, schema, choice, toc)
+            symbols = read_pieces(ref, selection, toc)
+            selection.finish()
+            stream.finish()
+            assert stream.layout is not None
+            rows, notes = selection.rows, selection.notes(stream.layout.drift)
+        else:
+            flat = read_flat(ref, schema, toc, choice)
+            _write(flat.frame, file, suffix)
+            symbols, rows, notes = flat.symbols, len(flat.frame), flat.notes
         beside: list[Path] = []
         if symbols.stacks.num_rows:
             beside += symbol_files(output)
             for path, part in zip(beside, (symbols.frames, symbols.stacks), strict=True):
                 written = files.enter_context(replacing(path))
                 pq.write_table(part, written, compression="zstd", compression_level=1)
-    return Converted((output, *beside), selection.rows, selection.notes(layout.drift))
+    return Converted((output, *beside), rows, notes)
 
 
 def files_of(table: Path) -> tuple[Path, Path, Path]:

@@ -181,21 +181,23 @@ class Content:
     """What a file is: a table of contents, tables with their schemas, or neither."""
 
     kind: Literal["toc", "tables", "unknown"]
-    schemas: tuple[str, ...] = ()
-    headers: tuple[Header, ...] = field(default=(), compare=False)
+    headers: tuple[Header, ...] = ()
+
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        """The schemas of the tables, each once."""
+        return tuple(dict.fromkeys(one.schema for one in self.headers if one.schema))
 
 
 def identify(path: Path) -> Content:
     """Tell what a file is by its beginning, and for tables by a scan for their headers."""
     if path.suffix == PARQUET:
-        return Content("tables", (path.stem,), (Header(path.stem, "", 1, rows=_filled(path)),))
+        return Content("tables", (Header(path.stem, "", 1, rows=_filled(path)),))
     match root(head(path)):
         case name if name == TOC_ROOT:
             return Content("toc")
         case name if name == ROOT:
-            found = tuple(headers(path))
-            schemas = dict.fromkeys(header.schema for header in found if header.schema)
-            return Content("tables", tuple(schemas), found)
+            return Content("tables", tuple(headers(path)))
         case _:
             return Content("unknown")
 

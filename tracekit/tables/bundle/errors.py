@@ -31,13 +31,6 @@ class ArchiveError(ValueError):
     """
 
 
-class DamagedCellError(ValueError):
-    """A cell names what the bundle does not hold, or what is not of the cell's type.
-
-    Its words are the end of a sentence. Who knows the table makes a BundleError of it.
-    """
-
-
 def unknown(bundle: Path, why: str) -> UnknownBundleError:
     """Say in what a bundle differs from those that are known."""
     return UnknownBundleError(f"{called(bundle)} is not read directly: {why}.", hint=WAY_OUT)

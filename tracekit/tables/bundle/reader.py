@@ -13,7 +13,6 @@ from tracekit.tables.bundle.cells.cells import (
     Raw,
     distinct,
     empty,
-    is_widened,
     nulls_of,
     numbers,
 )
@@ -28,7 +27,7 @@ from tracekit.tables.bundle.cells.encodings import (
 from tracekit.tables.bundle.cells.labels import Labels, Values
 from tracekit.tables.bundle.container.records import TIME, read_records
 from tracekit.tables.bundle.container.store import Store, StoreColumn
-from tracekit.tables.bundle.errors import DamagedCellError
+from tracekit.tables.bundle.errors import ArchiveError
 from tracekit.tables.bundle.stacks.images import RunPlaces
 from tracekit.tables.bundle.stacks.stacks import StackCells, Stacks
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn, Node, Symbols
@@ -84,15 +83,14 @@ class BundleReader:
         """Yield the table in pieces of some 100,000 rows, in order."""
         store, kinds = self._store, self.kinds
         fields = [column.field for column in store.columns]
-        wide = {place for place, kind in enumerate(kinds) if is_widened(kind)}
         if any(kind.encoding in STACKS for kind in kinds):
-            *columns, times = read_records(self._files, store, [*fields, TIME], wide)
+            *columns, times = read_records(self._files, store, [*fields, TIME])
         else:
-            columns = read_records(self._files, store, fields, wide)
+            columns = read_records(self._files, store, fields)
             times = np.empty(store.rows, np.uint64)  # takes no memory until it is looked at
         unwritten = tuple(self._unwritten(columns))
         numeric = {
-            place: numbers(kind, columns[place], fields[place].width)
+            place: numbers(kind, columns[place])
             for place, kind in enumerate(kinds)
             if kind.encoding in NUMERIC
         }
@@ -165,7 +163,7 @@ class BundleReader:
                 continue
             try:
                 found.append(self._others(about, kind, columns[place]))
-            except (DamagedCellError, pa.ArrowInvalid) as error:
+            except (ArchiveError, pa.ArrowInvalid) as error:
                 raise self._damaged(f"its column {column.mnemonic} {error}") from error
         return found
 
@@ -225,7 +223,7 @@ class BundleReader:
         ]
         try:
             return self._stacks.cells(wanted, times.astype(np.int64)) if wanted else []
-        except DamagedCellError as error:
+        except ArchiveError as error:
             raise self._damaged(f"a stack {error}") from error
 
     def _damaged(self, why: str) -> Exception:

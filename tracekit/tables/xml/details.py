@@ -10,17 +10,17 @@ end. The table is called by its place: "track[1]/detail[2]".
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import pyarrow as pa
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from tracekit.tables.drift import DamagedExportError
 from tracekit.tables.values import texts_of
-from tracekit.tables.xml.definitions import Definitions
+from tracekit.tables.xml.definitions import NULL, Definitions, Value
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn, Node, Symbols
 from tracekit.tables.xml.source import MalformedError, batches, head, node_of, whole_tags
 
@@ -41,7 +41,7 @@ _MOST_DETAILS = 10_000
 _MOST_COLUMNS = 1000
 _WORD = "attribute"
 _NAMELESS = "details"
-_BATCH = 1 << 13
+_T = TypeVar("_T")
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _FIRST = re.compile(rb"<(?:schema\b|row\b(\s+[^\s=\"'<>/])?)")
 _OF_DETAIL = re.compile(rb"<node\b[^<>]*/detail\[")
@@ -101,7 +101,7 @@ class DetailReader:
 
 
 class _Detail:
-    """One detail while it is read: rows that lack some of its columns become tables at times."""
+    """One detail while it is read: a list for each column, with None where a row lacks it."""
 
     def __init__(self, number: int, xpath: str, definitions: Definitions) -> None:
         if number > _MOST_DETAILS:
@@ -109,20 +109,17 @@ class _Detail:
         self.number = number
         self._xpath = xpath
         self._definitions = definitions
-        self._rows: list[dict[str, Any]] = []
-        self._done: list[pa.Table] = []
-        self._names: dict[str, None] = {}
-        self._stacks: dict[str, None] = {}
+        self._rows = 0
+        self._texts: dict[str, list[str | None]] = {}
+        self._stacks: dict[str, list[Value]] = {}
         self._others: dict[str, None] = {}
 
     def add(self, row: Element) -> None:
         """Take a row; raise MalformedError if it breaks the grammar, and take no value of it."""
         if row.tag != "row":
             raise MalformedError(f"a <{row.tag}> stands where none belongs among details")
-        cells: dict[str, Any] = {
-            original(str(name)): original(str(text)) for name, text in row.items()
-        }
-        if len({**self._names, **cells}) > _MOST_COLUMNS:
+        cells = {original(str(name)): original(str(text)) for name, text in row.items()}
+        if len({**self._texts, **cells}) > _MOST_COLUMNS:
             raise MalformedError(f"there are more than {_MOST_COLUMNS} columns")
         found: dict[str, Element] = {}
         for child in row:
@@ -132,34 +129,25 @@ class _Detail:
                 self._others[str(child.tag)] = None
         tags = [tag for tag in {**self._stacks, **found} if tag in found]
         values = self._definitions.values(row, [found[tag] for tag in tags], tags)
-        self._names |= dict.fromkeys(cells)
-        self._stacks |= dict.fromkeys(tags)
-        for tag, (_, text, link) in zip(tags, values, strict=True):
-            cells |= {f"<{tag}>": text, f"<{tag}> stack": link}
-        self._rows.append(cells)
-        if len(self._rows) >= _BATCH:
-            self._flush()
-
-    def _flush(self) -> None:
-        texts = [*self._names, *(f"<{tag}>" for tag in self._stacks)]
-        columns = {name: texts_of([row.get(name) for row in self._rows]) for name in texts}
-        for name in (f"<{tag}> stack" for tag in self._stacks):
-            links = [row.get(name) for row in self._rows]
-            columns[name] = pa.chunked_array([links], pa.int64())
-        columns[""] = pa.chunked_array([pa.nulls(len(self._rows))])  # rows without any column
-        self._done.append(pa.table(columns))
-        self._rows = []
+        _extend(self._texts, cells, self._rows, None)
+        _extend(self._stacks, dict(zip(tags, values, strict=True)), self._rows, NULL)
+        self._rows += 1
 
     def table(self, damage: str = "") -> Node:
         """Return the detail as far as it was read."""
-        self._flush()
-        table = pa.concat_tables(self._done, promote_options="default")
-        attributes = [ColumnCells(_column(name, _WORD), table[name]) for name in self._names]
-        stacks = [
-            ColumnCells(_column(tag, tag), table[f"<{tag}>"], stacks=table[f"<{tag}> stack"])
-            for tag in self._stacks
+        attributes = [
+            ColumnCells(_column(name, _WORD), texts_of(texts))
+            for name, texts in self._texts.items()
         ]
-        strange = [name for name in self._names if "%" in name]
+        stacks = [
+            ColumnCells(
+                _column(tag, tag),
+                texts_of([text for _, text, _ in values]),
+                stacks=pa.chunked_array([[link for _, _, link in values]], pa.int64()),
+            )
+            for tag, values in self._stacks.items()
+        ]
+        strange = [name for name in self._texts if "%" in name]
         notes = {
             "attributes whose names XML does not allow are read all the same": strange,
             "elements that tracekit does not know are left out": self._others,
@@ -168,11 +156,19 @@ class _Detail:
             schema=detail_name(self._xpath) or _NAMELESS,
             xpath=self._xpath,
             columns=(*attributes, *stacks),
-            rows=table.num_rows,
+            rows=self._rows,
             damage=damage,
             number=self.number,
             notes=tuple(f"{words}: {', '.join(all_)}" for words, all_ in notes.items() if all_),
         )
+
+
+def _extend(columns: dict[str, list[_T]], cells: Mapping[str, _T], rows: int, missing: _T) -> None:
+    """Add the cells of a row to columns, which have so many rows."""
+    for name in cells:
+        columns.setdefault(name, [missing] * rows)
+    for name, column in columns.items():
+        column.append(cells.get(name, missing))
 
 
 def _column(name: str, engineering_type: str) -> ExportColumn:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tracekit.tables.bundle.cells.encodings import BIAS, UNITS, Encoding, EngineeringType
 from tracekit.tables.bundle.container.uniquer import Numbers
-from tracekit.tables.bundle.errors import DamagedCellError
+from tracekit.tables.bundle.errors import ArchiveError
 from tracekit.tables.values import FORMS, Form
 
 Raw = NDArray[np.unsignedinteger[Any]]
@@ -51,16 +51,16 @@ def distinct(raw: Raw, size: int) -> Distinct:
     nulls = nulls_of(raw)
     known = raw if nulls is None else raw[~nulls]
     if known.size and int(known.max()) >= size:
-        raise DamagedCellError("names what the bundle does not hold")
+        raise ArchiveError("names what the bundle does not hold")
     used = np.zeros(max(size, 1), np.bool_)
     used[known] = True
     places = np.cumsum(used, dtype=np.int32) - np.int32(1)
     return Distinct(np.flatnonzero(used), as_array(places.take(raw, mode="clip"), nulls))
 
 
-def nulls_of(raw: Raw, width: int | None = None) -> Flags | None:
-    """Return where a field of that width in bytes is all ones; None where it is nowhere."""
-    most = (1 << 8 * (width or raw.itemsize)) - 1
+def nulls_of(raw: Raw) -> Flags | None:
+    """Return where a column is all ones; None where it is nowhere."""
+    most = np.iinfo(raw.dtype).max
     if not raw.size or int(raw.max()) != most:
         return None
     return raw == most
@@ -104,15 +104,10 @@ NUMERIC = frozenset({Encoding.INTEGER, Encoding.DECIMAL})
 _SIGNED = 1 << 63
 
 
-def is_widened(kind: EngineeringType) -> bool:
-    """Tell whether a column is best read into 64 bits at once."""
-    return kind.encoding is Encoding.INTEGER and FORMS.get(kind.tag) is not Form.FLAG
-
-
-def numbers(kind: EngineeringType, raw: Raw, width: int | None = None) -> pa.Array:
-    """Return the cells of a whole column of a field of that width; `raw` is void afterwards."""
+def numbers(kind: EngineeringType, raw: Raw) -> pa.Array:
+    """Return the cells of a whole column; `raw` is void afterwards."""
     form = FORMS.get(kind.tag)
-    nulls = None if kind.all_ones else nulls_of(raw, width)
+    nulls = None if kind.all_ones else nulls_of(raw)
     if form is None and (not raw.size or (nulls is not None and nulls.all())):
         return pa.nulls(raw.size, TEXTS)  # as of an export, where nothing shows the type
     if kind.encoding is Encoding.DECIMAL:

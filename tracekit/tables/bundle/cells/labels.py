@@ -28,7 +28,7 @@ from tracekit.tables.bundle.cells.encodings import (
     engineering_type,
 )
 from tracekit.tables.bundle.container.uniquer import Numbers, Ragged
-from tracekit.tables.bundle.errors import DamagedCellError
+from tracekit.tables.bundle.errors import ArchiveError
 from tracekit.tables.bundle.names import UNKNOWN, Names
 
 Stored = NDArray[np.uint64]
@@ -256,7 +256,7 @@ class Values:
 
     def _strings(self, stored: Stored) -> pa.Array:
         if stored.size and int(stored.max()) >= len(self.texts):
-            raise DamagedCellError("names a text that the bundle does not hold")
+            raise ArchiveError("names a text that the bundle does not hold")
         return self.texts.take(pa.array(stored))
 
     def _thread_names(self, names: Stored, threads: Stored) -> pa.Array:
@@ -271,9 +271,9 @@ class Values:
 
 
 def _ids(values: Stored) -> Numbers:
-    """Return values as the numbers of arrays; raise DamagedCellError where they can be none."""
+    """Return values as the numbers of arrays; raise ArchiveError where they can be none."""
     if values.size and int(values.max()) > ALL_32:
-        raise DamagedCellError("names an array that the bundle does not hold")
+        raise ArchiveError("names an array that the bundle does not hold")
     return values.astype(np.int64)
 
 
@@ -297,7 +297,7 @@ class Labels:
         """Return labels as texts."""
         self._nested = self._nested + 1 if depth else 0
         if depth == _DEEPEST or self._nested > _MOST_NESTED:
-            raise DamagedCellError("holds labels that are nested too deeply")
+            raise ArchiveError("holds labels that are nested too deeply")
         parts = [self._block(ids[block], depth) for block in blocks(ids.size)]
         return pa.concat_arrays(parts) if parts else pa.array([], pa.string())
 
@@ -305,11 +305,11 @@ class Labels:
         """Return cells of any type, each an array of one part: their texts, and their tags.
 
         Numbers stand as an export writes them, not as a label words them. What `texts` raises is
-        raised, and DamagedCellError where there are several parts.
+        raised, and ArchiveError where there are several parts.
         """
         pairs = self._parts(ids)
         if not (pairs.lengths == _PAIR).all():
-            raise DamagedCellError("names a value of several parts where one belongs")
+            raise ArchiveError("names a value of several parts where one belongs")
         types, stored = pairs.values[::_PAIR], pairs.values[1::_PAIR]
         parts: list[tuple[Numbers, pa.Array]] = []
         tags: set[str] = set()
@@ -330,12 +330,12 @@ class Labels:
         found = self._run.typed_arrays.take(ids)
         lengths = found.lengths
         if lengths.size and ((lengths % _PAIR).any() or int(lengths.max()) > _PAIR * _LONGEST):
-            raise DamagedCellError("names a label whose parts are not whole, or too many")
+            raise ArchiveError("names a label whose parts are not whole, or too many")
         return found
 
     def _type_of(self, number: int) -> EngineeringType:
         if number >= len(self._run.types):
-            raise DamagedCellError("has a part of a type that the bundle does not list")
+            raise ArchiveError("has a part of a type that the bundle does not list")
         return engineering_type(self._run.types[number], self._run.required)
 
     def _block(self, ids: Numbers, depth: int) -> pa.Array:
@@ -355,7 +355,7 @@ class Labels:
             columns.append(texts[0].as_py() if same else texts)
             size += len(columns[-1]) * rows if same else texts.nbytes
             if size > _MOST_TEXT:
-                raise DamagedCellError("holds labels of more text than a recording can have")
+                raise ArchiveError("holds labels of more text than a recording can have")
         words = [part for part in columns if isinstance(part, str)]
         if len(words) == len(columns):
             return pa.repeat(" ".join(words), rows)

@@ -8,7 +8,7 @@ flipped bit in the rows. While one block is taken apart, the next is inflated be
 import mmap
 import struct
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import Any
@@ -17,11 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.tables.bundle.container.files import Files, inflated, most_inflated
-from tracekit.tables.bundle.container.record_layout import (
-    CHUNK_ROWS,
-    FIRST_RECORD,
-    Field,
-)
+from tracekit.tables.bundle.container.requirements import Field
 from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.bundle.errors import ArchiveError
 
@@ -32,21 +28,20 @@ _HEADER = struct.Struct("<7I")
 _MAGIC, _VERSION, _HEADER_SIZE = 0x12340A0A, 3, 0x28
 _BLOCK = 1 << 18  # of the file
 _LARGE = 1 << 22
+_FIRST_RECORD = 0x1000
+_CHUNK_ROWS = 65_536
 TIME = Field(0, 8)
 
 
-def read_records(
-    files: Files, store: Store, fields: Sequence[Field], wide: Collection[int] = ()
-) -> list[Column]:
+def read_records(files: Files, store: Store, fields: Sequence[Field]) -> list[Column]:
     """Return the values of some fields, in the order in which Instruments shows the rows.
 
     The order is by time, and as stored where times are equal. Each column has memory of its own,
-    which the caller may overwrite. The fields at the places `wide` have 64 bits.
+    which the caller may overwrite.
     """
     _require_room(files, store)
     read = [*fields] if TIME in fields else [*fields, TIME]
-    widths = [8 if place in wide else field.width for place, field in enumerate(read)]
-    columns = [_column(store.rows, width) for width in widths]
+    columns = [_column(store.rows, field.width) for field in read]
     dtype = np.dtype(
         {
             "names": [*map(str, range(len(read)))],
@@ -89,7 +84,7 @@ def by_time(times: Column) -> Order | None:
 
 def _require_room(files: Files, store: Store) -> None:
     """Refuse more rows than the file can hold, before memory is taken for them."""
-    need = FIRST_RECORD + store.rows * store.record
+    need = _FIRST_RECORD + store.rows * store.record
     if need > most_inflated(files.size(store.bulkstore)):
         raise files.damaged(store.bulkstore, f"is too small for its {store.rows:,} rows")
 
@@ -98,15 +93,15 @@ def _records(files: Files, store: Store, dtype: np.dtype[np.void]) -> Iterator[N
     """Yield all records, some megabytes at a time."""
     with files.open(store.bulkstore) as file, files.reading(store.bulkstore):
         stream = _Exactly(inflated(file, _BLOCK))
-        *about, record, chunk, rows = _HEADER.unpack_from(stream.take(FIRST_RECORD))
-        if about != [_MAGIC, _VERSION, _HEADER_SIZE, FIRST_RECORD]:
+        *about, record, chunk, rows = _HEADER.unpack_from(stream.take(_FIRST_RECORD))
+        if about != [_MAGIC, _VERSION, _HEADER_SIZE, _FIRST_RECORD]:
             raise ArchiveError("has a header that is not known")
-        if (record, chunk, rows) != (store.record, store.record * CHUNK_ROWS, CHUNK_ROWS):
+        if (record, chunk, rows) != (store.record, store.record * _CHUNK_ROWS, _CHUNK_ROWS):
             raise ArchiveError("has records of another size than its table")
         most = max(1, _LARGE // store.record)
         for first in range(0, store.rows, most):
             yield np.frombuffer(stream.take(min(most, store.rows - first) * record), dtype)
-        stream.end(most=-store.rows % CHUNK_ROWS * store.record)
+        stream.end(most=-store.rows % _CHUNK_ROWS * store.record)
 
 
 class _Exactly:

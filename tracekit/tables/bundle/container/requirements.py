@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.keyed import plist
-from tracekit.tables.bundle.container.record_layout import TOPOLOGIES
 from tracekit.tables.bundle.errors import ArchiveError, unknown
 
 NAME = "open.creq"
@@ -24,6 +24,40 @@ _TOPOLOGY = "com.apple.dt.ac.topology."
 _TYPE = "com.apple.dt.etype."
 TYPE_SUFFIX = "TypeID"
 _TAG = re.compile(r"engineering type '([^']{1,80})'")
+
+
+class Field(NamedTuple):
+    """Where a column lies in a record: offset and width in bytes."""
+
+    offset: int
+    width: int
+
+
+class Topology(NamedTuple):
+    """What every record of a table begins with: its number in descriptors, fields, size."""
+
+    number: int
+    fields: Mapping[str, Field]
+    size: int
+
+
+_TIME, _DURATION = "XRTraceRelativeTimestampFieldID", "XRDurationFieldID"
+_CATEGORIES = ("XRCategory1FieldID", "XRCategory2FieldID")
+TOPOLOGIES: Mapping[str, Topology] = {
+    "XRT64_CC32_R_TypeID": Topology(
+        7, {_TIME: Field(0, 8), _CATEGORIES[0]: Field(8, 4), _CATEGORIES[1]: Field(12, 4)}, 16
+    ),
+    "XRTD64_CC32_R_TypeID": Topology(
+        6,
+        {
+            _TIME: Field(0, 8),
+            _DURATION: Field(8, 8),
+            _CATEGORIES[0]: Field(16, 4),
+            _CATEGORIES[1]: Field(20, 4),
+        },
+        24,
+    ),
+}
 
 
 @dataclass(frozen=True)

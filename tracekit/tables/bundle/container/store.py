@@ -1,5 +1,8 @@
 """One table of a bundle: its schema, columns and files; which tables there must be.
 
+`bulkstore_descriptor` lists the fields of a record in order; first the topology, which stands for
+the time, the duration of an interval, and two categories.
+
 A table that is filled by one instrument and read by
 others is listed once for each side; the side that reads, 1, occurs once for each store.
 """
@@ -7,6 +10,7 @@ others is listed once for each side; the side that reads, 1, occurs once for eac
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from lxml import etree
@@ -14,18 +18,19 @@ from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage
 
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.keyed import Archive, Value
-from tracekit.tables.bundle.container.record_layout import (
+from tracekit.tables.bundle.container.requirements import (
     TOPOLOGIES,
+    TYPE_SUFFIX,
     Field,
-    RecordLayout,
-    read_layout,
+    Topology,
 )
-from tracekit.tables.bundle.container.requirements import TYPE_SUFFIX
 from tracekit.tables.bundle.errors import ArchiveError
 
 RECORDS = "bulkstore"
 _LARGEST = 1 << 22
 _MOST_COLUMNS = 1000
+_MOST_ROWS = 1 << 40
+_WIDTHS = {1: 4, 2: 8}
 
 
 @dataclass(frozen=True)
@@ -98,10 +103,15 @@ def read_store(files: Files, run: int, number: int) -> Store:
     topology = TOPOLOGIES.get(root.get("topology", ""))
     if root.get("name") != schema or topology is None:
         raise files.damaged(f"{folder}/schema.xml", f"is not the one of {schema}")
-    layout = read_layout(files, f"{folder}/bulkstore_descriptor", topology)
-    columns = tuple(_columns(files, f"{folder}/schema.xml", root, layout))
+    name = f"{folder}/bulkstore_descriptor"
+    with files.reading(name):
+        archive = Archive(files.read(name, _LARGEST))
+        described = archive.mapping(archive.part(archive.root, "$0"))
+        own, size, rows = _layout(archive, described, topology)
+    with files.reading(f"{folder}/schema.xml"):
+        columns = tuple(_columns(root, topology, own))
     files.size(f"{folder}/{RECORDS}")
-    return Store(run, number, schema, attributes, columns, layout.rows, layout.size)
+    return Store(run, number, schema, attributes, columns, rows, size)
 
 
 def read_spec(files: Files, run: int, number: int) -> tuple[str, dict[str, Any]]:
@@ -142,18 +152,55 @@ def _schema(files: Files, name: str) -> Element:
     return root
 
 
-def _columns(files: Files, name: str, root: Element, layout: RecordLayout) -> Iterator[StoreColumn]:
-    own = iter(layout.own)
+def _columns(root: Element, topology: Topology, fields: list[Field]) -> Iterator[StoreColumn]:
+    own = iter(fields)
     for column in root.iterfind("column"):
-        topology = column.get("topologyField")
-        place = layout.topology.get(topology) if topology else next(own, None)
+        name = column.get("topologyField")
+        place = topology.fields.get(name) if name else next(own, None)
         mnemonic, type_id = column.get("mnemonic"), column.get("engineeringType", "")
         if place is None or not mnemonic or not type_id.endswith(TYPE_SUFFIX):
-            raise files.damaged(name, "has columns that its records do not")
+            raise ArchiveError("has columns that its records do not")
         title = column.get("engineeringName", "")
         yield StoreColumn(mnemonic, title, type_id.removesuffix(TYPE_SUFFIX), place)
     if next(own, None) is not None:
-        raise files.damaged(name, "lacks columns that its records have")
+        raise ArchiveError("lacks columns that its records have")
+
+
+def _layout(
+    archive: Archive, found: Mapping[Any, Value], topology: Topology
+) -> tuple[list[Field], int, int]:
+    """Return the fields behind the topology, the size of a record, and how many rows there are."""
+    types = list(_types(archive, found))
+    if types[:1] not in ([], [topology.number]):
+        raise ArchiveError("has records of another topology than its schema")
+    if unknown := set(types[1:]) - _WIDTHS.keys():
+        raise ArchiveError(f"has a field of the unknown type {min(unknown)}")
+    widths = [_WIDTHS[number] for number in types[1:]]
+    *offsets, size = accumulate(widths, initial=topology.size)
+    if archive.plain(found.get("_variableSize")):
+        raise ArchiveError("has records of different sizes, which are not known")
+    if {_number(archive, found, name) for name in ("_maxEventSize", "_minEventSize")} != {size}:
+        raise ArchiveError("has records of another size than their fields")
+    rows = _number(archive, archive.mapping(found.get("_props")), "next_event_id")
+    if not 0 <= rows <= _MOST_ROWS:
+        raise ArchiveError("says that it has more rows than there can be")
+    return [*map(Field, offsets, widths)], size, rows
+
+
+def _types(archive: Archive, found: Mapping[Any, Value]) -> Iterator[int]:
+    """Yield the type of each field: that of the topology, then of those of the table itself."""
+    for number, one in enumerate(archive.sequence(found.get("_fields"))):
+        about = archive.mapping(archive.part(one, "$0"))
+        if [_number(archive, about, name) for name in ("_index", "_multi")] != [number, 1]:
+            raise ArchiveError("has fields in an unknown order")
+        yield _number(archive, about, "_type")
+
+
+def _number(archive: Archive, found: Mapping[Any, Value], key: str) -> int:
+    value = archive.plain(found.get(key))
+    if not isinstance(value, int):
+        raise ArchiveError(f"has no number {key}")
+    return int(value)
 
 
 _LARGEST_TABLE_LIST = 1 << 26

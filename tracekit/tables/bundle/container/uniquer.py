@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.errors import DamagedCellError
+from tracekit.tables.bundle.errors import ArchiveError
 
 NOTHING = -1
 _MAGIC = struct.pack("<3I", 0x01234567, 0x000A337E, 1)
@@ -49,9 +49,9 @@ class Ragged:
         return (values[first:end] for first, end in pairwise(self.offsets.tolist()))
 
     def pairs(self, what: str) -> NDArray[np.uint64]:
-        """Return arrays of two numbers as rows; raise DamagedCellError if one is no such `what`."""
+        """Return arrays of two numbers as rows; raise ArchiveError if one is no such `what`."""
         if not (self.lengths == 2).all():  # noqa: PLR2004
-            raise DamagedCellError(f"names an array that is no {what}")
+            raise ArchiveError(f"names an array that is no {what}")
         return self.values.reshape(-1, 2)
 
 
@@ -70,15 +70,15 @@ class Arrays:
         """Return the arrays of these numbers, in this order."""
         words, starts, ends = self._parts
         if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < starts.size:
-            raise DamagedCellError("names an array that the bundle does not hold")
+            raise ArchiveError("names an array that the bundle does not hold")
         begins, limits = starts.take(ids), ends.take(ids)
         if ids.size and int((begins - limits).max()) >= 0:
-            raise DamagedCellError("names an array beyond the end of its file")
+            raise ArchiveError("names an array beyond the end of its file")
         lengths = words.take(begins).astype(np.int64)
         if int(lengths.sum()) > _MOST_TAKEN:
-            raise DamagedCellError("names arrays of more numbers than a recording can have")
+            raise ArchiveError("names arrays of more numbers than a recording can have")
         if ids.size and int((begins + 1 + lengths * _WORDS - limits).max()) > 0:
-            raise DamagedCellError("names an array that does not fit into its block")
+            raise ArchiveError("names an array that does not fit into its block")
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
         places = np.repeat(begins + 1, lengths) + within * _WORDS

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tracekit.tables.bundle.cells.encodings import ALL_32, ALL_64, Encoding
 from tracekit.tables.bundle.container.uniquer import Arrays, Numbers, Ragged
-from tracekit.tables.bundle.errors import DamagedCellError
+from tracekit.tables.bundle.errors import ArchiveError
 from tracekit.tables.xml.node import Symbols, SymbolTable
 
 if TYPE_CHECKING:
@@ -88,14 +88,14 @@ def _untagged(arrays: Arrays, ids: Numbers) -> Numbers:
     """Return the backtraces that tagged ones wrap."""
     inner = _parts(arrays.take(ids), 1, "tagged backtrace")[0]
     if inner.size and int(inner.max()) > int(_LOW):
-        raise DamagedCellError("names an array that is no tagged backtrace")
+        raise ArchiveError("names an array that is no tagged backtrace")
     return inner.astype(np.int64)
 
 
 def _parts(found: Ragged, count: int, what: str) -> list[Addresses]:
     """Return the first numbers of arrays."""
     if bool((found.lengths < count).any()):
-        raise DamagedCellError(f"names an array that is no {what}")
+        raise ArchiveError(f"names an array that is no {what}")
     return [found.values[found.offsets[:-1] + part] for part in range(count)]
 
 
@@ -109,7 +109,7 @@ def _taken(arrays: Arrays, fragments: Addresses) -> Ragged:
     there = np.flatnonzero((fragments != _ALL_ONES) & (fragments != _LOW))
     wanted = fragments[there]
     if wanted.size and int(wanted.max()) > int(_LOW):
-        raise DamagedCellError("names an array that the bundle does not hold")
+        raise ArchiveError("names an array that the bundle does not hold")
     taken = arrays.take(wanted.astype(np.int64))
     lengths = np.zeros(fragments.size, np.int64)
     lengths[there] = taken.lengths
@@ -127,7 +127,7 @@ def _pids(arrays: Arrays, owners: Numbers) -> Numbers:
 
 def _require_depth(stacks: Ragged) -> None:
     if stacks.lengths.size and int(stacks.lengths.max()) > _DEEPEST:
-        raise DamagedCellError(f"names a stack of more than {_DEEPEST:,} frames")
+        raise ArchiveError(f"names a stack of more than {_DEEPEST:,} frames")
 
 
 _KINDS = [Encoding.CALLSTACK, Encoding.BACKTRACE, Encoding.TAGGED_BACKTRACE, Encoding.TEXT_SYMBOL]
@@ -165,7 +165,7 @@ class Stacks:
         ids = np.stack([numbers.astype(np.int64) for _, numbers in columns], axis=1)
         there = np.flatnonzero(ids.ravel() != ALL_32)
         if there.size and int(ids.ravel()[there].max()) >= len(self._arrays):
-            raise DamagedCellError("names an array that the bundle does not hold")
+            raise ArchiveError("names an array that the bundle does not hold")
         kinds = np.array([_KINDS.index(encoding) for encoding, _ in columns], np.int64)
         keys = (ids | kinds << 32).ravel()[there]
         codes, firsts = in_order(keys)
@@ -204,7 +204,7 @@ class Stacks:
         for text, frames in worded:
             self._count += len(frames or ())
             if self._count > _MOST:
-                raise DamagedCellError("names more frames than are read of one table")
+                raise ArchiveError("names more frames than are read of one table")
             stack = _NOTHING if frames is None else self._table.add(frames)
             self._of_value.append((self._texts.setdefault(text, len(self._texts)), stack))
 
