@@ -11,7 +11,7 @@ import pytest
 from tracekit.base.errors import InputError
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning
 from tracekit.tables.flat import read_flat, read_table
-from tracekit.tables.reading import read_pieces
+from tracekit.tables.selection import read_pieces
 from tracekit.tables.xml.fast.tokens import IrregularError
 from tracekit.tables.xml.node import Node
 

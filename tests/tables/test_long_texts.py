@@ -12,7 +12,7 @@ from tracekit.tables import values
 from tracekit.tables.convert import convert
 from tracekit.tables.direct import Stored, TableRef
 from tracekit.tables.flat import read_flat
-from tracekit.tables.reading import ReaderName
+from tracekit.tables.selection import ReaderName
 from tracekit.tables.values import LONG, long_bytes
 
 Export = Callable[..., Path]

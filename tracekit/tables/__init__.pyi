@@ -50,13 +50,13 @@ from .place import OPEN as OPEN
 from .place import Choice as Choice
 from .place import lasting as lasting
 from .place import stamp as stamp
-from .reading import read_pieces as read_pieces
 from .schema import Kind as Kind
 from .schemas import SCHEMAS as SCHEMAS
 from .schemas import first_sources as first_sources
 from .schemas import needed_schemas as needed_schemas
 from .schemas import origins as origins
 from .selection import meant as meant
+from .selection import read_pieces as read_pieces
 from .tables import MissingTableError as MissingTableError
 from .tables import Tables as Tables
 from .tables import leave_in_place as leave_in_place

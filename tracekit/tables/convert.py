@@ -20,8 +20,7 @@ from tracekit.tables.exports import ExportIndex, contents_beside, index
 from tracekit.tables.flat import read_flat
 from tracekit.tables.layout import Layout
 from tracekit.tables.place import OPEN, Choice
-from tracekit.tables.reading import read_pieces
-from tracekit.tables.selection import Selection, of_one_run
+from tracekit.tables.selection import Selection, of_one_run, read_pieces
 from tracekit.tables.toc import Toc
 from tracekit.tables.values import dtype_of
 from tracekit.tables.xml.node import Node

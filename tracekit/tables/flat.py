@@ -17,8 +17,7 @@ from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarn
 from tracekit.tables.exports import contents_beside
 from tracekit.tables.layout import Layout
 from tracekit.tables.place import OPEN, Choice
-from tracekit.tables.reading import ReaderName, read_pieces
-from tracekit.tables.selection import Selection
+from tracekit.tables.selection import ReaderName, Selection, read_pieces
 from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Node, Symbols, no_symbols
 

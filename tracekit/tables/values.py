@@ -174,7 +174,7 @@ def series(values: pa.ChunkedArray) -> pd.Series:
         values = values.cast(pa.string())
     dtype = pd.api.types.pandas_dtype(dtype_of(values.type, nulls=values.null_count > 0))
     if hasattr(dtype, "__from_arrow__"):
-        return pd.Series(dtype.__from_arrow__(values))
+        return pd.Series(dtype.__from_arrow__(values))  # pyright: ignore[reportAttributeAccessIssue]
     numbers = values.to_numpy()
     numbers = numbers if numbers.flags.writeable else numbers.copy()
     return pd.Series(numbers, dtype=dtype, copy=False)

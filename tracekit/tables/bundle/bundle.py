@@ -9,13 +9,14 @@ from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.keyed import Archive, plist
 from tracekit.tables.bundle.container.requirements import TYPE_SUFFIX, Requirements, requirements
 from tracekit.tables.bundle.container.store import (
-    ListedStore,
+    Spec,
     Store,
     Unreadable,
     listed_stores,
     read_spec,
     read_store,
     run_folder,
+    same_table,
     store_folder,
     table_list,
 )
@@ -105,7 +106,7 @@ class BundleRun:
         return [type_id.removesuffix(TYPE_SUFFIX) for type_id in found]
 
     @cached_property
-    def _list(self) -> tuple[dict[int, ListedStore], str]:
+    def _list(self) -> tuple[dict[int, Spec], str]:
         """The tables that must be there, and why that is not known."""
         try:
             return listed_stores(self.files, self.number), ""
@@ -119,16 +120,16 @@ class BundleRun:
         except BundleError as error:
             why = error.message
         else:
-            if listed is None or listed.describes(found):
+            if listed is None or same_table(listed, (found.schema, found.attributes)):
                 return found
             name = table_list(self.number)
             why = self.files.damaged(found.folder, f"is of another table than {name} says").message
         if listed is None:
             try:
-                listed = ListedStore(*read_spec(self.files, self.number, number))
+                listed = read_spec(self.files, self.number, number)
             except BundleError:
-                listed = ListedStore("", {})
-        return Unreadable(self.number, number, why, listed.schema, listed.attributes)
+                listed = ("", {})
+        return Unreadable(self.number, number, why, *listed)
 
 
 class Bundle:

@@ -96,15 +96,11 @@ class Document:
 
     @cached_property
     def _read(self) -> tuple[Archive | None, str]:
-        bundle = called(self._files.bundle)
         if not self._files.exists(NAME):
-            return None, f"{bundle} has no {NAME}"
+            return None, f"{called(self._files.bundle)} has no {NAME}"
         try:
-            content = self._files.read(NAME, _LARGEST)
-            with without_collecting():
-                return Archive(content), ""
-        except ArchiveError as error:
-            return None, f"the {NAME} of {bundle} {error}"
+            with self._files.reading(NAME), without_collecting():
+                return Archive(self._files.read(NAME, _LARGEST)), ""
         except BundleError as error:
             return None, error.message.removesuffix(".")
 

@@ -1,6 +1,7 @@
 """One table of a bundle, as the readers of exports give it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 
@@ -161,10 +162,8 @@ class BundleReader:
                 beside = pa.chunked_array([numbered]) if kind.tag in STACK_TYPES else None
                 found.append(ColumnCells(about, pa.chunked_array([texts]), stacks=beside))
                 continue
-            try:
+            with self._reading(f"its column {column.mnemonic}"):
                 found.append(self._others(about, kind, columns[place]))
-            except (ArchiveError, pa.ArrowInvalid) as error:
-                raise self._damaged(f"its column {column.mnemonic} {error}") from error
         return found
 
     def _others(self, about: ExportColumn, kind: EngineeringType, raw: Raw) -> ColumnCells:
@@ -221,10 +220,13 @@ class BundleReader:
             for kind, raw in zip(self.kinds, columns, strict=True)
             if kind.encoding in STACKS
         ]
-        try:
+        with self._reading("a stack"):
             return self._stacks.cells(wanted, times.astype(np.int64)) if wanted else []
-        except ArchiveError as error:
-            raise self._damaged(f"a stack {error}") from error
 
-    def _damaged(self, why: str) -> Exception:
-        return self._files.damaged(self._store.bulkstore, f"cannot be read: {why}")
+    @contextmanager
+    def _reading(self, what: str) -> Generator[None]:
+        try:
+            yield
+        except (ArchiveError, pa.ArrowInvalid) as error:
+            why = f"cannot be read: {what} {error}"
+            raise self._files.damaged(self._store.bulkstore, why) from error

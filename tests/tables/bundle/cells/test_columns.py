@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
+from tracekit.tables.bundle.container.record_layout import Field, Width
 
 from bundle_writer import TIME, Col, Process, Table, Thread, write_bundle
 from small_bundle import ticks
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.cells.encodings import Encoding, Evidence
-from tracekit.tables.bundle.container.record_layout import Field, Width
 from tracekit.tables.bundle.container.store import StoreColumn
 from tracekit.tables.bundle.reader import BundleReader, type_of
 

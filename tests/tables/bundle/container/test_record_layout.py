@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from bundle_writer.keyed import Archived, archive
-from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.record_layout import (
     TOPOLOGIES,
     RecordLayout,
     read_layout,
 )
+
+from bundle_writer.keyed import Archived, archive
+from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.errors import BundleError
 
 POINTS, INTERVALS = TOPOLOGIES["XRT64_CC32_R_TypeID"], TOPOLOGIES["XRTD64_CC32_R_TypeID"]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tracekit.tables.bundle.container.record_layout import Field
 
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.record_layout import Field
 from tracekit.tables.bundle.container.records import TIME, read_records
 from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.bundle.errors import BundleError

@@ -126,7 +126,6 @@ def reordered(parts: Sequence[tuple[NDArray[np.int64], pa.Array]]) -> pa.Array:
     return pa.concat_arrays([texts for _, texts in parts]).take(pa.array(order))
 
 
-_LISTED = 5
 _HALF = np.uint64(32)
 _LOW = np.uint64(ALL_32)
 
@@ -180,18 +179,13 @@ class Identities:
         """How many processes and threads have been asked for that nothing in the bundle names."""
         return tuple(
             f"{len(found):,} {what} that rows name have no name in the bundle, and are called "
-            f"{UNKNOWN}: {_listed(found)}"
+            f"{UNKNOWN}"
             for what, found in self._unnamed.items()
             if found
         )
 
     def _pairs(self, ids: Numbers) -> Stored:
         return self._run.arrays.take(ids).pairs("process or thread")
-
-
-def _listed(numbers: set[int]) -> str:
-    first = ", ".join(map(str, sorted(numbers)[:_LISTED]))
-    return first if len(numbers) <= _LISTED else f"{first}, …"
 
 
 def _integers(stored: Stored) -> pa.Array:

@@ -8,7 +8,6 @@ accepted: a magic number alone does not tell one generation of bundles from the 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 from tracekit.tables.bundle.container.files import Files
@@ -19,8 +18,6 @@ NAME = "open.creq"
 _LARGEST = 1 << 22
 _TRACE = "com.apple.dt.trace"
 _TRACE_VERSION = 5
-_AT_MOST_ONE = ("com.apple.dt.path-manager.compression", "com.apple.dt.Instruments.Hierarchies")
-_TOPOLOGY = "com.apple.dt.ac.topology."
 _TYPE = "com.apple.dt.etype."
 TYPE_SUFFIX = "TypeID"
 _TAG = re.compile(r"engineering type '([^']{1,80})'")
@@ -59,6 +56,12 @@ TOPOLOGIES: Mapping[str, Topology] = {
     ),
 }
 
+_AT_MOST_ONE = {
+    "com.apple.dt.path-manager.compression",
+    "com.apple.dt.Instruments.Hierarchies",
+    *(f"com.apple.dt.ac.topology.{name}" for name in TOPOLOGIES),
+}
+
 
 @dataclass(frozen=True)
 class Requirements:
@@ -78,7 +81,11 @@ def requirements(files: Files) -> Requirements:
         )  # fmt: skip
     with files.reading(NAME):
         versions = _versions(plist(files.read(NAME, _LARGEST)))
-    _check(bundle, versions)
+    trace = versions.pop(_TRACE, ("none", ""))[0]
+    if trace != _TRACE_VERSION:
+        raise unknown(
+            bundle, f"its {_TRACE} is {trace}, and {_TRACE_VERSION} (Xcode 12 and later) is known"
+        )
     tags, newer = dict[str, str](), set[str]()
     for name, (version, message) in versions.items():
         if name.startswith(_TYPE):
@@ -87,6 +94,10 @@ def requirements(files: Files) -> Requirements:
                 tags[type_id] = found[1]
             if version > 1:
                 newer.add(type_id)
+        elif name not in _AT_MOST_ONE or not 0 <= version <= 1:
+            raise unknown(
+                bundle, f'it requires {name} {version}, which is not known ("{message[:120]}")'
+            )
     return Requirements(tags, frozenset(newer))
 
 
@@ -101,21 +112,3 @@ def _versions(found: object) -> dict[str, tuple[int, str]]:
             case _:
                 raise ArchiveError(f"has {str(name)[:80]} without a version")
     return versions
-
-
-def _check(bundle: Path, versions: Mapping[str, tuple[int, str]]) -> None:
-    trace = versions.get(_TRACE, (None, ""))[0]
-    if trace != _TRACE_VERSION:
-        version = "none" if trace is None else trace
-        raise unknown(
-            bundle, f"its {_TRACE} is {version}, and {_TRACE_VERSION} (Xcode 12 and later) is known"
-        )
-    for name, (version, message) in versions.items():
-        if name == _TRACE or name.startswith(_TYPE):
-            continue
-        topology = name.removeprefix(_TOPOLOGY)
-        known = name in _AT_MOST_ONE or (topology != name and topology in TOPOLOGIES)
-        if not known or not 0 <= version <= 1:
-            raise unknown(
-                bundle, f'it requires {name} {version}, which is not known ("{message[:120]}")'
-            )

@@ -32,6 +32,9 @@ _MOST_COLUMNS = 1000
 _MOST_ROWS = 1 << 40
 _WIDTHS = {1: 4, 2: 8}
 
+Spec = tuple[str, Mapping[str, Any]]
+"""A table's schema and its attributes, as plain values."""
+
 
 @dataclass(frozen=True)
 class StoreColumn:
@@ -114,7 +117,7 @@ def read_store(files: Files, run: int, number: int) -> Store:
     return Store(run, number, schema, attributes, columns, rows, size)
 
 
-def read_spec(files: Files, run: int, number: int) -> tuple[str, dict[str, Any]]:
+def read_spec(files: Files, run: int, number: int) -> Spec:
     """Return schema and attributes of a table, as plain values; raise BundleError if damaged."""
     name = f"{store_folder(run, number)}/spec.plist"
     with files.reading(name):
@@ -122,7 +125,7 @@ def read_spec(files: Files, run: int, number: int) -> tuple[str, dict[str, Any]]
         return _specified(archive, archive.root)
 
 
-def _specified(archive: Archive, node: Value) -> tuple[str, dict[str, Any]]:
+def _specified(archive: Archive, node: Value) -> Spec:
     """Return schema and attributes as an archived specification of a table has them."""
     schema = archive.plain(archive.part(node, "schemaName"))
     if not isinstance(schema, str) or not schema:
@@ -208,28 +211,18 @@ _READ = 1
 _STORE = re.compile(r"run([0-9]{1,9})/core/stores/indexed-store-([0-9]{1,9})", re.ASCII)
 
 
-@dataclass(frozen=True)
-class ListedStore:
-    """What the list says of a store: its schema and its attributes, as plain values."""
+def same_table(one: Spec, other: Spec) -> bool:
+    """Tell whether two specifications are of one table.
 
-    schema: str
-    attributes: Mapping[str, Any]
-
-    def describes(self, store: Store) -> bool:
-        """Tell whether it is the store of this schema and these attributes.
-
-        The members of an attribute may be archived as a set, which has no order.
-        """
-        names = self.attributes.keys() == store.attributes.keys()
-        same = names and all(
-            _unordered(value) == _unordered(store.attributes[name])
-            for name, value in self.attributes.items()
-        )
-        return same and self.schema == store.schema
+    The members of an attribute may be archived as a set, which has no order.
+    """
+    return _unordered(one) == _unordered(other)
 
 
-def _unordered(value: Any) -> Any:
-    return sorted(map(str, value)) if isinstance(value, list) else value
+def _unordered(spec: Spec) -> tuple[str, dict[str, Any]]:
+    schema, attributes = spec
+    lists = {key: sorted(map(str, one)) for key, one in attributes.items() if isinstance(one, list)}
+    return schema, {**attributes, **lists}
 
 
 def table_list(run: int) -> str:
@@ -237,7 +230,7 @@ def table_list(run: int) -> str:
     return f"{run_folder(run)}/table-manager/tables.plist"
 
 
-def listed_stores(files: Files, run: int) -> dict[int, ListedStore]:
+def listed_stores(files: Files, run: int) -> dict[int, Spec]:
     """Return the stores that a run must have, by their numbers."""
     name = table_list(run)
     with files.reading(name):
@@ -245,11 +238,11 @@ def listed_stores(files: Files, run: int) -> dict[int, ListedStore]:
         return dict(_listed(archive, archive.mapping(archive.root).get("tableDetails"), run))
 
 
-def _listed(archive: Archive, details: Value, run: int) -> Iterator[tuple[int, ListedStore]]:
+def _listed(archive: Archive, details: Value, run: int) -> Iterator[tuple[int, Spec]]:
     for _, one in archive.by_number(details):
         entry = archive.mapping(one)
         found = _STORE.fullmatch(str(archive.plain(entry.get("storeSubpath"))))
         if found is None or int(found[1]) != run:
             raise ArchiveError("names a store that is none of its run")
         if archive.plain(entry.get("side")) == _READ:
-            yield int(found[2]), ListedStore(*_specified(archive, entry.get("spec")))
+            yield int(found[2]), _specified(archive, entry.get("spec"))

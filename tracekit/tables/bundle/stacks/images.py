@@ -156,7 +156,6 @@ _TIMEBASE = slice(1, 4)  # of a device: numerator, denominator, mach time at the
 _MOST_IMAGES_LOADED = 1 << 18  # of all processes
 _LARGEST = 1 << 26
 _MOST_ARCHIVES = 1 << 12
-_NAMED = 5  # binaries that a sentence names
 _Process = tuple[ImageMap, Numbers]  # and the number of the binary of each image
 
 
@@ -231,9 +230,8 @@ class RunPlaces:
         absent = [uuid for uuid in uuids if not self._files.exists(symbols_file(uuid))]
         if absent:
             names = {number.uuid: number.name for number in self._numbers}
-            listed = ", ".join(names[uuid] for uuid in absent[:_NAMED])
-            more = f" and {len(absent) - _NAMED:,} more" if len(absent) > _NAMED else ""
-            yield f"symbols/stores has nothing on {listed}{more}: their functions have no names."
+            which = f"{names[absent[0]]} and {len(absent) - 1:,} other binaries"
+            yield f"symbols/stores has nothing on {which}: their functions have no names."
 
     def _archive(self, uuid: str) -> SymbolsArchive | None:
         if uuid not in self._archives:
