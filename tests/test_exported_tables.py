@@ -58,13 +58,6 @@ def test_panels_say_which_tables_they_read() -> None:
         assert tables.asked <= needed_tables() | GIVEN, panel.name
 
 
-def test_what_is_needed_is_what_something_makes_use_of() -> None:
-    needed = needed_tables()
-    assert {"gpu_intervals", "gpu_counters", "phases", "driver_intervals"} <= needed
-    assert needed <= set(SCHEMAS)
-    assert {"gpu_jobs", "kernel_events", "object_labels"}.isdisjoint(needed)
-
-
 def test_a_capture_exports_no_gigabytes_that_nobody_asked_for() -> None:
     chosen = wanted_tables("needed")(METAL)
     assert chosen == {
@@ -105,11 +98,6 @@ def test_raw_samples_are_exported_where_there_are_no_other_counters() -> None:
 )
 def test_a_user_names_tables_of_ours_or_schemas_of_apple_s(words: str, expected: set[str]) -> None:
     assert wanted_tables(words)(METAL) == expected
-
-
-def test_names_are_added_to_what_is_needed() -> None:
-    both = wanted_tables("needed,object_labels")(METAL)
-    assert both == wanted_tables("needed")(METAL) | {"metal-object-label"}
 
 
 @pytest.mark.parametrize(

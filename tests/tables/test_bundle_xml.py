@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from bundle_writer import TIME, Col, Label, Part, Table, write_bundle
+from bundle_writer import TIME, Col, Table, write_bundle
 from exact_nodes import joined
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from table_of_types import COLUMNS, ROWS, TABLE
 from tracekit.base.errors import InputError, UsageError
-from tracekit.tables import bundle_xml
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle_xml import (
     UnwritableError,
@@ -103,32 +102,6 @@ def test_values_of_all_types_are_written_as_instruments_writes_them(tmp_path: Pa
     assert rest == f"{ROWS}</node></trace-query-result>\n"
 
 
-def test_values_that_are_forgotten_are_defined_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bundle_xml, "_MOST_REMEMBERED", 2)
-    bundle = write_bundle(tmp_path / "x.trace", [ticks([1, 2, 3, 1, 3])])
-    done = write_exports(Bundle(bundle), tmp_path / "out", everything, QUIET)
-    direct = read_flat(Stored(bundle, 1, 0))
-    pd.testing.assert_frame_equal(read_flat(done.files[1]).frame, direct.frame)
-
-
-def test_a_part_of_a_label_is_worded_as_it_is_read(tmp_path: Path) -> None:
-    words = [
-        ("XRTimeSample", 0, "Timer Fired"),
-        ("XRCPUCore", 6, "CPU 6"),
-        ("XRGenericUInt32", None, "n/a"),
-        ("XRPrototypeValue", 2370013267, "2,370,013,267"),
-        ("XRThreadName", None, ""),
-        ("XRMetalCommandBufferID", (1 << 64) - 1, "0xffffffffffffffff"),
-    ]
-    columns = [START, Col("label", "Label", "XRFormattedLabelTypeID")]
-    labels = [Label((Part(f"{type_id}TypeID", value),)) for type_id, value, _ in words]
-    bundle = write_bundle(tmp_path / "x.trace", [Table("t", columns, list(enumerate(labels)))])
-    done = write_exports(Bundle(bundle), tmp_path / "out", everything, QUIET)
-    assert read_flat(done.files[1]).frame["label"].tolist() == [one for _, _, one in words]
-
-
 def test_what_cannot_be_said_is_not_said_to_be_nothing(tmp_path: Path) -> None:
     stack = Col("stack", "Stack", "XRTextBacktraceTypeID")
     empty = write_bundle(tmp_path / "a.trace", [Table("t", [START, stack], [(1, None)])])
@@ -159,14 +132,6 @@ def _is_xml(character: str) -> bool:
     number = ord(character)
     plain = number in {9, 10, 13} or 0x20 <= number <= 0xD7FF
     return plain or 0xE000 <= number <= 0xFFFD or number >= 0x10000
-
-
-def test_what_is_not_surely_known_is_said(tmp_path: Path) -> None:
-    bundle = write_bundle(tmp_path / "x.trace", [TABLE])
-    done = write_exports(Bundle(bundle), tmp_path / "out", everything, QUIET)
-    (warning,) = done.warnings
-    assert "many-types" in warning
-    assert "value, fps, events" in warning
 
 
 def test_a_damaged_table_is_left_out_by_name_and_the_others_are_written(tmp_path: Path) -> None:

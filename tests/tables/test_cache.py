@@ -9,7 +9,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracekit.base.errors import InputError
 from tracekit.tables import cache as caching
 from tracekit.tables import place as stamps
 from tracekit.tables.cache import READER_VERSION, Kept, kept_or_read
@@ -89,12 +88,6 @@ def test_only_the_columns_that_are_asked_for_are_loaded(table: Path, tmp_path: P
         assert found.part(["id"])["id"].tolist() == [2**64 - 1, 5]
 
 
-def test_without_a_folder_nothing_is_kept(table: Path) -> None:
-    found = kept_or_read(None, table, "samples")
-    assert isinstance(found, Flat)
-    assert [one.name for one in table.parent.iterdir()] == [table.name]
-
-
 @pytest.mark.usefixtures("later")
 def test_an_unchanged_export_is_hashed_once(table: Path, tmp_path: Path, hashed: list[str]) -> None:
     cache = tmp_path / "kept"
@@ -103,16 +96,6 @@ def test_an_unchanged_export_is_hashed_once(table: Path, tmp_path: Path, hashed:
     hashed.clear()
     taken(cache, table)
     assert hashed == []
-
-
-def test_a_young_export_is_hashed_every_time(
-    table: Path, tmp_path: Path, hashed: list[str]
-) -> None:
-    cache = tmp_path / "kept"
-    taken(cache, table)
-    hashed.clear()
-    taken(cache, table)
-    assert table.name in hashed
 
 
 @pytest.mark.usefixtures("later")
@@ -175,26 +158,6 @@ def test_two_at_once_both_read_whole_tables(table: Path, tmp_path: Path) -> None
     assert not list(folder.glob(".*"))
 
 
-@pytest.mark.parametrize("part", ["table", "frames", "stacks"])
-def test_damage_that_shows_late_is_mended_from_the_export(
-    table: Path, tmp_path: Path, part: str
-) -> None:
-    flat = read_flat(table)
-    found = taken(tmp_path / "kept", table)
-    files = dict(zip(("frames", "stacks"), symbol_files(found.path), strict=True))
-    damaged = files.get(part, found.path)
-    damaged.write_bytes(damaged.read_bytes()[:50])
-    if part == "table":
-        assert found.names == flat.names
-        pd.testing.assert_frame_equal(found.part(), flat.frame)
-    else:
-        assert found.symbols.frames.equals(flat.symbols.frames)
-        assert found.symbols.stacks.equals(flat.symbols.stacks)
-    again = taken(tmp_path / "kept", table)
-    pd.testing.assert_frame_equal(again.part(), flat.frame)
-    assert again.symbols.stacks.equals(flat.symbols.stacks)
-
-
 def test_a_folder_that_cannot_be_written_is_no_error(table: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     found = kept_or_read(tmp_path / "file", table, "samples")
@@ -210,24 +173,6 @@ def test_what_the_reader_said_is_kept(table: Path, tmp_path: Path) -> None:
     for _ in range(2):
         found = taken(tmp_path / "kept", table)
         assert found.notes.said == flat.notes.said
-
-
-def test_chosen_tables_are_kept_apart(
-    document: Export, node: Callable[..., str], tmp_path: Path
-) -> None:
-    row = '<row><uint32 id="9">{}</uint32></row>'
-    path = document(
-        node("n:uint32", row.format(1), schema="samples", table=4),
-        node("n:uint32", row.format(2), schema="samples", table=9),
-    )
-    cache = tmp_path / "kept"
-    for _ in range(2):
-        assert taken(cache, path, Choice(1, 4)).part()["n"].tolist() == [1]
-        assert taken(cache, path, Choice(1, 9)).part()["n"].tolist() == [2]
-    with pytest.raises(InputError, match="2 tables of samples"):
-        kept_or_read(cache, path, "samples")
-    assert len(kept(tmp_path / "kept")) == 2
-    assert not list((tmp_path / "kept").glob(".*"))
 
 
 def test_an_export_that_changes_meanwhile_is_not_kept(

@@ -14,9 +14,7 @@ import pytest
 
 from bundle_writer import Encoder, Run, write_bundle, write_runs
 from small_bundle import PYTHON, SERVER, intervals, ticks
-from tracekit.base.errors import RecordingError
 from tracekit.tables.convert import convert, symbol_files, unbundle
-from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_flat
 
 Export = Callable[..., Path]
@@ -107,20 +105,6 @@ def long(export: Export, tmp_path: Path) -> Path:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv"])
-def test_a_full_disk_leaves_what_was_there(long: Path, tmp_path: Path, suffix: str) -> None:
-    out = tmp_path / "out" / f"table{suffix}"
-    out.parent.mkdir()
-    out.write_bytes(b"before")
-    with run(long, out, limit=4096) as ended:
-        _, err = ended.communicate(timeout=120)
-    assert ended.returncode == 3
-    assert "cannot be written: File too large." in " ".join(err.split())
-    assert out.read_bytes() == b"before"
-    assert [one.name for one in out.parent.iterdir()] == [out.name]
-
-
-@pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_leaves_what_was_there(
     long: Path, tmp_path: Path, number: signal.Signals
@@ -142,37 +126,11 @@ def test_an_interrupt_leaves_what_was_there(
     assert [one.name for one in out.parent.iterdir()] == [out.name]
 
 
-@pytest.mark.corpus
-def test_real_exports_are_written_as_they_are_read(corpus: Path, tmp_path: Path) -> None:
-    largest: dict[str, Path] = {}
-    for path in sorted(corpus.rglob("*.xml"), key=lambda one: one.stat().st_size):
-        content = identify(path)
-        if len(content.schemas) == 1 and ".trace" not in str(path.relative_to(corpus)):
-            largest[content.schemas[0]] = path
-    out = tmp_path / "out.parquet"
-    for path in largest.values():
-        done = convert(path, out)
-        flat = read_flat(path)
-        pd.testing.assert_frame_equal(pd.read_parquet(out), flat.frame, obj=str(path))
-        assert (done.rows, done.notes) == (len(flat.frame), flat.notes)
-    assert len(largest) >= 40
-
-
 TABLES = [ticks([2, 1]), intervals((0, 10, PYTHON), (40, 10, SERVER)), ticks([], {"frequency": 1})]
 
 
 def names(folder: Path) -> list[str]:
     return sorted(one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file())
-
-
-@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".feather"])
-def test_every_table_becomes_a_file_of_its_name(tmp_path: Path, suffix: str) -> None:
-    bundle = write_bundle(tmp_path / "x.trace", TABLES)
-    written = unbundle(bundle, tmp_path / "out", suffix, lambda _: None)
-    expected = [f"{name}{suffix}" for name in ("metal-gpu-intervals", "tick-2", "tick")]
-    assert names(tmp_path / "out") == expected
-    assert sorted(one.name for one in written.files) == expected
-    assert (written.said, written.lost) == ((), ())
 
 
 def test_of_several_runs_each_has_a_folder(tmp_path: Path) -> None:
@@ -205,10 +163,3 @@ def test_a_schema_cannot_name_another_folder(tmp_path: Path) -> None:
     bundle = write_bundle(tmp_path / "x.trace", [*tables, tables[2]])
     unbundle(bundle, tmp_path / "out", ".csv", lambda _: None)
     assert names(tmp_path / "out") == ["______evil.csv", "_x.csv", "x-2-2.csv", "x-2.csv"]
-
-
-def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
-    bundle = write_bundle(tmp_path / "x.trace", TABLES)
-    (tmp_path / "out").write_text("a file")
-    with pytest.raises(RecordingError, match="cannot be written: Not a directory"):
-        unbundle(bundle, tmp_path / "out", ".csv", lambda _: None)

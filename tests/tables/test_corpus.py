@@ -15,8 +15,7 @@ import pandas as pd
 import pytest
 
 from tracekit.tables.exports import identify
-from tracekit.tables.flat import read_flat, read_table
-from tracekit.tables.tables import Tables
+from tracekit.tables.flat import read_flat
 from tracekit.tables.toc import read_toc
 from tracekit.tables.xml.fast.reader import FastReader
 from tracekit.tables.xml.fast.tokens import IrregularError
@@ -198,41 +197,6 @@ def test_every_stack_of_every_real_export_equals_the_oracle(corpus: Path) -> Non
     assert frames > 2000
 
 
-def test_addresses_of_samples_are_those_of_the_profile(corpus: Path) -> None:
-    """Instruments draws a profile's stacks from the samples: the counter comes first."""
-    folder = next(corpus.rglob("_history_8227983"))
-    samples = sampled(folder / "xctrace_gpu_baseline_time-sample.xml", "cp-user-callstack")
-    profile = sampled(folder / "xctrace_gpu_baseline_time-profile.xml", "stack")
-    same = longer = 0
-    for key in samples.keys() & profile.keys():
-        expected = profile[key]
-        found = samples[key]
-        same += found == expected
-        # Of a leaf function the profile also has the link register, as the second frame.
-        longer += found == [expected[0], *expected[2:]] and found != expected
-    assert same + longer == len(samples.keys() & profile.keys())
-    assert same > longer > 0
-
-
-def sampled(path: Path, column: str) -> dict[tuple[str, int], list[int]]:
-    """Return the addresses of stacks by time and thread; the lowest bit is only a mark."""
-    stacks = stacks_of(ExactReader(path))[column]
-    frame = read_table(path)
-    keys = zip(frame["time"], frame["thread.tid"], stacks, strict=True)
-    return {
-        (time, tid): [address & ~1 for _, address in stack]
-        for time, tid, stack in keys
-        if stack is not None
-    }
-
-
-def test_every_real_export_keeps_its_values_in_parquet(corpus: Path, tmp_path: Path) -> None:
-    largest = max(exports(corpus, "tables"), key=lambda path: path.stat().st_size)
-    frame = read_table(largest)
-    frame.to_parquet(tmp_path / "table.parquet")
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "table.parquet"), frame)
-
-
 def test_every_real_table_of_contents_is_read(corpus: Path) -> None:
     count = 0
     for path in exports(corpus, "toc"):
@@ -252,41 +216,3 @@ def test_every_real_table_of_contents_is_read(corpus: Path) -> None:
                 assert read.target_type == process.get("type"), path
         count += 1
     assert count >= 13
-
-
-def test_the_index_in_an_xpath_is_the_place_in_the_table_of_contents(corpus: Path) -> None:
-    folder = next(corpus.rglob("tranche1_20260330_204856"))
-    toc = read_toc(folder / "gpu_baseline_toc.xml").runs[0]
-    schemas = {table.index: table.schema for table in toc.tables}
-    for path in folder.glob("xctrace_gpu_baseline_*.xml"):
-        with path.open("rb") as file:
-            head = file.read(200).decode()
-        place = int(head.partition("/table[")[2].partition("]")[0])
-        assert identify(path).schemas == (schemas[place],)
-
-
-RECORDINGS = [
-    "baseline", "occupancy_heavy", "register_pressure", "threadgroup_heavy", "threadgroup_minimal",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("recording", RECORDINGS)
-def test_the_target_alone_counts_as_the_target(
-    corpus: Path, tmp_path: Path, recording: str
-) -> None:
-    folder = next(corpus.rglob("tranche1_20260330_204856"))
-    for path in folder.glob(f"*gpu_{recording}_*.xml"):
-        (tmp_path / path.name).symlink_to(path)
-    target = read_toc(folder / f"gpu_{recording}_toc.xml").runs[0].target
-    assert target is not None
-    tables = Tables(tmp_path, frozenset({target.pid}), tmp_path / "tables")
-    intervals = tables["gpu_intervals"]
-    assert set(intervals[intervals["target"]]["process"]) == {target.name}
-    assert "WindowServer" in set(intervals[~intervals["target"]]["process"])
-    flat = tables.raw("metal-gpu-intervals")
-    assert intervals["target"].sum() == (flat["process.pid"] == target.pid).sum() > 0
-    assert intervals["start"].tolist() == flat["start"].tolist()
-    again = Tables(tmp_path, frozenset({target.pid}), tmp_path / "tables")
-    for name in tables:
-        pd.testing.assert_frame_equal(again[name], tables[name])
-    assert tables.warnings == ()

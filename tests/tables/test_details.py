@@ -10,7 +10,7 @@ from tracekit.base.errors import InputError
 from tracekit.tables.drift import ExportWarning
 from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_flat, read_table
-from tracekit.tables.xml.details import DetailReader, holds_details, original, repaired
+from tracekit.tables.xml.details import DetailReader, holds_details
 
 LIBRARY = '<binary id="1" name="lib" UUID="02C8-01" arch="arm64e" load-addr="0x1000" path="/lib"/>'
 ROWS = (
@@ -98,39 +98,6 @@ def test_a_name_that_xml_does_not_allow_is_read_and_said(detail: Detail) -> None
     assert frame["resident-%"].tolist() == [100.0, 0.0]
 
 
-@pytest.mark.parametrize(
-    ("row", "attributes"),
-    [
-        ('<row a%="1"/>', ["a%"]),
-        ('<row 1st="1" -x="2" .y="3"/>', ["1st", "-x", ".y"]),
-        ('<row MB/s="1" a&b="2" c(d)="3" e:f="4" #="5"/>', ["MB/s", "a&b", "c(d)", "e:f", "#"]),
-        ("<row a=' b%=\"1\"' c=\" d%='2'\"/>", ["a", "c"]),
-        ('<row µ="1" \n é% = "2"  />', ["µ", "é%"]),
-    ],
-)
-def test_only_names_are_repaired(detail: Detail, row: str, attributes: list[str]) -> None:
-    flat = read_flat(detail(row.replace("µ", "m")))
-    assert list(flat.frame) == [name.replace("µ", "m") for name in attributes]
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 20, 1000])
-def test_a_repair_does_not_depend_on_where_blocks_are_cut(size: int) -> None:
-    content = b'<a>50 % = "x"</a><row a="%" b%="1"/><row c%=\'>\'></row><!-- <x d%="" -->'
-    blocks = [content[i : i + size] for i in range(0, len(content), size)]
-    whole = b"".join(repaired(blocks)).decode()
-    assert original(whole) == content.decode()
-    assert whole.count("%") == 3
-    assert b"".join(repaired([content])).decode() == whole
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"%" * 400_000, b"<row " + b"a%" * 300_000, b"<row" + b' a%="' * 200_000, b"% " * 400_000],
-)
-def test_a_repair_takes_no_longer_than_its_input(content: bytes) -> None:
-    assert b"".join(repaired([content])) == content
-
-
 def test_details_are_called_by_their_place(detail: Detail) -> None:
     path = detail(*ROWS)
     assert identify(path).schemas == ("track[1]/detail[2]",)
@@ -158,19 +125,6 @@ def test_several_details_of_one_file_have_columns_of_their_own(tmp_path: Path) -
     assert read_table(path, "track[1]/detail[3]")["b"].tolist() == [2, pd.NA]
     with pytest.raises(InputError, match="holds 3 tables"):
         read_table(path)
-
-
-def test_a_column_may_come_late(detail: Detail) -> None:
-    path = detail(*(f'<row index="{n}"/>\n' for n in range(20_000)), '<row late="x"/>')
-    frame = read_table(path)
-    assert frame["index"].tolist()[:-1] == list(range(20_000))
-    assert frame["late"].tolist()[-2:] == [pd.NA, "x"]
-
-
-def test_an_element_that_is_no_stack_is_named(detail: Detail) -> None:
-    flat = read_flat(detail('<row a="1"><note>x</note></row>', *ROWS[1:2]))
-    assert flat.frame["a"].tolist() == [1, pd.NA]
-    assert any("does not know are left out: note" in remark for remark in flat.notes.remarks)
 
 
 def test_cut_anywhere_the_rows_before_are_read_and_it_is_said(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 from bundle_writer import write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.errors import InputError
-from tracekit.tables.cache import to_put_away
 from tracekit.tables.direct import DIRECT_NOTE, Direct, Listed, Stored, direct, note_direct
 from tracekit.tables.drift import Flaw
 from tracekit.tables.exports import index
@@ -46,17 +45,6 @@ def stored(listed: Listed) -> Stored:
     return listed.ref
 
 
-def test_a_bundle_is_a_folder_of_tables(tmp_path: Path) -> None:
-    bundle = write_bundle(tmp_path / "x.trace", TABLES)
-    tables = Tables(bundle, frozenset({4711}))
-    assert tables.schemas == ("metal-gpu-intervals", "tick")
-    assert tables["gpu_intervals"]["start"].tolist() == [0, 10]
-    assert tables["gpu_intervals"]["target"].tolist() == [False, True]
-    raw = Tables(bundle)
-    assert raw.flat("tick", Choice(table=1)).part()["time"].tolist() == [1, 5]
-    assert raw.flat("tick", Choice(attributes={"frequency": "10"})).part()["time"].tolist() == [7]
-
-
 def test_places_are_those_of_the_table_of_contents(exports: Path) -> None:
     found = index(exports)
     ticks = {str(one.place): dict(one.attributes) for one in found.tables["tick"]}
@@ -69,12 +57,6 @@ def test_places_are_those_of_the_table_of_contents(exports: Path) -> None:
     assert raw.flat("tick", Choice(table=1)).part()["time"].tolist() == [7]
     with pytest.raises(InputError, match=r"run 1 table 4; run 1 table"):
         raw.flat("tick")
-
-
-def test_what_a_table_of_contents_lacks_stands_behind_its_last(exports: Path) -> None:
-    (exports / "toc.xml").write_text(TOC.replace(' frequency="10"', ' frequency="20"'))
-    places = [one.place.index for one in index(exports).tables["tick"]]
-    assert places == [4, 5, 3]
 
 
 def test_an_export_of_the_same_place_wins(exports: Path, intervals_xml: Xml) -> None:
@@ -92,11 +74,6 @@ def test_an_export_of_an_unknown_place_wins_for_its_schema(
     [only] = index(exports).tables["metal-gpu-intervals"]
     assert only.ref == exports / "gpu.xml"
     assert len(index(exports).tables["tick"]) == 3
-
-
-def test_a_note_may_name_schemas(exports: Path) -> None:
-    note_direct(exports, Direct("../recording.trace", ("tick",)))
-    assert set(index(exports).tables) == {"tick"}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schemas": []}', '{"bundle": 1}'])
@@ -157,8 +134,3 @@ def test_a_table_without_a_name_is_said(exports: Path) -> None:
     assert [one.flaw for one in raw.remarks] == [Flaw.DAMAGED]
     with pytest.raises(MissingTableError):
         raw.flat("metal-gpu-intervals")
-
-
-def test_nothing_of_a_bundle_is_put_away(exports: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "kept"
-    assert to_put_away(exports, cache, "2026-11-22T02:30:00+00:00") == ([], {})

@@ -9,7 +9,6 @@ from tracekit.base.errors import InputError
 from tracekit.tables.exports import Content, Header, headers, identify, index
 from tracekit.tables.toc import read_toc
 from tracekit.tables.xml.reader import ExactReader
-from tracekit.tables.xml.source import whole_tags
 
 TOC = '<?xml version="1.0"?>\n\n<trace-toc><run number="1"/></trace-toc>'
 
@@ -58,10 +57,6 @@ def test_a_folder_is_indexed_by_schema(export: Callable[..., Path], tmp_path: Pa
         "two": [two],
     }
     assert found.toc == read_toc(toc)
-
-
-def test_an_absent_folder_holds_nothing(tmp_path: Path) -> None:
-    assert index(tmp_path / "absent").tables == {}
 
 
 def test_a_file_that_cannot_be_opened_is_told_in_words(tmp_path: Path) -> None:
@@ -128,18 +123,6 @@ def test_values_are_read_by_the_rules_of_xml_as_by_the_exact_reader(
     assert [one.schema for one in ExactReader(path).pieces()] == [meant]
 
 
-@pytest.mark.parametrize("written", ["a&nbsp;b", "a&b", "a&#0;b", 'a" name="b'])
-def test_a_tag_that_breaks_the_rules_of_xml_is_no_header(
-    document: Callable[..., Path], node: NodeMaker, written: str
-) -> None:
-    path = document(
-        node("n:uint32", ROW, schema="one", table=4),
-        f"<node name=\"{written}\" xpath='{xpath(9)}'>{ROW}</node>",
-    )
-    assert headers(path) == [Header("one", xpath(4), 1, rows=True)]
-    assert [one.damage != "" for one in ExactReader(path).pieces()] == [True]
-
-
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 50, 10_000])
 def test_it_does_not_matter_where_blocks_are_cut(
     document: Callable[..., Path], node: NodeMaker, size: int, monkeypatch: pytest.MonkeyPatch
@@ -157,12 +140,3 @@ def test_it_does_not_matter_where_blocks_are_cut(
         Header("two", xpath(10), 3, rows=True, inherited=True),
         Header("three", xpath(11), 4),
     ]
-
-
-def test_a_schema_outside_of_a_node_is_no_table(document: Callable[..., Path]) -> None:
-    assert headers(document("<schema name='lost'/>")) == []
-
-
-def test_text_without_a_tag_does_not_pile_up() -> None:
-    blocks = [b"<x>" + b" " * (1 << 20)] * 3
-    assert max(map(len, whole_tags(blocks))) < 1 << 21

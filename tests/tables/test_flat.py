@@ -11,9 +11,7 @@ import pytest
 from tracekit.base.errors import InputError
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning
 from tracekit.tables.flat import read_flat, read_table
-from tracekit.tables.selection import read_pieces
 from tracekit.tables.xml.fast.tokens import IrregularError
-from tracekit.tables.xml.node import Node
 
 Export = Callable[..., Path]
 PROCESS = '<process id="{0}" fmt="App ({1})"><pid id="{0}1">{1}</pid></process>'
@@ -40,19 +38,6 @@ def test_a_row_for_a_row_and_a_column_for_a_mnemonic(export: Export) -> None:
     assert read_table(str(path)).equals(frame)
 
 
-def test_an_empty_table_has_its_columns_and_dtypes(export: Export) -> None:
-    frame = read_table(export("start:start-time thread:thread odd:brand-new share:percent"))
-    assert frame.dtypes.astype(str).to_dict() == {
-        "start": "int64",
-        "thread": "string",
-        "thread.tid": "int64",
-        "thread.pid": "int64",
-        "odd": "string",
-        "share": "float64",
-    }
-    assert len(frame) == 0
-
-
 def test_a_value_against_its_type_makes_text_and_a_warning(export: Export) -> None:
     path = export(
         "size:size-in-bytes n:uint32",
@@ -64,13 +49,6 @@ def test_a_value_against_its_type_makes_text_and_a_warning(export: Export) -> No
     assert len(caught) == 1
     assert frame["size"].tolist() == ["16.00 KiB", "7"]
     assert frame["n"].tolist() == [1, 2]
-
-
-def test_another_tag_than_the_declared_one_makes_text_and_a_warning(export: Export) -> None:
-    path = export("at:start-time", '<row><duration id="1">5</duration></row>')
-    with pytest.warns(DriftWarning, match="declared as start-time and holds duration"):
-        frame = read_table(path)
-    assert frame["at"].tolist() == ["5"]
 
 
 def test_damage_is_a_warning_that_counts_the_rows(export: Export) -> None:
@@ -144,25 +122,6 @@ def test_the_only_table_with_rows_is_taken_and_the_other_named(
     assert frame["n"].tolist() == [[5], [-6]][full]
 
 
-def test_tables_that_are_empty_alike_are_one_empty_table(
-    document: Export, node: Callable[..., str]
-) -> None:
-    flat = read_flat(document(*two_profiles(node, 0, 0)))
-    assert list(flat.frame) == ["n", "process", "process.pid"]
-    assert (len(flat.frame), flat.notes.remarks) == (0, ())
-
-
-def test_runs_are_not_mixed(document: Export, node: Callable[..., str]) -> None:
-    row = '<row><uint32 id="9">{}</uint32></row>'
-    path = document(
-        node("n:uint32", row.format(1)),
-        node("n:uint32", row.format(2)).replace("run[1]", "run[2]"),
-    )
-    with pytest.raises(InputError, match="run 1 table 1, with 1 row; table, run 2 table 1"):
-        read_table(path)
-    assert read_table(path, run=2)["n"].tolist() == [2]
-
-
 def test_an_empty_answer_is_not_taken_for_success(tmp_path: Path) -> None:
     path = tmp_path / "empty.xml"
     path.write_text("<trace-query-result/>")
@@ -176,23 +135,6 @@ PLAIN = (
     "</row>"
 )
 COLUMNS = "start:start-time id:uint64 label:formatted-label"
-
-
-class Taken:
-    """A taker that counts."""
-
-    def __init__(self) -> None:
-        self.begun = 0
-        self.pieces: list[Node] = []
-
-    def begin(self) -> None:
-        """Forget all."""
-        self.begun += 1
-        self.pieces = []
-
-    def take(self, piece: Node) -> None:
-        """Take a piece."""
-        self.pieces.append(piece)
 
 
 @pytest.fixture
@@ -228,12 +170,3 @@ def test_the_exact_reader_reads_what_the_fast_one_gives_up(
     assert flat.frame["start"].tolist() == [7, 7]
     with pytest.raises(IrregularError):
         read_flat(plain, only="fast")
-
-
-def test_what_the_fast_reader_yielded_is_forgotten(plain: Path, node: Callable[..., str]) -> None:
-    two = node("n:uint32", '<row><uint32 id="9">1</uint32></row>', schema="second", table=2)
-    plain.write_text(plain.read_text().replace("</trace-query", f"{two}</trace-query"))
-    taken = Taken()
-    read_pieces(plain, taken)
-    assert taken.begun == 2
-    assert [(one.schema, one.number) for one in taken.pieces] == [("table", 1), ("second", 2)]

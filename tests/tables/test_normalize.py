@@ -6,7 +6,7 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.tables.drift import Flaw, Remark
-from tracekit.tables.normalize import normalize, read_by
+from tracekit.tables.normalize import normalize
 from tracekit.tables.schema import Column, Kind, Schema, Source
 from tracekit.tables.schemas import SCHEMAS
 
@@ -129,18 +129,6 @@ def test_only_the_target_is_the_target() -> None:
     assert table["target"].tolist() == [False, False, False]
 
 
-def test_without_pids_nobody_is_called_the_target() -> None:
-    with pytest.raises(InputError, match=r"raw has no column process\.pid"):
-        normalize(pd.DataFrame({"n": [1]}), schema(TARGET), gpu("raw"), frozenset({7}))
-
-
-def test_the_clock_is_that_of_the_source() -> None:
-    frame = pd.DataFrame({"n": [1, 2]})
-    for source, clock in ((gpu("raw"), "gpu"), (Source("raw", "host"), "host")):
-        table, _ = normalize(frame, schema(CLOCK), source, frozenset())
-        assert table["clock"].tolist() == [clock, clock]
-
-
 def test_a_column_that_is_not_there_is_null_and_is_named() -> None:
     columns = (Column("n", "n", Kind.INTEGER, "n"), Column("t", "t", Kind.TEXT, "t"))
     frame = pd.DataFrame({"other": [1]})
@@ -168,45 +156,11 @@ def test_a_column_of_a_later_version_is_not_missed_in_an_older_export() -> None:
     assert remarks == []
 
 
-def test_what_stands_beside_a_column_is_not_missed_by_itself() -> None:
-    columns = (START, *STACK, THREAD)
-    frame = pd.DataFrame({"start": [1], "backtrace": ["f"], "thread": ["T"]})
-    _, remarks = normalize(frame, schema(*columns), gpu("raw", unused="thread"), frozenset())
-    assert remarks == []
-    _, remarks = normalize(frame[["start"]], schema(*columns), gpu("raw"), frozenset())
-    assert words(remarks) == ["raw: columns that the export lacks: backtrace, thread"]
-
-
 def test_unknown_columns_are_those_of_the_export_even_if_few_are_loaded() -> None:
     frame = pd.DataFrame({"start": [1]})
     exported = ["start", "new"]
     _, remarks = normalize(frame, schema(START), gpu("raw"), frozenset(), exported)
     assert words(remarks) == ["raw: columns that tracekit does not know: new"]
-
-
-def test_a_table_reads_its_own_columns_and_the_pids_of_its_names() -> None:
-    columns = (START, PROCESS, TARGET, CLOCK, *STACK)
-    assert read_by(schema(*columns)) == {
-        "start",
-        "process",
-        "process.pid",
-        "backtrace",
-        "backtrace.stack",
-    }
-
-
-def test_names_of_many_rows_are_made_once_for_each_process() -> None:
-    rows = 300_000
-    frame = pd.DataFrame(
-        {
-            "process": pd.array(["App (7)", "B (8)", None] * (rows // 3), dtype="string"),
-            "process.pid": pd.array([7, 8, None] * (rows // 3), dtype="Int64"),
-        }
-    )
-    table, _ = normalize(frame, schema(PROCESS), gpu("raw"), frozenset())
-    assert table["process"].head(2).tolist() == ["App", "B"]
-    assert table["process"].isna().sum() == rows // 3
-    assert set(table["process"].dropna()) == {"App", "B"}
 
 
 def test_ids_beside_a_known_column_are_known() -> None:
@@ -233,20 +187,3 @@ def test_rows_without_a_time_are_left_out_and_counted() -> None:
     assert table["n"].tolist() == [1, 3]
     assert table.index.tolist() == [0, 1]
     assert words(remarks) == ["raw: 1 rows without a time are left out"]
-
-
-def test_the_frame_that_came_in_is_left_as_it_was() -> None:
-    frame = pd.DataFrame({"start": [1], "duration": [2], "process.pid": [7]})
-    before = frame.copy()
-    table, _ = normalize(frame, schema(START, DURATION, TARGET), gpu("raw"), frozenset({7}))
-    table.loc[0, "start"] = 99
-    pd.testing.assert_frame_equal(frame, before)
-
-
-@pytest.mark.parametrize("name", list(SCHEMAS))
-def test_every_schema_of_ours_is_told_apart(name: str) -> None:
-    columns = [column.name for column in SCHEMAS[name].columns]
-    assert len(set(columns)) == len(columns)
-    assert SCHEMAS[name].sources or SCHEMAS[name].join
-    for source in SCHEMAS[name].sources:
-        assert source.unused.isdisjoint(column.source for column in SCHEMAS[name].columns)

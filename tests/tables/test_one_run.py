@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.base.errors import InputError, UsageError
+from tracekit.base.errors import UsageError
 from tracekit.base.recording import Process
 from tracekit.tables.direct import Listed
 from tracekit.tables.exports import ExportIndex, Loss
@@ -15,7 +15,6 @@ from tracekit.tables.place import (
     Place,
     Stamp,
     attributes_of,
-    described,
     lasting,
     place_of,
     tables_at,
@@ -55,13 +54,6 @@ def test_without_a_name_the_last_run_with_tables_counts_and_that_is_said() -> No
     assert [one.text for one in last.lost] == ["of two", "of all"]
     assert "exports has 3 runs" in said
     assert "Run 2, the last one with tables, is read" in said
-
-
-def test_a_place_may_be_named_too() -> None:
-    assert places(of_one_run(FOUND, FOLDER, Choice(2, 2))[0]) == ["2-2"]
-    assert places(of_one_run(FOUND, FOLDER, Choice(None, 2))[0]) == ["2-2"]
-    with pytest.raises(InputError, match="exports has no table that is run 1, table 2"):
-        of_one_run(FOUND, FOLDER, Choice(1, 2))
 
 
 def test_a_run_of_which_nothing_was_exported_is_refused() -> None:
@@ -112,13 +104,6 @@ def test_a_place_is_read_from_the_xpath(xpath: str, place: Place) -> None:
     assert place_of(xpath, 3) == place
 
 
-def test_a_place_is_named_as_people_choose_it() -> None:
-    assert str(Place(1, 108)) == "run 1 table 108"
-    assert str(Place(None, None, 2)) == "number 2 in its file"
-    assert described(Place(1, 4), {"b": "2", "a": "1"}) == "run 1 table 4 (a=1, b=2)"
-    assert described(Place(1, 4), {}) == "run 1 table 4"
-
-
 def test_the_table_of_contents_says_what_a_place_holds() -> None:
     assert attributes_of(TOC_OF_PLACE, Place(2, 1), "tick") == {"frequency": "20"}
     assert attributes_of(TOC_OF_PLACE, Place(1, 2), "tick") == {}
@@ -144,11 +129,6 @@ def test_the_table_of_contents_says_what_a_place_holds() -> None:
 )
 def test_a_choice_allows_what_it_does_not_rule_out(choice: Choice, allowed: bool) -> None:
     assert choice.allows(Place(1, 4), {"a": "1", "b": "2"}) is allowed
-
-
-def test_a_choice_is_named_for_a_sentence() -> None:
-    assert str(Choice(2, 4, {"b": "2", "a": "1"})) == "run 2, table 4, a=1, b=2"
-    assert str(Choice()) == ""
 
 
 @pytest.mark.parametrize("part", ["modified", "changed"])

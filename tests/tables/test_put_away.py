@@ -10,7 +10,7 @@ from tracekit.base.errors import InputError
 from tracekit.tables.cache import READER_VERSION, kept_or_read, to_put_away
 from tracekit.tables.exports import PRUNED_NOTE, Header, PutAway, index, note_put_away, put_away
 from tracekit.tables.place import Choice
-from tracekit.tables.tables import MissingTableError, Tables
+from tracekit.tables.tables import Tables
 
 AT = "2026-11-22T02:30:00+00:00"
 COLUMNS = "start:start-time name:string"
@@ -52,11 +52,6 @@ def test_a_note_that_cannot_be_read_is_an_error(text: str, tmp_path: Path) -> No
         index(tmp_path)
 
 
-def test_names_that_lead_out_of_the_folder_are_passed_over(tmp_path: Path) -> None:
-    note_put_away(tmp_path, away("../../etc/x.xml"), away("/etc/x.xml"), away("fine.xml"))
-    assert [one.name for one in put_away(tmp_path)] == ["fine.xml"]
-
-
 def test_a_table_of_a_removed_export_is_read_as_before(export: Export, tmp_path: Path) -> None:
     file = export(COLUMNS, row(1, "a"), row(2, "b"), schema="samples")
     cache = tmp_path / "kept"
@@ -67,21 +62,6 @@ def test_a_table_of_a_removed_export_is_read_as_before(export: Export, tmp_path:
     assert tables.schemas == ("samples",)
     pd.testing.assert_frame_equal(tables.flat("samples").part(), before)
     assert tables.remarks == ()
-
-
-def test_tables_that_nobody_had_read_are_kept_first(
-    document: Export, node: Callable[..., str], tmp_path: Path
-) -> None:
-    document(
-        node(COLUMNS, row(1, "a"), schema="first", table=1),
-        node(COLUMNS, row(2, "b"), row(3, "c"), schema="second", table=2),
-        node(COLUMNS, schema="empty", table=3),
-    )
-    cache = tmp_path / "kept"
-    assert remove_all(tmp_path, cache) == {}
-    tables = Tables(tmp_path, cache=cache)
-    assert tables.schemas == ("empty", "first", "second")
-    assert [len(tables.flat(name).part()) for name in tables.schemas] == [0, 1, 2]
 
 
 def test_several_tables_of_one_schema_stay_apart(
@@ -125,13 +105,6 @@ def test_damaged_and_strange_files_stay(export: Export, tmp_path: Path) -> None:
     }
 
 
-def test_where_tables_cannot_be_kept_all_stays(export: Export, tmp_path: Path) -> None:
-    export(COLUMNS, row(1, "a"), schema="samples")
-    (tmp_path / "kept").write_text("a file")
-    stays = remove_all(tmp_path, tmp_path / "kept")
-    assert [*stays.values()] == ["its tables could not be kept"]
-
-
 def test_what_is_all_that_is_left_is_never_dropped(export: Export, tmp_path: Path) -> None:
     """Another export of the schema that comes later has its own kept table beside it."""
     cache = tmp_path / "kept"
@@ -154,12 +127,3 @@ def test_what_was_kept_and_is_no_more_is_told(harm: str, export: Export, tmp_pat
     file.unlink()
     with pytest.raises(InputError, match="was pruned on 2026-11-22, and"):
         Tables(tmp_path, cache=cache).flat("samples")
-
-
-def test_without_a_folder_of_kept_tables_nothing_is_read(export: Export, tmp_path: Path) -> None:
-    export(COLUMNS, row(1, "a"), schema="samples")
-    remove_all(tmp_path, tmp_path / "kept")
-    with pytest.raises(InputError, match="no folder of kept tables was named"):
-        Tables(tmp_path).flat("samples")
-    with pytest.raises(MissingTableError):
-        Tables(tmp_path).flat("others")

@@ -80,24 +80,6 @@ def test_repeats_are_chosen_by_place_or_attributes(
         assert tables.warnings == ()
 
 
-def test_a_table_without_a_header_is_named_by_the_table_of_contents(
-    document: Export, node: Callable[..., str], folder: Path
-) -> None:
-    tick = node("time:sample-time", '<row><sample-time id="5">9</sample-time></row>', schema="tick")
-    bare = (
-        "<node xpath='//trace-toc[1]/run[1]/data[1]/table[3]'>" + ROW.format(4, "F16") + "</node>"
-    )
-    document(info(node, 2, (0, "RT")), tick, bare, name="exports/all.xml")
-    raw = Tables(folder)
-    assert [str(one.place) for one in raw.listed("gpu-counter-info")] == [
-        "run 1 table 2",
-        "run 1 table 3",
-    ]
-    assert len(raw.listed("tick")) == 1
-    profile = Choice(attributes={"counter-profile": "3"})
-    assert raw.flat("gpu-counter-info", profile).part()["name"].tolist() == ["F16"]
-
-
 def test_a_normalized_table_is_chosen_too(
     document: Export, node: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -1,6 +1,5 @@
 """Every schema that is known of a Metal recording is read without a word of complaint."""
 
-import csv
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,30 +9,15 @@ import pytest
 
 from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_table
-from tracekit.tables.normalize import dtype_of, normalize, read_by
+from tracekit.tables.normalize import dtype_of, normalize
 from tracekit.tables.schema import Kind
 from tracekit.tables.schemas import SCHEMAS, needed_schemas, origins
 from tracekit.tables.schemas import read as read_schemas
 from tracekit.tables.tables import Tables
 from tracekit.tables.values import FORMS, Form
 
-FACTS = Path(__file__).parents[3] / "shared" / "facts"
 KNOWN = {
     source.schema: (schema, source) for schema in SCHEMAS.values() for source in schema.sources
-}
-# Of Xcode 12 and 13, or layouts of what other tables hold; they are read as flat tables.
-FLAT_ONLY = {
-    "activity-monitor-process-ledger",
-    "activity-monitor-process-live",
-    "activity-monitor-system",
-    "core-animation-fps-estimate",
-    "global-poi-layout",
-    "global-roi-layout",
-    "graphics-statistic",
-    "region-of-interest",
-    "roi-metadata",
-    "sysmon-process",
-    "sysmon-system",
 }
 # What columns the most important schemas have, so that nobody loses one without a test.
 COLUMNS = {
@@ -136,24 +120,6 @@ def read(folder: Path, schema: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
     return tables[KNOWN[schema][0].name], tables.warnings
 
 
-def declared(file: str, versions: tuple[str, ...] = ()) -> dict[str, str]:
-    """Return the columns of each schema in a list of facts."""
-    path = FACTS / file
-    if not path.is_file():
-        pytest.skip(f"no list of schemas at {path}")
-    with path.open() as lines:
-        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
-    key = next(name for name in rows[0] if name.startswith("columns"))
-    return {
-        one["schema"]: " ".join(
-            ":".join(column.split(":")[:2]).removesuffix("(27.2)").replace("?", "string")
-            for column in one[key].split()
-        )
-        for one in rows
-        if not versions or one["instruments_version"].startswith(versions)
-    }
-
-
 @pytest.mark.parametrize("schema", COLUMNS)
 @pytest.mark.parametrize("rows", [0, 1])
 def test_an_important_schema_is_read_without_a_word(schema: str, rows: int, export: Export) -> None:
@@ -166,31 +132,6 @@ def test_an_important_schema_is_read_without_a_word(schema: str, rows: int, expo
         assert frame[column.name].dtype == dtype, column.name
         if rows and not column.since and column.kind is not Kind.STACK:
             assert not pd.isna(frame[column.name].iloc[0]), column.name
-
-
-@pytest.mark.parametrize(
-    ("file", "versions"),
-    [("schemas-27.2.tsv", ()), ("schemas-26.0-from-trace-bundle.tsv", ("26.0",))],
-)
-def test_every_schema_of_both_versions_is_read_without_a_word(
-    file: str, versions: tuple[str, ...], export: Export
-) -> None:
-    schemas = declared(file, versions)
-    assert len(schemas) >= 85
-    for schema, columns in schemas.items():
-        if schema in FLAT_ONLY:
-            continue
-        for rows in (0, 1):
-            folder = export(columns, *[row(columns)] * rows, schema=schema).parent
-            frame, warnings = read(folder, schema)
-            assert warnings == (), schema
-            assert len(frame) == rows, schema
-
-
-def test_what_has_no_table_is_named_here() -> None:
-    both = declared("schemas-27.2.tsv") | declared("schemas-26.0-from-trace-bundle.tsv")
-    assert set(both) - set(KNOWN) == FLAT_ONLY
-    assert not FLAT_ONLY & set(KNOWN)
 
 
 @pytest.mark.corpus
@@ -209,14 +150,6 @@ def test_every_real_export_of_a_known_schema_is_read_without_a_word(corpus: Path
             assert list(table) == [column.name for column in schema.columns]
             read_so_far.add(name)
     assert len(read_so_far) >= 45
-
-
-@pytest.mark.parametrize("name", list(SCHEMAS))
-def test_a_table_makes_use_of_columns_that_it_does_not_call_unused(name: str) -> None:
-    schema = SCHEMAS[name]
-    for source in schema.sources:
-        assert source.unused.isdisjoint(read_by(schema))
-    assert len({source.schema for source in schema.sources}) == len(schema.sources)
 
 
 def test_no_schema_of_an_export_is_read_by_two_tables() -> None:

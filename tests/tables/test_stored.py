@@ -13,7 +13,7 @@ from tracekit.base.errors import InputError
 from tracekit.tables import place as stamps
 from tracekit.tables.bundle.errors import BundleError
 from tracekit.tables.cache import Kept, kept_or_read
-from tracekit.tables.direct import Stored, opened, shown
+from tracekit.tables.direct import Stored
 from tracekit.tables.exports import index
 from tracekit.tables.flat import read_flat
 
@@ -33,11 +33,6 @@ def gpu(bundle: Path) -> Stored:
     [one] = index(bundle).tables["metal-gpu-intervals"]
     assert isinstance(one.ref, Stored)
     return one.ref
-
-
-def test_it_is_named_by_its_bundle(tmp_path: Path) -> None:
-    assert shown(Stored(tmp_path / "x.trace", 2, 77)) == "x.trace (store 77)"
-    assert shown(tmp_path / "gpu.xml") == "gpu.xml"
 
 
 def test_it_is_kept_and_loaded_again(
@@ -84,13 +79,6 @@ def test_content_alone_makes_its_digest(bundle: Path, gpu: Stored, tmp_path: Pat
     assert one.digest() != other.digest()
 
 
-def test_a_bundle_stays_open_until_it_changes(bundle: Path, gpu: Stored) -> None:
-    first = opened(bundle)
-    assert opened(bundle) is first
-    gpu.file.with_name("spec.plist").write_bytes(b"")
-    assert opened(bundle) is not first
-
-
 @pytest.mark.parametrize("name", ["bulkstore", "bulkstore_descriptor", "schema.xml", "spec.plist"])
 def test_what_is_missing_is_said(gpu: Stored, tmp_path: Path, name: str) -> None:
     gpu.file.with_name(name).unlink()
@@ -105,8 +93,3 @@ def test_links_are_not_followed(gpu: Stored, tmp_path: Path) -> None:
     gpu.file.symlink_to(tmp_path / "records")
     with pytest.raises(BundleError, match="link"):
         gpu.digest()
-
-
-def test_a_run_that_is_not_there_is_said(bundle: Path) -> None:
-    with pytest.raises(BundleError, match="run7"):
-        Stored(bundle, 7, 1).open()

@@ -131,28 +131,6 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("more", [{}, {"brand-new": pa.array(["1", "2", "x"], pa.string())}])
-@pytest.mark.parametrize("rows", [1, 2, 3])
-@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
-def test_numbers_of_a_reader_are_written_as_they_are(
-    tmp_path: Path, rows: int, suffix: str, more: dict[str, pa.Array]
-) -> None:
-    out = tmp_path / f"out{suffix}"
-    assert streamed(out, list(cut(piece(NUMBERS | more), rows))) == ()
-    frame = read(out)
-    assert frame.dtypes.astype(str).to_dict() == {
-        "start-time": "Int64",
-        "uint64": "uint64",
-        "percent": "float64",
-        "boolean": "boolean",
-        "string": "string",
-        **dict.fromkeys(more, "string"),
-    }
-    assert frame["uint64"].tolist() == [2**64 - 1, 0, 1]
-    assert frame["boolean"].tolist() == [False, True, pd.NA]
-    assert frame["string"].tolist() == ["a", pd.NA, ""]
-
-
 def test_parts_are_row_groups_with_checksums(tmp_path: Path) -> None:
     out = tmp_path / "out.parquet"
     streamed(out, list(cut(piece(NUMBERS), 1)))
@@ -189,28 +167,6 @@ def test_what_was_taken_before_a_new_beginning_leaves_no_trace(
     assert out.read_bytes() == (tmp_path / f"alone{suffix}").read_bytes()
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv"])
-@pytest.mark.parametrize("text", [False, True])
-def test_nothing_is_left_of_a_stream_that_is_not_finished(
-    tmp_path: Path, suffix: str, text: bool
-) -> None:
-    out = tmp_path / f"out{suffix}"
-    out.write_bytes(b"before")
-    cells = {"start-time": pa.array(["1"], pa.string())} if text else NUMBERS
-
-    def interrupted() -> None:
-        with replacing(out) as file, streaming(file, suffix) as stream:
-            stream.begin()
-            stream.take(piece(cells))
-            stream.take(piece(cells))
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert [one.name for one in tmp_path.iterdir()] == [out.name]
-    assert out.read_bytes() == b"before"
-
-
 @pytest.fixture
 def frame() -> pd.DataFrame:
     frame = pd.DataFrame(
@@ -234,16 +190,6 @@ def test_every_value_and_dtype_comes_back(frame: pd.DataFrame, tmp_path: Path, s
     read = pd.read_feather(path) if suffix == ".feather" else pd.read_parquet(path)
     pd.testing.assert_frame_equal(read, frame.reset_index(drop=True))
     assert read["id"].iloc[0] == 2**64 - 1
-
-
-def test_csv_holds_every_value(frame: pd.DataFrame, tmp_path: Path) -> None:
-    write_table(frame, str(tmp_path / "table.csv"))
-    text = (tmp_path / "table.csv").read_text()
-    assert text == (
-        "start,id,plain,latency,share,on,label\n"
-        '1,18446744073709551615,18446744073709551615,,0.142594111,True,"a\u00a0µ ""x"",\ny"\n'
-        "-2,,0,9223372036854775807,,,\n"
-    )
 
 
 FULL = """

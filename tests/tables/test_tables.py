@@ -96,22 +96,6 @@ def test_an_unknown_table_says_which_ones_are_near(both: Path) -> None:
     assert "gpu_states" in caught.value.hint
 
 
-def test_raw_tables_are_as_exported(both: Path) -> None:
-    tables = Tables(both, frozenset())
-    assert list(tables.raw("host-intervals")) == ["start", "duration", "process", "process.pid"]
-    with pytest.raises(MissingTableError, match="no table metal-gpu-interval in") as caught:
-        tables.raw("metal-gpu-interval")
-    assert "metal-gpu-intervals" in caught.value.hint
-
-
-def test_a_folder_that_is_not_there_holds_no_tables(tmp_path: Path) -> None:
-    tables = Tables(tmp_path / "absent", frozenset())
-    assert list(tables) == []
-    with pytest.raises(MissingTableError, match="no table x") as caught:
-        tables.raw("x")
-    assert "none at all" in caught.value.hint
-
-
 def test_two_recordings_in_one_folder_are_not_mixed(states: Path) -> None:
     (states.parent / "again.xml").write_bytes(states.read_bytes())
     with pytest.raises(InputError, match=r"1 in again\.xml; run 1 table 1 in states\.xml"):
@@ -159,20 +143,6 @@ def kept(folder: Path) -> list[Path]:
     return [one for one in files if one.suffix == ".parquet"]
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.99])
-def test_a_damaged_cache_is_read_again_and_rewritten(
-    states: Path, tmp_path: Path, share: float
-) -> None:
-    cache = tmp_path / "tables"
-    frame = Tables(states.parent, frozenset(), cache)["gpu_states"]
-    (file,) = kept(cache)
-    whole = file.read_bytes()
-    file.write_bytes(whole[: int(len(whole) * share)])
-    again = Tables(states.parent, frozenset(), cache)["gpu_states"]
-    pd.testing.assert_frame_equal(again, frame)
-    assert len(file.read_bytes()) == len(whole)
-
-
 def test_a_cache_with_a_changed_byte_gives_no_wrong_value(states: Path, tmp_path: Path) -> None:
     cache = tmp_path / "tables"
     frame = Tables(states.parent, frozenset(), cache)["gpu_states"]
@@ -184,22 +154,6 @@ def test_a_cache_with_a_changed_byte_gives_no_wrong_value(states: Path, tmp_path
         file.write_bytes(changed)
         again = Tables(states.parent, frozenset(), cache)["gpu_states"]
         pd.testing.assert_frame_equal(again, frame)
-
-
-@pytest.mark.parametrize("note", [None, b"", b"{}", b'{"digest": "no", "damage": [], "drift": []}'])
-def test_a_table_without_its_note_is_read_again(
-    states: Path, tmp_path: Path, note: bytes | None
-) -> None:
-    cache = tmp_path / "tables"
-    frame = Tables(states.parent, frozenset(), cache)["gpu_states"]
-    beside = kept(cache)[0].with_suffix(".json")
-    whole = beside.read_bytes()
-    if note is None:
-        beside.unlink()
-    else:
-        beside.write_bytes(note)
-    pd.testing.assert_frame_equal(Tables(states.parent, frozenset(), cache)["gpu_states"], frame)
-    assert beside.read_bytes() == whole
 
 
 def test_an_export_that_vanishes_is_told_in_words(states: Path, tmp_path: Path) -> None:

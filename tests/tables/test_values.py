@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.tables.layout import Layout
-from tracekit.tables.values import FORMS, Form
+from tracekit.tables.values import Form
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 
 TYPES = {
@@ -98,12 +98,6 @@ def test_one_cell_decides_for_all(
     assert seen(declared, *(texts(one) for one in reversed(pieces)))[0].dtype == dtype
 
 
-def test_cells_of_another_type_make_text_of_a_declared_column() -> None:
-    found, drift = seen("start-time", texts("5"), foreign="duration weight")
-    assert found.dtype == "string"
-    assert drift == "table: name is declared as start-time and holds duration, weight; it is text"
-
-
 @pytest.mark.parametrize(
     ("cell", "foreign", "dtype", "broken"),
     [
@@ -135,11 +129,6 @@ def test_numbers_of_a_reader_are_final(declared: str | None, cells: pa.Array, dt
     found, drift = seen(declared, pa.chunked_array([cells]))
     assert found.dtype == dtype
     assert drift is None
-
-
-@pytest.mark.parametrize("declared", [one for one, form in FORMS.items() if form is Form.TEXT])
-def test_texts_are_never_numbers(declared: str) -> None:
-    assert seen(declared, texts("5", "6"))[0].dtype == "string"
 
 
 @pytest.mark.parametrize(
@@ -220,29 +209,6 @@ def test_an_unknown_type_is_read_by_what_it_holds(cells: list[str | None], dtype
     assert inferred(texts(*cells)).dtype == dtype
 
 
-@given(st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1))))
-def test_every_signed_integer_survives(numbers: list[int | None]) -> None:
-    found = column(texts(*(None if n is None else str(n) for n in numbers)), Form.INTEGER)
-    assert found is not None
-    assert [None if pd.isna(one) else int(one) for one in found] == numbers
-
-
-@given(st.lists(st.text(), max_size=5))
-def test_text_of_unknown_type_never_changes(cells: list[str]) -> None:
-    found = inferred(texts(*cells))
-    if found.dtype == "string":
-        assert found.tolist() == cells
-    else:
-        assert found.tolist() == [float(cell) for cell in cells]
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False))
-def test_every_decimal_survives(number: float) -> None:
-    found = column(texts(repr(number)), Form.NUMBER)
-    assert found is not None
-    assert found.tolist() == [number]
-
-
 def cells(*values: object, of: pa.DataType | None = None) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(values, of or pa.string())])
 
@@ -289,9 +255,3 @@ def test_what_belongs_to_a_column_stands_beside_it() -> None:
 )
 def test_no_two_columns_have_one_name(mnemonics: str, names: str) -> None:
     assert layout(*map(part, mnemonics.split())).column_names == names.split()
-
-
-def test_a_hundred_thousand_equal_names_are_no_trouble() -> None:
-    column = part("id")
-    names = Layout(Node("table", "", (column,) * 100_000, 1)).raw.names
-    assert names[-1] == "id.100000"

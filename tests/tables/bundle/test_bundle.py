@@ -21,15 +21,6 @@ def path(tmp_path: Path) -> Path:
     return write_bundle(tmp_path / "x.trace", [ticks([1, 2]), intervals((5, 6, PYTHON))])
 
 
-def test_a_damaged_table_is_unreadable_and_the_others_are_not(path: Path) -> None:
-    (path / CORE / "stores/indexed-store-0/schema.xml").write_bytes(b"")
-    one, two = Bundle(path).runs[0].tables
-    assert isinstance(one, Unreadable)
-    assert (one.schema, one.number) == ("tick", 0)
-    assert "schema.xml is no XML" in one.why
-    assert two.schema == "metal-gpu-intervals"
-
-
 def test_a_table_without_a_name_has_that_of_the_list_of_tables(path: Path) -> None:
     (path / CORE / "stores/indexed-store-0/spec.plist").unlink()
     one, two = Bundle(path).runs[0].tables
@@ -116,27 +107,9 @@ def test_texts_of_another_form_are_damage(path: Path, content: bytes) -> None:
         _ = Bundle(path).runs[0].strings
 
 
-@pytest.mark.parametrize("content", [b"no plist", archive(root=[1, 2]), archive(root="text")])
-def test_types_of_another_form_are_damage(path: Path, content: bytes) -> None:
-    (path / CORE / "uniquing/EngineeringTypes.etypes").write_bytes(zlib.compress(content))
-    with pytest.raises(BundleError, match=r"EngineeringTypes\.etypes (is no|has no)"):
-        _ = Bundle(path).runs[0].types
-
-
-def test_a_run_without_tables_is_damage(path: Path) -> None:
-    shutil.rmtree(path / CORE / "stores")
-    with pytest.raises(BundleError, match="stores is missing"):
-        _ = Bundle(path).runs[0].tables
-
-
 def test_a_bundle_is_called_by_its_own_name_and_a_link_by_what_it_leads_to(tmp_path: Path) -> None:
     bundle, run = tmp_path / "mine.trace", tmp_path / "run"
     for folder in (bundle, run):
         folder.mkdir()
     (run / "recording.trace").symlink_to(bundle)
     assert called(bundle) == called(run / "recording.trace") == "mine.trace"
-
-
-def test_a_link_is_called_so_even_if_it_leads_nowhere(tmp_path: Path) -> None:
-    (tmp_path / "recording.trace").symlink_to(tmp_path / "gone.trace")
-    assert called(tmp_path / "recording.trace") == "gone.trace"

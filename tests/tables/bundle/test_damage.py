@@ -5,28 +5,21 @@ The cases are the same in every run; `bench/fuzz_bundles.py` tries as many as ar
 """
 
 import shutil
-import subprocess
-import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bundle_writer.examples import small_bundle
 from fuzzing.bundle_campaign import (
-    Subject,
     each,
     made_subjects,
-    run,
     subject_of,
 )
-from fuzzing.bundle_damage import copied, files_of, replaced
-from fuzzing.bundle_endings import REFUSED, SILENT, TOLD, Damage
+from fuzzing.bundle_damage import files_of
+from fuzzing.bundle_endings import REFUSED, TOLD
 from fuzzing.bundles import told
 
 RANDOM = range(100)
-BENCH = Path(__file__).parents[3] / "bench"
-SEEDS = BENCH / "fuzzing" / "bundle_seeds.txt"
 
 
 @pytest.fixture
@@ -60,29 +53,6 @@ def test_changes_at_random_are_told_in_words_or_change_nothing(tmp_path: Path) -
     assert max(one.seconds for one in outcomes) < 5
 
 
-@pytest.mark.processes
-def test_seeds_that_once_failed_do_not_any_more(tmp_path: Path) -> None:
-    """In the campaign's own process, with its limits of time and memory."""
-    command = [sys.executable, BENCH / "fuzz_bundles.py", "--replay", SEEDS, "--corpus", tmp_path]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "slowest" in done.stdout
-
-
-def test_a_damage_that_nobody_tells_of_is_a_finding(bundle: Path) -> None:
-    """Judge by another whole: what is read differs from it, and no sentence says where."""
-    subject = Subject(bundle)
-    table, frames = subject.whole.tables[1, 0]
-    lacking = {**subject.whole.tables, (1, 0): (table.slice(1), frames)}
-    subject.whole = replace(subject.whole, tables=lacking)
-    name = "corespace/run1/core/stores/indexed-store-0/bulkstore"
-    content = (bundle / name).read_bytes()
-    same = Damage("cut", (name,), replaced(bundle, name, content))
-    assert subject.tried(0, same).ending == SILENT
-    unprotected = Damage("cut", ("form.template",), replaced(bundle, name, content))
-    assert subject.tried(0, unprotected).ending == SILENT  # other rows are never excused
-
-
 def test_a_flipped_bit_of_the_records_is_always_noticed(bundle: Path) -> None:
     path = bundle / "corespace/run1/core/stores/indexed-store-0/bulkstore"
     whole, content = told(bundle, [(1, 0)]), path.read_bytes()
@@ -100,19 +70,3 @@ def test_a_bundle_without_its_document_still_has_its_tables(bundle: Path) -> Non
     found = told(bundle)
     assert (found.refused, found.unread) == ("", {})
     assert [rows.num_rows for rows, _ in found.tables.values()] == [3, 2, 2]
-
-
-@pytest.mark.campaign
-@pytest.mark.corpus
-def test_damage_to_a_real_table_is_told_in_words(corpus: Path, tmp_path: Path) -> None:
-    real = corpus / "Oichkatzelesfrettschen+steinmarder/_history_8227983/gpu_baseline.trace"
-    bundle = copied(real, tmp_path / "real.trace")
-    core = "corespace/run1/core"
-    names = [
-        *(name for name in files_of(bundle) if "indexed-store-77" in name),
-        *(f"{core}/uniquing/{name}" for name in ("strings", "EngineeringTypes.etypes")),
-        *(name for name in files_of(bundle) if "run1" in name and "integeruniquer" in name),
-    ]
-    tally = run(Subject(bundle, [(1, 77)]), range(30), names)
-    assert tally.findings == []
-    assert tally.ended(TOLD) > 15

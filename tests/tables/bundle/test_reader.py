@@ -11,8 +11,6 @@ import pytest
 
 from bundle_writer import (
     TIME,
-    Backtrace,
-    Callstack,
     Col,
     Label,
     Location,
@@ -76,18 +74,6 @@ def test_cells_of_any_type_tell_their_types(tmp_path: Path) -> None:
     found = one_column(tmp_path, "Any", *parts)
     assert found.cells.to_pylist() == ["5", "x", None]
     assert found.foreign == {"duration", "string"}
-
-
-def test_stacks_are_numbered_and_have_symbols(tmp_path: Path) -> None:
-    stack = Backtrace(((PYTHON, (0x1001, 0x2000)),))
-    reader = reader_of(
-        tmp_path, ["Backtrace", "CoreProfileCallstack"], (stack, Callstack(0x10, PYTHON, (0x20,)))
-    )
-    (piece,) = reader.pieces()
-    numbers = [one.stacks.to_pylist() for one in piece.columns if one.stacks is not None]
-    assert numbers == [[0], [1]]
-    assert reader.symbols().stacks.num_rows == 2
-    assert piece.columns[1].cells.to_pylist() == ["0x1001 ← (1 other frames)"]
 
 
 def test_columns_of_which_nothing_is_known_are_empty_and_said_so(tmp_path: Path) -> None:

@@ -56,17 +56,3 @@ def test_a_table_equals_its_export(corpus: Path, bundle: str, schema: str, rows:
     )
     pd.testing.assert_frame_equal(found, expected)
     assert len(found) == rows
-
-
-@pytest.mark.parametrize("bundle", ROWS)
-def test_every_export_is_compared(corpus: Path, bundle: str) -> None:
-    folder = next(corpus.rglob(f"{bundle}.trace")).parent
-    exports = {one.stem for one in folder.glob(f"xctrace_{bundle}_*.xml")}
-    assert exports == {f"xctrace_{bundle}_{schema}" for schema in ROWS[bundle]}
-
-
-def test_every_table_is_read(corpus: Path) -> None:
-    tables = read_once(next(corpus.rglob(f"{WITHOUT_DOCUMENT}.trace")))
-    assert len(tables) > 80
-    assert len(tables["thread-info"]) == 4167
-    assert len(tables["metal-gpu-execution-points"]) == 2520

@@ -1,7 +1,6 @@
 """Tables made at random, written as a bundle: what is read is what was written, in time's order."""
 
 import tempfile
-import zlib
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -111,21 +110,3 @@ def test_what_is_read_is_what_was_written(table: Table, block: int) -> None:
             assert [None if pd.isna(one) else one for one in pids] == [
                 owner and owner.pid for owner in owners
             ]
-
-
-def test_texts_and_arrays_beyond_the_first_block_are_found(tmp_path: Path) -> None:
-    columns = [
-        Col("time", "Time", "XRStartTimeTypeID", TIME),
-        Col("label", "Label", "XRFormattedLabelTypeID"),
-    ]
-
-    def label(number: int) -> Label:
-        text = Part("XRPrototypeStringTypeID", f"no. {number % 7}")
-        return Label((text, Part("XRMetalEncoderIDTypeID", number)))
-
-    rows = [(number, label(number)) for number in range(40_000)]
-    bundle = write_bundle(tmp_path / "x.trace", [Table("many", columns, rows)])
-    index = bundle / "corespace/run1/core/uniquing/typedArrayUniquer/integeruniquer.index"
-    assert zlib.decompress(index.read_bytes())[-4:] == b"\x01\0\0\0"
-    found = read_directly(bundle)["many"]["label"]
-    assert found.tolist() == [f"no. {number % 7} 0x{number:x}" for number in range(40_000)]

@@ -83,9 +83,3 @@ def test_what_is_said_twice_in_two_ways_is_left_null(joined: Joined, values: Val
     assert warnings == [
         "command_buffers: 1 command buffers have several rows in commits, and take none of them"
     ]
-
-
-def test_work_without_command_buffers_makes_none(joined: Joined) -> None:
-    buffers, warnings = joined("command_buffers", gpu_intervals=INTERVALS[-1:], encoders=[])
-    assert len(buffers) == 0
-    assert warnings == []

@@ -48,16 +48,6 @@ def test_samples_take_the_names_of_their_counters(joined: Joined, values: Values
     assert warnings == []
 
 
-def test_one_id_means_different_counters_on_different_devices(
-    joined: Joined, values: Values
-) -> None:
-    infos = [*INFOS, {**INFOS[0], "name": "F32 Limiter", "accelerator": 7}]
-    samples = [sample(1, 3, 1.0), sample(1, 3, 2.0, 7), sample(1, 3, 3.0, None)]
-    named, warnings = joined("gpu_counters", gpu_counter_values=samples, gpu_counter_infos=infos)
-    assert values(named, "counter") == ["Kernel Occupancy", "F32 Limiter", None]
-    assert warnings == []
-
-
 def test_a_sample_of_no_device_is_that_of_the_only_one(joined: Joined, values: Values) -> None:
     samples = [sample(1, 3, 1.0, None)]
     named, warnings = joined("gpu_counters", gpu_counter_values=samples, gpu_counter_infos=INFOS)
@@ -151,10 +141,3 @@ def test_counters_are_summed_up_by_name_and_device(joined: Joined, values: Value
     assert values(summed, "unit") == [None, "percent", "percent"]
     assert values(summed, "description") == ["Bytes a second.", None, None]
     assert warnings == []
-
-
-def test_a_counter_that_changes_its_unit_has_none(joined: Joined, values: Values) -> None:
-    rows = [row(5, "A", 1.0), {**row(6, "A", 2.0), "percentage": False}]
-    summed, _ = joined("gpu_counter_summaries", gpu_counters=rows)
-    assert values(summed, "percentage") == [None]
-    assert values(summed, "unit") == [None]

@@ -66,18 +66,6 @@ def test_labels_of_objects_fill_what_the_encoders_do_not_say(
     assert values(alone, "encoder_label") == ["not taken", None, "render", None]
 
 
-def test_two_labels_of_one_object_are_no_label(joined: Joined, values: Values) -> None:
-    labels = [
-        {"time": 0, "object": 21, "label": "before"},
-        {"time": 9, "object": 21, "label": "after"},
-    ]
-    jobs, warnings = joined("gpu_jobs", gpu_intervals=INTERVALS, object_labels=labels)
-    assert values(jobs, "encoder_label") == [None] * 4
-    assert warnings == [
-        "gpu_jobs: 1 GPU intervals have several rows in object_labels, and take none of them"
-    ]
-
-
 def test_no_row_is_repeated_by_an_ambiguous_key(joined: Joined, values: Values) -> None:
     twice = [*ENCODERS, {**ENCODERS[1], "label": "softmax"}]
     jobs, warnings = joined("gpu_jobs", gpu_intervals=INTERVALS, encoders=twice)
@@ -118,28 +106,9 @@ def test_the_way_of_a_command_buffer_is_laid_beside_its_work(
     ]
 
 
-def test_the_trace_s_own_latency_needs_no_other_table(joined: Joined, values: Values) -> None:
-    jobs, warnings = joined(
-        "gpu_jobs", gpu_intervals=[{**INTERVALS[0], "start_latency": 70}, INTERVALS[1]]
-    )
-    assert values(jobs, "latency") == [70, None]
-    assert warnings == []
-
-
 def test_ids_that_match_nothing_are_told(joined: Joined) -> None:
     strange = [{**one, "encoder": 99} for one in ENCODERS]
     _, warnings = joined("gpu_jobs", gpu_intervals=INTERVALS, encoders=strange)
     assert warnings == ["gpu_jobs: none of the 3 GPU intervals has its id in encoders"]
     _, warnings = joined("gpu_jobs", gpu_intervals=INTERVALS, encoders=[])
-    assert warnings == []
-
-
-def test_work_that_has_no_ids_stays_as_it_is(joined: Joined, values: Values) -> None:
-    host = [{"start": 1, "duration": 2, "label": "step", "clock": "host", "target": True}]
-    jobs, warnings = joined("gpu_jobs", gpu_intervals=host, submissions=[{"start": 1}])
-    assert values(jobs, "label") == ["step"]
-    assert values(jobs, "latency") == [None]
-    assert warnings == []
-    nothing, warnings = joined("gpu_jobs", gpu_intervals=[], encoders=ENCODERS)
-    assert len(nothing) == 0
     assert warnings == []

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.joins import Joined, conformed, first_with_rows, made
+from tracekit.tables.joins import Joined, first_with_rows, made
 from tracekit.tables.schema import Column, Kind, Schema
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.tables import MissingTableError, Tables
@@ -53,13 +53,6 @@ def test_a_join_does_without_what_cannot_be_read_and_says_so() -> None:
     frame, warnings = made(THINGS, join, Shelf())
     assert frame["n"].isna().tolist() == [True, True]
     assert warnings == ["things does without more: more.xml is no export.", "things: it is so"]
-
-
-def test_columns_that_nobody_declared_are_kept_only_where_they_are_expected() -> None:
-    joined = Joined({"start": pd.Series([1], index=[5]), "GPU Bandwidth": pd.Series([2.5])})
-    assert list(conformed(joined, THINGS)) == ["start", "n", "clock"]
-    wide = Schema("things", "Things.", (), (START,), more="one for each")
-    assert conformed(joined, wide)["GPU Bandwidth"].tolist() == [2.5]
 
 
 def rows(count: int, *warnings: str) -> Callable[[], tuple[pd.DataFrame, list[str]]]:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracekit.tables.joins import distinct, match
+from tracekit.tables.joins import match
 
 MOST = 2**64 - 2
 
@@ -48,12 +48,6 @@ def test_a_key_of_two_columns_matches_only_as_a_whole() -> None:
     own = [ids(1, 1, 2, None, 1), ids(7, 8, 7, 7, None)]
     others = [ids(2, 1, 1, None), ids(7, 7, 9, 7)]
     assert match(own, others).places.tolist() == [1, -1, 0, -1, -1]
-
-
-def test_keys_of_words_and_numbers() -> None:
-    own = [words("a", "b", None), pd.Series(pd.array([1, 1, 1], dtype="Int64"))]
-    others = [words("b", "a", "a"), pd.Series(pd.array([1, 1, 2], dtype="Int64"))]
-    assert match(own, others).places.tolist() == [1, 0, -1]
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -101,11 +95,3 @@ def test_what_did_not_match_is_said() -> None:
         "2 rows have several rows in things, and take none of them",
     )
     assert match([ids(1, 2)], [ids(3)]).doubts("rows", "things") == ()
-
-
-def test_what_is_said_twice_alike_is_said_once() -> None:
-    frame = pd.DataFrame({"key": ids(1, 1, 2, 2), "label": words("a", "a", "b", "c"), "x": 1})
-    once = distinct(frame, ["key"], ["label"])
-    assert once["key"].tolist() == [1, 2, 2]
-    assert once["label"].tolist() == ["a", "b", "c"]
-    assert list(once) == ["key", "label"]

@@ -37,17 +37,6 @@ def test_a_stretch_finds_its_shader_by_what_both_tables_name(
     assert warnings == []
 
 
-def test_a_name_that_two_shaders_have_names_none(joined: Joined, values: Values) -> None:
-    twice = [*SHADERS, shader("gemm", 3, 900, 999)]
-    runs, warnings = joined(
-        "shader_runs", shader_profiler_intervals=[stretch("gemm", pid=7)], shaders=twice
-    )
-    assert values(runs, "shader") == [None]
-    assert warnings == [
-        "shader_runs: 1 stretches of shaders have several rows in shaders, and take none of them"
-    ]
-
-
 @pytest.mark.parametrize(
     ("pc", "expected"),
     [(99, None), (100, 1), (199, 1), (200, 2), (299, 2), (300, None), (None, None), (0, None)],
@@ -69,10 +58,3 @@ def test_code_that_two_shaders_share_belongs_to_none(joined: Joined, values: Val
     assert warnings == [
         "shader_pc_runs: 2 instructions have several rows in shaders, and take none of them"
     ]
-
-
-def test_addresses_near_the_end_of_memory(joined: Joined, values: Values) -> None:
-    high = [shader("high", 9, 2**64 - 16, 2**64 - 1), shader("nowhere", 10, 5, None)]
-    seen = [{"start": 1, "duration": 2, "pc": pc} for pc in (2**64 - 2, 2**64 - 17, 6)]
-    runs, _ = joined("shader_pc_runs", shader_pc_intervals=seen, shaders=high)
-    assert values(runs, "shader") == [9, None, None]

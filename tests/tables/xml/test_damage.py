@@ -166,12 +166,6 @@ def test_a_row_that_breaks_the_grammar_ends_the_table_before_it(row: str, reason
     assert "where none belongs" in reason or node.damage.endswith(", line 4")
 
 
-def test_damage_after_a_whole_table_belongs_to_the_file() -> None:
-    (node,) = read(WHOLE.replace(b"</trace-query-result>", b"<node xpath='"))
-    assert values(node) == VALUES
-    assert node.damage
-
-
 def test_a_second_header_or_a_nested_table_is_damage() -> None:
     header = HEADER[HEADER.index("<schema") :]
     for extra in (header, "<node xpath='x'></node>"):

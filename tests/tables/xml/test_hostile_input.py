@@ -13,11 +13,9 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_flat
 from tracekit.tables.xml.fast.reader import FastReader
 from tracekit.tables.xml.fast.tokens import IrregularError
-from tracekit.tables.xml.node import Node
 from tracekit.tables.xml.reader import ExactReader
 
 NODE = "<node xpath='//trace-toc[1]/run[1]/data[1]/table[1]'>"
@@ -143,39 +141,6 @@ def test_what_is_hostile_before_a_row_is_refused(
     assert "\n" not in caught.value.message
 
 
-def test_tables_without_end_are_counted_up_to_a_limit(tmp_path: Path) -> None:
-    nodes = (f"{NODE}{HEADER}{ROW}</node>" for _ in range(12_000))
-    path = written(tmp_path, f"<trace-query-result>{''.join(nodes)}</trace-query-result>")
-    assert len(identify(path).headers) == 10_000
-    with pytest.raises(InputError) as caught:
-        read_flat(path)
-    assert "holds 10000 tables of t" in caught.value.message
-    assert "more" in caught.value.message
-    assert len(caught.value.message) < 2000
-
-
-def test_values_that_repeat_each_other_twice_do_not_grow(tmp_path: Path) -> None:
-    labels = "".join(
-        f'<row><formatted-label id="{n}" fmt="x">'
-        + f'<formatted-label ref="{n - 1}"/>' * 2
-        + "</formatted-label></row>\n"
-        for n in range(2, 2000)
-    )
-    first = '<row><formatted-label id="1" fmt="x"><string id="0">y</string></formatted-label></row>'
-    header = HEADER.replace("string<", "formatted-label<")
-    flat = read_flat(written(tmp_path, OPEN + header + first + labels + END))
-    assert flat.frame["a"].tolist() == ["x"] * 1999
-
-
-@pytest.mark.parametrize("step", [10**6, 2**62, 10**50])
-def test_ids_of_any_size_take_no_room(tmp_path: Path, step: int) -> None:
-    rows = "".join(f'<row><string id="{n * step}">{n}</string></row>\n' for n in range(1, 500))
-    repeats = "".join(f'<row><string ref="{n * step}"/></row>\n' for n in range(1, 500))
-    flat = read_flat(written(tmp_path, OPEN + HEADER + rows + repeats + END))
-    assert flat.frame["a"].tolist() == [str(n) for n in range(1, 500)] * 2
-    assert flat.notes.damage == ()
-
-
 @pytest.fixture
 def strangers(tmp_path: Path) -> Callable[[str], Path]:
     """Make a file, or what is none, of a kind that should have been an export."""
@@ -238,12 +203,6 @@ def test_convert_says_what_is_wrong_and_exits_with_3(
     assert not output.exists()
 
 
-def test_an_export_in_utf_16_is_read(tmp_path: Path) -> None:
-    content = (KEPT + END).replace("?>", ' encoding="UTF-16"?>').replace("kept", "µ")
-    flat = read_flat(written(tmp_path, content.encode("utf-16")))
-    assert (flat.frame["a"].tolist(), flat.notes.damage) == (["µ"], ())
-
-
 def rows(count: int) -> Iterator[str]:
     yield KEPT
     for _ in range(count):
@@ -268,15 +227,6 @@ def test_a_file_that_shrinks_while_it_is_read_is_damaged(
     assert reader is ExactReader
     assert rest[-1].damage
     assert first.rows + sum(piece.rows for piece in rest) < 300_000
-
-
-def test_a_file_that_vanishes_while_it_is_read_is_read_to_its_end(tmp_path: Path) -> None:
-    path = written(tmp_path, "".join(rows(100_000)))
-    pieces: list[Node] = []
-    for piece in ExactReader(path).pieces():
-        pieces.append(piece)
-        path.unlink(missing_ok=True)
-    assert sum(piece.rows for piece in pieces) == 100_001
 
 
 def test_a_pipe_is_refused_even_while_someone_writes_to_it(tmp_path: Path) -> None:

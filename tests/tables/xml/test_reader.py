@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from exact_nodes import read_nodes
-from tracekit.base.errors import InputError
 from tracekit.tables.toc import Toc, TocRun, TocTable
 from tracekit.tables.xml.node import Node
 from tracekit.tables.xml.reader import ExactReader
@@ -121,12 +120,6 @@ def test_the_table_of_contents_names_a_table_without_a_header(
     assert texts(nodes[2]) == [["x"]]
 
 
-def test_many_rows_are_packed_in_order(export: Export) -> None:
-    count = 20_000
-    rows = [f'<row><uint64 id="{i}">{i}</uint64></row>' for i in range(1, count + 1)]
-    assert texts(only(export("n:uint64", *rows))) == [[str(i)] for i in range(1, count + 1)]
-
-
 def test_what_stands_between_cells_means_nothing(export: Export) -> None:
     path = export(
         "p:process a:string",
@@ -147,13 +140,6 @@ def test_damage_stands_on_the_last_piece_of_its_table(export: Export, count: int
     assert [bool(piece.damage) for piece in pieces] == [False] * (len(pieces) - 1) + [True]
 
 
-def test_an_empty_answer_is_no_table(tmp_path: Path) -> None:
-    path = tmp_path / "empty.xml"
-    for text in ("<trace-query-result/>", "<trace-query-result>\n</trace-query-result>\n"):
-        path.write_text(f'<?xml version="1.0"?>\n{text}')
-        assert read_nodes(path) == []
-
-
 def test_other_tags_than_the_declared_ones_are_kept_in_mind(export: Export) -> None:
     path = export(
         "value:any start:start-time",
@@ -163,27 +149,6 @@ def test_other_tags_than_the_declared_ones_are_kept_in_mind(export: Export) -> N
     value, start = only(path).columns
     assert value.foreign == {"uint64", "string"}
     assert start.foreign == frozenset()
-
-
-def test_the_details_of_a_track_are_refused_in_words(tmp_path: Path) -> None:
-    path = tmp_path / "details.xml"
-    path.write_text(
-        "<trace-query-result><node xpath='//trace-toc[1]/run[1]/tracks[1]/track[1]/details[1]"
-        '/detail[1]\'><row address="0x1" category="Malloc" live="true"/></node>'
-        "</trace-query-result>"
-    )
-    with pytest.raises(InputError, match="a track's details"):
-        read_nodes(path)
-
-
-def test_ids_may_come_in_any_order(export: Export) -> None:
-    path = export(
-        "a:string b:string",
-        '<row><string id="9">nine</string><string id="2">two</string></row>',
-        '<row><string ref="2"/><string id="5">five</string></row>',
-        '<row><string ref="9"/><string ref="5"/></row>',
-    )
-    assert texts(only(path)) == [["nine", "two"], ["two", "five"], ["nine", "five"]]
 
 
 def test_ids_may_be_anything(export: Export) -> None:
@@ -197,19 +162,6 @@ def test_ids_may_be_anything(export: Export) -> None:
         '<row><string ref=""/></row>',
     )
     assert texts(only(path)) == [["name"], ["huge"], ["empty"]] * 2
-
-
-def test_a_definition_counts_for_what_comes_after_it_in_its_row(export: Export) -> None:
-    path = export(
-        "a:string b:string c:string d:string",
-        '<row><string id="1">one</string><string ref="1"/><string id="1">two</string>'
-        '<string ref="1"/></row>',
-        '<row><string ref="1"/><string id="1">three</string><string ref="1"/><sentinel/></row>',
-    )
-    assert texts(only(path)) == [
-        ["one", "one", "two", "two"],
-        ["two", "three", "three", None],
-    ]
 
 
 def test_a_compound_that_defines_an_id_again_counts_from_its_end(export: Export) -> None:

@@ -167,32 +167,6 @@ def test_a_cell_of_another_type_among_stacks_has_no_number(export: Export) -> No
     assert piece.columns[0].foreign == {"process"}
 
 
-def test_stacks_are_counted_through_all_tables(document: Export, node: Callable[..., str]) -> None:
-    stack = '<row><backtrace id="{0}"><frame id="{1}" name="{2}" addr="0x1"/></backtrace></row>'
-    path = document(
-        node("s:backtrace", stack.format(1, 2, "a"), schema="one", table=1),
-        node("s:backtrace", stack.format(1, 2, "b"), '<row><backtrace ref="1"/></row>', table=2),
-    )
-    reader = ExactReader(path)
-    one, two = (piece.columns[0].stacks for piece in reader.pieces())
-    assert (one.to_pylist(), two.to_pylist()) == ([0], [1, 1])
-    assert reader.symbols().frames["name"].to_pylist() == ["a", "b"]
-
-
-def test_what_is_damaged_keeps_the_stacks_before_it(export: Export) -> None:
-    path = export(
-        "stack:backtrace",
-        f'<row><backtrace id="1">{LEAF}</backtrace></row>',
-        '<row><backtrace id="2"><frame ref="11"/><frame ref="1"/></backtrace></row>',
-    )
-    reader = ExactReader(path)
-    (piece,) = reader.pieces()
-    assert piece.rows == 1
-    assert '<frame ref="1"/> repeats a value that is a <backtrace>' in piece.damage
-    assert reader.symbols().stacks.num_rows == 1
-    assert reader.symbols().frames.num_rows == 1
-
-
 OF_ALL_KINDS = (
     (
         '<row><process id="1" fmt="A (7)"><pid id="2">7</pid></process>'

@@ -17,7 +17,6 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -84,7 +83,8 @@ def _issues(path: Path) -> list[tuple[int, str, float]]:
 
 def _noted(kind: int, message: str, count: float) -> str:
     times = "once" if count <= 1 else f"{int(count):,} times"
-    text = shorten(message, _MOST_LETTERS, placeholder="…")
+    text = " ".join(message.split())
+    text = text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 1] + "…"
     if (kind, message) == _HEALTHY:
         return f'Instruments noted {times} "{text}", as in nearly every trace that is whole.'
     return f'Instruments noted {times} "{text}"; how grave that is, the bundle does not tell.'

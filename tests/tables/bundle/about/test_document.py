@@ -68,13 +68,6 @@ def test_runs_in_a_dictionary_by_numbers(tmp_path: Path) -> None:
     assert run.get("startTime") == 6
 
 
-def test_a_bundle_without_one(tmp_path: Path) -> None:
-    found = bundle_of(tmp_path).document
-    assert found.archive is None
-    assert found.run(1) is None
-    assert found.why_not(1) == "made.trace has no form.template"
-
-
 @pytest.mark.parametrize(
     ("content", "why"),
     [
@@ -92,28 +85,3 @@ def test_a_damaged_one_is_told(tmp_path: Path, content: bytes, why: str) -> None
     assert why in found.why_not(3)
     assert "form.template" in found.why_not(3)
     assert not found.why_not(3).endswith(".")
-
-
-def test_one_that_would_fill_the_memory_is_told(tmp_path: Path) -> None:
-    found = document(tmp_path, zlib.compress(bytes(1 << 26) + b"1"))
-    assert "holds more than 67,108,864 bytes" in found.why_not(3)
-
-
-def test_parts_are_looked_for_nearby_only(tmp_path: Path) -> None:
-    far = Archived("X", {"wanted": "far"})
-    for _ in range(3):
-        far = Archived("X", {"below": far})
-    run = {
-        "own": Archived("X", {"wanted": "own"}),
-        "listed": [Archived("X", {"wanted": "listed"})],
-        "many": [Archived("X", {"wanted": number}) for number in range(200)],
-        "far": far,
-    }
-    found = bundle_of(tmp_path, run).document.run(1)
-    assert found is not None
-    assert [*found.nearby("wanted")] == ["own", "listed", *range(100)]
-
-
-def test_references_in_a_circle_end(tmp_path: Path) -> None:
-    circle = BY_HAND | {"$objects": ["$null", {"$1": UID(1), "$class": UID(1)}]}
-    assert document(tmp_path, binary(circle)).run(3) is None

@@ -5,13 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bundle_writer import Col, Process, Table, Thread, ThreadName
 from bundle_writer.keyed import Archived, by_number
 from documented_bundle import DEVICE, TICK, bundle_of, core, process, thread
-from tracekit.tables.bundle.names import Names, short_name
+from tracekit.tables.bundle.names import Names
 
 TIME = Col("time", "Time", "XRRecordedEventTimestampTypeID", "XRTraceRelativeTimestampFieldID")
 PROCESS_INFO = [
@@ -83,13 +81,6 @@ def test_a_thread_is_shown_with_its_name_up_to_the_first_0x(tmp_path: Path) -> N
     assert found.thread(0x78, 4711) == "0x12"
 
 
-def test_what_is_not_known_is_called_unknown(tmp_path: Path) -> None:
-    found = names(tmp_path, DOCUMENTED)
-    assert found.process(8) == "Unknown"
-    assert found.thread(0x77, 4711) == "Unknown"
-    assert found.core(3) == "CPU 3"
-
-
 CORES = [core(0, 1), core(4, 2), core(5, 0), core(6, 2)]
 
 
@@ -113,11 +104,6 @@ def test_kinds_of_cores(tmp_path: Path, cores: dict[str, Any]) -> None:
         "CPU 5",
         "CPU 6 (P Core)",
     ]
-
-
-def test_cores_without_numbers_are_counted(tmp_path: Path) -> None:
-    cores = [Archived("XRCore", one.parts | {"$0": None}) for one in CORES]
-    assert names(tmp_path, DOCUMENTED | {"allObjects": cores}).core(1) == "CPU 1 (P Core)"
 
 
 def tables() -> list[Table]:
@@ -179,9 +165,3 @@ def test_damaged_tables_are_told(tmp_path: Path) -> None:
     assert found.process(4711) == "python3"
     assert found.thread(0x55, 4711) == "Unknown"
     assert found.remarks[1].startswith("Names of thread-info are not available: made.trace: ")
-
-
-@given(st.text(), st.text(alphabet="abc.", max_size=40))
-def test_a_short_name_is_the_end_of_a_path_or_sixteen_letters(folder: str, name: str) -> None:
-    assert short_name(f"{folder}/{name}") == name
-    assert short_name(name) == name[:16]

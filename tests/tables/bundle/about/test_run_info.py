@@ -128,10 +128,6 @@ def test_what_every_document_says_is_missed(tmp_path: Path) -> None:
     assert remark.endswith("does not say the system, the kind of target, the duration.")
 
 
-def test_values_of_the_environment_are_not_taken(tmp_path: Path) -> None:
-    assert "secret" not in repr(told(tmp_path))
-
-
 def test_an_attached_process(tmp_path: Path) -> None:
     run = told(tmp_path, targetType=2, _arguments=None, _targetExitStatus=None).run
     assert (run.target, run.target_type) == (Process(4711, "python3"), "attached")
@@ -142,10 +138,6 @@ def test_all_processes(tmp_path: Path) -> None:
     run = told(tmp_path, targetType=0, _targetProcessPid=-1).run
     assert run.all_processes
     assert (run.target, run.target_type, run.exit_status) == (None, "", "")
-
-
-def test_arguments_may_be_listed(tmp_path: Path) -> None:
-    assert told(tmp_path, _arguments=["-c", "1"]).run.arguments == "-c 1"
 
 
 @pytest.mark.parametrize(
@@ -181,21 +173,11 @@ def test_dates_stand_in_the_zone_of_the_device(tmp_path: Path, zone: Any, date: 
     assert told(tmp_path, clock={"another": [0, 1, 1, 0, 0, zone]}).run.start_date == date
 
 
-@pytest.mark.parametrize("clock", [None, {}, {DEVICE: []}])
-def test_without_a_zone_dates_are_in_utc(tmp_path: Path, clock: Any) -> None:
-    assert told(tmp_path, clock=clock).run.end_date == "2026-03-30T21:37:59.640Z"
-
-
 @pytest.mark.parametrize("seconds", [None, "soon", 1e300, float("inf"), float("nan"), 1 << 63])
 def test_a_moment_that_no_calendar_has_is_left_out(tmp_path: Path, seconds: Any) -> None:
     run = told(tmp_path, _rawStartTime=seconds, _rawDuration=seconds).run
     assert run.start_date == ""
     assert run.duration is None
-
-
-@pytest.mark.parametrize("stores", [None, {}, {2: {}}, {1: "none"}, [1]])
-def test_processes_that_are_not_listed(tmp_path: Path, stores: Any) -> None:
-    assert told(tmp_path, stores=stores).run.processes == ()
 
 
 @pytest.mark.parametrize(
@@ -254,31 +236,6 @@ def test_target_system_and_start(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("number", "version"), [(260301, "26.3.1"), (260300, "26.3"), (150703, "15.7.3")]
-)
-def test_the_version_of_macos(tmp_path: Path, number: int, version: str) -> None:
-    bundle = written(tmp_path, binding={"osx-version": number})
-    assert told_of_parameters(bundle).run.device == {"os-version": version}
-
-
 def test_what_the_parameters_do_not_say_is_empty(tmp_path: Path) -> None:
     bundle = written(tmp_path, (), binding={"osx-version": None}, modeling={"target-pid": "SINGLE"})
     assert told_of_parameters(bundle).run == TocRun(1)
-
-
-def test_a_start_before_1970_is_none(tmp_path: Path) -> None:
-    bundle = written(tmp_path, [Table("time-info", [SAMPLED, STARTED], [(0, -5)])])
-    assert told_of_parameters(bundle).run.start_date == ""
-
-
-@pytest.mark.parametrize("content", [b"", b"no plist", None])
-def test_damaged_parameters_are_told(tmp_path: Path, content: bytes | None) -> None:
-    bundle = written(tmp_path)
-    file = bundle / "corespace/run1/core/core-config/exposedTableInfo.plist"
-    file.unlink()
-    if content is not None:
-        file.write_bytes(content)
-    found = told_of_parameters(bundle)
-    assert found.run == TocRun(1)
-    assert "core-config/exposedTableInfo.plist" in found.remarks[1]

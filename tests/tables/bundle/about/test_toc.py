@@ -7,11 +7,9 @@ import pytest
 
 from bundle_writer import TIME, Col, Issue, Run, RunInfo, Table, write_bundle, write_runs
 from documented_bundle import TICK
-from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.recording import Process
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle.container.store import Unreadable
-from tracekit.tables.bundle.run_info import issues_of, listed, remarks_of, toc_of, write_toc
+from tracekit.tables.bundle.run_info import issues_of, remarks_of, toc_of
 from tracekit.tables.toc import TocTable
 
 COLUMNS = [Col("time", "Time", "XRSampleTimestampTypeID", TIME)]
@@ -38,19 +36,6 @@ def test_tables_stand_in_the_order_of_their_stores(tmp_path: Path) -> None:
     assert run.target == Process(4711, "python3")
 
 
-def test_without_a_document_tables_are_the_same(tmp_path: Path) -> None:
-    known = toc_of(Bundle(write_bundle(tmp_path / "a.trace", TABLES, info=INFO)))
-    bare = toc_of(Bundle(write_bundle(tmp_path / "b.trace", TABLES, with_document=False)))
-    assert bare.runs[0].tables == known.runs[0].tables
-    assert bare.runs[0].template == ""
-
-
-def test_a_toc_that_cannot_be_written(tmp_path: Path) -> None:
-    bundle = Bundle(write_bundle(tmp_path / "a.trace", TABLES))
-    with pytest.raises(RecordingError):
-        write_toc(bundle, tmp_path / "a.trace" / "open.creq" / "toc.xml")
-
-
 def test_several_runs_have_their_own(tmp_path: Path) -> None:
     runs = {
         1: Run(TABLES[:1], issues=()),
@@ -61,21 +46,6 @@ def test_several_runs_have_their_own(tmp_path: Path) -> None:
     assert (first.number, first.template, len(first.tables)) == (1, "Metal System Trace", 1)
     assert (third.number, third.template, len(third.tables)) == (3, "Blank", 3)
     assert [len(issues_of(bundle, run)) for run in bundle.runs] == [0, 1]
-
-
-def test_a_table_that_cannot_be_read_is_listed(tmp_path: Path) -> None:
-    path = write_bundle(tmp_path / "a.trace", TABLES)
-    stores = path / "corespace/run1/core/stores"
-    (stores / "indexed-store-1/schema.xml").write_bytes(b"no XML")
-    bundle = Bundle(path)
-    assert [one.schema for one in toc_of(bundle).runs[0].tables] == ["tick", "kdebug", "tick"]
-    assert isinstance(listed(bundle.runs[0])[1], Unreadable)
-
-
-def test_a_run_without_stores_is_refused(tmp_path: Path) -> None:
-    path = write_bundle(tmp_path / "a.trace", ())
-    with pytest.raises(InputError, match="stores is missing"):
-        toc_of(Bundle(path))
 
 
 def written(folder: Path, version: str) -> Path:
@@ -116,10 +86,3 @@ def test_a_table_that_is_left_out_is_told(tmp_path: Path) -> None:
     (remark,) = remarks_of(Bundle(path))
     assert remark.startswith("tick (store 0) of run 1 is left out: made.trace: ")
     assert "spec.plist" in remark
-
-
-def test_that_the_list_of_tables_is_missing_is_told(tmp_path: Path) -> None:
-    path = written(tmp_path, "26.0 (17C529)")
-    (path / "corespace/run1/core/table-manager/tables.plist").unlink()
-    (remark,) = remarks_of(Bundle(path))
-    assert remark.startswith("Whether tables of run 1 are missing could not be checked")

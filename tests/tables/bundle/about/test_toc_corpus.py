@@ -1,27 +1,16 @@
 """The TOC and the names of a real bundle, against its own exports."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from lxml import etree
 
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle.run_info import issues_of, remarks_of, toc_of, write_toc
+from tracekit.tables.bundle.run_info import issues_of, remarks_of, toc_of
 from tracekit.tables.toc import Toc, TocTable, read_toc
 
 pytestmark = pytest.mark.corpus
-
-# The other two tables of Metal that have an export name no process.
-NAMING = (
-    "metal-application-encoders-list",
-    "metal-driver-intervals",
-    "metal-gpu-intervals",
-    "time-profile",
-    "time-sample",
-)
 
 
 @pytest.fixture(scope="module")
@@ -60,47 +49,7 @@ def test_run_info_says_what_can_be_known_without_a_document(bundle: Bundle, expo
     assert nothing == type(made)(1)
 
 
-def test_what_is_written_reads_the_same(bundle: Bundle, tmp_path: Path) -> None:
-    write_toc(bundle, tmp_path / "toc.xml")
-    assert read_toc(tmp_path / "toc.xml") == toc_of(bundle)
-
-
 def test_remarks_and_issues(bundle: Bundle) -> None:
     assert len(remarks_of(bundle)) == 3
     (issue,) = issues_of(bundle, bundle.runs[0])
     assert issue.startswith('Instruments noted once "Data stream: Time Mapping"')
-
-
-def processes(export: Path) -> Iterator[tuple[str, int]]:
-    for one in etree.parse(export).iter("process"):
-        if one.get("fmt") is not None:
-            yield str(one.get("fmt")), int(one.findtext("pid") or -1)
-
-
-def threads(export: Path) -> Iterator[tuple[str, int, int]]:
-    root = etree.parse(export).getroot()
-    pids = {one.get("id"): one.findtext("pid") for one in root.iter("process")}
-    values = {one.get("id"): one.text for one in root.iter("tid", "pid")}
-    for one in root.iter("thread"):
-        if one.get("fmt") is None:
-            continue
-        tid, process = one.find("tid"), one.find("process")
-        assert tid is not None
-        assert process is not None
-        number = values[tid.get("ref") or tid.get("id")]
-        inside = process.find("pid")
-        pid = pids.get(process.get("ref") or "")
-        if inside is not None:
-            pid = values[inside.get("ref") or inside.get("id")]
-        yield str(one.get("fmt")), int(number or -1), int(pid or -1)
-
-
-@pytest.mark.parametrize("table", NAMING)
-def test_names_are_those_of_the_export(bundle: Bundle, folder: Path, table: str) -> None:
-    export, names = folder / f"xctrace_gpu_baseline_{table}.xml", bundle.runs[0].names
-    assert any(processes(export))
-    for text, pid in processes(export):
-        assert text == f"{names.process(pid)} ({pid})"
-    for text, tid, pid in threads(export):
-        process = f"({names.process(pid)}, pid: {pid})"
-        assert text == f"{names.thread(tid, pid)} {tid:#x} {process}"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tracekit.tables.bundle.cells.cells import TEXTS, decimals, distinct, empty, numbers, signed
 from tracekit.tables.bundle.cells.encodings import engineering_type
 from tracekit.tables.bundle.container.requirements import Requirements
-from tracekit.tables.bundle.errors import DamagedCellError
+from tracekit.tables.bundle.errors import ArchiveError
 
 NULL = (1 << 32) - 1
 BIAS = (1 << 63) - 1
@@ -24,26 +24,15 @@ def narrow(*values: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
 
 @pytest.mark.parametrize("values", [(5,), (0, 5), (NULL - 1, NULL)])
 def test_a_number_beyond_the_last_is_refused(values: tuple[int, ...]) -> None:
-    with pytest.raises(DamagedCellError, match="does not hold"):
+    with pytest.raises(ArchiveError, match="does not hold"):
         distinct(narrow(*values), 5)
 
 
 def test_what_a_number_stands_for_may_be_null_as_well() -> None:
     found = distinct(narrow(0, 1, NULL), 2)
     assert found.of(pa.array([None, "known"])).to_pylist() == [None, "known", None]
-    assert found.spread(np.array([1, 2]), np.array([False, True])).to_pylist() == [None, 2, None]
+    assert found.spread(pa.array([None, 2])).to_pylist() == [None, 2, None]
     assert distinct(narrow(NULL), 0).of(pa.array([], pa.string())).to_pylist() == [None]
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.lists(st.one_of(st.integers(0, 99), st.just(NULL)), max_size=40))
-def test_cells_are_the_texts_of_their_numbers(values: list[int]) -> None:
-    found = distinct(narrow(*values), 100)
-    texts = pa.array([str(one) for one in found.numbers.tolist()], pa.string())
-    assert found.of(texts).to_pylist() == [None if one == NULL else str(one) for one in values]
-    known = np.ones(found.numbers.size, np.bool_)
-    spread = found.spread(found.numbers, known).to_pylist()
-    assert spread == [None if one == NULL else one for one in values]
 
 
 def test_signed_numbers_have_a_bias() -> None:
@@ -104,22 +93,6 @@ def test_narrow_columns(
 ) -> None:
     found = column(type_id, *values, width=np.uint32)
     assert (found.type, found.to_pylist()) == (kind, expected)
-
-
-def test_a_percentage_without_a_value_is_null() -> None:
-    found = column("XRPercentage", BIAS, U64)
-    assert found.to_pylist() == [0.0, None]
-
-
-def test_raw_numbers_take_the_form_of_their_tag() -> None:
-    assert column("XRTomorrow", 7, tag="percent").to_pylist() == [7.0]
-    assert column("XRTomorrow", 7, 7, tag="syscall").to_pylist() == ["7", "7"]
-
-
-def test_what_is_null_follows_from_the_width_of_the_field() -> None:
-    kind = engineering_type("XRProcessID", Requirements())
-    assert numbers(kind, np.array([1, U32], np.uint64), 4).to_pylist() == [1, None]
-    assert numbers(kind, np.array([1, U32], np.uint64), 8).to_pylist() == [1, U32]
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from tracekit.tables.bundle.container.record_layout import Field, Width
 
 from bundle_writer import TIME, Col, Process, Table, Thread, write_bundle
 from small_bundle import ticks
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.cells.encodings import Encoding, Evidence
+from tracekit.tables.bundle.container.requirements import Field
 from tracekit.tables.bundle.container.store import StoreColumn
 from tracekit.tables.bundle.reader import BundleReader, type_of
 
@@ -38,7 +38,7 @@ def run(tmp_path: Path) -> BundleRun:
     ],
 )
 def test_a_field_of_another_width_is_not_read(
-    run: BundleRun, type_id: str, width: Width, encoding: Encoding
+    run: BundleRun, type_id: str, width: int, encoding: Encoding
 ) -> None:
     found = type_of(StoreColumn("c", "C", type_id, Field(16, width)), run)
     assert found.encoding is encoding

@@ -2,7 +2,6 @@
 
 from bundle_writer.engineering_types import TYPES
 from tracekit.tables.bundle.cells.encodings import (
-    Encoding,
     Evidence,
     Unsure,
     engineering_type,
@@ -11,19 +10,6 @@ from tracekit.tables.bundle.cells.encodings import (
 from tracekit.tables.bundle.container.requirements import Requirements
 
 NONE = Requirements()
-
-
-def test_the_tag_of_the_bundle_counts() -> None:
-    required = Requirements({"XRStartTime": "begin", "XRTomorrow": "vnode"})
-    assert engineering_type("XRStartTime", required).tag == "begin"
-    found = engineering_type("XRTomorrow", required)
-    assert (found.tag, found.all_ones) == ("vnode", True)
-
-
-def test_a_newer_type_is_not_read() -> None:
-    found = engineering_type("XRProcess", Requirements(newer=frozenset({"XRProcess"})))
-    assert (found.encoding, found.evidence) == (Encoding.UNKNOWN, Evidence.NONE)
-    assert found.tag == "process"
 
 
 def test_all_ones_is_a_value_of_few_types() -> None:
@@ -45,12 +31,6 @@ def test_64_ones_are_a_value_of_types_of_64_bits_only() -> None:
     assert found == [False, True, True, False, False]
 
 
-def test_every_type_that_is_written_is_listed_with_its_tag() -> None:
-    for type_id, written in TYPES.items():
-        found = engineering_type(type_id.removesuffix("TypeID"), NONE)
-        assert (found.tag, found.evidence is Evidence.RAW) == (written.tag, False)
-
-
 INFERRED = "read by an encoding that was never compared with an export"
 UNKNOWN = "left empty, because how the type is stored is not known"
 
@@ -68,11 +48,6 @@ def test_notes_on_several_tables_become_one_sentence_where_the_first_stood() -> 
         "The last.",
         f"y.trace: kdebug: {INFERRED}: d.",
     )
-
-
-def test_what_is_said_twice_stands_there_once() -> None:
-    assert sentences([KDEBUG, "One.", KDEBUG, "One."]) == (str(KDEBUG), "One.")
-    assert sentences([]) == ()
 
 
 def test_notes_on_like_tables_of_several_bundles_are_alike() -> None:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from bundle_writer import Encoder, write_bundle
-from bundle_writer.values import Process, Thread
+from bundle_writer.values import Thread
 from small_bundle import PYTHON, SERVER, ticks
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.cells.labels import Identities
-from tracekit.tables.bundle.errors import DamagedCellError
+from tracekit.tables.bundle.errors import ArchiveError
 
 ALL = (1 << 64) - 1
 
@@ -24,23 +24,12 @@ def ids(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.array(values, np.int64)
 
 
-def test_processes_have_names_and_pids(tmp_path: Path) -> None:
-    encoder = Encoder()
-    wanted = ids(*(encoder.process(one) for one in (SERVER, PYTHON, SERVER, Process(5))))
-    found = identities(tmp_path, encoder).processes(wanted)
-    assert found.texts.to_pylist() == [
-        "WindowServer (420)", "python3 (4711)", "WindowServer (420)", "Unknown (5)",
-    ]  # fmt: skip
-    assert found.pids.tolist() == [420, 4711, 420, 5]
-    assert found.known.all()
-
-
 def test_a_process_without_a_pid_is_not_known(tmp_path: Path) -> None:
     encoder = Encoder()
     wanted = ids(encoder.arrays.id((ALL, 0)), encoder.arrays.id((1, ALL)))
     found = identities(tmp_path, encoder).processes(wanted)
     assert found.texts.to_pylist() == [None, "Unknown (1)"]
-    assert found.known.tolist() == [False, True]
+    assert found.pids.to_pylist() == [None, 1]
 
 
 def test_threads_have_names_tids_and_the_pids_of_their_processes(tmp_path: Path) -> None:
@@ -51,9 +40,8 @@ def test_threads_have_names_tids_and_the_pids_of_their_processes(tmp_path: Path)
     assert found.texts[0].as_py() == "worker 0x10 (python3, pid: 4711)"
     assert found.texts[1].as_py().endswith(" 0x20 (WindowServer, pid: 420)")
     assert found.texts[2].as_py() is None
-    assert found.tids.tolist() == [0x10, 0x20, 0x30]
-    assert found.pids[:2].tolist() == [4711, 420]
-    assert found.owned.tolist() == [True, True, False]
+    assert found.tids.to_pylist() == [0x10, 0x20, 0x30]
+    assert found.pids.to_pylist() == [4711, 420, None]
 
 
 def test_a_thread_of_a_process_without_a_pid_has_none(tmp_path: Path) -> None:
@@ -62,18 +50,7 @@ def test_a_thread_of_a_process_without_a_pid_has_none(tmp_path: Path) -> None:
     wanted = ids(encoder.arrays.id((7, owner)), encoder.arrays.id((ALL, encoder.process(PYTHON))))
     found = identities(tmp_path, encoder).threads(wanted)
     assert found.texts.to_pylist() == [None, None]
-    assert (found.owned.tolist(), found.known.tolist()) == ([False, True], [True, False])
-
-
-@pytest.mark.parametrize("stored", [(), (1,), (1, 2, 3)])
-def test_an_array_of_another_length_is_no_process(tmp_path: Path, stored: tuple[int, ...]) -> None:
-    encoder = Encoder()
-    wanted = ids(encoder.arrays.id(stored))
-    found = identities(tmp_path, encoder)
-    with pytest.raises(DamagedCellError, match="no process or thread"):
-        found.processes(wanted)
-    with pytest.raises(DamagedCellError, match="no process or thread"):
-        found.threads(wanted)
+    assert (found.tids.to_pylist(), found.pids.to_pylist()) == ([7, None], [None, 4711])
 
 
 def test_a_thread_of_a_process_that_is_not_there_is_damage(tmp_path: Path) -> None:
@@ -81,5 +58,5 @@ def test_a_thread_of_a_process_that_is_not_there_is_damage(tmp_path: Path) -> No
     wanted = ids(encoder.arrays.id((7, 1 << 30)), encoder.arrays.id((7, 1 << 63)))
     found = identities(tmp_path, encoder)
     for one in wanted:
-        with pytest.raises(DamagedCellError, match="does not hold"):
+        with pytest.raises(ArchiveError, match="does not hold"):
             found.threads(ids(one))

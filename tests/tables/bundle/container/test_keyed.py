@@ -67,17 +67,6 @@ def test_references_beyond_the_archive_are_told() -> None:
         archive.top("document")
 
 
-def test_parts_of_another_kind_are_told() -> None:
-    archive = Archive(archived())
-    with pytest.raises(ArchiveError, match=r"has no NS\.objects"):
-        archive.sequence(UID(2))
-    with pytest.raises(ArchiveError, match="no dictionary by numbers"):
-        list(archive.by_number(UID(1)))
-    uneven = Archive(archived([*OBJECTS[:1], {"NS.keys": [UID(0)], "NS.objects": []}]))
-    with pytest.raises(ArchiveError, match="without its values"):
-        uneven.mapping(uneven.root)
-
-
 LEAVES = st.one_of(
     st.text(max_size=300), st.binary(max_size=300), st.integers(-(2**63), 2**64 - 1),
     st.booleans(), st.floats(allow_nan=False), st.builds(plistlib.UID, st.integers(0, 2**32 - 1)),
@@ -119,14 +108,3 @@ def test_parts_that_begin_within_one_another_have_none() -> None:
     array = b"\xaf\x11\x03\xe8" + b"".join(struct.pack(">I", 1 + n) for n in range(1000))
     places = [8, *(8 + len(array) + 4 * n for n in range(1000))]
     assert not has_room(binary([array, nested], places, 0))
-
-
-def test_too_many_tags_have_none() -> None:
-    assert has_room(b"<a>" * 100)
-    assert not has_room(b"<" * ((1 << 25) + 1))
-
-
-@given(st.binary(max_size=200))
-def test_damage_is_left_to_the_reader(content: bytes) -> None:
-    assert isinstance(has_room(b"bplist00" + content), bool)
-    assert isinstance(has_room(content), bool)

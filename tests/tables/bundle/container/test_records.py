@@ -5,12 +5,11 @@ import zlib
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from tracekit.tables.bundle.container.record_layout import Field
 
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.records import TIME, read_records
+from tracekit.tables.bundle.container.requirements import Field
 from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.bundle.errors import BundleError
 
@@ -35,38 +34,15 @@ def read(folder: Path, store: Store, *fields: Field) -> list[list[int]]:
     return [column.tolist() for column in read_records(Files(folder), store, fields)]
 
 
-def test_columns_have_the_widths_of_their_fields(tmp_path: Path) -> None:
-    store = stored(tmp_path, (1, (1 << 32) - 1, (1 << 64) - 1), (2, 7, 8))
-    found = read_records(Files(tmp_path), store, [STATE, LABEL])
-    assert [one.dtype for one in found] == [np.uint32, np.uint64]
-    assert [one.tolist() for one in found] == [[(1 << 32) - 1, 7], [(1 << 64) - 1, 8]]
-
-
 def test_rows_are_in_the_order_of_time_and_else_as_stored(tmp_path: Path) -> None:
     store = stored(tmp_path, (5, 1, 0), (2, 2, 0), (5, 3, 0), (2, 4, 0), (9, 5, 0))
     assert read(tmp_path, store, STATE, TIME) == [[2, 4, 1, 3, 5], [2, 2, 5, 5, 9]]
-
-
-@pytest.mark.parametrize("rows", [1, 70_000])
-def test_bytes_behind_the_records_are_damage_and_end_the_reading(tmp_path: Path, rows: int) -> None:
-    noise = np.random.default_rng(1).integers(0, 1 << 62, rows).tolist()
-    store = stored(tmp_path, *((number, 1, one) for number, one in enumerate(noise)))
-    with (tmp_path / store.bulkstore).open("ab") as file:
-        file.write(b"x")
-    with pytest.raises(BundleError, match="bulkstore cannot be inflated"):
-        read(tmp_path, store, LABEL)
 
 
 def test_rows_that_the_store_does_not_count_are_damage(tmp_path: Path) -> None:
     whole = stored(tmp_path, (1, 1, 1), (2, 2, 2), (3, 3, 3))
     with pytest.raises(BundleError, match="has records behind its last row"):
         read(tmp_path, replace(whole, rows=2), LABEL)
-
-
-def test_a_table_may_have_more_rows_than_a_chunk(tmp_path: Path) -> None:
-    store = stored(tmp_path, *((number, number, number) for number in range(65_600)))
-    (found,) = read_records(Files(tmp_path), store, [LABEL])
-    assert (found == np.arange(65_600)).all()
 
 
 @pytest.mark.parametrize(

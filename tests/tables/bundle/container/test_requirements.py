@@ -54,13 +54,6 @@ def test_a_bundle_without_requirements_is_older(tmp_path: Path) -> None:
         requirements(Files(tmp_path))
 
 
-@pytest.mark.parametrize("content", [b"", b"no plist", plistlib.dumps([])])
-def test_requirements_that_cannot_be_read_are_damage(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "open.creq").write_bytes(content)
-    with pytest.raises(BundleError, match=r"open\.creq (is no property list|holds no cap)"):
-        requirements(Files(tmp_path))
-
-
 @pytest.mark.parametrize("entry", [5, [], ["5", "text"], [5], "5"])
 def test_a_capability_without_a_version_is_damage(tmp_path: Path, entry: Any) -> None:
     with pytest.raises(BundleError, match=r"has com\.apple\.dt\.trace without a version"):

@@ -21,9 +21,6 @@ LIBRARY = Image(UUID(int=2), "/usr/lib/libobjc.A.dylib", 0x4000)
 SIGNED = signature(4711, [APP])
 IN_CACHE = SIGNED[:-24] + CACHE.bytes + (0x180000000).to_bytes(8, "little")
 TIMES = [0, 125, 3, 1_000_000, 1774903878.0, "Etc/UTC"]
-NAMELESS = (
-    "Names of functions and binaries are not available, because made.trace has no form.template."
-)
 
 
 def loaded(folder: Path, stores: Any, times: Any = None, caches: Any = None) -> RunPlaces:
@@ -65,13 +62,6 @@ def test_binaries_of_the_shared_cache_lie_where_the_cache_does(tmp_path: Path, k
     assert found.remarks == ()
 
 
-def test_without_the_shared_cache_a_process_keeps_its_own_binaries(tmp_path: Path) -> None:
-    found = loaded(tmp_path, store(IN_CACHE, dsc_load_addresses=[0x4000]))
-    assert paths(found) == ["/usr/local/bin/app"]
-    (remark,) = found.remarks
-    assert f"process 4711 holds no {CACHES}: some of its addresses have no names." in remark
-
-
 def test_times_are_mach_times_of_the_device(tmp_path: Path) -> None:
     assert ticks(loaded(tmp_path, store()), 0, 1000) == [1_000_000, 1_000_024]
 
@@ -84,21 +74,6 @@ def test_without_a_timebase_all_that_was_last_there_is_found(tmp_path: Path, tim
     assert ticks(loaded(tmp_path, store(), times), 0, 1000) == [(1 << 63) - 2] * 2
 
 
-def test_without_a_document(tmp_path: Path) -> None:
-    found = RunPlaces(bundle_of(tmp_path).runs[0])
-    assert paths(found) == []
-    assert ticks(found, 5) == [(1 << 63) - 2]
-    assert found.remarks == (NAMELESS,)
-
-
-def test_a_document_without_binaries(tmp_path: Path) -> None:
-    found = RunPlaces(bundle_of(tmp_path, {}).runs[0])
-    assert paths(found) == []
-    assert found.remarks == (
-        f"The list of binaries holds no {SYMBOL_STORES}: addresses have no names.",
-    )
-
-
 @pytest.mark.parametrize(
     ("content", "why"),
     [(b"", "is cut"), (SIGNED[:-1], "is cut"), (b"\0" + SIGNED[1:], "is of an unknown form")],
@@ -109,11 +84,6 @@ def test_a_damaged_list_is_told_of(tmp_path: Path, content: bytes, why: str) -> 
     assert found.remarks == (
         f"The list of the binaries of process 4711 {why}: some of its addresses have no names.",
     )
-
-
-@pytest.mark.parametrize("stores", [5, {}, {2: {}}, {1: 5}, {1: {"nothing": 5, 7: {}}}])
-def test_lists_in_other_places_are_none(tmp_path: Path, stores: Any) -> None:
-    assert paths(loaded(tmp_path, stores)) == []
 
 
 def test_more_binaries_than_a_recording_can_have(

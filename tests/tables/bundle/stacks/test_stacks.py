@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 
 from stored_arrays import NULL, NoPlaces, StoredArrays
 from tracekit.tables.bundle.cells.encodings import Encoding
-from tracekit.tables.bundle.errors import DamagedCellError
-from tracekit.tables.bundle.stacks.stacks import StackCells, StackColumn, Stacks
+from tracekit.tables.bundle.container.uniquer import Numbers
+from tracekit.tables.bundle.errors import ArchiveError
+from tracekit.tables.bundle.stacks.stacks import (
+    NO_BINARY,
+    Addresses,
+    Binary,
+    StackCells,
+    StackColumn,
+    Stacks,
+)
 from tracekit.tables.xml.node import FRAMES, STACKS
 
 BACKTRACE, CALLSTACK = Encoding.BACKTRACE, Encoding.CALLSTACK
@@ -53,6 +61,94 @@ def test_a_backtrace_is_worded_as_an_export_words_it(stored: StoredArrays) -> No
     assert addresses_of(stacks) == [0x195480311, 0x1954390FC, 0x101]
 
 
+SIGNED = 0x0034_8001_9543_A35C  # of user space, its upper bits authenticate it
+KERNEL = 0xFFFF_FE00_1234_5678
+
+
+class OneBinary(NoPlaces):
+    """A binary of process 4711 from 0x1000 to 0x2000, with a symbol in its first half."""
+
+    binaries = (Binary("dyld", "0A", "arm64e", 0x1000, "/usr/lib/dyld"),)
+
+    def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:
+        """Return the binary where the address is its own, before it is gone."""
+        within = (addresses >= 0x1000) & (addresses < 0x2000) & (pids == 4711) & (times < 2)
+        return np.where(within, 0, NO_BINARY)
+
+    def names(self, binaries: Numbers, addresses: Addresses) -> list[str | None]:
+        """Return the one name where it belongs."""
+        pairs = zip(binaries.tolist(), addresses.tolist(), strict=True)
+        return ["start" if not binary and at < 0x1800 else None for binary, at in pairs]
+
+
+def test_frames_are_looked_up_one_before_their_addresses_and_carry_binaries(
+    stored: StoredArrays,
+) -> None:
+    traces = [stored.backtrace(0x1000, 0x1001, 0x1800, 0x1801), stored.backtrace(0x1801, 0x1001)]
+    gone = stored.backtrace(0x1001)
+    stacks = Stacks(stored.read(), OneBinary())
+    cells(stacks, column(BACKTRACE, *traces, gone))
+    frames = stacks.symbols().frames
+    assert frames["name"].to_pylist() == [
+        *("0x1000", "start", "start", "0x1800"),
+        *("0x1801", "0x1001"),  # a leaf without a symbol, and one whose binary has gone
+    ]
+    assert frames["binary"].to_pylist() == [None, *["dyld"] * 4, None]
+    assert frames["load_address"].to_pylist() == [None, *[0x1000] * 4, None]
+    assert frames_of(stacks) == [[0, 1, 2, 3], [4, 1], [5]]
+
+
+def test_a_chunk_of_all_ones_ends_a_backtrace_and_one_may_have_no_process(
+    stored: StoredArrays,
+) -> None:
+    ended = stored.id(stored.chunk(1), stored.chunk(2), NULL, stored.chunk(3))
+    unowned = stored.id(NULL << 32 | stored.id(0x1002), stored.id(NULL, 0) << 32 | stored.id(5))
+    never = stored.id(NULL)
+    stacks = Stacks(stored.read(), OneBinary())
+    found = cells(stacks, column(BACKTRACE, ended, never, unowned))[0]
+    assert found[0].to_pylist() == ["0x1 ← (1 other frames)", "", "0x1002 ← (1 other frames)"]
+    assert found[1].to_pylist() == [0, None, 1]
+
+
+def test_addresses_of_user_space_lose_the_bits_that_authenticate_them(
+    stored: StoredArrays,
+) -> None:
+    trace = stored.backtrace(SIGNED, KERNEL)
+    stacks = Stacks(stored.read(), NoPlaces())
+    cells(stacks, column(BACKTRACE, trace))
+    assert addresses_of(stacks) == [0x1_9543_A35C, KERNEL]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "array", "why"),
+    [
+        (CALLSTACK, (1,), "no callstack"),
+        (TAGGED, (), "no tagged backtrace"),
+        (TAGGED, (1 << 40, 2), "no tagged backtrace"),
+        (SYMBOL, (1,), "no text symbol"),
+        (BACKTRACE, (99_999,), "does not hold"),
+        (CALLSTACK, (1 << 40, 1, 0), "does not hold"),
+    ],
+)
+def test_arrays_of_another_kind_are_refused(
+    stored: StoredArrays, encoding: Encoding, array: tuple[int, ...], why: str
+) -> None:
+    stored.process()
+    number = stored.id(*array)
+    stacks = Stacks(stored.read(), NoPlaces())
+    with pytest.raises(ArchiveError, match=why):
+        cells(stacks, column(encoding, number))
+
+
+def test_a_stack_deeper_than_any_is_refused(stored: StoredArrays) -> None:
+    deep = stored.id(*[stored.chunk(*range(1000))] * 17)
+    callstack = stored.callstack(1, *range(17_000))
+    stacks = Stacks(stored.read(), NoPlaces())
+    for encoding, number in ((BACKTRACE, deep), (CALLSTACK, callstack)):
+        with pytest.raises(ArchiveError, match="more than 16,384 frames"):
+            cells(stacks, column(encoding, number))
+
+
 def test_zeros_before_the_last_address_are_frames(stored: StoredArrays) -> None:
     one, none = stored.callstack(5, 0, 7, 0, 0), stored.callstack(0, 0)
     stacks = Stacks(stored.read(), NoPlaces())
@@ -62,11 +158,11 @@ def test_zeros_before_the_last_address_are_frames(stored: StoredArrays) -> None:
 
 def test_what_a_callstack_lacks_is_not_said(stored: StoredArrays) -> None:
     ones = (1 << 64) - 1
-    bare = stored.id(ones, ones, ones)
+    bare, narrow = stored.id(ones, ones, ones), stored.id(NULL, 0x100, NULL)
     stacks = Stacks(stored.read(), NoPlaces())
-    (found,) = cells(stacks, column(CALLSTACK, bare))
-    assert found[0].to_pylist() == ["0 frames, 0 regs"]
-    assert found[1].to_pylist() == [None]
+    (found,) = cells(stacks, column(CALLSTACK, bare, narrow))
+    assert found[0].to_pylist() == ["0 frames, 0 regs", "PC:0x100, 0 frames, 0 regs"]
+    assert found[1].to_pylist() == [None, 0]
 
 
 def test_stacks_are_numbered_row_by_row_over_all_columns(stored: StoredArrays) -> None:
@@ -90,14 +186,6 @@ def test_bare_addresses_are_numbered_behind_all_frames(stored: StoredArrays) -> 
     assert (symbols.frames.schema, symbols.stacks.schema) == (FRAMES, STACKS)
 
 
-def test_later_rows_go_on_where_earlier_ones_ended(stored: StoredArrays) -> None:
-    one, two = stored.backtrace(0x11, 0x20), stored.backtrace(0x31, 0x20)
-    stacks = Stacks(stored.read(), NoPlaces())
-    assert cells(stacks, column(BACKTRACE, one))[0][1].to_pylist() == [0]
-    assert cells(stacks, column(BACKTRACE, two, one))[0][1].to_pylist() == [1, 0]
-    assert frames_of(stacks) == [[0, 1], [2, 1]]
-
-
 def test_a_tagged_backtrace_is_the_stack_that_it_wraps(stored: StoredArrays) -> None:
     tagged = stored.id(stored.backtrace(0x11, 0x20), 3)
     stacks = Stacks(stored.read(), NoPlaces())
@@ -115,15 +203,6 @@ def test_a_text_symbol_has_a_text_and_no_stack(stored: StoredArrays) -> None:
     assert stacks.symbols().stacks.num_rows == 0
 
 
-def test_many_more_values_than_are_handled_at_once(stored: StoredArrays) -> None:
-    ids = [stored.backtrace(2 * number + 1, 0x10) for number in range(5000)]
-    stacks = Stacks(stored.read(), NoPlaces())
-    (found,) = cells(stacks, column(BACKTRACE, *ids, *ids))
-    assert found[1].to_pylist() == [*range(5000)] * 2
-    assert frames_of(stacks)[:2] == [[0, 1], [2, 1]]
-    assert addresses_of(stacks)[-1] == 9999
-
-
 def test_the_same_array_repeated_beyond_all_memory_is_refused(
     stored: StoredArrays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,7 +211,7 @@ def test_the_same_array_repeated_beyond_all_memory_is_refused(
     ids = [stored.id(chunk, stored.chunk(number)) for number in range(10)]
     stacks = Stacks(stored.read(), NoPlaces())
     cells(stacks, column(BACKTRACE, *ids[:9]))
-    with pytest.raises(DamagedCellError, match="more frames than are read"):
+    with pytest.raises(ArchiveError, match="more frames than are read"):
         cells(stacks, column(BACKTRACE, *ids))
 
 

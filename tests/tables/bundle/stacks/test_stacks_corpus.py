@@ -1,7 +1,6 @@
 """Stacks of real exports and of a real bundle."""
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bundle_writer import tables_of_exports, write_bundle
 from exact_nodes import joined
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.bundle.stacks.images import RunPlaces
 from tracekit.tables.bundle.stacks.symbols import SymbolsArchive, readable
 from tracekit.tables.xml.fast.reader import FastReader
 from tracekit.tables.xml.node import Reader, Symbols
@@ -52,37 +49,6 @@ def direct(run: BundleRun, schema: str) -> BundleReader:
     return BundleReader(run, store, "//trace-toc[1]/run[1]/data[1]/table[1]")
 
 
-def readers_of(path: Path) -> list[Reader]:
-    """Return all readers of an export; the fast one reads no callstacks."""
-    plain = b"<kperf-bt " not in path.read_bytes()
-    return [ExactReader(path), FastReader(path)] if plain else [ExactReader(path)]
-
-
-def with_stacks(corpus: Path) -> Iterator[Path]:
-    for path in sorted(corpus.rglob("xctrace_*.xml")):
-        content = path.read_bytes()
-        if b"<backtrace " in content or b"<kperf-bt " in content:
-            yield path
-
-
-def test_stacks_of_exports_written_as_bundles_are_numbered_as_in_the_exports(
-    corpus: Path, tmp_path: Path
-) -> None:
-    exports = [*with_stacks(corpus)]
-    assert len(exports) >= 9
-    for number, path in enumerate(exports):
-        converted = tables_of_exports([path])
-        assert not converted.left_out
-        written = write_bundle(tmp_path / f"{number}.trace", converted.tables, info=converted.info)
-        run = Bundle(written).runs[0]
-        found, symbols = said(direct(run, converted.tables[0].schema))
-        for reader in readers_of(path):
-            expected, of_export = said(reader)
-            assert found == expected
-            assert symbols.stacks.equals(of_export.stacks)
-            assert symbols.frames.equals(of_export.frames)
-
-
 def test_callstacks_of_a_real_bundle_equal_its_export(corpus: Path) -> None:
     run = Bundle(corpus / REAL / "gpu_baseline.trace").runs[0]
     found, symbols = said(direct(run, "time-sample"))
@@ -103,15 +69,6 @@ def test_backtraces_of_a_real_bundle_equal_its_export_up_to_names(corpus: Path) 
     assert symbols.frames.select(kept).equals(of_export.frames.select(kept))
     named = symbols.frames.select(["name", "address"]).to_pylist()
     assert all(int(one["name"], 16) in {one["address"], one["address"] - 1} for one in named)
-
-
-def test_a_bundle_without_its_document_says_why_its_frames_have_no_names(corpus: Path) -> None:
-    run = Bundle(corpus / REAL / "gpu_baseline.trace").runs[0]
-    (table,) = direct(run, "time-profile").pieces()
-    assert table.notes[-1] == (
-        "Names of functions and binaries are not available, because gpu_baseline.trace has no "
-        "form.template"
-    )
 
 
 def test_symbols_of_a_real_bundle_name_frames_as_its_export_does(corpus: Path) -> None:
@@ -137,12 +94,3 @@ def test_symbols_of_a_real_bundle_name_frames_as_its_export_does(corpus: Path) -
     assert equal[True] > 200
     assert all(readable(name) == name for name in differing)
     assert pa.types.is_uint64(symbols.frames["load_address"].type)
-
-
-def test_the_kernel_of_a_real_document_is_found(corpus: Path) -> None:
-    places = RunPlaces(Bundle(corpus / REAL / "cpu_time_profiler.trace").runs[0])
-    text = np.array([0xFFFFFE00087D8004], np.uint64)  # the first of __TEXT_EXEC, and one more
-    here = np.zeros(1, np.int64)
-    (number,) = places.find(here, text, here).tolist()
-    assert places.binaries[number].name == "kernel.release.t8103"
-    assert places.remarks == ()

@@ -10,8 +10,6 @@ from plain_tables import INNER_STACK, PROCESS, cells, irregularity
 # ruff: noqa: E501  # a row of XML is read more easily on one line
 
 Export = Callable[..., Path]
-Document = Callable[..., Path]
-MakeNode = Callable[..., str]
 
 U = '<uint32 id="1" fmt="1">1</uint32>'
 IRREGULAR = {
@@ -154,11 +152,6 @@ STACKS = {
 @pytest.mark.parametrize("stack", STACKS.values(), ids=STACKS.keys())
 def test_the_reader_gives_up_on_stacks(export: Export, stack: str) -> None:
     assert irregularity(export("s:backtrace", f"<row>{stack}</row>"))
-
-
-def test_two_tables_in_a_file(document: Document, node: MakeNode) -> None:
-    path = document(node("n:uint32", f"<row>{U}</row>"), node("n:uint32", f"<row>{U}</row>"))
-    assert irregularity(path)
 
 
 @pytest.mark.parametrize(
