@@ -76,7 +76,6 @@ def test_a_kept_table_is_the_one_that_is_read(table: Path, tmp_path: Path) -> No
         assert found.names == flat.names
         assert found.symbols.stacks.equals(flat.symbols.stacks)
         assert found.symbols.frames.equals(flat.symbols.frames)
-        assert found.note.rows == 2
     assert len(kept(tmp_path / "kept")) == 3
 
 

@@ -1,10 +1,5 @@
 """An export into a file: the table that `read_table` gives, in little memory."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,60 +65,6 @@ def test_stacks_stand_beside_the_table(export: Export, tmp_path: Path, suffix: s
     assert [[names[k] for k in chains[n]] for n in numbers.dropna()] == [["leaf", "main"]] * 2
     if suffix == ".parquet":
         pd.testing.assert_frame_equal(pd.read_parquet(out), flat.frame)
-
-
-RUN = """
-import resource, sys
-from pathlib import Path
-from tracekit.cli.main import main
-limit = int(sys.argv[3])
-if limit:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-main(["convert", sys.argv[1], sys.argv[2], "--force"])
-"""
-
-
-def run(export: Path, out: Path, limit: int = 0) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", RUN, str(export), str(out), str(limit)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
-
-
-@pytest.fixture
-def long(export: Export, tmp_path: Path) -> Path:
-    """Write a long table; its column of unknown type has to wait for the last row."""
-    (tmp_path / "in").mkdir()
-    rows = [
-        f"<row><start-time>{n}</start-time><brand-new>{n * 7919 % 10007}</brand-new></row>"
-        for n in range(20_000)
-    ]
-    return export("start:start-time load:brand-new", *rows, name="in/long.xml")
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_leaves_what_was_there(
-    long: Path, tmp_path: Path, number: signal.Signals
-) -> None:
-    endless = tmp_path / "in" / "endless.xml"
-    text = long.read_text()
-    head, rows = text.split("</schema>")
-    endless.write_text(head + "</schema>" + rows.partition("</node>")[0] * 60)
-    out = tmp_path / "out" / "table.parquet"
-    out.parent.mkdir()
-    out.write_bytes(b"before")
-    with run(endless, out) as ended:
-        while not list(out.parent.glob(".table.parquet.*")) and ended.poll() is None:
-            time.sleep(0.01)
-        ended.send_signal(number)
-        ended.communicate(timeout=120)
-    assert ended.returncode == 130
-    assert out.read_bytes() == b"before"
-    assert [one.name for one in out.parent.iterdir()] == [out.name]
 
 
 TABLES = [ticks([2, 1]), intervals((0, 10, PYTHON), (40, 10, SERVER)), ticks([], {"frequency": 1})]

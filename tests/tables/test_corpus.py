@@ -16,7 +16,6 @@ import pytest
 
 from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_flat
-from tracekit.tables.toc import read_toc
 from tracekit.tables.xml.fast.reader import FastReader
 from tracekit.tables.xml.fast.tokens import IrregularError
 from tracekit.tables.xml.node import STACK_TYPES, Reader
@@ -195,24 +194,3 @@ def test_every_stack_of_every_real_export_equals_the_oracle(corpus: Path) -> Non
     assert shapes >= 10
     assert stacks > 200
     assert frames > 2000
-
-
-def test_every_real_table_of_contents_is_read(corpus: Path) -> None:
-    count = 0
-    for path in exports(corpus, "toc"):
-        root = ET.parse(path).getroot()
-        for read, run in zip(read_toc(path).runs, root.findall("run"), strict=True):
-            tables = [table.attrib for table in run.findall("data/table")]
-            assert [{"schema": t.schema, **t.attributes} for t in read.tables] == tables, path
-            assert [t.index for t in read.tables] == list(range(1, len(tables) + 1)), path
-            assert read.duration == float(run.findtext("info/summary/duration")), path
-            assert read.instruments_version == run.findtext("info/summary/instruments-version")
-            assert len(read.processes) == len(run.findall("processes/process")), path
-            process = run.find("info/target/process")
-            assert (read.target is None) == (process is None) == read.all_processes, path
-            if process is not None:
-                assert read.target.pid == int(process.get("pid")), path
-                assert read.target.name == process.get("name"), path
-                assert read.target_type == process.get("type"), path
-        count += 1
-    assert count >= 13

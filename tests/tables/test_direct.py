@@ -12,7 +12,7 @@ from tracekit.tables.direct import DIRECT_NOTE, Direct, Listed, Stored, direct, 
 from tracekit.tables.drift import Flaw
 from tracekit.tables.exports import index
 from tracekit.tables.place import Choice
-from tracekit.tables.tables import MissingTableError, Tables
+from tracekit.tables.tables import Tables
 
 Xml = Callable[..., str]
 TABLES = [
@@ -120,17 +120,3 @@ def test_of_several_the_one_that_can_be_read_is_taken_and_the_other_named(export
     [said, _] = raw.warnings
     assert said.startswith("tick (store 0) of run 1 is left out: ")
     assert "is no XML" in said
-
-
-def test_a_table_without_a_name_is_said(exports: Path) -> None:
-    [one] = index(exports).tables["metal-gpu-intervals"]
-    stored(one).file.with_name("spec.plist").write_bytes(b"nonsense")
-    (stored(one).file.parents[2] / "table-manager/tables.plist").unlink()
-    raw = Tables(exports)
-    assert raw.schemas == ("tick",)
-    said, unchecked = raw.warnings
-    assert "of run 1 is left out" in said
-    assert "could not be checked" in unchecked
-    assert [one.flaw for one in raw.remarks] == [Flaw.DAMAGED]
-    with pytest.raises(MissingTableError):
-        raw.flat("metal-gpu-intervals")

@@ -19,12 +19,13 @@ TOC = '<?xml version="1.0"?>\n\n<trace-toc><run number="1"/></trace-toc>'
         pytest.param(TOC, Content("toc"), id="a table of contents"),
         pytest.param("<trace-query-result/>", Content("tables"), id="an empty answer"),
         pytest.param(
-            "<trace-query-result><node><schema name='a&amp;b'/>", Content("tables", ("a&b",)),
+            "<trace-query-result><node><schema name='a&amp;b'/>",
+            Content("tables", (Header("a&b", "", 1),)),
             id="an escaped name",
         ),
         pytest.param(
             '<trace-query-result><node><schema documentation=" name=&quot;x&quot; >" name="a">',
-            Content("tables", ("a",)),
+            Content("tables", (Header("a", "", 1),)),
             id="a documented schema",
         ),
         pytest.param(

@@ -30,51 +30,19 @@ COLUMNS = {
         "bytes:size-in-bytes cmdbuffer-id:metal-command-buffer-id "
         "encoder-id:metal-command-buffer-id gpu-submission-id:uint64"
     ),
-    "metal-application-encoders-list": (
-        "start:start-time duration:duration thread:thread process:process gpu:metal-device-name "
-        "frame-number:gpu-frame-number cmdbuffer-label:metal-object-label "
-        "cmdbuffer-label-indexed:metal-object-label encoder-label:metal-object-label "
-        "encoder-label-indexed:metal-object-label event-type:metal-event-name "
-        "cmdbuffer-id:metal-command-buffer-id encoder-id:metal-command-buffer-id"
-    ),
-    "metal-command-buffer-completed": (
-        "timestamp:start-time cmdbuffer-id:metal-command-buffer-id commit-id:uint32"
-    ),
-    "gpu-counter-value": (
-        "timestamp:event-time counter-id:uint32 value:fixed-decimal accelerator-id:uint64 "
-        "sample-index:uint32 ring-buffer-index:uint32"
-    ),
     "gpu-counter-info": (
         "timestamp:event-time counter-id:uint32 name:gpu-counter-name max-value:uint64 "
         "accelerator-id:uint64 description:string group-index:uint32 type:string "
         "ring-buffer-count:uint32 require-weighted-accumulation:boolean sample-interval:uint32"
     ),
-    "metal-gpu-counter-intervals": (
-        "start:start-time duration:duration counter-id:uint32 name:gpu-counter-name "
-        "label:formatted-label value:fixed-decimal percent-value:percent color:uint32 "
-        "gpu:metal-device-name group-index:uint32 is-percentage:boolean ring-buffer-index:uint32"
-    ),
     "time-profile": (
         "time:sample-time thread:thread process:process core:core thread-state:thread-state "
         "weight:weight stack:backtrace"
-    ),
-    "metal-object-label": (
-        "timestamp:start-time object-id:uint64 frame-number:uint32 label:metal-object-label "
-        "object-type:uint32 pid:uint64"
-    ),
-    "device-display-info": (
-        "timestamp:event-time accelerator-id:uint64 display-id:uint64 "
-        "device-name:metal-object-label framebuffer-index:uint32 resolution:size-in-pixels "
-        "built-in:boolean max-refresh-rate:uint32 is-main-display:boolean"
     ),
     "os-signpost-arg": (
         "time:event-time format-string:format-string identifier:os-signpost-identifier "
         "signpost-name:signpost-name name:string thread:thread subsystem:subsystem "
         "category:category value:any"
-    ),
-    "time-info": (
-        "update-time:sample-time mabs-epoch:mach-absolute-time mct-epoch:mach-continuous-time "
-        "timebase-info:mach-timebase-info trace-start-time:time-since-epoch"
     ),
 }
 # Types whose text is not established, in columns that are presumed to hold numbers.

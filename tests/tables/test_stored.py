@@ -68,17 +68,6 @@ def test_what_was_kept_of_other_files_is_not_taken(bundle: Path, gpu: Stored, na
     assert len(list((bundle.parent / "kept").glob("*.parquet"))) == 1
 
 
-def test_content_alone_makes_its_digest(bundle: Path, gpu: Stored, tmp_path: Path) -> None:
-    copy = tmp_path / "copy.trace"
-    shutil.copytree(bundle, copy)
-    one, other = gpu, Stored(copy, gpu.run, gpu.number)
-    assert one.digest() == other.digest()
-    assert one.stamp() != other.stamp()
-    (copy / "symbols" / "stores").mkdir(parents=True, exist_ok=True)
-    (copy / "symbols" / "stores" / "A.symbolsarchive").write_bytes(b"names")
-    assert one.digest() != other.digest()
-
-
 @pytest.mark.parametrize("name", ["bulkstore", "bulkstore_descriptor", "schema.xml", "spec.plist"])
 def test_what_is_missing_is_said(gpu: Stored, tmp_path: Path, name: str) -> None:
     gpu.file.with_name(name).unlink()

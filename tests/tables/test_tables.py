@@ -156,15 +156,6 @@ def test_a_cache_with_a_changed_byte_gives_no_wrong_value(states: Path, tmp_path
         pd.testing.assert_frame_equal(again, frame)
 
 
-def test_an_export_that_vanishes_is_told_in_words(states: Path, tmp_path: Path) -> None:
-    for cache in (None, tmp_path / "tables"):
-        tables = Tables(states.parent, frozenset(), cache)
-        hidden = states.rename(states.with_suffix(".gone"))
-        with pytest.raises(InputError, match="cannot be read: No such file"):
-            tables["gpu_states"]
-        hidden.rename(states)
-
-
 def test_reading_is_put_off_until_a_table_is_asked_for(states: Path) -> None:
     broken = states.with_name("broken.xml")
     broken.write_text("<trace-query-result><node><schema name='metal-gpu-intervals'/><a")

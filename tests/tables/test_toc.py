@@ -166,17 +166,6 @@ def test_settings_of_xcode_27(tmp_path: Path) -> None:
     }
 
 
-def test_several_runs_count_their_own_tables(tmp_path: Path) -> None:
-    text = (
-        '<trace-toc><run number="1"><data><table schema="a"/><table schema="b"/></data></run>'
-        '<run number="3"><data><table schema="c"/></data></run></trace-toc>'
-    )
-    first, second = read_toc(toc(tmp_path, text)).runs
-    assert (first.number, second.number) == (1, 3)
-    assert [(t.index, t.schema) for t in first.tables] == [(1, "a"), (2, "b")]
-    assert [(t.index, t.schema) for t in second.tables] == [(1, "c")]
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -72,33 +72,6 @@ def test_pieces_say_of_a_column_what_the_whole_says(
 
 
 @pytest.mark.parametrize(
-    ("declared", "pieces", "dtype"),
-    [
-        ("uint64", ["5", str(2**64 - 1)], "uint64"),
-        ("uint64", ["5", "-1"], "int64"),
-        ("uint64", [str(2**64 - 1), "-1"], "string"),
-        ("start-time", ["5", str(2**63)], "uint64"),
-        ("start-time", ["5", "007"], "int64"),
-        ("start-time", ["5", "5.5"], "string"),
-        ("percent", ["5", "5.5"], "float64"),
-        ("boolean", ["0", "3"], "bool"),
-        ("boolean", ["-1", str(2**64 - 1)], "string"),
-        ("brand-new", ["5", "007"], "string"),
-        ("brand-new", ["5", "5.5"], "float64"),
-        ("brand-new", [None, "5"], "Int64"),
-        ("brand-new", [None, None], "string"),
-        (None, ["5", None], "Int64"),
-        (None, ["5", "five"], "string"),
-    ],
-)
-def test_one_cell_decides_for_all(
-    declared: str | None, pieces: list[str | None], dtype: str
-) -> None:
-    assert seen(declared, *(texts(one) for one in pieces))[0].dtype == dtype
-    assert seen(declared, *(texts(one) for one in reversed(pieces)))[0].dtype == dtype
-
-
-@pytest.mark.parametrize(
     ("cell", "foreign", "dtype", "broken"),
     [
         ("1", "uint64", "uint64", False),

@@ -1,7 +1,6 @@
 """A bundle as a whole: its runs and tables, and folders that are none."""
 
 import shutil
-import zlib
 from pathlib import Path
 
 import pytest
@@ -98,13 +97,6 @@ def test_a_bundle_without_its_parts_is_not_known(path: Path, gone: str, words: s
         (path / gone).unlink()
     with pytest.raises(UnknownBundleError, match=words):
         Bundle(path)
-
-
-@pytest.mark.parametrize("content", [b"", b"no plist", archive(root=["a", "b"])])
-def test_texts_of_another_form_are_damage(path: Path, content: bytes) -> None:
-    (path / CORE / "uniquing/strings").write_bytes(zlib.compress(content))
-    with pytest.raises(BundleError, match="uniquing/strings is no"):
-        _ = Bundle(path).runs[0].strings
 
 
 def test_a_bundle_is_called_by_its_own_name_and_a_link_by_what_it_leads_to(tmp_path: Path) -> None:

@@ -37,18 +37,6 @@ class Shelf(Mapping[str, pd.DataFrame]):
         return 2
 
 
-def test_a_join_gets_what_is_there() -> None:
-    own, more = pd.DataFrame({"start": [1, 2]}), pd.DataFrame({"n": [3, 4]})
-    frame, warnings = made(THINGS, join, {"own": own, "more": more})
-    assert frame["n"].tolist() == [3, 4]
-    assert frame.dtypes.astype(str).to_dict() == {"start": "int64", "n": "Int64", "clock": "string"}
-    assert warnings == ["things: it is so"]
-    frame, _ = made(THINGS, join, {"own": own})
-    assert frame["n"].isna().tolist() == [True, True]
-    with pytest.raises(KeyError, match="own"):
-        made(THINGS, join, {"more": more})
-
-
 def test_a_join_does_without_what_cannot_be_read_and_says_so() -> None:
     frame, warnings = made(THINGS, join, Shelf())
     assert frame["n"].isna().tolist() == [True, True]

@@ -4,7 +4,6 @@ That a file is refused before it fills the memory is a question of limits, and t
 the time and the memory that it takes are not.
 """
 
-import gzip
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -139,68 +138,6 @@ def test_what_is_hostile_before_a_row_is_refused(
     assert words in caught.value.message
     assert len(caught.value.message) < 400
     assert "\n" not in caught.value.message
-
-
-@pytest.fixture
-def strangers(tmp_path: Path) -> Callable[[str], Path]:
-    """Make a file, or what is none, of a kind that should have been an export."""
-    whole = (KEPT + END).encode()
-    contents = {
-        "empty.xml": b"",
-        "words.xml": b"Export failed: Document Missing Template Error\n",
-        "toc.xml": b'<?xml version="1.0"?>\n\n<trace-toc><run number="1"/></trace-toc>\n',
-        "gzip.xml": gzip.compress(whole),
-        "nothing-asked-for.xml": b'<?xml version="1.0"?>\n<trace-query-result/>\n',
-        "bomb.xml": b'<!DOCTYPE a [<!ENTITY b "c">]><trace-query-result>&b;</trace-query-result>',
-    }
-
-    def make(name: str) -> Path:
-        path = tmp_path / name
-        match name:
-            case "pipe":
-                os.mkfifo(path)
-            case "folder":
-                path.mkdir()
-            case "absent.xml":
-                pass
-            case "/dev/zero":
-                return Path(name)
-            case _:
-                path.write_bytes(contents[name])
-        return path
-
-    return make
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("empty.xml", ("is empty.", "Export it again.")),
-        ("words.xml", ("is not XML; it begins with 'Export failed: Document Missing", "")),
-        ("toc.xml", ("is the table of contents of a trace, not a table.", "Export a table")),
-        ("gzip.xml", ("is not XML; it begins with", "has to be unpacked")),
-        ("nothing-asked-for.xml", ("holds no table", "table of contents")),
-        ("bomb.xml", ("declares a document type", "Export it again")),
-        ("pipe", ("is a pipe, not a file.", "Write it to a file first")),
-        ("folder", ("is a folder, not a file.", "tracekit import")),
-        ("/dev/zero", ("is a device, not a file.", "Write it to a file first")),
-        ("absent.xml", ("cannot be read: No such file or directory.", "")),
-    ],
-)
-def test_convert_says_what_is_wrong_and_exits_with_3(
-    tracekit: Callable[..., object],
-    strangers: Callable[[str], Path],
-    tmp_path: Path,
-    name: str,
-    expected: tuple[str, str],
-) -> None:
-    path, output = strangers(name), tmp_path / "out.parquet"
-    ran = tracekit("convert", path, output)
-    assert ran.code == 3
-    said = " ".join(ran.err.split())
-    assert all(words.replace(" ", "") in said.replace(" ", "") for words in expected)
-    assert "Traceback" not in said
-    assert not output.exists()
 
 
 def rows(count: int) -> Iterator[str]:

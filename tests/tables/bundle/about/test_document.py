@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bundle_writer.keyed import Archived, by_number
 from documented_bundle import bundle_of
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.names import Document
@@ -42,30 +41,12 @@ def binary(archive: dict[str, Any]) -> bytes:
     return plistlib.dumps(archive, fmt=plistlib.FMT_BINARY)
 
 
-def test_values_of_a_run_are_found_by_key(tmp_path: Path) -> None:
-    run = document(tmp_path, binary(BY_HAND)).run(3)
-    assert run is not None
-    assert run.get("startTime") == 1774906678749008896
-    assert run.get("else") is None
-    assert [*run.nearby("deeper")] == [1774906678749008896]
-    assert [*run.nearby("else")] == []
-
-
 @pytest.mark.parametrize("number", [1, "1"])
 def test_runs_are_numbered_by_numbers_or_texts(tmp_path: Path, number: int | str) -> None:
     bundle = bundle_of(tmp_path, {"startTime": 5}, number=number)
     run = bundle.document.run(1)
     assert run is not None
     assert run.get("startTime") == 5
-
-
-def test_runs_in_a_dictionary_by_numbers(tmp_path: Path) -> None:
-    runs = Archived("XRRunListData", {"$1": by_number({1: {"startTime": 6}})})
-    bundle = bundle_of(tmp_path, {}, **{"com.apple.xray.run.data": runs})
-    run = bundle.document.run(1)
-    assert run is not None
-    assert run.archive.mapping({"$0": 1, "$1": 7, "$2": "seven"}) == {7: "seven"}
-    assert run.get("startTime") == 6
 
 
 @pytest.mark.parametrize(

@@ -146,17 +146,6 @@ def test_a_document_without_processes_leaves_names_to_the_tables(tmp_path: Path)
     ]
 
 
-def test_members_in_an_unknown_form_are_named_by_the_table(tmp_path: Path) -> None:
-    unknown = [{"pid": 4711, "name": "python3"}, {"pid": 0, "name": "kernel"}]
-    run = DOCUMENTED | {"processDatas": [*unknown, process(61, "backboardd")]}
-    found = names(tmp_path, run, tables())
-    assert [found.process(pid) for pid in (0, 61, 4711)] == ["kernel_task", "backboardd", "python3"]
-    assert found.remarks[0] == (
-        "The form.template of made.trace lacks 2 processes of the recording: these have the names "
-        "of the table process-info, some of which are cut."
-    )
-
-
 def test_damaged_tables_are_told(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, tables=tables())
     stores = bundle.path / "corespace/run1/core/stores"

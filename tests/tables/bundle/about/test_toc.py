@@ -58,14 +58,6 @@ def test_of_a_verified_build_nothing_is_said(tmp_path: Path, version: str) -> No
     assert remarks_of(Bundle(written(tmp_path, version))) == ()
 
 
-def test_another_build_is_not_verified(tmp_path: Path) -> None:
-    (remark,) = remarks_of(Bundle(written(tmp_path, "27.2 (27B5019j)")))
-    assert remark == (
-        "Reading made.trace is not verified for this build of Instruments, 27B5019j; it was for "
-        "17A5295f and 17C529."
-    )
-
-
 @pytest.mark.parametrize("version", ["", "26.0", "26.0 ()", "(a build; no build)"])
 def test_an_unknown_build_is_told(tmp_path: Path, version: str) -> None:
     (remark,) = remarks_of(Bundle(written(tmp_path, version)))
@@ -78,11 +70,3 @@ def test_a_missing_document_is_told(tmp_path: Path) -> None:
     assert "is not known" in build
     assert info.startswith("Device, template, settings")
     assert names.startswith("Names of processes and threads")
-
-
-def test_a_table_that_is_left_out_is_told(tmp_path: Path) -> None:
-    path = written(tmp_path, "26.0 (17C529)")
-    (path / "corespace/run1/core/stores/indexed-store-0/spec.plist").write_bytes(b"")
-    (remark,) = remarks_of(Bundle(path))
-    assert remark.startswith("tick (store 0) of run 1 is left out: made.trace: ")
-    assert "spec.plist" in remark

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.tables.bundle.cells.cells import TEXTS, decimals, distinct, empty, numbers, signed
+from tracekit.tables.bundle.cells.cells import TEXTS, decimals, distinct, numbers, signed
 from tracekit.tables.bundle.cells.encodings import engineering_type
 from tracekit.tables.bundle.container.requirements import Requirements
 from tracekit.tables.bundle.errors import ArchiveError
@@ -93,19 +93,3 @@ def test_narrow_columns(
 ) -> None:
     found = column(type_id, *values, width=np.uint32)
     assert (found.type, found.to_pylist()) == (kind, expected)
-
-
-@pytest.mark.parametrize(
-    ("tag", "kind"),
-    [
-        ("duration", pa.int64()),
-        ("uint64", pa.uint64()),
-        ("percent", pa.float64()),
-        ("boolean", pa.bool_()),
-        ("size-in-pixels", TEXTS),
-        ("data", TEXTS),
-    ],
-)
-def test_a_column_of_nothing_has_the_type_of_its_tag(tag: str, kind: pa.DataType) -> None:
-    found = empty(tag, 2)
-    assert (found.type, found.null_count) == (kind, 2)

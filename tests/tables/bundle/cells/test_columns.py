@@ -4,16 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from bundle_writer import TIME, Col, Process, Table, Thread, write_bundle
+from bundle_writer import write_bundle
 from small_bundle import ticks
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.cells.encodings import Encoding, Evidence
 from tracekit.tables.bundle.container.requirements import Field
 from tracekit.tables.bundle.container.store import StoreColumn
-from tracekit.tables.bundle.reader import BundleReader, type_of
-
-TIME_COLUMN = Col("start", "S", "XRStartTimeTypeID", TIME)
-MAIN = Thread(5, Process(7, "a"), "Main Thread")
+from tracekit.tables.bundle.reader import type_of
 
 
 @pytest.fixture
@@ -43,19 +40,3 @@ def test_a_field_of_another_width_is_not_read(
     found = type_of(StoreColumn("c", "C", type_id, Field(16, width)), run)
     assert found.encoding is encoding
     assert (found.evidence is Evidence.NONE) == (encoding is Encoding.UNKNOWN)
-
-
-def test_a_column_that_is_not_read_has_empty_cells(tmp_path: Path) -> None:
-    column = Col("thread", "T", "XRThreadTypeID")
-    bundle = write_bundle(tmp_path / "y.trace", [Table("t", [TIME_COLUMN, column], [(1, MAIN)])])
-    newer = bundle / "open.creq"
-    head, name, rest = newer.read_bytes().partition(b"com.apple.dt.etype.XRThreadTypeID")
-    newer.write_bytes(head + name + rest.replace(b"<integer>1<", b"<integer>2<", 1))
-    run = Bundle(bundle).runs[0]
-    [piece] = BundleReader(run, run.stores[0], "").pieces()
-    found = piece.columns[1]
-    assert found.column.engineering_type == "thread"
-    for cells in (found.cells, found.pids, found.tids):
-        assert cells is not None
-        assert cells.to_pylist() == [None]
-    assert found.stacks is None

@@ -14,7 +14,6 @@ from bundle_writer import (
     Part,
     Process,
     Table,
-    Thread,
     Value,
     write_bundle,
 )
@@ -23,7 +22,6 @@ from tracekit.tables.bundle.cells.labels import Labels, Values
 from tracekit.tables.bundle.errors import ArchiveError
 
 PYTHON = Process(4711, "python3")
-MAIN = Thread(0x1D2FE4, PYTHON, "Main Thread")
 ALL = (1 << 64) - 1
 
 
@@ -71,18 +69,6 @@ def test_labels_of_several_shapes_keep_their_places(written: Written) -> None:
     ]
     expected = ["one 21.46 µs", "only", "two 583 ns", "", "9.48 ms other way", "one 7 ns"]
     assert written.texts(*ids) == expected
-
-
-def test_values_of_all_kinds_are_worded(written: Written) -> None:
-    label = written.label(
-        ("Thread", MAIN), ("Boolean", True), ("PrototypeValue", 1234567), ("SizeInBytes", 16_384),
-        ("GPUFrameNumber", 3), ("PrivateValue", "x"), ("MetalObjectLabel", "weights"),
-    )  # fmt: skip
-    (text,) = written.texts(label)
-    assert text == (
-        "Main Thread 0x1d2fe4 (python3, pid: 4711) Yes 1,234,567 16.00 KiB Frame 3 "
-        "<private> weights"
-    )
 
 
 def test_what_is_missing_in_a_label_is_told(written: Written) -> None:
@@ -135,19 +121,6 @@ def test_a_label_of_more_text_than_there_can_be_is_refused(written: Written) -> 
     label = written.stored(*[text, long] * 2000)
     with pytest.raises(ArchiveError, match="more text than"):
         written.texts(label)
-
-
-def test_a_value_of_any_type_is_plain(written: Written) -> None:
-    ids = [
-        written.label(("Duration", 21_459)),
-        written.label(("PrototypeString", "text")),
-        written.label(("Process", PYTHON)),
-        written.label(("Duration", None)),
-        written.label(("Percentage", 1)),
-    ]
-    texts, tags = written.labels().single(np.array(ids, np.int64))
-    assert texts.to_pylist() == ["21459", "text", "python3 (4711)", None, "1.000000000"]
-    assert tags == {"duration", "string", "process", "percent"}
 
 
 def test_a_value_of_any_type_is_one(written: Written) -> None:

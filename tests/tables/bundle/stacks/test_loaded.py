@@ -84,14 +84,3 @@ def test_a_damaged_list_is_told_of(tmp_path: Path, content: bytes, why: str) -> 
     assert found.remarks == (
         f"The list of the binaries of process 4711 {why}: some of its addresses have no names.",
     )
-
-
-def test_more_binaries_than_a_recording_can_have(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tracekit.tables.bundle.stacks.images._MOST_IMAGES_LOADED", 1)
-    found = loaded(tmp_path, {1: {f"{DEVICE}.{pid}": {SIGNATURE: SIGNED} for pid in (1, 2)}})
-    assert (paths(found, 1), paths(found, 2)) == (["/usr/local/bin/app"], [])
-    assert found.remarks == (
-        "There are more binaries than a recording can have: some are left out.",
-    )

@@ -1,17 +1,13 @@
 """Stacks of real exports and of a real bundle."""
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from exact_nodes import joined
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.bundle.stacks.symbols import SymbolsArchive, readable
 from tracekit.tables.xml.fast.reader import FastReader
 from tracekit.tables.xml.node import Reader, Symbols
 from tracekit.tables.xml.reader import ExactReader
@@ -20,17 +16,6 @@ pytestmark = pytest.mark.corpus
 
 REAL = "Oichkatzelesfrettschen+steinmarder/_history_8227983"
 NAMELESS = {"name", "binary", "uuid", "arch", "load_address", "path"}
-# Two demanglers more would be needed, and what tells that a symbol stands for several.
-NOT_AS_EXPORTED = {
-    "_$ss23_ContiguousArrayStorageC29_getNonVerbatimBridgingBuffers07ManagedH7PointerVys01_gH6"
-    "HeaderVyXlGyF": "_ContiguousArrayStorage._getNonVerbatimBridgingBuffer()",
-    "_$ss22__SwiftDeferredNSArrayC25withUnsafeBufferOfObjectsyxxSRyyXlGKXEKlF": (
-        "__SwiftDeferredNSArray.withUnsafeBufferOfObjects<A>(_:)"
-    ),
-    "_$ss41__SwiftNativeNSArrayWithContiguousStorageC17objectAtSubscriptys9UnmanagedVyyXlGSiF"
-    "ToTm": "@objc __SwiftNativeNSArrayWithContiguousStorage.objectAtSubscript(_:)",
-    "_dispatch_workloop_invoke.cold.4": "<deduplicated_symbol>",
-}
 
 
 def said(reader: Reader) -> tuple[dict[str, list[Any]], Symbols]:
@@ -69,28 +54,3 @@ def test_backtraces_of_a_real_bundle_equal_its_export_up_to_names(corpus: Path) 
     assert symbols.frames.select(kept).equals(of_export.frames.select(kept))
     named = symbols.frames.select(["name", "address"]).to_pylist()
     assert all(int(one["name"], 16) in {one["address"], one["address"] - 1} for one in named)
-
-
-def test_symbols_of_a_real_bundle_name_frames_as_its_export_does(corpus: Path) -> None:
-    """Its load addresses are those of the export, as it came without its own."""
-    export = ExactReader(corpus / REAL / "xctrace_gpu_baseline_time-profile.xml")
-    _, symbols = said(export)
-    folder = corpus / REAL / "gpu_baseline.trace/symbols/stores"
-    differing: dict[str, str] = {}
-    equal: Counter[bool] = Counter()
-    for frame in symbols.frames.to_pylist():
-        archive = SymbolsArchive(
-            (folder / f"{frame['uuid']}.symbolsarchive").read_bytes(), frame["uuid"]
-        )
-        offset = frame["address"] - 1 - frame["load_address"]
-        (number,) = archive.find(np.array([offset], np.int64)).tolist()
-        if number < 0:
-            assert int(frame["name"], 16) in {frame["address"], frame["address"] - 1}
-        elif (name := archive.name(number) or "") != frame["name"]:
-            differing[name] = frame["name"]
-        else:
-            equal[True] += 1
-    assert differing == NOT_AS_EXPORTED
-    assert equal[True] > 200
-    assert all(readable(name) == name for name in differing)
-    assert pa.types.is_uint64(symbols.frames["load_address"].type)

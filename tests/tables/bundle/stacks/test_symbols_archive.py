@@ -1,7 +1,6 @@
 """Symbols of a binary out of literal archives."""
 
 import struct
-from pathlib import Path
 from uuid import UUID
 
 import numpy as np
@@ -67,12 +66,3 @@ WHOLE = archive((0x100, 0x20, MAIN, MAIN_LINKED))
 def test_damaged_archives(content: bytes, why: str) -> None:
     with pytest.raises(ArchiveError, match=why):
         SymbolsArchive(content, DYLD)
-
-
-@pytest.mark.corpus
-def test_every_archive_of_a_real_bundle_is_read(corpus: Path) -> None:
-    stores = [*corpus.rglob("*.trace/symbols/stores/*.symbolsarchive")]
-    assert stores
-    for store in stores:
-        read = SymbolsArchive(store.read_bytes(), store.stem)
-        assert read.name(0), store.name
