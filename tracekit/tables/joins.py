@@ -106,21 +106,17 @@ class Match:
 
 def match(rows: Sequence[pd.Series], others: Sequence[pd.Series]) -> Match:
     """Match rows by a key of one or more columns; a key with a null in it matches nothing."""
-    keys, known = _keys([*zip(rows, others, strict=True)])
-    length = len(rows[0])
-    own, other = keys[:length], pd.Index(keys[length:][known[length:]])
-    there = np.flatnonzero(known[length:])
-    places, doubtful = np.full(length, -1, np.intp), 0
-    asked = known[:length]
-    if other.is_unique:
-        found = other.get_indexer(pd.Index(own[asked]))
-    else:
-        several = other.duplicated(keep=False)
-        doubtful = int(pd.Index(own[asked]).isin(other[several].unique()).sum())
-        there, other = there[~several], other[~several]
-        found = other.get_indexer(pd.Index(own[asked]))
-    places[asked] = np.where(found < 0, -1, np.append(there, -1)[found])
-    return Match(places, int(asked.sum()), doubtful, len(others[0]))
+    parts = [pd.DataFrame(dict(enumerate(part))) for part in (rows, others)]
+    keys = pd.concat(parts, ignore_index=True)
+    codes = keys.groupby(list(keys), sort=False).ngroup().fillna(-1).to_numpy(np.int64)
+    own, other = codes[: len(parts[0])], codes[len(parts[0]) :]
+    known = np.flatnonzero(other >= 0)
+    place, count = np.full((2, int(codes.max(initial=-1)) + 2), -1)  # the last is of no key
+    place[other[known]] = known
+    count[:-1] = np.bincount(other[known], minlength=count.size - 1)
+    places = np.where(count[own] == 1, place[own], -1)
+    ambiguous = int((count[own] > 1).sum())
+    return Match(places, int((own >= 0).sum()), ambiguous, len(other))
 
 
 def distinct(frame: pd.DataFrame, keys: Sequence[str], values: Sequence[str]) -> pd.DataFrame:
@@ -128,28 +124,6 @@ def distinct(frame: pd.DataFrame, keys: Sequence[str], values: Sequence[str]) ->
     part = frame[[*keys, *values]]
     repeated = part.duplicated(list(keys)).any()
     return part.drop_duplicates(ignore_index=True) if repeated else part
-
-
-def _keys(
-    pairs: Sequence[tuple[pd.Series, pd.Series]],
-) -> tuple[NDArray[np.int64] | NDArray[np.uint64], NDArray[np.bool_]]:
-    """Return one number for each distinct key of both tables, and which keys have no null."""
-    (first, known), *more = (_numbers(*pair) for pair in pairs)
-    for values, also in more:
-        codes, size = pd.factorize(values)[0].astype(np.int64), len(values) + 1
-        first = pd.factorize(first)[0].astype(np.int64) * size + codes
-        known &= also
-    return first, known
-
-
-def _numbers(
-    series: pd.Series, other: pd.Series
-) -> tuple[NDArray[np.int64] | NDArray[np.uint64], NDArray[np.bool_]]:
-    known = np.concatenate([series.notna().to_numpy(), other.notna().to_numpy()])
-    if series.dtype == other.dtype == "UInt64":
-        parts = [values.to_numpy(dtype="uint64", na_value=0) for values in (series, other)]
-        return np.concatenate(parts), known
-    return pd.factorize(pd.concat([series, other], ignore_index=True))[0].astype(np.int64), known
 
 
 Made = tuple[pd.DataFrame, list[str]]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.record.direct_reading import Checked, Memory, recall, shape
-from tracekit.tables.bundle.container.record_layout import Field
+from tracekit.tables.bundle.container.requirements import Field
 from tracekit.tables.bundle.container.store import Store, StoreColumn
 
 START = StoreColumn("start", "Start", "XRStartTime", Field(0, 8))

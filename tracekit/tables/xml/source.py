@@ -48,8 +48,6 @@ def not_an_export(path: Path) -> InputError:
     """Say what a file is that should have been an export of tables."""
     beginning = head(path)
     name = root(beginning)
-    if not beginning.strip():
-        return InputError(f"{path} is empty.", hint="Export it again.")
     if name == TOC_ROOT:
         return InputError(
             f"{path} is the table of contents of a trace, not a table.",
@@ -57,11 +55,10 @@ def not_an_export(path: Path) -> InputError:
         )
     if name == ROOT:
         return DamagedExportError(f"{path} is cut before its first table.", hint="Export it again.")
-    if name:
-        return InputError(f"{path} is XML with the root <{name}>, not an export of xctrace.")
     first = beginning.decode("utf-8", "replace").strip().partition("\n")[0][:120]
+    found = f"is XML with the root <{name}>" if name else f"is not XML; it begins with {first!r}"
     return InputError(
-        f"{path} is not XML; it begins with {first!r}.",
+        f"{path} {found}, and no export of xctrace." if beginning.strip() else f"{path} is empty.",
         hint="What is compressed has to be unpacked, and UTF-16 to be made UTF-8, first.",
     )
 

@@ -31,6 +31,7 @@ _LARGEST = 1 << 22
 _MOST_COLUMNS = 1000
 _MOST_ROWS = 1 << 40
 _WIDTHS = {1: 4, 2: 8}
+_OF_FIELD = ("_index", "_multi", "_type")
 
 Spec = tuple[str, Mapping[str, Any]]
 """A table's schema and its attributes, as plain values."""
@@ -109,8 +110,7 @@ def read_store(files: Files, run: int, number: int) -> Store:
     name = f"{folder}/bulkstore_descriptor"
     with files.reading(name):
         archive = Archive(files.read(name, _LARGEST))
-        described = archive.mapping(archive.part(archive.root, "$0"))
-        own, size, rows = _layout(archive, described, topology)
+        own, size, rows = _layout(archive, archive.part(archive.root, "$0"), topology)
     with files.reading(f"{folder}/schema.xml"):
         columns = tuple(_columns(root, topology, own))
     files.size(f"{folder}/{RECORDS}")
@@ -169,38 +169,30 @@ def _columns(root: Element, topology: Topology, fields: list[Field]) -> Iterator
         raise ArchiveError("lacks columns that its records have")
 
 
-def _layout(
-    archive: Archive, found: Mapping[Any, Value], topology: Topology
-) -> tuple[list[Field], int, int]:
+def _layout(archive: Archive, found: Value, topology: Topology) -> tuple[list[Field], int, int]:
     """Return the fields behind the topology, the size of a record, and how many rows there are."""
-    types = list(_types(archive, found))
-    if types[:1] not in ([], [topology.number]):
-        raise ArchiveError("has records of another topology than its schema")
-    if unknown := set(types[1:]) - _WIDTHS.keys():
-        raise ArchiveError(f"has a field of the unknown type {min(unknown)}")
-    widths = [_WIDTHS[number] for number in types[1:]]
+    fields = [
+        tuple(_number(archive, archive.part(one, "$0"), name) for name in _OF_FIELD)
+        for one in archive.sequence(archive.part(found, "_fields"))
+    ]
+    widths = [_WIDTHS.get(kind, 0) for _, _, kind in fields[1:]]
     *offsets, size = accumulate(widths, initial=topology.size)
-    if archive.plain(found.get("_variableSize")):
-        raise ArchiveError("has records of different sizes, which are not known")
-    if {_number(archive, found, name) for name in ("_maxEventSize", "_minEventSize")} != {size}:
-        raise ArchiveError("has records of another size than their fields")
-    rows = _number(archive, archive.mapping(found.get("_props")), "next_event_id")
-    if not 0 <= rows <= _MOST_ROWS:
-        raise ArchiveError("says that it has more rows than there can be")
+    sizes = {_number(archive, found, name) for name in ("_maxEventSize", "_minEventSize")}
+    rows = _number(archive, archive.part(found, "_props"), "next_event_id")
+    if (
+        fields[:1] not in ([], [(0, 1, topology.number)])
+        or [place[:2] for place in fields] != [(place, 1) for place in range(len(fields))]
+        or 0 in widths
+        or archive.plain(archive.part(found, "_variableSize"))
+        or sizes != {size}
+        or not 0 <= rows <= _MOST_ROWS
+    ):
+        raise ArchiveError("has records of a layout that is not known")
     return [*map(Field, offsets, widths)], size, rows
 
 
-def _types(archive: Archive, found: Mapping[Any, Value]) -> Iterator[int]:
-    """Yield the type of each field: that of the topology, then of those of the table itself."""
-    for number, one in enumerate(archive.sequence(found.get("_fields"))):
-        about = archive.mapping(archive.part(one, "$0"))
-        if [_number(archive, about, name) for name in ("_index", "_multi")] != [number, 1]:
-            raise ArchiveError("has fields in an unknown order")
-        yield _number(archive, about, "_type")
-
-
-def _number(archive: Archive, found: Mapping[Any, Value], key: str) -> int:
-    value = archive.plain(found.get(key))
+def _number(archive: Archive, of: Value, key: str) -> int:
+    value = archive.plain(archive.part(of, key))
     if not isinstance(value, int):
         raise ArchiveError(f"has no number {key}")
     return int(value)

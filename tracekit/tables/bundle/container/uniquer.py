@@ -72,12 +72,12 @@ class Arrays:
         if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < starts.size:
             raise ArchiveError("names an array that the bundle does not hold")
         begins, limits = starts.take(ids), ends.take(ids)
-        if ids.size and int((begins - limits).max()) >= 0:
+        if (begins >= limits).any():
             raise ArchiveError("names an array beyond the end of its file")
         lengths = words.take(begins).astype(np.int64)
         if int(lengths.sum()) > _MOST_TAKEN:
             raise ArchiveError("names arrays of more numbers than a recording can have")
-        if ids.size and int((begins + 1 + lengths * _WORDS - limits).max()) > 0:
+        if (begins + 1 + lengths * _WORDS > limits).any():
             raise ArchiveError("names an array that does not fit into its block")
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
@@ -88,24 +88,21 @@ class Arrays:
     @cached_property
     def _parts(self) -> tuple[NDArray[np.uint32], Numbers, Numbers]:
         """Return the data as 32-bit words; where each array starts in them; where it must end."""
-        data, index = f"{self._folder}/{_DATA}", f"{self._folder}/{_INDEX}"
+        index = f"{self._folder}/{_INDEX}"
         content = self._read(index, _FIRST_PAIR)
         block = int.from_bytes(content[_BLOCK_SIZE : _BLOCK_SIZE + 4], "little")
-        if not block or block % 4:
-            raise self._files.damaged(index, "has blocks of a size that cannot be")
-        if (len(content) - _FIRST_PAIR) % 8:
-            raise self._files.damaged(index, "ends within an entry")
+        if not block or block % 4 or (len(content) - _FIRST_PAIR) % 8:
+            raise self._files.damaged(index, "has blocks or entries of a size that cannot be")
         pairs = np.frombuffer(content, "<u4", offset=_FIRST_PAIR).reshape(-1, _WORDS)
-        pairs = pairs.astype(np.int64)
-        stored = self._read(data, _FIRST)
+        offset, number = pairs.astype(np.int64).T
+        stored = self._read(f"{self._folder}/{_DATA}", _FIRST)
         words = np.frombuffer(stored, "<u4", count=len(stored) // 4)
-        starts = pairs[:, 1] * block + pairs[:, 0]
-        if (starts % 4).any() or (pairs[:, 0] >= block).any() or (starts < _FIRST).any():
-            raise self._files.damaged(index, "has an entry that cannot be")
-        ends = np.minimum((pairs[:, 1] + 1) * block, len(stored))
+        starts = number * block + offset
         counts = words.take(starts // 4, mode="clip")
-        if int(counts.sum(dtype=np.int64)) * _WORDS + counts.size > words.size:
-            raise self._files.damaged(index, "lists more numbers than are stored")
+        possible = not (starts % 4).any() and (offset < block).all() and (starts >= _FIRST).all()
+        if not possible or int(counts.sum(dtype=np.int64)) * _WORDS + counts.size > words.size:
+            raise self._files.damaged(index, "has an entry that cannot be")
+        ends = np.minimum((number + 1) * block, len(stored))
         return words, starts // 4, ends // 4
 
     def _read(self, name: str, least: int) -> bytes:
