@@ -47,7 +47,6 @@ def columns(count: int) -> str:
         pytest.param(
             lambda: "<row>" + '<string id="2">' * 1_000_000, "Excessive depth", id="a nest in a row"
         ),
-        pytest.param(lambda: "<node>" * 1_000_000, "Excessive depth", id="a nest of nodes"),
         pytest.param(
             lambda: f'<row><string id="2">{"x" * 30_000_000}</string></row>\n{END}',
             "too long",
@@ -58,34 +57,14 @@ def columns(count: int) -> str:
             "16 MB",
             id="an attribute of 30 MB",
         ),
-        pytest.param(lambda: f"<!--{'x' * 30_000_000}-->{END}", "16 MB", id="a comment of 30 MB"),
-        pytest.param(lambda: "<row " * 5_000_000, "16 MB", id="a tag that does not end"),
         pytest.param(lambda: "<row>" + "&amp;" * 5_000_000, "16 MB", id="a row that does not end"),
-        pytest.param(
-            lambda: "<?a b?>" * 3_000_000 + "<row>", "16 MB", id="instructions without end"
-        ),
         pytest.param(
             lambda: "<row>" + "<sentinel/>" * 500_000 + f"</row>\n{END}",
             "500000 cells for 1 columns",
             id="a row of 500,000 cells",
         ),
         pytest.param(
-            lambda: "<row " + " ".join(f'a{n}=""' for n in range(200_000)) + f"/>{END}",
-            "0 cells for 1",
-            id="200,000 attributes",
-        ),
-        pytest.param(
-            lambda: '<row a="" a=""' + ' a=""' * 500_000 + f"/>{END}",
-            "redefined",
-            id="the same attribute 500,000 times",
-        ),
-        pytest.param(
             lambda: f"<row><string>&e;</string></row>{END}", "not defined", id="an entity"
-        ),
-        pytest.param(
-            lambda: "<row><string>" + "<![CDATA[" * 500_000,
-            "CData section not finished",
-            id="a section that does not end",
         ),
     ],
 )
@@ -116,12 +95,6 @@ def test_what_is_hostile_behind_a_row_ends_the_table_there(
             lambda: f'{OPEN}<schema name="t">{columns(25_000)}</schema>{END}',
             "more than 20000 columns",
             id="25,000 columns",
-        ),
-        pytest.param(
-            lambda: f'{OPEN}<schema name="{"x" * 12_000_000}">', "cut before", id="a long name"
-        ),
-        pytest.param(
-            lambda: "x" * 30_000_000, "is not XML; it begins with 'xxx", id="30 MB of text"
         ),
         pytest.param(
             lambda: "<trace-query-result " + " ".join(f'xmlns:a{n}="x"' for n in range(100_000)),

@@ -151,19 +151,6 @@ def test_other_tags_than_the_declared_ones_are_kept_in_mind(export: Export) -> N
     assert start.foreign == frozenset()
 
 
-def test_ids_may_be_anything(export: Export) -> None:
-    path = export(
-        "a:string",
-        '<row><string id="x-1">name</string></row>',
-        '<row><string id="4000000000">huge</string></row>',
-        '<row><string id="">empty</string></row>',
-        '<row><string ref="x-1"/></row>',
-        '<row><string ref="4000000000"/></row>',
-        '<row><string ref=""/></row>',
-    )
-    assert texts(only(path)) == [["name"], ["huge"], ["empty"]] * 2
-
-
 def test_a_compound_that_defines_an_id_again_counts_from_its_end(export: Export) -> None:
     path = export(
         "p:process q:process",

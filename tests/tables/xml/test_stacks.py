@@ -167,57 +167,16 @@ def test_a_cell_of_another_type_among_stacks_has_no_number(export: Export) -> No
     assert piece.columns[0].foreign == {"process"}
 
 
-OF_ALL_KINDS = (
-    (
-        '<row><process id="1" fmt="A (7)"><pid id="2">7</pid></process>'
-        f'<backtrace id="3">{LEAF}{MAIN}</backtrace><sentinel/></row>'
-    ),
-    (
-        '<row><process ref="1"/><backtrace id="4"><frame ref="12"/><frame name="x" addr="0x9"/>'
-        '</backtrace><string id="5">s</string></row>'
-    ),
-    '<row><sentinel/><backtrace><backtrace ref="3"/></backtrace><uint64 id="6">9</uint64></row>',
-    (
-        '<row><process id="7" fmt="B (7)"><pid ref="2"/></process><backtrace id="8" fmt="PC">'
-        '<text-addresses id="9">20 30 0</text-addresses><text-address id="10">10</text-address>'
-        '</backtrace><thread id="13" fmt="T"><tid id="14">5</tid><process ref="1"/></thread></row>'
-    ),
-    '<row><process ref="7"/><backtrace ref="8"/><string ref="5"/></row>',
-    (
-        '<row><process id="1" fmt="C (8)"><pid id="15">8</pid></process><backtrace ref="3"/>'
-        '<thread ref="13"/></row>'
-    ),
-)
-BAD = (
-    "<row/>",
-    "<row><process ref='99'/><sentinel/><sentinel/></row>",
-    (
-        '<row><process id="1" fmt="?"><pid id="2">0</pid></process><backtrace id="3">'
-        '<frame id="11" name="?" addr="0x0"><binary id="90" name="?"/><source line="1">'
-        '<path>?</path></source></frame></backtrace><string id="5" rfe="5"><string ref="4"/>'
-        "</string></row>"
-    ),
-    (
-        '<row><process id="1" fmt="?"/><backtrace id="4"><text-address id="3">1</text-address>'
-        "</backtrace><oops/></row>"
-    ),
-)
-
-
-@pytest.mark.parametrize("bad", BAD, ids=["too short", "dangling", "another type", "no value"])
-@pytest.mark.parametrize("good", range(len(OF_ALL_KINDS) + 1))
-def test_a_bad_row_leaves_exactly_what_stands_before_it(
-    export: Export, good: int, bad: str
-) -> None:
-    columns = "p:process s:backtrace v:any"
-    before, behind = OF_ALL_KINDS[:good], OF_ALL_KINDS[good:]
-    whole = ExactReader(export(columns, *before, name="whole.xml"))
-    cut = ExactReader(export(columns, *before, bad, *behind, name="cut.xml"))
-    (expected,), (found,) = whole.pieces(), cut.pieces()
-    assert (found.rows, expected.damage) == (good, "")
-    assert found.damage.endswith(f", line {3 + good}")
-    for one, other in zip(found.columns, expected.columns, strict=True):
-        assert (one.cells, one.foreign) == (other.cells, other.foreign)
-        assert (one.pids, one.stacks) == (other.pids, other.stacks)
-    assert cut.symbols().frames == whole.symbols().frames
-    assert cut.symbols().stacks == whole.symbols().stacks
+def test_a_bad_row_leaves_the_stacks_before_it(export: Export) -> None:
+    path = export(
+        "stack:backtrace kernel:kperf-bt",
+        f'<row><backtrace id="1">{LEAF}</backtrace><sentinel/></row>',
+        '<row><backtrace id="2"><frame ref="11"/><frame id="3" name="new" addr="0x3"/></backtrace>'
+        '<kperf-bt id="4"><text-address id="5">9</text-address><frame ref="1"/></kperf-bt></row>',
+    )
+    reader = ExactReader(path)
+    (piece,) = reader.pieces()
+    assert piece.rows == 1
+    assert '<frame ref="1"/> repeats a value that is a <backtrace>' in piece.damage
+    assert reader.symbols().stacks["frames"].to_pylist() == [[0]]
+    assert reader.symbols().frames["name"].to_pylist() == ["leaf<int>"]

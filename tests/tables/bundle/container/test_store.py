@@ -83,6 +83,50 @@ def test_a_schema_of_another_form_is_refused(
         read(folder)
 
 
+def descriptor(changes: dict[str, Any]) -> bytes:
+    """Return a descriptor of two rows in which some entries differ."""
+    wanted: dict[str, Any] = {
+        "_fields": [(6, 0), (1, 1), (2, 2)], "_maxEventSize": 36, "_minEventSize": 36,
+        "_variableSize": False, "_props": {"next_event_id": 2},
+    } | changes  # fmt: skip
+    wanted["_fields"] = [
+        Archived("F", {"$0": {"_index": index, "_type": kind, "_multi": 1}})
+        for kind, index in wanted["_fields"]
+    ]
+    return archive(root=Archived("XREventDescriptor", {"$0": wanted}))
+
+
+def test_a_layout_says_where_fields_lie(folder: Path, change: Change) -> None:
+    change("bulkstore_descriptor", descriptor({"_props": {"next_event_id": 5}}))
+    store = read(folder)
+    assert [(one.field.offset, one.field.width) for one in store.columns] == [
+        *((0, 8), (8, 8), (24, 4), (28, 8)),
+    ]
+    assert (store.rows, store.record) == (5, 36)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"_variableSize": True},
+        {"_maxEventSize": 40},
+        {"_minEventSize": 32},
+        {"_props": {"next_event_id": -1}},
+        {"_props": {"next_event_id": (1 << 40) + 1}},
+        {"_props": {}},
+        {"_fields": [(7, 0), (1, 1), (2, 2)]},
+        {"_fields": [(6, 0), (3, 1), (2, 2)]},
+        {"_fields": [(6, 0), (1, 2), (2, 1)]},
+    ],
+)
+def test_a_layout_that_is_not_known_is_refused(
+    folder: Path, change: Change, changes: dict[str, Any]
+) -> None:
+    change("bulkstore_descriptor", descriptor(changes))
+    with pytest.raises(BundleError, match=r"descriptor has (records of a layout|no number)"):
+        read(folder)
+
+
 @pytest.mark.parametrize("root", [{}, {"schemaName": ""}, {"schemaName": 5}])
 def test_a_table_without_a_name_is_refused(
     folder: Path, change: Change, root: dict[str, Any]

@@ -67,14 +67,6 @@ def test_times_are_mach_times_of_the_device(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "times",
-    [{}, {DEVICE: []}, {DEVICE: [0, 0, 3, 5]}, {DEVICE: ["", "a", "b", "c"]}, {DEVICE: 5}, "text"],
-)
-def test_without_a_timebase_all_that_was_last_there_is_found(tmp_path: Path, times: Any) -> None:
-    assert ticks(loaded(tmp_path, store(), times), 0, 1000) == [(1 << 63) - 2] * 2
-
-
-@pytest.mark.parametrize(
     ("content", "why"),
     [(b"", "is cut"), (SIGNED[:-1], "is cut"), (b"\0" + SIGNED[1:], "is of an unknown form")],
 )

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from plain_tables import INNER_STACK, whole
-from tracekit.tables.xml.fast import tokens
+from plain_tables import INNER_STACK
 from tracekit.tables.xml.fast.reader import FastReader
 from tracekit.tables.xml.reader import ExactReader
 
@@ -96,19 +95,3 @@ def test_a_stack_that_wraps_another_is_that_stack_and_has_its_own_words(export: 
     assert others.stacks.to_pylist() == stacks.stacks.to_pylist()
     assert made.symbols().stacks.equals(exact.symbols().stacks)
     assert made.symbols().frames.equals(exact.symbols().frames)
-
-
-def test_a_block_may_wrap_nothing_but_stacks_of_other_blocks(
-    export: Export, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tokens, "_BLOCK", 1 << 7)
-    rows = [
-        f'<row><tagged-backtrace id="1" fmt="w1">{INNER_STACK.format(2, 3, "f")}</tagged-backtrace></row>'
-    ]
-    rows += [
-        f'<row><tagged-backtrace id="{k}" fmt="w{k}"><backtrace ref="2"/></tagged-backtrace></row>'
-        for k in range(4, 40)
-    ]
-    (piece,) = whole(export("s:tagged-backtrace", *rows))
-    assert piece.columns[0].cells.to_pylist() == ["w1", *(f"w{k}" for k in range(4, 40))]
-    assert piece.columns[0].stacks.to_pylist() == [0] * 37
