@@ -41,20 +41,16 @@ def test_used_tables_are_read_for_their_remarks(tmp_path: Path) -> None:
     assert lacking["columns"].tolist() == ["label, num-events, gpu"]
 
 
-def test_a_table_damaged_before_its_first_row_is_damaged(tmp_path: Path) -> None:
-    (tmp_path / "a.xml").write_text(f"{PROLOG}<node><schema name='metal-gpu-intervals'>")
-    found = remarks_table(Tables(tmp_path, frozenset()), {"gpu_intervals"})
-    assert found["flaw"].tolist() == ["damaged"]
-    assert found["table"].tolist() == ["gpu_intervals"]
-
-
 def test_remarks_are_given_once_and_only_of_exports(tmp_path: Path) -> None:
     given = Given(Tables(tmp_path, frozenset()), Provenance(), used={"gpu_states"})
-    assert given["remarks"].empty
-    assert given["remarks"] is given["remarks"]
-    assert len(given) == len(list(given))
-    with pytest.raises(KeyError):
-        Given({}, Provenance())["remarks"]
+    for name in ("remarks", "settings"):
+        assert given[name].empty
+        assert given[name] is given[name]
+        with pytest.raises(KeyError):
+            Given({}, Provenance())[name]
+    (tmp_path / "a.xml").write_text(f"{PROLOG}<node><schema name='metal-gpu-intervals'>")
+    found = remarks_table(Tables(tmp_path, frozenset()), {"gpu_intervals"})
+    assert found[["flaw", "table"]].to_numpy().tolist() == [["damaged", "gpu_intervals"]]
 
 
 TOC = (
@@ -72,15 +68,6 @@ def test_settings_are_rows_in_the_words_of_the_table_of_contents(tmp_path: Path)
         "instrument": ["Metal GPU Counters", "Metal GPU Counters"],
         "setting": ["Counter Set: Performance Limiters", "Shader Timeline: Enabled"],
     }
-
-
-def test_without_a_table_of_contents_there_are_no_settings(tmp_path: Path) -> None:
-    given = Given(Tables(tmp_path, frozenset()), Provenance())
-    assert given["settings"].empty
-    assert list(given["settings"]) == ["instrument", "setting"]
-    assert given["settings"] is given["settings"]
-    with pytest.raises(KeyError):
-        Given({}, Provenance())["settings"]
 
 
 def test_what_is_used_is_recorded() -> None:

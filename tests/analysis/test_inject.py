@@ -25,16 +25,13 @@ def both(a: pd.DataFrame, b: pd.DataFrame | None, *, limit: float = 0.5) -> Iter
     yield limit
 
 
-def test_tables_come_by_name() -> None:
-    first, second, limit = inject(both, {"a": A, "b": B})
-    assert first is A
-    assert second is B
-    assert limit == 0.5
-
-
-def test_a_table_that_may_be_missing_is_none() -> None:
-    _, second, _ = inject(both, {"a": A})
-    assert second is None
+def test_tables_come_by_name_and_what_may_be_missing_is_none() -> None:
+    first, second, limit = inject(both, {"a": A, "b": B}, {"limit": 0.1})
+    assert (first is A, second is B, limit) == (True, True, 0.1)
+    _, second, limit = inject(both, {"a": A})
+    assert (second, limit) == (None, 0.5)
+    assert required_tables(both) == ("a",)
+    assert thresholds(both) == {"limit": 0.5}
 
 
 def test_a_table_that_must_be_there_makes_it_unavailable() -> None:
@@ -56,20 +53,10 @@ def test_what_only_a_gpu_has_is_not_missed_in_a_recording_of_a_cpu() -> None:
     )
 
 
-def test_thresholds_can_be_set() -> None:
-    _, _, limit = inject(both, {"a": A}, {"limit": 0.1})
-    assert limit == 0.1
-
-
 def test_an_unknown_threshold_is_named_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match="no threshold 'most'") as error:
         inject(both, {"a": A}, {"most": 1})
     assert error.value.hint == "There are: limit."
-
-
-def test_the_signature_is_the_declaration() -> None:
-    assert required_tables(both) == ("a",)
-    assert thresholds(both) == {"limit": 0.5}
 
 
 class Unreadable(dict[str, pd.DataFrame]):

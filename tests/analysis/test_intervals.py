@@ -66,13 +66,6 @@ def test_union_joins_what_overlaps_or_touches(given_pairs: Pairs, expected: Pair
     assert pairs_of(union(*arrays(given_pairs))) == expected
 
 
-@given(pairs)
-def test_union_covers_the_same_moments_once(intervals: Pairs) -> None:
-    joined = pairs_of(union(*arrays(intervals)))
-    assert covered(joined) == covered(intervals)
-    assert sum(end - start for start, end in joined) == len(covered(intervals))
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_union_of_many_is_what_a_loop_over_them_makes(seed: int) -> None:
     random = np.random.default_rng(seed)
@@ -86,12 +79,6 @@ def test_union_of_many_is_what_a_loop_over_them_makes(seed: int) -> None:
             joined.append([start, end])
     assert len(joined) > 100
     assert pairs_of(union(starts, ends)) == [(start, end) for start, end in joined]
-
-
-@given(pairs)
-def test_union_of_a_union_is_itself(intervals: Pairs) -> None:
-    once = union(*arrays(intervals))
-    assert pairs_of(union(*once)) == pairs_of(once)
 
 
 @given(pairs)

@@ -51,7 +51,7 @@ def test_each_lower_state_has_its_own_time() -> None:
 
 
 def test_what_lies_outside_of_the_window_is_cut_off() -> None:
-    below = below_best(states((-50, 60, "low"), (90, 60, "high")), WINDOW)
+    below = below_best(states((-50, 60, "low"), (90, 60, "high"), (500, 5, "Turbo")), WINDOW)
     assert (below.awake, below.states) == (20, {"low": 10})
     assert below.ends.tolist() == [10]
 
@@ -85,10 +85,6 @@ def test_a_state_was_held_only_if_settings_say_so(setting: str | None, *, held: 
 def test_what_cannot_be_ranked_is_not(table: pd.DataFrame | None, message: str) -> None:
     with pytest.raises(Unavailable, match=message):
         below_best(table, WINDOW)
-
-
-def test_an_unknown_state_outside_of_the_window_does_not_matter() -> None:
-    assert below_best(states((0, 5, "Maximum"), (500, 5, "Turbo")), WINDOW).share == 0
 
 
 def test_the_highest_clock_is_that_of_the_whole_run() -> None:

@@ -11,13 +11,6 @@ def test_the_rows_of_a_recorded_table_are_picked_once_and_cannot_be_spoilt() -> 
     assert own_rows(frame)["start"].tolist() == [1, 3]
 
 
-def test_any_other_frame_may_change() -> None:
-    frame = pd.DataFrame({"start": [1, 2], "target": [True, False]})
-    assert own_rows(frame)["start"].tolist() == [1]
-    frame["target"] = [False, True]
-    assert own_rows(frame)["start"].tolist() == [2]
-
-
 def test_what_is_made_of_a_recorded_table_is_any_other_frame() -> None:
     frame = Recorded({"start": [1, 2], "target": [True, False]})
     assert type(own_rows(frame)) is type(frame[frame["start"] > 1]) is pd.DataFrame

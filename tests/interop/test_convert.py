@@ -116,30 +116,21 @@ def test_names_of_people_are_left_out_unless_asked_for(
     assert home in out.read_text()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        pytest.param((), "perfetto:", id="no-format"),
-        pytest.param(("--to", "perfetto", "--table", "1"), "as a whole", id="a-table"),
-        pytest.param(("--to", "svg"), "svg", id="unknown-format"),
-    ],
-)
 def test_what_cannot_be_meant_is_refused(
-    tracekit: Run, run: Path, arguments: tuple[str, ...], said: str
+    tracekit: Run, run: Path, tmp_path: Path, intervals_xml: Callable[..., str]
 ) -> None:
-    ran = tracekit("convert", run, *arguments)
-    assert ran.code == 2
-    assert said in ran.err
-
-
-def test_an_export_has_no_format_and_needs_a_place(
-    tracekit: Run, tmp_path: Path, intervals_xml: Callable[..., str]
-) -> None:
-    (tmp_path / "a.xml").write_text(intervals_xml([]))
-    assert "--to converts a run" in tracekit("convert", tmp_path / "a.xml", "--to", "chrome").err
-    ran = tracekit("convert", tmp_path / "a.xml")
-    assert ran.code == 2
-    assert ".parquet" in ran.err
+    export = tmp_path / "a.xml"
+    export.write_text(intervals_xml([]))
+    for arguments, said in (
+        ((run,), "perfetto:"),
+        ((run, "--to", "perfetto", "--table", "1"), "as a whole"),
+        ((run, "--to", "svg"), "svg"),
+        ((export, "--to", "chrome"), "--to converts a run"),
+        ((export,), ".parquet"),
+    ):
+        ran = tracekit("convert", *arguments)
+        assert ran.code == 2
+        assert said in ran.err
 
 
 def test_a_run_without_stacks_has_none_to_convert(

@@ -88,10 +88,6 @@ def test_perfetto_reads_the_json_as_well(reader: TraceProcessor, tables: Tables)
     assert ("unlabelled", "copy") in arrows
 
 
-def test_the_same_run_gives_the_same_bytes(tables: Tables, findings: tuple[Finding, ...]) -> None:
-    assert written(tables, findings) == written(tables, findings)
-
-
 def test_without_tracks_the_trace_is_whole_and_empty() -> None:
     trace = Trace.FromString(written({}))
     assert [packet.HasField("track_event") for packet in trace.packet] == [False]

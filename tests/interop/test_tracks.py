@@ -32,11 +32,6 @@ def test_every_kind_of_row_has_its_track(tables: Tables, findings: tuple[Finding
     ]
 
 
-def test_a_run_without_tables_has_no_tracks() -> None:
-    assert not list(tracks({}))
-    assert not list(tracks({"gpu_intervals": pd.DataFrame()}))
-
-
 def test_names_are_families_and_rows_stand_in_order(tables: Tables) -> None:
     tables["gpu_intervals"] = tables["gpu_intervals"].iloc[::-1]
     track = slices(drawn(tables)["GPU", "Compute: python3 (4711)"])
@@ -73,12 +68,6 @@ def test_chains_of_two_processes_never_meet(tables: Tables) -> None:
         for link in flow
     ]
     assert len(set(links)) == len(links) == 4
-
-
-def test_the_targets_tracks_stand_first(tables: Tables) -> None:
-    tables["gpu_intervals"] = tables["gpu_intervals"].iloc[::-1]
-    names = [name for group, name in drawn(tables) if group == "GPU"]
-    assert names == ["Compute: python3 (4711)", "Vertex: WindowServer (420)"]
 
 
 def test_a_row_without_an_id_is_no_link(tables: Tables) -> None:
@@ -120,10 +109,3 @@ def test_every_text_is_redacted(tables: Tables, findings: tuple[Finding, ...]) -
             texts = [value for row in known_of(one) for value in row.values()]
             assert all(text == "…" for text in texts if isinstance(text, str))
     assert shown[2].group == replace(OURS, name="…")
-
-
-def test_nulls_are_left_out_of_arguments(tables: Tables) -> None:
-    latencies = pd.array([None, 7, None], dtype="Int64")
-    tables["gpu_intervals"] = tables["gpu_intervals"].assign(start_latency=latencies)
-    track = slices(drawn(tables)["GPU", "Compute: python3 (4711)"])
-    assert [one.get("start_latency") for one in known_of(track)] == [None, 7]

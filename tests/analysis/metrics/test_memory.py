@@ -1,19 +1,18 @@
-"""MLX's memory, by what the worker noted between phases."""
+"""MLX's memory between phases, and clock, heat and power by a monitor."""
+
+from collections.abc import Callable
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.metrics import METRICS
 
-STEPS = pd.DataFrame(
-    {
-        "phase": ["warm-up", "steady", "steady"],
-        "start": [0, 10, 20],
-        "duration": pd.array([5, 5, 5], dtype="Int64"),
-    }
-)
-NOTES = [
+Make = Callable[..., pd.DataFrame]
+Note = tuple[str, str, int | None, str]
+STEPS = pd.DataFrame({"phase": ["warm-up", "steady", "steady"], "start": [0, 10, 20]})
+STEPS = STEPS.assign(duration=5)
+NOTES: list[Note] = [
     ("baseline", "mlx_active", None, "MLX is not loaded"),
     ("prepare", "mlx_active", 1000, ""),
     ("prepare", "mlx_peak", 9000, ""),
@@ -22,51 +21,93 @@ NOTES = [
     ("steady", "mlx_active", 1600, ""),
     ("steady", "mlx_peak", 2500, ""),
 ]
+UNKNOWN: list[Note] = [(phase, what, None, "MLX is not loaded") for phase, what, *_ in NOTES]
 
 
-def profile(notes: list[tuple[str, str, int | None, str]]) -> pd.DataFrame:
+def profile(notes: list[Note]) -> pd.DataFrame:
     frame = pd.DataFrame(notes, columns=["phase", "what", "bytes", "reason"])
-    frame["bytes"] = pd.array([one[2] for one in notes], dtype="Int64")
-    frame["time"] = range(len(notes))
-    return frame
+    frame["bytes"] = pd.array([bytes_ for *_, bytes_, _ in notes], dtype="Int64")
+    return frame.assign(time=range(len(notes)))
 
 
-def test_the_peak_is_that_of_the_steady_phase() -> None:
-    assert METRICS["mlx_memory_peak"].measure(profile(NOTES)) == 2500
+def test_growth_is_from_the_note_before_the_steady_phase_for_each_step(measured: Any) -> None:
+    known = {"memory_profile": profile(NOTES), "steps": STEPS}
+    assert measured("mlx_memory_peak", **known) == 2500
+    assert measured("memory_growth", **known) == 200
+    back = profile([*NOTES[:-2], ("steady", "mlx_active", 1000, "")])
+    assert measured("memory_growth", memory_profile=back, steps=STEPS) == -100
 
 
-def test_growth_is_from_the_note_before_the_steady_phase_for_each_step() -> None:
-    assert METRICS["memory_growth"].measure(profile(NOTES), STEPS) == 200
+@pytest.mark.parametrize(
+    ("names", "notes", "steps", "reason"),
+    [
+        ("mlx_memory_peak memory_growth", UNKNOWN, STEPS, "MLX is not loaded"),
+        ("mlx_memory_peak memory_growth", NOTES[:-2], STEPS, "not noted at the end of a steady"),
+        ("mlx_memory_peak memory_growth", [], STEPS, "not noted at the end of a steady phase"),
+        ("memory_growth", NOTES[-2:], STEPS, "from before the steady phase"),
+        ("memory_growth", NOTES, STEPS[:1], "no step in its steady phase"),
+    ],
+)
+def test_what_was_not_noted_is_said(
+    names: str, notes: list[Note], steps: pd.DataFrame, reason: str, measured: Any
+) -> None:
+    for name in names.split():
+        with pytest.raises(Unavailable, match=reason):
+            measured(name, memory_profile=profile(notes), steps=steps)
 
 
-def test_what_the_steady_phase_gave_back_is_growth_below_zero() -> None:
-    notes = [*NOTES[:-2], ("steady", "mlx_active", 1000, "")]
-    assert METRICS["memory_growth"].measure(profile(notes), STEPS) == -100
+NAMES = ("gpu_clock_p50", "gpu_clock_min", "gpu_power_p50", "thermal_pressure_worst")
 
 
-def test_a_workload_without_mlx_says_so() -> None:
-    notes = [
-        (phase, what, None, "MLX is not loaded")
-        for phase in ("baseline", "warm-up", "steady")
-        for what in ("mlx_active", "mlx_peak")
-    ]
-    with pytest.raises(Unavailable, match="MLX is not loaded"):
-        METRICS["mlx_memory_peak"].measure(profile(notes))
-    with pytest.raises(Unavailable, match="MLX is not loaded"):
-        METRICS["memory_growth"].measure(profile(notes), STEPS)
+def gauges(*rows: tuple[int, str, float], source: str = "powermetrics") -> pd.DataFrame:
+    frame = pd.DataFrame(list(rows), columns=["time", "name", "value"]).assign(source=source)
+    return frame.astype({"name": "string", "source": "string"})
 
 
-def test_without_a_steady_phase_nothing_is_known() -> None:
-    for notes in (NOTES[:-2], []):
-        with pytest.raises(Unavailable, match="not noted at the end of a steady phase"):
-            METRICS["mlx_memory_peak"].measure(profile(notes))
+READ = gauges(
+    (0, "gpu_clock", 444e6),
+    (1_000, "gpu_clock", 1.4e9),
+    (1_500, "gpu_clock", 1.2e9),
+    (2_000, "gpu_clock", 1.0e9),
+    (1_500, "gpu_power", 17.0),
+    (2_000, "gpu_power", 19.0),
+    (1_000, "thermal_pressure", 0),
+    (1_500, "thermal_pressure", 2),
+    (9_000, "thermal_pressure", 4),
+)
 
 
-def test_growth_needs_a_level_to_grow_from() -> None:
-    with pytest.raises(Unavailable, match="from before the steady phase"):
-        METRICS["memory_growth"].measure(profile(NOTES[-2:]), STEPS)
+def test_readings_of_the_steady_window_count_else_all_of_the_run(
+    phases: Make, measured: Any
+) -> None:
+    window = phases(1_000, 1_000)
+    steady = [measured(name, gauges=READ, phases=window) for name in NAMES]
+    assert steady == [1.2e9, 1.0e9, 18.0, 2]
+    for marks in (None, window[window["name"] == "warm-up"]):
+        assert measured("gpu_clock_min", gauges=READ, phases=marks) == 444e6
+        assert measured("thermal_pressure_worst", gauges=READ, phases=marks) == 4
+    with pytest.raises(Unavailable, match="no reading of gpu_clock lies in the steady window"):
+        measured("gpu_clock_p50", gauges=READ, phases=phases(1_100, 300))
 
 
-def test_growth_needs_steps() -> None:
-    with pytest.raises(Unavailable, match="no step in its steady phase"):
-        METRICS["memory_growth"].measure(profile(NOTES), STEPS[:1])
+ACTIVE = pd.concat(
+    [gauges((0, "gpu_active", 0.5), source="ioreg"), gauges((0, "blocks", 3), source="workload")]
+)
+
+
+@pytest.mark.parametrize(
+    ("names", "read", "reason"),
+    [
+        (NAMES, None, r"no monitor was read; .*--telemetry"),
+        (NAMES, READ.iloc[:0], r"no monitor was read; .*--telemetry"),
+        (NAMES[:1], gauges((0, "gpu_clock", 1.0), source="workload"), "no monitor was read"),
+        (NAMES[:1], ACTIVE, "ioreg, which was read, does not tell gpu_clock"),
+        (NAMES[3:], ACTIVE, "powermetrics tells the thermal pressure"),
+    ],
+)
+def test_without_a_monitor_nothing_is_known(
+    names: tuple[str, ...], read: pd.DataFrame | None, reason: str, measured: Any
+) -> None:
+    for name in names:
+        with pytest.raises(Unavailable, match=reason):
+            measured(name, gauges=read)

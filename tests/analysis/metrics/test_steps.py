@@ -1,98 +1,157 @@
-"""How fast the workload went, by its own marks."""
+"""How fast the workload went by its own marks, how even its steps are, what they cost."""
+
+from collections.abc import Callable
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from tracekit.analysis.inject import Unavailable, inject
-from tracekit.analysis.metrics import METRICS
+from counter_runs import given, steady
+from counter_runs import measured as of_run
+from tracekit.analysis.inject import Unavailable
+
+Handed = Callable[..., tuple[pd.DataFrame, ...]]
+Make = Callable[..., pd.DataFrame]
+MS = 1_000_000
+US = 1_000
 
 
-def steps(rows: list[tuple[int, int, str, int]]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows, columns=["start", "duration", "phase", "tokens"])
-    return frame.astype({"duration": "Int64", "tokens": "Int64", "phase": "string"})
+def steps(*rows: tuple[int, int, str, int, str | None]) -> pd.DataFrame:
+    """Make `steps` of (start, duration, phase, tokens, variant); ms."""
+    names = ["start", "duration", "phase", "tokens", "variant"]
+    frame = pd.DataFrame(list(rows), columns=names)
+    times = frame[["start", "duration"]].astype("int64") * MS
+    return frame.assign(**times).astype({"variant": "string"})
 
 
-STEADY = steps(
-    [
-        (0, 900_000_000, "warm-up", 16),
-        (1_000_000_000, 100_000_000, "steady", 16),
-        (1_200_000_000, 300_000_000, "steady", 16),
-    ]
+WARM = (0, 900, "warm-up", 16, None)
+STEADY = steps(WARM, (1_000, 100, "steady", 16, None), (1_200, 300, "steady", 16, None))
+# Waits for load are no steps but take their time.
+SERVED = steps(
+    (0, 600, "steady", 0, "idle"),
+    (600, 100, "steady", 16, None),
+    (700, 100, "steady", 16, None),
+    (800, 200, "steady", 0, "idle"),
 )
+NOTES = pd.DataFrame({"start": [900, 1_100, 1_160], "duration": [90, 50, 10]}) * MS
+NOTES["name"] = ["reference", "reference", "admit"]
+MODEL = pd.DataFrame({"bytes_unique": [3_000_000], "bytes_written": [1_000_000]})
 
 
-def test_the_rate_counts_steady_steps_from_first_start_to_last_end() -> None:
-    assert METRICS["step_rate"].measure(STEADY, None) == 4.0
+@pytest.mark.parametrize(
+    ("name", "tables", "value"),
+    [
+        ("step_rate", {"steps": STEADY}, 4.0),
+        ("tokens_per_second", {"steps": STEADY}, 64.0),
+        ("step_p50", {"steps": STEADY}, 200 * MS),
+        ("step_p99", {"steps": STEADY}, 298 * MS),
+        ("memory_bandwidth", {"steps": STEADY, "step_models": MODEL}, 20_000_000),
+        ("step_rate", {"steps": SERVED}, 2.0),
+        ("tokens_per_second", {"steps": SERVED}, 32.0),
+        ("step_p50", {"steps": SERVED}, 100 * MS),
+        # Reference work between steps is no time of theirs.
+        ("step_rate", {"steps": STEADY, "spans": NOTES}, 2 / 0.45),
+        ("tokens_per_second", {"steps": STEADY, "spans": NOTES}, 32 / 0.45),
+    ],
+)
+def test_steady_steps_count_from_first_start_to_last_end(
+    name: str, tables: dict[str, pd.DataFrame], value: float, measured: Any
+) -> None:
+    assert measured(name, **tables) == pytest.approx(value)
 
 
-def test_tokens_per_second_counts_steady_tokens_alone() -> None:
-    assert METRICS["tokens_per_second"].measure(STEADY, None) == 64.0
+MIXED = STEADY.assign(variant=["paged", "paged", "sdpa"])
+COLD = STEADY[:1]
 
 
-def test_waits_for_load_are_no_steps_but_take_their_time() -> None:
-    rows = [
-        (0, 600_000_000, "steady", 0, "idle"),
-        (600_000_000, 100_000_000, "steady", 16, ""),
-        (700_000_000, 100_000_000, "steady", 16, ""),
-        (800_000_000, 200_000_000, "steady", 0, "idle"),
-    ]
-    served = pd.DataFrame(rows, columns=["start", "duration", "phase", "tokens", "variant"])
-    served = served.astype({"duration": "Int64", "tokens": "Int64"})
-    assert METRICS["step_rate"].measure(served, None) == 2.0
-    assert METRICS["tokens_per_second"].measure(served, None) == 32.0
-    assert METRICS["step_p50"].measure(served) == 100_000_000
+@pytest.mark.parametrize(
+    ("names", "tables", "reason"),
+    [
+        ("step_rate tokens_per_second step_p50", {"steps": COLD}, "no step in its steady phase"),
+        ("step_p50 step_p99 tokens_per_second", {"steps": MIXED}, r"variants \(paged, sdpa\)"),
+        ("step_variation step_spike_share", {"steps": MIXED}, r"several variants \(paged, sdpa\)"),
+        ("tokens_per_second", {"steps": STEADY.assign(tokens=0)}, "produces no tokens"),
+        ("memory_bandwidth", {"step_models": MODEL[:0]}, "does not say what a step does"),
+        ("memory_bandwidth", {"step_models": MODEL * 0}, "does not say how many bytes"),
+    ],
+)
+def test_what_is_missing_is_said(
+    names: str, tables: dict[str, pd.DataFrame], reason: str, measured: Any
+) -> None:
+    for name in names.split():
+        with pytest.raises(Unavailable, match=reason):
+            measured(name, **{"steps": STEADY, **tables})
 
 
-def test_step_percentiles_are_linear_between_ranks() -> None:
-    assert METRICS["step_p50"].measure(STEADY) == 200_000_000
-    assert METRICS["step_p99"].measure(STEADY) == pytest.approx(298_000_000)
+def test_spikes_share_is_their_excess_over_all_time(row_of_steps: Make, measured: Any) -> None:
+    even = row_of_steps([10 * MS] * 20)
+    assert measured("step_variation", steps=even) == measured("step_spike_share", steps=even) == 0
+    one = row_of_steps([60 * MS if place == 9 else 10 * MS for place in range(26)])
+    assert measured("step_spike_share", steps=one) == pytest.approx(50 / 300)
 
 
-def test_bandwidth_is_unique_and_written_bytes_over_the_median_step() -> None:
-    model = pd.DataFrame({"bytes_unique": [3_000_000], "bytes_written": [1_000_000]})
-    assert METRICS["memory_bandwidth"].measure(STEADY, model) == 20_000_000
+def test_counts_per_step_and_token(intervals: Make, row_of_steps: Make, measured: Any) -> None:
+    frame = intervals([(at * US, 5 * US) for at in range(0, 120, 10)])
+    frame = frame.assign(command_buffer=pd.array([at // 2 for at in range(12)], dtype="UInt64"))
+    known = {"steps": row_of_steps([40 * US] * 3).assign(tokens=2), "gpu_intervals": frame}
+    assert measured("command_buffers_per_step", **known) == 2
+    assert measured("command_buffers_per_token", **known) == 1
+    assert measured("intervals_per_token", **known) == 2
+    unnamed = frame.assign(command_buffer=pd.array([None] * 12, dtype="UInt64"))
+    with pytest.raises(Unavailable, match="to which command buffers"):
+        measured("command_buffers_per_step", **{**known, "gpu_intervals": unnamed})
+    host = intervals([(0, 5)], clock="host")
+    with pytest.raises(Unavailable, match="ran on the CPU"):
+        measured("intervals_per_token", **{**known, "gpu_intervals": host})
 
 
-@pytest.mark.parametrize("name", ["step_rate", "tokens_per_second", "step_p50", "step_p99"])
-def test_a_run_that_never_became_steady_has_no_rate(name: str) -> None:
-    tables = {"steps": STEADY[STEADY["phase"] == "warm-up"]}
-    with pytest.raises(Unavailable, match="no step in its steady phase"):
-        inject(METRICS[name].measure, tables)
+def test_depth_and_readbacks(handed_over: Handed, row_of_steps: Make, measured: Any) -> None:
+    names = ("gpu_intervals", "submissions", "completions")
+    rows = [(at, at + 100, at + 100, at + 900, at + 900) for at in range(0, 4_000, 1_000)]
+    tables = dict(zip(names, handed_over(rows), strict=True))
+    tables["steps"] = row_of_steps([2_000 * US] * 2)
+    lasts = int((tables["gpu_intervals"]["start"] + tables["gpu_intervals"]["duration"]).max())
+    window = pd.DataFrame({"name": ["steady"], "start": [0], "duration": [lasts + 100 * US]})
+    assert measured("queue_depth_mean", **tables, phases=window) == pytest.approx(3_200 / 4_000)
+    assert measured("readbacks_per_step", **tables, phases=window) == 1.5
 
 
-def test_reference_work_between_steps_is_no_time_of_theirs() -> None:
-    annotations = pd.DataFrame(
-        {
-            "start": [900_000_000, 1_100_000_000, 1_160_000_000],
-            "duration": [90_000_000, 50_000_000, 10_000_000],
-            "name": ["reference", "reference", "admit"],
-        }
-    )
-    assert METRICS["step_rate"].measure(STEADY, annotations) == pytest.approx(2 / 0.45)
-    assert METRICS["tokens_per_second"].measure(STEADY, annotations) == pytest.approx(32 / 0.45)
+@pytest.mark.parametrize(
+    ("work", "ceiling"),
+    [
+        ([(0, 10)], 16_000),
+        ([(at, 0.5) for at in range(10)], 32_000),
+        ([(0, 5), (0, 9), (2, 8)], 16_000),
+        ([(-5, 7), (2, 90)], 16_000),
+    ],
+)
+def test_the_ceiling_is_tokens_over_the_union_of_the_work(
+    work: list[tuple[float, float]], ceiling: float, intervals: Make
+) -> None:
+    rows = [(round(start * MS), round(length * MS)) for start, length in work]
+    tables = steady()
+    warm = tables["steps"].assign(phase="warm-up", tokens=1_000)
+    tables["steps"] = pd.concat([warm, tables["steps"]], ignore_index=True)
+    known = given(gpu_intervals=intervals(rows), **tables)
+    found = of_run("kernel_ceiling", known)
+    assert (found.value, found.unit) == (pytest.approx(ceiling), "tokens/s")
+    reached = of_run("tokens_per_second", known).value
+    assert reached is not None
+    assert reached <= ceiling * 1.000001
 
 
-def test_a_workload_without_tokens_has_no_tokens_per_second() -> None:
-    with pytest.raises(Unavailable, match="produces no tokens"):
-        METRICS["tokens_per_second"].measure(STEADY.assign(tokens=0), None)
-
-
-def test_a_worker_that_never_said_what_a_step_does_has_no_bandwidth() -> None:
-    model = pd.DataFrame({"bytes_unique": [], "bytes_written": []})
-    with pytest.raises(Unavailable, match="does not say what a step does"):
-        METRICS["memory_bandwidth"].measure(STEADY, model)
-
-
-def test_a_workload_without_a_byte_model_has_no_bandwidth() -> None:
-    model = pd.DataFrame({"bytes_unique": [0], "bytes_written": [0]})
-    with pytest.raises(Unavailable, match="does not say how many bytes"):
-        METRICS["memory_bandwidth"].measure(STEADY, model)
-
-
-@pytest.mark.parametrize("name", ["step_p50", "step_p99", "tokens_per_second"])
-def test_variants_that_are_compared_are_not_mixed(name: str) -> None:
-    mixed = STEADY.assign(variant=["paged", "paged", "sdpa"])
-    with pytest.raises(Unavailable, match=r"several variants \(paged, sdpa\)"):
-        inject(METRICS[name].measure, {"steps": mixed})
-    inject(METRICS[name].measure, {"steps": STEADY.assign(variant="paged")})
-    METRICS["step_rate"].measure(mixed, None)
+@pytest.mark.parametrize(
+    ("tokens", "work", "reason"),
+    [
+        (0, [(0, MS)], "produces no tokens"),
+        (None, [(0, MS)], "produces no tokens"),
+        (16, [(11 * MS, MS)], "100.0 % of the steady steps have no interval"),
+        (16, [(0, 9 * MS)], "10.0 % of the steady steps have no interval"),
+        (16, [], "the table has no rows"),
+    ],
+)
+def test_without_work_or_tokens_there_is_no_ceiling(
+    tokens: int | None, work: list[tuple[int, int]], reason: str, intervals: Make
+) -> None:
+    known = given(gpu_intervals=intervals(work), **steady(tokens=tokens))
+    assert reason in of_run("kernel_ceiling", known).reason

@@ -15,12 +15,6 @@ def remarks(*rows: tuple[str, str, str, str, str]) -> pd.DataFrame:
     return pd.DataFrame(list(rows), columns=names, dtype="string")
 
 
-def test_exports_as_they_should_be_are_passed() -> None:
-    assert not list(judge(remarks()))
-    damaged = remarks(("damaged", "gpu_states", "metal-gpu-state-intervals", "", "cut"))
-    assert not list(judge(damaged))
-
-
 def test_columns_that_are_null_for_want_of_others_are_named() -> None:
     schema = "metal-gpu-intervals"
     lacking = ("lacking", "gpu_intervals", schema, "process, bytes", "words")
@@ -31,33 +25,20 @@ def test_columns_that_are_null_for_want_of_others_are_named() -> None:
         assert name in finding.message.partition("so that")[2]
 
 
-def test_tables_that_cannot_be_made_and_columns_left_null_are_a_warning() -> None:
-    [finding] = judge(
-        remarks(
-            ("unreadable", "steps", "", "", "The export of host-steps has no column start."),
-            ("changed", "resource_allocations", "metal-x", "", "parent is left null"),
-        )
-    )
-    assert finding.severity is Severity.WARNING
-    assert finding.message.endswith(
-        "parent is left null; The export of host-steps has no column start."
-    )
+NEW = ("unknown", "gpu_states", "metal-gpu-state-intervals", "mood", "x: does not know: mood")
+ODD = ("changed", "", "metal-gpu-state-intervals", "", "color is declared as a and holds b")
+GONE = ("unreadable", "steps", "", "", "The export of host-steps has no column start.")
+NULL = ("changed", "resource_allocations", "metal-x", "", "parent is left null")
+CUT = ("damaged", "gpu_states", "metal-gpu-state-intervals", "", "cut")
 
 
-def test_new_columns_are_a_note() -> None:
-    new = ("unknown", "gpu_states", "metal-gpu-state-intervals", "mood", "x: does not know: mood")
-    odd = ("changed", "", "metal-gpu-state-intervals", "", "color is declared as a and holds b")
-    [finding] = judge(remarks(new, odd))
-    assert finding.severity is Severity.NOTE
-    assert "does not know: mood; color is declared" in finding.message
-
-
-def test_what_is_lost_and_what_is_new_are_two_findings() -> None:
-    both = remarks(
-        ("unknown", "gpu_states", "metal-gpu-state-intervals", "mood", "does not know: mood"),
-        ("unreadable", "steps", "", "", "no column start"),
-    )
-    assert [one.severity for one in judge(both)] == [Severity.WARNING, Severity.NOTE]
+def test_what_is_lost_is_a_warning_and_what_is_new_a_note() -> None:
+    assert not list(judge(remarks(CUT)))
+    lost, new = judge(remarks(NEW, GONE, NULL, ODD, CUT))
+    assert (lost.severity, new.severity) == (Severity.WARNING, Severity.NOTE)
+    said = "parent is left null; The export of host-steps has no column start."
+    assert lost.message.endswith(said)
+    assert "does not know: mood; color is declared" in new.message
 
 
 def test_it_abstains_on_tables_that_no_export_gave() -> None:

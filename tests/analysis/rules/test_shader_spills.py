@@ -15,25 +15,16 @@ KIB = 1_024
 
 
 def spills(*rows: tuple[int, int | None, int], target: bool = True) -> pd.DataFrame:
-    """Make the table of (time, encoder, bytes)."""
-    times, encoders, bytes_ = zip(*rows, strict=True) if rows else ((), (), ())
-    return pd.DataFrame(
-        {
-            "time": pd.array([one * MS for one in times], dtype="int64"),
-            "encoder": pd.array(encoders, dtype="UInt64"),
-            "spilled": pd.array(bytes_, dtype="Int64"),
-            "target": pd.array([target] * len(times), dtype="boolean"),
-        }
-    )
+    """Make the table of (time in ms, encoder, bytes)."""
+    frame = pd.DataFrame(list(rows), columns=["time", "encoder", "spilled"])
+    types = {"time": "int64", "encoder": "UInt64", "spilled": "Int64"}
+    frame = frame.astype(types).assign(target=pd.array([target] * len(rows), dtype="boolean"))
+    return frame.assign(time=frame["time"] * MS)
 
 
 def labelled(**labels: int) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "encoder": pd.array(list(labels.values()), dtype="UInt64"),
-            "label": pd.array(list(labels), dtype="string"),
-        }
-    )
+    ids = pd.array(list(labels.values()), dtype="UInt64")
+    return pd.DataFrame({"encoder": ids, "label": pd.array(list(labels), dtype="string")})
 
 
 @pytest.fixture
@@ -47,8 +38,7 @@ def judge(intervals: Make, phases: Make, judged: Judge) -> Judge:
 def test_spills_of_the_steady_window_are_found_and_named(judge: Judge) -> None:
     table = spills((50, 6, 999 * KIB), (110, 7, 3 * KIB), (120, 8, KIB), (130, 9, 4 * KIB))
     [finding] = judge(table, labelled(sdpa=7, norm=8, gemm=9))
-    assert finding.severity is Severity.WARNING
-    assert finding.saving is None
+    assert (finding.severity, finding.saving) == (Severity.WARNING, None)
     assert finding.message == (
         "Shaders of the target spilled registers in 3 encoders of the steady window: 8 KiB in "
         "all, 3 KiB in the median. By label: gemm 50.0 %, sdpa 37.5 %, norm 12.5 %."
@@ -60,43 +50,48 @@ def test_spills_of_the_steady_window_are_found_and_named(judge: Judge) -> None:
     )
 
 
-def test_an_encoder_that_spills_twice_counts_once(judge: Judge) -> None:
-    [finding] = judge(spills((110, 7, KIB), (120, 7, KIB)))
-    assert "in 1 encoder of the steady window: 2 KiB" in finding.message
-    [finding] = judge(spills((110, None, KIB), (120, None, KIB)))
-    assert "in 2 encoders" in finding.message
+@pytest.mark.parametrize(
+    ("rows", "encoders", "words"),
+    [
+        ([(110, 7, KIB), (120, 7, KIB)], None, "in 1 encoder of the steady window: 2 KiB"),
+        ([(100, None, KIB), (200, None, KIB)], None, "in 2 encoders"),
+        ([(110, 7, KIB)], labelled(sdpa=1), "1 KiB in the median."),
+        (
+            [(110, number, KIB) for number in range(1, 6)],
+            labelled(a=1, b=2, c=3, d=4, e=5),
+            "By label: a 20.0 %, b 20.0 %, c 20.0 % and 2 more.",
+        ),
+    ],
+)
+def test_encoders_are_counted_once_and_the_first_named(
+    rows: list[tuple[int, int | None, int]],
+    encoders: pd.DataFrame | None,
+    words: str,
+    judge: Judge,
+) -> None:
+    [finding] = judge(spills(*rows), encoders)
+    assert words in finding.message
+    assert ("By label" in finding.message) == ("By label" in words)
 
 
 @pytest.mark.parametrize(
     "table",
     [
-        pytest.param(spills(), id="none"),
-        pytest.param(spills((50, 7, KIB)), id="while warming up"),
-        pytest.param(spills((110, 7, 0)), id="of no size"),
-        pytest.param(spills((110, 7, KIB), target=False), id="of another process"),
+        spills(),
+        spills((50, 7, KIB), (99, 7, KIB), (201, 7, KIB)),
+        spills((110, 7, 0)),
+        spills((110, 7, KIB), target=False),
     ],
 )
 def test_nothing_is_said_where_the_target_spilled_nothing(
-    judge: Judge, table: pd.DataFrame
+    table: pd.DataFrame, judge: Judge
 ) -> None:
     assert not judge(table)
 
 
 def test_the_limit_is_in_bytes(judge: Judge) -> None:
-    table = spills((110, 7, KIB))
-    assert not judge(table, limit=KIB)
-    assert len(judge(table, limit=KIB - 1)) == 1
-
-
-def test_labels_that_are_not_known_are_not_made_up(judge: Judge) -> None:
-    [finding] = judge(spills((110, 7, KIB)), labelled(sdpa=1))
-    assert "By label" not in finding.message
-
-
-def test_more_than_three_labels_are_counted(judge: Judge) -> None:
-    table = spills(*((110, one, KIB) for one in range(1, 6)))
-    [finding] = judge(table, labelled(a=1, b=2, c=3, d=4, e=5))
-    assert finding.message.endswith("a 20.0 %, b 20.0 %, c 20.0 % and 2 more.")
+    assert not judge(spills((110, 7, KIB)), limit=KIB)
+    assert judge(spills((110, 7, KIB)), limit=KIB - 1)
 
 
 def test_it_abstains_where_spills_are_not_recorded(
