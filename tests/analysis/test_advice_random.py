@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stock import PID, WIRE, Stock
-from tracekit.analysis import Finding, Given, Result, Window, analyze
+from tracekit.analysis import Finding, Given, Result, analyze
 from tracekit.analysis.idle.levers import (
     BETWEEN_BUFFERS,
     BETWEEN_ENCODERS,
@@ -108,9 +107,9 @@ def test_rows_in_another_order_are_judged_alike(program: Program, seed: int) -> 
 @given(program=programs)
 def test_states_and_causes_sum_to_the_idle_time(program: Program) -> None:
     given = Given(program.run().tables(), KNOWN)
-    loop, own = given["loop"].iloc[0], given["gpu_intervals"]
-    covered = np.zeros(int(loop["duration"]) // 100, bool)  # the model's times are whole 100 ns
-    begin = int(loop["start"])
+    loop, own = given["loop"], given["gpu_intervals"]
+    covered = np.zeros(loop.length // 100, bool)  # the model's times are whole 100 ns
+    begin = loop.start
     for start, length in zip(own["start"], own["duration"], strict=True):
         covered[max(0, (start - begin) // 100) : max(0, (start + length - begin) // 100)] = True
     idle = int((~covered).sum()) * 100
@@ -136,8 +135,7 @@ def test_advice_needs_what_it_speaks_of(program: Program) -> None:
     if program.waits in {"never", "ahead"}:
         assert "had waited" not in " ".join(one.message for one in findings)
     if ONE_WAIT in said:
-        window = given["loop"].iloc[0]
-        flying = depths(given["timeline"], _window(window)).depths
+        flying = depths(given["timeline"], given["loop"]).depths
         assert flying.min() == 0, "the queue never ran empty"
     assert program.allocates or program.wires or HOT_ALLOCATIONS not in said
     assert program.wires or LOST_RESIDENCY not in said
@@ -146,7 +144,3 @@ def test_advice_needs_what_it_speaks_of(program: Program) -> None:
     causes = set(given["gaps"]["cause"].astype(str))
     assert "between-buffers" in causes or BETWEEN_BUFFERS not in said
     assert "late-start" in causes or LATE_START not in said
-
-
-def _window(loop: "pd.Series[int]") -> Window:
-    return Window(int(loop["start"]), int(loop["start"] + loop["duration"]))

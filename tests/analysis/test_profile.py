@@ -6,11 +6,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tracekit.analysis.given import Given
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.metrics.machine import cpu_time, cpu_utilization
 from tracekit.analysis.profile import Block, flame, frames_table, functions, sampled_weight
-from tracekit.base.recording import Process, Provenance
 from tracekit.tables.xml.node import FRAMES, STACKS, Symbols
 
 # main → work → hot; main → work; main → work → work → hot (recursion)
@@ -93,13 +90,3 @@ def test_frames_without_a_name_are_called_by_binary_and_address() -> None:
         (0, 1, "main"),
         (1, 0, "(no address)"),
     ]
-
-
-def test_cpu_time_counts_the_target_alone() -> None:
-    samples = samples_of((0, 30), (0, 50), (1, 20)).assign(target=[True, False, True])
-    given = Given({"cpu_profile": samples}, Provenance(targets=(Process(7, "a"),), duration=1e-7))
-    assert cpu_time.measure(samples, given["targets"]) == 50
-    assert cpu_utilization.measure(samples, given["targets"], given["capture"]) == 0.5
-    without = Given({}, Provenance())["capture"]
-    with pytest.raises(Unavailable, match="how long was recorded"):
-        cpu_utilization.measure(samples, given["targets"], without)

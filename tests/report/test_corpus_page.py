@@ -51,7 +51,7 @@ def test_the_targets_work_and_the_others_are_told_apart(tables: Tables, bare: An
     assert sum(track.starts.size for track in foreign) <= len(others)
     assert "WindowServer" in [track.name for track in foreign]
     [gaps] = [track for track in line.tracks if track.kind is Kind.IDLE]
-    [start], [end] = spans(known["loop"])
+    start, end = known["loop"].start, known["loop"].end
     assert gaps.durations.sum() == end - start - busy(*clip(*spans(own), start, end)) > 0
 
 

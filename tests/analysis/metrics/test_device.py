@@ -193,7 +193,8 @@ def test_cpu_and_memory_by_samples(phases: Make, measured: Any) -> None:
 
 
 def test_cpu_time_over_the_time_recorded(measured: Any) -> None:
-    samples = spread(3, weight=pd.array([SECOND, None, 2 * SECOND], dtype="Int64"))
+    samples = spread(4, weight=pd.array([SECOND, None, 2 * SECOND, SECOND], dtype="Int64"))
+    samples["target"] = [True, True, True, False]
     assert measured("cpu_time", cpu_profile=samples) == 3 * SECOND
     lasted = Provenance(duration=1.5)
     assert measured("cpu_utilization", cpu_profile=samples, provenance=lasted) == 2

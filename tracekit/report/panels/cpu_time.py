@@ -18,7 +18,7 @@ _AWAKE = 0.5  # share of the recorded time below which a target is said to have 
 
 
 @panel("CPU time", *PROFILES, "threads")
-def cpu_time(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
+def cpu_time(result: Result, tables: Tables) -> Context | None:
     """Show where the samples of the target's threads lie; None where nothing was sampled."""
     name = next((table for table in PROFILES if not rows(tables, table).absence), None)
     if name is None:
@@ -36,7 +36,7 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001 
         "source": of_table(tables, name),
         "samples": len(samples),
         "weight": in_words(weight),
-        "asleep": _asleep(weight, tables) if name == "cpu_profile" else "",
+        "asleep": _asleep(weight, result.provenance.duration) if name == "cpu_profile" else "",
         "functions": [
             {
                 "function": function,
@@ -62,13 +62,12 @@ def _cycles(number: float) -> str:
     return f"{count(number)} cycles"
 
 
-def _asleep(weight: int, tables: Tables) -> str:
+def _asleep(weight: int, recorded: float | None) -> str:
     """Say how much of the recorded time the target ran, and that it slept, where it mostly did."""
-    recorded = rows(tables, "capture").frame
-    length = recorded["duration"].iloc[0] if len(recorded) else None
-    if length is None or pd.isna(length) or not length:
+    if not recorded:
         return ""
-    share = f"That is {percent(weight / length)} of the {duration(int(length))} recorded"
+    length = round(recorded * 1e9)
+    share = f"That is {percent(weight / length)} of the {duration(length)} recorded"
     if weight < _AWAKE * length:
         return f"{share}: for the rest no thread of the target ran. It waited, or was not started."
     return f"{share}; more than 100 % where several threads ran at once."
