@@ -9,37 +9,30 @@ import typer
 from tracekit import fleet, record, workload
 from tracekit.base import InputError, UsageError
 from tracekit.cli import console, options
+from tracekit.cli.options import argument, flag, option
 
 _QUIET = 30.0  # s between two lines about what goes on, where there is no terminal
 
 
 def batch(
     sources: Annotated[
-        list[str],
-        typer.Argument(metavar="SOURCE…", help="Recordings, folders, patterns in quotes, URLs."),
+        list[str], argument("SOURCE…", "Recordings, folders, patterns in quotes, URLs.")
     ],
     *,
-    output: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for results; an earlier one to continue.")
-    ],
-    scheduler: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Dask cluster, tcp://HOST:8786, to work on.")
-    ] = "",
+    output: Annotated[Path, option("DIR", "Folder for results; an earlier one to continue.")],
+    scheduler: Annotated[str, option("ADDRESS", "Dask cluster, tcp://HOST:8786, to work on.")] = "",
     workers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Processes to start.  [default: as many as fit]"),
+        int | None, option("N", "Processes to start.  [default: as many as fit]", min=1)
     ] = None,
     target: options.Target = None,
     run_number: options.RunNumber = None,
     tables: Annotated[
-        str, typer.Option(metavar="NAME,…|all|none", help="Tables to keep beside the results.")
+        str, option("NAME,…|all|none", "Tables to keep beside the results.")
     ] = "none",
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Try recordings again that failed before.")
+        bool, flag("--retry-failed", "Try recordings again that failed before.")
     ] = False,
-    time_limit: Annotated[
-        str, typer.Option(metavar="TIME", help="Longest time that one recording may take.")
-    ] = "1h",
+    time_limit: Annotated[str, option("TIME", "Longest time that one recording may take.")] = "1h",
     no_redact: options.NoRedact = False,
     open_page: options.OpenPage = False,
 ) -> None:

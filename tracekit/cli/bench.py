@@ -8,6 +8,7 @@ import typer
 from tracekit import lab
 from tracekit.base import InterruptedRunError, ToolError, UsageError, save, writing
 from tracekit.cli import console, options
+from tracekit.cli.options import flag, option
 from tracekit.workload import (
     ActiveBlocks,
     Batch,
@@ -23,38 +24,29 @@ from tracekit.workload import (
 
 def bench(
     *,
-    suite: Annotated[
-        str, typer.Option(metavar="NAME", help="attention, cache, norm or all.")
-    ] = "all",
+    suite: Annotated[str, option("NAME", "attention, cache, norm or all.")] = "all",
     subject: options.Subjects = None,
-    against: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Compare with this one, such as sdpa.")
-    ] = None,
+    against: Annotated[str | None, option("NAME", "Compare with this one, such as sdpa.")] = None,
     tune: Annotated[
-        bool, typer.Option("--tune", help="Sweep launches of the paged kernel for this shape.")
+        bool, flag("--tune", "Sweep launches of the paged kernel for this shape.")
     ] = False,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write all samples: .json, or a .csv."),
+        Path | None, option("FILE", "Write all samples: .json, or a .csv.", "--output", "-o")
     ] = None,
     json: options.Json = False,
-    list_: Annotated[
-        bool, typer.Option("--list", help="List the subjects, and measure nothing.")
-    ] = False,
+    list_: Annotated[bool, flag("--list", "List the subjects, and measure nothing.")] = False,
     force: options.Force = False,
     budget: Annotated[
         float | None,
-        typer.Option(
+        option(
+            "SECONDS",
+            "Time for each subject.  [default: 4, and 2 for a launch of --tune]",
             min=0.001,
-            metavar="SECONDS",
-            help="Time for each subject.  [default: 4, and 2 for a launch of --tune]",
-            show_default=False,
         ),
     ] = None,
-    warmup: Annotated[int, typer.Option(min=1, metavar="N", help="Calls before any counts.")] = 3,
+    warmup: Annotated[int, option("N", "Calls before any counts.", min=1)] = 3,
     repetitions: Annotated[
-        int,
-        typer.Option("--repetitions", "--repeats", min=1, metavar="N", help="Samples at most."),
+        int, option("N", "Samples at most.", "--repetitions", "--repeats", min=1)
     ] = 100,
     batch: Batch = 16,
     q_heads: QHeads = 16,
@@ -65,10 +57,7 @@ def bench(
     max_blocks: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            max=65536,
-            help="Blocks a sequence has.  [default: as many as it uses]",
-            show_default=False,
+            min=1, max=65536, help="Blocks a sequence has.  [default: as many as it uses]"
         ),
     ] = None,
     dtype: Dtype = "float16",

@@ -9,6 +9,7 @@ import typer
 from tracekit import lab, machine, ops
 from tracekit.base import NOT_AVAILABLE, UsageError, duration, nearest, size, unavailable
 from tracekit.cli import console, options
+from tracekit.cli.options import flag, option
 from tracekit.workload import DtypeName
 
 _CONTEXT = 1024  # tokens
@@ -18,27 +19,15 @@ Row = tuple[str, str, str]
 def chip(
     *,
     measure: Annotated[
-        bool, typer.Option("--measure", help="Measure what the CPU gets from memory, 2 s.")
+        bool, flag("--measure", "Measure what the CPU gets from memory, 2 s.")
     ] = False,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Another chip, such as 'Apple M4 Max'.")
-    ] = None,
-    gpu_cores: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="GPU cores of that chip.")
-    ] = None,
-    batch: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Sequences of a shape to launch.")
-    ] = None,
-    q_heads: Annotated[int | None, typer.Option(min=1, metavar="N", help="Query heads.")] = None,
-    kv_heads: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Heads of K and V.")
-    ] = None,
-    head_dim: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Elements of a head.")
-    ] = None,
-    context: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Tokens of a sequence.")
-    ] = None,
+    name: Annotated[str | None, option("NAME", "Another chip, such as 'Apple M4 Max'.")] = None,
+    gpu_cores: Annotated[int | None, option("N", "GPU cores of that chip.", min=1)] = None,
+    batch: Annotated[int | None, option("N", "Sequences of a shape to launch.", min=1)] = None,
+    q_heads: Annotated[int | None, option("N", "Query heads.", min=1)] = None,
+    kv_heads: Annotated[int | None, option("N", "Heads of K and V.", min=1)] = None,
+    head_dim: Annotated[int | None, option("N", "Elements of a head.", min=1)] = None,
+    context: Annotated[int | None, option("N", "Tokens of a sequence.", min=1)] = None,
     dtype: Annotated[DtypeName | None, typer.Option(help="Type of the elements.")] = None,
     json: options.Json = False,
 ) -> None:

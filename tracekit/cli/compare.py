@@ -12,52 +12,36 @@ from tracekit import compare as comparison
 from tracekit import nightly, workload
 from tracekit.base import InconclusiveError, UsageError, own_redaction, write_whole, writing
 from tracekit.cli import console, options
+from tracekit.cli.options import argument, flag, option
 
-Runs = Annotated[
-    list[Path],
-    typer.Argument(metavar="A B | A1 A2 … vs B1 B2 …", help="Folders of runs, or result.json."),
-]
-Threshold = Annotated[
-    float, typer.Option(min=0, max=10, metavar="SHARE", help="Least change that matters.")
-]
-Resolution = Annotated[
-    float,
-    typer.Option(min=0, max=10, metavar="SHARE", help="Change that `same` must rule out."),
-]
-Between = Annotated[
-    float,
-    typer.Option(
-        min=0, max=1, metavar="SHARE", help="How much equal runs differ beyond their own spread."
-    ),
-]
+Threshold = Annotated[float, option("SHARE", "Least change that matters.", min=0, max=10)]
+Resolution = Annotated[float, option("SHARE", "Change that `same` must rule out.", min=0, max=10)]
 MetricName = Annotated[
     list[str] | None,
-    typer.Option(
-        "--metric",
-        metavar="NAME",
-        help="Metric that decides; may be given again.  [default: those of speed]",
+    option(
+        "NAME", "Metric that decides; may be given again.  [default: those of speed]", "--metric"
     ),
 ]
-Html = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write a page with both timelines.")
-]
-Force = Annotated[bool, typer.Option("--force", help="Compare different work, too.")]
 ExitCode = Annotated[
-    bool, typer.Option("--exit-code", help="End with 1 if it is worse, with 4 if it is unclear.")
+    bool, flag("--exit-code", "End with 1 if it is worse, with 4 if it is unclear.")
 ]
 
 
 def compare(
-    runs: Runs,
+    runs: Annotated[
+        list[Path], argument("A B | A1 A2 … vs B1 B2 …", "Folders of runs, or result.json.")
+    ],
     *,
-    html: Html = None,
+    html: Annotated[Path | None, option("FILE", "Write a page with both timelines.")] = None,
     json: options.Json = False,
     exit_code: ExitCode = False,
-    force: Force = False,
+    force: Annotated[bool, flag("--force", "Compare different work, too.")] = False,
     metric: MetricName = None,
     threshold: Threshold = 0.03,
     resolution: Resolution = 0.10,
-    between: Between = 0.025,
+    between: Annotated[
+        float, option("SHARE", "How much equal runs differ beyond their own spread.", min=0, max=1)
+    ] = 0.025,
     open_page: options.OpenPage = False,
 ) -> None:
     """Compare runs: better, worse, the same or unclear.
@@ -99,35 +83,28 @@ class Sides(typer.core.TyperCommand):
 
 
 _BETWEEN = "vs"
-Variants = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="A -- B",
-        help="Each is WORKLOAD[@REVISION] [NAME=VALUE …]; B may leave the workload out.",
-    ),
-]
-Within = Annotated[
-    float,
-    typer.Option(min=0.0001, max=1, metavar="SHARE", help="Half width at which it is sure enough."),
-]
-AbTimeLimit = Annotated[
-    str, typer.Option("--time-limit", metavar="TIME", help="Begin no pair after that: 30s, 5m.")
-]
-Turn = Annotated[str, typer.Option(metavar="TIME", help="One turn; a pair of both has four.")]
-AnyState = Annotated[
-    bool, typer.Option("--any-state", help="Count pairs also while the machine is busy or hot.")
-]
 
 
 def ab(
-    variants: Variants,
+    variants: Annotated[
+        list[str],
+        argument(
+            "A -- B", "Each is WORKLOAD[@REVISION] [NAME=VALUE …]; B may leave the workload out."
+        ),
+    ],
     *,
     workloads: options.Workloads = None,
-    within: Within = 0.01,
-    time_limit: AbTimeLimit = "2m",
-    turn: Turn = "300ms",
-    any_state: AnyState = False,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page.")] = None,
+    within: Annotated[
+        float, option("SHARE", "Half width at which it is sure enough.", min=0.0001, max=1)
+    ] = 0.01,
+    time_limit: Annotated[
+        str, option("TIME", "Begin no pair after that: 30s, 5m.", "--time-limit")
+    ] = "2m",
+    turn: Annotated[str, option("TIME", "One turn; a pair of both has four.")] = "300ms",
+    any_state: Annotated[
+        bool, flag("--any-state", "Count pairs also while the machine is busy or hot.")
+    ] = False,
+    html: Annotated[Path | None, option("FILE", "Write a page.")] = None,
     json: options.Json = False,
     exit_code: ExitCode = False,
     bisect: options.Bisect = False,

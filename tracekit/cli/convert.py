@@ -9,6 +9,7 @@ import tracekit
 from tracekit import interop, tables
 from tracekit.base import InputError, Recording, UsageError, require_apart, writing
 from tracekit.cli import console, options
+from tracekit.cli.options import argument, option
 
 _TABLES = ("parquet", "csv", "feather")
 
@@ -61,24 +62,17 @@ FormatName = Literal["perfetto", "chrome", "speedscope", "parquet", "csv", "feat
 
 def convert(
     source: Annotated[
-        Path,
-        typer.Argument(metavar="EXPORT.xml|X.trace|RUN", help="Export, bundle, or a run's folder."),
+        Path, argument("EXPORT.xml|X.trace|RUN", "Export, bundle, or a run's folder.")
     ],
     output: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[OUT]",
-            help="File to write, or folder for a bundle: .parquet, .csv or .feather.",
-            show_default=False,
-        ),
+        argument("[OUT]", "File to write, or folder for a bundle: .parquet, .csv or .feather."),
     ] = None,
     *,
     to: Annotated[
         FormatName | None, typer.Option(help="Format of a whole run, or of a bundle's tables.")
     ] = None,
-    schema: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Table to convert, if there are several.")
-    ] = None,
+    schema: Annotated[str | None, option("NAME", "Table to convert, if there are several.")] = None,
     table: options.TablePlace = None,
     run_number: options.RunNumber = None,
     no_redact: options.NoRedact = False,

@@ -9,6 +9,7 @@ import typer
 from tracekit import record
 from tracekit.base import InterruptedRunError, notes_folder
 from tracekit.cli import console, options
+from tracekit.cli.options import argument, flag, option
 from tracekit.workload import METAL_SYSTEM_TRACE
 
 
@@ -16,10 +17,7 @@ def doctor(
     *,
     probe: Annotated[
         bool,
-        typer.Option(
-            "--probe",
-            help="Make a test recording of two seconds in each way, and keep the outcome.",
-        ),
+        flag("--probe", "Make a test recording of two seconds in each way, and keep the outcome."),
     ] = False,
     json: options.Json = False,
 ) -> None:
@@ -66,22 +64,17 @@ def templates(context: typer.Context, *, json: options.Json = False) -> None:
 
 @app.command("make")
 def make(
-    output: Annotated[
-        Path, typer.Argument(metavar="OUTPUT.tracetemplate", help="New file to make.")
-    ],
+    output: Annotated[Path, argument("OUTPUT.tracetemplate", "New file to make.")],
     *,
-    source: Annotated[
-        str, typer.Option("--from", metavar="PATH|NAME", help="Template to copy.")
-    ] = METAL_SYSTEM_TRACE,
+    source: Annotated[str, option("PATH|NAME", "Template to copy.", "--from")] = METAL_SYSTEM_TRACE,
     counter_profile: Annotated[
-        int | None,
-        typer.Option(min=0, max=2**31 - 1, metavar="N", help="Number of the counter set."),
+        int | None, option("N", "Number of the counter set.", min=0, max=2**31 - 1)
     ] = None,
     shader_timeline: Annotated[
         Literal["on", "off"] | None, typer.Option(help="Sample shaders, or do not.")
     ] = None,
     do_write: Annotated[
-        bool, typer.Option("--write", help="Write the file; without it, only say what differs.")
+        bool, flag("--write", "Write the file; without it, only say what differs.")
     ] = False,
 ) -> None:
     """Copy a template with counters switched on.

@@ -11,74 +11,7 @@ import typer
 from tracekit import compare, nightly
 from tracekit.base import InconclusiveError, TracekitError, UsageError, age, writing
 from tracekit.cli import console, options
-
-What = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        metavar="NIGHT | A B | A1 A2 … vs B1 B2 …",
-        help="A night: its id, the beginning of it, or its folder; or runs.  [default: latest]",
-        show_default=False,
-    ),
-]
-Plan = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="The plan of the night.  [default: the nearest one]"),
-]
-History = Annotated[
-    str,
-    typer.Option(metavar="URL", help="Search for the night in this history.", show_default=False),
-]
-MaxAge = Annotated[
-    str,
-    typer.Option(
-        metavar="TIME",
-        help="A night that began longer ago is inconclusive: 36h, 2d.",
-        show_default=False,
-    ),
-]
-Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.")]
-Sarif = Annotated[Path | None, typer.Option(metavar="FILE", help="Write SARIF 2.1.0.")]
-OpenMetrics = Annotated[
-    Path | None,
-    typer.Option("--openmetrics", metavar="FILE", help="Write metrics for a textfile collector."),
-]
-Markdown = Annotated[
-    Path | None, typer.Option(metavar="FILE|-", help="Write Markdown, or print it.")
-]
-Summary = Annotated[
-    bool | None,
-    typer.Option(
-        "--summary/--no-summary",
-        help="Add it to $GITHUB_STEP_SUMMARY.  [default: where that is set]",
-        show_default=False,
-    ),
-]
-Annotations = Annotated[
-    bool | None,
-    typer.Option(
-        "--annotations/--no-annotations",
-        help="Print annotations of GitHub.  [default: in GitHub Actions]",
-        show_default=False,
-    ),
-]
-OnRegression = Annotated[
-    str,
-    typer.Option(
-        metavar="COMMAND",
-        help="Run this command, without a shell, on a regression.",
-        show_default=False,
-    ),
-]
-MetricName = Annotated[
-    list[str] | None,
-    typer.Option("--metric", metavar="NAME", help="Of runs: metric that decides; again for more."),
-]
-Threshold = Annotated[
-    float | None,
-    typer.Option(min=0, max=10, metavar="SHARE", help="Of runs: least change that matters."),
-]
-Force = Annotated[bool, typer.Option("--force", help="Of runs: compare different work, too.")]
-
+from tracekit.cli.options import argument, flag, option
 
 _MEANT = (
     "--plan, --history and --max-age are of nights; --metric, --threshold and --force of runs, "
@@ -87,23 +20,54 @@ _MEANT = (
 
 
 def gate(
-    what: What = None,
+    what: Annotated[
+        list[Path] | None,
+        argument(
+            "NIGHT | A B | A1 A2 … vs B1 B2 …",
+            "A night: its id, the beginning of it, or its folder; or runs.  [default: latest]",
+        ),
+    ] = None,
     *,
-    plan: Plan = None,
-    history: History = "",
-    max_age: MaxAge = "",
-    junit: Junit = None,
-    sarif: Sarif = None,
-    openmetrics: OpenMetrics = None,
-    markdown: Markdown = None,
-    summary: Summary = None,
-    annotations: Annotations = None,
-    on_regression: OnRegression = "",
+    plan: Annotated[
+        Path | None, option("FILE", "The plan of the night.  [default: the nearest one]")
+    ] = None,
+    history: Annotated[str, option("URL", "Search for the night in this history.")] = "",
+    max_age: Annotated[
+        str, option("TIME", "A night that began longer ago is inconclusive: 36h, 2d.")
+    ] = "",
+    junit: Annotated[Path | None, option("FILE", "Write JUnit XML.")] = None,
+    sarif: Annotated[Path | None, option("FILE", "Write SARIF 2.1.0.")] = None,
+    openmetrics: Annotated[
+        Path | None, option("FILE", "Write metrics for a textfile collector.", "--openmetrics")
+    ] = None,
+    markdown: Annotated[Path | None, option("FILE|-", "Write Markdown, or print it.")] = None,
+    summary: Annotated[
+        bool | None,
+        flag(
+            "--summary/--no-summary",
+            "Add it to $GITHUB_STEP_SUMMARY.  [default: where that is set]",
+        ),
+    ] = None,
+    annotations: Annotated[
+        bool | None,
+        flag(
+            "--annotations/--no-annotations",
+            "Print annotations of GitHub.  [default: in GitHub Actions]",
+        ),
+    ] = None,
+    on_regression: Annotated[
+        str, option("COMMAND", "Run this command, without a shell, on a regression.")
+    ] = "",
     json: options.Json = False,
     bisect: options.Bisect = False,
-    metric: MetricName = None,
-    threshold: Threshold = None,
-    force: Force = False,
+    metric: Annotated[
+        list[str] | None,
+        option("NAME", "Of runs: metric that decides; again for more.", "--metric"),
+    ] = None,
+    threshold: Annotated[
+        float | None, option("SHARE", "Of runs: least change that matters.", min=0, max=10)
+    ] = None,
+    force: Annotated[bool, flag("--force", "Of runs: compare different work, too.")] = False,
 ) -> None:
     """Say by exit code whether a night, or runs, became worse.
 

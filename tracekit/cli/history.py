@@ -22,18 +22,13 @@ from tracekit.base import (
     writing,
 )
 from tracekit.cli import console, options
+from tracekit.cli.options import argument, flag, option
 
 Config = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="The plan's file, which names its history.  [default: the nearest]"
-    ),
+    Path | None, option("FILE", "The plan's file, which names its history.  [default: the nearest]")
 ]
-History = Annotated[
-    str,
-    typer.Option(metavar="URL|FILE", help="The history, if no plan names it.", show_default=False),
-]
-Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; it is kept.", show_default=False)]
+History = Annotated[str, option("URL|FILE", "The history, if no plan names it.")]
+Reason = Annotated[str, option("TEXT", "Why; it is kept.")]
 
 
 def require_clear(store: "nightly.Store", names: Sequence[str]) -> None:
@@ -77,14 +72,6 @@ def time_of(text: str, now: datetime | None = None) -> datetime:
 
 Format = Literal["csv", "json", "parquet"]
 
-Export = Annotated[
-    Path | None, typer.Option(metavar="FILE|-", help="Write medians of each night into a file.")
-]
-FormatName = Annotated[Format, typer.Option("--format", help="Format of --export.")]
-Samples = Annotated[
-    bool, typer.Option("--samples", help="Export every value of every turn instead of medians.")
-]
-
 
 def known_series(store: "nightly.Store", of: dict[str, Any]) -> "list[nightly.Series]":
     """Return the series of what is named.
@@ -102,24 +89,8 @@ def known_series(store: "nightly.Store", of: dict[str, Any]) -> "list[nightly.Se
 
 baseline_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
-Nights = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="NIGHT...",
-        help="A night: its id or the beginning of it, latest, or its folder; several are pooled.",
-    ),
-]
 
-
-Revoked = Annotated[
-    str, typer.Argument(metavar="NIGHT", help="The accepted night: its id, or its beginning.")
-]
-
-
-By = Annotated[
-    str,
-    typer.Option(metavar="NAME", help="Who decides it.  [default: your login]", show_default=False),
-]
+By = Annotated[str, option("NAME", "Who decides it.  [default: your login]")]
 
 
 def _login() -> str:
@@ -136,7 +107,13 @@ def baseline() -> None:
 
 @baseline_app.command("accept")
 def accept(
-    nights: Nights,
+    nights: Annotated[
+        list[str],
+        argument(
+            "NIGHT...",
+            "A night: its id or the beginning of it, latest, or its folder; several are pooled.",
+        ),
+    ],
     *,
     reason: Reason,
     by: By = "",
@@ -175,7 +152,7 @@ def accept(
 
 @baseline_app.command("revoke")
 def revoke(
-    night: Revoked,
+    night: Annotated[str, argument("NIGHT", "The accepted night: its id, or its beginning.")],
     *,
     reason: Reason,
     by: By = "",
@@ -228,26 +205,7 @@ def list_(
 
 app = typer.Typer(rich_markup_mode=None)
 
-Plan = Annotated[str | None, typer.Option(metavar="NAME", help="Only this plan.")]
-Machine = Annotated[str | None, typer.Option(metavar="NAME", help="Only this machine.")]
-Capture = Annotated[str | None, typer.Option(metavar="NAME", help="Only series of this capture.")]
-Metric = Annotated[
-    str | None, typer.Option(metavar="NAME|all", help="Show this metric in each night.")
-]
-Since = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Nights since then: 30d, 12w, 2026-03-01.")
-]
-Until = Annotated[str | None, typer.Option(metavar="TIME", help="Nights before then.")]
-Ended = Annotated[
-    Literal["ok", "regression", "failed", "inconclusive", "unjudged"] | None,
-    typer.Option("--outcome", help="Only nights with this outcome."),
-]
-Limit = Annotated[int, typer.Option(min=1, metavar="N", help="List the last N nights.")]
-Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the trend page.")]
-What = Annotated[
-    str,
-    typer.Argument(metavar="NIGHT|DIR", help="A night, by its id or folder; or a run's folder."),
-]
+What = Annotated[str, argument("NIGHT|DIR", "A night, by its id or folder; or a run's folder.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -256,18 +214,25 @@ def history(
     *,
     config: Config = None,
     history: History = "",
-    plan: Plan = None,
-    machine: Machine = None,
-    capture: Capture = None,
-    metric: Metric = None,
-    since: Since = None,
-    until: Until = None,
-    ended: Ended = None,
-    limit: Limit = 30,
-    export: Export = None,
-    kind: FormatName = "csv",
-    samples: Samples = False,
-    html: Html = None,
+    plan: Annotated[str | None, option("NAME", "Only this plan.")] = None,
+    machine: Annotated[str | None, option("NAME", "Only this machine.")] = None,
+    capture: Annotated[str | None, option("NAME", "Only series of this capture.")] = None,
+    metric: Annotated[str | None, option("NAME|all", "Show this metric in each night.")] = None,
+    since: Annotated[str | None, option("TIME", "Nights since then: 30d, 12w, 2026-03-01.")] = None,
+    until: Annotated[str | None, option("TIME", "Nights before then.")] = None,
+    ended: Annotated[
+        Literal["ok", "regression", "failed", "inconclusive", "unjudged"] | None,
+        flag("--outcome", "Only nights with this outcome."),
+    ] = None,
+    limit: Annotated[int, option("N", "List the last N nights.", min=1)] = 30,
+    export: Annotated[
+        Path | None, option("FILE|-", "Write medians of each night into a file.")
+    ] = None,
+    kind: Annotated[Format, flag("--format", "Format of --export.")] = "csv",
+    samples: Annotated[
+        bool, flag("--samples", "Export every value of every turn instead of medians.")
+    ] = False,
+    html: Annotated[Path | None, option("FILE", "Write the trend page.")] = None,
     json: options.Json = False,
     force: options.Force = False,
 ) -> None:

@@ -13,19 +13,9 @@ from tracekit import nightly
 from tracekit.base import TracekitError, UsageError, span
 from tracekit.cli import console, options
 from tracekit.cli.gate import show_report
+from tracekit.cli.options import argument, flag, option
 
-PlanFile = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="CONFIG", help="The plan's file.  [default: the nearest]", show_default=False
-    ),
-]
-At = Annotated[str, typer.Option(metavar="HH:MM", help="Time of day, on this machine's clock.")]
-Method = Annotated[
-    Literal["auto", "launchd", "systemd", "cron"],
-    typer.Option(help="What starts nights; cron prints a line for your crontab."),
-]
-InstallDryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be installed.")]
+PlanFile = Annotated[Path | None, argument("CONFIG", "The plan's file.  [default: the nearest]")]
 
 _REASON = 200  # characters
 _COMMANDS = ("install", "status", "uninstall")
@@ -34,9 +24,12 @@ _COMMANDS = ("install", "status", "uninstall")
 def install(
     config: PlanFile = None,
     *,
-    at: At,
-    method: Method = "auto",
-    dry_run: InstallDryRun = False,
+    at: Annotated[str, option("HH:MM", "Time of day, on this machine's clock.")],
+    method: Annotated[
+        Literal["auto", "launchd", "systemd", "cron"],
+        typer.Option(help="What starts nights; cron prints a line for your crontab."),
+    ] = "auto",
+    dry_run: Annotated[bool, flag("--dry-run", "Print what would be installed.")] = False,
 ) -> None:
     """Schedule a plan's nights, every day.
 
@@ -185,31 +178,24 @@ def with_command(arguments: Sequence[str]) -> list[str]:
     return [name, "run", *words]
 
 
-Config = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="CONFIG",
-        help="The plan's file.  [default: the nearest tracekit.toml, or pyproject.toml that has "
-        "one, from here upwards]",
-        show_default=False,
-    ),
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print what would run, and for how long; change nothing.")
-]
-Init = Annotated[bool, typer.Option("--init", help="Write a tracekit.toml to begin with.")]
-NoHistory = Annotated[bool, typer.Option("--no-history", help="Keep the night out of the history.")]
-
-
 @app.command("run")
 def run(
-    config: Config = None,
+    config: Annotated[
+        Path | None,
+        argument(
+            "CONFIG",
+            "The plan's file.  [default: the nearest tracekit.toml, or pyproject.toml that has "
+            "one, from here upwards]",
+        ),
+    ] = None,
     *,
-    dry_run: DryRun = False,
-    init: Init = False,
+    dry_run: Annotated[
+        bool, flag("--dry-run", "Print what would run, and for how long; change nothing.")
+    ] = False,
+    init: Annotated[bool, flag("--init", "Write a tracekit.toml to begin with.")] = False,
     capture: options.Captures = None,
     bisect: options.Bisect = False,
-    no_history: NoHistory = False,
+    no_history: Annotated[bool, flag("--no-history", "Keep the night out of the history.")] = False,
     json: options.Json = False,
     open_page: options.OpenPage = False,
 ) -> None:

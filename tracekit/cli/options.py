@@ -21,6 +21,21 @@ from tracekit.workload import ANY_PROGRAM, METAL_SYSTEM_TRACE, Plan, Workload, f
 FileCommand = Callable[..., None]
 
 
+def option(metavar: str, meaning: str, *names: str, **bounds: Any) -> Any:
+    """Declare an option that takes a value; `names` are needed where it is not the parameter's."""
+    return typer.Option(*names, metavar=metavar, help=meaning, **bounds)
+
+
+def flag(name: str, meaning: str) -> Any:
+    """Declare an option that takes no value."""
+    return typer.Option(name, help=meaning)
+
+
+def argument(metavar: str, meaning: str, **bounds: Any) -> Any:
+    """Declare an argument."""
+    return typer.Argument(metavar=metavar, help=meaning, **bounds)
+
+
 def options_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return the parameters of a function as options; what it takes by `**` is none."""
     parameters = inspect.signature(function, eval_str=True).parameters.values()
@@ -64,108 +79,47 @@ def signed(wrapper: FileCommand, parameters: Sequence[inspect.Parameter]) -> Fil
     return wrapper
 
 
-WorkloadName = Annotated[
-    str | None,
-    typer.Option("--workload", metavar="NAME", help="Workload to run; its parameters follow."),
-]
 Workloads = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Folder with workloads of your own.", file_okay=False),
-]
-RecorderName = Annotated[
-    Literal["auto", "xctrace", "host"],
-    typer.Option(help="auto is xctrace if available, else host: this machine's CPU."),
-]
-Template = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME|PATH",
-        help="Template of Instruments; may be given again.  [default: Metal System Trace]",
-    ),
-]
-Counters = Annotated[
-    Literal["auto", "on", "off"], typer.Option(help="Whether to record GPU counters.")
-]
-Telemetry = Annotated[
-    Literal["auto", "macmon", "powermetrics", "ioreg", "off"],
-    typer.Option(help="Monitor of the machine's clock, power and heat."),
-]
-TimeLimit = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME",
-        help="Longest time to record: 10s, 1500ms, 2m.  [default: 10s; on the host until 30 steps]",
-    ),
+    Path | None, option("DIR", "Folder with workloads of your own.", file_okay=False)
 ]
 _TIME_LIMIT, _STEPS = "10s", 30  # a spread within a run takes 20 steps
-Warmup = Annotated[
-    int, typer.Option(min=0, metavar="N", help="Steps without a new pipeline before recording.")
-]
-Repeats = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="N", help="Stop after N steady steps.  [default: time limit]"),
-]
 Output = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="New folder for the run.  [default: bench/traces/TIME-NAME]"),
-]
-AttachPid = Annotated[
-    int | None, typer.Option("--attach", min=1, metavar="PID", help="Record a running process.")
-]
-Method = Annotated[
-    Literal["auto", "launch", "attach"],
-    typer.Option(help="How xctrace records a workload; attach leaves its warm-up out."),
-]
-Command = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="-- COMMAND ARGS", help="Record any program.", show_default=False),
+    Path | None, option("DIR", "New folder for the run.  [default: bench/traces/TIME-NAME]")
 ]
 GpuTrace = Annotated[
-    bool,
-    typer.Option(
-        "--gputrace", help="Capture a few steps for Xcode instead of recording; needs Metal."
-    ),
+    bool, flag("--gputrace", "Capture a few steps for Xcode instead of recording; needs Metal.")
 ]
 ExportedTables = Annotated[
     Literal["needed", "all", "none"] | None,
     typer.Option(
-        help="Tables of xctrace to write as XML too.  [default: those not compared before]",
-        show_default=False,
+        help="Tables of xctrace to write as XML too.  [default: those not compared before]"
     ),
 ]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+RunFolder = Annotated[Path, argument("RUN", "Folder of a run.")]
+Json = Annotated[bool, flag("--json", "Print JSON instead of text.")]
 Target = Annotated[
-    str | None,
-    typer.Option(metavar="PID|NAME", help="Process whose rows count.  [default: the TOC's]"),
+    str | None, option("PID|NAME", "Process whose rows count.  [default: the TOC's]")
 ]
 Captures = Annotated[
-    list[str] | None,
-    typer.Option("--capture", metavar="NAME", help="Only this one; may be given again."),
+    list[str] | None, option("NAME", "Only this one; may be given again.", "--capture")
 ]
 Subjects = Annotated[
-    list[str] | None,
-    typer.Option("--subject", metavar="NAME", help="Only this one; may be given again."),
+    list[str] | None, option("NAME", "Only this one; may be given again.", "--subject")
 ]
 NoRedact = Annotated[
-    bool,
-    typer.Option("--no-redact", help="Keep names of people and machines in result and page."),
+    bool, flag("--no-redact", "Keep names of people and machines in result and page.")
 ]
 Bisect = Annotated[
-    bool,
-    typer.Option("--bisect", help="Exit codes for git bisect run: 3 and 4 become 125, skip."),
+    bool, flag("--bisect", "Exit codes for git bisect run: 3 and 4 become 125, skip.")
 ]
-OpenPage = Annotated[bool, typer.Option("--open", help="Open the page when it is done.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that tracekit did not write.")]
+OpenPage = Annotated[bool, flag("--open", "Open the page when it is done.")]
+Force = Annotated[bool, flag("--force", "Replace files that tracekit did not write.")]
 TablePlace = Annotated[
     int | None,
-    typer.Option(
-        "--table", min=1, metavar="N", help="Number in the TOC, if several tables have one schema."
-    ),
+    option("N", "Number in the TOC, if several tables have one schema.", "--table", min=1),
 ]
 RunNumber = Annotated[
-    int | None,
-    typer.Option("--run", min=1, metavar="N", help="Run to read, if a trace has several."),
+    int | None, option("N", "Run to read, if a trace has several.", "--run", min=1)
 ]
 
 
@@ -174,17 +128,48 @@ _SECTION = re.compile(r"[A-Z][a-z]+:\n\s")
 
 def plan_of(
     *,
-    command: Command = None,
-    workload: WorkloadName = None,
-    attach: AttachPid = None,
-    recorder: RecorderName = "auto",
-    method: Method = "auto",
-    template: Template = None,
-    counters: Counters = "auto",
-    telemetry: Telemetry = "auto",
-    time_limit: TimeLimit = None,
-    warmup: Warmup = 5,
-    repeats: Repeats = None,
+    command: Annotated[list[str] | None, argument("-- COMMAND ARGS", "Record any program.")] = None,
+    workload: Annotated[
+        str | None, option("NAME", "Workload to run; its parameters follow.", "--workload")
+    ] = None,
+    attach: Annotated[
+        int | None, option("PID", "Record a running process.", "--attach", min=1)
+    ] = None,
+    recorder: Annotated[
+        Literal["auto", "xctrace", "host"],
+        typer.Option(help="auto is xctrace if available, else host: this machine's CPU."),
+    ] = "auto",
+    method: Annotated[
+        Literal["auto", "launch", "attach"],
+        typer.Option(help="How xctrace records a workload; attach leaves its warm-up out."),
+    ] = "auto",
+    template: Annotated[
+        list[str] | None,
+        option(
+            "NAME|PATH",
+            "Template of Instruments; may be given again.  [default: Metal System Trace]",
+        ),
+    ] = None,
+    counters: Annotated[
+        Literal["auto", "on", "off"], typer.Option(help="Whether to record GPU counters.")
+    ] = "auto",
+    telemetry: Annotated[
+        Literal["auto", "macmon", "powermetrics", "ioreg", "off"],
+        typer.Option(help="Monitor of the machine's clock, power and heat."),
+    ] = "auto",
+    time_limit: Annotated[
+        str | None,
+        option(
+            "TIME",
+            "Longest time to record: 10s, 1500ms, 2m.  [default: 10s; on the host until 30 steps]",
+        ),
+    ] = None,
+    warmup: Annotated[
+        int, option("N", "Steps without a new pipeline before recording.", min=0)
+    ] = 5,
+    repeats: Annotated[
+        int | None, option("N", "Stop after N steady steps.  [default: time limit]", min=1)
+    ] = None,
     output: Output = None,
     workloads: Workloads = None,
     **parameters: Any,

@@ -4,45 +4,31 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from tracekit import nightly, workload
 from tracekit.base import InterruptedRunError, RecordingError, UsageError, age, size, size_of
 from tracekit.cli import console, options
 from tracekit.cli.history import Config, History
+from tracekit.cli.options import argument, flag, option
 
 _SHOWN = 20  # lines for each person to read; --json has all
 
-Folders = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        metavar="DIR…",
-        help="Folders of runs and nights.  [default: bench/traces, and the plan's]",
-        show_default=False,
-    ),
-]
-Keep = Annotated[str | None, typer.Option(metavar="AGE", help="Prune what is older: 12h, 30d, 6w.")]
-MaxSize = Annotated[
-    str | None,
-    typer.Option(metavar="SIZE", help="Prune the oldest until all is at most: 50GB, 800MiB."),
-]
-Newest = Annotated[
-    int, typer.Option(min=0, metavar="N", help="Runs of each folder that stay whole.")
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be removed, and change nothing.")
-]
-
 
 def prune(
-    folders: Folders = None,
+    folders: Annotated[
+        list[Path] | None,
+        argument("DIR…", "Folders of runs and nights.  [default: bench/traces, and the plan's]"),
+    ] = None,
     *,
-    keep: Keep = None,
-    max_size: MaxSize = None,
-    newest: Newest = 3,
+    keep: Annotated[str | None, option("AGE", "Prune what is older: 12h, 30d, 6w.")] = None,
+    max_size: Annotated[
+        str | None, option("SIZE", "Prune the oldest until all is at most: 50GB, 800MiB.")
+    ] = None,
+    newest: Annotated[int, option("N", "Runs of each folder that stay whole.", min=0)] = 3,
     config: Config = None,
     history: History = "",
-    dry_run: DryRun = False,
+    dry_run: Annotated[
+        bool, flag("--dry-run", "Show what would be removed, and change nothing.")
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Free disk space by removing the bundles of old runs.

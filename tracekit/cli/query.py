@@ -8,12 +8,13 @@ import typer
 from tracekit import fleet
 from tracekit.base import UsageError, writing
 from tracekit.cli import console, options
+from tracekit.cli.options import argument, flag, option
 
 
 def index(
-    folder: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="Folder of runs.", file_okay=False)
-    ] = Path("bench/traces"),
+    folder: Annotated[Path, argument("[DIR]", "Folder of runs.", file_okay=False)] = Path(
+        "bench/traces"
+    ),
     *,
     open_page: options.OpenPage = False,
     force: options.Force = False,
@@ -31,35 +32,25 @@ def index(
 
 
 def query(
-    sql: Annotated[
-        str | None,
-        typer.Argument(metavar="SQL", help="One query, in DuckDB's SQL.", show_default=False),
-    ] = None,
+    sql: Annotated[str | None, argument("SQL", "One query, in DuckDB's SQL.")] = None,
     sources: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="[SOURCE…]",
-            help="Runs, folders of runs, batches, bundles.  [default: bench/traces]",
-            show_default=False,
-        ),
+        argument("[SOURCE…]", "Runs, folders of runs, batches, bundles.  [default: bench/traces]"),
     ] = None,
     *,
     output: Annotated[
-        str | None,
-        typer.Option(metavar="FILE|-", help="Write all rows: .parquet, .csv, .json; - is stdout."),
+        str | None, option("FILE|-", "Write all rows: .parquet, .csv, .json; - is stdout.")
     ] = None,
     form: Annotated[
         Literal["parquet", "csv", "json"] | None,
-        typer.Option("--format", help="Format, if FILE's ending does not say it."),
+        flag("--format", "Format, if FILE's ending does not say it."),
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, metavar="N", help="Rows to show.")] = 20,
+    rows: Annotated[int, option("N", "Rows to show.", min=1)] = 20,
     schema: Annotated[
-        bool, typer.Option("--schema", help="Show the answer's columns and types, not its rows.")
+        bool, flag("--schema", "Show the answer's columns and types, not its rows.")
     ] = False,
     run_number: options.RunNumber = None,
-    list_: Annotated[
-        bool, typer.Option("--list", help="List the tables, and how many runs have them.")
-    ] = False,
+    list_: Annotated[bool, flag("--list", "List the tables, and how many runs have them.")] = False,
     force: options.Force = False,
 ) -> None:
     """Query the tables of all runs in SQL.

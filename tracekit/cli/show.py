@@ -5,31 +5,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 import tracekit
 from tracekit import analysis, record, workload
 from tracekit import tables as traces
 from tracekit.base import Recording, TracekitError, UsageError, require, writing
 from tracekit.cli import console, options
+from tracekit.cli.options import argument, flag, option
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def tables(
-    run: Annotated[
-        Path, typer.Argument(metavar="RUN|X.trace", help="Folder of a run, or a bundle.")
-    ],
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Table to show.", show_default=False)
-    ] = None,
+    run: Annotated[Path, argument("RUN|X.trace", "Folder of a run, or a bundle.")],
+    name: Annotated[str | None, argument("[NAME]", "Table to show.")] = None,
     *,
     output: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the table: .parquet, .csv or .feather."),
+        Path | None, option("FILE", "Write the table: .parquet, .csv or .feather.")
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, metavar="N", help="Rows to show.")] = 20,
+    rows: Annotated[int, option("N", "Rows to show.", min=1)] = 20,
     table: options.TablePlace = None,
     run_number: options.RunNumber = None,
     force: options.Force = False,
@@ -83,9 +77,7 @@ def workloads(*, workloads: options.Workloads = None) -> None:
 
 
 def rules(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[RULE]", help="Rule to explain.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, argument("[RULE]", "Rule to explain.")] = None,
 ) -> None:
     """List the rules, or explain one."""
     if name is None:
@@ -100,13 +92,11 @@ def rules(
 def open_(
     run: options.RunFolder,
     *,
-    page: Annotated[bool, typer.Option("--page", help="The page, in the browser.")] = False,
-    trace: Annotated[bool, typer.Option("--trace", help="The bundle, in Instruments.")] = False,
-    gputrace: Annotated[
-        bool, typer.Option("--gputrace", help="The GPU frame capture, in Xcode.")
-    ] = False,
+    page: Annotated[bool, flag("--page", "The page, in the browser.")] = False,
+    trace: Annotated[bool, flag("--trace", "The bundle, in Instruments.")] = False,
+    gputrace: Annotated[bool, flag("--gputrace", "The GPU frame capture, in Xcode.")] = False,
     only_print: Annotated[
-        bool, typer.Option("--print", help="Print the command line instead of running it.")
+        bool, flag("--print", "Print the command line instead of running it.")
     ] = False,
 ) -> None:
     """Open a run's page, bundle or GPU frame capture.

@@ -10,6 +10,7 @@ from tracekit import record as recorders
 from tracekit import tables as traces
 from tracekit.base import Recording, UsageError, require_apart
 from tracekit.cli import console, options
+from tracekit.cli.options import argument, option
 from tracekit.workload import Plan
 
 
@@ -75,24 +76,17 @@ def record(plan: Plan) -> None:
 
 
 def export(
-    source: Annotated[
-        Path, typer.Argument(metavar="RUN|X.trace", help="Folder of a run, or a bundle.")
-    ],
+    source: Annotated[Path, argument("RUN|X.trace", "Folder of a run, or a bundle.")],
     output: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[OUTDIR]",
-            help="New folder for a bundle's tables; a run has its own.  [default: X-exports]",
-            show_default=False,
+        argument(
+            "[OUTDIR]", "New folder for a bundle's tables; a run has its own.  [default: X-exports]"
         ),
     ] = None,
     *,
     tables: Annotated[
         str | None,
-        typer.Option(
-            metavar="all|needed|NAME,…",
-            help="Tables to export.  [default: needed; of a bundle all]",
-        ),
+        option("all|needed|NAME,…", "Tables to export.  [default: needed; of a bundle all]"),
     ] = None,
     run_number: options.RunNumber = None,
 ) -> None:
@@ -173,9 +167,7 @@ def report(
 
 
 def import_(
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH…", help="Bundles, exports, counters, folders.")
-    ],
+    paths: Annotated[list[Path], argument("PATH…", "Bundles, exports, counters, folders.")],
     *,
     output: options.Output = None,
     target: options.Target = None,

@@ -12,27 +12,23 @@ import typer
 from tracekit import base, lab
 from tracekit.base import InterruptedRunError, UsageError, save, writing
 from tracekit.cli import console, options
-from tracekit.cli.options import FileCommand, brought, signed
+from tracekit.cli.options import FileCommand, argument, brought, flag, option, signed
 
 
 def parity(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="Only the short grid.")] = False,
-    emulate: Annotated[
-        bool, typer.Option("--emulate", help="Run the Metal kernels on the CPU.")
-    ] = False,
+    quick: Annotated[bool, flag("--quick", "Only the short grid.")] = False,
+    emulate: Annotated[bool, flag("--emulate", "Run the Metal kernels on the CPU.")] = False,
     case: Annotated[
-        list[str] | None,
-        typer.Option("--case", metavar="NAME", help="Only this case; may be given again."),
+        list[str] | None, option("NAME", "Only this case; may be given again.", "--case")
     ] = None,
     subject: options.Subjects = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all contents.")] = 0,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write all errors as JSON."),
+        Path | None, option("FILE", "Write all errors as JSON.", "--output", "-o")
     ] = None,
     json: options.Json = False,
-    list_: Annotated[bool, typer.Option("--list", help="List the cases, and run none.")] = False,
+    list_: Annotated[bool, flag("--list", "List the cases, and run none.")] = False,
     force: options.Force = False,
 ) -> None:
     """Check paged against dense attention.
@@ -103,73 +99,53 @@ _OF_METAL = (
 def verify_kernel(
     context: typer.Context,
     subject: Annotated[
-        str,
-        typer.Argument(metavar="FILE|NAME", help="FILE.metal, FILE.py, a shipped kernel, or all."),
+        str, argument("FILE|NAME", "FILE.metal, FILE.py, a shipped kernel, or all.")
     ],
     *,
     order: Annotated[
         Literal["all", "ascending", "descending", "random"],
-        typer.Option("--order", help="Order in which threads run."),
+        flag("--order", "Order in which threads run."),
     ] = "all",
     seed: Annotated[int, typer.Option(min=0, help="Seed of inputs and of the random order.")] = 0,
     lenient: Annotated[
-        bool,
-        typer.Option(
-            "--lenient", help="Allow some lanes to skip a simdgroup operation, as Metal does."
-        ),
+        bool, flag("--lenient", "Allow some lanes to skip a simdgroup operation, as Metal does.")
     ] = False,
     patience: Annotated[
-        float,
-        typer.Option(
-            min=0.001, metavar="SECONDS", help="Longest time of a launch: some never end."
-        ),
+        float, option("SECONDS", "Longest time of a launch: some never end.", min=0.001)
     ] = 60.0,
     json: options.Json = False,
     function: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="FILE.metal: the kernel.  [default: the only one]"),
+        str, option("NAME", "FILE.metal: the kernel.  [default: the only one]")
     ] = "",
     template: Annotated[
-        str,
-        typer.Option(metavar="ARGS", help='FILE.metal: template arguments: "float16_t, 128".'),
+        str, option("ARGS", 'FILE.metal: template arguments: "float16_t, 128".')
     ] = "",
     buffer: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "NAME=WHAT",
+            "FILE.metal: q=float16[16,128], n=int32=7, t=int32[8]=0:64, x=FILE.npy.",
             "--buffer",
-            metavar="NAME=WHAT",
-            help="FILE.metal: q=float16[16,128], n=int32=7, t=int32[8]=0:64, x=FILE.npy.",
         ),
     ] = None,
-    grid: Annotated[str, typer.Option(metavar="X,Y,Z", help="FILE.metal: threads to launch.")] = "",
-    threadgroup: Annotated[
-        str, typer.Option(metavar="X,Y,Z", help="FILE.metal: threads of a threadgroup.")
-    ] = "",
+    grid: Annotated[str, option("X,Y,Z", "FILE.metal: threads to launch.")] = "",
+    threadgroup: Annotated[str, option("X,Y,Z", "FILE.metal: threads of a threadgroup.")] = "",
     threadgroup_memory: Annotated[
-        list[str] | None,
-        typer.Option(metavar="INDEX=BYTES", help="FILE.metal: memory of [[threadgroup(INDEX)]]."),
+        list[str] | None, option("INDEX=BYTES", "FILE.metal: memory of [[threadgroup(INDEX)]].")
     ] = None,
     constant: Annotated[
-        list[str] | None,
-        typer.Option("--constant", metavar="INDEX=VALUE", help="FILE.metal: function constant."),
+        list[str] | None, option("INDEX=VALUE", "FILE.metal: function constant.", "--constant")
     ] = None,
     include: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--include", metavar="FOLDER", help="FILE.metal: where its #include files lie."
-        ),
+        list[str] | None, option("FOLDER", "FILE.metal: where its #include files lie.", "--include")
     ] = None,
     expect: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--expect", metavar="NAME=FILE.npy", help="FILE.metal: the expected contents."
-        ),
+        list[str] | None, option("NAME=FILE.npy", "FILE.metal: the expected contents.", "--expect")
     ] = None,
     bound: Annotated[
         float | None,
         typer.Option(
-            min=0,
-            help="FILE.metal: error allowed, relative.  [default: 1e-5, 2e-3, 2e-2 by dtype]",
+            min=0, help="FILE.metal: error allowed, relative.  [default: 1e-5, 2e-3, 2e-2 by dtype]"
         ),
     ] = None,
     **parameters: Any,
