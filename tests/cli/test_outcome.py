@@ -2,23 +2,7 @@
 
 import pytest
 
-from tracekit.cli.console import bisect_code, night_code
-from tracekit.nightly.history.night import Outcome
-
-
-@pytest.mark.parametrize(
-    ("outcome", "code"),
-    [
-        (Outcome.OK, 0),
-        (Outcome.REGRESSION, 1),
-        (Outcome.FAILED, 3),
-        (Outcome.INCONCLUSIVE, 4),
-        (Outcome.UNJUDGED, 4),
-        (None, 3),
-    ],
-)
-def test_every_end_of_a_night_has_its_code(outcome: Outcome | None, code: int) -> None:
-    assert night_code(outcome) == code
+from tracekit.cli.console import bisect_code
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def _now_and_then() -> "record.Progress":
 
 
 def _show(tally: "fleet.Tally", page: Path) -> None:
-    console.show_file(page)
+    console.show_line(page)
     several = f", {tally.recordings:,} recordings in them" if tally.recordings > tally.done else ""
     parts = [f"{tally.done:,} analysed{several}"]
     parts += [f"{tally.kept:,} done before"] if tally.kept else []

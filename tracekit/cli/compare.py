@@ -63,13 +63,9 @@ def compare(
             progress("measuring blocks of them")
             compared = comparison.compare_runs(before, after, limits, force=force)
         if html is not None:
-            _write(html, compared, (before, after), comparison.redaction_of_runs([*first, *second]))
-    if json:
-        console.show_json(compared)
-    else:
-        _show(compared)
-    if html is not None and open_page:
-        typer.launch(html.resolve().as_uri())
+            redact = comparison.redaction_of_runs([*first, *second])
+            _write(html, compared, (before, after), redact)
+    _show(compared, html if open_page else None, json=json)
     if exit_code:
         _end(compared)
 
@@ -143,24 +139,24 @@ def ab(
             )
         if html is not None:
             _write(html, compared, ([], []), own_redaction())
-    if json:
-        console.show_json(compared)
-    else:
-        _show(compared)
-    if html is not None and open_page:
-        typer.launch(html.resolve().as_uri())
+    _show(compared, html if open_page else None, json=json)
     if exit_code or bisect:
         _end(compared)
 
 
-def _show(compared: "comparison.Comparison") -> None:
-    console.show_line(comparison.heading(compared))
-    for title, columns, rows in comparison.tables(compared):
-        console.measurements(title, columns, rows)
-    console.show_warnings(
-        [f"{condition.side}: {condition.words}." for condition in compared.conditions]
-    )
-    console.show_hint(comparison.how_sure(compared))
+def _show(compared: "comparison.Comparison", page: Path | None, *, json: bool) -> None:
+    if json:
+        console.show_json(compared)
+    else:
+        console.show_line(comparison.heading(compared))
+        for title, columns, rows in comparison.tables(compared):
+            console.measurements(title, columns, rows)
+        console.show_warnings(
+            [f"{condition.side}: {condition.words}." for condition in compared.conditions]
+        )
+        console.show_hint(comparison.how_sure(compared))
+    if page is not None:
+        typer.launch(page.resolve().as_uri())
 
 
 def _write(

@@ -1,12 +1,10 @@
 """What a person sees: progress on stderr, results on stdout, exit codes. Nothing else prints."""
 
-import shlex
 import sys
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from textwrap import shorten
 from time import monotonic
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from tracekit import nightly
 
 STDOUT = Path("-")
 Words = str | tuple[str, str]  # a text, alone or with its style
@@ -48,7 +45,8 @@ def styled(*parts: Words, style: str = "") -> "Text":
     return Text.assemble(*((visible(words), own) for words, own in pairs), style=style)
 
 
-def _print(*parts: Words, style: str = "") -> None:
+def show_text(*parts: Words, style: str = "") -> None:
+    """Print parts of a text, each alone or with its style."""
     screen().print(styled(*parts, style=style))
 
 
@@ -106,7 +104,7 @@ def show(result: "analysis.Result", recording: Recording, *, json: bool = False)
 def show_folders(recordings: Sequence[Recording], follow: str) -> None:
     """Print each run's folder, and the command that goes on."""
     for recording in recordings:
-        sys.stdout.write(f"{recording.folder}\n")
+        show_line(recording.folder)
     for recording in recordings:
         show_next(follow, recording)
 
@@ -114,11 +112,6 @@ def show_folders(recordings: Sequence[Recording], follow: str) -> None:
 def show_next(command: str, recording: Recording) -> None:
     """Say on stderr which command goes on with a run."""
     show_hint(f"Go on with: tracekit {command} {quoted(recording.folder)}")
-
-
-def show_file(path: Path) -> None:
-    """Print a file that was written."""
-    sys.stdout.write(f"{path}\n")
 
 
 @contextmanager
@@ -138,31 +131,9 @@ def show_written(path: Path) -> None:
     _say(f"written: {path}")
 
 
-def show_gputrace(recording: Recording) -> None:
-    """Print where a GPU frame capture is, how to open it, and what it does not tell."""
-    show_file(recording.gputrace)
-    show_hint(f"Open it in Xcode: open {shlex.quote(str(recording.gputrace))}")
-    show_warnings(recording.provenance().warnings)
-
-
-def show_line(line: str) -> None:
-    """Print a command line."""
+def show_line(line: object) -> None:
+    """Print a line, such as a file that was written or a command line."""
     sys.stdout.write(f"{line}\n")
-
-
-def show_tables(tables: "Iterable[tuple[str, pd.DataFrame | str]]") -> None:
-    """Print the tables that a run has, with their rows and columns, or why one is not there."""
-    rows = [
-        (name, "", found)
-        if isinstance(found, str)
-        else (
-            name,
-            f"{len(found):,}",
-            shorten(", ".join(found.columns), 600, placeholder=" …"),
-        )
-        for name, found in tables
-    ]
-    table(("table", "rows", "columns"), rows)
 
 
 def show_frame(frame: "pd.DataFrame", rows: int) -> None:
@@ -187,13 +158,6 @@ def show_hint(hint: str) -> None:
     _say(hint, style="dim")
 
 
-def show_rule(rule: "analysis.Rule") -> None:
-    """Print what a rule says of itself."""
-    _print((rule.name, "bold"), f"  {rule.title}")
-    for head, text in rule.sections.items():
-        _print("\n", (head, "bold"), f"\n  {text}")
-
-
 def show_error(message: str, hint: str) -> None:
     """Print an error and its hint on stderr."""
     _say(("error: ", "bold red"), message)
@@ -209,9 +173,9 @@ def show_diagnosis(diagnosis: "record.Diagnosis", *, json: bool = False) -> None
     width = max(len(fact.name) for fact in diagnosis.facts)
     for fact in diagnosis.facts:
         verdict = (f"{fact.verdict:<14}  ", _VERDICTS[fact.verdict])
-        _print(verdict, (f"{fact.name:<{width}}  ", "bold"), fact.words)
+        show_text(verdict, (f"{fact.name:<{width}}  ", "bold"), fact.words)
         if fact.fix:
-            _print(f"{'':14}  {'':{width}}  → {fact.fix}", style="dim")
+            show_text(f"{'':14}  {'':{width}}  → {fact.fix}", style="dim")
 
 
 def show_warnings(warnings: Sequence[str]) -> None:
@@ -222,7 +186,7 @@ def show_warnings(warnings: Sequence[str]) -> None:
 
 def measurements(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table of numbers below its title; a file or pipe keeps title and head as well."""
-    _print(f"# {title}" if not looked_at() else title, style="dim")
+    show_text(f"# {title}" if not looked_at() else title, style="dim")
     table(columns, rows, headed=True)
     screen().print()
 
@@ -261,29 +225,29 @@ def _show_metrics(result: "analysis.Result") -> None:
     known = analysis.numbers(result)
     width = max(map(len, known), default=0)
     for name, value in known.items():
-        _print(f"{name:<{width}}  ", (value, "bold"))
+        show_text(f"{name:<{width}}  ", (value, "bold"))
 
 
 def _show_findings(result: "analysis.Result") -> None:
     screen().print()
     if not result.findings:
-        _print(analysis.silence(result))
+        show_text(analysis.silence(result))
     for finding in result.findings:
         head = (f"{finding.severity}", _STYLES[finding.severity])
-        _print(head, "  ", (finding.rule, "bold"))
-        _print(f"  {finding.message}{analysis.worth(finding)}")
-        _print(f"  → {finding.advice}", style="dim")
+        show_text(head, "  ", (finding.rule, "bold"))
+        show_text(f"  {finding.message}{analysis.worth(finding)}")
+        show_text(f"  → {finding.advice}", style="dim")
 
 
 def _show_checks(result: "analysis.Result") -> None:
     passed = [check.rule for check in result.checks if check.status is analysis.Status.PASSED]
     screen().print()
-    _print(f"passed       {', '.join(passed) or 'none'}")
+    show_text(f"passed       {', '.join(passed) or 'none'}")
     for reason in analysis.reasons(
         result.checks, analysis.Status.ABSTAINED, analysis.Status.FAILED
     ):
-        _print("not checked  ", (_few(reason.rules), "bold"), ":")
-        _print(f"  {reason.words}", style="dim")
+        show_text("not checked  ", (_few(reason.rules), "bold"), ":")
+        show_text(f"  {reason.words}", style="dim")
 
 
 _FEW = 6
@@ -299,18 +263,17 @@ def _few(names: Sequence[str]) -> str:
 def _show_paths(recording: Recording) -> None:
     opener = "open" if sys.platform == "darwin" else "xdg-open"
     screen().print()
-    _print(f"folder       {recording.folder}")
+    show_text(f"folder       {recording.folder}")
     if recording.report_file.exists():
-        _print(f"page         {recording.report_file}")
-        _print(f"open it      {opener} {quoted(recording.report_file)}")
+        show_text(f"page         {recording.report_file}")
+        show_text(f"open it      {opener} {quoted(recording.report_file)}")
     if recording.bundle.exists():
-        _print(f"trace        {recording.bundle} (private: it names machine and user)")
+        show_text(f"trace        {recording.bundle} (private: it names machine and user)")
         if sys.platform == "darwin":
-            _print(f"open it      open -a Instruments {quoted(recording.bundle)}")
+            show_text(f"open it      open -a Instruments {quoted(recording.bundle)}")
 
 
 _GATE = "capture-empty"
-_CODES = {"ok": 0, "regression": 1, "failed": 3, "inconclusive": 4, "unjudged": 4}
 _STOP = 128
 
 
@@ -342,21 +305,10 @@ def require_target_rows(recording: Recording) -> None:
         )
 
 
-def require_whole(damage: Sequence[str]) -> None:
-    """Raise InputError if the export was damaged; what could be read has been written."""
+def require_undamaged(damage: Sequence[str], kept: str) -> None:
+    """Raise InputError if an export was damaged; `kept` says what has been written."""
     if damage:
-        raise InputError(" ".join(damage), hint="The rows before the damage were written.")
-
-
-def require_tables(damage: Sequence[str]) -> None:
-    """Raise InputError if tables were damaged; the others have been written."""
-    if damage:
-        raise InputError(" ".join(damage), hint="The other tables were written.")
-
-
-def night_code(outcome: "nightly.Outcome | None") -> int:
-    """Return the exit code of how a night ended; one that did not end has failed."""
-    return _CODES[outcome or "failed"]
+        raise InputError(" ".join(damage), hint=f"{kept} were written.")
 
 
 def bisect_code(code: int) -> int:

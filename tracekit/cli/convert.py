@@ -7,7 +7,7 @@ import typer
 
 import tracekit
 from tracekit import interop, tables
-from tracekit.base import InputError, Recording, UsageError, require_apart, writing
+from tracekit.base import Recording, UsageError, require_apart, writing
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, option
 
@@ -43,7 +43,7 @@ def _one(bundle: Path, output: Path, schema: str, choice: "tables.Choice", *, fo
         one = raw.exported(schema, choice)
         converted = tables.convert(one.ref, output, schema, one.choice, toc=raw.toc)
     for file in converted.files:
-        console.show_file(file)
+        console.show_line(file)
     console.show_warnings((*raw.of_runs, *map(str, converted.notes.said)))
 
 
@@ -51,10 +51,9 @@ def _all(bundle: Path, folder: Path, suffix: str, run: int | None, *, force: boo
     require_apart([folder], [bundle])
     with console.progress("convert") as progress:
         written = tables.unbundle(bundle, folder, suffix, progress, run, force=force)
-    console.show_file(folder)
+    console.show_line(folder)
     console.show_warnings(written.said)
-    if written.lost:
-        raise InputError(" ".join(written.lost), hint="All other tables were written.")
+    console.require_undamaged(written.lost, "All other tables")
 
 
 FormatName = Literal["perfetto", "chrome", "speedscope", "parquet", "csv", "feather"]
@@ -134,11 +133,11 @@ def _convert_export(
     ):
         converted = tables.convert(export, output, schema, choice)
     for file in converted.files:
-        console.show_file(file)
+        console.show_line(file)
     if len(converted.files) > 1:
         console.show_hint("The stacks are in the files beside it; NAME.stack is their number.")
     console.show_warnings((*converted.notes.drift, *map(str, converted.notes.remarks)))
-    console.require_whole(converted.notes.damage)
+    console.require_undamaged(converted.notes.damage, "The rows before the damage")
 
 
 def _convert_run(
@@ -151,7 +150,7 @@ def _convert_run(
     with console.progress("convert"):
         written = interop.convert_run(recording, found, to, output, redact, force=force)
     for file in written.files:
-        console.show_file(file)
+        console.show_line(file)
     console.show_warnings(
         (*found.warnings, *(f"{name}: {why}" for name, why in written.unreadable.items()))
     )

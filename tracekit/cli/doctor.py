@@ -87,7 +87,7 @@ def make(
     timeline = None if shader_timeline is None else shader_timeline == "on"
     changes, content = record.draft(_source_file(source), output, counter_profile, timeline)
     if do_write:
-        console.show_file(record.write(output, content))
+        console.show_line(record.write(output, content))
         console.show_hint(f"Record with it: tracekit capture --template {shlex.quote(str(output))}")
         return
     rows = [(change.place, repr(change.before), repr(change.after)) for change in changes]

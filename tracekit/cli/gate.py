@@ -175,6 +175,12 @@ def show_report(report: "nightly.GateReport") -> None:
         console.measurements(title, columns, rows)
 
 
+_NEXT = {
+    "inconclusive": "Measure again: `tracekit nightly`.",
+    "unjudged": "Give a capture of the plan a reference, and a metric that decides.",
+}
+
+
 def _end(report: "nightly.GateReport", errors: "Sequence[TracekitError]") -> None:
     """End with the code of the outcome; a report that was not written is no success either."""
     from tracekit.nightly.gate.report import text
@@ -186,10 +192,5 @@ def _end(report: "nightly.GateReport", errors: "Sequence[TracekitError]") -> Non
         raise errors[0]
     if report.outcome is nightly.Outcome.FAILED:
         raise TracekitError(text.verdict(report), hint="The night's folder has the logs.")
-    if report.outcome is nightly.Outcome.INCONCLUSIVE:
-        raise InconclusiveError(text.verdict(report), hint="Measure again: `tracekit nightly`.")
-    if report.outcome is nightly.Outcome.UNJUDGED:
-        raise InconclusiveError(
-            text.verdict(report),
-            hint="Give a capture of the plan a reference, and a metric that decides.",
-        )
+    if hint := _NEXT.get(report.outcome):
+        raise InconclusiveError(text.verdict(report), hint=hint)

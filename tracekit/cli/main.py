@@ -131,14 +131,18 @@ def _run(arguments: Sequence[str]) -> None:
         finally:
             sys.stdout.flush()
     except TracekitError as error:
-        _fail(error)
+        failed = error
     except OSError as error:
         if error.errno not in _PLACES:
             _report_bug()
         message = f"{error.filename or 'A file'}: {error.strerror}."
-        _fail(RecordingError(message, hint="Make room, or choose a place where you may write."))
+        failed = RecordingError(message, hint="Make room, or choose a place where you may write.")
     except Exception:  # noqa: BLE001  whatever it is, it is ours, and its traceback is kept
         _report_bug()
+    else:
+        return
+    console.show_error(failed.message, failed.hint)
+    sys.exit(failed.exit_code)
 
 
 class _Log(logging.Handler):
@@ -170,11 +174,6 @@ def _global_options(
     ),
 ) -> None:
     """Record, read and judge Metal traces."""
-
-
-def _fail(error: TracekitError) -> NoReturn:
-    console.show_error(error.message, error.hint)
-    sys.exit(error.exit_code)
 
 
 def _report_bug() -> NoReturn:

@@ -17,6 +17,7 @@ from tracekit.cli.options import argument, flag, option
 
 PlanFile = Annotated[Path | None, argument("CONFIG", "The plan's file.  [default: the nearest]")]
 
+_CODES = {"ok": 0, "regression": 1, "failed": 3, "inconclusive": 4, "unjudged": 4}
 _REASON = 200  # characters
 _COMMANDS = ("install", "status", "uninstall")
 
@@ -218,21 +219,16 @@ def run(
     if dry_run:
         _rehearse(plan, capture or [], json=json)
     else:
-        night = _run(plan, capture or [], keep=not no_history)
+        chosen = nightly.only(plan, capture).captures if capture else ()
+        names = [each.name for each in chosen] or None
+        with console.progress("nightly") as progress:
+            night = nightly.run_night(plan, captures=names, keep=not no_history, progress=progress)
         _show(plan, night, json=json, open_page=open_page)
 
 
 app.command("install")(install)
 app.command("status")(status)
 app.command("uninstall")(uninstall)
-
-
-def _run(plan: "nightly.NightPlan", names: list[str], *, keep: bool) -> "nightly.Night":
-    chosen = (
-        tuple(capture.name for capture in nightly.only(plan, names).captures) if names else None
-    )
-    with console.progress("nightly") as progress:
-        return nightly.run_night(plan, captures=chosen, keep=keep, progress=progress)
 
 
 def _show(
@@ -252,7 +248,7 @@ def _show(
             console.show_hint(f"All nights on one page: {folder.page}")
     if open_page and folder.page.exists():
         typer.launch(folder.page.resolve().as_uri())
-    raise typer.Exit(console.night_code(night.outcome))
+    raise typer.Exit(_CODES[night.outcome or "failed"])
 
 
 def _rehearse(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> None:
@@ -273,5 +269,5 @@ def _rehearse(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> Non
 
 
 def _show_starter(file: Path) -> None:
-    console.show_file(file)
+    console.show_line(file)
     console.show_hint("Change what it measures, then look: tracekit nightly --dry-run")

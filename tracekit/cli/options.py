@@ -46,13 +46,10 @@ def options_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
 def brought(
     function: Callable[..., Any], owner: str, file: Path, taken: Collection[str]
 ) -> list[inspect.Parameter]:
-    """Return the options that a function in somebody's file brings to a command.
+    """Return the options that a function in somebody's `file` brings to a command.
 
-    Args:
-        function: The function.
-        owner: What messages call it, such as "the workload paged".
-        file: Where it stands.
-        taken: The options that the command has itself.
+    `owner` is what messages call it, such as "the workload paged"; `taken` are the options that the
+    command has itself.
     """
     parameters = options_of(function)
     for parameter in parameters:
@@ -123,7 +120,7 @@ RunNumber = Annotated[
 ]
 
 
-_SECTION = re.compile(r"[A-Z][a-z]+:\n\s")
+_SECTION = re.compile(r"[A-Z][a-z]+:\n\s")  # of a docstring, such as Args
 
 
 def plan_of(
@@ -203,7 +200,10 @@ def planned(command: FileCommand, workload: Workload | None) -> FileCommand:
     """Return a command that takes all three signatures' options and hands over a Plan."""
     of_plan = options_of(plan_of)
     own = [parameter for parameter in options_of(command) if parameter.name != "plan"]
-    added = _of_workload(workload, {one.name for one in [*of_plan, *own]}) if workload else []
+    added: list[inspect.Parameter] = []
+    if workload is not None:
+        taken = {option.name for option in [*of_plan, *own]}
+        added = brought(workload.prepare, f"the workload {workload.name}", workload.file, taken)
 
     @functools.wraps(command)
     def wrapper(**values: Any) -> None:
@@ -211,19 +211,11 @@ def planned(command: FileCommand, workload: Workload | None) -> FileCommand:
         command(plan_of(**values), **kept)
 
     if workload is not None:
-        wrapper.__doc__ = f"{inspect.getdoc(command)}\n\n{_described(workload)}"
+        text = inspect.getdoc(workload.prepare) or "it does not say what it does."
+        paragraphs = [part for part in text.split("\n\n") if not _SECTION.match(part)]
+        described = f"The workload {workload.name}: " + "\n\n".join(paragraphs)
+        wrapper.__doc__ = f"{inspect.getdoc(command)}\n\n{described}"
     return signed(wrapper, [*of_plan, *own, *added])
-
-
-def _described(workload: Workload) -> str:
-    """Return what a workload says of itself, without sections such as Args."""
-    text = inspect.getdoc(workload.prepare) or "it does not say what it does."
-    paragraphs = [part for part in text.split("\n\n") if not _SECTION.match(part)]
-    return f"The workload {workload.name}: " + "\n\n".join(paragraphs)
-
-
-def _of_workload(workload: Workload, taken: set[str]) -> list[inspect.Parameter]:
-    return brought(workload.prepare, f"the workload {workload.name}", workload.file, taken)
 
 
 def named_workload(arguments: Sequence[str]) -> Workload | None:

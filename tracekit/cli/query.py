@@ -26,7 +26,7 @@ def index(
     """
     with writing([folder / fleet.INDEX], force=force):
         page = fleet.write_index(folder)
-    console.show_file(page)
+    console.show_line(page)
     if open_page:
         typer.launch(page.resolve().as_uri())
 
@@ -118,4 +118,4 @@ def _write(answer: "fleet.Answer", output: Path, form: "fleet.Form") -> None:
     with console.written(output) as file:
         answer.write(file, form)
     if output != console.STDOUT:
-        console.show_file(output)
+        console.show_line(output)

@@ -3,7 +3,8 @@
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from textwrap import shorten
+from typing import Annotated
 
 import tracekit
 from tracekit import analysis, record, workload
@@ -12,8 +13,7 @@ from tracekit.base import Recording, TracekitError, UsageError, require, writing
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
 
-if TYPE_CHECKING:
-    import pandas as pd
+_WIDEST = 600  # characters of a list of columns
 
 
 def tables(
@@ -40,14 +40,14 @@ def tables(
         if name is None and output is not None:
             raise UsageError("--output writes one table.", hint=f"Name it: {', '.join(there)}.")
         if name is None:
-            console.show_tables(_entries(there))
+            console.table(("table", "rows", "columns"), list(_entries(there)))
         else:
             frame = there.chosen(name, table=table)
             if output is None:
                 console.show_frame(frame, rows)
             else:
                 traces.write_table(frame, output)
-                console.show_file(output)
+                console.show_line(output)
         console.show_warnings(there.warnings)
 
 
@@ -57,16 +57,19 @@ def _tables_in(run: Path, only: "traces.Choice") -> "traces.Tables":
     return tracekit.pipeline.tables_of(Recording(run), only)
 
 
-def _entries(there: "traces.Tables") -> Iterator["tuple[str, pd.DataFrame | str]"]:
-    """Return each table, or why it cannot be had; of a repeated schema one for each repeat."""
+def _entries(there: "traces.Tables") -> Iterator[tuple[str, str, str]]:
+    """Yield each table with its rows and columns; of a repeated schema one for each repeat."""
     for name in there:
         for one in there.repeated(name) or (None,):
             label = name if one is None else f"{name} ({one})"
             place = traces.Choice() if one is None else one.choice
             try:
-                yield label, there.chosen(name, table=place.table, run=place.run)
+                frame = there.chosen(name, table=place.table, run=place.run)
             except TracekitError as error:
-                yield label, f"not available: {error}"
+                yield label, "", f"not available: {error}"
+            else:
+                columns = shorten(", ".join(frame.columns), _WIDEST, placeholder=" …")
+                yield label, f"{len(frame):,}", columns
 
 
 def workloads(*, workloads: options.Workloads = None) -> None:
@@ -86,7 +89,10 @@ def rules(
         )
         return
     require(name, analysis.RULES, "rule", otherwise="`tracekit rules` lists them.")
-    console.show_rule(analysis.RULES[name])
+    rule = analysis.RULES[name]
+    console.show_text((rule.name, "bold"), f"  {rule.title}")
+    for head, text in rule.sections.items():
+        console.show_text("\n", (head, "bold"), f"\n  {text}")
 
 
 def open_(

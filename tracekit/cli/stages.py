@@ -8,7 +8,7 @@ import typer
 import tracekit
 from tracekit import record as recorders
 from tracekit import tables as traces
-from tracekit.base import Recording, UsageError, require_apart
+from tracekit.base import Recording, UsageError, quoted, require_apart
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, option
 from tracekit.workload import Plan
@@ -61,7 +61,9 @@ def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
     if json:
         console.show_json(recording.provenance())
     else:
-        console.show_gputrace(recording)
+        console.show_line(recording.gputrace)
+        console.show_hint(f"Open it in Xcode: open {quoted(recording.gputrace)}")
+        console.show_warnings(recording.provenance().warnings)
     if open_it:
         recorders.perform(recorders.opening(recording, "gputrace"))
 
@@ -124,9 +126,9 @@ def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | No
         done = traces.write_exports(
             traces.Bundle(bundle), output, tracekit.pipeline.wanted_tables(tables), progress, run
         )
-    console.show_file(output)
+    console.show_line(output)
     console.show_warnings(done.warnings)
-    console.require_tables(done.damage)
+    console.require_undamaged(done.damage, "The other tables")
 
 
 def analyze(
@@ -161,7 +163,7 @@ def report(
     """Write the page about a run's result."""
     with console.progress("report") as progress:
         page = tracekit.pipeline.report(Recording(run), progress, redacted=not no_redact)
-    console.show_file(page)
+    console.show_line(page)
     if open_page:
         typer.launch(page.resolve().as_uri())
 

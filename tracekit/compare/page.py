@@ -4,14 +4,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from typing import Literal
 
 from tracekit.analysis import Better, Given
 from tracekit.base import count, duration, percent, quantity
 from tracekit.compare.compare import Comparison
-from tracekit.compare.differences import Became, FindingChange, Kernel, KernelChange
+from tracekit.compare.differences import Became, FindingChange, KernelChange
 from tracekit.compare.samples import Order, Sample
 from tracekit.compare.verdicts import Change, Shown, Verdict
-from tracekit.report import Detail, Timeline, Track, document, drawn, environment_of, timeline
+from tracekit.report import Timeline, Track, document, drawn, environment_of, timeline
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 MOST_KERNELS = 20
@@ -31,21 +32,28 @@ def heading(compared: Comparison) -> str:
 
 def tables(compared: Comparison) -> Iterator[Table]:
     """Yield the tables of a comparison that have rows: title, columns, rows."""
+    paced = equal_pace(compared)
     found: tuple[Table, ...] = (
         (
             f"metrics: {side(compared.before)} → {side(compared.after)}",
-            ("metric", "before", "after", *_CHANGES[equal_pace(compared)], "verdict"),
-            [_change(change, compared) for change in compared.changes],
+            ("metric", "before", "after", "measured", *_PACED[not paced :], "verdict"),
+            [row.cells(paced=paced) for row in _rows(compared)],
         ),
         (
             "findings",
             ("finding", "became", "before", "after"),
-            [_finding(finding, compared) for finding in compared.findings],
+            [
+                (change.rule, course(change), *_runs_with(change, compared))
+                for change in compared.findings
+            ],
         ),
         (
             "work by label, p50",
             ("label", "count", "before", "after", "change"),
-            [_kernel(kernel) for kernel in compared.kernels[:MOST_KERNELS]],
+            [
+                (change.label, _counts(change), *_both(change, "p50"), _ratio(change))
+                for change in compared.kernels[:MOST_KERNELS]
+            ],
         ),
         (
             "what differs",
@@ -61,10 +69,7 @@ def side(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} runs ({names[0]} …)"
 
 
-_CHANGES = {
-    False: ("measured", "95 % interval"),
-    True: ("measured", "at equal pace", "95 % interval"),
-}
+_PACED = ("at equal pace", "95 % interval")
 
 
 def equal_pace(compared: Comparison) -> bool:
@@ -125,38 +130,17 @@ def _shared(compared: Comparison) -> dict[str, int]:
     return {reason: place for place, reason in enumerate(shared, start=1)}
 
 
-def value(number: float | None, change: Change) -> str:
-    """Return a value of the metric in words."""
-    return NOTHING if number is None else quantity(number, change.unit)
-
-
-def measured(change: Change) -> str:
-    """Return the plain change in words: "+9.8 %", or a difference in the metric's unit."""
-    return NOTHING if change.measured is None else _shown(change).change(change.measured)
-
-
-def at_equal_pace(change: Change) -> str:
-    """Return the change at equal machine pace; a dash where nothing is corrected."""
-    if change.change is None or not (change.corrected or change.paired):
-        return NOTHING
-    return _shown(change).change(change.change)
-
-
-def bounds(change: Change) -> str:
-    """Return the interval in words."""
-    if change.low is None or change.high is None:
-        return NOTHING
-    return _shown(change).between(change.low, change.high)
+def _shown(change: Change) -> Shown:
+    return Shown("ratio" if change.relative else "difference", change.unit)
 
 
 def change_words(change: Change) -> str:
     """Return the change that is judged with its interval, and the measured one where it differs."""
-    if change.change is None:
-        return NOTHING
-    interval = f" [{bounds(change)}]" if change.low is not None else ""
-    if change.corrected or change.paired:
-        return f"{at_equal_pace(change)}{interval} at equal pace, measured {measured(change)}"
-    return f"{measured(change)}{interval}"
+    shown = _shown(change)
+    words = shown.whole(change.change, change.low, change.high)
+    if words and change.measured is not None and (change.corrected or change.paired):
+        return f"{words} at equal pace, measured {shown.change(change.measured)}"
+    return words or NOTHING
 
 
 def ruling(change: Change, compared: Comparison | None = None) -> str:
@@ -175,125 +159,124 @@ def course(change: FindingChange) -> str:
     return f"{change.course}: {change.reason.rstrip('.')}" if change.reason else str(change.course)
 
 
-def found_in(runs: int, of: int) -> str:
-    """Return in how many runs a finding was found."""
-    if of == 1:
-        return "found" if runs else "not found"
-    return f"in {runs} of {of}"
+def _runs_with(change: FindingChange, compared: Comparison) -> tuple[str, ...]:
+    """Return in how many runs of each side a finding was found."""
+    counted = (
+        (change.runs_before, len(compared.before)),
+        (change.runs_after, len(compared.after)),
+    )
+    return tuple(
+        f"in {runs} of {of}" if of != 1 else "found" if runs else "not found"
+        for runs, of in counted
+    )
 
 
-def ratio(change: KernelChange) -> str:
-    """Return how the median interval changed."""
+def _ratio(change: KernelChange) -> str:
     if change.ratio is None:
         return "new" if change.before is None else "gone" if change.after is None else NOTHING
     return Shown("ratio", "ns").change(change.ratio - 1)
 
 
-def counts(change: KernelChange) -> str:
-    """Return how many intervals there were and are."""
-    before, after = (count(one.count) if one else "0" for one in (change.before, change.after))
+def _counts(change: KernelChange) -> str:
+    before, after = (count(side.count) if side else "0" for side in (change.before, change.after))
+    return _unless_same(before, after)
+
+
+def _both(change: KernelChange, column: Literal["p50", "p95", "total"]) -> tuple[str, ...]:
+    """Return a time of both sides in words."""
+    sides = (change.before, change.after)
+    return tuple(duration(getattr(side, column)) if side else NOTHING for side in sides)
+
+
+def _unless_same(before: str, after: str) -> str:
     return before if before == after else f"{before} → {after}"
 
 
-def _times(kernel: Kernel | None) -> tuple[str, str, str]:
-    """Return the median interval of equal work, its 95th percentile, and the sum of all."""
-    if kernel is None:
-        return NOTHING, NOTHING, NOTHING
-    return duration(kernel.p50), duration(kernel.p95), duration(kernel.total)
+@dataclass(frozen=True)
+class ChangeRow:
+    """A metric's change in words: both sides, the measured change, that at equal pace, and so on.
+
+    Where nothing is corrected, or not known, stands a dash.
+    """
+
+    change: Change
+    before: str
+    after: str
+    measured: str
+    equal: str
+    bounds: str
+    ruling: str
+
+    def cells(self, *, paced: bool) -> Sequence[str]:
+        """Return the row of a table, with the change at equal pace or without."""
+        name = f"{self.change.metric} *" if self.change.deciding else self.change.metric
+        equal = (self.equal,) if paced else ()
+        return (name, self.before, self.after, self.measured, *equal, self.bounds, self.ruling)
 
 
-def _change(change: Change, compared: Comparison) -> Sequence[str]:
-    name = f"{change.metric} *" if change.deciding else change.metric
-    pace = (at_equal_pace(change),) if equal_pace(compared) else ()
-    return (
-        name,
-        value(change.before, change),
-        value(change.after, change),
-        measured(change),
-        *pace,
-        bounds(change),
-        ruling(change, compared),
-    )
-
-
-def _finding(change: FindingChange, compared: Comparison) -> Sequence[str]:
-    return (change.rule, course(change), *_runs_with(change, compared))
-
-
-def _runs_with(change: FindingChange, compared: Comparison) -> tuple[str, str]:
-    before = found_in(change.runs_before, len(compared.before))
-    return before, found_in(change.runs_after, len(compared.after))
-
-
-def _kernel(change: KernelChange) -> Sequence[str]:
-    before, after = (_times(kernel)[0] for kernel in (change.before, change.after))
-    return (change.label, counts(change), before, after, ratio(change))
-
-
-def _shown(change: Change) -> Shown:
-    return Shown("ratio" if change.relative else "difference", change.unit)
-
-
-_SIDES = ("before", "after")
-_NUMBER = "number"
+def _rows(compared: Comparison) -> Iterator[ChangeRow]:
+    for change in compared.changes:
+        shown = _shown(change)
+        paced = change.change if change.corrected or change.paired else None
+        known = change.low is not None and change.high is not None
+        yield ChangeRow(
+            change,
+            *(
+                NOTHING if value is None else quantity(value, change.unit)
+                for value in (change.before, change.after)
+            ),
+            *(
+                NOTHING if ratio is None else shown.change(ratio)
+                for ratio in (change.measured, paced)
+            ),
+            shown.between(change.low, change.high) if known else NOTHING,
+            ruling(change, compared),
+        )
 
 
 def both(before: Sample, after: Sample) -> Timeline:
-    """Lay both runs on the axis of the one before, tracks of each under a name of its own."""
-    lines = [_laid(one) for one in (before, after)]
-    shift = _begin(lines[0]) - _begin(lines[1])
-    first = max((_highest(track) for track in lines[0].tracks), default=0)
-    tracks = [
-        *(_named(track, _SIDES[0], 0, 0) for track in lines[0].tracks),
-        *(_named(track, _SIDES[1], shift, first) for track in lines[1].tracks),
+    """Lay both runs on the axis of the one before, tracks of each under a name of its own.
+
+    Both steady windows begin at the same place. What belongs together has one number within a run:
+    those of the run after count on from the highest of the run before.
+    """
+    old, new = (
+        timeline(sample.result, Given(sample.tables or {}, sample.result.provenance))
+        for sample in (before, after)
+    )
+    begins = [line.steady.start if line.steady else line.begin for line in (old, new)]
+    shift = begins[0] - begins[1]
+    numbers = [
+        int(detail.numbers.max())
+        for track in old.tracks
+        for detail in track.details
+        if detail.unit == "number" and detail.numbers.size
     ]
-    begins = (lines[0].begin, lines[1].begin + shift)
-    ends = (lines[0].end, lines[1].end + shift)
-    steady = lines[0].steady
     return Timeline(
-        begin=min(begins),
-        end=max(ends),
-        tracks=tuple(tracks),
-        steady=steady and replace(steady, name="the steady window of the run before"),
-        absences=tuple(_absences(lines)),
+        begin=min(old.begin, new.begin + shift),
+        end=max(old.end, new.end + shift),
+        tracks=(
+            *(_moved(track, "before", 0, 0) for track in old.tracks),
+            *(_moved(track, "after", shift, max(numbers, default=0)) for track in new.tracks),
+        ),
+        steady=old.steady and replace(old.steady, name="the steady window of the run before"),
+        absences=(
+            *(f"Before: {absence}" for absence in old.absences),
+            *(f"After: {absence}" for absence in new.absences),
+        ),
     )
 
 
-def _laid(sample: Sample) -> Timeline:
-    tables = Given(sample.tables or {}, sample.result.provenance)
-    return timeline(sample.result, tables)
-
-
-def _begin(line: Timeline) -> int:
-    return line.steady.start if line.steady else line.begin
-
-
-def _named(track: Track, side: str, shift: int, number: int) -> Track:
-    """Say whose the track is, lay it on the common axis, and keep its numbers apart."""
+def _moved(track: Track, side: str, shift: int, number: int) -> Track:
+    details = tuple(
+        replace(detail, numbers=detail.numbers + number * (detail.numbers > 0))
+        if detail.unit == "number"
+        else detail
+        for detail in track.details
+    )
     return replace(
-        track,
-        name=f"{side}: {track.name}",
-        starts=track.starts + shift,
-        details=tuple(_apart(detail, number) for detail in track.details),
+        track, name=f"{side}: {track.name}", starts=track.starts + shift, details=details
     )
-
-
-def _apart(detail: Detail, number: int) -> Detail:
-    """Count on from `number`, lest work of both sides seem to belong together."""
-    if detail.unit != _NUMBER:
-        return detail
-    known = detail.numbers >= 0
-    return replace(detail, numbers=detail.numbers + number * known)
-
-
-def _highest(track: Track) -> int:
-    counted = [detail.numbers for detail in track.details if detail.unit == _NUMBER]
-    return max((int(numbers.max()) for numbers in counted if numbers.size), default=0)
-
-
-def _absences(lines: list[Timeline]) -> Iterator[str]:
-    for side, line in zip(_SIDES, lines, strict=True):
-        yield from (f"{side.capitalize()}: {absence}" for absence in line.absences)
 
 
 WIDTH = 200
@@ -321,16 +304,15 @@ def reach(changes: Sequence[Change]) -> float:
 
 def bar(change: Change, edge: float, words: str) -> Bar | None:
     """Draw a change that is a ratio and has an interval; what lies beyond the edge is cut."""
-    if not change.relative or change.low is None or change.high is None:
+    ends = (change.low, change.high, change.change)
+    if not change.relative or None in ends:
         return None
-    assert change.change is not None
-    low, high, middle = (_place(one, edge) for one in (change.low, change.high, change.change))
+    low, high, middle = (
+        round((max(-edge, min(edge, end)) / edge + 1) * WIDTH / 2, 1)
+        for end in ends
+        if end is not None
+    )
     return Bar(low, high, middle, WIDTH / 2, words)
-
-
-def _place(change: float, edge: float) -> float:
-    inside = max(-edge, min(edge, change))
-    return round((inside / edge + 1) * WIDTH / 2, 1)
 
 
 _TONES = {
@@ -346,21 +328,6 @@ _SIGNS = {
     Verdict.UNCLEAR: "? Unclear",
 }
 _COURSES = {Became.APPEARED: "error", Became.GREW: "warning", Became.GONE: "good"}
-
-
-@dataclass(frozen=True)
-class ChangeRow:
-    """A metric's change in words, and drawn where it is a ratio with an interval."""
-
-    change: Change
-    before: str
-    after: str
-    measured: str
-    equal: str
-    bounds: str
-    ruling: str
-    tone: str
-    bar: Bar | None
 
 
 def render_comparison(
@@ -384,12 +351,28 @@ def render_comparison(
         verdict=(_TONES[compared.verdict], _SIGNS[compared.verdict]),
         before=side(compared.before),
         after=side(compared.after),
-        rows=[_row(change, edge, compared) for change in compared.changes],
+        rows=[_drawn(row, edge) for row in _rows(compared)],
         equal_pace=equal_pace(compared),
         edge=f"{edge * 100:.0f} %",
         bar_width=WIDTH,
-        findings=[_finding_row(finding, compared) for finding in compared.findings],
-        kernels=[_kernel_row(kernel) for kernel in compared.kernels[:MOST_KERNELS]],
+        findings=[
+            (
+                change,
+                course(change),
+                _COURSES.get(change.course, "note"),
+                *_runs_with(change, compared),
+            )
+            for change in compared.findings
+        ],
+        kernels=[
+            (
+                change.label,
+                _counts(change),
+                *(_unless_same(*_both(change, column)) for column in ("p50", "p95", "total")),
+                _ratio(change),
+            )
+            for change in compared.kernels[:MOST_KERNELS]
+        ],
         more_kernels=max(0, len(compared.kernels) - MOST_KERNELS),
         how_sure=how_sure(compared).removeprefix("* decides. "),
         recorded=bool(before and after),
@@ -398,34 +381,8 @@ def render_comparison(
     )
 
 
-def _row(change: Change, edge: float, compared: Comparison) -> ChangeRow:
-    interval, equal = bounds(change), at_equal_pace(change)
-    judged = measured(change) if equal == NOTHING else f"{equal} at equal pace"
-    return ChangeRow(
-        change=change,
-        before=value(change.before, change),
-        after=value(change.after, change),
-        measured=measured(change),
-        equal=equal,
-        bounds=interval,
-        ruling=ruling(change, compared),
-        tone=_TONES[change.verdict] if change.verdict else "",
-        bar=bar(change, edge, f"{judged}, {interval} with 95 % confidence"),
-    )
-
-
-def _finding_row(
-    change: FindingChange, compared: Comparison
-) -> tuple[FindingChange, str, str, str, str]:
-    return (
-        change,
-        course(change),
-        _COURSES.get(change.course, "note"),
-        *_runs_with(change, compared),
-    )
-
-
-def _kernel_row(change: KernelChange) -> tuple[str, ...]:
-    both = zip(_times(change.before), _times(change.after), strict=True)
-    columns = [f"{old} → {new}" if old != new else old for old, new in both]
-    return (change.label, counts(change), *columns, ratio(change))
+def _drawn(row: ChangeRow, edge: float) -> tuple[ChangeRow, str, Bar | None]:
+    """Return a row with its tone and its bar."""
+    judged = row.measured if row.equal == NOTHING else f"{row.equal} at equal pace"
+    drawn = bar(row.change, edge, f"{judged}, {row.bounds} with 95 % confidence")
+    return row, _TONES[row.change.verdict] if row.change.verdict else "", drawn

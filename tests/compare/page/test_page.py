@@ -137,5 +137,3 @@ def test_words_keep_units_signs_and_reasons(made: Any) -> None:
 def test_several_runs_are_named_by_the_first() -> None:
     assert words.side(["one"]) == "one"
     assert words.side(["one", "two", "three"]) == "3 runs (one …)"
-    assert words.found_in(0, 1) == "not found"
-    assert words.found_in(2, 3) == "in 2 of 3"
