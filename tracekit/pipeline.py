@@ -7,6 +7,7 @@ from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from tracekit import record as recorders
 from tracekit.analysis import Result, Settings, load, redact_result, used_tables
 from tracekit.analysis import analyze as judge
 from tracekit.base import (
@@ -25,29 +26,6 @@ from tracekit.base import (
     write_whole,
 )
 from tracekit.machine import circumstances, describe, git_commit, meanwhile
-from tracekit.record import (
-    Choose,
-    Progress,
-    Recorded,
-    Recorder,
-    XctraceRecorder,
-    Xml,
-    advised,
-    bring,
-    choose,
-    export_workload_events,
-    known_of,
-    observe,
-    quiet,
-    recorder_for,
-    request_for,
-    require_exports,
-    require_timing,
-    rows_of_target,
-    run_and_targets,
-    trace_clock,
-    unheeded,
-)
 from tracekit.record import export as export_or_read
 from tracekit.report import PANELS, render
 from tracekit.tables import (
@@ -66,7 +44,7 @@ NEEDED, ALL = "needed", "all"
 _LABELS = "object_labels"
 
 
-def record(plan: Plan, progress: Progress = quiet) -> Recording:
+def record(plan: Plan, progress: recorders.Progress = recorders.quiet) -> Recording:
     """Record what the plan says into a folder of its own.
 
     Raises:
@@ -76,14 +54,14 @@ def record(plan: Plan, progress: Progress = quiet) -> Recording:
     """
     check(plan)
     require_place(plan)
-    recorder = choose(plan.recorder, wanted_tables(NEEDED))
+    recorder = recorders.choose(plan.recorder, wanted_tables(NEEDED))
     provenance = _provenance(plan, recorder)
-    plan, notes = advised(plan, provenance.capabilities)
+    plan, notes = recorders.advised(plan, provenance.capabilities)
     provenance = replace(provenance, warnings=(*provenance.warnings, *notes))
     recording = claimed(plan.output, plan.name, provenance)
     with kept_unless_misused(recording), stage(recording, "record"):
-        request = request_for(plan, recording, recorder)
-        recorded = observe(recorder, request, recording, progress, plan.telemetry)
+        request = recorders.request_for(plan, recording, recorder)
+        recorded = recorders.observe(recorder, request, recording, progress, plan.telemetry)
         recording.save_provenance(_with(recording.provenance(), recorded))
         _look_for_rows(recording)
         if recorded.interrupted:
@@ -95,10 +73,10 @@ def record(plan: Plan, progress: Progress = quiet) -> Recording:
 
 def export(
     recording: Recording,
-    progress: Progress = quiet,
+    progress: recorders.Progress = recorders.quiet,
     *,
     tables: str = NEEDED,
-    xml: Xml = "asked",
+    xml: recorders.Xml = "asked",
 ) -> None:
     """Make the bundle's tables readable, and write the workload's own marks beside them.
 
@@ -106,28 +84,28 @@ def export(
     of them are written as XML; see `tracekit.record.export`.
     """
     wanted = wanted_tables(tables)
-    recorder = recorder_for(recording, wanted)
+    recorder = recorders.recorder_for(recording, wanted)
     with stage(recording, "export"):
-        if isinstance(recorder, XctraceRecorder):
+        if isinstance(recorder, recorders.XctraceRecorder):
             warn(recording, export_or_read(recorder, recording, wanted, progress, xml=xml))
         else:
             warn(recording, recorder.export(recording, progress))
         _complete(recording)
         _look_for_rows(recording)
-        warn(recording, export_workload_events(recording))
+        warn(recording, recorders.export_workload_events(recording))
 
 
 def analyze(
     recording: Recording,
-    progress: Progress = quiet,
+    progress: recorders.Progress = recorders.quiet,
     *,
     settings: Settings | None = None,
     redacted: bool = True,
 ) -> Result:
     """Measure and judge the tables; write `result.json`."""
     with stage(recording, "analyze"):
-        require_timing(recording)
-        require_exports(recording)
+        recorders.require_timing(recording)
+        recorders.require_exports(recording)
         provenance = recording.provenance()
         tables = tables_of(recording)
         progress("measuring and judging")
@@ -141,7 +119,9 @@ def analyze(
     return result
 
 
-def report(recording: Recording, progress: Progress = quiet, *, redacted: bool = True) -> Path:
+def report(
+    recording: Recording, progress: recorders.Progress = recorders.quiet, *, redacted: bool = True
+) -> Path:
     """Write the page of the run's result."""
     with stage(recording, "report"):
         result = load(recording.result_file)
@@ -158,11 +138,11 @@ def import_(
     paths: Sequence[Path],
     output: Path | None = None,
     target: str | None = None,
-    progress: Progress = quiet,
+    progress: recorders.Progress = recorders.quiet,
     run: int | None = None,
 ) -> list[Recording]:
     """Make a run's folder of each recording that someone else made."""
-    return bring(paths, output, target, progress, run, wanted=wanted_tables(NEEDED))
+    return recorders.bring(paths, output, target, progress, run, wanted=wanted_tables(NEEDED))
 
 
 def needed_tables() -> frozenset[str]:
@@ -179,7 +159,7 @@ def _spared() -> frozenset[str]:
     return frozenset() if _LABELS in needed_tables() else first_sources(_LABELS)
 
 
-def wanted_tables(words: str) -> Choose:
+def wanted_tables(words: str) -> recorders.Choose:
     """Return which schemas of a trace are to be exported, by a list with commas.
 
     `needed` stands for what metrics, rules and panels make use of, `all` for everything that
@@ -213,7 +193,7 @@ def wanted_tables(words: str) -> Choose:
 
 def tables_of(recording: Recording, only: Choice = OPEN) -> Tables:
     """Return the normalized tables of the run, or of `only` one of its trace, with its target."""
-    run, targets = run_and_targets(recording, only.run)
+    run, targets = recorders.run_and_targets(recording, only.run)
     return Tables(recording.exports, targets, recording.tables, replace(only, run=run))
 
 
@@ -240,7 +220,7 @@ def _complete(recording: Recording) -> None:
     if run is None:
         return
     again = recording.bundle.exists() or not provenance.clock
-    clock = trace_clock(recording, run) if again else provenance.clock
+    clock = recorders.trace_clock(recording, run) if again else provenance.clock
     recording.save_provenance(
         replace(
             provenance,
@@ -259,7 +239,9 @@ def _look_for_rows(recording: Recording) -> None:
     if not recording.bundle.exists():
         return
     provenance = recording.provenance()
-    found, warnings = rows_of_target(recording, [target.pid for target in provenance.targets])
+    found, warnings = recorders.rows_of_target(
+        recording, [target.pid for target in provenance.targets]
+    )
     recording.save_provenance(replace(provenance, target_rows=found))
     warn(recording, warnings)
 
@@ -271,7 +253,7 @@ def _seconds_between(started: str, ended: str) -> float | None:
         return None
 
 
-def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
+def _provenance(plan: Plan, recorder: recorders.Recorder) -> Provenance:
     folder = plan.workload.file.parent if plan.workload else None
     return Provenance(
         tracekit=version("tracekit"),
@@ -290,13 +272,13 @@ def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
         warmup=plan.warmup if plan.workload else None,
         repeats=plan.repeats,
         machine=describe() | circumstances(),
-        capabilities=known_of(recorder),
+        capabilities=recorders.known_of(recorder),
         git_commit=git_commit(Path.cwd()),
-        warnings=unheeded(plan, recorder),
+        warnings=recorders.unheeded(plan, recorder),
     )
 
 
-def _with(provenance: Provenance, recorded: Recorded) -> Provenance:
+def _with(provenance: Provenance, recorded: recorders.Recorded) -> Provenance:
     return replace(
         provenance,
         targets=recorded.targets,

@@ -1,7 +1,7 @@
 """Runs against runs: what changed, how sure that is, and what stands in the way."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -33,31 +33,24 @@ def overall(deciding: Sequence[Change], held: Sequence[Condition]) -> tuple[Verd
     """
     if not deciding:
         return Verdict.UNCLEAR, "No run has a metric of speed."
-    for verdict in (Verdict.WORSE, Verdict.BETTER):
-        if names := _with(deciding, verdict):
-            return _changed(verdict, names, deciding, held)
+    by_verdict = {
+        verdict: [change.metric for change in deciding if change.verdict is verdict]
+        for verdict in Verdict
+    }
+    for verdict, slower, opposed in (
+        (Verdict.WORSE, "after", by_verdict[Verdict.BETTER]),
+        (Verdict.BETTER, "before", []),
+    ):
+        if names := by_verdict[verdict]:
+            words = f"{_are(names)} {verdict}"
+            blamed = (each for each in held if each.spoils or each.side == slower)
+            if condition := next(blamed, None):
+                return Verdict.UNCLEAR, f"{words}, but {condition.words}."
+            return verdict, f"{words}, though {_are(opposed)} better." if opposed else f"{words}."
     if unclear := [change for change in deciding if change.verdict is not Verdict.SAME]:
         names = _are([one.metric for one in unclear])
         return Verdict.UNCLEAR, f"{names} unclear: {unclear[0].reason}."
     return Verdict.SAME, f"{_are([one.metric for one in deciding])} the same."
-
-
-def _changed(
-    verdict: Verdict, names: list[str], deciding: Sequence[Change], held: Iterable[Condition]
-) -> tuple[Verdict, str]:
-    words = f"{_are(names)} {verdict}"
-    slower = "after" if verdict is Verdict.WORSE else "before"
-    blamed = next(
-        (condition for condition in held if condition.spoils or condition.side == slower), None
-    )
-    if blamed is not None:
-        return Verdict.UNCLEAR, f"{words}, but {blamed.words}."
-    opposed = _with(deciding, Verdict.BETTER) if verdict is Verdict.WORSE else []
-    return verdict, f"{words}, though {_are(opposed)} better." if opposed else f"{words}."
-
-
-def _with(changes: Sequence[Change], verdict: Verdict) -> list[str]:
-    return [change.metric for change in changes if change.verdict is verdict]
 
 
 def _are(metrics: Sequence[str]) -> str:
@@ -143,8 +136,13 @@ def compare(
 
 def _changes(before: Runs, after: Runs, limits: Limits, pace: Pace) -> tuple[Change, ...]:
     """Judge every metric that a run knows; those that decide come first."""
+    own = (
+        each.name for side in (before, after) for run in side.samples for each in run.result.results
+    )
     names = [
-        name for name in _names(before, after) if before.measured(name) or after.measured(name)
+        name
+        for name in dict.fromkeys((*METRICS, *own))
+        if before.values(name) or after.values(name)
     ]
     unknown = [name for name in limits.metrics if name not in names]
     if unknown:
@@ -155,16 +153,6 @@ def _changes(before: Runs, after: Runs, limits: Limits, pace: Pace) -> tuple[Cha
     deciding = limits.metrics or speed_of(found)
     marked = [replace(one, deciding=one.metric in deciding) for one in found]
     return tuple(sorted(marked, key=lambda one: not one.deciding))
-
-
-def _names(before: Runs, after: Runs) -> list[str]:
-    own = (
-        result.name
-        for side in (before, after)
-        for run in side.samples
-        for result in run.result.results
-    )
-    return list(dict.fromkeys((*METRICS, *own)))
 
 
 def speed_of(changes: Sequence[Change]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """What differs between two sides: machine and software, conditions, work, findings."""
 
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -44,55 +44,43 @@ def kernel_changes(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[K
 
     Runs whose tables are gone take no part.
     """
-    old, new = _side(before), _side(after)
-    found = [_change(label, old.get(label), new.get(label)) for label in {**old, **new}]
-    return tuple(sorted(found, key=lambda one: (-_shift(one), one.label)))
+    old, new = _kernels(before), _kernels(after)
+
+    def shift(change: KernelChange) -> float:
+        totals = [side.total if side else 0 for side in (change.before, change.after)]
+        return -abs(totals[1] - totals[0])
+
+    found = [_kernel_change(label, old.get(label), new.get(label)) for label in {**old, **new}]
+    return tuple(sorted(found, key=lambda change: (shift(change), change.label)))
 
 
-def _change(label: str, before: Kernel | None, after: Kernel | None) -> KernelChange:
+def _kernel_change(label: str, before: Kernel | None, after: Kernel | None) -> KernelChange:
     ratio = after.p50 / before.p50 if before and after and before.p50 > 0 else None
     return KernelChange(label, before, after, ratio)
 
 
-def _shift(change: KernelChange) -> float:
-    before, after = (side.total if side else 0 for side in (change.before, change.after))
-    return abs(after - before)
-
-
-def _side(samples: Sequence[Sample]) -> dict[str, Kernel]:
+def _kernels(samples: Sequence[Sample]) -> dict[str, Kernel]:
     """Return the kernels of one side: of each label the median over the runs that have it."""
-    by_label: dict[str, list[Kernel]] = {}
+    by_label: dict[str, list[list[float]]] = {}
     for sample in samples:
-        for label, kernel in _kernels(sample.tables or {}).items():
-            by_label.setdefault(label, []).append(kernel)
-    return {label: _middle(kernels) for label, kernels in by_label.items()}
-
-
-def _middle(kernels: Sequence[Kernel]) -> Kernel:
-    rows = [(kernel.count, kernel.total, kernel.p50, kernel.p95) for kernel in kernels]
-    return Kernel(*(statistics.median(column) for column in zip(*rows, strict=True)))
-
-
-def _kernels(tables: Mapping[str, pd.DataFrame]) -> dict[str, Kernel]:
-    try:
-        frame = tables["gpu_intervals"]
-    except (KeyError, TracekitError):
-        return {}
-    own = frame[frame["target"].astype(bool) & frame["duration"].notna()]
-    codes, names = families(own["label"])
-    durations = own["duration"].to_numpy(dtype=np.int64)
-    found = grouped(codes.to_numpy(), durations, _PERCENTILES)
-    columns = (found.codes, found.counts, found.totals, found.percentiles)
+        try:
+            frame = (sample.tables or {})["gpu_intervals"]
+        except (KeyError, TracekitError):
+            continue
+        own = frame[frame["target"].astype(bool) & frame["duration"].notna()]
+        codes, names = families(own["label"])
+        durations = own["duration"].to_numpy(dtype=np.int64)
+        found = grouped(codes.to_numpy(), durations, _PERCENTILES)
+        numbers = np.column_stack((found.counts, found.totals, found.percentiles))
+        for code, row in zip(found.codes.tolist(), numbers.tolist(), strict=True):
+            by_label.setdefault(names[code], []).append(row)
     return {
-        names[code]: Kernel(float(count), float(total), *map(float, percentiles))
-        for code, count, total, percentiles in zip(
-            *(column.tolist() for column in columns), strict=True
-        )
+        label: Kernel(*(statistics.median(column) for column in zip(*runs, strict=True)))
+        for label, runs in by_label.items()
     }
 
 
 NOT_STATED = "not stated"
-_Facts = list[dict[str, str]]
 
 
 class Weight(StrEnum):
@@ -114,26 +102,26 @@ class Difference:
 
 def differences(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[Difference, ...]:
     """Return what differs between the sides, and within a side; what voids comes first."""
-    sides = [[_facts(one) for one in side] for side in (before, after)]
-    names = dict.fromkeys(name for side in sides for facts in side for name in facts)
-    found = list(_differing(names, sides))
-    return tuple(sorted(found, key=lambda one: one.weight is not Weight.VOID))
-
-
-def _differing(names: Iterable[str], sides: Sequence[_Facts]) -> Iterator[Difference]:
-    for name in names:
+    sides = [[_facts(sample) for sample in side] for side in (before, after)]
+    found: list[Difference] = []
+    for name in dict.fromkeys(name for side in sides for facts in side for name in facts):
         old, new = ([facts.get(name, NOT_STATED) for facts in side] for side in sides)
         if len({*old, *new}) > 1:
             void = name in _VOID and NOT_STATED not in {*old, *new}
             weight = Weight.VOID if void else Weight.MARKED
-            yield Difference(name, _joined(old), _joined(new), weight)
+            before_words, after_words = (", ".join(dict.fromkeys(side)) for side in (old, new))
+            found.append(Difference(name, before_words, after_words, weight))
+    return tuple(sorted(found, key=lambda difference: difference.weight is not Weight.VOID))
 
 
 def _facts(sample: Sample) -> dict[str, str]:
     provenance = sample.result.provenance
     facts = {name: read(provenance) for name, read in _READ.items()}
-    facts |= {f"parameter {name}": str(value) for name, value in provenance.parameters.items()}
-    return {name: words or NOT_STATED for name, words in facts.items()}
+    facts |= {f"parameter {name}": value for name, value in provenance.parameters.items()}
+    return {
+        name: NOT_STATED if value is None else str(value) or NOT_STATED
+        for name, value in facts.items()
+    }
 
 
 def _work(provenance: Provenance) -> str:
@@ -143,27 +131,17 @@ def _work(provenance: Provenance) -> str:
     return "" if provenance.recorder == "import" else provenance.workload
 
 
-def _target(provenance: Provenance) -> str:
-    return ", ".join(sorted({target.name for target in provenance.targets if target.name}))
+def _of_machine(key: str) -> Callable[[Provenance], object]:
+    return lambda provenance: provenance.machine.get(key)
 
 
-def _kind(provenance: Provenance) -> str:
-    """Return whose clock the times are read from: exports of others are traces, too."""
-    return "host: work on a CPU" if provenance.recorder == "host" else "trace of Instruments"
-
-
-def _of_machine(key: str) -> Callable[[Provenance], str]:
-    return lambda provenance: str(provenance.machine.get(key, ""))
-
-
-def _optional(value: object) -> str:
-    return "" if value is None else str(value)
-
-
-_READ: dict[str, Callable[[Provenance], str]] = {
+_READ: dict[str, Callable[[Provenance], object]] = {
     "workload": _work,
-    "recorder": _kind,
-    "target": _target,
+    # Whose clock the times are read from: exports of others are traces, too.
+    "recorder": lambda one: (
+        "host: work on a CPU" if one.recorder == "host" else "trace of Instruments"
+    ),
+    "target": lambda one: ", ".join(sorted({each.name for each in one.targets if each.name})),
     "chip": _of_machine("chip"),
     "model": _of_machine("model"),
     "GPU cores": _of_machine("gpu_cores"),
@@ -178,19 +156,15 @@ _READ: dict[str, Callable[[Provenance], str]] = {
     "instruments": lambda one: ", ".join(one.instruments),
     "method": lambda one: one.method,
     "counters": lambda one: one.counters,
-    "warm-up steps": lambda one: _optional(one.warmup),
-    "time limit": lambda one: _optional(one.time_limit),
-    "repeats": lambda one: _optional(one.repeats),
+    "warm-up steps": lambda one: one.warmup,
+    "time limit": lambda one: one.time_limit,
+    "repeats": lambda one: one.repeats,
     "Python": _of_machine("python"),
     "MLX": _of_machine("mlx"),
     "tracekit": lambda one: one.tracekit,
     "git commit": lambda one: one.git_commit,
 }
 _VOID = frozenset({"workload", "recorder"})
-
-
-def _joined(values: Sequence[str]) -> str:
-    return ", ".join(dict.fromkeys(values))
 
 
 # Rules that find a state of the machine, not of the work.
@@ -220,31 +194,28 @@ class Condition:
 def conditions(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[Condition, ...]:
     """Return what held for one side only, and what spoils the times of either."""
     old, new = _held(before), _held(after)
-    return (*_of("before", old, new), *_of("after", new, old))
-
-
-def _of(
-    side: Literal["before", "after"], own: dict[str, str], other: dict[str, str]
-) -> Iterator[Condition]:
-    for what, words in own.items():
-        spoils = what == CROWDED
-        if spoils or what not in other:
-            yield Condition(side, what, words, spoils)
+    sides: tuple[tuple[Literal["before", "after"], dict[str, str], dict[str, str]], ...]
+    sides = (("before", old, new), ("after", new, old))
+    return tuple(
+        Condition(side, what, words, spoils=what == CROWDED)
+        for side, own, other in sides
+        for what, words in own.items()
+        if what == CROWDED or what not in other
+    )
 
 
 def _held(samples: Sequence[Sample]) -> dict[str, str]:
     """Return what held for more than half of the runs, in words about the first of them."""
     by_what: dict[str, list[str]] = {}
     for sample in samples:
-        for what, words in dict((*_found(sample), *_crowded(sample))).items():
+        found = {
+            finding.rule: f"{finding.rule} was found in {sample.name}"
+            for finding in sample.result.findings
+            if finding.rule in _OUTSIDE
+        }
+        for what, words in (found | dict(_crowded(sample))).items():
             by_what.setdefault(what, []).append(words)
     return {what: words[0] for what, words in by_what.items() if len(words) > len(samples) / 2}
-
-
-def _found(sample: Sample) -> Iterator[tuple[str, str]]:
-    for finding in sample.result.findings:
-        if finding.rule in _OUTSIDE:
-            yield finding.rule, f"{finding.rule} was found in {sample.name}"
 
 
 def _crowded(sample: Sample) -> Iterator[tuple[str, str]]:
@@ -358,10 +329,7 @@ def _course(before: Finding | None, after: Finding | None, reason: str) -> Becam
     if before.severity is not after.severity:
         worse = _RANKS[after.severity] < _RANKS[before.severity]
         return Became.GREW if worse else Became.SHRANK
-    return _by_saving(before.saving, after.saving)
-
-
-def _by_saving(before: int | None, after: int | None) -> Became:
-    if before is None or after is None or abs(after - before) < _LEAST_SAVING * max(before, 1):
+    old, new = before.saving, after.saving
+    if old is None or new is None or abs(new - old) < _LEAST_SAVING * max(old, 1):
         return Became.STAYED
-    return Became.GREW if after > before else Became.SHRANK
+    return Became.GREW if new > old else Became.SHRANK

@@ -218,20 +218,18 @@ def _rows(compared: Comparison) -> Iterator[ChangeRow]:
     for change in compared.changes:
         shown = _shown(change)
         paced = change.change if change.corrected or change.paired else None
-        known = change.low is not None and change.high is not None
-        yield ChangeRow(
-            change,
-            *(
-                NOTHING if value is None else quantity(value, change.unit)
-                for value in (change.before, change.after)
-            ),
-            *(
-                NOTHING if ratio is None else shown.change(ratio)
-                for ratio in (change.measured, paced)
-            ),
-            shown.between(change.low, change.high) if known else NOTHING,
-            ruling(change, compared),
+        before, after = (
+            NOTHING if value is None else quantity(value, change.unit)
+            for value in (change.before, change.after)
         )
+        measured, equal = (
+            NOTHING if ratio is None else shown.change(ratio) for ratio in (change.measured, paced)
+        )
+        bounds = NOTHING
+        if change.low is not None and change.high is not None:
+            bounds = shown.between(change.low, change.high)
+        words = ruling(change, compared)
+        yield ChangeRow(change, before, after, measured, equal, bounds, words)
 
 
 def both(before: Sample, after: Sample) -> Timeline:

@@ -16,36 +16,20 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis import (
-    METRICS,
-    Given,
-    Measurement,
-    Metric,
-    Result,
-    Unavailable,
-    Window,
-    inject,
-    recorded_tables,
-    spans,
-    steady_window,
-)
+from tracekit import analysis
 from tracekit.base import TracekitError
 from tracekit.workload import OWN_REFERENCE, REFERENCE
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A run's result and its tables.
+    """A run's result and its normalized tables, by the name of its folder.
 
-    Attributes:
-        name: What the run is called, such as the name of its folder.
-        result: Its result.
-        tables: Its normalized tables; None where only the result is left.
-        absence: Why there are no tables.
+    `tables` are None where only the result is left; `absence` says why.
     """
 
     name: str
-    result: Result
+    result: analysis.Result
     tables: Mapping[str, pd.DataFrame] | None = None
     absence: str = ""
 
@@ -65,12 +49,10 @@ class Sample:
         known = (made.started, made.created, made.recorder, made.targets, made.run)
         return known if made.started else ()
 
-    def measurement(self, name: str) -> Measurement | None:
+    def measurement(self, name: str) -> analysis.Measurement | None:
         """Return what was measured under that name, by tracekit or by the workload itself."""
-        for metric in (*self.result.metrics, *self.result.results):
-            if metric.name == name:
-                return metric
-        return None
+        measured = (*self.result.metrics, *self.result.results)
+        return next((metric for metric in measured if metric.name == name), None)
 
 
 BLOCKS = 10
@@ -86,7 +68,7 @@ _STATES = frozenset({"gpu_performance_states", "thermal_states"})
 class Cut(Mapping[str, pd.DataFrame]):
     """The tables of a run, with the rows that begin in a window; of states, that lie in it."""
 
-    def __init__(self, tables: Mapping[str, pd.DataFrame], window: Window) -> None:
+    def __init__(self, tables: Mapping[str, pd.DataFrame], window: analysis.Window) -> None:
         self._tables = tables
         self._window = window
         self._frames: dict[str, pd.DataFrame] = {}
@@ -108,30 +90,30 @@ class Blocks:
 
     def __init__(self, sample: Sample) -> None:
         self.absence = sample.absence or "the run's tables are gone."
-        self._blocks: list[Given] = []
+        self._blocks: list[analysis.Given] = []
         if sample.tables is None:
             return
         provenance = sample.result.provenance
         try:
             windows = _windows(sample.tables)
-        except (Unavailable, TracekitError) as reason:
+        except (analysis.Unavailable, TracekitError) as reason:
             self.absence = str(reason)
             return
         self.absence = ""
         self._blocks = [
-            Given(Cut(sample.tables, window), provenance, part=True) for window in windows
+            analysis.Given(Cut(sample.tables, window), provenance, part=True) for window in windows
         ]
 
     def values(self, name: str) -> tuple[float, ...]:
         """Return the metric's value in each block, in order of time."""
         if self.absence:
-            raise Unavailable(self.absence)
-        metric = METRICS.get(name)
+            raise analysis.Unavailable(self.absence)
+        metric = analysis.METRICS.get(name)
         if metric is None:
-            raise Unavailable("the workload measured it once, for the whole run.")
-        if recorded_tables(metric.measure) & _WHOLE:
-            raise Unavailable("it is a number of the whole run, which has no parts.")
-        return tuple(self._measured(metric))
+            raise analysis.Unavailable("the workload measured it once, for the whole run.")
+        if analysis.recorded_tables(metric.measure) & _WHOLE:
+            raise analysis.Unavailable("it is a number of the whole run, which has no parts.")
+        return tuple(float(analysis.inject(metric.measure, block)) for block in self._blocks)
 
     def reference(self) -> tuple[float, ...]:
         """Return the median time of the reference work in each block; else nothing.
@@ -140,7 +122,10 @@ class Blocks:
         does between steps, to show how fast the machine is at that time. A few blocks without a
         reading get the median of the others.
         """
-        found = np.array([self._pace(block) for block in self._blocks])
+        readings = [
+            self._readings(block)["value"].to_numpy(dtype=np.float64) for block in self._blocks
+        ]
+        found = np.array([np.median(values) if values.size else math.nan for values in readings])
         known = np.isfinite(found)
         if not known.size or known.mean() < _LEAST_READ:
             return ()
@@ -153,16 +138,11 @@ class Blocks:
         ]
         return ", ".join(dict.fromkeys(sources))
 
-    def _pace(self, block: Given) -> float:
-        """Return the median reading in a block; NaN where there is none."""
-        values = self._readings(block)["value"].to_numpy(dtype=np.float64)
-        return float(np.median(values)) if values.size else math.nan
-
-    def _readings(self, block: Given) -> pd.DataFrame:
+    def _readings(self, block: analysis.Given) -> pd.DataFrame:
         """Return the readings of reference work in a block; those of the workload go first."""
         try:
             gauges = block["gauges"].dropna(subset=["value"])
-        except (KeyError, Unavailable, TracekitError):
+        except (KeyError, analysis.Unavailable, TracekitError):
             return pd.DataFrame({"value": [], "source": []}, dtype=object)
         readings = gauges[(gauges["name"] == REFERENCE) & (gauges["unit"] == "ns")]
         readings = readings[readings["value"] > 0]
@@ -170,61 +150,49 @@ class Blocks:
         others = readings[~readings["source"].str.startswith(OWN_REFERENCE)]
         return readings if others.empty else others
 
-    def _measured(self, metric: Metric) -> Iterator[float]:
-        for block in self._blocks:
-            yield float(inject(metric.measure, block))
 
-
-def _windows(tables: Mapping[str, pd.DataFrame]) -> list[Window]:
+def _windows(tables: Mapping[str, pd.DataFrame]) -> list[analysis.Window]:
     """Cut the steady window: by steps where there are enough of them, else by its time."""
     steady = _steady(tables)
-    steps = _starts(tables, steady)
-    number = BLOCKS if steps is None else min(BLOCKS, steps // LEAST_STEPS)
+    steps = tables.get("steps")
+    begun = BLOCKS * LEAST_STEPS  # a run without steps is cut by its time
+    if steps is not None and not steps.empty:
+        begun = int(steps["start"].between(steady.start, steady.end, inclusive="left").sum())
+    number = min(BLOCKS, begun // LEAST_STEPS)
     if number < BLOCKS // 2:
         least = BLOCKS // 2 * LEAST_STEPS
-        raise Unavailable(f"a spread within a run takes {least} steady steps, and it has {steps}.")
+        raise analysis.Unavailable(
+            f"a spread within a run takes {least} steady steps, and it has {begun}."
+        )
     edges = np.linspace(steady.start, steady.end, number + 1).astype(np.int64).tolist()
-    return [Window(*pair) for pair in pairwise(edges)]
+    return [analysis.Window(*pair) for pair in pairwise(edges)]
 
 
-def _steady(tables: Mapping[str, pd.DataFrame]) -> Window:
+def _steady(tables: Mapping[str, pd.DataFrame]) -> analysis.Window:
     phases = tables.get("phases")
     rows = tables.get("gpu_intervals")
     if phases is None and rows is None:
-        raise Unavailable("the run has neither phases nor intervals.")
+        raise analysis.Unavailable("the run has neither phases nor intervals.")
     own = pd.DataFrame({"start": [], "duration": []}) if rows is None else rows[rows["target"]]
-    steady = steady_window(phases, own)
+    steady = analysis.steady_window(phases, own)
     if steady is None or steady.length == 0:
-        raise Unavailable("the run has no steady window.")
+        raise analysis.Unavailable("the run has no steady window.")
     return steady
 
 
-def _starts(tables: Mapping[str, pd.DataFrame], steady: Window) -> int | None:
-    """Return how many steps begin in the window; None where the run has no steps."""
-    steps = tables.get("steps")
-    if steps is None or steps.empty:
-        return None
-    return int(steps["start"].between(steady.start, steady.end, inclusive="left").sum())
-
-
-def _within(name: str, frame: pd.DataFrame, window: Window) -> pd.DataFrame:
+def _within(name: str, frame: pd.DataFrame, window: analysis.Window) -> pd.DataFrame:
     if name in _UNTIMED:
         return frame
-    if name == "phases":
-        return _phase(frame, window)
+    if name == "phases":  # the steady one as if it were as long as the window
+        steady = frame[frame["name"] == "steady"].head(1)
+        return steady.assign(start=window.start, duration=window.length)
     if name in _STATES:
-        starts, ends = spans(frame)
+        starts, ends = analysis.spans(frame)
         return frame[(starts < window.end) & (ends > window.start)]
     for column in ("start", "time"):
         if column in frame:
             return frame[(frame[column] >= window.start) & (frame[column] < window.end)]
     return frame
-
-
-def _phase(phases: pd.DataFrame, window: Window) -> pd.DataFrame:
-    """Return the steady phase as if it were as long as the window."""
-    steady = phases[phases["name"] == "steady"].head(1)
-    return steady.assign(start=window.start, duration=window.length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,10 +213,10 @@ class Runs:
         """How long the reference work took: of each run's median the median over runs, in ns."""
         return statistics.median(statistics.median(reference) for reference in self.references)
 
-    def measured(self, name: str) -> list[Measurement]:
+    def values(self, name: str) -> list[float]:
         """Return the metric in each run that knows it."""
         found = [sample.measurement(name) for sample in self.samples]
-        return [one for one in found if one is not None and one.value is not None]
+        return [float(one.value) for one in found if one is not None and one.value is not None]
 
 
 def runs(samples: Sequence[Sample]) -> Runs:

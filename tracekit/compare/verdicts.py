@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
-from tracekit.analysis import Better, Measurement, Unavailable
+from tracekit.analysis import Better, Unavailable
 from tracekit.base import quantity
 from tracekit.compare.differences import differences
 from tracekit.compare.paired import Interval
 from tracekit.compare.samples import Order, Runs
-from tracekit.compare.spread import Kind, Limits, SideValues, interval, pair_interval
+from tracekit.compare.spread import Limits, SideValues, interval, pair_interval
 
 Scale = Literal["ratio", "difference"]
 
@@ -148,7 +148,7 @@ _COUNTED = {"count", "ratio", ""}
 
 def judged(name: str, before: Runs, after: Runs, pace: Pace, limits: Limits) -> Change:
     """Say what became of the metric `name`, of which at least one run knows the value."""
-    old, new = before.measured(name), after.measured(name)
+    old, new = before.values(name), after.values(name)
     first = next(
         one
         for runs in (before, after)
@@ -159,11 +159,11 @@ def judged(name: str, before: Runs, after: Runs, pace: Pace, limits: Limits) -> 
         metric=name,
         unit=first.unit,
         better=first.better,
-        before=_middle(old),
-        after=_middle(new),
+        before=statistics.median(old) if old else None,
+        after=statistics.median(new) if new else None,
         relative=first.unit not in _COUNTED,
-        values_before=_values(old),
-        values_after=_values(new),
+        values_before=tuple(old),
+        values_after=tuple(new),
     )
     if change.before is None or change.after is None:
         return replace(change, reason=_missing(name, before, after))
@@ -219,10 +219,13 @@ def _settled(
     plain = math.expm1 if scale.relative else float
     if found is None:
         middle = plain(after.middle - before.middle)
-        verdict = _without_spread(change, middle)
-        return replace(
-            change, change=middle, verdict=verdict, reason=_why_unclear(reasons, verdict)
-        )
+        if change.better is Better.NEITHER:
+            return replace(change, change=middle)
+        if middle == 0:
+            return replace(change, change=middle, verdict=Verdict.SAME)
+        why = reasons[0] if reasons else "there is one run of a side."
+        reason = f"its spread is not known: {why.rstrip('.')}"
+        return replace(change, change=middle, verdict=Verdict.UNCLEAR, reason=reason)
     verdict = None if change.better is Better.NEITHER else verdict_of(found, change, limits)
     reason = "the interval is too wide" if verdict is Verdict.UNCLEAR else ""
     if _turned(change, found):
@@ -286,14 +289,8 @@ def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValue
             reasons.append(str(reason))
     complete = len(blocks) == len(values)
     kept = tuple(blocks) if complete else ()
-    return SideValues(tuple(values), kept, _kind(name, scale), tuple(places))
-
-
-def _kind(name: str, scale: _Scale) -> Kind:
-    """Return how a run varies if its blocks do."""
-    if not scale.corrected:
-        return "block"
-    return "median" if name.endswith("_p50") else "mean"
+    kind = ("median" if name.endswith("_p50") else "mean") if scale.corrected else "block"
+    return SideValues(tuple(values), kept, kind, tuple(places))
 
 
 def _blocks(
@@ -307,31 +304,9 @@ def _blocks(
     return tuple(scale.at(*pair) for pair in zip(parts, references, strict=True))
 
 
-def _without_spread(change: Change, middle: float) -> Verdict | None:
-    if change.better is Better.NEITHER:
-        return None
-    return Verdict.SAME if middle == 0 else Verdict.UNCLEAR
-
-
-def _why_unclear(reasons: Sequence[str], verdict: Verdict | None) -> str:
-    if verdict is not Verdict.UNCLEAR:
-        return ""
-    why = reasons[0] if reasons else "there is one run of a side."
-    return f"its spread is not known: {why.rstrip('.')}"
-
-
 def _missing(name: str, before: Runs, after: Runs) -> str:
     for words, side in (("before", before), ("after", after)):
-        if not side.measured(name):
+        if not side.values(name):
             found = next((one for run in side.samples if (one := run.measurement(name))), None)
             return f"{words}: {found.reason if found else 'the result does not have it'}"
     return ""
-
-
-def _values(found: Sequence[Measurement]) -> tuple[float, ...]:
-    return tuple(float(measurement.value) for measurement in found if measurement.value is not None)
-
-
-def _middle(found: Sequence[Measurement]) -> float | None:
-    values = _values(found)
-    return statistics.median(values) if values else None

@@ -7,19 +7,8 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from tracekit.analysis import (
-    DERIVED,
-    METRICS,
-    PROFILES,
-    Result,
-    Unavailable,
-    Window,
-    asked_tables,
-    own_rows,
-    steady_window,
-)
+from tracekit import analysis
 from tracekit.base import TracekitError
-from tracekit.report.plots import Moment
 from tracekit.tables import SCHEMAS
 
 Tables = Mapping[str, Any]
@@ -39,16 +28,13 @@ class Panel:
 
     name: str
     title: str
-    context: Callable[[Result, Tables], Context | None]
+    context: Callable[[analysis.Result, Tables], Context | None]
     reads: tuple[str, ...] = ()
 
-    @property
-    def template(self) -> str:
-        """The file of its template, in templates/report."""
-        return f"{self.name}.html"
 
-
-def panel(title: str, *reads: str) -> Callable[[Callable[[Result, Tables], Context | None]], Panel]:
+def panel(
+    title: str, *reads: str
+) -> Callable[[Callable[[analysis.Result, Tables], Context | None]], Panel]:
     """Make a function the panel of its name; see `Panel` for the title and the tables it reads."""
     return lambda context: Panel(context.__name__, title, context, reads)
 
@@ -77,7 +63,7 @@ def rows(tables: Tables, name: str) -> Rows:
         return Rows(_nothing(name), f"the recording has no table {name}")
     except TracekitError as error:
         return Rows(_nothing(name), f"the table {name} cannot be read: {error.message}")
-    except Unavailable as reason:
+    except analysis.Unavailable as reason:
         return Rows(_nothing(name), str(reason))
     if frame.empty:
         return Rows(_nothing(name), f"the table {name} has no rows")
@@ -89,20 +75,11 @@ def of_target(tables: Tables, name: str) -> Rows:
     found = rows(tables, name)
     if found.absence:
         return found
-    own = own_rows(found.frame)
+    own = analysis.own_rows(found.frame)
     if own.empty:
         absence = f"none of the {len(found.frame):,} rows of {name} belongs to the target"
         return Rows(_nothing(name), absence)
     return Rows(own)
-
-
-def of_others(tables: Tables, name: str) -> Rows:
-    """Return the rows of a table that belong to other processes than the target."""
-    found = rows(tables, name)
-    if found.absence:
-        return found
-    others = found.frame[~found.frame["target"].astype(bool)]
-    return Rows(others, "" if len(others) else f"all rows of {name} belong to the target")
 
 
 REPLAY = "replay_counters"
@@ -110,7 +87,9 @@ REPLAY = "replay_counters"
 
 def is_without_gpu_work(tables: Tables) -> bool:
     """Tell whether a recording has no GPU work but CPU samples, or the counters of a replay."""
-    return "gpu_intervals" not in tables and any(name in tables for name in (*PROFILES, REPLAY))
+    return "gpu_intervals" not in tables and any(
+        name in tables for name in (*analysis.PROFILES, REPLAY)
+    )
 
 
 def _nothing(name: str) -> pd.DataFrame:
@@ -126,24 +105,25 @@ def together(pairs: Iterable[tuple[_K, _V]]) -> dict[_K, list[_V]]:
     return found
 
 
-def phase_begins(tables: Tables) -> list[Moment]:
+def phase_begins(tables: Tables) -> list[tuple[float, str]]:
     """Return when each phase begins, with its name."""
     phases = rows(tables, "phases").frame
     return [
-        Moment(float(at), str(name))
-        for name, at in zip(phases["name"], phases["start"], strict=True)
+        (float(at), str(name)) for name, at in zip(phases["name"], phases["start"], strict=True)
     ]
 
 
-def marked_window(tables: Tables) -> Window | None:
+def marked_window(tables: Tables) -> analysis.Window | None:
     """Return the steady window that the workload marked; None where it marked none."""
     phases = rows(tables, "phases").frame
-    return steady_window(phases, phases.iloc[:0])
+    return analysis.steady_window(phases, phases.iloc[:0])
 
 
-def steady_or_busy_window(tables: Tables) -> Window | None:
+def steady_or_busy_window(tables: Tables) -> analysis.Window | None:
     """Return the marked window, else the time from the target's first to its last interval."""
-    return steady_window(rows(tables, "phases").frame, of_target(tables, "gpu_intervals").frame)
+    return analysis.steady_window(
+        rows(tables, "phases").frame, of_target(tables, "gpu_intervals").frame
+    )
 
 
 REPORTED = "measured by the workload itself"
@@ -179,8 +159,8 @@ def of_table(tables: Tables, name: str) -> str:
 
     A table that the analysis makes itself comes from where the first one comes that it asks for.
     """
-    while name in DERIVED:
-        name = asked_tables(DERIVED[name])[0]
+    while name in analysis.DERIVED:
+        name = analysis.asked_tables(analysis.DERIVED[name])[0]
     found = rows(tables, name)
     if found.absence:
         return found.absence
@@ -190,7 +170,7 @@ def of_table(tables: Tables, name: str) -> str:
 
 def of_metric(tables: Tables, name: str) -> str:
     """Return where a metric comes from: by the first table that it asks for."""
-    known = METRICS.get(name)
+    known = analysis.METRICS.get(name)
     if known is None:
         return "source not stated"
     return of_table(tables, next(iter(inspect.signature(known.measure).parameters)))
@@ -198,6 +178,6 @@ def of_metric(tables: Tables, name: str) -> str:
 
 def meaning(name: str) -> str:
     """Return what a metric is, in its own words; empty for one that this version lacks."""
-    known = METRICS.get(name)
+    known = analysis.METRICS.get(name)
     first = known.meaning.split("\n\n")[0] if known else ""
     return " ".join(first.replace("`", "").split())

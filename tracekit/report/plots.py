@@ -8,26 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.base import count, duration, quantity
-from tracekit.report.chart import (
-    Axis,
-    Chart,
-    Shape,
-    Words,
-    above,
-    area,
-    binary,
-    counted,
-    dots,
-    line,
-    linear,
-    logarithmic,
-    span,
-    spikes,
-    upright,
-    words,
-)
+from tracekit.report import chart
+from tracekit.report.chart import Axis, Chart, Shape, Words
 
 _AIR = 1.3  # room above the highest level, for the names of phases
+
+
+Begins = Sequence[tuple[float, str]]  # when (ns) each phase of the run begins, and its name
 
 
 @dataclass(frozen=True)
@@ -40,33 +27,28 @@ class Level:
     color: str = "device"
 
 
-@dataclass(frozen=True)
-class Moment:
-    """Something that happened at a time (ns) of the run, such as the begin of a phase."""
-
-    at: float
-    name: str
-
-
 def course(
     title: str,
     summary: str,
     level: Level,
-    counted: Words,
+    in_words: Words,
     *,
-    begins: Sequence[Moment] = (),
+    begins: Begins = (),
     marked: Sequence[float] = (),
     top: float = 0,
 ) -> Chart:
     """Chart one level over time as an area.
 
-    `counted` puts a level into words; `begins` divide the run, with their names; at the times of
+    `in_words` puts a level into words; `begins` divide the run, with their names; at the times of
     `marked` triangles stand on top; the axis of the levels ends at `top` at least.
     """
-    time, up = _axes([level], linear, counted, top)
-    shapes: list[Shape] = [area(level.edges, level.heights, level.color), *_divided(begins, time)]
+    time, up = _axes([level], chart.linear, in_words, top)
+    shapes: list[Shape] = [
+        chart.area(level.edges, level.heights, level.color),
+        *_divided(begins, time),
+    ]
     if marked:
-        shapes.append(spikes([(at, up.high / _AIR) for at in marked], "warning"))
+        shapes.append(chart.spikes([(at, up.high / _AIR) for at in marked], "warning"))
     return Chart(title, summary, time, up, tuple(shapes))
 
 
@@ -74,37 +56,39 @@ def levels(
     title: str,
     summary: str,
     lines: Sequence[Level],
-    counted: Words,
+    in_words: Words,
     *,
-    begins: Sequence[Moment] = (),
+    begins: Begins = (),
 ) -> Chart:
     """Chart several levels of bytes over time as lines, each with its name at its end."""
-    time, up = _axes(lines, binary, counted)
+    time, up = _axes(lines, chart.binary, in_words)
     shapes = _divided(begins, time)
     for place, level in enumerate(lines):
         steps = _stepped(level)
-        shapes.append(line(steps, level.color, dashed=place % 2 == 1))
-        shapes.append(words(steps[-1], level.name))
+        shapes.append(chart.line(steps, level.color, dashed=place % 2 == 1))
+        shapes.append(chart.words(steps[-1], level.name))
     return Chart(title, summary, time, up, tuple(shapes))
 
 
 def _axes(
     shown: Sequence[Level],
     upward: Callable[[str, float, float, Words], Axis],
-    counted: Words,
+    in_words: Words,
     top: float = 0,
 ) -> tuple[Axis, Axis]:
     begin = min(level.edges[0] for level in shown)
     end = max(level.edges[-1] for level in shown)
     highest = max(top, *(max(level.heights) for level in shown))
-    up = upward("", 0, highest, counted)
-    time = span("time of the trace", float(begin), float(end), duration)
+    up = upward("", 0, highest, in_words)
+    time = chart.span("time of the trace", float(begin), float(end), duration)
     return time, replace(up, high=up.high * _AIR)
 
 
-def _divided(begins: Sequence[Moment], time: Axis) -> list[Shape]:
-    inside = [begin for begin in begins if time.low <= begin.at < time.high]
-    return [upright(one.at, one.name, "phases", row=place % 2) for place, one in enumerate(inside)]
+def _divided(begins: Begins, time: Axis) -> list[Shape]:
+    inside = [(at, name) for at, name in begins if time.low <= at < time.high]
+    return [
+        chart.upright(at, name, "phases", row=place % 2) for place, (at, name) in enumerate(inside)
+    ]
 
 
 def _stepped(level: Level) -> list[tuple[float, float]]:
@@ -128,11 +112,13 @@ def distribution(title: str, values: Durations, color: str = "device") -> Chart:
 
     Few that are far beyond the others share the last bin.
     """
-    edges = _edges(values, _bins(values.size))
+    # Twice as many bins as Rice's rule, 2 n^(1/3), for so many values.
+    bins = min(_MOST_BINS, max(_FEWEST_BINS, round(4 * values.size ** (1 / 3))))
+    edges = _edges(values, bins)
     counts, _ = np.histogram(np.minimum(values, edges[-1]), edges)
     p50, p99 = (float(one) for one in np.quantile(values, (0.5, 0.99)))
     cut = float(values.max()) > edges[-1]
-    words = f"time; the last bin holds all up to {duration(values.max())}" if cut else "time"
+    axis_title = f"time; the last bin holds all up to {duration(values.max())}" if cut else "time"
     summary = (
         f"{count(values.size)} values, half of them up to {duration(p50)}, 99 % up to "
         f"{duration(p99)}, the longest {duration(float(values.max()))}."
@@ -141,19 +127,14 @@ def distribution(title: str, values: Durations, color: str = "device") -> Chart:
     return Chart(
         title,
         summary,
-        span(words, float(edges[0]), float(edges[-1]), duration),
-        counted("count", float(counts.max())),
+        chart.span(axis_title, float(edges[0]), float(edges[-1]), duration),
+        chart.counted("count", float(counts.max())),
         (
-            area(edges.tolist(), heights, color),
-            upright(p50, f"p50 {duration(p50)}", "ink"),
-            upright(min(p99, float(edges[-1])), f"p99 {duration(p99)}", "ink", row=1),
+            chart.area(edges.tolist(), heights, color),
+            chart.upright(p50, f"p50 {duration(p50)}", "ink"),
+            chart.upright(min(p99, float(edges[-1])), f"p99 {duration(p99)}", "ink", row=1),
         ),
     )
-
-
-def _bins(number: int) -> int:
-    """Return twice as many bins as Rice's rule, 2 n^(1/3), for so many values."""
-    return min(_MOST_BINS, max(_FEWEST_BINS, round(4 * number ** (1 / 3))))
 
 
 def _edges(values: Durations, bins: int) -> Durations:
@@ -193,17 +174,19 @@ def roof(
     ways = [one.intensity for one in points] + ([rate / bandwidth] if rate else [])
     left, right = min(ways) / _ROOM, max(ways) * _ROOM
     heights = [left * bandwidth, rate or right * bandwidth, *(one.speed for one in points)]
-    x = logarithmic("operations for each byte", left, right, "{:g}".format)
-    y = logarithmic("operations per second", min(heights) / _ROOM, max(heights) * 2, _words)
-    shapes = [line(_roofs(x.low, x.high, bandwidth, rate), "ink")]
+    x = chart.logarithmic("operations for each byte", left, right, "{:g}".format)
+    y = chart.logarithmic("operations per second", min(heights) / _ROOM, max(heights) * 2, _words)
+    shapes = [chart.line(_roofs(x.low, x.high, bandwidth, rate), "ink")]
     shapes.append(_named(x, y, bandwidth, rate, points))
     if rate:
-        shapes.append(words((x.high, rate), f"arithmetic {quantity(rate, 'FLOP/s')}"))
+        shapes.append(chart.words((x.high, rate), f"arithmetic {quantity(rate, 'FLOP/s')}"))
     for point in points:
         place = (point.intensity, point.speed)
         over = point.speed > point.intensity * bandwidth
-        label = above(place, point.name) if over else words(place, point.name, under=True)
-        shapes += [dots([place], "steps", 5.0), label]
+        label = (
+            chart.above(place, point.name) if over else chart.words(place, point.name, under=True)
+        )
+        shapes += [chart.dots([place], "steps", 5.0), label]
     return Chart(title, summary, x, y, tuple(shapes))
 
 
@@ -224,7 +207,7 @@ def _named(
     end = min(x.high, (rate or y.high) / bandwidth)
     places = [begin * (end / begin) ** share for share in _PLACES]
     at = max(places, key=lambda one: min(abs(math.log(one / p.intensity)) for p in points))
-    return above((at, at * bandwidth), f"memory {quantity(bandwidth, 'bytes/s')}")
+    return chart.above((at, at * bandwidth), f"memory {quantity(bandwidth, 'bytes/s')}")
 
 
 def _words(value: float) -> str:

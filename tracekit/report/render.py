@@ -10,7 +10,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from tracekit.analysis import Given, Result
-from tracekit.base import Provenance, shipped, units
+from tracekit.base import shipped, units
 from tracekit.report import text
 from tracekit.report.chart import Chart, svg
 from tracekit.report.panel import Panel, Tables, is_without_gpu_work, rows
@@ -37,14 +37,18 @@ def render(result: Result, tables: Tables, *, redact: Redact) -> str:
     a string what must not be shown; every string but the template's own passes through it. The
     same input gives the same characters.
     """
-    given = Given(tables, result.provenance)
+    given, provenance = Given(tables, result.provenance), result.provenance
+    origin = _ORIGINS.get(provenance.recorder, "recorder not stated")
+    if provenance.recorder == "import":
+        origin = f"imported; recorded {units.stamp(provenance.started) or 'at a time not stated'}"
+    targets = ", ".join(process.name for process in provenance.targets if process.name)
     environment = environment_of(redact)
     return document(
         environment,
         "page.html",
         result=result,
-        name=_name(result),
-        origin=_origin(result.provenance),
+        name=provenance.workload or targets or "Run of an unknown target",
+        origin=origin,
         sections=list(_sections(environment, result, given)),
     )
 
@@ -69,17 +73,6 @@ def document(
     )
 
 
-def _origin(provenance: Provenance) -> str:
-    if provenance.recorder == "import":
-        return f"imported; recorded {units.stamp(provenance.started) or 'at a time not stated'}"
-    return _ORIGINS.get(provenance.recorder, "recorder not stated")
-
-
-def _name(result: Result) -> str:
-    targets = [process.name for process in result.provenance.targets if process.name]
-    return result.provenance.workload or ", ".join(targets) or "Run of an unknown target"
-
-
 def _sections(
     environment: jinja2.Environment, result: Result, tables: Tables
 ) -> Iterator[tuple[Panel, Markup]]:
@@ -93,7 +86,7 @@ def _sections(
             continue
         context = panel.context(result, tables)
         if context is not None:
-            body = environment.get_template(panel.template).render(context)
+            body = environment.get_template(f"{panel.name}.html").render(context)
             yield panel, Markup(body)  # noqa: S704  escaped by Jinja
 
 

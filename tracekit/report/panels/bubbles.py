@@ -4,16 +4,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis import (
-    CAUSES,
-    STATES,
-    Cause,
-    Result,
-    by_cause,
-    idle_time,
-    loaded_time,
-    unsure,
-)
+from tracekit import analysis
+from tracekit.analysis import Result
 from tracekit.base import percent
 from tracekit.report.panel import Context, Tables, of_table, panel, rows, steady_or_busy_window
 
@@ -27,14 +19,14 @@ def bubbles(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
     """Sum the idle time up by cause: the shares come to all of it, what has no cause included."""
     loaded, found, known = (rows(tables, name) for name in ("loaded", "gaps", "causes"))
     window, gaps = steady_or_busy_window(tables), found.frame
-    idle = 0 if found.absence else idle_time(gaps)
+    idle = 0 if found.absence else analysis.idle_time(gaps)
     return {
         "absence": loaded.absence,
         "idle": idle,
-        "loaded": 0 if loaded.absence else loaded_time(loaded.frame),
+        "loaded": 0 if loaded.absence else analysis.loaded_time(loaded.frame),
         "gaps": gaps["gap"].nunique() if idle else 0,
         "causes": list(_causes(gaps, idle)) if idle else [],
-        "unsure": unsure(known.frame) if idle and not known.absence else "",
+        "unsure": analysis.unsure(known.frame) if idle and not known.absence else "",
         "states": _states(gaps, idle) if idle else [],
         "window": window.name if window else "the steady window",
         "source": of_table(tables, "gpu_intervals"),
@@ -46,15 +38,15 @@ def _causes(gaps: pd.DataFrame, idle: int) -> Iterator[Context]:
 
     The longest piece of each lies between `start` and `end`; times are in ns.
     """
-    sums = by_cause(gaps)
-    for cause in sorted(sums, key=lambda one: (one is Cause.UNATTRIBUTED, -sums[one])):
+    sums = analysis.by_cause(gaps)
+    for cause in sorted(sums, key=lambda one: (one is analysis.Cause.UNATTRIBUTED, -sums[one])):
         pieces = gaps[(gaps["cause"] == str(cause)).to_numpy()]
         pieces = pieces.sort_values("duration", ascending=False, kind="stable")
-        if not sums[cause] and cause is not Cause.UNATTRIBUTED:
+        if not sums[cause] and cause is not analysis.Cause.UNATTRIBUTED:
             continue
         start, length = (int(pieces[column].head(1).sum()) for column in ("start", "duration"))
         yield {
-            "cause": CAUSES[cause],
+            "cause": analysis.CAUSES[cause],
             "count": len(pieces),
             "total": sums[cause],
             "share": sums[cause] / idle,
@@ -74,5 +66,7 @@ def _during(pieces: pd.DataFrame, total: int) -> str:
 def _states(gaps: pd.DataFrame, idle: int) -> list[tuple[str, float]]:
     """Return how the gaps came about, each state with its share of the idle time."""
     sums = gaps.groupby("state", observed=True)["duration"].sum()
-    shares = [(words, int(sums.get(str(state), 0)) / idle) for state, words in STATES.items()]
+    shares = [
+        (words, int(sums.get(str(state), 0)) / idle) for state, words in analysis.STATES.items()
+    ]
     return [(words, share) for words, share in shares if share]

@@ -2,17 +2,8 @@
 
 import pandas as pd
 
-from tracekit.analysis import (
-    LATENCIES,
-    STATISTICS,
-    Latency,
-    Result,
-    Unavailable,
-    limit,
-    parts,
-    readings_named,
-    steady_phase,
-)
+from tracekit import analysis
+from tracekit.analysis import Result
 from tracekit.base import count
 from tracekit.report.panel import Context, Tables, panel, rows
 from tracekit.report.panels.work import by_time
@@ -57,8 +48,8 @@ def requests(result: Result, tables: Tables) -> Context | None:
         "total": len(requests),
         "states": [(name, int(states.get(name, 0))) for name in _STATES if states.get(name, 0)],
         "reasons": _reasons(requests),
-        "statistics": list(STATISTICS),
-        "latencies": [_latency(latency, requests, tokens) for latency in LATENCIES],
+        "statistics": list(analysis.STATISTICS),
+        "latencies": [_latency(latency, requests, tokens) for latency in analysis.LATENCIES],
         "rates": [known[name] for name in _RATES if name in known],
         "lateness": [known[name] for name in known if name.startswith("arrival_lateness")],
         **_parts(steps, gauges),
@@ -73,21 +64,21 @@ def _reasons(requests: pd.DataFrame) -> list[tuple[str, int]]:
 
 
 def _latency(
-    latency: Latency, requests: pd.DataFrame, tokens: pd.DataFrame
+    latency: analysis.Latency, requests: pd.DataFrame, tokens: pd.DataFrame
 ) -> tuple[str, str, int, list[float]]:
     """Return a latency's name, its meaning, of how many it is, and each statistic in ns."""
     try:
         values = latency.values(requests, tokens)
-    except Unavailable:
+    except analysis.Unavailable:
         return latency.name, _NAMES[latency.name], 0, []
-    numbers = [number(values) for _, number in STATISTICS.values()]
+    numbers = [number(values) for _, number in analysis.STATISTICS.values()]
     return latency.name, _NAMES[latency.name], values.size, numbers
 
 
 def _parts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Context:
     try:
-        return {"parts": parts(steps, gauges), "parts_absence": ""}
-    except Unavailable as reason:
+        return {"parts": analysis.parts(steps, gauges), "parts_absence": ""}
+    except analysis.Unavailable as reason:
         return {"parts": {}, "parts_absence": str(reason)}
 
 
@@ -97,16 +88,16 @@ def _charts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Context:
     The height stands for the limit where the workload reports one, else for the highest level.
     """
     try:
-        run = steady_phase(steps)
-    except Unavailable:
+        run = analysis.steady_phase(steps)
+    except analysis.Unavailable:
         return {"charts": [], "ticks": ()}
     charts: list[Context] = []
     for name, title, unit, bound, kind in _LEVELS:
         try:
-            times, values = readings_named(gauges, name)
-        except Unavailable:
+            times, values = analysis.readings_named(gauges, name)
+        except analysis.Unavailable:
             continue
-        most = limit(gauges, bound) if bound else None
+        most = analysis.limit(gauges, bound) if bound else None
         peak = float(values.max())
         summary = f"at most {count(peak)}" + ("" if most is None else f" of {count(most)}")
         path = level_path(times, values, run, most or peak)

@@ -7,20 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis import (
-    RULES,
-    IntervalSet,
-    Result,
-    Times,
-    Unavailable,
-    Window,
-    beats,
-    spans,
-    spikes,
-    steady_steps,
-    thresholds,
-    variants,
-)
+from tracekit import analysis
+from tracekit.analysis import Result
 from tracekit.base import NOT_AVAILABLE, count, percent, quantity
 from tracekit.report.chart import Chart
 from tracekit.report.panel import Context, Tables, of_table, of_target, panel, phase_begins, rows
@@ -54,7 +42,7 @@ def throughput(result: Result, tables: Tables) -> Context | None:  # noqa: ARG00
         "parts": list(_parts(steps)),
         "spikes": sorted(spiked, key=lambda spike: -spike[-1])[:MOST_SPIKES],
         "more": max(0, len(spiked) - MOST_SPIKES),
-        "mixed": variants(found.frame),
+        "mixed": analysis.variants(found.frame),
         "source": of_table(tables, "steps"),
         "device_source": of_table(tables, "gpu_intervals"),
     }
@@ -68,7 +56,7 @@ def _alike(steps: pd.DataFrame) -> pd.DataFrame:
     known = steps[steps["duration"].notna() & (steps["phase"] != OVERHEAD)]
     if "variant" in known:
         known = known[known["variant"].fillna("") != IDLE]
-    if len(variants(known)) > 1:
+    if len(analysis.variants(known)) > 1:
         return known.iloc[:0]
     return known.sort_values("start", kind="stable")
 
@@ -84,7 +72,7 @@ def _rate(steps: pd.DataFrame, tables: Tables, spiked: list[Spike]) -> Iterator[
     if number < 2:  # noqa: PLR2004  one bin shows no course
         return
     made, unit = _counted(steps)
-    starts, ends = spans(steps)
+    starts, ends = analysis.spans(steps)
     edges = np.linspace(int(starts.min()), int(ends.max()), number + 1)
     rates = _per_second(edges, starts, ends, made)
     middle, least, most = np.median(rates), rates.min(), rates.max()
@@ -104,7 +92,9 @@ def _rate(steps: pd.DataFrame, tables: Tables, spiked: list[Spike]) -> Iterator[
     )
 
 
-def _per_second(edges: Numbers, starts: Times, ends: Times, made: Numbers) -> Numbers:
+def _per_second(
+    edges: Numbers, starts: analysis.Times, ends: analysis.Times, made: Numbers
+) -> Numbers:
     """Return the rate between edges, where each step makes its own evenly while it lasts."""
     before = np.concatenate(([0.0], np.cumsum(made)))
     moments = np.ravel(np.column_stack((starts, np.maximum(ends, starts))))
@@ -117,16 +107,16 @@ def _device(own: pd.DataFrame, tables: Tables) -> Iterator[Chart]:
     if own.empty:
         return
     phases = phase_begins(tables)
-    until = min((phase.at for phase in phases if phase.name == OVERHEAD), default=math.inf)
-    starts, ends = spans(own[(own["start"] < until).to_numpy()])
+    until = min((at for at, name in phases if name == OVERHEAD), default=math.inf)
+    starts, ends = analysis.spans(own[(own["start"] < until).to_numpy()])
     if not starts.size:
         return
     begin, end = int(starts.min()), int(ends.max())
     if end - begin < MOST_BINS:
         return
     edges = np.linspace(begin, end, MOST_BINS + 1).astype(np.int64)
-    ran = IntervalSet.of(starts, ends).within(edges[:-1], edges[1:]) / np.diff(edges)
-    whole = IntervalSet.of(starts, ends).within(edges[:1], edges[-1:])[0] / (end - begin)
+    ran = analysis.IntervalSet.of(starts, ends).within(edges[:-1], edges[1:]) / np.diff(edges)
+    whole = analysis.IntervalSet.of(starts, ends).within(edges[:1], edges[-1:])[0] / (end - begin)
     yield course(
         "Share of time in which the device ran for the target",
         f"{percent(float(whole))} in all, {percent(float(ran.min()))} in the least busy of "
@@ -145,8 +135,8 @@ def _parts(steps: pd.DataFrame) -> Iterator[Context]:
     for name, own in steps[steps["phase"] != "steady"].groupby("phase", sort=False):
         yield _part(str(name), own)
     try:
-        steady = steady_steps(steps)
-    except Unavailable:
+        steady = analysis.steady_steps(steps)
+    except analysis.Unavailable:
         return
     tenth = int(len(steady) * _EDGE)
     if not tenth:
@@ -160,24 +150,24 @@ def _parts(steps: pd.DataFrame) -> Iterator[Context]:
 def _part(name: str, own: pd.DataFrame) -> Context:
     """Return the steps of a part, its length in ns, and how fast it went."""
     made, unit = _counted(own)
-    starts, ends = spans(own)
-    window = Window(int(starts.min()), int(ends.max()))
+    starts, ends = analysis.spans(own)
+    window = analysis.Window(int(starts.min()), int(ends.max()))
     rate = quantity(made.sum() * _SECOND / window.length, unit) if window.length else NOT_AVAILABLE
     return {"name": name, "steps": len(own), "length": window.length, "rate": rate}
 
 
 def _spikes(tables: Tables) -> list[Spike]:
     """Return the steps that stand out, as the rule step-spikes sees them."""
-    asked = thresholds(RULES["step-spikes"].judge)
+    asked = analysis.thresholds(analysis.RULES["step-spikes"].judge)
     steps, requests = rows(tables, "steps"), rows(tables, "requests")
+    served = None if requests.absence else requests.frame
     try:
-        served = None if requests.absence else requests.frame
-        found = beats(steps.frame, served, rows(tables, "spans").frame)
-    except Unavailable:
+        found = analysis.beats(steps.frame, served, rows(tables, "spans").frame)
+    except analysis.Unavailable:
         return []
     seen: list[Spike] = []
     for each in found:
-        out = spikes(each, asked["least_z"], asked["least_excess"])
+        out = analysis.spikes(each, asked["least_z"], asked["least_excess"])
         if out.share <= asked["most"]:
             columns = (each.starts[out.chosen], each.ends[out.chosen], out.excess[out.chosen])
             seen += zip(*(column.tolist() for column in columns), strict=True)

@@ -4,16 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tracekit.analysis import (
-    PROFILES,
-    Check,
-    Measurement,
-    Result,
-    Severity,
-    Status,
-    functions,
-    sampled_weight,
-)
+from tracekit import analysis
+from tracekit.analysis import Result
 from tracekit.base import count, percent, quantity, unavailable
 from tracekit.report.panel import (
     REPLAY,
@@ -85,7 +77,7 @@ def _usual(result: Result, known: set[str]) -> list[str]:
     return [name for name in order if name in known] or order
 
 
-def _headline(measurement: Measurement, result: Result, tables: Tables) -> Context:
+def _headline(measurement: analysis.Measurement, result: Result, tables: Tables) -> Context:
     """Put a number into words, with whose clock it is read from and how sure it is."""
     known = measurement.value is not None
     clock = REPORTED if measurement in result.results else of_metric(tables, measurement.name)
@@ -98,7 +90,7 @@ def _headline(measurement: Measurement, result: Result, tables: Tables) -> Conte
     }
 
 
-def _note(measurement: Measurement, result: Result) -> str:
+def _note(measurement: analysis.Measurement, result: Result) -> str:
     if measurement.name == "speedup":
         return _sureness({each.name: each for each in result.results})
     worst = result.metric(_WORST.get(measurement.name, ""))
@@ -107,7 +99,7 @@ def _note(measurement: Measurement, result: Result) -> str:
     return f"99th percentile {quantity(worst.value, worst.unit)}"
 
 
-def _sureness(results: dict[str, Measurement]) -> str:
+def _sureness(results: dict[str, analysis.Measurement]) -> str:
     """Say whose speed-up it is, and the interval that it lies in."""
     names = [name.removeprefix(_STEP_TIME) for name in results if name.startswith(_STEP_TIME)]
     low, high = results.get("speedup_low_95"), results.get("speedup_high_95")
@@ -148,10 +140,10 @@ def verdict(result: Result, tables: Tables) -> Context:
 def _of_samples(result: Result, tables: Tables) -> Verdict | None:
     """Say what a recording without GPU work holds; None for others, or where a fault was found."""
     if not is_without_gpu_work(tables) or any(
-        one.severity is not Severity.NOTE for one in result.findings
+        one.severity is not analysis.Severity.NOTE for one in result.findings
     ):
         return None
-    names = [name for name in PROFILES if not of_target(tables, name).absence]
+    names = [name for name in analysis.PROFILES if not of_target(tables, name).absence]
     replayed = rows(tables, REPLAY).frame
     if len(replayed):
         number = replayed["place"].nunique()
@@ -160,8 +152,8 @@ def _of_samples(result: Result, tables: Tables) -> Verdict | None:
     if not names:
         return None
     samples = of_target(tables, names[0]).frame
-    hottest = functions(samples, rows(tables, "profile_frames").frame).head(1)
-    weight = sampled_weight(samples)
+    hottest = analysis.functions(samples, rows(tables, "profile_frames").frame).head(1)
+    weight = analysis.sampled_weight(samples)
     most = [
         f", {percent(own / weight)} of their weight in {name}"
         for own, name in zip(hottest["own"], hottest["function"], strict=True)
@@ -174,8 +166,8 @@ def _of_samples(result: Result, tables: Tables) -> Verdict | None:
 def verdict_of(result: Result) -> Verdict:
     """Judge a run by its worst findings; without any, by how many checks could be made."""
     order = ranked(result.findings)
-    errors = [one for one in order if one.severity is Severity.ERROR]
-    warnings = [one for one in order if one.severity is Severity.WARNING]
+    errors = [one for one in order if one.severity is analysis.Severity.ERROR]
+    warnings = [one for one in order if one.severity is analysis.Severity.WARNING]
     if errors:
         return Verdict(
             "error", "Do not trust these numbers yet:", first_sentence(errors[0].message)
@@ -191,9 +183,9 @@ def verdict_of(result: Result) -> Verdict:
     return _without_fault(result.checks)
 
 
-def _without_fault(checks: tuple[Check, ...]) -> Verdict:
+def _without_fault(checks: tuple[analysis.Check, ...]) -> Verdict:
     states = Counter(check.status for check in checks)
-    open_ones = states[Status.ABSTAINED] + states[Status.FAILED]
+    open_ones = states[analysis.Status.ABSTAINED] + states[analysis.Status.FAILED]
     made = len(checks) - open_ones
     if not checks:
         return Verdict("unclear", "Nothing was checked, so nothing can be said.")
@@ -216,7 +208,7 @@ def _tally(result: Result) -> list[tuple[str, int, str]]:
     found = len(result.findings)
     return [
         ("findings", found, "finding" if found == 1 else "findings"),
-        ("checks", states[Status.PASSED], "passed"),
-        ("checks", states[Status.ABSTAINED], "could not be checked"),
-        ("checks", states[Status.FAILED], "failed to run"),
+        ("checks", states[analysis.Status.PASSED], "passed"),
+        ("checks", states[analysis.Status.ABSTAINED], "could not be checked"),
+        ("checks", states[analysis.Status.FAILED], "failed to run"),
     ]

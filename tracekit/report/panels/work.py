@@ -7,17 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis import (
-    Result,
-    Unavailable,
-    Window,
-    busy,
-    families,
-    grouped,
-    spans,
-    unit,
-    variants,
-)
+from tracekit import analysis
+from tracekit.analysis import Result
 from tracekit.report.panel import Context, Tables, of_table, of_target, panel, rows
 
 MOST_ROWS = 20
@@ -30,20 +21,20 @@ def work(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's 
     """Group the target's work on the device, and the workload's steps."""
     device = of_target(tables, "gpu_intervals")
     marked = rows(tables, "steps")
-    labels = marked.frame["variant"] if variants(marked.frame) else None
+    labels = marked.frame["variant"] if analysis.variants(marked.frame) else None
     iterations = rows(tables, "iterations").frame
     by_label = []
     if not device.absence:
         by_label = by_time(device.frame, "channel", device.frame["label"])
         if len(iterations):
-            with suppress(KeyError, Unavailable):
+            with suppress(KeyError, analysis.Unavailable):
                 _count_by_iteration(by_label, device.frame, tables["loop"], len(iterations))
     return {
-        "unit": unit(iterations) if by_label and "each" in by_label[0] else "",
+        "unit": analysis.unit(iterations) if by_label and "each" in by_label[0] else "",
         "groups": by_label[:MOST_ROWS],
         "rest": len(by_label[MOST_ROWS:]),
         "rest_total": sum(group["total"] for group in by_label[MOST_ROWS:]),
-        "busy": busy(*spans(device.frame)) if by_label else None,
+        "busy": analysis.busy(*analysis.spans(device.frame)) if by_label else None,
         "sum": sum(group["total"] for group in by_label),
         "absence": device.absence,
         "source": of_table(tables, "gpu_intervals"),
@@ -90,7 +81,7 @@ def _steady_begin(tables: Tables) -> int | None:
 
 
 def _count_by_iteration(
-    groups: list[dict[Hashable, Any]], frame: pd.DataFrame, loop: Window, iterations: int
+    groups: list[dict[Hashable, Any]], frame: pd.DataFrame, loop: analysis.Window, iterations: int
 ) -> None:
     """Add to each group how often an iteration of the loop has it: `each`."""
     inside = loop.rows(frame)
@@ -108,11 +99,11 @@ def by_time(
     Each group says how often, how long in all, which share of all groups' sum, and first when;
     times are in ns. Rows without a duration count as none; percentiles are linear between ranks.
     """
-    labelled, texts = families(labels if labels is not None else frame[column])
+    labelled, texts = analysis.families(labels if labels is not None else frame[column])
     channels, names = pd.factorize(frame[column].fillna("not stated").astype(str))
     known = frame["duration"].notna().to_numpy()
     codes = (channels * len(texts) + labelled.to_numpy())[known]
-    found = grouped(codes, frame["duration"][known].to_numpy(dtype=np.int64), _PERCENTILES)
+    found = analysis.grouped(codes, frame["duration"][known].to_numpy(dtype=np.int64), _PERCENTILES)
     starts = pd.Series(frame["start"][known].to_numpy(dtype=np.int64))
     groups = pd.DataFrame(
         {

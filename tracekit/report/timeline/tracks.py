@@ -5,16 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis import (
-    CAUSES,
-    STATES,
-    Evidence,
-    Finding,
-    Result,
-    busy,
-    spans,
-)
-from tracekit.report.panel import Rows, Tables, of_others, of_target, rows, steady_or_busy_window
+from tracekit import analysis
+from tracekit.report.panel import Rows, Tables, of_target, rows, steady_or_busy_window
 from tracekit.report.timeline.readings import readings
 from tracekit.report.timeline.thinning import thinned
 from tracekit.report.timeline.track import (
@@ -39,11 +31,12 @@ def idle(tables: Tables) -> Track | str:
         covered = not rows(tables, "loaded").absence
         why = "the target's work covers all of the window" if covered else found.absence
         return f"No idle gaps: {why}."
-    causes = {str(cause): text for cause, text in CAUSES.items()}
+    causes = {str(cause): text for cause, text in analysis.CAUSES.items()}
     labels = found.frame["cause"].map(causes).fillna(found.frame["cause"])
     details = (
         words(
-            "idle", found.frame["state"].map({str(state): text for state, text in STATES.items()})
+            "idle",
+            found.frame["state"].map({str(state): text for state, text in analysis.STATES.items()}),
         ),
         words("meanwhile", found.frame["during"].replace("", pd.NA)),
     )
@@ -128,7 +121,7 @@ def device(tables: Tables) -> Iterator[Track | str]:
         return
     channels = ran.frame["channel"].fillna(_UNKNOWN_CHANNEL).astype(str)
     for channel, part in ran.frame.groupby(channels, sort=True):
-        name = f"{channel}" if ran.clock == "host" else f"GPU {channel}"
+        name = str(channel) if ran.clock == "host" else f"GPU {channel}"
         note = f"the target's; {_OWNERS.get(ran.clock, 'clock not stated')}"
         details = _belonging(part, (sent, ran), _IDS)
         latency = lead("from submission to start", part["start_latency"])
@@ -166,21 +159,17 @@ def drivers(tables: Tables) -> Iterator[Track | str]:
 
 def others(tables: Tables) -> Iterator[Track]:
     """Make a track for each of the processes that used the device most, and one for the rest."""
-    found = of_others(tables, "gpu_intervals")
-    if found.absence:
-        return
-    names = found.frame["process"].fillna("process not stated").astype(str)
-    groups = {str(name): part for name, part in found.frame.groupby(names)}
-    ranked = sorted(groups, key=lambda name: (-busy(*spans(groups[name])), name))
-    for name in ranked[:OTHERS_SHOWN]:
-        yield _other(name, groups[name])
+    frame = rows(tables, "gpu_intervals").frame
+    frame = frame[~frame["target"].astype(bool)]
+    names = frame["process"].fillna("process not stated").astype(str)
+    groups = {str(name): part for name, part in frame.groupby(names)}
+    ranked = sorted(groups, key=lambda name: (-analysis.busy(*analysis.spans(groups[name])), name))
+    shown = {name: groups[name] for name in ranked[:OTHERS_SHOWN]}
     if rest := ranked[OTHERS_SHOWN:]:
-        yield _other(f"{len(rest)} more processes", pd.concat([groups[name] for name in rest]))
-
-
-def _other(name: str, frame: pd.DataFrame) -> Track:
-    details = (words("process", frame["process"]), words("channel", frame["channel"]))
-    return track(name, Kind.OTHERS, "another process", frame, frame["label"], details=details)
+        shown[f"{len(rest)} more processes"] = pd.concat([groups[name] for name in rest])
+    for name, part in shown.items():
+        details = (words("process", part["process"]), words("channel", part["channel"]))
+        yield track(name, Kind.OTHERS, "another process", part, part["label"], details=details)
 
 
 def _belonging(
@@ -195,7 +184,7 @@ def _belonging(
     return tuple(detail for detail in details if detail.numbers.any())
 
 
-def timeline(result: Result, tables: Tables) -> Timeline:
+def timeline(result: analysis.Result, tables: Tables) -> Timeline:
     """Lay all that the tables tell of a run on one axis."""
     steady = steady_or_busy_window(tables)
     found = (
@@ -208,9 +197,8 @@ def timeline(result: Result, tables: Tables) -> Timeline:
         *readings(tables),
         *others(tables),
     )
-    marked = tuple(one for one in (_evidence(result.findings),) if one)
-    shown = (*marked, *(one for one in found if isinstance(one, Track)))
-    absences = tuple(dict.fromkeys(one for one in found if isinstance(one, str) and one))
+    shown = (*_evidence(result.findings), *(each for each in found if isinstance(each, Track)))
+    absences = dict.fromkeys(each for each in found if isinstance(each, str) and each)
     ends = [int(one.ends.max()) for one in shown]
     begins = [int(one.starts.min()) for one in shown]
     whole = Timeline(
@@ -218,25 +206,24 @@ def timeline(result: Result, tables: Tables) -> Timeline:
         end=max((1, *ends)),
         tracks=shown,
         steady=steady,
-        absences=absences,
+        absences=tuple(absences),
     )
     return thinned(whole)
 
 
-def _evidence(findings: tuple[Finding, ...]) -> Track | None:
+def _evidence(findings: tuple[analysis.Finding, ...]) -> Iterator[Track]:
     shown = [(finding, window) for finding in findings for window in finding.evidence]
     if not shown:
-        return None
+        return
     frame = pd.DataFrame(
         {
             "start": [window.start for _, window in shown],
             "duration": [window.end - window.start for _, window in shown],
         }
     )
-    labels = pd.Series([_label(finding, window) for finding, window in shown])
-    return track("Evidence", Kind.EVIDENCE, "windows of the findings", frame, labels)
-
-
-def _label(finding: Finding, window: Evidence) -> str:
-    note = f" ({window.note})" if window.note else ""
-    return f"{finding.rule}{note}: {finding.message}"
+    labels = [
+        f"{finding.rule}{f' ({window.note})' if window.note else ''}: {finding.message}"
+        for finding, window in shown
+    ]
+    note = "windows of the findings"
+    yield track("Evidence", Kind.EVIDENCE, note, frame, pd.Series(labels))
