@@ -151,14 +151,6 @@ def needed_tables() -> frozenset[str]:
     return frozenset(names & set(SCHEMAS))
 
 
-def _spared() -> frozenset[str]:
-    """Return the schemas of object labels, which only add names to joins, unless all is needed.
-
-    They have rows for whatever any process makes, more than there is work on the device.
-    """
-    return frozenset() if _LABELS in needed_tables() else first_sources(_LABELS)
-
-
 def wanted_tables(words: str) -> recorders.Choose:
     """Return which schemas of a trace are to be exported, by a list with commas.
 
@@ -179,11 +171,13 @@ def wanted_tables(words: str) -> recorders.Choose:
             hint=f"Near are {', '.join(near)}." if near else "Use needed, all or names of tables.",
         )
     tables = [name for name in names if name in SCHEMAS]
+    # Labels of objects only add names to joins, and have more rows than the device has work.
+    spared = frozenset[str]() if _LABELS in needed_tables() else first_sources(_LABELS)
 
     def choose_from(there: frozenset[str]) -> frozenset[str]:
         chosen = there if ALL in names else frozenset[str]()
         if NEEDED in names:
-            chosen |= needed_schemas(needed_tables(), there) - _spared()
+            chosen |= needed_schemas(needed_tables(), there) - spared
         for name in tables:
             chosen |= needed_schemas([name], there) or first_sources(name)
         return chosen | schemas

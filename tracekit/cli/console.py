@@ -90,7 +90,10 @@ def show(result: "analysis.Result", recording: Recording, *, json: bool = False)
     if json:
         show_json(result)
         return
-    _show_metrics(result)
+    known = analysis.numbers(result)
+    width = max(map(len, known), default=0)
+    for name, value in known.items():
+        show_text(f"{name:<{width}}  ", (value, "bold"))
     _show_findings(result)
     _show_checks(result)
     for name, stage in result.provenance.unfinished.items():
@@ -219,13 +222,6 @@ def looked_at() -> bool:
 def watched() -> bool:
     """Tell whether stderr is a terminal, where progress is shown."""
     return screen(error=True).is_terminal
-
-
-def _show_metrics(result: "analysis.Result") -> None:
-    known = analysis.numbers(result)
-    width = max(map(len, known), default=0)
-    for name, value in known.items():
-        show_text(f"{name:<{width}}  ", (value, "bold"))
 
 
 def _show_findings(result: "analysis.Result") -> None:

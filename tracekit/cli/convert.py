@@ -31,13 +31,14 @@ def convert_bundle(
             f"them with --to {'|'.join(_TABLES)}.",
             hint=f"`tracekit import {bundle}` makes a run of it, which has more formats.",
         )
-    if schema is not None:
-        _one(bundle, output, schema, choice, force=force)
-    else:
-        _all(bundle, output, f".{to}", choice.run, force=force)
-
-
-def _one(bundle: Path, output: Path, schema: str, choice: "tables.Choice", *, force: bool) -> None:
+    if schema is None:
+        require_apart([output], [bundle])
+        with console.progress("convert") as progress:
+            written = tables.unbundle(bundle, output, f".{to}", progress, choice.run, force=force)
+        console.show_line(output)
+        console.show_warnings(written.said)
+        console.require_undamaged(written.lost, "All other tables")
+        return
     with writing(tables.files_of(output), [bundle], force=force), console.progress("convert"):
         raw = tables.Tables(bundle, only=tables.Choice(choice.run))
         one = raw.exported(schema, choice)
@@ -45,15 +46,6 @@ def _one(bundle: Path, output: Path, schema: str, choice: "tables.Choice", *, fo
     for file in converted.files:
         console.show_line(file)
     console.show_warnings((*raw.of_runs, *map(str, converted.notes.said)))
-
-
-def _all(bundle: Path, folder: Path, suffix: str, run: int | None, *, force: bool) -> None:
-    require_apart([folder], [bundle])
-    with console.progress("convert") as progress:
-        written = tables.unbundle(bundle, folder, suffix, progress, run, force=force)
-    console.show_line(folder)
-    console.show_warnings(written.said)
-    console.require_undamaged(written.lost, "All other tables")
 
 
 FormatName = Literal["perfetto", "chrome", "speedscope", "parquet", "csv", "feather"]

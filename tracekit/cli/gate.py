@@ -88,7 +88,10 @@ def gate(
     }
     files = {name: file for name, file in asked.items() if file}
     command = nightly.command_of(on_regression) if on_regression else ()
-    page = _summary_file(summary)
+    file = os.environ.get("GITHUB_STEP_SUMMARY", "")
+    if summary and not file:
+        raise UsageError("$GITHUB_STEP_SUMMARY is not set.", hint="It is in GitHub Actions.")
+    page = Path(file) if file and summary is not False else None
     if annotations is None:
         annotations = os.environ.get("GITHUB_ACTIONS") == "true"
     words = what or []
@@ -116,13 +119,6 @@ def gate(
             warnings.append(nightly.tell(command, report))
         console.show_warnings(list(filter(None, warnings)))
         _end(report, errors)
-
-
-def _summary_file(asked: bool | None) -> Path | None:
-    file = os.environ.get("GITHUB_STEP_SUMMARY", "")
-    if asked and not file:
-        raise UsageError("$GITHUB_STEP_SUMMARY is not set.", hint="It is in GitHub Actions.")
-    return Path(file) if file and asked is not False else None
 
 
 def _require_none(**options: object) -> None:

@@ -124,7 +124,10 @@ def _run(arguments: Sequence[str]) -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[_Log()])
     try:
         try:
-            _require_text(arguments)
+            for argument in arguments:  # bytes that are no text: no JSON could hold them
+                if any("\ud800" <= letter <= "\udfff" for letter in argument):
+                    hint = "Rename it, or link to it."
+                    raise UsageError(f"{argument!r} is no text in UTF-8.", hint=hint)
             with _interruptible():
                 words = nightly.with_command(arguments)
                 application(words)(words, prog_name="tracekit")
@@ -150,13 +153,6 @@ class _Log(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         console.show_warnings([self.format(record)])
-
-
-def _require_text(arguments: Sequence[str]) -> None:
-    """Refuse bytes that are no text: no JSON could hold them."""
-    for argument in arguments:
-        if any("\ud800" <= letter <= "\udfff" for letter in argument):
-            raise UsageError(f"{argument!r} is no text in UTF-8.", hint="Rename it, or link to it.")
 
 
 def _version(asked: bool) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from difflib import get_close_matches
 from pathlib import Path
 from textwrap import shorten
 from typing import Annotated, Literal
@@ -43,9 +42,20 @@ def install(
 
     plan, due = nightly.read_plan(config), nightly.time_of_day(at)
     if dry_run:
-        _preview(schedule.preview(plan, due, method))
+        planned = schedule.preview(plan, due, method)
+        for file, content in planned.files.items():
+            console.show_line(f"# {file}")
+            console.show_line(content.decode())
     else:
-        _show_installed(schedule.install(plan, due, method))
+        planned = schedule.install(plan, due, method)
+        for file in planned.files:
+            console.show_written(file)
+    if planned.line:
+        console.show_line(planned.line)
+    elif not dry_run:
+        console.show_line(f"next night   {_moment(planned.next)}")
+        console.show_line(f"log          {planned.job.log}")
+    console.show_warnings(planned.warnings)
 
 
 def status(config: PlanFile = None, *, json: options.Json = False) -> None:
@@ -88,31 +98,12 @@ def uninstall(config: PlanFile = None) -> None:
     console.show_warnings(warnings)
 
 
-def _preview(installation: "nightly.Installation") -> None:
-    for file, content in installation.files.items():
-        console.show_line(f"# {file}")
-        console.show_line(content.decode())
-    if installation.line:
-        console.show_line(installation.line)
-    console.show_warnings(installation.warnings)
-
-
-def _show_installed(installation: "nightly.Installation") -> None:
-    for file in installation.files:
-        console.show_written(file)
-    if installation.line:
-        console.show_line(installation.line)
-    else:
-        console.show_line(f"next night   {_moment(installation.next)}")
-        console.show_line(f"log          {installation.job.log}")
-    console.show_warnings(installation.warnings)
-
-
 def _show_status(plan: "nightly.NightPlan", known: "nightly.Scheduled") -> None:
     lines = [("plan", f"{plan.name}, {plan.file}")]
     for one, standing in zip(known.installed, known.standing, strict=True):
         lines += [("installed", f"{one.at:%H:%M} every day, {_place(one)}")]
-        lines += [("loaded", _loaded(standing))]
+        loaded = {True: "yes", False: "no", None: "not known"}[standing.loaded]
+        lines += [("loaded", f"{loaded}; {standing.words}" if standing.words else loaded)]
         if standing.last_exit is not None:
             lines.append(("last exit", f"exit code {standing.last_exit}"))
         if one.log is not None:
@@ -129,11 +120,6 @@ def _show_status(plan: "nightly.NightPlan", known: "nightly.Scheduled") -> None:
         lines.append(("missed", f"{len(known.missed)} since then: {times}"))
     for name, words in lines:
         console.show_line(f"{name:<11}  {words}")
-
-
-def _loaded(standing: "nightly.Standing") -> str:
-    words = {True: "yes", False: "no", None: "not known"}[standing.loaded]
-    return f"{words}; {standing.words}" if standing.words else words
 
 
 def _last(night: "nightly.NightSummary") -> str:
@@ -164,18 +150,10 @@ app = typer.Typer(
 
 
 def with_command(arguments: Sequence[str]) -> list[str]:
-    """Return a command line with `run` after `nightly`, unless it names a command there.
-
-    Raises:
-        UsageError: The first word is no file, and nearly a command.
-    """
+    """Return a command line with `run` after `nightly`, unless it names a command there."""
     name, *words = arguments or [""]
     if name != "nightly" or (words and words[0] in {"run", *_COMMANDS, "--help", "-h"}):
         return list(arguments)
-    near = get_close_matches(words[0], _COMMANDS, n=1) if words else []
-    if near and not Path(words[0]).exists():
-        message = f"There is no command or file {words[0]!r}."
-        raise UsageError(message, hint=f"Did you mean {near[0]}?")
     return [name, "run", *words]
 
 
@@ -213,7 +191,8 @@ def run(
     del bisect  # the command line's end sees to it, whatever ends it
 
     if init:
-        _show_starter(nightly.write_starter(config) if config else nightly.write_starter())
+        console.show_line(nightly.write_starter(config) if config else nightly.write_starter())
+        console.show_hint("Change what it measures, then look: tracekit nightly --dry-run")
         return
     plan = nightly.read_plan(config)
     if dry_run:
@@ -266,8 +245,3 @@ def _rehearse(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> Non
             console.show_hint(sentence)
     if seen.obstacles:
         raise UsageError("\n".join(seen.obstacles), hint="The night would fail there.")
-
-
-def _show_starter(file: Path) -> None:
-    console.show_line(file)
-    console.show_hint("Change what it measures, then look: tracekit nightly --dry-run")

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from tracekit import nightly, workload
 from tracekit.base import InterruptedRunError, RecordingError, UsageError, age, size, size_of
@@ -56,7 +56,10 @@ def prune(
             "Interrupted; what was removed is noted.", hint="Prune again to finish."
         ) from stop
     if json:
-        console.show_json(_plain(done))
+        import msgspec
+
+        plain = msgspec.to_builtins(done, enc_hook=str)
+        console.show_json(plain | {"freed": done.freed})
     else:
         _show(done)
     if done.failed:
@@ -102,8 +105,13 @@ def _protection(url: str) -> "nightly.Protection":
 
 
 def _show(done: "nightly.Pruned") -> None:
+    here = Path.cwd()
     rows = [
-        (_near(one.run), one.what, size(one.freed), _WHY[one.why]) for one in done.removed[:_SHOWN]
+        (
+            str(gone.run.relative_to(here) if gone.run.is_relative_to(here) else gone.run),
+            *(gone.what, size(gone.freed), _WHY[gone.why]),
+        )
+        for gone in done.removed[:_SHOWN]
     ]
     if rows:
         title = "would be removed" if done.dry else "removed"
@@ -123,15 +131,3 @@ def _show(done: "nightly.Pruned") -> None:
 
 
 _WHY = {"old": "older than --keep", "room": "to make room"}
-
-
-def _near(path: Path) -> str:
-    """Return a path as one would type it here."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
-def _plain(done: "nightly.Pruned") -> Any:
-    import msgspec
-
-    return msgspec.to_builtins(done, enc_hook=str) | {"freed": done.freed}

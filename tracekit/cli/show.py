@@ -36,7 +36,10 @@ def tables(
     traces.require_unpacked(run)
     only = traces.Choice(run_number, table if name is None else None)
     with writing([] if output is None else [output], [run], force=force):
-        there = _tables_in(run, only)
+        if traces.is_bundle(run):
+            there = traces.tables_of_bundle(run, only)
+        else:
+            there = tracekit.pipeline.tables_of(Recording(run), only)
         if name is None and output is not None:
             raise UsageError("--output writes one table.", hint=f"Name it: {', '.join(there)}.")
         if name is None:
@@ -49,12 +52,6 @@ def tables(
                 traces.write_table(frame, output)
                 console.show_line(output)
         console.show_warnings(there.warnings)
-
-
-def _tables_in(run: Path, only: "traces.Choice") -> "traces.Tables":
-    if traces.is_bundle(run):
-        return traces.tables_of_bundle(run, only)
-    return tracekit.pipeline.tables_of(Recording(run), only)
 
 
 def _entries(there: "traces.Tables") -> Iterator[tuple[str, str, str]]:
@@ -110,15 +107,14 @@ def open_(
     Without an option this opens the page, or the GPU frame capture of a run that has only that. A
     bundle is opened in the Instruments of the Xcode that recorded it, if that is still installed.
     """
-    one = record.opening(Recording(run), _what(page=page, trace=trace, gputrace=gputrace))
-    console.show_warnings(one.warnings)
-    if only_print:
-        console.show_line(shlex.join(one.argv))
-    else:
-        record.perform(one)
-
-
-def _what(*, page: bool, trace: bool, gputrace: bool) -> "record.What | None":
     if page + trace + gputrace > 1:
         raise UsageError("Open one thing at a time: --page, --trace or --gputrace.")
-    return "page" if page else "trace" if trace else "gputrace" if gputrace else None
+    what: record.What | None = (
+        "page" if page else "trace" if trace else "gputrace" if gputrace else None
+    )
+    opening = record.opening(Recording(run), what)
+    console.show_warnings(opening.warnings)
+    if only_print:
+        console.show_line(shlex.join(opening.argv))
+    else:
+        record.perform(opening)

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -175,8 +175,14 @@ def verify_kernel(
     )
     orders = tuple(lab.Order) if order == _ALL else (lab.Order(order),)
     given = {name: value for name, value in parameters.items() if is_given(name)}
-    found = _verified(_subjects(subject, launch, given, seed), orders)
-    if _show_verifications(found, as_json=json):
+
+    def verified() -> Iterator[lab.Verification]:
+        for each in _subjects(subject, launch, given, seed):
+            with console.progress(lab.case(each.name, each.parameters)):
+                found = lab.verify(each, orders)
+            yield found
+
+    if _show_verifications(verified(), as_json=json):
         raise typer.Exit(1)
 
 
@@ -225,15 +231,6 @@ def _subjects(
     how: Any = {"lenient": launch.lenient, "patience": launch.patience}
     for check in checks:
         yield from lab.check_subjects(check, given, seed, **how)
-
-
-def _verified(
-    subjects: "Iterable[lab.Subject]", orders: "Sequence[lab.Order]"
-) -> "Iterator[lab.Verification]":
-    for subject in subjects:
-        with console.progress(lab.case(subject.name, subject.parameters)):
-            found = lab.verify(subject, orders)
-        yield found
 
 
 def _show_verifications(found: "Iterator[lab.Verification]", *, as_json: bool) -> bool:

@@ -209,7 +209,15 @@ def compare_runs(
         UsageError: The runs did other work, were recorded in another way, or one is given twice.
     """
     for side in () if force else (before, after):
-        _refuse_duplicates(side)
+        known: dict[tuple[object, ...], str] = {}
+        for sample in side:  # a recording that a side has twice would count twice
+            recording = sample.recording
+            if recording and recording in known:
+                raise UsageError(
+                    f"{known[recording]} and {sample.name} are the same recording.",
+                    hint="Give each recording once; --force compares them all the same.",
+                )
+            known[recording] = sample.name
     compared = compare(before, after, limits)
     if compared.void and not force:
         unlike = "; ".join(
@@ -221,19 +229,6 @@ def compare_runs(
             hint="--force compares them all the same.",
         )
     return compared
-
-
-def _refuse_duplicates(samples: Sequence[Sample]) -> None:
-    """Refuse a recording that a side has twice, wherever its copies lie: it would count twice."""
-    known: dict[tuple[object, ...], str] = {}
-    for sample in samples:
-        recording = sample.recording
-        if recording and recording in known:
-            raise UsageError(
-                f"{known[recording]} and {sample.name} are the same recording.",
-                hint="Give each recording once; --force compares them all the same.",
-            )
-        known[recording] = sample.name
 
 
 def redaction_of_runs(paths: Sequence[Path]) -> Redaction:

@@ -88,10 +88,6 @@ class SideValues:
         return statistics.fmean(_VARIANCES[self.kind](block) for block in self.blocks)
 
 
-def _of_mean(blocks: Sequence[float]) -> float:
-    return statistics.variance(blocks) / len(blocks)
-
-
 def _of_median(blocks: Sequence[float]) -> float:
     """Return the variance of the median of as many normal values, by their median deviation."""
     middle = statistics.median(blocks)
@@ -101,7 +97,7 @@ def _of_median(blocks: Sequence[float]) -> float:
 
 _VARIANCES: dict[Kind, Callable[[Sequence[float]], float]] = {
     "block": statistics.variance,
-    "mean": _of_mean,
+    "mean": lambda blocks: statistics.variance(blocks) / len(blocks),
     "median": _of_median,
 }
 

@@ -228,7 +228,9 @@ def _settled(
         return replace(change, change=middle, verdict=Verdict.UNCLEAR, reason=reason)
     verdict = None if change.better is Better.NEITHER else verdict_of(found, change, limits)
     reason = "the interval is too wide" if verdict is Verdict.UNCLEAR else ""
-    if _turned(change, found):
+    certain = not found.low <= 0 <= found.high
+    turned = certain and found.middle * (change.measured or 0) <= 0
+    if turned and (change.corrected or change.paired):
         reason = "the medians changed the other way, for the machine's pace changed more"
         if change.corrected and verdict in {Verdict.WORSE, Verdict.BETTER}:
             verdict, reason = Verdict.UNCLEAR, "only taking the machine's pace out makes it seem so"
@@ -239,16 +241,6 @@ def _settled(
         high=plain(found.high),
         verdict=verdict,
         reason=reason,
-    )
-
-
-def _turned(change: Change, found: Interval) -> bool:
-    """Tell whether the change at equal pace is certain and the measured one is not like it."""
-    certain = not found.low <= 0 <= found.high
-    return (
-        certain
-        and (change.corrected or change.paired)
-        and found.middle * (change.measured or 0) <= 0
     )
 
 

@@ -27,6 +27,11 @@ class Level:
     color: str = "device"
 
 
+def plain(value: float) -> str:
+    """Return a number in words without a unit."""
+    return quantity(value, "").strip()
+
+
 def course(
     title: str,
     summary: str,
@@ -175,9 +180,12 @@ def roof(
     left, right = min(ways) / _ROOM, max(ways) * _ROOM
     heights = [left * bandwidth, rate or right * bandwidth, *(one.speed for one in points)]
     x = chart.logarithmic("operations for each byte", left, right, "{:g}".format)
-    y = chart.logarithmic("operations per second", min(heights) / _ROOM, max(heights) * 2, _words)
-    shapes = [chart.line(_roofs(x.low, x.high, bandwidth, rate), "ink")]
-    shapes.append(_named(x, y, bandwidth, rate, points))
+    y = chart.logarithmic("operations per second", min(heights) / _ROOM, max(heights) * 2, plain)
+    bend = rate / bandwidth if rate else x.high
+    corners = [(x.low, x.low * bandwidth), (bend, bend * bandwidth)]
+    if rate:
+        corners.append((max(x.high, bend), rate))
+    shapes = [chart.line(corners, "ink"), _named(x, y, bandwidth, rate, points)]
     if rate:
         shapes.append(chart.words((x.high, rate), f"arithmetic {quantity(rate, 'FLOP/s')}"))
     for point in points:
@@ -190,15 +198,6 @@ def roof(
     return Chart(title, summary, x, y, tuple(shapes))
 
 
-def _roofs(
-    low: float, high: float, bandwidth: float, rate: float | None
-) -> list[tuple[float, float]]:
-    if rate is None:
-        return [(low, low * bandwidth), (high, high * bandwidth)]
-    bend = rate / bandwidth
-    return [(low, low * bandwidth), (bend, rate), (max(high, bend), rate)]
-
-
 def _named(
     x: Axis, y: Axis, bandwidth: float, rate: float | None, points: Sequence[Placed]
 ) -> Shape:
@@ -208,7 +207,3 @@ def _named(
     places = [begin * (end / begin) ** share for share in _PLACES]
     at = max(places, key=lambda one: min(abs(math.log(one / p.intensity)) for p in points))
     return chart.above((at, at * bandwidth), f"memory {quantity(bandwidth, 'bytes/s')}")
-
-
-def _words(value: float) -> str:
-    return quantity(value, "").strip()

@@ -73,7 +73,7 @@ def test_what_is_unattributed_is_said_where_it_is_nought(bare: Any, tables: Any)
         0,
         0.0,
     )
-    shown = environment_of(str).get_template(bubbles.template)
+    shown = environment_of(str).get_template(f"{bubbles.name}.html")
     assert "unattributed" in shown.render(bubbles.context(bare.result, tables))
 
 

@@ -26,7 +26,7 @@ def test_rules_that_give_one_reason_stand_together_on_the_page(bare: Any) -> Non
         for rule, reason in [("odd", "the moon is full."), ("a", "no GPU."), ("b", "no GPU.")]
     )
     context = checks.context(bare.having(checks=given).result, {})
-    page = environment_of(str).get_template(checks.template).render(context)
+    page = environment_of(str).get_template(f"{checks.name}.html").render(context)
     listed = page.partition("Could not be checked")[2]
     assert listed.count("<li>") == 2
     assert listed.count("no GPU.") == listed.count("the moon is full.") == 1

@@ -28,7 +28,7 @@ def test_equal_findings_stay_in_their_order() -> None:
 
 def test_windows_beyond_the_first_are_counted(bare: Any) -> None:
     many = found("r", Severity.NOTE, windows=MOST_WINDOWS + 5)
-    template = environment_of(str).get_template(findings.template)
+    template = environment_of(str).get_template(f"{findings.name}.html")
     page = template.render(findings.context(bare.having(findings=(many,)).result, {}))
     assert page.count("data-begin") == MOST_WINDOWS
     assert "and 5 more" in page
@@ -42,7 +42,7 @@ def test_every_severity_has_a_sign_of_its_own(bare: Any) -> None:
 
 def test_commands_in_advice_are_set_as_such_and_markup_stays_text(bare: Any) -> None:
     one = Finding("r", Severity.NOTE, "<b>", "See `tracekit compare A B`.")
-    template = environment_of(str).get_template(findings.template)
+    template = environment_of(str).get_template(f"{findings.name}.html")
     page = template.render(findings.context(bare.having(findings=(one,)).result, {}))
     assert "See <code>tracekit compare A B</code>." in page
     assert "&lt;b&gt;" in page
@@ -55,6 +55,6 @@ def test_no_findings_and_no_checks_are_told_apart(bare: Any, host_run: Any) -> N
 
 def test_time_that_another_rule_counts_is_said_on_the_page(bare: Any) -> None:
     late = Finding("late-start", Severity.WARNING, "m", "a", saving=3_000, within="bubbles")
-    template = environment_of(str).get_template(findings.template)
+    template = environment_of(str).get_template(f"{findings.name}.html")
     page = template.render(findings.context(bare.having(findings=(late,)).result, {}))
     assert "<code>bubbles</code> counts that too" in page

@@ -76,7 +76,7 @@ def test_how_sure_the_place_of_the_marks_is_is_said() -> None:
 
 def shown(run: Any, **tables: Any) -> str:
     context = health.context(run.result, {**run.tables, **tables})
-    html = environment_of(str).get_template(health.template).render(context)
+    html = environment_of(str).get_template(f"{health.name}.html").render(context)
     return " ".join(" ".join(re.sub("<[^>]+>", " ", html).split()).split())
 
 
@@ -123,7 +123,7 @@ def test_a_run_without_marks_needs_no_clock_for_them(bare: Any, trace_run: Any) 
 
 
 def test_a_recording_without_any_row_is_loud(bare: Any, host_run: Any) -> None:
-    html = environment_of(str).get_template(health.template)
+    html = environment_of(str).get_template(f"{health.name}.html")
     nothing = html.render(health.context(bare.result, bare.tables))
     assert '<p class="notice warning">None of the' in nothing
     something = html.render(health.context(host_run.result, host_run.tables))

@@ -39,7 +39,7 @@ def test_nought_is_a_number(bare: Any) -> None:
     given = (Measurement("gpu_interval_count", 0, "count", Better.NEITHER),)
     context = metrics.context(bare.having(metrics=given).result, {})
     assert [metric for metric, *_ in context["known"]] == [*given]
-    page = environment_of(str).get_template(metrics.template).render(context)
+    page = environment_of(str).get_template(f"{metrics.name}.html").render(context)
     assert '<td class="n">0</td>' in page
     assert "is better" not in page
 

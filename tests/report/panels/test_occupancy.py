@@ -46,7 +46,7 @@ def test_what_is_no_percentage_is_not_drawn_as_one(bare: Any, tables: Any) -> No
     [one] = occupancy.context(bare.result, tables)["kinds"][2][1]
     assert one["mean"] == "55.2 GB/s"
     assert one["drawn"] is None
-    shown = environment_of(str).get_template(occupancy.template)
+    shown = environment_of(str).get_template(f"{occupancy.name}.html")
     assert "55.2 GB/s" in shown.render(occupancy.context(bare.result, tables))
 
 

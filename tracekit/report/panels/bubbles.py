@@ -20,6 +20,11 @@ def bubbles(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
     loaded, found, known = (rows(tables, name) for name in ("loaded", "gaps", "causes"))
     window, gaps = steady_or_busy_window(tables), found.frame
     idle = 0 if found.absence else analysis.idle_time(gaps)
+    states: list[tuple[str, float]] = []
+    if idle:
+        sums = gaps.groupby("state", observed=True)["duration"].sum()
+        shares = {words: sums.get(str(state), 0) / idle for state, words in analysis.STATES.items()}
+        states = [(words, float(share)) for words, share in shares.items() if share]
     return {
         "absence": loaded.absence,
         "idle": idle,
@@ -27,7 +32,7 @@ def bubbles(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
         "gaps": gaps["gap"].nunique() if idle else 0,
         "causes": list(_causes(gaps, idle)) if idle else [],
         "unsure": analysis.unsure(known.frame) if idle and not known.absence else "",
-        "states": _states(gaps, idle) if idle else [],
+        "states": states,
         "window": window.name if window else "the steady window",
         "source": of_table(tables, "gpu_intervals"),
     }
@@ -61,12 +66,3 @@ def _during(pieces: pd.DataFrame, total: int) -> str:
     ranked = sums.sort_values(ascending=False, kind="stable").head(_MOST_NAMED)
     shares = {str(name) or _UNTOLD: int(time) / total for name, time in ranked.items()}
     return ", ".join(f"{name} {percent(of)}" for name, of in shares.items() if of >= _LEAST_NAMED)
-
-
-def _states(gaps: pd.DataFrame, idle: int) -> list[tuple[str, float]]:
-    """Return how the gaps came about, each state with its share of the idle time."""
-    sums = gaps.groupby("state", observed=True)["duration"].sum()
-    shares = [
-        (words, int(sums.get(str(state), 0)) / idle) for state, words in analysis.STATES.items()
-    ]
-    return [(words, share) for words, share in shares if share]

@@ -28,7 +28,7 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
         return {"absence": found.absence}
     samples, frames = found.frame, rows(tables, "profile_frames").frame
     weight = sampled_weight(samples)
-    in_words = duration if name == "cpu_profile" else _cycles
+    in_words = duration if name == "cpu_profile" else lambda cycles: f"{count(cycles)} cycles"
     every = functions(samples, frames)
     listed = every[(every["own"] > 0) | (every["total"] >= LEAST * weight)]
     return {
@@ -56,10 +56,6 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
         "threads": list(_threads(samples, in_words, weight, rows(tables, "threads"))),
         "flame": _flame(samples, frames, in_words, weight),
     }
-
-
-def _cycles(number: float) -> str:
-    return f"{count(number)} cycles"
 
 
 def _asleep(weight: int, recorded: float | None) -> str:

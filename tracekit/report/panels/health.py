@@ -1,6 +1,7 @@
 """Can the capture be trusted? How it ended, what it cost, and what the tables lack."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,7 +53,10 @@ def gates(tables: Tables) -> list[Gate]:
 def _gate(tables: Tables, name: str, window: Window | None) -> Gate:
     found = rows(tables, name)
     if found.absence:
-        return Gate(name, 0 if _recorded(tables, name) else None, absence=found.absence)
+        with suppress(Exception):  # whatever keeps it from being read, its absence says
+            if tables[name].empty:
+                return Gate(name, 0, absence=found.absence)
+        return Gate(name, None, absence=found.absence)
     counted = found.frame
     names_process = any(column.name == "target" for column in SCHEMAS[name].columns)
     if names_process:
@@ -64,13 +68,6 @@ def _gate(tables: Tables, name: str, window: Window | None) -> Gate:
         None if window is None else _within(counted, window),
         of_table(tables, name),
     )
-
-
-def _recorded(tables: Tables, name: str) -> bool:
-    try:
-        return tables[name].empty
-    except Exception:  # noqa: BLE001  whatever keeps it from being read, its absence says
-        return False
 
 
 def _within(frame: pd.DataFrame, window: Window) -> int:
@@ -93,9 +90,11 @@ def health(result: Result, tables: Tables) -> Context:
     """Collect what tells whether the numbers can be trusted."""
     provenance = result.provenance
     found = gates(tables)  # which reads the tables that remarks are about
+    said = rows(tables, "remarks").frame
+    remarks = [] if said.empty else dict.fromkeys(said["text"].dropna().astype(str))
     return {
         "warnings": provenance.warnings,
-        "remarks": list(_remarks(tables, provenance.warnings)),
+        "remarks": [text for text in remarks if text not in provenance.warnings],
         "facts": list(_facts(provenance, tables)),
         "overhead": provenance.overhead,
         "stages": provenance.stages,
@@ -110,14 +109,6 @@ def health(result: Result, tables: Tables) -> Context:
         "empty": [one for one in found if one.rows == 0],
         "missing": [one for one in found if one.rows is None],
     }
-
-
-def _remarks(tables: Tables, warnings: tuple[str, ...]) -> Iterator[str]:
-    """Yield what readers say of the exports and no warning says already; each thing once."""
-    found = rows(tables, "remarks").frame
-    if not found.empty:
-        texts = dict.fromkeys(found["text"].dropna().astype(str))
-        yield from (text for text in texts if text not in warnings)
 
 
 def _facts(provenance: Provenance, tables: Tables) -> Iterator[tuple[str, str]]:

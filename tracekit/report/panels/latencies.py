@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from tracekit.analysis import Result, Unavailable, steady_steps
 from tracekit.report.panel import (
     Context,
-    Rows,
     Tables,
     marked_window,
     of_table,
@@ -79,20 +78,15 @@ def _of_steps(tables: Tables) -> Iterator[Latency]:
 
 
 def _of_column(tables: Tables, table: str, column: str, name: str, meant: str) -> Latency:
-    found = of_target(tables, table)
-    absence = found.absence or f"the table {table} has no column {column}"
-    values = np.empty(0)
-    if column in found.frame:
-        absence = found.absence or f"no row of {table} in the steady window has it"
-        values = _steady(found, tables)[column].dropna().to_numpy(dtype=np.float64)
-    return Latency(table, name, meant, values, absence)
-
-
-def _steady(found: Rows, tables: Tables) -> pd.DataFrame:
-    """Return the rows of the steady window; all of them where nobody marked one."""
-    window = marked_window(tables)
-    if window is None or found.absence:
-        return found.frame
-    times = found.frame["start" if "start" in found.frame else "committed"]
-    inside = (times >= window.start) & (times < window.end)
-    return found.frame[inside.fillna(value=False).astype(bool)]
+    """Return a column of the steady window; of the whole run where nobody marked one."""
+    found, window = of_target(tables, table), marked_window(tables)
+    frame = found.frame
+    if column not in frame:
+        absence = found.absence or f"the table {table} has no column {column}"
+        return Latency(table, name, meant, np.empty(0), absence)
+    if window is not None and not found.absence:
+        times = frame["start" if "start" in frame else "committed"]
+        inside = (times >= window.start) & (times < window.end)
+        frame = frame[inside.fillna(value=False).astype(bool)]
+    absence = found.absence or f"no row of {table} in the steady window has it"
+    return Latency(table, name, meant, frame[column].dropna().to_numpy(dtype=np.float64), absence)

@@ -1,6 +1,6 @@
 """The memory of the workload's process, phase by phase."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -73,12 +73,12 @@ def _levels(tables: Tables) -> Iterator[Level]:
 
 
 def _chart(lines: list[Level], tables: Tables) -> Chart:
-    begins = phase_begins(tables)
     summary = ", ".join(
         f"{line.name} from {size(line.heights[0])} to {size(line.heights[-1])}, at most "
         f"{size(max(line.heights))}"
         for line in lines
     )
+    begins = phase_begins(tables)
     return levels("Memory over the run", sentence(summary), lines, size, begins=begins)
 
 
@@ -89,19 +89,16 @@ def _sort(what: str, notes: pd.DataFrame, phases: list[str]) -> Context:
         for phase, level in zip(notes["phase"], notes["bytes"], strict=True)
         if not pd.isna(level)
     }
+    growth = None
+    if what not in _PEAKS and _STEADY in known:
+        before = [phase for phase in phases[: phases.index(_STEADY)] if phase in known]
+        growth = known[_STEADY] - known[before[-1]] if before else None
     return {
         "name": what,
         "meant": _MEANT.get(what, ""),
         "levels": [known.get(phase) for phase in phases],
-        "growth": None if what in _PEAKS else _growth(known, phases),
+        "growth": growth,
     }
-
-
-def _growth(known: Mapping[str, int], phases: list[str]) -> int | None:
-    if _STEADY not in known:
-        return None
-    before = [phase for phase in phases[: phases.index(_STEADY)] if phase in known]
-    return known[_STEADY] - known[before[-1]] if before else None
 
 
 def _reasons(notes: pd.DataFrame) -> list[tuple[str, str]]:

@@ -20,25 +20,21 @@ def replay(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a
         return None
     table = encoders(found.frame)
     suspect = found.frame.dropna(subset=["suspect"])
+    # For which share of the execution cost each limiter is the highest.
+    costs = table.dropna(subset=["cost", "limiter"]).groupby("limiter")["cost"].sum()
+    limiters = costs.sort_values(ascending=False, kind="stable")
     sums = {name: weighted(table, name) for name in ("occupancy", "limited")}
     return {
         "ranked": bool(table["cost"].notna().any()),
         "encoders": [_shown(row) for row in table.head(MOST_ROWS).to_dict("records")],
         "more": max(0, len(table) - MOST_ROWS),
         "occupancy": None if sums["occupancy"] is None else percent(sums["occupancy"]),
-        "limiters": _limiters(table),
+        "limiters": [(str(unit), percent(float(cost))) for unit, cost in limiters.items()],
         "suspect": [
             (str(counter), str(reason), len(own))
             for (counter, reason), own in suspect.groupby(["counter", "suspect"], sort=True)
         ],
     }
-
-
-def _limiters(table: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return the limiters, by the share of the execution cost for which each is the highest."""
-    costs = table.dropna(subset=["cost", "limiter"]).groupby("limiter")["cost"].sum()
-    ordered = costs.sort_values(ascending=False, kind="stable")
-    return [(str(unit), percent(float(cost))) for unit, cost in ordered.items()]
 
 
 def _shown(row: Mapping[Any, Any]) -> Context:

@@ -1,7 +1,7 @@
 """Where it ran, and the command lines to run it again."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from tracekit.analysis import Result
@@ -16,19 +16,17 @@ _RECORDERS = {"host", "xctrace"}
 def reproduce(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """List the environment and the command lines."""
     provenance = result.provenance
+    memory = provenance.machine.get("memory")
+    in_words = {"memory": size(memory)} if isinstance(memory, int) else {}
+    machine = {**provenance.machine, **in_words}
     return {
         "command": shlex.join(_command(provenance)),
         "command_lines": [shlex.join(line) for line in provenance.command_lines],
         "facts": [(name, value or NOT_AVAILABLE) for name, value in _facts(provenance)],
-        "machine": list(flat(_in_words(provenance.machine))),
+        "machine": list(flat(machine)),
         "parameters": list(flat(provenance.parameters)),
         "redacted": provenance.redacted,
     }
-
-
-def _in_words(machine: Mapping[str, Any]) -> dict[str, Any]:
-    memory = machine.get("memory")
-    return {**machine, "memory": size(memory)} if isinstance(memory, int) else dict(machine)
 
 
 def _command(provenance: Provenance) -> tuple[str, ...]:

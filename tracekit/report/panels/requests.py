@@ -44,23 +44,24 @@ def requests(result: Result, tables: Tables) -> Context | None:
         if metric.value is not None
     }
     states = requests["state"].value_counts()
+    rejected = requests.loc[requests["state"] == "rejected", "reason"].fillna("").value_counts()
+    try:
+        in_parts, parts_absence = analysis.parts(steps, gauges), ""
+    except analysis.Unavailable as reason:
+        in_parts, parts_absence = {}, str(reason)
     return {
         "total": len(requests),
         "states": [(name, int(states.get(name, 0))) for name in _STATES if states.get(name, 0)],
-        "reasons": _reasons(requests),
+        "reasons": [(str(reason), int(number)) for reason, number in rejected.items() if reason],
         "statistics": list(analysis.STATISTICS),
         "latencies": [_latency(latency, requests, tokens) for latency in analysis.LATENCIES],
         "rates": [known[name] for name in _RATES if name in known],
         "lateness": [known[name] for name in known if name.startswith("arrival_lateness")],
-        **_parts(steps, gauges),
+        "parts": in_parts,
+        "parts_absence": parts_absence,
         "spans": by_time(did[did["name"] != REFERENCE], "name", None),
         **_charts(steps, gauges),
     }
-
-
-def _reasons(requests: pd.DataFrame) -> list[tuple[str, int]]:
-    reasons = requests.loc[requests["state"] == "rejected", "reason"].fillna("").value_counts()
-    return [(str(reason), int(number)) for reason, number in reasons.items() if reason]
 
 
 def _latency(
@@ -73,13 +74,6 @@ def _latency(
         return latency.name, _NAMES[latency.name], 0, []
     numbers = [number(values) for _, number in analysis.STATISTICS.values()]
     return latency.name, _NAMES[latency.name], values.size, numbers
-
-
-def _parts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Context:
-    try:
-        return {"parts": analysis.parts(steps, gauges), "parts_absence": ""}
-    except analysis.Unavailable as reason:
-        return {"parts": {}, "parts_absence": str(reason)}
 
 
 def _charts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Context:

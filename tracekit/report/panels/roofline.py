@@ -92,12 +92,12 @@ def _chart(points: list[Context], chip: Chip) -> Chart | None:
     ]
     if not placed or bandwidth is None:
         return None
-    summary = f"{chip.name}. {', '.join(map(_words, points))}."
+    words = (
+        f"{point['name']} is faster than memory could deliver its bytes"
+        if point["reached"].cached
+        else f"{point['name']} reaches {percent(point['reached'].share)} of the bandwidth"
+        for point in points
+    )
+    summary = f"{chip.name}. {', '.join(words)}."
     rate = chip.fp16.value or chip.fp32.value
     return roof("Steps under the roof of the chip", summary, placed, bandwidth, rate)
-
-
-def _words(point: Context) -> str:
-    if point["reached"].cached:
-        return f"{point['name']} is faster than memory could deliver its bytes"
-    return f"{point['name']} reaches {percent(point['reached'].share)} of the bandwidth"

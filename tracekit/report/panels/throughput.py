@@ -12,7 +12,7 @@ from tracekit.analysis import Result
 from tracekit.base import NOT_AVAILABLE, count, percent, quantity
 from tracekit.report.chart import Chart
 from tracekit.report.panel import Context, Tables, of_table, of_target, panel, phase_begins, rows
-from tracekit.report.plots import Level, course
+from tracekit.report.plots import Level, course, plain
 from tracekit.workload import IDLE
 
 OVERHEAD = "overhead"
@@ -86,7 +86,7 @@ def _rate(steps: pd.DataFrame, tables: Tables, spiked: list[Spike]) -> Iterator[
         unit[:1].upper() + unit[1:],
         summary,
         level,
-        lambda value: quantity(value, "").strip(),
+        plain,
         begins=phase_begins(tables),
         marked=[float(start) for start, *_ in spiked],
     )

@@ -50,53 +50,49 @@ def headlines(result: Result, tables: Tables) -> list[Context]:
     every = {metric.name: metric for metric in (*result.metrics, *result.results)}
     known = {name for name, metric in every.items() if metric.value is not None}
     names = dict.fromkeys((*_subject(result, known), *_usual(result, known)))
-    return [_headline(every[name], result, tables) for name in list(names)[:MOST_NUMBERS]]
+    shown: list[Context] = []
+    for name in list(names)[:MOST_NUMBERS]:
+        metric, note = every[name], ""
+        worst = every.get(_WORST.get(name, ""))
+        if name == "speedup":
+            note = _sureness({each.name: each for each in result.results})
+        elif worst is not None and worst.value is not None:
+            note = f"99th percentile {quantity(worst.value, worst.unit)}"
+        clock = REPORTED if metric in result.results else of_metric(tables, name)
+        value, source = "not available", unavailable(metric.reason)
+        if metric.value is not None:
+            value, source = quantity(metric.value, metric.unit), clock
+        shown.append(
+            {
+                "name": name,
+                "value": value,
+                "source": source,
+                "known": metric.value is not None,
+                "note": note if metric.value is not None else "",
+            }
+        )
+    return shown
 
 
 def _subject(result: Result, known: set[str]) -> Iterator[str]:
     """Yield what the run is about, by the names of what was measured."""
-    measured = [one.name for one in (*result.metrics, *result.results)]
+    measured = [metric.name for metric in (*result.metrics, *result.results)]
     if "speedup" in measured:
         yield "speedup"
         yield from (name for name in measured if name.startswith(_STEP_TIME))
     if "ttft_p50" in known:
         yield from (name for name in _SERVED if name in known)
-    yield from (
-        one.name
-        for one in result.results
-        if one.name.endswith("_tokens_per_second") and one.name in known
-    )
+    printed = [metric.name for metric in result.results]
+    yield from (name for name in printed if name.endswith("_tokens_per_second") and name in known)
 
 
 def _usual(result: Result, known: set[str]) -> list[str]:
     """Return what is known in the order in which it matters; all names where nothing is."""
-    measured = dict.fromkeys(one.name for one in (*result.metrics, *result.results))
+    measured = {metric.name for metric in (*result.metrics, *result.results)}
     less_telling = _OF_THE_SPAN if "idle_ratio" in known else set[str]()
     order = [name for name in _FIRST if name in measured and name not in less_telling]
     order += [metric.name for metric in result.metrics if metric.name not in _FIRST]
     return [name for name in order if name in known] or order
-
-
-def _headline(measurement: analysis.Measurement, result: Result, tables: Tables) -> Context:
-    """Put a number into words, with whose clock it is read from and how sure it is."""
-    known = measurement.value is not None
-    clock = REPORTED if measurement in result.results else of_metric(tables, measurement.name)
-    return {
-        "name": measurement.name,
-        "value": quantity(measurement.value, measurement.unit) if known else "not available",
-        "source": clock if known else unavailable(measurement.reason),
-        "known": known,
-        "note": _note(measurement, result) if known else "",
-    }
-
-
-def _note(measurement: analysis.Measurement, result: Result) -> str:
-    if measurement.name == "speedup":
-        return _sureness({each.name: each for each in result.results})
-    worst = result.metric(_WORST.get(measurement.name, ""))
-    if worst is None or worst.value is None:
-        return ""
-    return f"99th percentile {quantity(worst.value, worst.unit)}"
 
 
 def _sureness(results: dict[str, analysis.Measurement]) -> str:
@@ -129,10 +125,17 @@ class Verdict:
 @panel("Verdict")
 def verdict(result: Result, tables: Tables) -> Context:
     """Say in one sentence how the run did, and show its headlines."""
+    states = Counter(check.status for check in result.checks)
+    found = len(result.findings)
     return {
         "verdict": _of_samples(result, tables) or verdict_of(result),
         "numbers": headlines(result, tables),
-        "tally": _tally(result),
+        "tally": [
+            ("findings", found, "finding" if found == 1 else "findings"),
+            ("checks", states[analysis.Status.PASSED], "passed"),
+            ("checks", states[analysis.Status.ABSTAINED], "could not be checked"),
+            ("checks", states[analysis.Status.FAILED], "failed to run"),
+        ],
         "broken": list(result.provenance.unfinished.items()),
     }
 
@@ -166,19 +169,15 @@ def _of_samples(result: Result, tables: Tables) -> Verdict | None:
 def verdict_of(result: Result) -> Verdict:
     """Judge a run by its worst findings; without any, by how many checks could be made."""
     order = ranked(result.findings)
-    errors = [one for one in order if one.severity is analysis.Severity.ERROR]
-    warnings = [one for one in order if one.severity is analysis.Severity.WARNING]
+    errors = [finding for finding in order if finding.severity is analysis.Severity.ERROR]
+    warnings = [finding for finding in order if finding.severity is analysis.Severity.WARNING]
     if errors:
-        return Verdict(
-            "error", "Do not trust these numbers yet:", first_sentence(errors[0].message)
-        )
+        lead = "Do not trust these numbers yet:"
+        return Verdict("error", lead, first_sentence(errors[0].message))
     if warnings:
-        number = len(warnings)
-        lead = (
-            f"{count(number)} things cost time. The first:"
-            if number > 1
-            else "One thing costs time:"
-        )
+        lead = f"{count(len(warnings))} things cost time. The first:"
+        if len(warnings) == 1:
+            lead = "One thing costs time:"
         return Verdict("warning", lead, first_sentence(warnings[0].message))
     return _without_fault(result.checks)
 
@@ -190,9 +189,8 @@ def _without_fault(checks: tuple[analysis.Check, ...]) -> Verdict:
     if not checks:
         return Verdict("unclear", "Nothing was checked, so nothing can be said.")
     if made == 0:
-        return Verdict(
-            "unclear", f"Nothing can be said: none of {_checks(open_ones)} could be made."
-        )
+        lead = f"Nothing can be said: none of {_checks(open_ones)} could be made."
+        return Verdict("unclear", lead)
     if open_ones:
         lead = f"No fault was found by {count(made)} of {_checks(len(checks))}"
         return Verdict("unclear", f"{lead}; {count(open_ones)} could not be made.")
@@ -201,14 +199,3 @@ def _without_fault(checks: tuple[analysis.Check, ...]) -> Verdict:
 
 def _checks(number: int) -> str:
     return f"{count(number)} check{'' if number == 1 else 's'}"
-
-
-def _tally(result: Result) -> list[tuple[str, int, str]]:
-    states = Counter(check.status for check in result.checks)
-    found = len(result.findings)
-    return [
-        ("findings", found, "finding" if found == 1 else "findings"),
-        ("checks", states[analysis.Status.PASSED], "passed"),
-        ("checks", states[analysis.Status.ABSTAINED], "could not be checked"),
-        ("checks", states[analysis.Status.FAILED], "failed to run"),
-    ]

@@ -22,6 +22,8 @@ def work(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's 
     device = of_target(tables, "gpu_intervals")
     marked = rows(tables, "steps")
     labels = marked.frame["variant"] if analysis.variants(marked.frame) else None
+    phases = rows(tables, "phases").frame
+    begins = phases.loc[(phases["name"] == STEADY).to_numpy(), "start"]
     iterations = rows(tables, "iterations").frame
     by_label = []
     if not device.absence:
@@ -42,7 +44,7 @@ def work(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's 
         "varied": labels is not None,
         "steps_absence": marked.absence,
         "steps_source": of_table(tables, "steps"),
-        "steady": _steady_begin(tables),
+        "steady": int(begins.min()) if len(begins) else None,
         **_pipelines(tables),
     }
 
@@ -72,12 +74,6 @@ def _pipelines(tables: Tables) -> Context:
 def _first(table: pd.DataFrame, by: str) -> list[tuple[str, str, int]]:
     firsts = table.groupby(table["name"].fillna("not named").astype(str), sort=True)["time"].min()
     return [(str(name), by, int(at)) for name, at in firsts.items()]
-
-
-def _steady_begin(tables: Tables) -> int | None:
-    phases = rows(tables, "phases").frame
-    begins = phases.loc[(phases["name"] == STEADY).to_numpy(), "start"]
-    return int(begins.min()) if len(begins) else None
 
 
 def _count_by_iteration(

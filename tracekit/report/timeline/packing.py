@@ -70,9 +70,8 @@ class Tick:
         return bool((self.time(self.count(times)) == times).all())
 
 
-NANOSECOND = Tick()
 # The clock of Apple silicon runs at 24 MHz; a trace tells its ticks in ns, rounded down.
-_CLOCKS = (Tick(125, 3), NANOSECOND)
+_CLOCKS = (Tick(125, 3), Tick())
 
 
 def clock(*times: Times) -> Tick:
@@ -143,23 +142,18 @@ FORMAT = 2
 _LEVEL = 6
 
 
-class _Texts:
-    """All strings of a page, each once."""
+class _Texts(dict[str, int]):
+    """Where each string of a page stands; `shown` makes it fit to be shown."""
 
     def __init__(self, shown: Callable[[str], str]) -> None:
         self._shown = shown
-        self._places: dict[str, int] = {}
 
     def place(self, text: str) -> int:
-        return self._places.setdefault(self._shown(text), len(self._places))
+        return self.setdefault(self._shown(text), len(self))
 
     def places(self, texts: tuple[str, ...], codes: Times) -> Times:
         """Return where the text of each code stands; -1 stays -1."""
-        known = np.array([self.place(text) for text in texts] + [-1], np.int64)
-        return known[codes]
-
-    def all(self) -> list[str]:
-        return list(self._places)
+        return np.array([*map(self.place, texts), -1], np.int64)[codes]
 
 
 def pack(timeline: Timeline, shown: Callable[[str], str]) -> str:
@@ -177,7 +171,7 @@ def pack(timeline: Timeline, shown: Callable[[str], str]) -> str:
         "end": timeline.end,
         "steady": [steady.start, steady.end] if steady else None,
         "tracks": tracks,
-        "texts": texts.all(),
+        "texts": list(texts),
     }
     words = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     raw = struct.pack("<I", len(words)) + words + b"".join(columns)

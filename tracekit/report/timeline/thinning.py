@@ -6,7 +6,6 @@ within equal parts of the axis: one interval that starts with the first of them 
 all together, so that sums of time stay what they are.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +19,6 @@ MOST = 1_800_000
 KEPT = 1_200_000
 PARTS = 5_000
 _SMALL = 10_000
-_Span = tuple[int, int]
 
 
 def thinned(timeline: Timeline, most: int = MOST, kept: int = KEPT, parts: int = PARTS) -> Timeline:
@@ -32,15 +30,16 @@ def thinned(timeline: Timeline, most: int = MOST, kept: int = KEPT, parts: int =
     """
     if timeline.count <= most:
         return timeline
-    large = [track for track in timeline.tracks if track.starts.size > min(_SMALL, kept)]
-    starts = np.sort(np.concatenate([one.starts for one in large]))
-    detailed = _detailed(starts, timeline, kept)
+    small = min(_SMALL, kept)
+    large = [track for track in timeline.tracks if track.starts.size > small]
+    order = np.sort(np.concatenate([_wanted(track.starts, timeline) for track in large]))
+    last = order[kept] if order.size > kept else order[-1] + 1  # where detail ends
     width = max(1, -(-(timeline.end - timeline.begin) // parts))
     tracks = (
-        _merged(one, detailed, timeline.begin, width)
-        if any(one is other for other in large)
-        else one
-        for one in timeline.tracks
+        _merged(track, _wanted(track.starts, timeline) >= last, timeline.begin, width)
+        if track.starts.size > small
+        else track
+        for track in timeline.tracks
     )
     thin = replace(timeline, tracks=tuple(tracks))
     if thin.count == timeline.count:
@@ -53,36 +52,21 @@ def thinned(timeline: Timeline, most: int = MOST, kept: int = KEPT, parts: int =
     return replace(thin, absences=(*thin.absences, said))
 
 
-def _detailed(starts: Times, timeline: Timeline, most: int) -> list[_Span]:
-    """Return where intervals keep their detail."""
-    kept: list[_Span] = []
-    free = np.ones(starts.size, bool)
-    for begin, end in _wanted(timeline):
-        first, last = np.searchsorted(starts, (begin, end))
-        inside = first + np.flatnonzero(free[first:last])
-        if inside.size > most:
-            kept.append((begin, int(starts[inside[most]])))
-            break
-        kept.append((begin, end))
-        free[first:last] = False
-        most -= inside.size
-    return kept
-
-
-def _wanted(timeline: Timeline) -> Iterator[_Span]:
-    """Yield parts of the axis, the most wanted first."""
+def _wanted(starts: Times, timeline: Timeline) -> Times:
+    """Return numbers that grow as intervals are less wanted: by where they begin, then by when."""
+    rank = np.full(starts.size, 2)
+    if timeline.steady is not None:
+        rank[(starts >= timeline.steady.start) & (starts < timeline.steady.end)] = 1
     for track in timeline.tracks:
         if track.kind is Kind.EVIDENCE:
-            begins, ends = union(track.starts, track.ends)
-            yield from zip(begins.tolist(), (ends + 1).tolist(), strict=True)
-    if timeline.steady is not None:
-        yield timeline.steady.start, timeline.steady.end
-    yield timeline.begin, timeline.end + 1
+            for begin, end in zip(*union(track.starts, track.ends), strict=True):
+                rank[(starts >= begin) & (starts <= end)] = 0
+    return rank * (timeline.end - timeline.begin + 1) + starts - timeline.begin
 
 
-def _merged(track: Track, detailed: list[_Span], begin: int, width: int) -> Track:
+def _merged(track: Track, outside: NDArray[np.bool_], begin: int, width: int) -> Track:
+    """Merge neighbours in a lane that both lie outside of what keeps its detail."""
     lanes = np.repeat(np.arange(len(track.lanes)), track.lanes)
-    outside = ~_within(track.starts, detailed)
     parts = (track.starts - begin) // width
     joins = np.zeros(track.starts.size, bool)
     joins[1:] = outside[1:] & outside[:-1] & (parts[1:] == parts[:-1]) & (lanes[1:] == lanes[:-1])
@@ -108,10 +92,3 @@ def _merged(track: Track, detailed: list[_Span], begin: int, width: int) -> Trac
             for each in track.details
         ),
     )
-
-
-def _within(starts: Times, spans: list[_Span]) -> NDArray[np.bool_]:
-    inside = np.zeros(starts.size, bool)
-    for begin, end in spans:
-        inside |= (starts >= begin) & (starts < end)
-    return inside
