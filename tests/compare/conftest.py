@@ -1,6 +1,7 @@
 """Runs made of literal step times, as a comparison takes them."""
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -98,22 +99,24 @@ def sample() -> Callable[..., Sample]:
     return make_sample
 
 
-@pytest.fixture(scope="session")
-def tables() -> Callable[..., dict[str, pd.DataFrame]]:
-    return tables_of
-
-
-@pytest.fixture(scope="session")
-def reference() -> Callable[..., pd.DataFrame]:
-    return reference_frame
-
-
-@pytest.fixture(scope="session")
-def noisy() -> Callable[..., list[int]]:
+def noisy(middle: float, share: float = 0.01, count: int = 200, seed: int = 1) -> list[int]:
     """Make step times around `middle` ns that vary by a share, the same for the same seed."""
+    noise = np.random.default_rng(seed).normal(0, share, count)
+    return np.round(middle * np.exp(noise)).astype(int).tolist()
 
-    def make(middle: float, share: float = 0.01, count: int = 200, seed: int = 1) -> list[int]:
-        noise = np.random.default_rng(seed).normal(0, share, count)
-        return np.round(middle * np.exp(noise)).astype(int).tolist()
 
-    return make
+def paced(
+    middle: float, pace: float, seed: int, source: str = "tracekit (MLX)", **provenance: Any
+) -> Sample:
+    """Make a run of noisy steps around a length, with reference work of a length in ns."""
+    times = noisy(middle, seed=seed)
+    gauges = reference_frame(times, noisy(pace, seed=seed + 100)).assign(source=source)
+    return make_sample(times, tables=tables_of(times) | {"gauges": gauges}, **provenance)
+
+
+@pytest.fixture(scope="session")
+def make() -> SimpleNamespace:
+    """All that makes runs and tables here."""
+    return SimpleNamespace(
+        noisy=noisy, paced=paced, tables=tables_of, reference=reference_frame, machine=MACHINE
+    )

@@ -1,147 +1,278 @@
-"""Intervals of a change: from blocks of runs, from runs, from pairs of runs."""
+"""Intervals of a change: from blocks of runs, from runs, from pairs; ranks and middles."""
 
+import itertools
 import math
+import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 
-from tracekit.compare.spread import Kind, SideValues, interval, pair_interval, quantile
+from tracekit.analysis.result import Better
+from tracekit.compare.paired import Interval, middle, rank_sum, shift, signed_rank, tempered
+from tracekit.compare.spread import (
+    Kind,
+    Limits,
+    SideValues,
+    interval,
+    pair_interval,
+    quantile,
+)
+from tracekit.compare.verdicts import Change, Scale, Shown, verdict_of
+
+CALM = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.10)
+changes = some.lists(some.integers(-1000, 1000), min_size=6, max_size=14).map(
+    lambda found: [one / 8192 for one in found]
+)
+# Lower critical values of the signed-rank statistic, two-sided 0.05, from any table of it.
+SIGNED = {6: 0, 7: 2, 8: 3, 9: 5, 10: 8, 11: 10, 12: 13, 15: 25, 20: 52, 25: 89}
+# The same of the rank-sum statistic U, for two groups.
+SUMS = {(4, 4): 0, (3, 5): 0, (5, 5): 2, (6, 6): 5, (6, 10): 11, (10, 10): 23, (20, 20): 127}
 
 
-def logs(*values: float) -> tuple[float, ...]:
-    return tuple(math.log(value) for value in values)
+def half(found: Interval | None) -> float:
+    assert found is not None
+    assert found.high - found.middle == pytest.approx(found.middle - found.low)
+    return found.high - found.middle
 
 
 def test_the_quantiles_of_student_are_those_of_any_table() -> None:
-    assert quantile(1) == 12.706
-    assert quantile(10) == 2.228
-    assert quantile(20) == 2.086
-    assert quantile(60) == 2.086, "between the table's end and many it is that of the end"
-    assert (quantile(119), quantile(120)) == (2.086, 1.96)
+    assert [quantile(freedom) for freedom in (1, 10, 20)] == [12.706, 2.228, 2.086]
+    assert [quantile(freedom) for freedom in (21, 119, 120)] == [2.086, 2.086, 1.96]
 
 
-def test_one_run_of_each_side_varies_as_its_blocks_do() -> None:
+def test_one_run_of_each_side_varies_as_its_blocks_do_and_by_what_equal_runs_differ() -> None:
     blocks = (0.0, 0.02, 0.0, 0.02, 0.0)
     side = SideValues((0.01,), (blocks,))
     other = SideValues((0.11,), (tuple(one + 0.1 for one in blocks),))
     found = interval(side, other, between=0.0)
     assert found is not None
-    deviation = math.sqrt(0.00012)
-    half = 2.306 * math.sqrt(2) * deviation
     assert found.middle == pytest.approx(0.1)
-    assert found.high - found.middle == pytest.approx(half)
-    assert found.middle - found.low == pytest.approx(half)
+    assert half(found) == pytest.approx(2.306 * math.sqrt(2 * 0.00012))
+    still = SideValues((0.0,), ((0.0,) * 10,))
+    assert half(interval(still, still, between=0.02)) == pytest.approx(2.101 * 0.02 * math.sqrt(2))
+    bare, short = SideValues((0.0,)), SideValues((0.1,), ((0.1,),))
+    assert interval(bare, side, between=0.02) is None
+    assert interval(side, short, between=0.02) is None
 
 
-def test_what_runs_differ_by_besides_widens_the_interval() -> None:
-    side = SideValues((0.0,), ((0.0,) * 10,))
-    found = interval(side, side, between=0.02)
-    assert found is not None
-    assert found.high == pytest.approx(2.101 * math.sqrt(2) * 0.02, rel=0.01)
-    assert interval(side, side, between=0.0) is not None
-
-
-def test_one_run_without_blocks_has_no_interval() -> None:
-    side, cut = SideValues((0.0,)), SideValues((0.1,), ((0.1, 0.11),))
-    assert interval(side, cut, between=0.02) is None
-    assert interval(side, side, between=0.02) is None
-
-
-def test_several_runs_show_how_runs_differ() -> None:
+def test_several_runs_show_how_runs_differ_and_the_wider_of_both_intervals_counts() -> None:
     before, after = SideValues((0.0, 0.02, 0.04)), SideValues((0.2, 0.22, 0.24))
-    found = interval(before, after, between=0.0)
-    assert found is not None
-    assert found.middle == pytest.approx(0.2)
-    assert found.high - found.middle == pytest.approx(2.776 * 0.02 * math.sqrt(2 / 3))
+    runs = half(interval(before, after, between=0.0))
+    assert runs == pytest.approx(2.776 * 0.02 * math.sqrt(2 / 3))
+    quiet, restless = ((0.0, 0.0, 0.0),) * 3, ((0.0, 0.5, 0.0),) * 3
+    same, wider = (
+        half(interval(SideValues(before.values, one), SideValues(after.values, one), between=0.0))
+        for one in (quiet, restless)
+    )
+    assert same == pytest.approx(runs)
+    assert wider > runs
 
 
-def test_the_wider_of_both_intervals_counts() -> None:
-    quiet = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-    restless = ((0.0, 0.5, 0.0), (0.0, 0.5, 0.0))
-    values = (0.0, 0.02)
-    runs = interval(SideValues(values), SideValues(values), between=0.0)
-    same = interval(SideValues(values, quiet), SideValues(values, quiet), between=0.0)
-    wider = interval(SideValues(values, restless), SideValues(values, restless), between=0.0)
-    assert runs == same
-    assert wider is not None
-    assert runs is not None
-    assert wider.high > runs.high
-
-
-def test_six_pairs_have_an_interval_of_their_own() -> None:
-    before = SideValues(logs(100, 101, 102, 103, 104, 105))
-    after = SideValues(logs(110, 111.1, 112.2, 113.3, 114.4, 120.75))
-    found = pair_interval(before, after)
-    assert found is not None
-    assert math.exp(found.middle) == pytest.approx(1.1)
-    assert math.exp(found.low) == pytest.approx(1.1)
-    assert math.exp(found.high) == pytest.approx(1.15), "of 6 pairs, the least and the greatest"
-
-
-def test_pairs_bear_what_drifts_for_both() -> None:
-    drift = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
-    before, after = SideValues(tuple(drift)), SideValues(tuple(one + 0.05 for one in drift))
-    found = pair_interval(before, after)
-    assert found is not None
-    assert found.low == pytest.approx(0.05)
-    assert found.high == pytest.approx(0.05)
-
-
-def test_a_run_without_a_value_takes_its_neighbour_out() -> None:
+def test_pairs_bear_what_drifts_for_both_and_a_run_without_a_value_takes_its_neighbour_out() -> (
+    None
+):
     before = SideValues((0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
-    after = SideValues((0.1, 1.1, 3.1, 4.1, 5.1, 6.1), runs=(0, 1, 3, 4, 5, 6))
+    after = SideValues((0.1, 1.1, 3.1, 4.1, 5.1, 6.2), runs=(0, 1, 3, 4, 5, 6))
     found = pair_interval(before, after)
     assert found is not None
-    assert (found.low, found.high) == pytest.approx((0.1, 0.1))
+    assert (found.low, found.middle) == pytest.approx((0.1, 0.1))
+    assert found.high == pytest.approx(0.2), "of 6 pairs, the least and the greatest"
     assert pair_interval(before, SideValues((0.1,) * 5)) is None
 
 
-def test_the_interval_holds_no_change_where_there_is_none() -> None:
-    """Of equal runs that vary as their blocks do, about one in twenty lies outside."""
-    random = np.random.default_rng(7)
-    outside = 0
-    for _ in range(400):
-        sides = []
-        for _ in range(2):
-            own = random.normal(0, 0.02)
-            blocks = own + random.normal(0, 0.02, 10)
-            sides.append(SideValues((float(np.median(blocks)),), (tuple(blocks.tolist()),)))
-        found = interval(sides[0], sides[1], between=0.02)
-        assert found is not None
-        outside += not found.low <= 0 <= found.high
-    assert outside <= 20
-
-
-def test_independent_blocks_promise_more_than_one_of_them() -> None:
+def test_independent_blocks_promise_more_and_those_out_of_line_move_no_median() -> None:
     blocks = (0.00, 0.02, 0.04, 0.06, 0.08)
-    mean, median = SideValues((0.04,), (blocks,), "mean"), SideValues((0.04,), (blocks,), "median")
-    assert SideValues((0.04,), (blocks,)).within == pytest.approx(0.001)
-    assert mean.within == pytest.approx(0.001 / 5)
-    assert median.within == pytest.approx((1.4826 * 0.02) ** 2 * math.pi / 2 / 5)
+    torn = (0.00, 0.02, 0.04, 0.06, 0.90)
+    one, mean, median, torn_mean, torn_median = (
+        SideValues((0.04,), (own,), kind).within
+        for own, kind in (
+            *((blocks, "block"), (blocks, "mean"), (blocks, "median")),
+            *((torn, "mean"), (torn, "median")),
+        )
+    )
+    assert one == pytest.approx(0.001)
+    assert mean == pytest.approx(0.001 / 5)
+    assert median == torn_median == pytest.approx((1.4826 * 0.02) ** 2 * math.pi / 2 / 5)
+    assert torn_mean is not None
+    assert torn_mean > 100 * 0.0002
 
 
-def test_blocks_out_of_line_move_a_mean_and_no_median() -> None:
-    calm = (0.00, 0.01, 0.02, 0.03, 0.04)
-    torn = (0.00, 0.01, 0.02, 0.03, 0.70)
-    medians = [SideValues((0.02,), (one,), "median").within for one in (calm, torn)]
-    assert medians[0] == medians[1]
-    means = [SideValues((0.02,), (one,), "mean").within for one in (calm, torn)]
-    assert means[0] is not None
-    assert means[1] is not None
-    assert means[1] > 100 * means[0]
-
-
-@pytest.mark.parametrize("kind", ["mean", "median"])
-def test_of_equal_runs_with_independent_blocks_one_in_twenty_lies_outside(kind: Kind) -> None:
-    random = np.random.default_rng(11)
-    middle = np.mean if kind == "mean" else np.median
+@pytest.mark.parametrize(("kind", "most"), [("block", 20), ("mean", 32), ("median", 32)])
+def test_of_equal_runs_about_one_in_twenty_lies_outside(kind: Kind, most: int) -> None:
+    source = np.random.default_rng(11)
+    own, within = (0.02, 0.02) if kind == "block" else (0.016, 0.03)
     outside = 0
     for _ in range(400):
         sides = []
         for _ in range(2):
-            blocks = random.normal(0, 0.016) + random.normal(0, 0.03, 10)
-            sides.append(SideValues((float(middle(blocks)),), (tuple(blocks.tolist()),), kind))
-        found = interval(sides[0], sides[1], between=0.016)
+            blocks = source.normal(0, own) + source.normal(0, within, 10)
+            value = np.mean(blocks) if kind == "mean" else np.median(blocks)
+            sides.append(SideValues((float(value),), (tuple(blocks.tolist()),), kind))
+        found = interval(sides[0], sides[1], between=own)
         assert found is not None
         outside += not found.low <= 0 <= found.high
-    assert outside <= 32
+    assert 0 < outside <= most
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, *SIGNED])
+def test_signed_ranks_are_those_of_the_tables(count: int) -> None:
+    assert signed_rank(count, 0.95) == (SIGNED[count] + 1 if count in SIGNED else None)
+
+
+@pytest.mark.parametrize("counts", SUMS)
+def test_rank_sums_are_those_of_the_tables(counts: tuple[int, int]) -> None:
+    assert rank_sum(*counts, 0.95) == rank_sum(*counts[::-1], 0.95) == SUMS[counts] + 1
+
+
+def counted(statistics: list[int], confidence: float) -> int | None:
+    """Return the greatest k of which 2 P(statistic < k) leaves the confidence."""
+    missed = 1 - Fraction(confidence)
+    fair = [
+        k
+        for k in range(1, max(statistics) // 2 + 2)
+        if 2 * Fraction(sum(one < k for one in statistics), len(statistics)) <= missed
+    ]
+    return max(fair, default=None)
+
+
+@given(
+    count=some.integers(1, 8),
+    other=some.integers(1, 5),
+    confidence=some.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99]),
+)
+def test_ranks_are_those_that_counting_finds(count: int, other: int, confidence: float) -> None:
+    signs = itertools.product((0, 1), repeat=count)
+    sums = [sum(rank * sign for rank, sign in enumerate(one, 1)) for one in signs]
+    assert signed_rank(count, confidence) == counted(sums, confidence)
+    few = min(count, 5)
+    chosen = itertools.combinations(range(few + other), few)
+    ranks = [sum(one) - few * (few - 1) // 2 for one in chosen]
+    assert rank_sum(few, other, confidence) == counted(ranks, confidence)
+
+
+def test_many_values_are_no_floating_point_numbers() -> None:
+    mean, deviation = 200 * 201 / 4, math.sqrt(200 * 201 * 401 / 24)
+    assert signed_rank(200, 0.95) == pytest.approx(mean - 1.96 * deviation, rel=0.01)
+    assert rank_sum(60, 60, 0.95) == pytest.approx(1800 - 1.96 * math.sqrt(36300), rel=0.01)
+
+
+def test_of_six_pairs_the_interval_is_all_of_them_and_fewer_have_none() -> None:
+    assert shift([0.05, 0.01, 0.02, 0.04, 0.03, 0.06]) == Interval(0.035, 0.01, 0.06)
+    assert (shift(CALM[:5]), shift([])) == (None, None)
+    assert middle(CALM[:5]) == pytest.approx(0.03)
+    with pytest.raises(ValueError, match="no median"):
+        middle([])
+
+
+def test_what_was_expected_is_taken_off_with_its_own_doubt() -> None:
+    alone, sure, doubted = shift(CALM), shift(CALM, [0.05] * 30), shift(CALM, CALM)
+    assert alone is not None
+    assert sure is not None
+    assert doubted is not None
+    assert (alone.low, alone.high) == pytest.approx((0.03, 0.08))
+    assert sure.middle == pytest.approx(alone.middle - 0.05)
+    assert doubted.middle == 0
+    assert doubted.high - doubted.low > sure.high - sure.low
+
+
+def test_up_to_three_odd_ones_of_ten_are_taken_for_accidents_and_more_are_not() -> None:
+    seven = [0.0, 0.001, -0.001, 0.002, -0.002, 0.001, -0.001]
+    limit = 3 * 1.4826 * 0.002  # deviations from the middle, 0.001
+    assert tempered([*seven, 0.1, 0.1, 0.1])[7:] == pytest.approx([0.001 + limit] * 3)
+    four = [*seven[:6], 0.1, 0.1, 0.1, 0.1]
+    assert tempered(four) == four
+    found = shift(four)
+    assert found is not None
+    assert found.high > 0.09, "that the candidate is slow in four of ten pairs must not be lost"
+    assert tempered([0.0] * 9 + [1.0]) == [0.0] * 9 + [1.0], "values that repeat exactly"
+
+
+@given(changes, changes, some.integers(-1000, 1000), some.sampled_from([0.5, 2.0, 8.0]))
+def test_turning_moving_stretching_and_mixing_do_the_same_to_the_interval(
+    found: list[float], other: list[float], by: int, times: float
+) -> None:
+    for expected in ([], other):
+        one = shift(found, expected)
+        back = shift([-value for value in found], [-value for value in expected])
+        assert one is not None
+        assert back is not None
+        assert (back.low, back.middle, back.high) == (-one.high, -one.middle, -one.low)
+        assert one.low <= one.middle <= one.high
+        assert middle(found, expected) == one.middle
+    one, moved = shift(found), shift([times * value + by / 8192 for value in reversed(found)])
+    assert one is not None
+    assert moved is not None
+    wanted = [times * value + by / 8192 for value in (one.low, one.middle, one.high)]
+    assert [moved.low, moved.middle, moved.high] == pytest.approx(wanted, abs=1e-9)
+
+
+@pytest.mark.parametrize("count", [6, 10, 20])
+def test_intervals_hold_the_truth_as_often_as_they_say(count: int) -> None:
+    source = random.Random(5)
+    held = 0
+    for _ in range(800):
+        found = shift([source.gauss(0.3, 1) for _ in range(count)])
+        held += found is not None and found.low <= 0.3 <= found.high
+    assert held / 800 == pytest.approx(0.955, abs=0.03)
+
+
+THRESHOLD, RESOLUTION = math.log1p(0.03), math.log1p(0.10)  # of ratios, whose logarithms add up
+LITTLE = 1e-9
+
+
+@pytest.mark.parametrize(
+    ("unit", "middle", "low", "high", "expected"),
+    [
+        ("ns", THRESHOLD, LITTLE, RESOLUTION, "worse"),
+        ("ns", THRESHOLD - LITTLE, LITTLE, RESOLUTION, "same"),
+        ("ns", THRESHOLD, 0.0, RESOLUTION, "same"),
+        ("ns", THRESHOLD, 0.0, RESOLUTION + LITTLE, "unclear"),
+        ("ns", 0.0, -RESOLUTION, RESOLUTION, "same"),
+        ("ns", 0.0, -RESOLUTION - LITTLE, RESOLUTION, "unclear"),
+        ("ratio", 0.03, LITTLE, 0.05, "worse"),
+        ("ratio", 0.0299, LITTLE, 0.05, "same"),
+        ("ratio", 0.0299, LITTLE, 0.11, "unclear"),
+        ("count", 1.0, LITTLE, 2.0, "worse"),
+        ("count", 0.99, LITTLE, 2.0, "same"),
+    ],
+)
+def test_a_change_is_judged_by_its_interval(
+    unit: str, middle: float, low: float, high: float, expected: str
+) -> None:
+    def verdict(turn: int, better: Better) -> str:
+        change = Change("m", unit, better, 1.0, 1.0, relative=unit == "ns")
+        ends = sorted((turn * low, turn * high))
+        limits = Limits(threshold=0.03, resolution=0.10)
+        return verdict_of(Interval(turn * middle, *ends), change, limits)
+
+    turned = {"worse": "better"}.get(expected, expected)
+    assert verdict(1, Better.LOWER) == verdict(-1, Better.HIGHER) == expected
+    assert verdict(1, Better.HIGHER) == verdict(-1, Better.LOWER) == turned
+
+
+@pytest.mark.parametrize(
+    ("scale", "unit", "change", "words"),
+    [
+        ("ratio", "ns", 0.0412, "+4.1 %"),
+        ("ratio", "ns", -0.0004, "0.0 %"),
+        ("difference", "ratio", 0.021, "+2.1 points"),
+        ("difference", "count", -0.5, "-0.500"),
+        ("difference", "", 12345.0, "+12,345"),
+        ("difference", "ns", -1_500_000.0, "-1.50 ms"),
+        ("difference", "bytes", float(3 << 20), "+3 MiB"),
+    ],
+)
+def test_a_change_has_a_sign_and_a_unit_and_a_threshold_has_no_sign(
+    scale: Scale, unit: str, change: float, words: str
+) -> None:
+    shown = Shown(scale, unit)
+    assert shown.change(change) == words
+    assert shown.amount(abs(change)) == words.lstrip("+-")
+    turned = {"+": "-", "-": "+"}
+    assert shown.change(-change) == turned.get(words[0], words[0]) + words[1:]
+    assert shown.whole(change, None, None) == words
+    assert shown.whole(change, change, -change).startswith(f"{words} [{words} … ")
+    assert shown.whole(None, None, None) == ""

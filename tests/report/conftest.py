@@ -185,3 +185,237 @@ def trace_run() -> Run:
     }
     checks = (Check("capture-empty", Status.PASSED), Check("bubbles", Status.PASSED))
     return Run(Result(provenance, metrics, (), checks), tables)
+
+
+def own(pid: int = 7, **more: Any) -> dict[str, Any]:
+    """Return the columns of rows that belong to the target on a trace's clock."""
+    return {"process": "app", "pid": pid, "target": True, "clock": "gpu", **more}
+
+
+@pytest.fixture(scope="session")
+def paced_run() -> Run:
+    """Sixty steps on a GPU, two of them long; counters, memory, a monitor, a chip."""
+    lengths = [2] * 60
+    lengths[20], lengths[40] = 30, 50
+    starts = [10 + sum(lengths[:place]) for place in range(60)]
+    steps = list(zip(starts, lengths, strict=True))
+    notes = [
+        ("baseline", "resident", 20, ""),
+        ("baseline", "mlx_active", None, "MLX is not loaded"),
+        ("warm-up", "resident", 60, ""),
+        ("warm-up", "mlx_active", 8, ""),
+        ("warm-up", "mlx_peak", 5, ""),
+        ("warm-up", "footprint", None, "vmmap is a program of macOS"),
+        ("steady", "resident", 59, ""),
+        ("steady", "mlx_active", 12, ""),
+        ("steady", "mlx_peak", 9, ""),
+        ("steady", "footprint", None, "vmmap is a program of macOS"),
+    ]
+    rows: dict[str, Rows] = {
+        "phases": [
+            {"start": at * MS, "duration": length * MS, "name": name, "clock": "host"}
+            for name, at, length in (("warm-up", 0, 18), ("steady", 18, 188))
+        ],
+        "steps": [
+            {"start": at * MS, "duration": length * MS, "index": index, "tokens": 4}
+            | {"phase": "warm-up" if at < 18 else "steady", "variant": "<b>paged</b>"}
+            for index, (at, length) in enumerate(steps)
+        ],
+        "gpu_intervals": [
+            own(start=at * MS + MS // 2, duration=MS + at * 1_000, channel="Compute", label="k")
+            | {"start_latency": 10_000 + at * 1_000, "command_buffer": at}
+            for at, _ in steps
+        ],
+        "command_buffers": [
+            own(command_buffer=at, committed=at * MS, completed=(at + 2) * MS)
+            | {"commit_to_start": MS // 2, "commit_to_complete": 2 * MS}
+            for at, _ in steps
+        ],
+        "specializations": [
+            {"time": at * MS, "name": name, "clock": "host"}
+            for at, name in ((5, "early"), (18, "late"), (40, "late"), (1, None))
+        ],
+        "shaders": [
+            {"time": 12 * MS, "name": name, "target": target, "clock": "gpu"}
+            for name, target in (("shader", True), ("of another", False))
+        ],
+        "step_models": [
+            {"time": 0, "backend": "metal", "bytes_unique": 15 * MS, "bytes_written": 0}
+            | {"flops": 2 * MS, "variant": "<b>paged</b>"}
+        ],
+        "gpu_counters": [
+            {"start": 18 * MS + at * MS, "duration": MS // 10, "counter": name}
+            | {"value": value, "percentage": percentage, "clock": "gpu"}
+            for name, low, high, percentage in (
+                ("Compute Occupancy", 30.0, 50.0, True),
+                ("GPU Read Bandwidth", 50.0, 60.5, False),
+            )
+            for at, value in enumerate([low, low, high, high] * 15)
+        ],
+        "process_samples": [own(time=at * MS, memory=(300 - at) << 20) for at in range(0, 200, 10)],
+        "memory_profile": [
+            {"time": at, "phase": phase, "what": what, "reason": reason, "clock": "host"}
+            | {"bytes": None if level is None else level << 10}
+            for at, (phase, what, level, reason) in enumerate(notes)
+        ],
+        "gauges": [
+            {"time": at * MS, "name": name, "value": value, "unit": unit, "source": source}
+            for at, name, value, unit, source in (
+                (5, "gpu_clock", 444e6, "Hz", "macmon"),
+                (50, "gpu_clock", 1.4e9, "Hz", "macmon"),
+                (90, "gpu_clock", 1.2e9, "Hz", "macmon"),
+                (206, "gpu_clock", 1.3e9, "Hz", "macmon"),
+                (50, "cpu_power", 2.0, "W", "macmon"),
+                (60, "blocks", 7.0, "count", "workload"),
+            )
+        ],
+        "spans": [{"name": "decode", "start": 20 * MS, "duration": MS, "clock": "host"}],
+        "submissions": [
+            own(start=at * MS, duration=MS // 4, event="e", label="", command_buffer=at)
+            for at, _ in steps[::4]
+        ],
+        "gpu_states": [own(start=0, duration=5, state="Active"), own(start=5, duration=9)],
+    }
+    provenance = Provenance(
+        recorder="xctrace",
+        workload="paged",
+        method="attach",
+        templates=("Metal System Trace",),
+        time_limit=1.5,
+        targets=(Process(7, "app"),),
+        machine={"chip": "Apple M1", "gpu_cores": 8},
+        clock={"source": "start-date", "origin": 5, "uncertainty": 1_200_000},
+        stages={"export": Stage("failed", "t", "The disk is full.")},
+    )
+    metrics = (
+        Measurement("gpu_idle_ratio", 0.5, "ratio", Better.LOWER),
+        Measurement("idle_ratio", 0.25, "ratio", Better.LOWER),
+        Measurement("gpu_busy", 0, "ns", Better.NEITHER),
+        Measurement("compile_time", None, "ns", Better.LOWER, "no compiler."),
+        Measurement("pipelines_made", None, "count", Better.LOWER, "no compiler."),
+    )
+    churn = (Evidence("steps", at * MS, at * MS, "new") for at in range(10))
+    findings = (
+        Finding("pipeline-churn", Severity.WARNING, "2 are new.", "`warm up`", tuple(churn), 9),
+        Finding("late-start", Severity.WARNING, "Late.", "a", saving=3_000, within="bubbles"),
+        Finding("gpu-contended", Severity.ERROR, "Others used the GPU. By app.", "Close them."),
+    )
+    checks = (
+        Check("pipeline-churn", Status.FOUND),
+        Check("odd", Status.ABSTAINED, "the moon is full."),
+        Check("b", Status.ABSTAINED, "no GPU."),
+        Check("c", Status.ABSTAINED, "no GPU."),
+        Check("d", Status.FAILED, "ZeroDivisionError"),
+    )
+    tables = {name: make_frame(name, of) for name, of in rows.items()}
+    settings = {"instrument": ["GPU"], "setting": ["Counter Set: Performance Limiters"]}
+    tables["settings"] = pd.DataFrame(settings, dtype="string")
+    said = {"text": ["It is cut.", "It is cut.", None]}
+    tables["remarks"] = pd.DataFrame(said, dtype="string")
+    return Run(Result(provenance, metrics, findings, checks), tables)
+
+
+@pytest.fixture(scope="session")
+def served_run() -> Run:
+    """Three requests: one completed, one that had to go, one that could not come in."""
+    too_many = "64 + 8 tokens need 18 blocks of 4; the pool has 8"
+    served = [
+        (0, "completed", 10, 40, 4, ""),
+        (20, "unfinished", None, None, 0, ""),
+        (30, "rejected", None, None, 0, too_many),
+    ]
+    gauges = [
+        (0, "limit_active_sequences", 1),
+        (0, "limit_blocks", 8),
+        (1, "active_sequences", 1),
+        (1, "used_blocks", 4),
+        (1, "queued_requests", 0),
+        (21, "queued_requests", 2),
+    ]
+    rows: dict[str, Rows] = {
+        "requests": [
+            {"start": at * MS, "number": number, "state": state, "produced": produced}
+            | {"first_token": first and first * MS, "last_token": last and last * MS}
+            | {"reason": reason}
+            for number, (at, state, first, last, produced, reason) in enumerate(served)
+        ],
+        "request_tokens": [
+            {"time": at * MS, "request": 0, "index": index}
+            for index, at in enumerate((10, 20, 30, 40))
+        ],
+        "steps": [
+            {"start": at * MS, "duration": length * MS, "phase": "steady", "tokens": tokens}
+            | {"variant": ""}
+            for at, length, tokens in ((0, 10, 0), (10, 10, 1), (20, 30, 3))
+        ],
+        "gauges": [{"time": at * MS, "name": name, "value": value} for at, name, value in gauges],
+        "spans": [
+            {"name": name, "start": at * MS, "duration": length * MS}
+            for name, at, length in (("decode", 0, 8), ("prefill", 8, 30), ("decode", 40, 4))
+        ],
+    }
+    metrics = (
+        Measurement("ttft_p50", 10.0 * MS, "ns", Better.LOWER),
+        Measurement("ttft_p99", 143 * MS, "ns", Better.LOWER),
+        Measurement("tpot_p50", 8 * MS, "ns", Better.LOWER),
+        Measurement("tpot_p99", None, "ns", Better.LOWER, "no request was completed."),
+        Measurement("goodput", 12.5, "requests/s", Better.HIGHER),
+        Measurement("slo_attainment", None, "ratio", Better.HIGHER, "nothing was demanded."),
+    )
+    results = (Measurement("arrival_lateness_max", 2.0 * MS, "ns", Better.LOWER),)
+    tables = {name: make_frame(name, of) for name, of in rows.items()}
+    provenance = Provenance(recorder="host", workload="serve", parameters={"sizes": [1, 2]})
+    return Run(Result(provenance, metrics, results=results), tables)
+
+
+@pytest.fixture(scope="session")
+def profiled_run() -> Run:
+    """A recording without GPU work: samples of threads, hangs, signposts, a launch."""
+    rows: dict[str, Rows] = {
+        "cpu_profile": [own(time=5, weight=3 * MS, stack=0, tid=70)] * 3
+        + [
+            own(time=9, weight=MS, stack=1, tid=71),
+            own(time=9, weight=99 * MS, stack=1, tid=8, target=False),
+        ],
+        "threads": [own(time=0, tid=70, name="Main Thread")],
+        "signpost_intervals": [
+            own(start=at, duration=length, name=name, subsystem="app")
+            for at, (name, length) in enumerate(
+                [("decode", 100), ("decode", 200), ("decode", 300), ("open", None)]
+            )
+        ],
+        "hangs": [
+            own(start=1, duration=5, kind="Microhang"),
+            own(start=2, duration=9, kind="Hang"),
+            own(start=3, duration=99, kind="Hang", target=False),
+        ],
+        "life_cycles": [own(start=0, duration=7 * MS, period="Initializing")],
+    }
+    tables = {name: make_frame(name, of) for name, of in rows.items()}
+    tables["profile_frames"] = pd.DataFrame(
+        {"stack": [0, 0, 1], "depth": [0, 1, 0], "function": ["<spin>", "main", "start"]}
+    )
+    provenance = Provenance(
+        recorder="import", targets=(Process(7, "app"),), started="2026-03-30", duration=0.1
+    )
+    return Run(Result(provenance), tables)
+
+
+@pytest.fixture(scope="session")
+def replayed_run() -> Run:
+    """Counters of two encoders that Xcode exported; one value cannot be."""
+    encoders = {
+        1: {"Execution Cost": 0.25, "Kernel Occupancy": 0.6, "F32 Limiter": 0.2}
+        | {"F32 Utilization": 0.1, "MMU Limiter": 0.9},
+        2: {"Execution Cost": 0.75, "Kernel Occupancy": 0.2, "F32 Limiter": 0.4}
+        | {"F32 Utilization": 0.1, "MMU Limiter": 0.3, "ALU Limiter": 7.0},
+    }
+    rows = [
+        {"place": place, "function": place, "encoder": f"Encoder {place}", "command_buffer": "CB"}
+        | {"counter": name, "value": value, "unit": "ratio"}
+        | {"suspect": "above 1" if value > 1 else None}
+        for place, values in encoders.items()
+        for name, value in values.items()
+    ]
+    provenance = Provenance(recorder="import", targets=(Process(7, "app"),))
+    return Run(Result(provenance), {"replay_counters": make_frame("replay_counters", rows)})

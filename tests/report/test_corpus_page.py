@@ -16,10 +16,7 @@ from tracekit.tables.tables import Tables
 
 pytestmark = pytest.mark.corpus
 
-RECORDINGS = {
-    "gpu_baseline": 37931,
-    "gpu_register_pressure": 37969,
-}
+RECORDINGS = ("gpu_baseline", "gpu_register_pressure")
 
 
 @pytest.fixture(params=RECORDINGS)

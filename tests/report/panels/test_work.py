@@ -1,41 +1,66 @@
+"""What took time and why, what a server did, how to do it again: at the edges of the goldens."""
+
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from stock import Stock
 from tracekit.analysis import Given
+from tracekit.base.recording import Provenance
+from tracekit.report.panels.bubbles import bubbles
+from tracekit.report.panels.reproduce import reproduce
+from tracekit.report.panels.requests import requests
 from tracekit.report.panels.work import MOST_ROWS, by_time, work
 
+US, MS = 1_000, 1_000_000
 
-def test_equal_work_is_one_row_and_the_longest_is_first(trace_run: Any) -> None:
-    groups = work.context(trace_run.result, trace_run.tables)["groups"]
-    assert [(one["channel"], one["label"], one["count"], one["total"]) for one in groups] == [
-        ("Compute", "Command Buffer 0:Compute Command 1", 1, 100_000),
-        ("Compute", "Command Buffer 0:Compute Command 0", 2, 80_000),
-        ("Blit", "Command Buffer 0:Blit 0", 1, 10_000),
+
+@pytest.fixture
+def gaps() -> dict[str, pd.DataFrame]:
+    columns = ["start", "duration", "gap", "state", "cause", "during"]
+    rows = [
+        (100 * US, 60 * US, 0, "empty", "host-late", "encoding"),
+        (160 * US, 20 * US, 0, "empty", "host-late", ""),
+        (300 * US, 100 * US, 1, "queued", "late-start", "driver"),
+        (500 * US, 20 * US, 2, "unknown", "unattributed", ""),
     ]
-    assert sum(one["share"] for one in groups) == pytest.approx(1)
-    assert (groups[1]["p50"], groups[1]["p95"], groups[1]["p99"]) == pytest.approx(
-        (40_000, 49_000, 49_800)
-    )
+    loaded = pd.DataFrame({"start": [0], "duration": [1_000 * US]})
+    return {"gaps": pd.DataFrame(rows, columns=columns), "loaded": loaded}
 
 
-def test_busy_time_is_the_union_and_the_sum_is_more(trace_run: Any) -> None:
-    context = work.context(trace_run.result, trace_run.tables)
-    assert (context["busy"], context["sum"]) == (180_000, 190_000)
-
-
-def test_other_processes_do_not_count(trace_run: Any) -> None:
-    labels = [one["label"] for one in work.context(trace_run.result, trace_run.tables)["groups"]]
-    assert "Frame" not in labels
-
-
-def test_steps_are_grouped_by_phase(host_run: Any) -> None:
-    steps = work.context(host_run.result, host_run.tables)["steps"]
-    assert [(one["label"], one["count"], one["total"]) for one in steps] == [
-        ("steady", 3, 24_000_000),
-        ("warm-up", 2, 16_000_000),
+def test_causes_stand_by_their_time_and_come_to_all_of_it(bare: Any, gaps: Any) -> None:
+    context = bubbles.context(bare.result, gaps)
+    causes = [
+        (one["cause"], one["count"], one["total"] // US, one["share"], one["during"])
+        for one in context["causes"]
     ]
+    assert causes == [
+        ("late start", 1, 100, 0.5, "driver 100.0 %"),
+        ("host late", 2, 80, 0.4, "encoding 75.0 %, not known 25.0 %"),
+        ("unattributed", 1, 20, 0.1, "not known 100.0 %"),
+    ]
+    late = context["causes"][1]
+    assert (late["start"], late["end"]) == (100 * US, 160 * US)
+    assert (context["idle"], context["loaded"], context["gaps"]) == (200 * US, 1_000 * US, 3)
+    assert [share for _, share in context["states"]] == [0.5, 0.4, 0.1]
+    assert context["unsure"] == ""
+
+
+def test_shares_that_a_missing_table_could_change_are_marked(bare: Any, gaps: Any) -> None:
+    gaps["causes"] = pd.DataFrame({"cause": ["driver", "host-late"], "reason": ["no x.", None]})
+    assert bubbles.context(bare.result, gaps)["unsure"].endswith("may count for another: no x.")
+
+
+def test_idle_time_without_unknown_causes_without_any_and_without_load(
+    bare: Any, host_run: Any, gaps: Any
+) -> None:
+    known = bubbles.context(bare.result, gaps | {"gaps": gaps["gaps"].iloc[:3]})["causes"][-1]
+    assert (known["cause"], known["count"], known["share"]) == ("unattributed", 0, 0.0)
+    never = bubbles.context(bare.result, gaps | {"gaps": gaps["gaps"].iloc[:0]})
+    assert (never["absence"], never["idle"], never["causes"], never["states"]) == ("", 0, [], [])
+    unknown = bubbles.context(bare.result, Given(host_run.tables, bare.result.provenance))
+    assert "which process is the target is not known" in unknown["absence"]
 
 
 def test_rows_beyond_the_first_are_summed(bare: Any, frame: Any) -> None:
@@ -47,85 +72,26 @@ def test_rows_beyond_the_first_are_summed(bare: Any, frame: Any) -> None:
     assert (len(context["groups"]), context["rest"], context["rest_total"]) == (MOST_ROWS, 4, 40)
 
 
-def test_rows_without_a_duration_or_a_channel_are_met(frame: Any) -> None:
-    table = frame("gpu_intervals", [{"start": 1}, {"start": 2, "duration": 0, "label": "k"}])
-    [group] = by_time(table, "channel", table["label"])
-    assert (group["channel"], group["label"], group["count"], group["share"]) == (
-        "not stated",
-        "k",
-        1,
-        0.0,
+def test_equal_totals_stand_by_name_and_rows_without_a_duration_do_not_count(frame: Any) -> None:
+    table = frame(
+        "gpu_intervals",
+        [{"start": 1}, {"start": 9, "duration": 0, "label": "k"}]
+        + [{"start": at, "duration": 5, "label": "ab"[at % 2]} for at in (5, 4, 7)],
     )
-
-
-def test_missing_and_empty_tables_say_why(host_run: Any, bare: Any) -> None:
-    context = work.context(bare.result, bare.tables)
-    assert context["absence"] == "the recording has no table gpu_intervals"
-    assert context["steps_absence"] == "the recording has no table steps"
-    assert context["busy"] is None
-    emptied = host_run.emptied()
-    assert (
-        work.context(emptied.result, emptied.tables)["absence"]
-        == "the table gpu_intervals has no rows"
-    )
-
-
-def test_work_says_when_it_was_first_seen(trace_run: Any) -> None:
-    groups = work.context(trace_run.result, trace_run.tables)["groups"]
-    assert [one["first"] for one in groups] == [200_000, 100_000, 120_000]
-
-
-def test_pipelines_of_the_steady_window_stand_first(host_run: Any, frame: Any) -> None:
-    made = [
-        {"time": at * 1_000_000, "name": name}
-        for at, name in [(600, "early"), (620, "late"), (640, "late"), (5, None)]
-    ]
-    seen = [
-        {"time": 610_000_000, "name": "shader", "target": True},
-        {"time": 610_000_000, "name": "of another", "target": False},
-    ]
-    tables = {
-        **host_run.tables,
-        "specializations": frame("specializations", made),
-        "shaders": frame("shaders", seen),
-    }
-    context = work.context(host_run.result, tables)
+    groups = by_time(table, "channel", table["label"])
     assert [
-        (one["name"], one["seen"], one["first"] // 1_000_000, one["phase"], one["late"])
-        for one in context["pipelines"]
+        (one["channel"], one["label"], one["count"], one["share"], one["first"]) for one in groups
     ] == [
-        ("late", "the workload", 620, "steady", True),
-        ("not named", "the workload", 5, "prepare", False),
-        ("early", "the workload", 600, "warm-up", False),
-        ("shader", "the trace", 610, "warm-up", False),
+        ("not stated", "b", 2, pytest.approx(2 / 3), 5),
+        ("not stated", "a", 1, pytest.approx(1 / 3), 4),
+        ("not stated", "k", 1, 0.0, 9),
     ]
-    assert context["steady"] == 620_000_000
-    assert context["pipelines_absence"] == ""
 
 
-def test_without_pipelines_it_says_why(bare: Any) -> None:
-    context = work.context(bare.result, {})
-    assert context["pipelines"] == []
-    assert context["pipelines_absence"] == (
-        "the recording has no table specializations, and the recording has no table shaders"
-    )
-    assert context["steady"] is None
-
-
-def test_steps_of_several_variants_are_told_apart(bare: Any, frame: Any, host_run: Any) -> None:
-    rows = [
-        {"start": 10 * at, "duration": length, "phase": "steady", "variant": variant}
-        for at, (variant, length) in enumerate([("paged", 3), ("sdpa", 8), ("sdpa", 6)])
-    ]
-    context = work.context(bare.result, {"steps": frame("steps", rows)})
-    assert context["varied"]
-    assert [
-        (one["channel"], one["label"], one["count"], one["total"]) for one in context["steps"]
-    ] == [
-        ("steady", "sdpa", 2, 14),
-        ("steady", "paged", 1, 3),
-    ]
-    assert not work.context(host_run.result, host_run.tables)["varied"]
+def test_busy_time_is_the_union_of_what_the_target_ran(trace_run: Any) -> None:
+    context = work.context(trace_run.result, trace_run.tables)
+    assert (context["busy"], context["sum"]) == (180_000, 190_000)
+    assert "Frame" not in [one["label"] for one in context["groups"]]
 
 
 def test_it_says_how_often_an_iteration_has_each_kernel() -> None:
@@ -142,3 +108,67 @@ def test_it_says_how_often_an_iteration_has_each_kernel() -> None:
     each = {group["label"].rpartition(":")[2]: group["each"] for group in context["groups"]}
     assert each == pytest.approx({"gemv": 3, "rope": 3, "softmax": 1}, abs=0.1)
     assert work.context(result, made.tables())["unit"] == ""
+
+
+def test_a_server_that_was_never_busy_or_never_measured_says_so(served_run: Any) -> None:
+    gauges = served_run.tables["gauges"]
+    limit = gauges["name"] == "limit_active_sequences"
+    roomy = gauges.assign(value=gauges["value"].where(~limit, 10.0))
+    context = requests.context(served_run.result, {**served_run.tables, "gauges": roomy})
+    assert context["parts"] == {}
+    assert "at most 1 of 10 slots" in context["parts_absence"]
+    less = requests.context(served_run.result, served_run.without("gauges").tables)
+    assert less["charts"] == []
+    assert less["latencies"][0][2] == 1
+    early = {
+        **served_run.tables,
+        "requests": served_run.tables["requests"].iloc[1:],
+        "request_tokens": served_run.tables["request_tokens"].iloc[:0],
+    }
+    found = requests.context(served_run.result, early)["latencies"]
+    assert all(numbers == [] for *_, numbers in found)
+
+
+def test_a_level_that_was_high_for_a_moment_is_seen(served_run: Any, frame: Any) -> None:
+    rows = [(1, 1), (2, 9), (2.001, 1), (40, 0)]
+    gauges = frame(
+        "gauges",
+        [{"time": int(at * MS), "name": "queued_requests", "value": value} for at, value in rows],
+    )
+    [chart] = requests.context(served_run.result, {**served_run.tables, "gauges": gauges})["charts"]
+    assert chart["summary"] == "at most 9"
+    assert chart["path"] == "M0 60H0V60.0H20V53.3H40V0.0H42.5V53.3H800V60.0H1000V60Z"
+
+
+XCTRACE = {"recorder": "xctrace", "templates": ("Metal System Trace",)}
+HOST = {"recorder": "host", "workload": "gemm"}
+
+
+@pytest.mark.parametrize(
+    ("made", "command"),
+    [
+        (
+            {**XCTRACE, "command": ("./probe", "a b"), "repeats": 3},
+            (
+                "tracekit capture --recorder xctrace --template 'Metal System Trace' "
+                "--repeats 3 -- ./probe 'a b'"
+            ),
+        ),
+        ({"recorder": "import", "workload": "paged"}, ""),
+        (XCTRACE, ""),
+        ({}, ""),
+        (
+            {**HOST, "parameters": {"ragged": True, "no": False, "sizes": [1, 2], "seed": None}},
+            "tracekit capture --workload gemm --ragged --no-no --sizes 1 --sizes 2 --recorder host",
+        ),
+        (
+            {**HOST, "workloads": "my own", "warmup": 0},
+            "tracekit capture --workload gemm --recorder host --warmup 0 --workloads 'my own'",
+        ),
+    ],
+)
+def test_the_same_again_is_said_only_where_it_is_known(
+    bare: Any, made: dict[str, Any], command: str
+) -> None:
+    result = bare.having(provenance=Provenance(**made)).result
+    assert reproduce.context(result, {})["command"] == command

@@ -5,11 +5,12 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.analysis.intervals import Window
-from tracekit.report.timeline.packing import pack
+from tracekit.report.timeline.packing import Tick, clock, pack, planes, three_digits
 from tracekit.report.timeline.track import Detail, Kind, Levels, Timeline, Track
 
 
@@ -117,12 +118,6 @@ def test_every_text_is_there_once_and_as_it_may_be_shown() -> None:
     assert texts.count("<user>") == 1
 
 
-def test_no_tracks_are_packed_too() -> None:
-    header = unpack(pack(Timeline(0, 1, ()), str))
-    assert header["tracks"] == []
-    assert header["steady"] is None
-
-
 def test_levels_are_steps_between_the_lowest_and_the_highest() -> None:
     track = Track(
         "Heat",
@@ -173,3 +168,36 @@ def test_every_interval_comes_back(lanes: list[list[tuple[int, int, int]]], begi
     [header] = unpack(pack(Timeline(begin, begin + 10**5, (track,)), str))["tracks"]
     ends = [start + length for start, length in zip(starts, durations, strict=True)]
     assert header["times"] == list(zip(starts, ends, strict=True))
+
+
+MAC = Tick(125, 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "width"),
+    [((), 1), ((0,), 1), ((255,), 1), ((256,), 2), ((2**32,), 5), ((2**62,), 8), ((1, 2**24), 4)],
+)
+def test_a_column_is_as_wide_as_its_widest_value(values: tuple[int, ...], width: int) -> None:
+    assert planes(array(*values))[0] == width
+
+
+@given(st.lists(st.integers(-(10**12), 10**12), min_size=1))
+def test_ticks_of_a_mac_are_told_as_a_trace_tells_them(ticks: list[int]) -> None:
+    moments = MAC.time(array(*ticks))
+    assert MAC.tells(moments)
+    assert MAC.count(moments).tolist() == ticks
+
+
+def test_one_time_between_ticks_makes_the_clock_one_of_nanoseconds() -> None:
+    assert clock(array(0, 41, 83, 125)) == MAC
+    assert clock(array(0, 41), array(84)) == Tick()
+    assert MAC.nearest(array(0, 20, 21, 41, 42, 125)).tolist() == [0, 0, 1, 1, 1, 3]
+
+
+@given(st.integers(0, 10**15))
+def test_three_digits_are_kept_of_every_number(number: int) -> None:
+    [code] = three_digits(array(number)).tolist()
+    power, rest = divmod(code - 1000, 900)
+    decoded = code if code < 1000 else (rest + 100) * 10 ** (power + 1)
+    assert abs(decoded - number) * 200 <= number
+    assert decoded == number or number >= 1000

@@ -1,157 +1,311 @@
+"""Which tracks a run has, and how rows and readings are laid on them; drawn without a script."""
+
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tracekit.analysis.given import Given
 from tracekit.analysis.rule import Evidence, Finding, Severity
-from tracekit.report.timeline.track import Kind, Timeline, Track
-from tracekit.report.timeline.tracks import OTHERS_SHOWN, timeline
+from tracekit.report.timeline.readings import COUNTERS_SHOWN, GAUGES_SHOWN, level_track, readings
+from tracekit.report.timeline.still import MOST_BINS, MOST_MARKS, SHADES, WIDTH, strips, ticks
+from tracekit.report.timeline.track import (
+    Kind,
+    Timeline,
+    Track,
+    in_trace,
+    times,
+    track,
+    words,
+)
+from tracekit.report.timeline.tracks import OTHERS_SHOWN, states, timeline
 
 MS = 1_000_000
+OWN = {"process": "python3", "pid": 77, "target": True, "clock": "gpu"}
 
 
-def laid(run: Any) -> Timeline:
-    return timeline(run.result, Given(run.tables, run.result.provenance))
+def shown(one: Track) -> list[tuple[int, int, str]]:
+    rows = zip(one.starts.tolist(), one.durations.tolist(), one.codes.tolist(), strict=True)
+    return [(start, length, one.texts[code]) for start, length, code in rows]
 
 
 def named(line: Timeline, name: str) -> Track:
     return next(track for track in line.tracks if track.name == name)
 
 
-def test_a_host_recording_has_its_tracks_in_order(host_run: Any) -> None:
-    line = laid(host_run)
-    assert [track.name for track in line.tracks] == [
-        "Evidence",
-        "Phases",
-        "Steps",
-        "Submissions",
-        "CPU",
-        "Idle gaps",
-        "New pipelines",
-    ]
-    assert named(line, "CPU").note == "the target's; CPU work on the host's clock"
-    assert (line.begin, line.end) == (0, 658 * MS)
-    assert line.absences == (
-        "No compiler activity: the recording has no table compiler_activity.",
-        "No driver intervals: the recording has no table driver_intervals.",
+def spans(*pairs: tuple[int, int | None]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "start": pd.array([start for start, _ in pairs], dtype="Int64"),
+            "duration": pd.array([length for _, length in pairs], dtype="Int64"),
+        }
     )
+
+
+def laid(frame: pd.DataFrame, labels: list[str], **options: Any) -> Track:
+    return track("Steps", Kind.STEPS, "marked", frame, pd.Series(labels), **options)
+
+
+def test_a_host_recording_has_its_tracks_in_order(host_run: Any) -> None:
+    line = timeline(host_run.result, Given(host_run.tables, host_run.result.provenance))
+    names = ["Evidence", "Phases", "Steps", "Submissions", "CPU", "Idle gaps", "New pipelines"]
+    assert [track.name for track in line.tracks] == names
+    assert shown(line.tracks[0])[0][:2] == (628 * MS, 13 * MS)
+    gaps = named(line, "Idle gaps")
+    assert (gaps.starts.min(), gaps.ends.max()) == (620 * MS, 651 * MS)
+    assert gaps.durations.sum() == 17 * MS
 
 
 def test_a_trace_has_a_track_a_channel_and_others_apart(trace_run: Any) -> None:
-    line = laid(trace_run)
-    assert [(track.name, track.kind) for track in line.tracks] == [
-        ("GPU Blit", Kind.DEVICE),
-        ("GPU Compute", Kind.DEVICE),
-        ("Idle gaps", Kind.IDLE),
-        ("Compiler", Kind.COMPILER),
-        ("Driver", Kind.DRIVER),
-        ("WindowServer", Kind.OTHERS),
-    ]
-    compute = named(line, "GPU Compute")
-    assert compute.texts == (
-        "Command Buffer 0:Compute Command 0",
-        "Command Buffer 0:Compute Command 1",
+    line = timeline(trace_run.result, Given(trace_run.tables, trace_run.result.provenance))
+    names = ["GPU Blit", "GPU Compute", "Idle gaps", "Compiler", "Driver", "WindowServer"]
+    assert [track.name for track in line.tracks] == names
+    assert named(line, "GPU Compute").details[0].numbers.tolist() == [80_000] * 3
+    assert [one[:2] for one in shown(named(line, "Idle gaps"))] == [(180_000, 20_000)]
+    theirs = named(line, "WindowServer")
+    assert (theirs.lanes, [detail.texts for detail in theirs.details]) == (
+        (1, 1),
+        [("WindowServer",), ("Fragment", "Vertex")],
     )
-    assert compute.details[0].numbers.tolist() == [80_000] * 3
-    others = named(line, "WindowServer")
-    assert others.lanes == (1, 1)
-    assert [detail.texts for detail in others.details] == [
-        ("WindowServer",),
-        ("Fragment", "Vertex"),
-    ]
-
-
-def test_idle_gaps_are_the_targets_alone(trace_run: Any) -> None:
-    gaps = named(laid(trace_run), "Idle gaps")
-    assert gaps.starts.tolist() == [180_000]
-    assert gaps.durations.tolist() == [20_000]
-
-
-def test_idle_gaps_of_a_marked_run_have_its_lead_in_and_its_tail(host_run: Any) -> None:
-    gaps = named(laid(host_run), "Idle gaps")
-    ends = gaps.starts + gaps.durations
-    assert (gaps.starts.min(), ends.max()) == (620 * MS, 651 * MS)
-    assert gaps.durations.sum() == 17 * MS
 
 
 def test_a_target_that_never_rests_has_no_track_of_gaps_but_a_sentence(trace_run: Any) -> None:
     table = trace_run.tables["gpu_intervals"].iloc[[0, 1]].assign(start_latency=0)
-    tables = Given({"gpu_intervals": table}, trace_run.result.provenance)
-    line = timeline(trace_run.result, tables)
-    assert "Idle gaps" not in [track.name for track in line.tracks]
-    assert any(
-        absence.startswith("No idle gaps: the target's work covers all")
-        for absence in line.absences
-    )
-
-
-def test_evidence_is_on_top_with_its_message(host_run: Any) -> None:
-    first = laid(host_run).tracks[0]
-    assert first.kind is Kind.EVIDENCE
-    assert (first.starts.tolist(), first.durations.tolist()) == ([628 * MS], [13 * MS])
-    assert first.texts[0].startswith("bubbles: The work of the target was idle")
+    driver = trace_run.tables["driver_intervals"].assign(target=False)
+    tables = {"gpu_intervals": table, "driver_intervals": driver}
+    line = timeline(trace_run.result, Given(tables, trace_run.result.provenance))
+    assert "No idle gaps: the target's work covers all of the window." in line.absences
+    assert named(line, "Driver").note == "all processes"
 
 
 def test_of_many_other_processes_the_busiest_are_shown_and_the_rest_is_counted(
     frame: Any, bare: Any
 ) -> None:
     many = [
-        {
-            "start": 10 * index,
-            "duration": 100 - index,
-            "process": f"app {index}",
-            "channel": "Fragment",
-            "target": False,
-            "clock": "gpu",
-        }
+        {"start": 10 * index, "duration": 100 - index, "process": f"app {index}", "target": False}
         for index in range(OTHERS_SHOWN + 3)
     ]
     line = timeline(bare.result, {"gpu_intervals": frame("gpu_intervals", many)})
     names = [track.name for track in line.tracks if track.kind is Kind.OTHERS]
-    assert names == [f"app {index}" for index in range(OTHERS_SHOWN)] + ["3 more processes"]
-    assert line.steady is None
-    assert "No work of the target on the device: none of the 8 rows" in line.absences[3]
-
-
-def test_the_drivers_rows_are_all_processes_where_none_is_the_targets(trace_run: Any) -> None:
-    driver = trace_run.tables["driver_intervals"].assign(target=False)
-    line = timeline(trace_run.result, {**trace_run.tables, "driver_intervals": driver})
-    assert named(line, "Driver").note == "all processes"
+    assert names == [*(f"app {index}" for index in range(OTHERS_SHOWN)), "3 more processes"]
 
 
 @pytest.mark.parametrize(
     "name", ["phases", "steps", "submissions", "gpu_intervals", "specializations"]
 )
 def test_each_table_can_be_missing_or_empty(host_run: Any, name: str) -> None:
-    full = laid(host_run)
+    full = timeline(host_run.result, host_run.tables)
     missing = timeline(host_run.result, host_run.without(name).tables)
     empty = timeline(host_run.result, {**host_run.tables, name: host_run.tables[name].iloc[:0]})
     assert len(missing.tracks) < len(full.tracks)
     assert [track.name for track in empty.tracks] == [track.name for track in missing.tracks]
 
 
-def test_nothing_at_all_is_an_axis_without_tracks(bare: Any) -> None:
-    line = timeline(bare.result, bare.tables)
-    assert line.tracks == ()
-    assert line.end > line.begin
-    assert line.count == 0
-
-
 def test_windows_before_the_trace_widen_the_axis(bare: Any) -> None:
     finding = Finding("r", Severity.NOTE, "m", "", (Evidence("steps", -5, 3),))
     line = timeline(bare.having(findings=(finding,)).result, {})
-    assert (line.begin, line.end) == (-5, 3)
+    assert (line.begin, line.end, line.count) == (-5, 3, 1)
+    assert timeline(bare.result, bare.tables).tracks == ()
 
 
-def test_what_the_host_did_within_steps_has_a_track(host_run: Any, frame: Any) -> None:
-    did = [("admit", 620, 1), ("decode", 621, 7), ("decode", 641, 7)]
-    spans = frame(
-        "spans",
-        [{"name": name, "start": at * MS, "duration": length * MS} for name, at, length in did],
+def test_states_leave_idle_out_and_a_clock_is_told_by_name_where_it_has_one(frame: Any) -> None:
+    def lasting(table: str, *rows: tuple[int, int, Any]) -> Any:
+        columns = ("start", "duration", "state")
+        return {table: frame(table, [dict(zip(columns, row, strict=True)) for row in rows])}
+
+    [awake] = states(lasting("gpu_states", (0, 5, "Active"), (5, 7, "Idle"), (12, 3, None)))
+    assert shown(awake) == [(0, 5, "Active"), (12, 3, "state not stated")]
+    assert list(states(lasting("gpu_states", (0, 5, "Idle")))) == []
+    numbered = lasting("gpu_device_performance_states", (0, 9, 1))
+    [by_number] = states(numbered)
+    assert shown(by_number) == [(0, 9, "state 1")]
+    by_name, heat = states(
+        numbered
+        | lasting("gpu_performance_states", (0, 9, "Minimum"))
+        | lasting("thermal_states", (0, 50, "Nominal"))
     )
-    line = timeline(host_run.result, {**host_run.tables, "spans": spans})
-    names = [track.name for track in line.tracks]
-    assert names.index("Spans") == names.index("Steps") + 1
-    track = named(line, "Spans")
-    assert [track.texts[code] for code in track.codes.tolist()] == ["admit", "decode", "decode"]
-    assert track.note == "within steps, marked by the workload"
+    assert (shown(by_name), shown(heat)) == ([(0, 9, "Minimum")], [(0, 50, "Nominal")])
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept", "note"),
+    [
+        ([(0, 5), (5, 5)], [(0, 5, "a"), (5, 5, "b")], ""),
+        (
+            [(-90, 60), (-30, 30), (-5, 15), (10, 40)],
+            [(0, 10, "c, begun before the trace"), (10, 40, "d")],
+            "2 from before the trace left out",
+        ),
+        ([(-1, 0), (0, 0)], [(0, 0, "b")], "1 from before the trace left out"),
+        ([(-9, 1)], [], "1 from before the trace left out"),
+    ],
+)
+def test_marks_from_before_the_trace_are_left_out_and_counted(
+    rows: list[tuple[int, int]], kept: list[tuple[int, int, str]], note: str
+) -> None:
+    labels = pd.Series(list("abcd"[: len(rows)]), dtype="string")
+    frame, names, said = in_trace(spans(*rows), labels)
+    assert list(zip(frame["start"], frame["duration"], names, strict=True)) == kept
+    assert said == note
+
+
+def test_overlapping_rows_stand_in_lanes_in_order_of_time_and_keep_their_details() -> None:
+    latency = times("latency", pd.Series([11, 7, None, 9], dtype="Int64"))
+    process = words("process", pd.Series(["p", "p", "q", None], dtype="string"))
+    made = laid(
+        spans((12, 1), (0, 10), (2, 3), (5, 2)),
+        ["late", "long", "short", "short"],
+        details=(latency, process),
+    )
+    assert made.lanes == (2, 2)
+    assert shown(made) == [(0, 10, "long"), (12, 1, "late"), (2, 3, "short"), (5, 2, "short")]
+    assert [detail.numbers.tolist() for detail in made.details] == [[7, 11, -1, 9], [0, 0, 1, -1]]
+    assert made.details[1].texts == ("p", "q")
+
+
+def test_rows_that_find_no_lane_are_merged_and_those_without_a_duration_are_points() -> None:
+    latency = times("latency", pd.Series([1, 2, 3, 4], dtype="Int64"))
+    made = laid(spans((0, 10), (1, 4), (2, 4), (8, 4)), ["a"] * 4, details=(latency,), most=1)
+    assert made.lanes == (1, 2)
+    assert shown(made) == [(0, 10, "a"), (1, 5, "several, merged"), (8, 4, "several, merged")]
+    assert made.note.endswith("3 more that overlap are merged in the lowest lane")
+    assert made.details[0].numbers.tolist() == [1, -1, -1]
+    points = laid(spans((3, None), (9, 1)), ["a", "b"])
+    assert shown(points) == [(3, 0, "a"), (9, 1, "b")]
+    assert points.note == "marked; 1 without a duration, drawn as points"
+
+
+def levels(one: Any) -> list[tuple[int, int, float]]:
+    columns = (one.starts, one.ends, one.levels.values)  # noqa: PD011  no frame
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def test_work_in_flight_rises_by_commits_and_falls_by_completions_first(frame: Any) -> None:
+    rows = [
+        {"command_buffer": at, "committed": begin, "completed": end, **OWN}
+        for at, (begin, end) in enumerate([(10, 40), (20, 60), (60, 70), (65, None)])
+    ]
+    [track] = readings({"command_buffers": frame("command_buffers", rows)})
+    assert levels(track) == [
+        *((10, 20, 1), (20, 40, 2), (40, 60, 1), (60, 60, 0), (60, 70, 1)),
+        (70, 70, 0),
+    ]
+
+
+def test_occupancy_comes_first_then_counters_by_height_and_the_rest_is_counted(frame: Any) -> None:
+    heights = {"Kernel Occupancy": 5.0} | {f"Limiter {at}": 10.0 + at for at in range(9)}
+    rows = [
+        {"start": at, "duration": 10, "counter": name, "value": value, "percentage": True}
+        for name, value in heights.items()
+        for at in (0, 10)
+    ]
+    *tracks, said = readings({"gpu_counters": frame("gpu_counters", rows)})
+    names = [one.name for one in tracks if isinstance(one, Track)]
+    assert names == ["Kernel Occupancy", *(f"Limiter {at}" for at in range(8, 1, -1))]
+    assert len(names) == COUNTERS_SHOWN
+    assert said == "2 more counters are read and not drawn: those with lower values."
+    assert levels(tracks[0]) == [(0, 10, 0.05), (10, 20, 0.05)]
+
+
+def test_samples_of_counters_last_until_the_next_one_is_due(frame: Any) -> None:
+    rows = [
+        {"start": at, "duration": 0, "counter": "Primitives", "value": 1200.0}
+        for at in (0, 10, 20, 90, 100)
+    ]
+    [track] = readings({"gpu_counters": frame("gpu_counters", rows)})
+    assert [one[:2] for one in levels(track)] == [
+        (0, 10),
+        (10, 20),
+        (20, 40),
+        (90, 100),
+        (100, 110),
+    ]
+    assert isinstance(track, Track)
+    assert track.levels is not None
+    assert (track.levels.unit, track.levels.high) == ("", 1200.0)
+
+
+def test_memory_and_gauges_last_until_the_next_one(frame: Any) -> None:
+    sizes = [
+        {"start": at, "duration": 10, "size": size, **OWN}
+        for at, size in ((10, 300), (0, 100), (20, 200))
+    ]
+    [allocated] = readings({"allocated_sizes": frame("allocated_sizes", sizes)})
+    assert levels(allocated) == [(0, 10, 100), (10, 20, 300), (20, 30, 200)]
+    samples = [{"time": at, "memory": 1 << 20, **OWN} for at in (50, 0, 20)]
+    [resident] = readings({"process_samples": frame("process_samples", samples)})
+    assert [one[:2] for one in levels(resident)] == [(0, 20), (20, 50), (50, 50)]
+    rows = [
+        {"time": at, "name": f"gauge {name:02}", "value": 1.0, "source": "monitor"}
+        for name in range(GAUGES_SHOWN + 3)
+        for at in (-50, 0, 30)
+    ]
+    tracks = list(readings({"gauges": frame("gauges", rows)}))
+    assert [one.name for one in tracks] == [f"gauge {at:02}" for at in range(GAUGES_SHOWN)]
+    assert levels(tracks[0]) == [(0, 30, 1.0), (30, 30, 1.0)]
+
+
+def heights(starts: list[int], ends: list[int], values: list[float], most: int = 4_096) -> Track:
+    at = (np.array(starts, np.int64), np.array(ends, np.int64))
+    return level_track("Heat", "read", at, np.array(values, np.float64), "W", most=most)
+
+
+def test_of_very_many_readings_each_part_keeps_its_lowest_and_highest() -> None:
+    assert levels(heights([0, 10, 20], [5, 30, 25], [1, 3, 2])) == [
+        *((0, 5, 1.0), (10, 20, 3.0), (20, 25, 2.0)),
+    ]
+    starts = list(range(0, 80, 10))
+    thin = heights(starts, [at + 10 for at in starts], [5, 9, 1, 5, 4, 4, 8, 0], most=4)
+    assert levels(thin) == [(10, 20, 9), (20, 60, 1), (60, 70, 8), (70, 80, 0)]
+    assert thin.note == "read; the lowest and highest of each 4 readings"
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=80), st.integers(2, 12))
+def test_the_extremes_are_never_lost(values: list[float], most: int) -> None:
+    starts = list(range(0, 10 * len(values), 10))
+    track = heights(starts, [one + 10 for one in starts], values, most)
+    assert track.levels is not None
+    assert (track.levels.low, track.levels.high) == (min(values), max(values))
+    assert track.starts.size <= most + 1
+    assert (track.starts[1:] >= track.ends[:-1]).all()
+
+
+def drawn(starts: list[int], durations: list[int], end: int) -> list[dict[str, Any]]:
+    zeros, sizes = np.zeros(len(starts), np.int64), (len(starts),)
+    columns = (np.array(starts), np.array(durations), zeros)
+    [strip] = strips(Timeline(0, end, (Track("GPU", Kind.DEVICE, *columns, ("work",), sizes),)))
+    return strip["marks"]
+
+
+def test_few_intervals_are_drawn_each_and_many_as_shades_of_what_they_cover() -> None:
+    few = drawn([0, 500], [250, 0], 1000)
+    assert [(mark["x"], mark["width"], mark["shade"]) for mark in few] == [
+        (0, 250, SHADES),
+        (500, 1, SHADES),
+    ]
+    assert few[0]["title"] == "work: 250 ns from 0.000 000 s"
+    [half] = drawn(list(range(0, 500_000, 1000)), [500] * 500, 1_000_000)
+    assert (half["x"], half["width"], half["shade"]) == (0, WIDTH / 2, SHADES / 2)
+    assert half["title"] == "0 ns to 500 µs: 50.0 % covered, 500 begin"
+    [points] = drawn([10 * at for at in range(300)], [0] * 300, 3000)
+    assert points["shade"] == 1
+    assert "300 begin" in points["title"]
+    assert ticks(0, 4_000_000) == ("0 ns", "1 ms", "2 ms", "3 ms", "4 ms")
+
+
+def test_there_are_never_more_marks_than_a_page_can_bear() -> None:
+    rng = np.random.default_rng(3)
+    starts, zeros = np.sort(rng.integers(0, 10**9, 5000)), np.zeros(5000, np.int64)
+    tracks = tuple(
+        Track(str(at), Kind.DEVICE, starts, rng.integers(0, 10**5, 5000), zeros, ("k",), (5000,))
+        for at in range(30)
+    )
+    marks = [strip["marks"] for strip in strips(Timeline(0, 10**9, tracks))]
+    assert sum(map(len, marks)) <= MOST_MARKS
+    assert max(map(len, marks)) <= MOST_BINS
+    for row in marks:
+        assert all(one["x"] + one["width"] <= two["x"] + 0.1 for one, two in pairwise(row))

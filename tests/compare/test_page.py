@@ -1,14 +1,14 @@
 """The page of a comparison: everything on it, nothing loaded, the same every time."""
 
-import importlib.util
 import re
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from tracekit.analysis.result import Check, Status
+from tracekit.analysis.result import Better, Check, Measurement, Status
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.compare import page as words
 from tracekit.compare.compare import compare
@@ -18,35 +18,19 @@ MS = 1_000_000
 HOSTILE = "</script><b>x</b>"
 
 
-@pytest.fixture(scope="module")
-def made() -> Any:
-    """The runs of tests/compare, which are made of step times."""
-    file = Path(__file__).parents[1] / "conftest.py"
-    spec = importlib.util.spec_from_file_location("made_runs", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
-def sides(made: Any) -> tuple[list[Any], list[Any]]:
+def sides(sample: Any, make: Any) -> tuple[list[Any], list[Any]]:
     idle = Finding("bubbles", Severity.WARNING, "It was idle.", "Submit ahead.", saving=MS)
-    seen = Finding(
-        "bubbles", Severity.WARNING, "Idle.", "Submit.", (Evidence("steps", 0, MS),), 3 * MS
-    )
-    before = made.make_sample([MS] * 40, "monday", findings=[idle])
-    tables = made.tables_of([2 * MS] * 40, begin=5 * MS)
-    after = made.make_sample(
+    seen = replace(idle, evidence=(Evidence("steps", 0, MS),), saving=3 * MS)
+    after = sample(
         [2 * MS] * 40,
         "tuesday",
         findings=[seen],
         checks=[Check("bubbles", Status.FOUND)],
-        tables=tables,
+        tables=make.tables([2 * MS] * 40, begin=5 * MS),
         parameters={"slow": HOSTILE},
     )
-    return [before], [after]
+    return [sample([MS] * 40, "monday", findings=[idle])], [after]
 
 
 def page_of(sides: tuple[list[Any], list[Any]], redact: Callable[[str], str] = str) -> str:
@@ -70,12 +54,9 @@ def test_nothing_is_loaded_and_no_word_becomes_markup(
     assert HOSTILE not in page
     assert "&lt;/script&gt;&lt;b&gt;x&lt;/b&gt;" in page
     assert not re.search(r'(?:src|href)="(?!#|data:)', page)
-
-
-def test_every_word_is_redacted(sides: tuple[list[Any], list[Any]]) -> None:
-    page = page_of(sides, redact=lambda text: text.replace("tuesday", "<day>"))
-    assert "tuesday" not in page
-    assert "&lt;day&gt;" in page
+    hidden = page_of(sides, redact=lambda text: text.replace("tuesday", "<day>"))
+    assert "tuesday" not in hidden
+    assert "&lt;day&gt;" in hidden
 
 
 def test_both_steady_windows_begin_at_the_same_place(sides: tuple[list[Any], list[Any]]) -> None:
@@ -92,22 +73,19 @@ def test_both_steady_windows_begin_at_the_same_place(sides: tuple[list[Any], lis
     assert any(absence.startswith("After: No ") for absence in line.absences)
 
 
-def test_runs_without_tables_have_a_page_too(made: Any) -> None:
-    bare = made.Sample("gone", made.make_sample([MS] * 40).result, absence="they are gone.")
+def test_runs_without_tables_and_unlike_ones_have_a_page_too(sample: Any) -> None:
+    bare = replace(sample([MS] * 40, "gone"), tables=None, absence="they are gone.")
     page = page_of(([bare], [bare]))
     assert "its spread is not known" not in page, "equal values need no spread"
     assert "no run has intervals of its target" in page
     assert "Nothing that the runs tell of" in page
+    sides = [[sample([MS] * 40, workload=name)] for name in ("paged", "sdpa")]
+    unlike = page_of((sides[0], sides[1]))
+    assert "These are unlike runs: workload is paged before and sdpa after." in unlike
 
 
-def test_unlike_runs_are_marked_on_the_page(made: Any) -> None:
-    one, other = (made.make_sample([MS] * 40, workload=name) for name in ("paged", "sdpa"))
-    page = page_of(([one], [other]))
-    assert "These are unlike runs: workload is paged before and sdpa after." in page
-
-
-def test_an_interval_is_drawn_to_scale(made: Any) -> None:
-    compared = compare([made.make_sample([MS] * 40)], [made.make_sample([MS * 11 // 10] * 40)])
+def test_an_interval_is_drawn_to_scale(sample: Any) -> None:
+    compared = compare([sample([MS] * 40)], [sample([MS * 11 // 10] * 40)])
     step = next(one for one in compared.changes if one.metric == "step_p50")
     edge = reach(compared.changes)
     drawn = bar(step, edge, "words")
@@ -120,20 +98,29 @@ def test_an_interval_is_drawn_to_scale(made: Any) -> None:
     assert narrow.high == WIDTH, "what lies beyond the edge is cut"
 
 
-def test_words_keep_units_signs_and_reasons(made: Any) -> None:
-    idle = made.Measurement("gpu_idle_ratio", 0.1, "ratio", made.Better.LOWER)
-    run = made.make_sample([MS] * 40)
-    more = made.Measurement("gpu_idle_ratio", 0.35, "ratio", made.Better.LOWER)
-    sides = [
-        made.Sample("a", type(run.result)(run.result.provenance, (one,))) for one in (idle, more)
-    ]
-    compared = compare([sides[0]], [sides[1]])
+def test_words_keep_units_signs_and_reasons(sample: Any) -> None:
+    def idle(share: float) -> list[Any]:
+        run = sample([MS] * 40)
+        metric = Measurement("gpu_idle_ratio", share, "ratio", Better.LOWER)
+        return [replace(run, tables=None, result=replace(run.result, metrics=(metric,)))]
+
+    compared = compare(idle(0.1), idle(0.35))
     (row,) = next(words.tables(compared))[2]
     assert row[:5] == ("gpu_idle_ratio *", "10.0 %", "35.0 %", "+25.0 points", words.NOTHING)
     assert row[5].startswith("unclear: its spread is not known")
     assert words.heading(compared).startswith("Unclear: gpu_idle_ratio is unclear")
+    one, three = words.side(["one"]), words.side(["one", "two", "three"])
+    assert (one, three) == ("one", "3 runs (one …)")
 
 
-def test_several_runs_are_named_by_the_first() -> None:
-    assert words.side(["one"]) == "one"
-    assert words.side(["one", "two", "three"]) == "3 runs (one …)"
+def test_what_belongs_together_keeps_numbers_apart_on_both_sides(sample: Any, make: Any) -> None:
+    tables = make.tables([MS] * 40)
+    work = tables["gpu_intervals"].assign(command_buffer=pd.array([7, 9, *[pd.NA] * 38], "UInt64"))
+    run = sample([MS] * 40, tables=tables | {"gpu_intervals": work})
+    numbers = [
+        detail.numbers.tolist()[:3]
+        for track in both(run, run).tracks
+        for detail in track.details
+        if detail.name == "command buffer"
+    ]
+    assert numbers == [[1, 2, 0], [3, 4, 0]]

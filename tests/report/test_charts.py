@@ -1,0 +1,188 @@
+"""Charts: axes with round numbers, labels where there is room, points where they belong."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from lxml import etree
+
+from tracekit.base.units import duration, size
+from tracekit.report.chart import (
+    Chart,
+    above,
+    area,
+    binary,
+    dots,
+    line,
+    linear,
+    logarithmic,
+    span,
+    svg,
+    words,
+)
+from tracekit.report.plots import Level, Placed, course, distribution, levels, roof
+
+MS = 1e6
+X = linear("time", 0, 10, lambda value: f"{value:g} s")
+Y = linear("tokens/s", 0, 100, "{:g}".format)
+LEVEL = Level("rate", [0, 50 * MS, 100 * MS], [10, 30])
+BEGINS = [(20 * MS, "warm-up"), (60 * MS, "steady"), (100 * MS, "later")]
+
+
+def drawn(*shapes: Any) -> Any:
+    return etree.fromstring(svg(Chart("Rate", "It rises.", X, Y, shapes)))
+
+
+def texts(chart: Chart) -> list[str]:
+    return [one.text or "" for one in etree.fromstring(svg(chart)).iter("text")]
+
+
+def spot(chart: Chart, label: str) -> tuple[float, float]:
+    [one] = [one for one in etree.fromstring(svg(chart)).iter("text") if one.text == label]
+    return float(one.get("x")), float(one.get("y"))
+
+
+def dots_of(chart: Chart) -> list[tuple[float, float]]:
+    found = etree.fromstring(svg(chart)).iter("circle")
+    return [(float(one.get("cx")), float(one.get("cy"))) for one in found]
+
+
+@pytest.mark.parametrize(
+    "chart",
+    [
+        distribution("Step", np.array([5 * MS])),
+        distribution("Step", np.linspace(1, 2, 500) * MS),
+        course("Rate", "It rises.", LEVEL, "{:g}".format, begins=BEGINS, marked=[30 * MS]),
+        levels("Memory", "It rises.", [LEVEL, Level("b", [0, 100 * MS], [5])], "{:g}".format),
+        roof("Roof <b>", "Near.", [Placed("a <b> & c", 2, 1e9)], 100e9, 3e12),
+    ],
+)
+def test_all_are_small_valid_described_and_coloured_by_the_page(chart: Chart) -> None:
+    text = svg(chart)
+    root = etree.fromstring(text)
+    assert (root.get("role"), root[0].text, root[1].text) == ("img", chart.title, chart.summary)
+    assert len(text) < 6_000
+    assert not re.search(r"style=|<style|<script| id=|nan|inf|<b>", text)
+    colours = set(re.findall(r'(?:fill|stroke)="([^"]+)"', text))
+    assert all(re.fullmatch(r"none|var\(--[a-z]+\)", colour) for colour in colours)
+
+
+@pytest.mark.parametrize(
+    ("at", "anchor"), [((1, 50), None), ((10, 50), "end"), ((5, 0), None), ((5, 100), None)]
+)
+def test_a_label_stands_on_the_chart_beside_its_point(at: Any, anchor: str | None) -> None:
+    high = drawn(words(at, "paged")).xpath("//text")[-1]
+    low = drawn(words(at, "paged", under=True)).xpath("//text")[-1]
+    ground = drawn(dots([(5, 0)], "ink")).xpath("//circle")[-1]
+    assert high.get("text-anchor") == anchor
+    assert 11 <= float(high.get("y")) <= float(low.get("y")) < float(ground.get("cy"))
+
+
+@pytest.mark.parametrize(("at", "left"), [((8, 80), True), ((0.5, 50), False)])
+def test_the_name_of_a_rising_line_lies_off_it(at: tuple[float, float], *, left: bool) -> None:
+    label = drawn(above(at, "memory 373 GiB/s")).xpath("//text")[-1]
+    [dot] = drawn(dots([at], "ink")).iter("circle")
+    assert (label.get("text-anchor") == "end") is left
+    assert (float(label.get("x")) < float(dot.get("cx"))) is left
+    assert (float(label.get("y")) < float(dot.get("cy"))) is left
+
+
+def test_an_area_is_as_high_as_its_steps() -> None:
+    [path] = drawn(area([0, 5, 10], [20, 100], "device")).xpath("//path")
+    ground = float(path.get("d").split("V")[0].split()[1])
+    tops = [float(y) for y in re.findall(r"V([\d.]+)H", path.get("d"))]
+    assert tops == pytest.approx([ground * 0.8, 0], abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("high", "ticks"),
+    [
+        (100 << 20, "0 B | 25 MiB | 50 MiB | 75 MiB | 100 MiB"),
+        (700, "0 B | 250 B | 500 B | 750 B"),
+        (1024, "0 B | 256 B | 512 B | 768 B | 1 KiB"),
+        (95 << 10, "0 B | 25 KiB | 50 KiB | 75 KiB | 100 KiB"),
+        (3 << 39, "0 B | 512 GiB | 1 TiB | 1.50 TiB"),
+    ],
+)
+def test_ticks_of_sizes_are_round_in_binary_units(high: int, ticks: str) -> None:
+    axis = binary("", 0, high, size)
+    assert (axis.low, axis.high) == (axis.marks[0], axis.marks[-1])
+    assert axis.low <= high <= axis.high
+    assert " | ".join(map(axis.words, axis.marks)) == ticks
+
+
+def test_axes_hold_their_numbers_and_draw_what_lies_outside_at_the_edge() -> None:
+    axis = linear("time", 0, 7.3e6, duration)
+    assert (axis.marks[0], axis.low) == (0, 0)
+    assert axis.high == axis.marks[-1] >= 7.3e6
+    assert [axis.project(at, 0, 100) for at in (-1, axis.high / 2, 1e9)] == [0, 50, 100]
+    ends = span("time", 130, 980, str)
+    assert (ends.low, ends.high) == (130, 980)
+    assert len(ends.marks) >= 3
+    assert all(130 <= mark <= 980 for mark in ends.marks)
+    decades = logarithmic("flop/byte", 0.3, 70, "{:g}".format)
+    assert (decades.low, decades.high, decades.marks) == (0.1, 100, (0.1, 1, 10, 100))
+    ways = [decades.project(value, 0, 300) for value in (0.1, 1, 10, 100)]
+    assert ways == pytest.approx([0, 100, 200, 300])
+    narrow = logarithmic("flop/byte", 2, 70, "{:g}".format)
+    assert narrow.marks == (1, 2, 5, 10, 20, 50, 100)
+
+
+def test_a_distribution_names_its_percentiles_and_what_its_last_bin_holds() -> None:
+    far = distribution("Step", np.append(np.linspace(1, 2, 999), 500) * MS)
+    assert {"p50 1.50 ms", "p99 1.99 ms"} <= set(texts(far))
+    assert far.summary.endswith("the longest 500 ms.")
+    assert far.x.high < 3 * MS
+    assert far.x.title == "time; the last bin holds all up to 500 ms"
+    near = distribution("Step", np.linspace(1, 2, 1000) * MS)
+    assert (near.x.title, near.x.low, near.x.high) == ("time", MS, 2 * MS)
+    single = distribution("Step", np.array([MS]))
+    assert all(mark == round(mark) for mark in single.y.marks)
+
+
+def test_a_course_names_the_phases_that_begin_in_it() -> None:
+    chart = course("Rate", "It rises.", LEVEL, "{:g}".format, begins=BEGINS, marked=[30 * MS])
+    assert {"warm-up", "steady"} <= set(texts(chart))
+    assert "later" not in texts(chart)
+    assert chart.y.high > 30
+    assert (chart.x.low, chart.x.high) == (0, 100 * MS)
+
+
+def test_a_level_goes_up_and_down_and_has_no_corner_where_it_stays() -> None:
+    falls = Level("memory", [0, 25 * MS, 50 * MS, 75 * MS, 100 * MS], [1, 3, 3, 2])
+    chart = levels("Memory", "Two.", [falls], "{:g}".format)
+    corners = [(0, 1), (25, 1), (25, 3), (75, 3), (75, 2), (100, 2)]
+    expected = line([(at * MS, value) for at, value in corners], falls.color)
+    assert svg(chart) == svg(replace(chart, shapes=(expected, chart.shapes[-1])))
+    two = levels("Memory", "Two.", [falls, LEVEL], size)
+    assert svg(two).count("stroke-dasharray") == 1
+    assert {"memory", "rate"} <= set(texts(two))
+
+
+def test_points_lie_under_the_roof_and_their_names_away_from_it() -> None:
+    points = [Placed("slow", 1, 10e9), Placed("fast", 4, 200e9), Placed("cached", 2, 400e9)]
+    chart = roof("Roof", "Two.", points, 100e9, 3e12)
+    slow, fast, cached = dots_of(chart)
+    assert slow[0] < cached[0] < fast[0]
+    assert slow[1] > fast[1] > cached[1]
+    assert spot(chart, "slow")[0] > slow[0]
+    assert spot(chart, "slow")[1] > slow[1]
+    assert spot(chart, "cached")[0] < cached[0]
+    assert spot(chart, "cached")[1] < cached[1]
+    without = roof("Roof", "One.", points, 100e9)
+    assert not any(one.startswith("arithmetic") for one in texts(without))
+
+
+@pytest.mark.parametrize("intensity", [0.5, 2, 6, 20])
+def test_the_roof_of_memory_is_named_away_from_points_and_from_that_of_arithmetic(
+    intensity: float,
+) -> None:
+    chart = roof("Roof", "One.", [Placed("paged", intensity, intensity * 9e10)], 100e9, 3e12)
+    memory = next(one for one in texts(chart) if one.startswith("memory "))
+    arithmetic = next(one for one in texts(chart) if one.startswith("arithmetic "))
+    assert spot(chart, memory)[1] - spot(chart, arithmetic)[1] > 11
+    [(across, up)] = dots_of(chart)
+    left, height = spot(chart, memory)
+    assert abs(left - across) > 8 or abs(height - up) > 11
