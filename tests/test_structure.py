@@ -85,7 +85,7 @@ def test_every_table_and_column_says_what_it_is() -> None:
 
 
 def test_every_panel_is_listed_and_has_a_template() -> None:
-    panels = {panel.name.replace("-", "_"): panel.template for panel in PANELS}
+    panels = {panel.name: f"{panel.name}.html" for panel in PANELS}
     missing = [stem for stem in stems(PACKAGE / "report" / "panels") if stem not in panels]
     assert not missing, f"list these in PANELS in tracekit/report/panels/__init__.py: {missing}"
     templates = shipped("templates") / "report"

@@ -43,12 +43,6 @@ def test_tables_of_a_bundle_are_listed_and_shown(bundle: Path, tracekit: Traceki
     assert sorted(one.name for one in bundle.parent.iterdir()) == ["mine.trace"]
 
 
-def test_a_table_of_a_bundle_is_written(bundle: Path, tmp_path: Path, tracekit: Tracekit) -> None:
-    file = tmp_path / "gpu.parquet"
-    assert tracekit("tables", bundle, "gpu_intervals", "--output", file).code == 0
-    assert pd.read_parquet(file)["target"].tolist() == [True, True, False]
-
-
 def test_a_table_that_cannot_be_read_is_listed_with_the_reason(
     bundle: Path, tracekit: Tracekit
 ) -> None:
@@ -57,12 +51,6 @@ def test_a_table_that_cannot_be_read_is_listed_with_the_reason(
     assert listed.code == 0
     assert "not available" in listed.out
     assert "bulkstore" in listed.out
-
-
-def test_a_bundle_is_converted_whole(bundle: Path, tmp_path: Path, tracekit: Tracekit) -> None:
-    assert tracekit("convert", bundle, tmp_path / "out", "--to", "parquet").code == 0
-    names = sorted(one.name for one in (tmp_path / "out").iterdir())
-    assert names == ["metal-gpu-intervals.parquet", "tick-2.parquet", "tick.parquet"]
 
 
 def test_one_table_of_a_bundle_is_converted(
@@ -167,13 +155,6 @@ def test_a_bundle_of_which_not_all_can_be_kept_is_not_pruned(
     assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4
 
 
-def test_a_bundle_that_is_only_linked_is_not_pruned(run: Path, tracekit: Tracekit) -> None:
-    assert tracekit("analyze", run).code == 0
-    assert tracekit("prune", run.parent, "--keep", "0d", "--newest", 0).code == 0
-    assert (run / "recording.trace").is_dir()
-    assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4
-
-
 def test_a_packed_bundle_is_read_once_it_is_unpacked(tmp_path: Path, tracekit: Tracekit) -> None:
     packed = tmp_path / "mine.trace.zip"
     packed.write_bytes(b"PK\3\4")
@@ -187,18 +168,6 @@ def test_a_packed_bundle_is_read_once_it_is_unpacked(tmp_path: Path, tracekit: T
         ran = tracekit(words[0], packed, *words[1:])
         assert ran.code == 3
         assert f"`tracekit import {packed}` unpacks" in "".join(ran.err.split("\n"))
-
-
-def test_letters_of_a_bundles_suffix_may_be_upper_case(
-    bundle: Path, tmp_path: Path, tracekit: Tracekit
-) -> None:
-    upper = bundle.rename(tmp_path / "MINE.TRACE")
-    assert "gpu_intervals" in tracekit("tables", f"{upper}/").out
-    packed = Path(shutil.make_archive(str(tmp_path / "packed"), "zip", tmp_path, upper.name))
-    for number, one in enumerate((upper, packed.rename(tmp_path / "MINE.TRACE.ZIP"))):
-        run = tmp_path / f"run{number}"
-        assert tracekit("import", one, "--output", run).code == 0
-        assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4
 
 
 @pytest.mark.processes

@@ -51,12 +51,6 @@ def test_of_a_chip_without_figures_those_with_some_are_told(
     assert hint in ran.err
 
 
-def test_another_chip_is_not_measured_here(tracekit: Run) -> None:
-    ran = tracekit("chip", "--name", "Apple M4", "--measure")
-    assert (ran.code, ran.out) == (2, "")
-    assert "--measure is of this machine; --name names another chip." in ran.err
-
-
 @pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has figures")
 def test_a_machine_that_is_no_mac_says_so(tracekit: Run) -> None:
     ran = tracekit("chip")

@@ -2,7 +2,6 @@
 
 import ast
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -63,24 +62,10 @@ def test_what_needs_no_tables_loads_no_library_for_them() -> None:
     assert loaded_by([*CODES], libraries) == ([*CODES.values()], [])
 
 
-def test_the_version_is_told(tracekit: Run) -> None:
-    shown = tracekit("--version")
-    assert shown.code == 0
-    assert shown.out.startswith("tracekit 0.")
-
-
 def test_no_command_shows_help_and_is_a_usage_error(tracekit: Run) -> None:
     shown = tracekit()
     assert shown.code == 2
     assert "Commands:" in shown.out + shown.err
-
-
-def test_a_workloads_parameters_are_options_with_help(tracekit: Run) -> None:
-    shown = tracekit("capture", "--workload", "paged", "--help")
-    assert shown.code == 0
-    for option in ("--batch", "--q-heads", "--kv-heads", "--head-dim", "--block-size", "--dtype"):
-        assert option in shown.out
-    assert "Sequences of a step." in shown.out
 
 
 @pytest.mark.parametrize(
@@ -109,21 +94,6 @@ def test_a_bad_parameter_is_a_usage_error_that_names_it(
     assert said in ran.err
     assert "Traceback" not in ran.err
     assert not (tmp_path / "run").exists()
-
-
-def test_a_workload_that_is_not_there_is_said_with_those_that_are(
-    tracekit: Run,
-) -> None:
-    ran = tracekit("capture", "--workload", "page")
-    assert ran.code == 2
-    assert "There is no workload 'page'" in ran.err
-    assert "paged" in ran.err
-
-
-def test_nothing_to_record_is_a_usage_error(tracekit: Run) -> None:
-    ran = tracekit("capture")
-    assert ran.code == 2
-    assert "Say what to record" in ran.err
 
 
 def test_xctrace_asked_for_where_it_is_not_fails(
@@ -167,30 +137,6 @@ def test_the_stages_alone_make_the_same_run(tracekit: Run, tmp_path: Path) -> No
     reported = tracekit("report", folder)
     assert (reported.code, reported.out.strip()) == (0, str(folder / "report.html"))
     assert tracekit("tables", folder).err == "", "tracekit knows every column it writes"
-
-
-@pytest.mark.processes
-def test_a_program_is_sampled_and_its_load_shown(tracekit: Run, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    command = ["--", sys.executable, "-c", "import time; time.sleep(30)"]
-    options = ["--recorder", "host", "--time-limit", "500ms", "--output", run]
-    recorded = tracekit("record", *options, *command)
-    assert recorded.code == 0, recorded.err
-    early = tracekit("analyze", run)
-    assert (early.code, "has no exports to analyze" in early.err) == (3, True)
-    assert f"tracekit export {run}" in early.err
-    assert tracekit("export", run).code == 0
-    assert "memory_peak" in tracekit("analyze", run).out
-
-
-@pytest.mark.processes
-def test_after_a_failure_what_was_measured_can_be_exported(tracekit: Run, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    command = ["--", sys.executable, "-c", "import sys, time; time.sleep(0.3); sys.exit(3)"]
-    recorded = tracekit("record", "--recorder", "host", "--output", run, *command)
-    assert (recorded.code, "ended with exit code 3" in recorded.err) == (3, True)
-    assert f"Go on with `tracekit export {run}`." in recorded.err
-    assert tracekit("export", run).code == 0
 
 
 def test_an_old_folder_is_never_recorded_over(tracekit: Run, imported: Path) -> None:
@@ -263,15 +209,6 @@ def test_bytes_that_are_no_text_are_refused(tracekit: Run) -> None:
     ran = tracekit("tables", "bad\udcff")
     assert ran.code == 2
     assert "is no text in UTF-8" in ran.err
-
-
-@pytest.mark.processes
-def test_letters_that_a_terminal_has_not_do_no_harm() -> None:
-    argv = [sys.executable, "-m", "tracekit", "capture", "--help"]
-    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    ran = subprocess.run(argv, check=False, env=env, capture_output=True, timeout=60)
-    assert ran.returncode == 0, ran.stderr
-    assert b"COMMAND" in ran.stdout
 
 
 @pytest.mark.processes

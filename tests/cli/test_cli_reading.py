@@ -48,14 +48,6 @@ def test_tables_are_listed_shown_and_written(tracekit: Run, imported: Path, tmp_
     assert pd.read_csv(tmp_path / "t.csv")["target"].tolist() == [True, True, False]
 
 
-def test_a_table_that_is_not_there_says_where_it_comes_from(tracekit: Run, imported: Path) -> None:
-    ran = tracekit("tables", imported, "gpu_counters")
-    assert ran.code == 3
-    assert "metal-gpu-counter-intervals" in ran.err
-    mistyped = tracekit("tables", imported, "gpu_interval")
-    assert "gpu_intervals" in mistyped.err
-
-
 def test_convert_writes_the_rows_before_damage_and_fails(
     tracekit: Run, tmp_path: Path, intervals_xml: Xml
 ) -> None:
@@ -132,13 +124,3 @@ def test_tables_shows_a_line_for_each_repeat(
     analyzed = tracekit("analyze", folder)
     assert "bubbles" in analyzed.out.partition("not checked  ")[2]
     assert "2 tables of metal-gpu-intervals" in analyzed.out
-
-
-def test_rules_are_listed_and_explained(tracekit: Run) -> None:
-    assert "bubbles\t" in tracekit("rules").out
-    explained = tracekit("rules", "bubbles")
-    for head in ("What it looks for", "Why it matters", "What to do", "When it abstains"):
-        assert head in explained.out
-    unknown = tracekit("rules", "bubble")
-    assert unknown.code == 2
-    assert "bubbles" in unknown.err

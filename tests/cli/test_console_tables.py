@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
-from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.errors import InconclusiveError
 from tracekit.base.recording import Provenance, Recording
 from tracekit.cli.console import measurements, require_rows, require_target_rows, show
@@ -43,26 +42,6 @@ def test_measurements_in_a_file_keep_their_title_and_head(
         "sdpa\t1 ms",
         "",
     ]
-
-
-def test_time_that_two_rules_count_is_said_to_be_the_same(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    late = Finding(
-        "late-start", Severity.WARNING, "Late.", "Submit ahead.", saving=3_000, within="bubbles"
-    )
-    show(Result(Provenance(), findings=(late,)), Recording(tmp_path))
-    assert "Late. Could save up to 3 µs; bubbles counts that too." in capsys.readouterr().out
-
-
-def test_silence_says_how_many_rules_could_judge(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    checks = (Check("a", Status.PASSED), Check("b", Status.ABSTAINED, "no GPU."))
-    show(Result(Provenance(), checks=checks), Recording(tmp_path))
-    assert "No finding, by the 1 of 2 rules that could judge." in capsys.readouterr().out
-    show(Result(Provenance(), checks=checks[:1]), Recording(tmp_path))
-    assert "No finding.\n" in capsys.readouterr().out
 
 
 def test_idle_time_is_that_of_the_window_that_findings_speak_of(

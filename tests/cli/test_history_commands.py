@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from stored_nights import entry_of, judged_of, night_of, pair_of
-from tracekit.cli.history import time_of
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store
 
@@ -34,17 +32,6 @@ def file(tmp_path: Path) -> Path:
         store.append(night_of(4, [], outcome=Outcome.FAILED, reason=failed))
         store.missed("nightly", "mini", "2026-03-03T02:30:00+00:00", "no night began")
     return file
-
-
-def test_a_time_without_a_zone_is_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "Asia/Tokyo")
-    time.tzset()
-    try:
-        assert time_of("2026-03-01").isoformat() == "2026-03-01T00:00:00+00:00"
-        assert time_of("2026-03-01T09:00+09:00") == time_of("2026-03-01")
-    finally:
-        monkeypatch.undo()
-        time.tzset()
 
 
 def rows_of(out: str) -> list[list[str]]:
@@ -101,12 +88,6 @@ def test_a_metric_is_shown_over_nights(tracekit: Run, file: Path) -> None:
     assert [one["metric"] for one in json.loads(as_json.out)] == ["step_p50"]
 
 
-def test_what_no_series_is_of_is_told(tracekit: Run, file: Path) -> None:
-    shown = tracekit("history", "--history", str(file), "--metric", "step_p5")
-    assert shown.code == 2
-    assert "has no series of this" in shown.err
-
-
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_history_is_exported_into_a_file(
     tracekit: Run, file: Path, tmp_path: Path, kind: str
@@ -125,25 +106,11 @@ def test_a_history_is_exported_into_a_file(
         assert json.loads(content)
 
 
-@pytest.mark.parametrize("kind", ["csv", "json"])
-def test_a_history_is_exported_to_stdout(tracekit: Run, file: Path, kind: str) -> None:
-    chosen = ("--history", str(file), "--until", "2026-03-03")
-    shown = tracekit("history", *chosen, "--export", "-", "--format", kind)
-    assert shown.code == 0, shown.err
-    assert "step_p50" in shown.out
-
-
 def test_every_value_is_exported(tracekit: Run, file: Path) -> None:
     shown = tracekit("history", "--history", str(file), "--export", "-", "--samples")
     rows = list(csv.DictReader(io.StringIO(shown.out)))
     assert len(rows) == 2 * 7 * 4
     assert {row["value"] for row in rows} == {"109.0", "111.0", "99.0", "101.0"}
-
-
-def test_no_person_is_named_in_an_export(tracekit: Run, file: Path) -> None:
-    shown = tracekit("history", "--history", str(file), "--export", "-")
-    assert "No room: ~/tmp is full." in shown.out
-    assert "ada" not in shown.out
 
 
 def test_options_that_do_not_go_together_are_told(

@@ -20,11 +20,6 @@ def test_the_workload_command_is_the_program_after_the_dashes() -> None:
     assert plan == plan_of(command=["llama-bench", "-o", "json"])
 
 
-def test_it_has_no_parameters_of_its_own() -> None:
-    assert named_workload(["--workload", "command", "--", "ls"]) is None
-    assert named_workload(["--workload=command"]) is None
-
-
 def test_the_last_workload_that_is_named_before_the_dashes_counts() -> None:
     words = ["--workload", "sdpa", "--workload=paged", "--", "--workload", "gemm"]
     named = named_workload(words)
@@ -38,13 +33,6 @@ def test_without_a_program_it_is_a_usage_error() -> None:
     assert raised.value.hint == "tracekit capture --workload command -- PROGRAM ARGS"
 
 
-def test_it_stands_among_the_workloads(tracekit: Run) -> None:
-    lines = tracekit("workloads").out.splitlines()
-    names = [line.split("\t")[0] for line in lines]
-    assert "command" in names
-    assert names == sorted(names)
-
-
 @pytest.mark.processes
 def test_a_program_is_recorded_with_it(tracekit: Run, tmp_path: Path) -> None:
     program = ["--", sys.executable, "-c", "print('Generation: 9 tokens, 3.5 tokens-per-sec')"]
@@ -55,14 +43,6 @@ def test_a_program_is_recorded_with_it(tracekit: Run, tmp_path: Path) -> None:
     assert (tmp_path / "run" / "output.txt").read_text().startswith("Generation: 9 tokens")
     page = (tmp_path / "run" / "report.html").read_text()
     assert "--telemetry off" in page
-
-
-def test_telemetry_is_one_of_those_there_are(tracekit: Run) -> None:
-    assert plan_of(command=["ls"]).telemetry == "auto"
-    assert plan_of(command=["ls"], telemetry="off").telemetry == "off"
-    ran = tracekit("capture", "--telemetry", "crystal-ball", "--", "ls")
-    assert ran.code == 2
-    assert "crystal-ball" in ran.err
 
 
 @pytest.mark.parametrize("command", ["capture", "record"])

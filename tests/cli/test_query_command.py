@@ -1,7 +1,5 @@
 """`tracekit query`: what it prints, writes and tells a script."""
 
-import io
-import json
 import os
 import signal
 import threading
@@ -59,13 +57,6 @@ def test_what_fails_among_later_rows_is_told_like_any_other_mistake(
     assert ran.out == ""
 
 
-def test_stdout_is_a_file_too(tracekit: Run, imported: Path) -> None:
-    ran = tracekit("query", SUM, imported, "--output", "-")
-    assert pd.read_csv(io.StringIO(ran.out))["total"].tolist() == [1, 20]
-    ran = tracekit("query", SUM, imported, "--format", "json")
-    assert json.loads(ran.out)[1] == {"process": "python3", "total": 20}
-
-
 def test_a_whole_folder_is_asked_and_what_is_broken_is_named(tracekit: Run, imported: Path) -> None:
     broken = imported.parent / "broken"
     broken.mkdir()
@@ -74,11 +65,6 @@ def test_a_whole_folder_is_asked_and_what_is_broken_is_named(tracekit: Run, impo
     assert ran.code == 0
     assert "python3\t20" in ran.out
     assert "gpu_intervals of broken is left out" in ran.err
-
-
-def test_the_columns_of_an_answer_can_be_asked_for(tracekit: Run, imported: Path) -> None:
-    ran = tracekit("query", SUM, imported, "--schema")
-    assert ran.out.splitlines() == ["process\tVARCHAR", "total\tBIGINT"]
 
 
 @pytest.mark.parametrize("words", [("--list",), ("show tables",)])
@@ -120,10 +106,3 @@ def test_an_interrupt_ends_a_long_question(tracekit: Run, imported: Path) -> Non
     ran = tracekit("query", endless, imported)
     assert ran.code == 130
     assert "The query was stopped." in ran.err
-
-
-def test_a_bundle_that_cannot_be_read_is_named(tracekit: Run, imported: Path) -> None:
-    (imported.parent / "x.trace").mkdir()
-    ran = tracekit("query", SUM, imported, imported.parent / "x.trace")
-    assert ran.code == 0
-    assert "gpu_intervals of x.trace is left out" in ran.err

@@ -13,10 +13,7 @@ import tracekit as library
 from bundle_writer import Encoder, Process, RunInfo, write_runs
 from bundle_writer import Run as WrittenRun
 from small_bundle import PYTHON, intervals, ticks
-from tracekit.base.errors import UsageError
-from tracekit.base.recording import Recording, save
-from tracekit.tables.place import Choice
-from tracekit.tables.tables import Tables
+from tracekit.base.recording import Recording
 
 Tracekit = Callable[..., Any]
 HELPER = Process(PYTHON.pid, "helper")  # in the second run, that pid is another's
@@ -146,17 +143,6 @@ def test_an_analysis_can_be_of_another_run_and_what_follows_is_too(
     assert (absent.code, Recording(run).provenance()) == (2, provenance)
 
 
-def test_an_import_of_before_is_read_as_it_was_described(
-    bundle: Path, tmp_path: Path, tracekit: Tracekit
-) -> None:
-    assert tracekit("import", bundle, "--output", tmp_path / "run", "--run", 1).code == 0
-    recording = Recording(tmp_path / "run")
-    before = json.loads(recording.provenance_file.read_bytes())
-    save(recording.provenance_file, {key: one for key, one in before.items() if key != "run"})
-    shown = tracekit("tables", recording.folder, "gpu_intervals")
-    assert starts(shown) == [("0", "true"), ("20", "true")]
-
-
 def test_exports_of_the_first_run_alone_are_of_that_run(
     exported: Path, tmp_path: Path, tracekit: Tracekit
 ) -> None:
@@ -219,14 +205,3 @@ def test_kept_tables_of_two_runs_are_not_taken_for_each_other(
         assert library.open(run).tables["gpu_intervals"]["start"].tolist() == expected
         asked = tracekit("query", "select start from gpu_intervals", run)
         assert asked.out.split() == ["start", *map(str, expected)]
-
-
-def test_what_has_no_runs_to_choose_from_is_read_whole(tmp_path: Path) -> None:
-    (tmp_path / "bare.xml").write_text(
-        "<?xml version='1.0'?><trace-query-result><node><schema name='tick'><col><mnemonic>time"
-        "</mnemonic><name>T</name><engineering-type>sample-time</engineering-type></col></schema>"
-        "<row><sample-time id='1'>4</sample-time></row></node></trace-query-result>"
-    )
-    assert Tables(tmp_path, frozenset())["ticks"]["time"].tolist() == [4]
-    with pytest.raises(UsageError, match="has no run 2: nothing says of which run"):
-        Tables(tmp_path, frozenset(), only=Choice(2))

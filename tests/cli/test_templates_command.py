@@ -1,6 +1,5 @@
 """`tracekit templates`, with a fake Xcode and without one."""
 
-import json
 import plistlib
 from collections.abc import Callable
 from pathlib import Path
@@ -73,17 +72,6 @@ def test_templates_are_listed_by_their_sections(tracekit: Run) -> None:
     assert "--counters on adds the instrument Metal GPU Counters" in ran.err
 
 
-@pytest.mark.processes
-@pytest.mark.usefixtures("xcode")
-def test_templates_as_json(tracekit: Run) -> None:
-    ran = tracekit("templates", "--json")
-    told = json.loads(ran.out)
-    assert told["xctrace"] == "xctrace version 26.0 (17C529)"
-    assert told["metal_system_trace"] is True
-    assert told["gpu_counters"] == "Metal GPU Counters"
-    assert "Metal System Trace" in told["sections"]["Standard Templates"]
-
-
 @pytest.mark.usefixtures("no_xcode")
 def test_a_machine_without_xctrace_is_told_in_a_sentence(tracekit: Run) -> None:
     ran = tracekit("templates")
@@ -103,7 +91,6 @@ def test_making_is_a_dry_run_that_names_every_place(
         "object 1: counterprofile\t0\t13",
         "object 1: counterprofileinternal\t0\t13",
     ]
-    assert "M5 Max: 13 = not tried" in ran.err
     assert "Nothing was written" in ran.err
     assert not output.exists()
 
@@ -123,16 +110,6 @@ def test_a_template_is_made_and_its_path_printed(
     again = tracekit("templates", "make", output, "--from", stock, *options)
     assert again.code == 2
     assert "never written over" in again.err
-
-
-@pytest.mark.usefixtures("no_xcode")
-def test_the_users_own_template_is_found_by_name(tracekit: Run, tmp_path: Path) -> None:
-    folder = tmp_path / "Library" / "Application Support" / "Instruments" / "Templates"
-    put_template(folder / "Metal System Trace.tracetemplate", **STOCK)
-    output = tmp_path / "mine.tracetemplate"
-    ran = tracekit("templates", "make", output, "--shader-timeline", "on")
-    assert ran.code == 0
-    assert "object 1: shaderprofiler\tFalse\tTrue" in ran.out
 
 
 @pytest.mark.usefixtures("no_xcode")

