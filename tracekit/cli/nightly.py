@@ -91,7 +91,7 @@ def uninstall(config: PlanFile = None) -> None:
         file = config  # what starts it can be taken away even where the plan is gone or broken
     found, warnings = schedule.uninstall(file)
     for one in found:
-        console.show_line(f"removed  {_place(one)}")
+        console.show_line(f"removed  {one.method}, {one.file}")
     if not found:
         console.show_line(f"No nights of {file} are installed.")
         console.show_hint("A line in a crontab is taken out by hand: crontab -e")
@@ -101,7 +101,7 @@ def uninstall(config: PlanFile = None) -> None:
 def _show_status(plan: "nightly.NightPlan", known: "nightly.Scheduled") -> None:
     lines = [("plan", f"{plan.name}, {plan.file}")]
     for one, standing in zip(known.installed, known.standing, strict=True):
-        lines += [("installed", f"{one.at:%H:%M} every day, {_place(one)}")]
+        lines += [("installed", f"{one.at:%H:%M} every day, {one.method}, {one.file}")]
         loaded = {True: "yes", False: "no", None: "not known"}[standing.loaded]
         lines += [("loaded", f"{loaded}; {standing.words}" if standing.words else loaded)]
         if standing.last_exit is not None:
@@ -131,10 +131,6 @@ def _last(night: "nightly.NightSummary") -> str:
         words = reason if reason.lower().startswith(words) else f"{words}: {reason}"
     began = night.began
     return f"{_moment(began) if began else night.started}, {words}"
-
-
-def _place(installed: "nightly.Installed") -> str:
-    return f"{installed.method}, {installed.file}"
 
 
 def _moment(at: datetime) -> str:

@@ -90,7 +90,10 @@ def query(
         if schema:
             console.table(("column", "type"), list(found.answer.types.items()))
         elif output is not None and written is not None:
-            _write(found.answer, Path(output), written)
+            with console.written(Path(output)) as file:
+                found.answer.write(file, written)
+            if output != str(console.STDOUT):
+                console.show_line(output)
         else:
             _show(found.answer, rows)
         console.show_warnings(found.warnings)
@@ -112,10 +115,3 @@ def _show(answer: "fleet.Answer", rows: int) -> None:
             f"{total - len(shown):,} more rows of {total:,}; --rows shows more, "
             "--output FILE writes all."
         )
-
-
-def _write(answer: "fleet.Answer", output: Path, form: "fleet.Form") -> None:
-    with console.written(output) as file:
-        answer.write(file, form)
-    if output != console.STDOUT:
-        console.show_line(output)
