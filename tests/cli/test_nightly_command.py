@@ -92,7 +92,7 @@ def test_a_reference_that_cannot_be_had_ends_a_dry_run(here: Path, tracekit: Run
     file.write_text(PLAN.replace(sys.executable, "gone/python"))
     shown = tracekit("nightly", "--dry-run")
     assert shown.code == 2
-    assert f"There is no interpreter {here}/gone/python." in shown.err
+    assert f"There is no interpreter {here}/gone/python" in shown.err
     assert shown.out.startswith("# paged: ")
 
 

@@ -82,6 +82,13 @@ def test_where_nothing_is_steady_the_begin_keeps_its_detail() -> None:
     assert thin.durations.tolist() == [1, 1, 1, 1, 6]
 
 
+def test_what_begins_where_the_steady_phase_ends_is_no_part_of_it() -> None:
+    work = made(list(range(0, 100, 5)), [3] * 20)
+    line = Timeline(0, 100, (work,), Window(30, 40, "steady phase"))
+    [thin] = thinned(line, most=3, kept=3, parts=1).tracks
+    assert [start for start, _, text in shown(thin) if text in "ab"] == [0, 30, 35]
+
+
 def test_tracks_of_few_intervals_stay_whole_beside_large_ones() -> None:
     few = made(list(range(0, 20_000, 2)), [1] * 10_000, kind=Kind.STEPS)
     many = made(list(range(10_001)), [1] * 10_001)

@@ -59,10 +59,10 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
 
 
 def _asleep(weight: int, recorded: float | None) -> str:
-    """Say how much of the recorded time the target ran, and that it slept, where it mostly did."""
+    """Say how much of the recorded time (s) the target ran, and that it mostly slept."""
     if not recorded:
         return ""
-    length = round(recorded * 1e9)
+    length = recorded * 1e9
     share = f"That is {percent(weight / length)} of the {duration(length)} recorded"
     if weight < _AWAKE * length:
         return f"{share}: for the rest no thread of the target ran. It waited, or was not started."
