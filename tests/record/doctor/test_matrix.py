@@ -106,6 +106,7 @@ HUNG = replace(LAUNCH, rows=None, failure="xctrace hung.")
             [replace(COUNTED, counter_rows=None, failure="No such.")],
             "counters", WARNING, "No such.", "",
         ),
+        ([replace(COUNTED, failure="It was cut.")], "counters", WARNING, "It was cut.", ""),
         ([LAUNCH], "counters", UNKNOWN, "nothing is known", ""),
         ([replace(HUNG, counters=True)], "counters", UNKNOWN, "nothing is known", ""),
     ],
