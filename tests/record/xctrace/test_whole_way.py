@@ -83,6 +83,25 @@ def test_a_bundle_that_cannot_be_exported_is_kept_and_said(
     assert "gpu_intervals" in open_run(folder).tables
 
 
+REJECTED = "GPU Service reported error: Selected counter profile is not supported on target device"
+
+
+def test_lost_counters_end_in_one_sentence_of_run_and_page(
+    scenario: Scenario, folder: Path
+) -> None:
+    lacking = "GPU counters are not available on this chip and Xcode"
+    scenario(issues=[["Warning", REJECTED]] * 2, counter_set="(null)")
+    assert capture(folder, "--counters", "on") == 0
+    result = open_run(folder).result
+    [said] = [one for one in result.provenance.warnings if lacking in one]
+    assert "xctrace says: " in said
+    assert (folder / "report.html").read_text().count(lacking) == 1
+    [check] = [one for one in result.checks if one.rule == "low-occupancy"]
+    assert check.status == "abstained"
+    for way in ("Recording Options > GPU > Counter Set", "--template", "tracekit templates make"):
+        assert way in check.reason
+
+
 @pytest.mark.corpus
 def test_a_report_of_real_tables_says_what_an_import_of_them_says(
     corpus: Path, scenario: Scenario, folder: Path, tmp_path: Path
