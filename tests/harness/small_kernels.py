@@ -40,7 +40,7 @@ def compiled(body: str, parameters: str, *, checked: bool = False, **options: An
 def run(
     body: str,
     parameters: str,
-    buffers: Mapping[str, Array | float],
+    buffers: Mapping[str, Array],
     *,
     threads: int,
     threadgroup: int = 32,

@@ -137,3 +137,8 @@ def test_a_name_that_says_no_format_is_refused() -> None:
     with pytest.raises(UsageError, match="no format") as raised:
         form_of("a.xlsx", None)
     assert "--format" in raised.value.hint
+
+
+def test_what_was_set_stands_to_the_end(database: Database) -> None:
+    with pytest.raises(duckdb.Error, match="locked"):
+        database.connection.execute("SET memory_limit = '1TB'")

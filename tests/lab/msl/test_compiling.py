@@ -50,13 +50,18 @@ def test_without_a_compiler_the_error_says_what_to_install(
     ],
 )  # fmt: skip
 def test_a_compiler_that_fails_is_quoted(
-    tmp_path: Path, script: str, error: type[ToolError], says: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    error: type[ToolError],
+    says: str,
 ) -> None:
     fake = tmp_path / "c++"
     fake.write_text(f"#!/bin/sh\n{script}\n")
     fake.chmod(0o755)
+    monkeypatch.setenv("CXX", str(fake))
     with pytest.raises(error, match=says):
-        compile_kernel(simple(), compiler=str(fake))
+        compile_kernel(simple())
 
 
 @pytest.fixture
@@ -121,12 +126,13 @@ CLANG = next((name for name in ("clang++", "clang++-19") if shutil.which(name)),
 @pytest.mark.skipif(not CLANG, reason="there is no clang++ here")
 @pytest.mark.usefixtures("compiled_kernels")
 @pytest.mark.parametrize("checked", [False, True])
-def test_clang_compiles_what_gcc_does(checked: bool) -> None:
+def test_clang_compiles_what_gcc_does(checked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", CLANG)
     body = """
     threadgroup half4 room[4]; room[t] = half4(out[i] + 1.5);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     *(out + i) = simd_sum(float(room[3 - t].zx.y)) + max(0.5, out[i]); out[i] += bfloat(1);"""
-    program = compile_kernel(simple(body), checked=checked, compiler=CLANG)
+    program = compile_kernel(simple(body), checked=checked)
     assert answer(program) == [7.5] * 4
     if checked:
         with pytest.raises(KernelError, match=r" at k\.metal:8:52\n"):

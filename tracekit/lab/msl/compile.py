@@ -32,18 +32,13 @@ from tracekit.lab.msl.signature import (
 )
 
 
-def compile_kernel(
-    kernel: Kernel, *, checked: bool = False, compiler: str | None = None
-) -> Program:
+def compile_kernel(kernel: Kernel, *, checked: bool = False) -> Program:
     """Compile one kernel for this processor, or take it from the cache.
 
-    Args:
-        kernel: What to compile.
-        checked: Check every access to a buffer and count its bytes.
-        compiler: A C++ compiler, by name or path: g++ 12 or clang 16, or newer. By default that
-            of the variable CXX, or the first on PATH.
+    If `checked`, every access to a buffer is checked and its bytes are counted. The compiler is
+    that of the variable CXX or the first on PATH: g++ 12 or clang 16, or newer.
     """
-    found = find_compiler(compiler)
+    found = find_compiler()
     text, parameters, code = unit(
         with_live_lines(kernel, found), checked=checked, expand=lambda one: expanded(one, found)
     )

@@ -125,9 +125,9 @@ def ran(
         raise ToolError(f"{argv[0]} cannot be run: {error.strerror or error}.") from error
 
 
-def find_compiler(name: str | None = None) -> Compiler:
-    """Return the compiler `name`, or that of the variable CXX, or the first on PATH."""
-    asked = name or os.environ.get("CXX", "").partition(" ")[0]
+def find_compiler() -> Compiler:
+    """Return the compiler of the variable CXX, or the first on PATH."""
+    asked = os.environ.get("CXX", "").partition(" ")[0]
     names = (asked,) if asked else _NAMES
     found = next((path for path in map(shutil.which, names) if path), None)
     if found is None:

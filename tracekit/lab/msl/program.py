@@ -226,12 +226,8 @@ def _is_there(parameter: Parameter, kernel: Kernel) -> bool:
     return index is None or bool(kernel.constants.get(index, False))
 
 
-def _fitting(given: Array | float, parameter: Parameter, compiled: _Type) -> Array:
+def _fitting(given: Array, parameter: Parameter, compiled: _Type) -> Array:
     kind, size = chr(compiled.kind), compiled.size
-    if not isinstance(given, np.ndarray):
-        if parameter.writable:
-            raise UsageError(f"{parameter.name} is written by the kernel: give an array.")
-        given = np.asarray(given, None if kind in "bs" else _dtype(kind, size))
     if not _is_of(given.dtype, kind, size):
         raise UsageError(
             f"{parameter.name} is {given.dtype}; the kernel takes "
@@ -286,14 +282,13 @@ class Program:
 
     def run(
         self,
-        buffers: Mapping[str, NDArray[Any] | float],
+        buffers: Mapping[str, NDArray[Any]],
         *,
         grid: Triple,
         threadgroup: Triple,
         order: Order = Order.ASCENDING,
         seed: int = 0,
         threadgroup_bytes: Mapping[int, int] | None = None,
-        workers: int | None = None,
         lenient: bool = False,
         patience: float = 600.0,
     ) -> Statistics:
@@ -301,16 +296,13 @@ class Program:
 
         Args:
             buffers: An array for each buffer, by the parameter's name: contiguous, of the dtype
-                that the kernel declares. numpy has no bfloat16: give its bits as uint16. A
-                number will do for what the kernel only reads.
+                that the kernel declares. numpy has no bfloat16: give its bits as uint16.
             grid: Threads along x, y and z; as `dispatchThreads`, so the last threadgroups may be
                 smaller.
             threadgroup: Threads of a threadgroup along x, y and z.
             order: In which order threads run between two places where they meet.
             seed: Of the random order.
             threadgroup_bytes: Sizes of threadgroup memory passed as an argument, by its number.
-            workers: How many threadgroups run at once; by default as many as there are
-                processors to run on.
             lenient: Let a simdgroup operation be reached by some lanes only, as Metal does.
             patience: Seconds after which a kernel is stopped: some never end.
         """
@@ -319,7 +311,7 @@ class Program:
         given = threadgroup_bytes or {}
         sizes = [given.get(at, 0) for at in range(max(given, default=-1) + 1)]
         request = _Request(
-            grid, threadgroup, list(Order).index(order), workers or usable_cores(),
+            grid, threadgroup, list(Order).index(order), usable_cores(),
             seed % 2**64, lenient, len(bound.table), len(sizes),
             (_Buffer * len(bound.table))(*bound.table), (ctypes.c_size_t * len(sizes))(*sizes),
         )  # fmt: skip
@@ -333,7 +325,7 @@ class Program:
             )
         return self._statistics(counts, bound)
 
-    def _bound(self, buffers: Mapping[str, Array | float]) -> _Bound:
+    def _bound(self, buffers: Mapping[str, Array]) -> _Bound:
         """Bind arrays; raise UsageError where one is missing, unknown, or does not fit."""
         wanted = {
             one.name: (at, one)
