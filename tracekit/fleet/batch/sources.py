@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from operator import itemgetter
 from typing import Any, cast
@@ -82,19 +82,23 @@ Said = Mapping[str, Any]
 class Place:
     """A file or folder: its file system of fsspec, and what it is called there.
 
-    `name` is the path as it was given, or the URL without secrets; `identity` is the same for
-    whatever words lead to it: the absolute path, or the URL.
+    `name` is the path as it was given, or the URL without secrets.
     """
 
     filesystem: Any
     path: str
     name: str
-    identity: str
 
     @property
     def local(self) -> bool:
         """Whether it lies in a folder of this machine."""
-        return "file" in _protocols(self.filesystem)
+        named: str | tuple[str, ...] = self.filesystem.protocol
+        return "file" in ((named,) if isinstance(named, str) else named)
+
+    @property
+    def identity(self) -> str:
+        """The same for whatever words lead to it: the absolute path, or the URL."""
+        return os.path.realpath(self.path) if self.local else absolute(self.name)
 
     @property
     def base(self) -> str:
@@ -108,9 +112,8 @@ class Place:
         for entry in sorted(said, key=itemgetter("name")):
             path = entry["name"].rstrip("/")
             if path != self.path.rstrip("/"):
-                below = self._below(path)
-                name, identity = joined(self.name, below), joined(self.identity, below)
-                found.append((Place(self.filesystem, path, name, identity), entry))
+                name = joined(self.name, self._below(path))
+                found.append((Place(self.filesystem, path, name), entry))
         return found
 
     def info(self) -> Said:
@@ -172,15 +175,8 @@ def place_of(words: str) -> Place:
         ) from error
     except Exception as error:
         raise _unreadable(shown(words), error) from error
-    path = str(found)
-    if "file" in _protocols(filesystem) and CHAIN not in words:
-        return Place(filesystem, path, words.removeprefix(scheme(words)), os.path.realpath(path))
-    return Place(filesystem, path, shown(words), absolute(shown(words)))
-
-
-def _protocols(filesystem: Any) -> tuple[str, ...]:
-    named: str | tuple[str, ...] = filesystem.protocol
-    return (named,) if isinstance(named, str) else named
+    place = Place(filesystem, str(found), shown(words))
+    return replace(place, name=words.removeprefix(scheme(words))) if place.local else place
 
 
 def _unreadable(name: str, error: Exception) -> InputError:
