@@ -84,19 +84,19 @@ def query(
     with (
         writing(files, sources or [], force=force),
         console.progress("query") as progress,
-        fleet.asked(sql, sources or [], progress, run_number) as found,
+        fleet.asked(sql, sources or [], progress, run_number) as (answer, warnings),
     ):
         progress("asking")
         if schema:
-            console.table(("column", "type"), list(found.answer.types.items()))
+            console.table(("column", "type"), list(answer.types.items()))
         elif output is not None and written is not None:
             with console.written(Path(output)) as file:
-                found.answer.write(file, written)
+                answer.write(file, written)
             if output != str(console.STDOUT):
                 console.show_line(output)
         else:
-            _show(found.answer, rows)
-        console.show_warnings(found.warnings)
+            _show(answer, rows)
+        console.show_warnings(warnings)
 
 
 def _list(sources: list[Path], run_number: int | None) -> None:

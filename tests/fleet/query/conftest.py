@@ -64,11 +64,11 @@ def ask() -> Ask:
     """Ask, and return the answer's rows; warnings are appended to a list that is given."""
 
     def answer(sql: str, *paths: Path, warnings: list[str] | None = None) -> list[dict[str, Any]]:
-        with asked(sql, paths) as found:
+        with asked(sql, paths) as (found, left_out):
             if warnings is not None:
-                warnings += found.warnings
+                warnings += left_out
             file = io.BytesIO()
-            found.answer.write(file, "parquet")
+            found.write(file, "parquet")
             return pq.read_table(file).to_pylist(maps_as_pydicts="strict")
 
     return answer

@@ -41,8 +41,8 @@ def test_only_a_missing_table_is_one() -> None:
 def test_many_runs_are_counted_and_some_named() -> None:
     left_out = LeftOut()
     for number in range(30):
-        left_out.lacks("hangs", f"r{number}")
-        left_out.unreadable("steps", f"r{number}", "It is cut.")
+        left_out.note("hangs", f"r{number}")
+        left_out.note("steps", f"r{number}", "It is cut.")
         left_out.said("steps", f"r{number}", "A column is new.")
     some = ", ".join(f"r{number}" for number in range(12))
     assert left_out.warnings == (

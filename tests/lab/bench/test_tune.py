@@ -5,9 +5,9 @@ import itertools
 import mlx.core as mx
 import pytest
 
-from tracekit.lab.bench import measure, words
+from tracekit.lab.bench import measure
 from tracekit.lab.bench.document import Row, Timing, summarize
-from tracekit.lab.bench.inputs import Launch, Shape
+from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.measure import Effort
 from tracekit.lab.bench.tune import (
     Candidate,
@@ -99,14 +99,3 @@ def test_a_stopped_sweep_keeps_its_samples_and_takes_no_gpu_time(
     assert row.micro is not None
     assert len(row.micro.samples) == 1
     assert asked_gpu == []
-
-
-@on_the_cpu
-def test_a_launch_that_cannot_be_had_is_said_and_the_others_are_ranked() -> None:
-    asked = [Candidate(16), Candidate(16, Launch("grouped", 8, 256, 1))]
-    done = tune(SHAPE, Effort(1, 6, 0.001), asked=asked)
-    assert [one.candidate.name for one in done.ranked] == ["block 16"]
-    (failed,) = done.failed
-    assert failed.name == "block 16, TG 256, HD_TILE 8, partitions 1"
-    assert "MLX finds no Metal" in failed.reason
-    assert any("failed: it is a Metal kernel" in one for one in words.tuning_remarks(done))

@@ -132,23 +132,6 @@ def test_fields_of_structs_have_addresses(checked: bool) -> None:
             run(beside, parameters, buffers, threads=1, before=before, checked=True)
 
 
-def test_threadgroup_arrays_may_be_of_a_dependent_type() -> None:
-    text = """
-template <typename T> struct sums { typedef float type; enum { size = 4 }; };
-template <typename T> kernel void k(const device T* a, device T* out,
-    uint t [[thread_index_in_threadgroup]]) {
-  threadgroup typename sums<T>::type room
-      [sums<T>::size];
-  room[t] = a[t];
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  out[t] = room[3 - t];
-}"""
-    out = np.zeros(4, np.float32)
-    program = compile_kernel(Kernel(text, "k", "float"))
-    program.run({"a": FOUR, "out": out}, grid=(4, 1, 1), threadgroup=(4, 1, 1))
-    assert out.tolist() == [4, 3, 2, 1]
-
-
 def test_what_is_written_beside_a_buffer_is_told_also_unchecked() -> None:
     with pytest.raises(KernelError, match="writes outside the buffer 'out'") as caught:
         one_output("out[i + 2] = a[i];", FOUR)

@@ -4,7 +4,6 @@ import re
 import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -49,20 +48,13 @@ def asks_for_tables(sql: str) -> bool:
     return words in {"show tables", "show all tables", "describe", "show"}
 
 
-@dataclass(frozen=True)
-class Reply:
-    """An answer, and what it does not hold."""
-
-    answer: Answer
-    warnings: tuple[str, ...]
-
-
 @contextmanager
 def asked(
     sql: str, paths: Sequence[Path], progress: Progress = quiet, number: int | None = None
-) -> Generator[Reply]:
+) -> Generator[tuple[Answer, tuple[str, ...]]]:
     """Ask all runs, batches and bundles below paths, by default those in `bench/traces`.
 
+    Yield the answer, and what it does not hold.
     The answer's rows can be read for as long as the context lasts. Tables that the question names
     are made first, and `progress` is called with which of which run. Of a
     bundle that has several runs `number` is the one that is asked; None for the last.
@@ -83,7 +75,7 @@ def asked(
             opener = Opener(workshop, number)
             views = Views(database, found, opener, left_out, progress)
             answer = _answer(sql, database, views)
-            yield Reply(answer, (*opener.notes, *left_out.warnings))
+            yield answer, (*opener.notes, *left_out.warnings)
         except duckdb.Error as error:
             raise refusal(error) from error
         except KeyboardInterrupt:

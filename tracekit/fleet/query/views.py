@@ -33,12 +33,8 @@ class LeftOut:
     def __init__(self) -> None:
         self._runs: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
 
-    def lacks(self, table: str, run: str) -> None:
-        """Note that a run does not have a table."""
-        self._runs[table, " is left out: there is none."].append(run)
-
-    def unreadable(self, table: str, run: str, reason: str) -> None:
-        """Note that a run's table cannot be read."""
+    def note(self, table: str, run: str, reason: str = "there is none.") -> None:
+        """Note that a run does not have a table, or why it cannot be read."""
         self._runs[table, f" is left out: {reason}"].append(run)
 
     def said(self, table: str, run: str, remark: str) -> None:
@@ -101,7 +97,7 @@ class Views:
             kept = {file.stem for file in batch.table(name)}
             for recording in batch.recordings:
                 if recording.state == "ok" and recording.key not in kept:
-                    self.left_out.lacks(name, recording.name)
+                    self.left_out.note(name, recording.name)
         selects = [f"FROM {overviews.parquet(files)}"] if files else []
         selects += overviews.tables(self.sources.batches, name)
         if not selects:
@@ -120,10 +116,10 @@ class Views:
                 before = tables.said
                 table = pa.Table.from_pandas(tables[name], preserve_index=False)
             except MissingTableError:
-                self.left_out.lacks(name, run.name)
+                self.left_out.note(name, run.name)
                 continue
             except TracekitError as error:
-                self.left_out.unreadable(name, run.name, error.message)
+                self.left_out.note(name, run.name, error.message)
                 continue
             said = (remark for remark in tables.said if remark not in before)
             for remark in sentences(said, bundles=False):
@@ -144,13 +140,13 @@ class Views:
                 rows = [overviews.named(run) | {"state": "unreadable", "error": error.message}]
                 if name != "runs":
                     rows = []
-                    self.left_out.unreadable(name, run.name, error.message)
+                    self.left_out.note(name, run.name, error.message)
             done.append(pa.Table.from_pylist(rows, schema))
         self.database.table(f"kept_{name}", pa.concat_tables(done).combine_chunks())
         for batch in self.sources.batches if name != "runs" else ():
             for recording in batch.recordings:
                 if recording.state != "ok":
-                    self.left_out.unreadable(name, recording.name, recording.error)
+                    self.left_out.note(name, recording.name, recording.error)
         return [f"FROM kept_{name}", *map(overviews.OF_BATCH[name], self.sources.batches)]
 
 
@@ -182,7 +178,7 @@ def _counts(found: Sources, opener: Opener, left_out: LeftOut, progress: Progres
             counts.update(list(tables_of(recording)))
             counts.update(["metrics", "findings"] if recording.result_file.exists() else [])
         except TracekitError as error:
-            left_out.unreadable("every table", run.name, error.message)
+            left_out.note("every table", run.name, error.message)
     for batch in found.batches:
         analysed = sum(recording.state == "ok" for recording in batch.recordings)
         counts.update({name: len(batch.table(name)) for name in SCHEMAS})
