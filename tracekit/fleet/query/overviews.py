@@ -1,5 +1,6 @@
 """What is known of each run or batch, as rows: where it comes from, metrics, findings."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,19 +9,12 @@ import pyarrow as pa
 
 from tracekit.analysis import METRICS, Finding, Measurement, load
 from tracekit.base import Provenance, Recording, RecordingError
-from tracekit.fleet.batch.results import device_of
+from tracekit.fleet.batch.results import BatchRow, device_of
 from tracekit.fleet.query.database import text, texts
 from tracekit.fleet.query.sources import AskedBatch, AskedRun
 
 RESULTS = "batch_results"
-_RUNS = """
-    CASE state WHEN 'ok' THEN 'analyzed' ELSE state END AS state, nullif(error, '') AS error,
-    duration AS seconds, nullif(template, '') AS template,
-    nullif(instruments, '') AS recorder_version,
-    nullif(device, '') AS device, nullif(workload, '') AS workload,
-    nullif(regexp_replace(target, ' ?\\(\\d+\\)$', ''), '') AS target_name,
-    TRY_CAST(regexp_extract(target, '\\((\\d+)\\)$', 1) AS BIGINT) AS target_pid,
-    warnings, tracekit"""
+_TARGET = re.compile(r"(.*?) ?\((\d+)\)")
 
 
 def results(batches: Sequence[AskedBatch]) -> list[str]:
@@ -30,53 +24,18 @@ def results(batches: Sequence[AskedBatch]) -> list[str]:
             "No batch is asked, so there are no batch_results.",
             hint="Name the folder that `tracekit batch --output` wrote; runs have `runs`.",
         )
-    return [f"SELECT {_named(batch)}, * EXCLUDE (recording) {_rows(batch)}" for batch in batches]
+    return [_select(batch, batch.results) for batch in batches]
 
 
 def tables(batches: Sequence[AskedBatch], name: str) -> list[str]:
     """Return, for each batch that has a normalized table, its rows."""
-    kept = [(batch, batch.table(name)) for batch in batches]
-    return [
-        f"SELECT {_named(batch)}, * EXCLUDE (recording) FROM {parquet(files)}"
-        for batch, files in kept
-        if files
-    ]
+    return [_select(batch, files) for batch in batches if (files := batch.table(name))]
 
 
-def _runs(batch: AskedBatch) -> str:
-    return f"SELECT {_named(batch)}, {_RUNS} {_rows(batch)}"
-
-
-def _metrics(batch: AskedBatch) -> str:
-    known = ", ".join(
-        f"({text(metric.name)}, {text(metric.unit)}, {text(str(metric.better))})"
-        for metric in METRICS.values()
-    )
-    return (
-        "SELECT e.run, e.run_path, e.entry.key AS metric, e.entry.value AS value, u.unit, u.better "
-        f"FROM (SELECT {_named(batch)}, unnest(map_entries(metrics)) AS entry {_rows(batch)}) e "
-        f"LEFT JOIN (VALUES {known}) u(metric, unit, better) ON u.metric = e.entry.key"
-    )
-
-
-def _findings(batch: AskedBatch) -> str:
-    return (
-        "SELECT run, run_path, f.rule, f.severity, f.message, f.advice, "
-        "CAST(round(f.saving_ms * 1e6) AS BIGINT) AS saving, nullif(f.within, '') AS within "
-        f"FROM (SELECT {_named(batch)}, unnest(findings) AS f {_rows(batch)})"
-    )
-
-
-OF_BATCH = {"runs": _runs, "metrics": _metrics, "findings": _findings}
-
-
-def _named(batch: AskedBatch) -> str:
-    path = text(str(batch.path))
-    return f"concat({text(batch.prefix)}, recording) AS run, {path} AS run_path"
-
-
-def _rows(batch: AskedBatch) -> str:
-    return f"FROM {parquet(batch.results)}"
+def _select(batch: AskedBatch, files: Sequence[Path]) -> str:
+    """Return the rows of files of a batch, with the columns that every view has first."""
+    name, path = f"concat({text(batch.prefix)}, recording)", text(str(batch.path))
+    return f"SELECT {name} AS run, {path} AS run_path, * EXCLUDE (recording) FROM {parquet(files)}"
 
 
 def parquet(files: Sequence[Path]) -> str:
@@ -127,6 +86,44 @@ def rows_of(name: str, run: AskedRun, recording: Recording) -> Iterator[Cells]:
     else:
         found = [_finding(finding) for finding in load(recording.result_file).findings]
     return (named(run) | row for row in found)
+
+
+def rows_of_batch(name: str, batch: AskedBatch) -> Iterator[Cells]:
+    """Yield the rows of an overview that the recordings of a batch have."""
+    for row in batch.recordings:
+        found: list[Cells] = []
+        if name == "runs":
+            found = [_recording(row)]
+        elif name == "metrics":
+            for metric, value in row.metrics.items():
+                known = METRICS.get(metric)
+                about = {"unit": known.unit, "better": str(known.better)} if known else {}
+                found.append({"metric": metric, "value": value, **about})
+        else:
+            names = ("rule", "severity", "message", "advice")
+            for finding in row.findings:
+                saving = finding.saving_ms
+                found.append(
+                    {name: getattr(finding, name) for name in names}
+                    | {"saving": None if saving is None else round(saving * 1e6)}
+                    | {"within": finding.within or None}
+                )
+        for cells in found:
+            yield {"run": row.recording, "run_path": str(batch.path)} | cells
+
+
+def _recording(row: BatchRow) -> Cells:
+    target = _TARGET.fullmatch(row.target)
+    texts = ("error", "template", "device", "workload", "tracekit")
+    return {
+        **{name: getattr(row, name) or None for name in texts},
+        "state": "analyzed" if row.state == "ok" else row.state,
+        "seconds": row.duration,
+        "recorder_version": row.instruments or None,
+        "target_name": (target[1] if target else row.target) or None,
+        "target_pid": int(target[2]) if target else None,
+        "warnings": list(row.warnings),
+    }
 
 
 def named(run: AskedRun) -> Cells:

@@ -4,11 +4,11 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,6 +22,7 @@ from tracekit.base import (
     is_text,
     legible,
 )
+from tracekit.fleet.batch.results import ROW_SCHEMA, BatchRow, Results
 from tracekit.pipeline import import_
 from tracekit.record import Progress
 from tracekit.tables import index, is_bundle, meant
@@ -48,15 +49,6 @@ class AskedRun:
         return _is_bundle(self.path)
 
 
-class Analysed(NamedTuple):
-    """A recording of a batch: its name, the key of its files, and how its analysis ended."""
-
-    name: str
-    key: str
-    state: str
-    error: str
-
-
 @dataclass(frozen=True)
 class AskedBatch:
     """The folder of a batch; `prefix` goes before the names of its recordings."""
@@ -74,15 +66,11 @@ class AskedBatch:
         return _whole(self.path / "tables" / name)
 
     @cached_property
-    def recordings(self) -> list[Analysed]:
-        """Every recording."""
-        columns = ["recording", "key", "state", "error"]
-        tables = (pq.ParquetFile(file).read(columns=columns) for file in self.results)
-        return [
-            Analysed(f"{self.prefix}{row['recording']}", row["key"], row["state"], row["error"])
-            for table in tables
-            for row in table.to_pylist()
-        ]
+    def recordings(self) -> list[BatchRow]:
+        """Every recording, by the name that it has here."""
+        found = Results(self.path / "results").rows(ROW_SCHEMA.names)
+        rows = (msgspec.convert(row, BatchRow) for row in found)
+        return [replace(row, recording=f"{self.prefix}{row.recording}") for row in rows]
 
 
 def _whole(folder: Path) -> list[Path]:

@@ -97,7 +97,7 @@ class Views:
             kept = {file.stem for file in batch.table(name)}
             for recording in batch.recordings:
                 if recording.state == "ok" and recording.key not in kept:
-                    self.left_out.note(name, recording.name)
+                    self.left_out.note(name, recording.recording)
         selects = [f"FROM {overviews.parquet(files)}"] if files else []
         selects += overviews.tables(self.sources.batches, name)
         if not selects:
@@ -142,12 +142,13 @@ class Views:
                     rows = []
                     self.left_out.note(name, run.name, error.message)
             done.append(pa.Table.from_pylist(rows, schema))
-        self.database.table(f"kept_{name}", pa.concat_tables(done).combine_chunks())
-        for batch in self.sources.batches if name != "runs" else ():
-            for recording in batch.recordings:
+        for batch in self.sources.batches:
+            done.append(pa.Table.from_pylist([*overviews.rows_of_batch(name, batch)], schema))
+            for recording in batch.recordings if name != "runs" else ():
                 if recording.state != "ok":
-                    self.left_out.note(name, recording.name, recording.error)
-        return [f"FROM kept_{name}", *map(overviews.OF_BATCH[name], self.sources.batches)]
+                    self.left_out.note(name, recording.recording, recording.error)
+        self.database.table(f"kept_{name}", pa.concat_tables(done).combine_chunks())
+        return [f"FROM kept_{name}"]
 
 
 def listing(
