@@ -111,9 +111,9 @@ def run(
     out = numpy_of(mx.full(problem.q.shape, mx.nan, problem.dtype))
     given: dict[str, Any] = {name: numpy_of(getattr(problem, name)) for name in names}
     given |= {
-        "max_blocks": problem.max_blocks,
-        "scale": case.head_dim**-0.5,
-        "partitions": how.partitions,
+        "max_blocks": np.int32([problem.max_blocks]),
+        "scale": np.float32([case.head_dim**-0.5]),
+        "partitions": np.int32([how.partitions]),
         "sums": np.full((*rows, case.head_dim), np.nan, np.float32),
         "stats": np.full((*rows, 2), np.nan, np.float32),
         "out": out,
