@@ -194,7 +194,7 @@ def test_kernels_are_distinguished_where_the_trace_names_them(intervals: Make) -
 @pytest.mark.parametrize(
     ("rule", "values", "reason"),
     [
-        ("memory-bound", {"ALU Utilization": 20.0}, "of memory was recorded, only: ALU Utiliz"),
+        ("memory-bound", {"ALU Utilization": 20.0}, "of memory was recorded, only: ALU Utilization"),
         ("memory-bound", {"LLC Limiter": 85.0}, "of arithmetic was recorded.*--counters on"),
         ("compute-bound", {"F32 Limiter": 92.0}, "of memory was recorded, only: F32 Limiter"),
         ("other-limiter", {"ALU Limiter": 40.0}, "no limiter beside arithmetic and memory"),

@@ -27,7 +27,7 @@ def heard(*lines: str) -> Account:
         ((*LINES[:4], f"{SAVED}."), State.SAVED, False),
         ((*LINES, ANNOUNCED, "", "x"), State.SAVED, False),
         (("Aufzeichnung beginnt.",), State.ANNOUNCED, True),
-        (("Aufzeichnung beginnt.", "Ctrl-C beendet sie."), State.STARTED, True),
+        (("Aufzeichnung beginnt.", "Ctrl-C beendet."), State.STARTED, True),
         (("eins", "zwei", "drei", "vier", "fünf", "sechs"), State.STARTED, True),
         (("A privacy notice.", "It has two lines.", ANNOUNCED), State.ANNOUNCED, False),
     ],
