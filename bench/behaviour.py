@@ -151,7 +151,10 @@ def jobs(inputs: Path) -> Iterator[Job]:
             yield Job(f"corpus/{place.with_suffix('')}", ((str(path), "t.parquet"),), (), _READ)
     for bundle in sorted(CORPUS.rglob("*.trace")):
         run = (("import", str(bundle), "--output", "run"), ("analyze", "run"), ("report", "run"))
-        tables = (("convert", str(bundle), "tables"), ("export", str(bundle), "--output", "xml"))
+        tables = (
+            ("convert", str(bundle), "tables", "--to", "parquet"),
+            ("export", str(bundle), "xml"),
+        )
         yield Job(f"bundles/{bundle.stem}", (*run, *tables))
 
 
