@@ -1,19 +1,15 @@
 """Series over nights: what of each night is a point, and where another series begins."""
 
 from dataclasses import replace
-from math import exp, expm1, log
+from math import exp, log
 from typing import Any
 
 import pytest
 
-from stored_nights import entry_of, judged_of, night_of, pair_of
-from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.history.steps import Series
+from stored_nights import ENVIRONMENT, entry_of, judged_of, night_of, pair_of
+from tracekit.nightly.history.night import Night, Outcome, Pair
+from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.store import Store
-
-
-def days(series: Series) -> str:
-    return "".join(one.night[9] for one in series.points)
 
 
 def test_a_point_says_what_the_night_says(store: Store) -> None:
@@ -21,26 +17,17 @@ def test_a_point_says_what_the_night_says(store: Store) -> None:
     dirty = pair_of(11, 900.0, contaminated=("the load was 3.1",))
     store.append(night_of(1, [entry_of(pairs=[*pairs, dirty])]))
     (series,) = store.series()
-    assert (series.machine, series.plan, series.capture, series.work, series.metric) == (
-        *("mini", "nightly", "decode", "w1", "step_p50"),
-    )
-    assert (series.unit, series.better, series.scale, series.threshold, series.gated) == (
-        *("ns", "lower", "ratio", 0.03, True),
-    )
     (point,) = series.points
-    assert (point.value, point.reference, point.pairs) == (110.0, 100.0, 2)
-    assert (point.least, point.most) == (101.0, 110.0), "the pair that does not count is left out"
-    assert point.outcome is Outcome.REGRESSION
-    assert point.night_outcome is Outcome.REGRESSION
-    assert (point.at, point.commit) == ("2026-03-01T02:30:00.000+00:00", "1a2b3c4")
-    assert point.environment == {
-        "chip": "Apple M1",
-        "cores": 8,
-        "os": "macOS 26.0",
-        "mlx": "0.32.0",
-    }
-    assert point.folder == "2026-03-01T02-30-00-abcd"
-    assert point.reason == "It is slower."
+    assert replace(series, points=()) == Series(
+        "mini", "nightly", "decode", "w1", "step_p50", "ns", "lower"
+    )
+    known = replace(point, change=None, low=None, high=None)
+    assert known == Point(
+        "2026-03-01T02-30-00-abcd", "2026-03-01T02:30:00.000+00:00", 110.0, 100.0,
+        least=101.0, most=110.0, pairs=2, outcome=Outcome.REGRESSION, reason="It is slower.",
+        night_outcome=Outcome.REGRESSION, commit="1a2b3c4", environment=ENVIRONMENT,
+        folder="2026-03-01T02-30-00-abcd",
+    )  # fmt: skip
     # The middle of all means of two logarithms of ratios, by hand.
     logs = [log(1.0 + number / 100) for number in range(1, 11)]
     means = sorted((one + other) / 2 for at, one in enumerate(logs) for other in logs[at:])
@@ -50,119 +37,84 @@ def test_a_point_says_what_the_night_says(store: Store) -> None:
     assert point.low < point.change < point.high
 
 
-def test_what_was_expected_is_not_taken_off_a_point(store: Store) -> None:
-    judged = judged_of(change=0.0, low=-0.01, high=0.01, expected=0.1, baseline="other")
-    pairs = [pair_of(number) for number in range(1, 11)]
-    store.append(night_of(1, [entry_of(pairs=pairs, judged=[judged])]))
-    assert store.series()[0].points[0].change == pytest.approx(0.1)
-
-
-def test_a_difference_is_one_in_the_metric_s_unit(store: Store) -> None:
-    judged = judged_of("bubble_share", unit="ratio", scale="difference")
-    pair = pair_of(metric="bubble_share", candidate=3.5, reference=3.0, traced=True)
-    store.append(night_of(1, [entry_of(pairs=[pair], judged=[judged])]))
-    (point,) = store.series()[0].points
-    assert point.change == pytest.approx(0.5)
-    assert (point.low, point.high) == (None, None), "one pair has no interval"
-
-
-def test_points_of_untraced_pairs_go_before_those_of_traced_ones(store: Store) -> None:
-    traced = pair_of(1, 500.0, 450.0, traced=True)
-    store.append(night_of(1, [entry_of(pairs=[pair_of(1, 120.0), traced])]))
-    (point,) = store.series()[0].points
-    assert (point.least, point.most) == (120.0, 120.0)
-    assert point.change == pytest.approx(expm1(log(1.2)))
-
-
-def test_a_metric_without_a_reference_is_followed_by_its_value(store: Store) -> None:
-    pairs = [replace(pair_of(number), reference={}) for number in (1, 2)]
-    judged = judged_of(reference=None, change=None, low=None, high=None, outcome=None, gated=False)
-    store.append(night_of(1, [entry_of(pairs=pairs, judged=[judged], reference=None)]))
-    (series,) = store.series()
-    (point,) = series.points
-    assert not series.gated
-    assert (point.value, point.reference, point.change, point.outcome) == (110.0, None, None, None)
-    assert (point.least, point.most) == (110.0, 110.0)
-
-
-def test_other_work_begins_another_series(store: Store) -> None:
-    for day, work in ((1, "w1"), (2, "w1"), (3, "w2")):
-        store.append(night_of(day, [entry_of(work=work)]))
-    assert [(one.work, days(one)) for one in store.series()] == [("w1", "12"), ("w2", "3")]
-
-
-def test_machines_plans_captures_and_metrics_have_series_of_their_own(store: Store) -> None:
-    two = [judged_of("step_p50"), judged_of("aaa")]
-    store.append(night_of(1, [entry_of("decode", judged=two), entry_of("prefill")]))
-    store.append(night_of(2, machine="studio"))
-    store.append(night_of(3, plan="weekly"))
-    found = [(one.machine, one.plan, one.capture, one.metric) for one in store.series()]
-    assert found == [
-        ("mini", "nightly", "decode", "step_p50"),
-        ("mini", "nightly", "decode", "aaa"),
-        ("mini", "nightly", "prefill", "step_p50"),
-        ("studio", "nightly", "decode", "step_p50"),
-        ("mini", "weekly", "decode", "step_p50"),
-    ]
+SHARE = pair_of(metric="share", candidate=3.5, reference=3.0, traced=True)
+TEN = [pair_of(number) for number in range(1, 11)]
+ALONE = [replace(pair_of(number), reference={}) for number in (1, 2)]
+FOLLOWED: dict[str, Any] = dict.fromkeys(("reference", "change", "low", "high", "outcome"))
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("pairs", "judged", "change", "extremes"),
     [
-        ({"metric": "aaa"}, ["decode aaa 1"]),
-        ({"capture": "prefill"}, ["prefill step_p50 12"]),
-        ({"machine": "studio"}, []),
-        ({"plan": "nightly", "since": "2026-03-02"}, ["prefill step_p50 2"]),
-        (
-            {"until": "2026-03-02", "metric": "step_p50"},
-            ["decode step_p50 1", "prefill step_p50 1"],
-        ),
+        # What was expected is not taken off, and traced pairs come behind untraced ones.
+        (TEN, judged_of(change=0.0, expected=0.1, baseline="other"), 0.1, (110.0, 110.0)),
+        ([pair_of(1, 120.0), pair_of(1, 500.0, 450.0, traced=True)], judged_of(), 0.2,
+         (120.0, 120.0)),
+        ([SHARE], judged_of("share", unit="ratio", scale="difference"), 0.5, (3.5, 3.5)),
+        (ALONE, judged_of(gated=False, **FOLLOWED), None, (110.0, 110.0)),
     ],
-)
-def test_series_are_asked_for_by_what_they_are(
-    store: Store, asked: dict[str, Any], found: list[str]
+)  # fmt: skip
+def test_a_point_has_the_measured_change(
+    store: Store, pairs: list[Pair], judged: Any, change: float | None, extremes: Any
 ) -> None:
-    two = [judged_of("step_p50"), judged_of("aaa")]
-    store.append(night_of(1, [entry_of("decode", judged=two), entry_of("prefill")]))
-    store.append(night_of(2, [entry_of("prefill")]))
-    series = store.series(**asked)
-    assert [f"{one.capture} {one.metric} {days(one)}" for one in series] == found
+    store.append(night_of(1, [entry_of(pairs=pairs, judged=[judged])]))
+    (point,) = store.series()[0].points
+    assert point.change == (None if change is None else pytest.approx(change))
+    assert (point.least, point.most) == extremes
+
+
+FAILED = entry_of(judged=(), outcome=Outcome.FAILED, reason="Parity failed.")
+TWO = [judged_of("step_p50"), judged_of("aaa")]
+BOTH = [night_of(1, [entry_of("decode", judged=TWO), entry_of("prefill")]),
+        night_of(2, [entry_of("prefill")])]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("nights", "asked", "found"),
+    [
+        ([night_of(1), night_of(2), night_of(3, [entry_of(work="w2")])], {},
+         ["decode w1 step_p50 12", "decode w2 step_p50 3"]),
+        (BOTH, {"metric": "aaa"}, ["decode w1 aaa 1"]),
+        (BOTH, {"capture": "prefill"}, ["prefill w1 step_p50 12"]),
+        (BOTH, {"machine": "studio"}, []),
+        (BOTH, {"plan": "nightly", "since": "2026-03-02"}, ["prefill w1 step_p50 2"]),
+        (BOTH, {"until": "2026-03-02", "metric": "step_p50"},
+         ["decode w1 step_p50 1", "prefill w1 step_p50 1"]),
+        ([night_of(1), night_of(2, machine="studio"), night_of(3, plan="weekly")], {},
+         [f"decode w1 step_p50 {day}" for day in (1, 2, 3)]),
+        ([night_of(1), night_of(2, [entry_of(judged=TWO)])], {},
+         ["decode w1 step_p50 12", "decode w1 aaa 2"]),
+        # A night that failed is a point of the work that was done then.
+        ([night_of(1, [], outcome=Outcome.FAILED), night_of(2),
+          night_of(3, [], outcome=Outcome.FAILED), night_of(4, [entry_of(work="w2")]),
+          night_of(5, [], outcome=Outcome.FAILED)], {},
+         ["decode w1 step_p50 23", "decode w2 step_p50 45"]),
+    ],
+)  # fmt: skip
+def test_which_nights_are_points_of_which_series(
+    store: Store, nights: list[Night], asked: dict[str, Any], found: list[str]
+) -> None:
+    for night in nights:
+        store.append(night)
+    assert [
+        f"{one.capture} {one.work} {one.metric} " + "".join(point.night[9] for point in one.points)
+        for one in store.series(**asked)
+    ] == found
 
 
 def test_a_night_that_failed_is_a_point_that_says_why(store: Store) -> None:
-    failed = entry_of(judged=(), outcome=Outcome.FAILED, reason="Parity failed.")
     store.append(night_of(1))
-    store.append(night_of(2, [failed], outcome=Outcome.FAILED, reason="decode: Parity failed."))
+    store.append(night_of(2, [FAILED], outcome=Outcome.FAILED, reason="decode: Parity failed."))
     store.append(night_of(3, [], outcome=Outcome.FAILED, reason="No disk."))
     store.append(night_of(4, [], outcome=Outcome.OK, partial=True, reason="The budget was spent."))
     store.append(night_of(5, [], outcome=Outcome.OK, reason="decode is not in the plan any more."))
-    store.append(night_of(6))
+    store.append(night_of(6, [entry_of(judged=[judged_of(threshold=0.5, gated=False)])]))
     (series,) = store.series()
-    assert days(series) == "12346"
-    values = [(one.value, one.reason) for one in series.points]
-    assert values[1:4] == [
-        (None, "Parity failed."), (None, "No disk."), (None, "The budget was spent."),
-    ]  # fmt: skip
+    assert (series.threshold, series.gated) == (0.5, False), "as the last night was judged"
+    assert [(one.night[9], one.value, one.reason) for one in series.points[1:4]] == [
+        ("2", None, "Parity failed."),
+        ("3", None, "No disk."),
+        ("4", None, "The budget was spent."),
+    ]
+    assert [one.night[9] for one in series.points[4:]] == ["6"]
     assert series.points[1].night_outcome is Outcome.FAILED
-
-
-def test_a_night_that_failed_is_a_point_of_the_work_that_was_done_then(store: Store) -> None:
-    store.append(night_of(1, [], outcome=Outcome.FAILED))
-    store.append(night_of(2))
-    store.append(night_of(3, [], outcome=Outcome.FAILED))
-    store.append(night_of(4, [entry_of(work="w2")]))
-    store.append(night_of(5, [], outcome=Outcome.FAILED))
-    assert [(one.work, days(one)) for one in store.series()] == [("w1", "23"), ("w2", "45")]
-
-
-def test_a_metric_that_came_later_has_no_points_before(store: Store) -> None:
-    store.append(night_of(1))
-    store.append(night_of(2, [entry_of(judged=[judged_of(), judged_of("new", threshold=0.5)])]))
-    assert {one.metric: days(one) for one in store.series()} == {"step_p50": "12", "new": "2"}
-
-
-def test_a_series_says_what_its_last_night_was_judged_by(store: Store) -> None:
-    store.append(night_of(1))
-    store.append(night_of(2, [entry_of(judged=[judged_of(threshold=0.5, gated=False)])]))
-    (series,) = store.series()
-    assert (series.threshold, series.gated) == (0.5, False)
