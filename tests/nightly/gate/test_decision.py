@@ -82,6 +82,7 @@ def test_a_policy_says_what_it_takes() -> None:
 def test_the_baseline_is_taken_off(sittings: list[list[float]], expected: Ruling) -> None:
     assert decide(sittings, at(0.40), T, POLICY) is expected
     assert decide(sittings, at(0.40)[:5], T, POLICY) is None, "too few for an interval"
+    assert decide(sittings, at(0.40)[:6], T, POLICY) is not None
 
 
 def test_every_ruling_is_one_of_three_outcomes() -> None:

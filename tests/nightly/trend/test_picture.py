@@ -123,12 +123,5 @@ def test_words_of_change_points_do_not_cover_one_another() -> None:
 
 def test_every_ending_has_a_shape_of_its_own() -> None:
     shapes = [drawn(nights([Mark(5, 2, state, "words")]))[0] for state in (*State, None)]
+    assert {one.findtext("title") for one in shapes} == {"words"}
     assert len({(one.tag, one.get("d"), one.get("r")) for one in shapes}) == len(State) + 1
-
-
-def test_a_mark_is_a_link_where_there_is_a_report() -> None:
-    [plain] = drawn(nights([Mark(5, 2, State.OK, "words")]))
-    assert (plain.tag, plain.findtext("title")) == ("circle", "words")
-    [link] = drawn(nights([Mark(5, 2, State.REGRESSION, "words", "n/report.html")]))
-    assert (link.tag, link.get("href"), link.get("tabindex")) == ("a", "n/report.html", "-1")
-    assert [one.tag for one in link] == ["title", "path"]

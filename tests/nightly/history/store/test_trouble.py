@@ -88,8 +88,8 @@ def test_two_writers_at_once_add_every_night_once(
     for writer in writers:
         writer.join(120)
         assert writer.exitcode == 0
-    told = [one for log in logs for one in acknowledged(log)]
-    new = [number for number, is_new in told if is_new]
+    known = [one for log in logs for one in acknowledged(log)]
+    new = [number for number, is_new in known if is_new]
     assert sorted(new) == sorted({*own[0], *own[1]}), "each was new to one of them"
     require_whole(url, sql, set(new))
 
@@ -113,9 +113,9 @@ def test_a_disk_that_is_full_is_told_and_nothing_of_the_night_is_kept(
             "EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$"
         )
         sql("CREATE TRIGGER no_room BEFORE INSERT ON judgements EXECUTE FUNCTION full_disk()")
-    with pytest.raises(RecordingError, match=r"disk is full|could not extend file") as told:
+    with pytest.raises(RecordingError, match=r"disk is full|could not extend file") as raised:
         _append(store, range(1, 50))
-    assert told.value.exit_code == 3
+    assert raised.value.exit_code == 3
     if not store.database.is_sqlite:
         sql("DROP TRIGGER no_room ON judgements")
     with Store.open(url) as again:
