@@ -113,7 +113,8 @@ def test_a_job_is_loaded_found_replaced_and_removed(ours: Ours, job: Job, plan: 
     with pytest.raises(ToolError, match=ours.refusal) as caught:
         add(ours.scheduler, job)
     assert caught.value.hint == ours.scheduler.hint
-    assert ours.there == (set(), [])
+    [kept] = find(ours.scheduler, job.plan)
+    assert (kept.label, kept.at) == (renamed.label, time(4, 0)), "it is there again"
 
 
 def test_an_odd_job_is_read_back_as_it_was_written_and_leaves_nothing(

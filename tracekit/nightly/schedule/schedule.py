@@ -73,7 +73,7 @@ def install(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
     Raises:
         UsageError: A path cannot be written for a scheduler.
         ToolError: The scheduler is not here or refuses, the command line does not work in a bare
-            environment, or a night runs now.
+            environment, or a night runs now; what was installed before still is.
         RecordingError: A file cannot be written.
     """
     planned = preview(plan, at, method)

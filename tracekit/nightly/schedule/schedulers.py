@@ -340,17 +340,26 @@ def add(scheduler: Scheduler, job: Job) -> tuple[str, ...]:
     """Put a job in the place of what was installed; return warnings.
 
     Raises:
-        ToolError: It is refused; then nothing is installed.
+        ToolError: It is refused; what was installed before is loaded again.
     """
+    before: dict[str, dict[Path, bytes]] = {}
     for old in find(scheduler, job.plan):
+        there = (file for file in _paths(scheduler, old.label) if file.exists())
+        before[old.label] = {file: file.read_bytes() for file in there}
         remove(scheduler, old.label)
-    for file, content in files_of(scheduler, job).items():
-        write_whole(file, content)
-    answer = scheduler.load(job.label)
+    answer = _start(scheduler, job.label, files_of(scheduler, job))
     if answer.returncode != 0:
         remove(scheduler, job.label)
+        for label, files in before.items():
+            _start(scheduler, label, files)
         raise refused(answer, f"{scheduler.name} does not take the nights", scheduler.hint)
     return scheduler.remarks()
+
+
+def _start(scheduler: Scheduler, label: str, files: dict[Path, bytes]) -> Completed:
+    for file, content in files.items():
+        write_whole(file, content)
+    return scheduler.load(label)
 
 
 def remove(scheduler: Scheduler, label: str) -> tuple[str, ...]:
