@@ -2,13 +2,14 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
-from command_line import small
 from fake_macmon import install_macmon
+from prepared_steps import DECODE
 from tracekit import pipeline
 from tracekit.base.recording import Recording
 from tracekit.workload.plan import Plan
@@ -65,23 +66,10 @@ def test_a_monitor_is_read_beside_a_program_and_its_output_becomes_results(
     assert heat.reason.startswith("macmon, which was read, does not tell thermal_pressure")
 
 
-def workload_plan(output: Path, **options: str) -> Plan:
-    values = dict(zip(small(20)[::2], small(20)[1::2], strict=True))
-    named = {name[2:].replace("-", "_"): value for name, value in values.items()}
-    return Plan(
-        workload=find("paged"),
-        warmup=int(named.pop("warmup")),
-        repeats=int(named.pop("repeats")),
-        parameters=named,
-        recorder="host",
-        output=output,
-        **options,
-    )
-
-
 @pytest.mark.usefixtures("macmon")
 def test_a_monitor_stands_on_the_time_of_a_workloads_steps(tmp_path: Path) -> None:
-    recording = recorded(workload_plan(tmp_path / "run", telemetry="macmon"))
+    paged = Plan(find("paged"), parameters=DECODE, warmup=2, repeats=20, recorder="host")
+    recording = recorded(replace(paged, output=tmp_path / "run", telemetry="macmon"))
     tables = pipeline.tables_of(recording)
     gauges, phases = tables["gauges"], tables["phases"]
     powers = gauges[gauges["name"] == "gpu_power"]
@@ -95,6 +83,7 @@ def test_a_monitor_stands_on_the_time_of_a_workloads_steps(tmp_path: Path) -> No
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has ioreg")
 def test_a_monitor_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
-    recording = pipeline.record(workload_plan(tmp_path / "run", telemetry="ioreg"))
+    plan = Plan(command=("true",), recorder="host", output=tmp_path / "run", telemetry="ioreg")
+    recording = pipeline.record(plan)
     (told,) = [one for one in recording.provenance().warnings if "ioreg" in one]
     assert told.startswith("ioreg tells of GPUs on macOS only;")

@@ -139,16 +139,6 @@ def linux(mac: Callable[..., Surroundings], executable: Path) -> Callable[..., S
 
 
 @pytest.fixture
-def ended() -> Callable[..., Completed]:
-    """Make a command that failed."""
-
-    def make(code: int, stderr: str) -> Completed:
-        return Completed(("xcrun", "--find", "xctrace"), code, "", stderr)
-
-    return make
-
-
-@pytest.fixture
 def scenario(
     scenario: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., None]:

@@ -109,13 +109,11 @@ def test_another_recording_is_refused_and_an_export_disturbs_nobody() -> None:
     with pytest.raises(ToolError, match=said) as caught:
         refuse_rivals([EXPORTING, RECORDING])
     assert "kill -INT 17" in caught.value.hint
-
-
-@pytest.mark.parametrize("rival", [Rival(19, "xctrace", "bo"), Rival(20, "Instruments", "bo", 1.0)])
-def test_what_cannot_be_known_of_a_rival_is_a_warning(rival: Rival) -> None:
-    [warning] = refuse_rivals([rival])
-    assert warning.startswith(f"{rival.name}, process {rival.pid}, runs since ")
-    assert " bo" not in warning
+    # what cannot be known of one is a warning
+    for rival in (Rival(19, "xctrace", "bo"), Rival(20, "Instruments", "bo", 1.0)):
+        [warning] = refuse_rivals([rival])
+        assert warning.startswith(f"{rival.name}, process {rival.pid}, runs since ")
+        assert " bo" not in warning
 
 
 @pytest.mark.processes

@@ -101,19 +101,9 @@ def test_the_whole_line(
 )
 def test_time_limits_are_whole_numbers(seconds: float, text: str) -> None:
     assert time_limit(seconds) == text
-
-
-@pytest.mark.parametrize("seconds", [0, -1, 0.0001])
-def test_time_limits_of_nothing_are_refused(seconds: float) -> None:
-    with pytest.raises(UsageError, match="too short to record"):
-        time_limit(seconds)
-
-
-def test_programs_are_found_and_links_are_kept(tmp_path: Path) -> None:
-    assert absolute(("sh", "-c", "x"), {"PATH": "/bin"}) == ("/bin/sh", "-c", "x")
-    link = tmp_path / "python"  # as in a virtual environment
-    link.symlink_to("/bin/sh")
-    assert absolute((str(link),), os.environ) == (str(link),)
+    for nothing in (0, -1, 0.0001):
+        with pytest.raises(UsageError, match="too short to record"):
+            time_limit(nothing)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +114,13 @@ def test_programs_are_found_and_links_are_kept(tmp_path: Path) -> None:
         (("/Applications/A.app/",), "is an app bundle, not a program"),
     ],
 )
-def test_what_cannot_be_launched(argv: tuple[str, ...], message: str) -> None:
+def test_programs_are_found_links_are_kept_and_what_cannot_be_launched_is_said(
+    argv: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    assert absolute(("sh", "-c", "x"), {"PATH": "/bin"}) == ("/bin/sh", "-c", "x")
+    link = tmp_path / "python"  # as in a virtual environment
+    link.symlink_to("/bin/sh")
+    assert absolute((str(link),), os.environ) == (str(link),)
     with pytest.raises(UsageError, match=message):
         absolute(argv, {"PATH": "/bin"})
 
