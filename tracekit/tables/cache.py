@@ -165,8 +165,6 @@ def _gone(ref: TableRef, away: PutAway, why: str) -> InputError:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where one table of one export is kept."""
-
     folder: Path
     ref: TableRef
     schema: str

@@ -19,9 +19,7 @@ from tracekit.base import (
     InputError,
     declares_document_type,
     hostile,
-    open_input,
     save,
-    unreadable,
 )
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
@@ -46,7 +44,15 @@ from tracekit.tables.place import (
 )
 from tracekit.tables.toc import Toc, read_toc
 from tracekit.tables.xml.details import detail_name
-from tracekit.tables.xml.source import ROOT, TOC_ROOT, head, not_an_export, root, whole_tags
+from tracekit.tables.xml.source import (
+    ROOT,
+    TOC_ROOT,
+    blocks_of,
+    head,
+    not_an_export,
+    root,
+    whole_tags,
+)
 
 PARQUET = ".parquet"
 """How tables end that were written as flat ones beside the exports: those of a workload's own
@@ -79,7 +85,7 @@ def headers(path: Path) -> list[Header]:
     """Find the tables of an export; what their rows hold is not read."""
     found: list[Header] = []
     schema = ""
-    for text in whole_tags(_blocks(path)):
+    for text in whole_tags(blocks_of(path, _BLOCK)):
         position = 0
         for start in (*_places(text, b"<node"), len(text)):
             for tag in _HEAD.finditer(text, position, start):
@@ -101,15 +107,6 @@ def headers(path: Path) -> list[Header]:
             detail = detail_name(xpath)
             found.append(Header(detail or schema, xpath, len(found) + 1, inherited=not detail))
     return found
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    try:
-        with open_input(path) as file:
-            while block := file.read(_BLOCK):
-                yield block
-    except OSError as error:
-        raise unreadable(path, error) from error
 
 
 def _places(text: bytes, tag: bytes) -> Iterator[int]:

@@ -100,8 +100,6 @@ def read_flat(
 
 
 class _Gathered:
-    """A table in memory."""
-
     def begin(self) -> None:
         self.layout: Layout | None = None
         self.pieces: list[pa.Table] = []

@@ -54,7 +54,10 @@ class Place:
 
     def __str__(self) -> str:
         """Name it as people choose it."""
-        return " ".join(_worded(self.run, self.index)) or f"number {self.number} in its file"
+        known = self.run is not None and self.index is not None
+        return (
+            f"run {self.run} table {self.index}" if known else f"number {self.number} in its file"
+        )
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,9 @@ class Choice:
 
     def __str__(self) -> str:
         """Name what is known, for a sentence."""
-        return ", ".join([*_worded(self.run, self.table), *_pairs(self.attributes)])
+        numbers = {"run": self.run, "table": self.table}
+        words = (f"{name} {number}" for name, number in numbers.items() if number is not None)
+        return ", ".join([*words, *_pairs(self.attributes)])
 
 
 OPEN = Choice()
@@ -125,13 +130,6 @@ def described(place: Place, attributes: Mapping[str, str]) -> str:
     """Name a table and what sets it apart."""
     words = ", ".join(_pairs(attributes))
     return f"{place} ({words})" if words else str(place)
-
-
-def _worded(run: int | None, table: int | None) -> Iterator[str]:
-    if run is not None:
-        yield f"run {run}"
-    if table is not None:
-        yield f"table {table}"
 
 
 def _pairs(attributes: Mapping[str, str]) -> list[str]:

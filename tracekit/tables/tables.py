@@ -256,7 +256,6 @@ class Tables(Mapping[str, pd.DataFrame]):
         return (name for name in SCHEMAS if name in self)
 
     def __len__(self) -> int:
-        """Count the tables that are there."""
         return sum(1 for _ in self)
 
     def _source(self, schema: Schema) -> Source | None:

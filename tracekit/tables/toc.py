@@ -354,5 +354,4 @@ def _below(parent: Element, tag: str, /, **attributes: str) -> Element:
 
 
 def _plain(text: str) -> str:
-    """Return a text as XML can hold it."""
     return _NOT_XML.sub("\ufffd", text)

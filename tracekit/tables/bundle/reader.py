@@ -47,7 +47,6 @@ def type_of(column: StoreColumn, run: BundleRun) -> EngineeringType:
 
 
 def _without_cells(about: ExportColumn, kind: EngineeringType, rows: int) -> ColumnCells:
-    """Return a column of which no cell is known."""
     beside = _chunked(pa.nulls(rows, pa.int64()))
     return ColumnCells(
         about,
@@ -195,15 +194,12 @@ class BundleReader:
 
     def _count(self, encoding: Encoding) -> int | None:
         """Return how many there are of what cells name; None if it is not known how they do."""
-        match encoding:
-            case Encoding.STRING:
-                return len(self._values.texts)
-            case Encoding.LABEL | Encoding.ANY:
-                return len(self._run.typed_arrays)
-            case Encoding.PROCESS | Encoding.THREAD | Encoding.UUID | Encoding.NUMBERS:
-                return len(self._run.arrays)
-            case _:
-                return None
+        if encoding is Encoding.STRING:
+            return len(self._values.texts)
+        if encoding in {Encoding.LABEL, Encoding.ANY}:
+            return len(self._run.typed_arrays)
+        named = {Encoding.PROCESS, Encoding.THREAD, Encoding.UUID, Encoding.NUMBERS}
+        return len(self._run.arrays) if encoding in named else None
 
     def _halves(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray:
         """Return cells of 64 bits that hold two things."""

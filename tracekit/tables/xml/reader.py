@@ -34,8 +34,6 @@ _BATCH = 1 << 13
 
 
 class _Table:
-    """One table while it is read."""
-
     def __init__(self, header: Header, xpath: str, number: int, definitions: Definitions) -> None:
         self.header = header
         self._xpath = xpath

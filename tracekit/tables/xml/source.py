@@ -104,7 +104,7 @@ def batches(
         huge_tree=False,
     )
     begun, silent, failure = False, 0, ""
-    for block in chain(through(_blocks(path)), (None,)):
+    for block in chain(through(blocks_of(path)), (None,)):
         try:
             if block is None:
                 parser.close()
@@ -159,14 +159,15 @@ def _forget(ended: list[Element]) -> None:
         element = parent
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
+def blocks_of(path: Path, size: int = _BLOCK) -> Iterator[bytes]:
+    """Yield a file; raise InputError if it cannot be read, or declares a document type."""
     try:
         with open_input(path) as file:
-            head = file.read(_BLOCK)
-            if declares_document_type(head):
+            block = file.read(size)
+            if declares_document_type(block):
                 raise hostile(path)
-            yield head
-            while block := file.read(_BLOCK):
+            while block:
                 yield block
+                block = file.read(size)
     except OSError as error:
         raise unreadable(path, error) from error

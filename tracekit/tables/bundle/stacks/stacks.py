@@ -93,7 +93,6 @@ def _untagged(arrays: Arrays, ids: Numbers) -> Numbers:
 
 
 def _parts(found: Ragged, count: int, what: str) -> list[Addresses]:
-    """Return the first numbers of arrays."""
     if bool((found.lengths < count).any()):
         raise ArchiveError(f"names an array that is no {what}")
     return [found.values[found.offsets[:-1] + part] for part in range(count)]

@@ -47,7 +47,6 @@ class TextHeap:
         self._longest = 0
 
     def __len__(self) -> int:
-        """Count the texts."""
         return self._offsets.size - 1
 
     def extend(self, texts: pa.Array) -> None:
@@ -114,7 +113,6 @@ class Definitions:
         self._unreadable = vocabulary.codes(STACK_TYPES - {"tagged-backtrace"})
 
     def __len__(self) -> int:
-        """Count the definitions."""
         return self.values.size - 1
 
     def add(self, elements: Elements) -> int:

@@ -213,8 +213,6 @@ class FastReader:
 
 
 class _Table:
-    """The table while it is read."""
-
     def __init__(self, header: Header, xpath: str) -> None:
         self.rows = 0
         self.begun = False

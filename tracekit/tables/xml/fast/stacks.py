@@ -164,7 +164,6 @@ def _optional(numbers: Ids) -> pa.Array:
 def _attributes(
     elements: Elements, places: Positions, frame: int
 ) -> tuple[pa.Array, NDArray[np.uint64]]:
-    """Return the names and addresses of frames."""
     block, tokens, words = elements.block, elements.tokens, elements.block.words
     behind = elements.attributes[elements.codes.take(elements.definitions) == frame]
     address_end = tokens.ends.take(places) - 1 - ~tokens.opening.take(places)
@@ -198,7 +197,6 @@ def _opening_quotes(block: Block, ends: Positions) -> Positions:
 
 
 def _addresses(texts: pa.Array) -> NDArray[np.uint64]:
-    """Convert hexadecimal texts that begin with 0x."""
     offsets, octets = octets_of(texts)
     prefix = np.zeros(octets.size, np.bool_)
     prefix[offsets[:-1] + 1] = True

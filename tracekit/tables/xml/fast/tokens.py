@@ -61,7 +61,7 @@ def blocks(file: BinaryIO) -> Iterator[Block]:
         content = bytearray(len(rest) + _BLOCK + _BEYOND)
         content[: len(rest)] = rest
         with memoryview(content) as view:
-            count = _filled(file, view[len(rest) : -_BEYOND])
+            count = file.readinto(view[len(rest) : -_BEYOND])  # pyright: ignore[reportAttributeAccessIssue]
         more, length = count > 0, len(rest) + count
         size = content.rfind(_ROW_END, 0, length) + len(_ROW_END)
         if size < len(_ROW_END):
@@ -79,14 +79,6 @@ def block(content: bytearray, size: int) -> Block:
     octets = np.frombuffer(content, np.uint8)
     words = np.ndarray((size + _BEYOND - 8,), "<u8", content, strides=(1,))
     return Block(octets[:size], words, size)
-
-
-def _filled(file: BinaryIO, view: memoryview) -> int:
-    """Read until the view is full or the file ends; return how much was read."""
-    count = 0
-    while more := file.readinto(view[count:]):  # pyright: ignore[reportAttributeAccessIssue]
-        count += more
-    return count
 
 
 _LESS, _GREATER, _SLASH, _NEWLINE = b"<>/\n"
