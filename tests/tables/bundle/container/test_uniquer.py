@@ -62,7 +62,7 @@ def test_an_array_lies_within_its_block(
     [
         (b"\0" * 40, [], "does not begin as"),
         (INDEX_HEAD[:30], [], "does not begin as"),
-        (INDEX_HEAD + b"\0\0", [(32, 0)], "ends within an entry"),
+        (INDEX_HEAD + b"\0\0", [(32, 0)], "a size that cannot be"),
         (HEAD + struct.pack("<IIIQ", 0, 0, 0, 0), [], "a size that cannot be"),
         (INDEX_HEAD, [(33, 0)], "an entry that cannot be"),
         (INDEX_HEAD, [(1 << 20, 0)], "an entry that cannot be"),
