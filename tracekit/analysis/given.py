@@ -81,14 +81,17 @@ def gone(name: str, tables: _Recorded) -> str:
     together = not _bare(_frame(tables, "steps")) and _frame(tables, _LATEST) is not None
     if frame is None and together:
         return f"the recording has no table {name}, which a workload always writes with its steps."
-    check = _CHECKS.get(name)
+    witness, words = _WITNESSES.get(name, ("", ""))
+    if witness and _bare(frame) and not _bare(_frame(tables, witness)):
+        return f"the table {name} has no rows, although {words}."
+    check = {"steps": _steps, "spans": _spans}.get(name)
     return check(frame, tables) if check else ""
 
 
-def _phases(frame: pd.DataFrame | None, tables: _Recorded) -> str:
-    if not _bare(frame) or _bare(_frame(tables, "steps")):
-        return ""
-    return "the table phases has no rows, although the workload made steps."
+_WITNESSES = {
+    "phases": ("steps", "the workload made steps"),
+    "requests": ("request_tokens", "requests got tokens"),
+}
 
 
 def _steps(frame: pd.DataFrame | None, tables: _Recorded) -> str:
@@ -98,12 +101,6 @@ def _steps(frame: pd.DataFrame | None, tables: _Recorded) -> str:
     marked = (phases["name"] == "steady") & (phases["clock"] == "host")
     lost = "the table steps has no rows, although the workload came to its steady phase."
     return lost if marked.any() else ""
-
-
-def _requests(frame: pd.DataFrame | None, tables: _Recorded) -> str:
-    if not _bare(frame) or _bare(_frame(tables, "request_tokens")):
-        return ""
-    return "the table requests has no rows, although requests got tokens."
 
 
 def _spans(frame: pd.DataFrame | None, tables: _Recorded) -> str:
@@ -119,12 +116,6 @@ def _spans(frame: pd.DataFrame | None, tables: _Recorded) -> str:
 
 
 _NO_SPANS = "time that is no work of the workload cannot be left out: the table spans lacks"
-_CHECKS: dict[str, Callable[[pd.DataFrame | None, _Recorded], str]] = {
-    "phases": _phases,
-    "steps": _steps,
-    "requests": _requests,
-    "spans": _spans,
-}
 
 
 def _exports(name: str) -> frozenset[str]:

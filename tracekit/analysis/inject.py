@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, get_args, runtime_checkable
+from typing import Any, get_args
 
 import pandas as pd
 
@@ -21,15 +21,6 @@ REMARKS = "remarks"
 
 class Unavailable(Exception):  # noqa: N818  it is an answer, not an error
     """A metric or a rule cannot know; the message says why and what would help."""
-
-
-@runtime_checkable
-class Losing(Protocol):
-    """Tables that know of what is missing in them."""
-
-    def lost(self, name: str) -> str:
-        """Say why nothing may be made of a table; "" for one that is whole, or not there."""
-        ...
 
 
 def required_tables(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -65,8 +56,9 @@ def inject(
     """
     arguments: dict[str, Any] = {}
     judges_damage = REMARKS in asked_tables(function)
+    lost: Callable[[str], str] = getattr(tables, "lost", lambda _: "")  # what `Given` knows
     for name, parameter in _tables(function):
-        why = "" if judges_damage or not isinstance(tables, Losing) else tables.lost(name)
+        why = "" if judges_damage else lost(name)
         if why:
             raise Unavailable(why)
         try:

@@ -1,7 +1,6 @@
 """The rhythm of the workload's steps: how even it is, which steps stand out, and why."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -169,14 +168,24 @@ def happenings(
     Rows of one kind do not overlap. The most telling kind has rank 0: a compile says more than
     a span of the workload, and that more than an idle device.
     """
+    compiled = [] if compiler_activity is None else [compiler_activity[compiler_activity["target"]]]
+    did = None
+    if spans is not None:
+        compiled.append(spans[spans["name"] == COMPILE])
+        did = spans[~spans["name"].isin([COMPILE, IDLE, REFERENCE])]
+    work = None if gpu_intervals is None else gpu_intervals[["start", "duration", "target"]]
     kinds = (
-        _compiles(compiler_activity, spans),
-        _others(gpu_intervals),
-        _memory(driver_events),
+        [(COMPILED, _joined(pd.concat(part[["start", "duration"]] for part in compiled)))]
+        if compiled
+        else [],
+        [] if work is None else [("other processes used the GPU", _joined(work[~work["target"]]))],
+        []
+        if driver_events is None
+        else [("the driver wired memory", _joined(wirings(driver_events)))],
         _each(thermal_states, "state", "the thermal state was {}"),
         _each(gpu_performance_states, "state", "the performance state was {}"),
-        _annotated(spans),
-        _device(gpu_intervals),
+        _each(did, "name", "the workload was in its span “{}”"),
+        [] if work is None else _device(*_joined(work[work["target"]])),
     )
     frames = [
         pd.DataFrame({"start": starts, "duration": ends - starts, "what": what, "rank": rank})
@@ -190,48 +199,22 @@ def happenings(
     return pd.concat(frames, ignore_index=True)
 
 
-_Pieces = Iterator[tuple[str, tuple[Times, Times]]]
+def _each(
+    frame: pd.DataFrame | None, column: str, words: str
+) -> list[tuple[str, tuple[Times, Times]]]:
+    """Return the rows of each value of a column apart."""
+    if frame is None:
+        return []
+    groups = frame.groupby(column, sort=True)
+    return [(words.format(value), _joined(rows)) for value, rows in groups]
 
 
-def _compiles(activity: pd.DataFrame | None, annotations: pd.DataFrame | None) -> _Pieces:
-    rows = [] if activity is None else [activity[activity["target"]]]
-    if annotations is not None:
-        rows.append(annotations[annotations["name"] == COMPILE])
-    if rows:
-        yield COMPILED, _joined(pd.concat([part[["start", "duration"]] for part in rows]))
-
-
-def _others(intervals: pd.DataFrame | None) -> _Pieces:
-    if intervals is not None:
-        times = intervals[["start", "duration"]]
-        yield "other processes used the GPU", _joined(times[~intervals["target"]])
-
-
-def _memory(events: pd.DataFrame | None) -> _Pieces:
-    if events is not None:
-        yield "the driver wired memory", _joined(wirings(events))
-
-
-def _each(frame: pd.DataFrame | None, column: str, words: str) -> _Pieces:
-    """Yield the rows of each value of a column apart."""
-    if frame is not None:
-        for value, rows in frame.groupby(column, sort=True):
-            yield words.format(value), _joined(rows)
-
-
-def _annotated(annotations: pd.DataFrame | None) -> _Pieces:
-    if annotations is not None:
-        own = annotations[~annotations["name"].isin([COMPILE, IDLE, REFERENCE])]
-        yield from _each(own, "name", "the workload was in its span “{}”")
-
-
-def _device(intervals: pd.DataFrame | None) -> _Pieces:
-    if intervals is None or not intervals["target"].any():
-        return
-    starts, ends = _joined(intervals[["start", "duration"]][intervals["target"]])
-    if starts.size:
-        yield WITHOUT_WORK, gaps(starts, ends, int(starts[0]), int(ends[-1]))
-        yield LONGER_WORK, (starts, ends)
+def _device(starts: Times, ends: Times) -> list[tuple[str, tuple[Times, Times]]]:
+    """Return when the device had nothing of the target to do, and when it had."""
+    if not starts.size:
+        return []
+    idle = gaps(starts, ends, int(starts[0]), int(ends[-1]))
+    return [(WITHOUT_WORK, idle), (LONGER_WORK, (starts, ends))]
 
 
 def _joined(rows: pd.DataFrame) -> tuple[Times, Times]:
