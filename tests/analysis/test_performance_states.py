@@ -88,7 +88,9 @@ def test_what_cannot_be_ranked_is_not(table: pd.DataFrame | None, message: str) 
 
 
 def test_the_highest_clock_is_that_of_the_whole_run() -> None:
-    clocks = readings("gpu_clock", (-50, 2e9), (70, 0.5e9), (10, 1e9), (50, 1.5e9), (30, 1e9))
+    clocks = readings(
+        "gpu_clock", (-50, 2e9), (70, 0.5e9), (10, 1e9), (50, 1.5e9), (30, 1e9), (40, 0.0)
+    )
     read = clock(clocks, WINDOW, active=0.25)
     assert read.best == 2e9
     assert read.times.tolist() == [10, 30, 50, 70]

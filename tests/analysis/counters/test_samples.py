@@ -38,6 +38,16 @@ def test_a_sample_weighs_as_much_of_it_as_the_work_covers(intervals: Make) -> No
     assert found == pytest.approx((0.2 * 100 + 0.9 * 60) / 160)
 
 
+@pytest.mark.parametrize(("covered", "kept"), [(50_000, 21), (49_999, 1)])
+def test_a_sample_counts_from_half_of_it_on(
+    covered: int, kept: int, intervals: Make, phases: Make
+) -> None:
+    work = intervals([*((number * MS, covered) for number in range(20)), (50 * MS, MS)])
+    table = pd.concat([samples({ALU: 9.0}), samples({ALU: 9.0}, count=1, start=50 * MS)])
+    known = given(gpu_counters=table, gpu_intervals=work, phases=phases(0, 60 * MS))
+    assert len(known["counter_samples"]) == kept
+
+
 def test_samples_that_are_mostly_idle_are_left_out(intervals: Make) -> None:
     work = intervals([(number * MS, 20_000) for number in range(20)])
     long = samples({ALU: 5.0}, length=330_000)

@@ -194,7 +194,11 @@ def test_kernels_are_distinguished_where_the_trace_names_them(intervals: Make) -
 @pytest.mark.parametrize(
     ("rule", "values", "reason"),
     [
-        ("memory-bound", {"ALU Utilization": 20.0}, "of memory was recorded, only: ALU Utilization"),
+        (
+            "memory-bound",
+            {"ALU Utilization": 20.0},
+            "of memory was recorded, only: ALU Utilization",
+        ),
         ("memory-bound", {"LLC Limiter": 85.0}, "of arithmetic was recorded.*--counters on"),
         ("compute-bound", {"F32 Limiter": 92.0}, "of memory was recorded, only: F32 Limiter"),
         ("other-limiter", {"ALU Limiter": 40.0}, "no limiter beside arithmetic and memory"),
@@ -217,7 +221,7 @@ def test_a_run_that_uses_memory_and_arithmetic_alike_has_no_verdict(known: Make)
     assert [rule for rule in ALL if findings(rule, leaner)] == ["compute-bound"]
     odd = dict.fromkeys(("Top Performance Limiter", "Partial Renders"), 100.0)
     rates = {"Buffer L1 Miss Rate": 100.0, "L1 Eviction Rate": 100.0, "Total Occupancy": 100.0}
-    values = {"Kernel Occupancy": 55.0, "ALU Limiter": 40.0, "LLC Limiter": 60.0, "MMU Limiter": 5}
+    values = {"Kernel Occupancy": 55.0, "ALU Limiter": 40.0, "LLC Limiter": 60.0}
     assert not [rule for rule in ALL if findings(rule, known(values | odd | rates))]
 
 

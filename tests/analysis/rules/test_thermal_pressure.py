@@ -22,32 +22,22 @@ def judge(intervals: Make, judged: Judge) -> Judge:
     )
 
 
-def states(*rows: tuple[int, int, str], induced: bool = False) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "start": [start * SECOND for start, _, _ in rows],
-            "duration": pd.array([length * SECOND for _, length, _ in rows], dtype="Int64"),
-            "state": pd.array([state for _, _, state in rows], dtype="string"),
-            "induced": pd.array([induced] * len(rows), dtype="boolean"),
-        }
-    )
+def states(*rows: tuple[int, int, str]) -> pd.DataFrame:
+    """Make `thermal_states` of (start, duration, state); s."""
+    frame = pd.DataFrame(list(rows), columns=["start", "duration", "state"])
+    times = frame[["start", "duration"]] * SECOND
+    return frame.assign(**times).astype({"state": "string"})
 
 
 def gauges(*levels: float) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "time": [at * SECOND for at in range(len(levels))],
-            "name": "thermal_pressure",
-            "value": pd.array(levels, dtype="Float64"),
-            "source": "powermetrics",
-        }
-    )
+    times = [at * SECOND for at in range(len(levels))]
+    frame = pd.DataFrame({"time": times, "value": levels})
+    return frame.assign(name="thermal_pressure", source="powermetrics")
 
 
 def test_a_serious_state_is_reported_with_its_share(judge: Judge, phases: Make) -> None:
     known = states((0, 6, "Nominal"), (6, 2, "Serious"), (8, 4, "Critical"))
-    steady = phases(2 * SECOND, 8 * SECOND)
-    [finding] = judge(known, phases=steady)
+    [finding] = judge(known, phases=phases(2 * SECOND, 8 * SECOND))
     assert finding.severity is Severity.WARNING
     assert "50.0 %" in finding.message
     assert "at worst Critical." in finding.message
@@ -56,27 +46,20 @@ def test_a_serious_state_is_reported_with_its_share(judge: Judge, phases: Make) 
 
 
 @pytest.mark.parametrize("state", ["Nominal", "Fair", "fair"])
-def test_an_equable_state_is_passed(judge: Judge, state: str) -> None:
+def test_an_equable_state_is_passed(state: str, judge: Judge, phases: Make) -> None:
     assert not judge(states((0, 12, state)))
+    before = states((0, 2, "Critical"), (2, 10, state))
+    assert not judge(before, phases=phases(2 * SECOND, 8 * SECOND))
 
 
 def test_a_machine_that_warms_up_meanwhile_is_a_note(judge: Judge) -> None:
-    known = states((0, 4, "Nominal"), (4, 9, "Fair"))
-    [finding] = judge(known)
+    [finding] = judge(states((0, 4, "Nominal"), (4, 9, "Fair")))
     assert finding.severity is Severity.NOTE
     assert finding.evidence == (Evidence("thermal_states", 4 * SECOND, 10 * SECOND),)
-
-
-def test_heat_outside_of_the_steady_window_does_not_matter(judge: Judge, phases: Make) -> None:
-    known = states((0, 2, "Critical"), (2, 10, "Nominal"))
-    assert not judge(known, phases=phases(2 * SECOND, 8 * SECOND))
-
-
-def test_an_unknown_state_is_not_guessed(judge: Judge) -> None:
-    with pytest.raises(Unavailable, match="unknown ones: Tepid"):
-        judge(states((0, 10, "Tepid")))
-    with pytest.raises(Unavailable, match="there is none"):
-        judge(states((20, 1, "Fair")))
+    [finding] = judge(gauges=gauges(0, 0, 1, 2))
+    assert finding.severity is Severity.NOTE
+    assert "from Nominal to Moderate" in finding.message
+    assert not judge(gauges=gauges(2, 2, 2))
 
 
 def test_a_monitors_heavy_pressure_is_reported(judge: Judge) -> None:
@@ -87,16 +70,17 @@ def test_a_monitors_heavy_pressure_is_reported(judge: Judge) -> None:
     assert finding.evidence[0] == Evidence("gauges", 2 * SECOND, 2 * SECOND)
 
 
-def test_a_monitor_tells_of_warming_up(judge: Judge) -> None:
-    [finding] = judge(gauges=gauges(0, 0, 1, 2))
-    assert finding.severity is Severity.NOTE
-    assert "from Nominal to Moderate" in finding.message
-    assert not judge(gauges=gauges(2, 2, 2))
-
-
-def test_it_abstains_where_nobody_reports(judge: Judge) -> None:
-    with pytest.raises(Unavailable, match="no thermal states were recorded, and no monitor"):
-        judge()
-    late = gauges(0).assign(time=20 * SECOND)
-    with pytest.raises(Unavailable, match="no reading of the thermal pressure"):
-        judge(gauges=late)
+@pytest.mark.parametrize(
+    ("known", "read", "reason"),
+    [
+        (states((0, 10, "Tepid")), None, "unknown ones: Tepid"),
+        (states((20, 1, "Fair")), None, "there is none"),
+        (None, None, "no thermal states were recorded, and no monitor"),
+        (None, gauges(0).assign(time=20 * SECOND), "no reading of the thermal pressure"),
+    ],
+)
+def test_what_is_not_known_is_not_guessed(
+    known: pd.DataFrame | None, read: pd.DataFrame | None, reason: str, judge: Judge
+) -> None:
+    with pytest.raises(Unavailable, match=reason):
+        judge(known, read)
