@@ -23,7 +23,7 @@ from tracekit.nightly.plan.plan import Capture, Gated, Reference
 
 STEP = Judged("step_p50", "ns", "lower", threshold=0.03, outcome=Outcome.OK, reason="So.")
 HALF = 0.006
-DAYS = [f"2026-11-{at + 1:02d}T02:30:00" for at in range(30)]
+DAYS = [f"2026-{9 + at // 30:02d}-{at % 30 + 1:02d}T02:30:00" for at in range(90)]
 
 
 def past(
@@ -123,6 +123,9 @@ def entry(
     )  # fmt: skip
 
 
+LAST = entry(("c3", "c4"), 0.02)
+
+
 def night(at: int, *entries: Entry) -> Night:
     return Night(f"n{at}", "plan", "mini", DAYS[at], entries=entries)
 
@@ -139,24 +142,20 @@ def judged_of(
 
 
 def test_a_night_that_ends_a_drift_is_a_regression() -> None:
-    ended = judged_of([0.02] * 3, entry(("c3", "c4"), 0.02))
+    ended = judged_of([0.02] * 3, LAST)
     assert ended.outcome is Outcome.REGRESSION
     (judged,) = ended.judged
     assert judged.outcome is Outcome.REGRESSION
     assert judged.change == 0.02, "tonight's own change stays"
-    assert judged.reason.startswith("So. Over the last 4 nights, since 2026-11-01, the changes add")
+    assert judged.reason.startswith("So. Over the last 4 nights, since 2026-09-01, the changes add")
     assert " in c0..c4: worse, beyond the threshold of 3.0 %." in judged.reason
     assert judged.reason.endswith(
         "To find the commit: `git bisect start c4 c0 && git bisect run tracekit ab paged@c0 -- "
         "--metric step_p50 --threshold 0.041 --bisect`."
     )
     assert ended.reason == f"step_p50: {judged.reason}"
-
-
-def test_the_search_names_parameters_and_workloads() -> None:
-    last = entry(("c3", "c4"), 0.02)
-    last = replace(last, candidate=replace(last.candidate, parameters={"batch": 8, "kind": "a b"}))
-    reason = judged_of([0.02] * 3, last, workloads=Path("own")).reason
+    own = replace(LAST, candidate=replace(LAST.candidate, parameters={"batch": 8, "kind": "a b"}))
+    reason = judged_of([0.02] * 3, own, workloads=Path("own")).reason
     assert "paged@c0 batch=8 'kind=a b' -- batch=8 'kind=a b' --metric" in reason
     assert "--workloads own`" in reason
 
@@ -166,7 +165,7 @@ def test_a_regression_says_since_when_it_is_there() -> None:
     ended = judged_of([0.0] * 3, worse)
     assert "It came tonight, in c3..c4. To find the commit: `git bisect start" in ended.reason
     before = entry(("c4", "c5"), 0.0, Outcome.REGRESSION)
-    assert "It came in the last 2 nights, since 2026-11-04, in c3..c5." in (
+    assert "It came in the last 2 nights, since 2026-09-04, in c3..c5." in (
         judged_of([0.0] * 3 + [0.05], before).reason
     )
 
@@ -174,21 +173,29 @@ def test_a_regression_says_since_when_it_is_there() -> None:
 def test_a_chain_begins_behind_what_was_accepted() -> None:
     accepted = {"decode": Accepted("n3", "decode", "d1", "", "it was meant")}
     last = entry(("c4", "c5"), 0.0)
-    assert judged_of([0.02] * 4, last).outcome is Outcome.REGRESSION
-    assert judged_of([0.02] * 4, last, accepted).outcome is Outcome.OK
+    changes = [0.0, 0.0, 0.0, 0.05]
+    assert judged_of(changes, last).outcome is Outcome.REGRESSION
+    assert judged_of(changes, last, accepted).outcome is Outcome.OK
 
 
-def test_what_failed_or_is_followed_only_stays_as_it_is() -> None:
-    failed = replace(entry(("c3", "c4"), 0.02, Outcome.FAILED), judged=())
-    assert judged_of([0.02] * 3, failed) == failed
-    own = entry(("c3", "c4"), 0.02)
-    followed = replace(own, judged=(replace(STEP, gated=False, outcome=None),))
-    assert judged_of([0.02] * 3, followed) == followed
+def test_sixty_nights_are_looked_back() -> None:
+    for equal, outcome in ((56, Outcome.REGRESSION), (70, Outcome.OK)):
+        number = 3 + equal
+        last = entry((f"c{number}", f"c{number + 1}"), 0.0)
+        assert judged_of([0.05] * 3 + [0.0] * equal, last).outcome is outcome
 
 
-def test_nights_of_other_work_are_no_links() -> None:
-    other = replace(entry(("c3", "c4"), 0.02), work="d2")
-    assert judged_of([0.02] * 3, other) == other
+@pytest.mark.parametrize(
+    "last",
+    [
+        replace(LAST, outcome=Outcome.FAILED, judged=()),
+        replace(LAST, judged=(replace(STEP, gated=False, outcome=None),)),
+        replace(LAST, work="d2"),  # nights of other work are no links
+        replace(LAST, reference=None),
+    ],
+)
+def test_what_cannot_drift_stays_as_it_is(last: Entry) -> None:
+    assert judged_of([0.02] * 3, last) == last
 
 
 def test_no_search_among_files_that_are_in_no_commit() -> None:

@@ -77,14 +77,10 @@ class Past:
         own = self.series.threshold
         return math.log1p(own) if self.series.scale == "ratio" else own
 
-    def levels(self) -> Levels:
-        """Return the levels of its nights."""
-        return levels(self.series, self.anchors)
-
 
 def drift_of(past: Past) -> Drift | None:
     """Return the change for the worse that several nights show together, up to tonight."""
-    found = past.levels()
+    found = levels(past.series, past.anchors)
     if len(found.nights) < _LATEST or past.turn == 0:
         return None
     alarms = [
@@ -99,7 +95,7 @@ def drift_of(past: Past) -> Drift | None:
 
 def beginning_of(past: Past) -> Drift | None:
     """Return since when a metric that is worse tonight is so; None where nights do not show it."""
-    found = past.levels()
+    found = levels(past.series, past.anchors)
     if not found.nights or past.turn == 0:
         return None
     *earlier, tonight = past.turn * np.eye(len(found.nights))
@@ -381,5 +377,5 @@ def _since(past: Past) -> int:
 
 
 def _near(past: Past) -> bool:
-    values = past.levels().values
+    values = levels(past.series, past.anchors).values
     return bool(len(values)) and past.turn * values[-1] >= _NEAR * past.threshold

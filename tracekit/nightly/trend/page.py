@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from tracekit.base import quantity, short_commit
 from tracekit.nightly.history.levels import anchors_of, steps_of
-from tracekit.nightly.history.night import KINDS, Accepted, Described, Night, moment_of
+from tracekit.nightly.history.night import KINDS, Accepted, Night, moment_of
 from tracekit.nightly.history.steps import SHORTEST, Point, Series, is_searched
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.course import (
@@ -144,6 +144,7 @@ def _section(
 ) -> dict[str, Any]:
     """Return a course as the template shows it."""
     last = course.last.entry
+    reference = last.reference if last else None
     figures: list[dict[str, Any]] = []
     for curve in curves:
         picture = picture_of(curve)
@@ -151,8 +152,8 @@ def _section(
         figures.append({"series": curve.series, "summary": picture.summary, "drawing": drawn})
     return {
         "course": course,
-        "candidate": _described(last.candidate) if last else "",
-        "reference": _described(last.reference) if last and last.reference else "",
+        "candidate": (last.candidate.words or last.candidate.workload) if last else "",
+        "reference": (reference.words or reference.workload) if reference else "",
         "kind": KINDS[last.reference_kind] if last and last.reference_kind else "",
         "checked": text.sentence(last.parity) if last else "",
         "cost": cost_of(last.overhead) if last else "",
@@ -165,10 +166,6 @@ def _section(
         "table": table_of(course, links),
         "thinned": any(len(one.points) > RECENT for one in course.series),
     }
-
-
-def _described(described: Described) -> str:
-    return described.words or described.workload
 
 
 _Row = tuple[Fared, list[str], list[tuple[str, str]]]

@@ -163,6 +163,8 @@ def test_a_night_whose_process_was_killed_is_kept_as_partial(store: Store, tmp_p
     assert "killed, or the machine went down" in night.reason
     assert store.recover(tmp_path) is None, "it is there already"
     assert store.nights() == [night]
+    worse = replace(begun, entries=(entry_of(), entry_of("prefill", outcome=None)))
+    assert cut_short(worse).outcome is Outcome.REGRESSION
     good = replace(begun, entries=(entry_of(outcome=None),))
     assert cut_short(good).outcome is Outcome.FAILED
     assert cut_short(night_of(1)) == night_of(1), "one that ended is as it was"
