@@ -123,7 +123,7 @@ def test_a_revision_is_measured_in_a_work_tree_of_its_own(spins: Path) -> None:
 
 
 @pytest.mark.processes
-def test_where_no_pair_counts_nothing_is_decided(spins: Path, tracekit: Command) -> None:
+def test_time_that_is_up_ends_a_session_with_what_is_known(spins: Path, tracekit: Command) -> None:
     words = ("ab", "spin", "--", "spin", "--workloads", spins, "--time-limit", "1ms")
     shown = tracekit(*words, "--turn", "20ms", "--any-state")
     assert shown.code == 0
