@@ -53,25 +53,6 @@ def test_runs_of_any_length_keep_the_same_as_one_token_at_a_time(runs: list[int]
     assert sorted(kept(at_once)[0]) == list(range(max(0, first - 4), first))
 
 
-def test_attention_over_the_ring_is_attention_over_the_last_tokens() -> None:
-    """A dense cache of all tokens, of which the last are attended to, must give the same."""
-    random = np.random.default_rng(0)
-    keys, values = (mx.array(random.normal(size=(2, 3, 23, 8)), mx.float32) for _ in range(2))
-    query = mx.array(random.normal(size=(2, 3, 1, 8)), mx.float32)
-    cache = SlidingCache((2, 3, 8), mx.float32, window=10)
-    held = cache.append(keys[:, :, :15], values[:, :, :15])
-    for token in range(15, 23):
-        held = cache.append(keys[:, :, token : token + 1], values[:, :, token : token + 1])
-    ring = mx.fast.scaled_dot_product_attention(query, *held, scale=0.3)
-    last = (keys[:, :, 13:], values[:, :, 13:])
-    dense = mx.fast.scaled_dot_product_attention(query, *last, scale=0.3)
-    assert mx.allclose(ring, dense, atol=1e-6)
-    older = (keys[:, :, 12:22], values[:, :, 12:22])
-    assert not mx.allclose(
-        ring, mx.fast.scaled_dot_product_attention(query, *older, scale=0.3), atol=1e-3
-    )
-
-
 SHAPE = (2, 3, 4)
 
 
@@ -99,23 +80,6 @@ def test_room_can_be_made_ahead() -> None:
     keys, _ = cache.append(full_of(1, 8), full_of(1, 8))
     assert (cache.capacity, cache.copied) == (8, copied)
     assert keys[0, 0, :, 0].tolist() == [7, 7, 7, 7, 8]
-
-
-@pytest.mark.parametrize("held", [False, True])
-def test_an_append_copies_the_cache_only_if_somebody_holds_a_view(held: bool) -> None:
-    cache = GrowingCache((4, 8, 64), mx.float32, step=512)
-    big = mx.ones((4, 8, 500, 64))
-    mx.eval(*cache.append(big, big), cache.keys, cache.values)
-    new = mx.ones((4, 8, 1, 64))
-    view = cache.keys[:, :, :1] if held else None
-    mx.eval(new, *([] if view is None else [view]))
-    mx.reset_peak_memory()
-    before = mx.get_active_memory()
-    cache.append(new, new)
-    mx.eval(cache.keys, cache.values)
-    extra = mx.get_peak_memory() - before
-    assert (extra >= cache.keys.nbytes) == held
-    assert extra < cache.nbytes
 
 
 def cache_of(max_tokens: int = 12) -> PagedCache:

@@ -3,13 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.analysis import serving
-from tracekit.analysis.metrics import METRICS
 from tracekit.base.errors import UsageError
 from tracekit.ops.cache.caches import Blocks
 from tracekit.ops.serving.engine import LONGEST_IDLE, RunningSequence, Scheduler
@@ -114,42 +111,6 @@ def test_whatever_comes_is_accounted_for(
     produced = sum(one_tick.tokens or 0 for one_tick in one.told)
     assert produced == sum(len(request.tokens) for request in told.values())
     assert one.scheduler.blocks.used == 0
-
-
-Tables = dict[str, pd.DataFrame]
-
-
-def tables_of(rig: Any) -> Tables:
-    """Lay what an engine told on the time of its run, as a recording's tables do."""
-    requests, tokens = [], []
-    for number, one in sorted(rig.requests.items()):
-        known = one.tokens or (None, None)
-        first, last = (None if at is None else at - one.scheduled for at in (known[0], known[-1]))
-        at = one.scheduled - rig.begun
-        requests.append((at, number, one.state, first, last, len(one.tokens)))
-        tokens += [(at - rig.begun, number, index) for index, at in enumerate(one.tokens)]
-    gauges = [(one.at - rig.begun, one.name, one.value) for told in rig.told for one in told.gauges]
-    names = ["start", "number", "state", "first_token", "last_token", "produced"]
-    integers = dict.fromkeys(("first_token", "last_token", "produced"), "Int64")
-    return {
-        "requests": pd.DataFrame(requests, columns=names).astype(integers),
-        "request_tokens": pd.DataFrame(tokens, columns=["time", "request", "index"]),
-        "gauges": pd.DataFrame(gauges, columns=["time", "name", "value"]),
-    }
-
-
-def test_a_stalled_loop_shows_in_every_latency_that_it_touched(rig: Callable[..., Any]) -> None:
-    """Ten requests come while the loop stands still; a closed loop would have asked one."""
-    one = rig([(0, 8, 2), *((10 * n, 8, 1) for n in range(1, 11))], slots=16, prefill=1 * MS)
-    one.begin()
-    one.tick()
-    one.clock.time += 500 * MS
-    while not one.engine.exhausted():
-        one.tick()
-    first = serving.first_token_times(tables_of(one)["requests"])
-    assert first[0] == 1e6
-    assert (first[1:] > 400e6).all()
-    assert METRICS["ttft_p50"].measure(tables_of(one)["requests"], pd.DataFrame()) > 400e6
 
 
 Scheduling = Callable[..., Scheduler]
