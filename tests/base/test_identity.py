@@ -26,7 +26,7 @@ def test_a_process_is_known_by_its_number_and_start() -> None:
     with subprocess.Popen(("sleep", "60")) as sleeper:
         process, start = psutil.Process(sleeper.pid), start_of(sleeper.pid)
         assert found(sleeper.pid, start) == process
-        assert found(sleeper.pid, start + 1) is None
+        assert found(sleeper.pid, start - 1) is found(sleeper.pid, start + 1) is None
         # a child is no older than its parent
         assert no_older(sleeper.pid, os.getpid()) == process
         assert no_older(os.getpid(), os.getpid()) is not None

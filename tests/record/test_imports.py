@@ -1,5 +1,6 @@
 """Runs made of what someone else recorded."""
 
+import shutil
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -113,7 +114,7 @@ def test_names_and_files_are_taken_as_they_are_meant(
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.xml", "<html/>", "root <html>, not an export"),
+        ("a.xml", "<html/>", "root <html>, and no export"),
         ("a.xml", "", "is empty"),
         ("a.txt", "hello", "is not XML"),
         ("", "", "No export and no bundle"),
@@ -143,6 +144,8 @@ def test_several_recordings_in_one_folder_become_several_runs(
     assert [len(one.tables["gpu_intervals"]) for one in runs] == [1, 4]
     with pytest.raises(UsageError, match="there are 2 recordings"):
         pipeline.import_([exports], tmp_path / "one")
+    shutil.copytree(exports, tmp_path / "again")  # tables belong to the TOC beside them
+    assert len(pipeline.import_([exports, tmp_path / "again"])) == 4
 
 
 def test_of_an_export_that_was_cut_no_number_is_made(exports: Path, tmp_path: Path) -> None:
