@@ -65,13 +65,6 @@ def test_a_table_that_cannot_be_read_says_so_and_is_tried_once() -> None:
     assert damaged.tried == 1
 
 
-def test_gates_count_all_rows_the_targets_and_those_in_the_steady_window(host_run: Any) -> None:
-    steps, sent = (gate_of(host_run.tables, name) for name in ("steps", "submissions"))
-    assert (steps.rows, steps.own, steps.steady) == (5, None, 3)
-    assert (sent.rows, sent.own, sent.steady) == (5, 5, 3)
-    assert gate_of(host_run.without("phases").tables, "steps").steady is None
-
-
 def test_no_rows_no_rows_of_the_target_no_table_and_a_damaged_one_differ(
     host_run: Any, frame: Any
 ) -> None:

@@ -88,12 +88,6 @@ def test_equal_totals_stand_by_name_and_rows_without_a_duration_do_not_count(fra
     ]
 
 
-def test_busy_time_is_the_union_of_what_the_target_ran(trace_run: Any) -> None:
-    context = work.context(trace_run.result, trace_run.tables)
-    assert (context["busy"], context["sum"]) == (180_000, 190_000)
-    assert "Frame" not in [one["label"] for one in context["groups"]]
-
-
 def test_it_says_how_often_an_iteration_has_each_kernel() -> None:
     made = Stock()
     for _ in range(20):

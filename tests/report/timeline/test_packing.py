@@ -86,29 +86,18 @@ def test_what_was_packed_is_what_is_unpacked() -> None:
     assert header["steady"] == [5, 70_007]
     [track] = header["tracks"]
     texts = header["texts"]
-    assert (texts[track["name"]], texts[track["note"]], track["kind"]) == (
-        "GPU Compute",
-        "the target's",
-        "device",
-    )
+    named = (texts[track["name"]], texts[track["note"]], track["kind"], track["tick"])
+    assert named == ("GPU Compute", "the target's", "device", [1, 1])
     assert track["times"] == [(5, 8), (2_000_000_000_000, 2_000_000_000_000), (7, 70_007)]
-    assert track["tick"] == [1, 1]
-    assert [texts[code] for code in track["columns"][2]] == ["softmax", "matmul", "softmax"]
-    assert [(texts[name], unit) for name, unit in track["details"]] == [
-        ("latency", "ns"),
-        ("process", "text"),
-        ("waited", "lead"),
-        ("command buffer", "number"),
-    ]
-    assert track["columns"][3] == [0, 1, 301]
-    began = list(accumulate(unfold(one) for one in track["columns"][5]))
-    assert began == [0, 2_000_000_000_001, 3]
-    assert list(accumulate(unfold(one) for one in track["columns"][6])) == [9, 0, 7]
-    assert [texts[code - 1] if code else None for code in track["columns"][4]] == [
-        "softmax",
-        None,
-        "softmax",
-    ]
+    details = [(texts[name], unit) for name, unit in track["details"]]
+    assert details[:3] == [("latency", "ns"), ("process", "text"), ("waited", "lead")]
+    assert details[3:] == [("command buffer", "number")]
+    _, _, codes, latency, process, waited, buffer = track["columns"]
+    assert [texts[code] for code in codes] == ["softmax", "matmul", "softmax"]
+    assert latency == [0, 1, 301]
+    assert [texts[code - 1] if code else None for code in process] == ["softmax", None, "softmax"]
+    assert list(accumulate(map(unfold, waited))) == [0, 2_000_000_000_001, 3]
+    assert list(accumulate(map(unfold, buffer))) == [9, 0, 7]
 
 
 def test_every_text_is_there_once_and_as_it_may_be_shown() -> None:
@@ -119,16 +108,9 @@ def test_every_text_is_there_once_and_as_it_may_be_shown() -> None:
 
 
 def test_levels_are_steps_between_the_lowest_and_the_highest() -> None:
-    track = Track(
-        "Heat",
-        Kind.LEVELS,
-        array(0, 10, 20),
-        array(10, 10, 10),
-        array(0, 0, 0),
-        ("Heat",),
-        (3,),
-        levels=Levels(np.array([5.0, 25.0, 15.0]), "W"),
-    )
+    columns = (array(0, 10, 20), array(10, 10, 10), array(0, 0, 0))
+    levels = Levels(np.array([5.0, 25.0, 15.0]), "W")
+    track = Track("Heat", Kind.LEVELS, *columns, ("Heat",), (3,), levels=levels)
     [header] = unpack(pack(Timeline(0, 30, (track,)), str))["tracks"]
     assert header["levels"] == [5.0, 25.0, "W"]
     assert header["columns"][3] == [0, 65535, 32768]

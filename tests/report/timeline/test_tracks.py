@@ -50,16 +50,6 @@ def laid(frame: pd.DataFrame, labels: list[str], **options: Any) -> Track:
     return track("Steps", Kind.STEPS, "marked", frame, pd.Series(labels), **options)
 
 
-def test_a_host_recording_has_its_tracks_in_order(host_run: Any) -> None:
-    line = timeline(host_run.result, Given(host_run.tables, host_run.result.provenance))
-    names = ["Evidence", "Phases", "Steps", "Submissions", "CPU", "Idle gaps", "New pipelines"]
-    assert [track.name for track in line.tracks] == names
-    assert shown(line.tracks[0])[0][:2] == (628 * MS, 13 * MS)
-    gaps = named(line, "Idle gaps")
-    assert (gaps.starts.min(), gaps.ends.max()) == (620 * MS, 651 * MS)
-    assert gaps.durations.sum() == 17 * MS
-
-
 def test_a_trace_has_a_track_a_channel_and_others_apart(trace_run: Any) -> None:
     line = timeline(trace_run.result, Given(trace_run.tables, trace_run.result.provenance))
     names = ["GPU Blit", "GPU Compute", "Idle gaps", "Compiler", "Driver", "WindowServer"]
