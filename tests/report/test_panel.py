@@ -13,6 +13,7 @@ from tracekit.base.capabilities import Capabilities, Identity
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Provenance
 from tracekit.report.panel import (
+    is_without_gpu_work,
     marked_window,
     meaning,
     of_metric,
@@ -54,6 +55,15 @@ def test_rows_are_the_targets_and_those_of_others_are_counted(frame: Any) -> Non
     )
     both = frame("gpu_intervals", [{"start": 1, "clock": "host"}, {"start": 2, "clock": "gpu"}])
     assert rows({"gpu_intervals": both}, "gpu_intervals").clock == "gpu and host"
+
+
+def test_samples_beside_work_of_the_gpu_leave_no_panel_out(
+    trace_run: Any, profiled_run: Any, replayed_run: Any, bare: Any
+) -> None:
+    assert is_without_gpu_work(profiled_run.tables)
+    assert is_without_gpu_work(replayed_run.tables)
+    assert not is_without_gpu_work(bare.tables)
+    assert not is_without_gpu_work({**profiled_run.tables, **trace_run.tables})
 
 
 def test_a_table_that_cannot_be_read_says_so_and_is_tried_once() -> None:
