@@ -85,7 +85,7 @@ def test_tables_are_listed(words: tuple[str, ...], tracekit: Run, imported: Path
         (("drop table runs",), 2, "DROP is refused"),
         (("select nope from runs",), 2, '"nope" not found'),
         (("select * from gpu_interval",), 2, "There is no table 'gpu_interval'"),
-        (("select * from hangs",), 3, "No run has the table hangs"),
+        (("select * from hangs",), 3, "No run has a table hangs"),
         (("select 1", "nowhere"), 2, "nowhere does not exist"),
         (("select 1", "--output", "x.txt"), 2, "no format"),
     ],
