@@ -223,16 +223,18 @@ def test_what_a_program_started_ends_with_it_and_so_does_a_worker_that_says_who_
         until(lambda pid=pid: not runs(pid), "what it started has ended")
 
 
+def guardians() -> list[psutil.Process]:
+    children = psutil.Process().children()
+    return [child for child in children if "tracekit.record.supervisor" in child.cmdline()]
+
+
 def test_a_guardian_that_was_killed_is_reported_and_does_not_matter(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Supervisor(tmp_path) as supervisor:
         process = start(supervisor, "sleep", "60")
-        [own] = [
-            one
-            for one in psutil.Process().children()
-            if "tracekit.record.supervisor" in one.cmdline()
-        ]
+        until(guardians, "the guardian has its command line, which it has a moment after its start")
+        [own] = guardians()
         own.kill()
         until(lambda: not runs(own.pid), "the guardian has ended")
         process.kill()
