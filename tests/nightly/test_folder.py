@@ -46,7 +46,9 @@ def test_a_night_is_read_as_it_was_written(tmp_path: Path) -> None:
     folder.save(NIGHT)
     assert folder.load() == NIGHT
     (tmp_path / "nights" / "worktrees").mkdir()
-    assert nights_in(tmp_path / "nights") == [folder]
+    later = NightFolder(make_output(tmp_path / "nights" / night_of(2).id))
+    later.save(night_of(2))
+    assert nights_in(tmp_path / "nights") == [folder, later]
     with pytest.raises(RecordingError, match="cannot be made: File exists"):
         make_output(folder.folder)
 

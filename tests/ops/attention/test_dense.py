@@ -8,9 +8,11 @@ from problems import small_problem
 from tracekit.base.errors import UsageError
 from tracekit.ops.attention.dense import (
     DenseProblem,
+    DenseShape,
     Layout,
     causal_mask,
     dense_problem,
+    draw_dense,
     gathered,
     largest_dense_error,
     naive_attention,
@@ -104,6 +106,14 @@ def test_masks_are_only_made_where_they_are_needed() -> None:
         [[True, False, False], [True, True, False]],
         [[True, True, False], [True, True, True]],
     ]
+
+
+def test_of_many_queries_the_first_and_the_last_are_looked_at() -> None:
+    problem = draw_dense(DenseShape((300,), 300, 2, 1, 8, 4, queries=300), dtype=mx.float32)
+    for place in (0, 299):
+        wrong = attended(problem)
+        wrong[0, 1, place] += 0.5
+        assert largest_dense_error(problem, wrong) > 0.1
 
 
 def test_queries_must_lie_in_their_context() -> None:
