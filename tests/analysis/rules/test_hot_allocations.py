@@ -20,27 +20,17 @@ def work(intervals: Make) -> pd.DataFrame:
 
 
 def resources(count: int, *, event: str = "Allocation", own: bool = True) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "time": [SECOND + round(SECOND * at / count) for at in range(count)],
-            "event": pd.array([event] * count, dtype="string"),
-            "label": pd.array(["scores"] * (count // 2) + [None] * (count - count // 2), "string"),
-            "type": pd.array(["Buffer"] * count, dtype="string"),
-            "size": pd.array([1024 * (at + 1) for at in range(count)], dtype="Int64"),
-            "target": pd.array([own] * count, dtype="bool"),
-        }
-    )
+    """Make resources of 1, 2, … KiB, half of them with a label."""
+    labels = ["scores"] * (count // 2) + [None] * (count - count // 2)
+    frame = pd.DataFrame({"time": [SECOND + round(SECOND * at / count) for at in range(count)]})
+    frame["size"] = [1024 * (at + 1) for at in range(count)]
+    frame["label"] = pd.array(labels, dtype="string")
+    return frame.assign(event=event, type="Buffer", target=own)
 
 
-def events(*spans: tuple[int, int], event: str = "Wire Memory", own: bool = True) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "start": pd.array([start for start, _ in spans], dtype="int64"),
-            "duration": pd.array([length for _, length in spans], dtype="Int64"),
-            "event": pd.array([event] * len(spans), dtype="string"),
-            "target": pd.array([own] * len(spans), dtype="bool"),
-        }
-    )
+def events(*spans: tuple[int, int]) -> pd.DataFrame:
+    frame = pd.DataFrame(list(spans), columns=["start", "duration"]).astype("int64")
+    return frame.assign(event="Wire Memory", target=True)
 
 
 def test_allocations_of_each_step_are_reported(
