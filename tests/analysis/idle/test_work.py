@@ -53,7 +53,7 @@ def test_the_latency_counts_before_the_commit_and_that_before_the_submission(
 ) -> None:
     life = life_of(
         work([(10, 1, 1, 1), (20, 1, None, 2), (30, 1, None, 3), (40, 1, None, 4)]),
-        commits=committed((5, 1), (15, 2), (None, 3)),
+        commits=committed((5, 1), (14, 2), (15, 2), (None, 3)),
         submissions=rows((1, 2, 1), (11, 1, 2), (21, 3, 3), (22, 4, 3)),
     )
     assert ms(life.submitted) == [9, 15, 26, None]  # of several submissions the last
