@@ -222,6 +222,7 @@ def test_a_run_that_uses_memory_and_arithmetic_alike_has_no_verdict(known: Make)
     odd = dict.fromkeys(("Top Performance Limiter", "Partial Renders"), 100.0)
     rates = {"Buffer L1 Miss Rate": 100.0, "L1 Eviction Rate": 100.0, "Total Occupancy": 100.0}
     values = {"Kernel Occupancy": 55.0, "ALU Limiter": 40.0, "LLC Limiter": 60.0}
+    values["MMU Limiter"] = 5.0
     assert not [rule for rule in ALL if findings(rule, known(values | odd | rates))]
 
 
