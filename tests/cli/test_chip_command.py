@@ -71,6 +71,22 @@ def test_a_shape_is_shown_with_its_launch(tracekit: Run) -> None:
     assert shown["heads"][1].endswith("each row of K and V is loaded once.")
     assert shown["threadgroup"][0] == "256"
     assert shown["partitions"][0] == "16"
+    assert shown["intensity"][0] == "4 FLOP/byte"
+    assert shown["bound"][0] == "61.5 µs"
+    assert "of memory alone; the rate of arithmetic is not known" in shown["bound"][1]
+
+
+def test_the_bound_of_floats_counts_their_arithmetic(tracekit: Run) -> None:
+    shown = rows(tracekit(*M4_MAX, "--dtype", "float32").out)
+    assert shown["bound"][1] == "of memory; an M1 Max reached about 80 % of its bandwidth."
+    assert shown["bytes"][0] == "134.5 MB"
+
+
+def test_without_a_bandwidth_a_shape_has_no_bound(tracekit: Run) -> None:
+    shown = rows(tracekit("chip", "--name", "Apple M4 Max", "--batch", "2").out)
+    assert shown["bound"][0] == "not available"
+    assert "how many this one has is not known" in shown["bound"][1]
+    assert shown["partitions"][0] == "4"
 
 
 def test_json_says_the_same(tracekit: Run) -> None:
@@ -85,6 +101,8 @@ def test_json_says_the_same(tracekit: Run) -> None:
     assert told["measured"] is None
     assert told["shape"]["batch"] == 2
     assert {one["name"]: one["value"] for one in told["launch"]}["partitions"] == 4
+    assert told["bound"]["limit"] == "memory"
+    assert told["work"]["flops"] == 4 * 16 * 128 * 2 * 1024
 
 
 def test_the_bandwidth_of_this_cpu_is_measured_and_labelled(

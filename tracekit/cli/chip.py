@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tracekit import lab, machine
-from tracekit.base import UsageError, nearest, size, unavailable
+from tracekit import lab, machine, ops
+from tracekit.base import NOT_AVAILABLE, UsageError, duration, nearest, size, unavailable
 from tracekit.cli import console, options
 from tracekit.cli.options import flag, option
 from tracekit.workload import DtypeName
@@ -34,9 +34,10 @@ def chip(
     """Show what this machine's chip can do.
 
     Each figure has its source and how far it can be trusted; for a missing figure the reason is
-    shown. With any option of a shape, this also shows how paged decode attention launches it. The
-    defaults are 16 sequences of 1024 tokens, 16 query and 8 K/V heads of 128 float16, in blocks of
-    32 tokens. `tracekit bench --tune` measures which launch is fastest.
+    shown. With any option of a shape, this also shows how paged decode attention launches it, how
+    much work it is, and the least time that it can take. The defaults are 16 sequences of 1024
+    tokens, 16 query and 8 K/V heads of 128 float16, in blocks of 32 tokens. `tracekit bench --tune`
+    measures which launch is fastest.
     """
     one, facts = _asked(name, gpu_cores, measure=measure)
     given = {"batch": batch, "q_heads": q_heads, "kv_heads": kv_heads, "head_dim": head_dim}
@@ -56,8 +57,7 @@ def chip(
             f"of {shape.itemsize} bytes; `tracekit bench --tune` measures which launch is fastest "
             "here:"
         )
-        rows = [(name, f"{value:,}", meaning) for name, value, meaning in _launch(shape)]
-        console.table(("launch", "planned", "meaning"), rows)
+        console.table(("launch", "planned", "meaning"), list(_launch_rows(shape, one)))
 
 
 def _asked(
@@ -140,19 +140,57 @@ def _measured_rows(measured: "machine.Bandwidth | None") -> Iterator[Row]:
     yield "  median", f"{measured.median / 1e9:.4g} GB/s", f"of {measured.passes} passes"
 
 
+def _launch_rows(shape: "lab.Shape", chip: "machine.Chip") -> Iterator[Row]:
+    for name, value, meaning in _launch(shape):
+        yield name, f"{value:,}", meaning
+    work, least = _work(shape), _least(shape, chip)
+    moved = (work.unique + work.written) / 1e6
+    yield "bytes", f"{moved:,.4g} MB", "that memory must move, each counted once."
+    yield "intensity", f"{work.intensity:.3g} FLOP/byte", f"{work.flops / 1e9:.4g} GFLOP in all."
+    if least is None:
+        yield "bound", NOT_AVAILABLE, chip.bandwidth.reason
+    else:
+        of = "memory alone; the rate of arithmetic is not known" if least.partial else least.limit
+        why = f"of {of}; an M1 Max reached about 80 % of its bandwidth."
+        yield "bound", duration(least.seconds * 1e9), why
+
+
 def _launch(shape: "lab.Shape") -> list[tuple[str, int, str]]:
     """Return how paged attention launches a shape: name, value, meaning."""
     plan = lab.planned(shape)
     reads = plan.rereads(shape.q_heads // shape.kv_heads)
     loaded = "once" if reads == 1 else f"{reads} times"
-    heads = f"query heads of a threadgroup; each row of K and V is loaded {loaded}."
     return [
         ("hd_tile", plan.hd_tile, "elements of a head that a lane owns."),
-        ("heads", plan.heads, heads),
+        (
+            "heads",
+            plan.heads,
+            f"query heads of a threadgroup; each row of K and V is loaded {loaded}.",
+        ),
         ("threadgroup", plan.threadgroup, "threads."),
         ("partitions", plan.partitions, "threadgroups that share the tokens of a sequence."),
         ("dispatches", plan.dispatches, "with partitions a second kernel merges them."),
     ]
+
+
+def _work(shape: "lab.Shape") -> "ops.Traffic":
+    return ops.traffic(
+        [shape.context] * shape.batch,
+        q_heads=shape.q_heads,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        block_size=shape.block_size,
+        itemsize=shape.itemsize,
+    )
+
+
+def _least(shape: "lab.Shape", chip: "machine.Chip") -> "machine.Bound | None":
+    if chip.bandwidth.value is None:
+        return None
+    work = _work(shape)
+    rate = chip.fp32.value if shape.dtype == "float32" else chip.fp16.value
+    moved = work.unique + work.written
+    return machine.bound(work.flops, moved, bandwidth=chip.bandwidth.value, rate=rate)
 
 
 def _document(
@@ -170,10 +208,13 @@ def _document(
         "measured": None if measured is None else asdict(measured),
     }
     if shape is not None:
+        least = _least(shape, one)
         sizes = ("batch", "q_heads", "kv_heads", "head_dim", "context", "block_size", "itemsize")
         document["shape"] = {name: getattr(shape, name) for name in sizes}
         document["launch"] = [
             {"name": name, "value": value, "why": meaning}
             for name, value, meaning in _launch(shape)
         ]
+        document["work"] = asdict(_work(shape))
+        document["bound"] = None if least is None else asdict(least)
     return document
