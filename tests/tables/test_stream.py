@@ -1,8 +1,5 @@
 """A table into a file, in any number of pieces and parts: the same frame as from memory."""
 
-import os
-import resource
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -184,36 +181,3 @@ def test_every_value_and_dtype_comes_back(frame: pd.DataFrame, tmp_path: Path, s
     read = pd.read_feather(path) if suffix == ".feather" else pd.read_parquet(path)
     pd.testing.assert_frame_equal(read, frame.reset_index(drop=True))
     assert read["id"].iloc[0] == 2**64 - 1
-
-
-FULL = """
-import resource, sys
-import pandas as pd
-from tracekit.base.errors import RecordingError
-from tracekit.tables import write_table
-sys.dont_write_bytecode = True  # it would be cut off, too
-resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
-frame = pd.DataFrame({"n": [str(n * n) for n in range(100_000)]})
-try:
-    write_table(frame, sys.argv[1])
-except RecordingError as error:
-    print(error)
-"""
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".feather"])
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"table{suffix}"
-    path.write_bytes(b"before")
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, str(path)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
-    assert done.stdout.strip() == f"{path} cannot be written: File too large."
-    assert path.read_bytes() == b"before"
-    assert [one.name for one in tmp_path.iterdir()] == [path.name]
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 4096
