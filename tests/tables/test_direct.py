@@ -67,6 +67,21 @@ def test_an_export_of_the_same_place_wins(exports: Path, intervals_xml: Xml) -> 
     assert Tables(exports, frozenset())["gpu_intervals"]["start"].tolist() == [99]
 
 
+def test_an_export_of_the_same_place_in_another_run_wins_nothing(
+    exports: Path, intervals_xml: Xml
+) -> None:
+    second = TOC[TOC.index("<run") :].replace('number="1"', 'number="2"')
+    (exports / "toc.xml").write_text(
+        TOC.replace("</run>", f"</run>{second}", 1).rpartition("</t")[0]
+    )
+    xml = intervals_xml([(99, 1, 4711, "python3")])
+    (exports / "gpu.xml").write_text(
+        xml.replace("run[1]", "run[2]").replace("table[1]", "table[2]")
+    )
+    found = index(exports).tables["metal-gpu-intervals"]
+    assert [one.place.run for one in found] == [2, 1]
+
+
 def test_an_export_of_an_unknown_place_wins_for_its_schema(
     exports: Path, intervals_xml: Xml
 ) -> None:
