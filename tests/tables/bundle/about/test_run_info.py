@@ -141,7 +141,8 @@ def test_all_processes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "reason"), [(0, "exit(0)"), (32, "exit(32)"), (255, "exit(255)"), (9, ""), (-9, "")]
+    ("status", "reason"),
+    [(0, "exit(0)"), (32, "exit(32)"), (255, "exit(255)"), (1, ""), (31, ""), (-9, "")],
 )
 def test_a_status_that_may_be_a_signal_gives_no_reason(
     tmp_path: Path, status: int, reason: str
