@@ -52,7 +52,7 @@ def test_waits_that_cost_little_are_silent(
 ) -> None:
     steps = row_of_steps([4_000 * US] * 10)
     assert not judged("frequent-readback", {"limit": 0.3}, **turns, steps=steps)
-    assert not judged("frequent-readback", {"most": 4.0}, **turns, steps=steps)
+    assert not judged("frequent-readback", {"most": 3.9}, **turns, steps=steps)
 
 
 def test_several_command_buffers_without_a_wait_are_silent(

@@ -63,6 +63,15 @@ def test_it_is_silent_where_memory_is_wired(
     assert not judged("lost-residency", **tables)
 
 
+@pytest.mark.parametrize(("size", "number"), [("1.00", 1), ("0.99", 0)])
+def test_it_takes_a_megabyte_in_each_part(
+    size: str, number: int, work: pd.DataFrame, judged: Judge
+) -> None:
+    tables = {"gpu_intervals": work, "driver_events": wiring(*range(0, 800, 100), size=size)}
+    found = judged("lost-residency", **tables, resource_allocations=allocating(*[0] * 8))
+    assert len(found) == number
+
+
 def test_the_level_of_wired_memory_tells_where_events_have_no_sizes(
     work: pd.DataFrame, judged: Judge
 ) -> None:
