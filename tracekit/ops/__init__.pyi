@@ -23,6 +23,7 @@ from .attention.paged import append as append
 from .attention.paged import append_run as append_run
 from .attention.paged import attend as attend
 from .attention.paged import paged_attention as paged_attention
+from .attention.paged import traffic as traffic
 from .attention.paged import traffic_of as traffic_of
 from .attention.problem import HEAD_DIMS as HEAD_DIMS
 from .attention.problem import Problem as Problem
