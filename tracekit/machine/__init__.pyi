@@ -16,8 +16,8 @@ from .machine import circumstances as circumstances
 from .machine import describe as describe
 from .machine import installed as installed
 from .machine import meanwhile as meanwhile
-from .roofline import Reached as Reached
 from .roofline import Bound as Bound
+from .roofline import Reached as Reached
 from .roofline import bound as bound
 from .roofline import intensity as intensity
 from .roofline import reached as reached
