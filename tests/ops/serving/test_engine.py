@@ -134,6 +134,16 @@ def numbers(several: list[RunningSequence]) -> list[int]:
     return [one.job.number for one in several]
 
 
+def test_who_waits_for_blocks_holds_up_those_behind(scheduler: Scheduling) -> None:
+    one = scheduler(slots=3, blocks=4)
+    for number, prompt in enumerate((15, 7, 1)):
+        one.arrive(asked(number, prompt, 1))
+    assert numbers(one.admit(0)) == [0], "it takes all blocks there are"
+    retired = [numbers(one.complete(one.plan(), at)) for at in range(4)]
+    assert retired == [[], [], [], [0]]
+    assert numbers(one.admit(1)) == [1, 2]
+
+
 @pytest.mark.parametrize(("tokens", "served"), [(32, True), (33, False)])
 def test_what_the_whole_pool_cannot_hold_is_refused_with_a_reason(
     tokens: int, served: bool, scheduler: Scheduling
