@@ -97,7 +97,10 @@ def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
 
 def named(targets: Targets) -> str:
     """Return the target in words, such as "python3 (4711)"."""
-    return ", ".join(f"{one.name} ({one.pid})" if one.name else f"pid {one.pid}" for one in targets)
+    return ", ".join(
+        f"{target.name} ({target.pid})" if target.name else f"pid {target.pid}"
+        for target in targets
+    )
 
 
 @dataclass(frozen=True, eq=False)

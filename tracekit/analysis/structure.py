@@ -213,7 +213,7 @@ def _stretch(groups: _Groups, alike: Flags, length: int) -> tuple[int, int] | No
         else:
             found.append([begin, end, end - begin])
     sums = np.concatenate(([0], np.cumsum(groups.busy)))
-    begin, end, alike_ones = max(found, key=lambda one: sums[one[1] + length] - sums[one[0]])
+    begin, end, alike_ones = max(found, key=lambda run: sums[run[1] + length] - sums[run[0]])
     if alike_ones < _ALIKE * (end - begin) or end - begin + length < FEWEST * length:
         return None
     if sums[end + length] - sums[begin] < OF_WORK * sums[-1]:

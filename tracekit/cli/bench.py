@@ -82,7 +82,9 @@ def bench(
     """
     lab.chosen(suite, [*(subject or ()), *([against] if against else [])])
     if list_:
-        cells = [(one.name, one.suite, one.family, one.summary) for one in lab.chosen(suite)]
+        cells = [
+            (entry.name, entry.suite, entry.family, entry.summary) for entry in lab.chosen(suite)
+        ]
         console.table(("subject", "suite", "family", "what it is"), cells)
         return
     if tune and (subject or against):

@@ -39,17 +39,17 @@ def chip(
     tokens, 16 query and 8 K/V heads of 128 float16, in blocks of 32 tokens. `tracekit bench --tune`
     measures which launch is fastest.
     """
-    one, facts = _asked(name, gpu_cores, measure=measure)
+    chip, facts = _asked(name, gpu_cores, measure=measure)
     given = {"batch": batch, "q_heads": q_heads, "kv_heads": kv_heads, "head_dim": head_dim}
     shape = _shape({**given, "dtype": dtype}, context)
     measured = machine.measure_bandwidth() if measure else None
     if json:
-        console.show_json(_document(one, facts, measured, shape))
+        console.show_json(_document(chip, facts, measured, shape))
         return
-    rows = [*_chip_rows(one, facts), *_measured_rows(measured)]
+    rows = [*_chip_rows(chip, facts), *_measured_rows(measured)]
     console.table(("", "this machine" if name is None else "that chip", "source"), rows)
-    if name is not None and one.name not in machine.known_chips():
-        console.show_hint(nearest(one.name, machine.known_chips()))
+    if name is not None and chip.name not in machine.known_chips():
+        console.show_hint(nearest(chip.name, machine.known_chips()))
     if shape is not None:
         console.show_hint(
             f"Paged decode attention, {shape.batch} sequences of {shape.context} tokens, "
@@ -57,7 +57,7 @@ def chip(
             f"of {shape.itemsize} bytes; `tracekit bench --tune` measures which launch is fastest "
             "here:"
         )
-        console.table(("launch", "planned", "meaning"), list(_launch_rows(shape, one)))
+        console.table(("launch", "planned", "meaning"), list(_launch_rows(shape, chip)))
 
 
 def _asked(
@@ -87,21 +87,21 @@ def _shape(given: dict[str, Any], context: int | None) -> "lab.Shape | None":
     return lab.Shape(**sizes, active_blocks=tokens // lab.Shape.block_size)
 
 
-def _chip_rows(one: "machine.Chip", facts: dict[str, Any]) -> Iterator[Row]:
-    yield "chip", one.name or unavailable("the system does not name it"), ""
+def _chip_rows(chip: "machine.Chip", facts: dict[str, Any]) -> Iterator[Row]:
+    yield "chip", chip.name or unavailable("the system does not name it"), ""
     uncounted = "only a Mac's are counted"
     if not facts:
         uncounted = "--gpu-cores does not say it"
     elif facts.get("system") == "Darwin":
         uncounted = "`ioreg` does not count them"
-    yield "gpu cores", str(one.cores) if one.cores else unavailable(uncounted), ""
+    yield "gpu cores", str(chip.cores) if chip.cores else unavailable(uncounted), ""
     if facts.get("memory"):
         yield "memory", size(facts["memory"]), ""
     yield from _gpu_rows()
-    yield _figure_row("bandwidth", one.bandwidth, 1e9, "GB/s")
-    yield _figure_row("float32", one.fp32, 1e12, "TFLOP/s")
-    yield _figure_row("float16", one.fp16, 1e12, "TFLOP/s")
-    yield _figure_row("ridge", machine.ridge_of(one), 1, "FLOP/byte")
+    yield _figure_row("bandwidth", chip.bandwidth, 1e9, "GB/s")
+    yield _figure_row("float32", chip.fp32, 1e12, "TFLOP/s")
+    yield _figure_row("float16", chip.fp16, 1e12, "TFLOP/s")
+    yield _figure_row("ridge", machine.ridge_of(chip), 1, "FLOP/byte")
 
 
 def _gpu_rows() -> Iterator[Row]:
@@ -194,21 +194,21 @@ def _least(shape: "lab.Shape", chip: "machine.Chip") -> "machine.Bound | None":
 
 
 def _document(
-    one: "machine.Chip",
+    chip: "machine.Chip",
     facts: dict[str, Any],
     measured: "machine.Bandwidth | None",
     shape: "lab.Shape | None",
 ) -> dict[str, Any]:
     """Return all that is known as JSON has it: rates per second, sizes in bytes."""
     document: dict[str, Any] = {
-        "chip": asdict(one),
+        "chip": asdict(chip),
         "machine": facts,
         "architecture": _architecture() or None,
-        "ridge": asdict(machine.ridge_of(one)),
+        "ridge": asdict(machine.ridge_of(chip)),
         "measured": None if measured is None else asdict(measured),
     }
     if shape is not None:
-        least = _least(shape, one)
+        least = _least(shape, chip)
         sizes = ("batch", "q_heads", "kv_heads", "head_dim", "context", "block_size", "itemsize")
         document["shape"] = {name: getattr(shape, name) for name in sizes}
         document["launch"] = [

@@ -41,8 +41,8 @@ def convert_bundle(
         return
     with writing(tables.files_of(output), [bundle], force=force), console.progress("convert"):
         raw = tables.Tables(bundle, only=tables.Choice(choice.run))
-        one = raw.exported(schema, choice)
-        converted = tables.convert(one.ref, output, schema, one.choice, toc=raw.toc)
+        table = raw.exported(schema, choice)
+        converted = tables.convert(table.ref, output, schema, table.choice, toc=raw.toc)
     for file in converted.files:
         console.show_line(file)
     console.show_warnings((*raw.of_runs, *map(str, converted.notes.said)))

@@ -141,12 +141,14 @@ def accept(
         found = store.night(accepted[0].night)
     columns = ("capture", "metric", "expected from now on")
     rows = [
-        (one.capture, metric, nightly.expected_words(found, one, metric))
-        for one in accepted
-        for metric in one.changes
+        (acceptance.capture, metric, nightly.expected_words(found, acceptance, metric))
+        for acceptance in accepted
+        for metric in acceptance.changes
     ]
     console.measurements(f"Accepted: {found.id} on {found.machine}", columns, rows)
-    console.show_warnings([f"Not accepted: {one.capture}: {one.reason}" for one in refused])
+    console.show_warnings(
+        [f"Not accepted: {refusal.capture}: {refusal.reason}" for refusal in refused]
+    )
     console.show_hint("It holds for captures of the same work, from the next night on.")
 
 
@@ -167,7 +169,7 @@ def revoke(
     with nightly.Store.open(history_url(history, config), make=False) as store:
         require_clear(store, [night])
         revoked = store.revoke(night, capture or (), reason, who=by or _login())
-    names = ", ".join(one.capture for one in revoked)
+    names = ", ".join(acceptance.capture for acceptance in revoked)
     console.show_line(f"revoked: {revoked[0].night}, {names}")
 
 
@@ -181,22 +183,22 @@ def list_(
     """List what was accepted, when and why; the latest one of a capture is in force."""
     with nightly.Store.open(history_url(history, config), make=False) as store:
         held = [
-            one
+            entry
             for name in store.machines()
-            for one in nightly.held_on(name, store.acceptances(name))
+            for entry in nightly.held_on(name, store.acceptances(name))
         ]
-    held.sort(key=lambda one: one.accepted.at)
+    held.sort(key=lambda entry: entry.accepted.at)
     if json:
         console.show_json(held)
         return
     columns = ("accepted", "by", "night", "machine", "capture", "holds", "reason")
     rows = [
         (
-            *(stamp(one.accepted.at), one.accepted.who, one.accepted.night, one.machine),
-            one.accepted.capture,
-            *("yes" if one.holds else "no", one.accepted.reason),
+            *(stamp(entry.accepted.at), entry.accepted.who, entry.accepted.night, entry.machine),
+            entry.accepted.capture,
+            *("yes" if entry.holds else "no", entry.accepted.reason),
         )
-        for one in held
+        for entry in held
     ]
     if not rows:
         console.show_hint("Nothing was accepted; `tracekit baseline accept NIGHT --reason TEXT`.")
@@ -257,9 +259,9 @@ def history(
             "--samples says what --export writes.", hint="Add --export FILE --format csv"
         )
     url = history_url(history, config)
-    files = [one for one in (export, html) if one and one != console.STDOUT]
+    files = [file for file in (export, html) if file and file != console.STDOUT]
     with (
-        writing(files, [one for one in (config, nightly.file_of(url)) if one], force=force),
+        writing(files, [file for file in (config, nightly.file_of(url)) if file], force=force),
         nightly.Store.open(url, make=False) as store,
     ):
         if export is not None:
@@ -336,10 +338,12 @@ def _show_series(store: "nightly.Store", of: dict[str, Any], limit: int, *, json
     if json:
         console.show_json(found)
         return
-    named = [one for one in found if of["metric"] or any(each.pairs for each in one.points)]
-    for one in named:
-        console.measurements(*nightly.series_table(one))
-    if blank := [f"{one.capture} {one.metric}" for one in found if one not in named]:
+    named = [
+        series for series in found if of["metric"] or any(each.pairs for each in series.points)
+    ]
+    for series in named:
+        console.measurements(*nightly.series_table(series))
+    if blank := [f"{series.capture} {series.metric}" for series in found if series not in named]:
         console.show_hint(f"No night has a value of: {', '.join(blank)}.")
 
 

@@ -188,12 +188,12 @@ def _interruptible() -> Generator[None]:
     """
     hung_up = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
     signals = (signal.SIGINT, signal.SIGTERM, *hung_up)
-    before = [signal.signal(one, _interrupt) for one in signals]
+    before = [signal.signal(number, _interrupt) for number in signals]
     try:
         yield
     finally:
-        for one, handler in zip(signals, before, strict=True):
-            signal.signal(one, handler)
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _interrupt(*_: Any) -> None:

@@ -90,8 +90,8 @@ def uninstall(config: PlanFile = None) -> None:
             raise
         file = config  # what starts it can be taken away even where the plan is gone or broken
     found, warnings = schedule.uninstall(file)
-    for one in found:
-        console.show_line(f"removed  {one.method}, {one.file}")
+    for job in found:
+        console.show_line(f"removed  {job.method}, {job.file}")
     if not found:
         console.show_line(f"No nights of {file} are installed.")
         console.show_hint("A line in a crontab is taken out by hand: crontab -e")
@@ -100,14 +100,14 @@ def uninstall(config: PlanFile = None) -> None:
 
 def _show_status(plan: "nightly.NightPlan", known: "nightly.Scheduled") -> None:
     lines = [("plan", f"{plan.name}, {plan.file}")]
-    for one, standing in zip(known.installed, known.standing, strict=True):
-        lines += [("installed", f"{one.at:%H:%M} every day, {one.method}, {one.file}")]
+    for job, standing in zip(known.installed, known.standing, strict=True):
+        lines += [("installed", f"{job.at:%H:%M} every day, {job.method}, {job.file}")]
         loaded = {True: "yes", False: "no", None: "not known"}[standing.loaded]
         lines += [("loaded", f"{loaded}; {standing.words}" if standing.words else loaded)]
         if standing.last_exit is not None:
             lines.append(("last exit", f"exit code {standing.last_exit}"))
-        if one.log is not None:
-            lines.append(("log", str(one.log)))
+        if job.log is not None:
+            lines.append(("log", str(job.log)))
     if not known.installed:
         lines.append(("installed", "no; `tracekit nightly install --at 02:30` does it"))
     if known.next is not None:
@@ -116,7 +116,7 @@ def _show_status(plan: "nightly.NightPlan", known: "nightly.Scheduled") -> None:
         lines.append(("now", "a night runs"))
     lines.append(("last night", _last(known.last) if known.last else "none yet"))
     if known.missed:
-        times = ", ".join(_moment(one) for one in known.missed[-7:])
+        times = ", ".join(_moment(night) for night in known.missed[-7:])
         lines.append(("missed", f"{len(known.missed)} since then: {times}"))
     for name, words in lines:
         console.show_line(f"{name:<11}  {words}")

@@ -40,7 +40,7 @@ def options_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return the parameters of a function as options; what it takes by `**` is none."""
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     named = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
-    return [one.replace(kind=one.KEYWORD_ONLY) for one in named]
+    return [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in named]
 
 
 def brought(
@@ -207,7 +207,7 @@ def planned(command: FileCommand, workload: Workload | None) -> FileCommand:
 
     @functools.wraps(command)
     def wrapper(**values: Any) -> None:
-        kept = {one.name: values.pop(one.name) for one in own}
+        kept = {parameter.name: values.pop(parameter.name) for parameter in own}
         command(plan_of(**values), **kept)
 
     if workload is not None:
@@ -232,7 +232,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return str(value) if isinstance(value, Path) else value
 
 

@@ -73,15 +73,15 @@ def _plan(config: Path | None) -> "nightly.NightPlan | None":
     """Read the plan that was named; else the nearest, if there is one."""
     here = Path.cwd()
     near = (
-        (one / nightly.OWN).exists() or nightly.has_plan(one / nightly.SHARED)
-        for one in (here, *here.parents)
+        (folder / nightly.OWN).exists() or nightly.has_plan(folder / nightly.SHARED)
+        for folder in (here, *here.parents)
     )
     return nightly.read_plan(config, work=False) if config is not None or any(near) else None
 
 
 def _defaults(plan: "nightly.NightPlan | None") -> list[Path]:
     wanted = [workload.TRACES, *([plan.output] if plan else [])]
-    there = [one for one in wanted if one.is_dir()]
+    there = [folder for folder in wanted if folder.is_dir()]
     if not there:
         raise UsageError(
             f"There is nothing to prune: no {' and no '.join(map(str, wanted))}.",
@@ -118,7 +118,7 @@ def _show(done: "nightly.Pruned") -> None:
         console.measurements(title, ("run", "what", "size", "why"), rows)
     if len(done.removed) > _SHOWN:
         console.show_line(f"… and {len(done.removed) - _SHOWN} more")
-    if stays := Counter(one.why for one in (*done.kept, *done.stayed)):
+    if stays := Counter(entry.why for entry in (*done.kept, *done.stayed)):
         counted = [(str(count), why) for why, count in stays.most_common()]
         console.measurements("kept", ("paths", "why"), counted)
     verb = "would be freed" if done.dry else "freed"

@@ -57,9 +57,9 @@ def tables(
 def _entries(there: "traces.Tables") -> Iterator[tuple[str, str, str]]:
     """Yield each table with its rows and columns; of a repeated schema one for each repeat."""
     for name in there:
-        for one in there.repeated(name) or (None,):
-            label = name if one is None else f"{name} ({one})"
-            place = traces.Choice() if one is None else one.choice
+        for repeat in there.repeated(name) or (None,):
+            label = name if repeat is None else f"{name} ({repeat})"
+            place = traces.Choice() if repeat is None else repeat.choice
             try:
                 frame = there.chosen(name, table=place.table, run=place.run)
             except TracekitError as error:
@@ -71,7 +71,7 @@ def _entries(there: "traces.Tables") -> Iterator[tuple[str, str, str]]:
 
 def workloads(*, workloads: options.Workloads = None) -> None:
     """List the workloads that can be recorded."""
-    known = [(one.name, one.summary) for one in workload.all_workloads(workloads)]
+    known = [(entry.name, entry.summary) for entry in workload.all_workloads(workloads)]
     program = (workload.ANY_PROGRAM, "Run any program: put it after --, with its arguments.")
     console.table(("workload", "what it does"), sorted([*known, program]))
 

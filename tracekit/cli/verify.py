@@ -39,9 +39,11 @@ def parity(
 
     Exit code 0: all within bounds; 1: a bound is exceeded; 130: stopped.
     """
-    cases = lab.named(case) if case else tuple(one for one in lab.GRID if one.quick or not quick)
+    cases = (
+        lab.named(case) if case else tuple(point for point in lab.GRID if point.quick or not quick)
+    )
     if list_:
-        console.table(("case", "lengths"), [(one.name, str(one.lens)) for one in cases])
+        console.table(("case", "lengths"), [(point.name, str(point.lens)) for point in cases])
         return
     if output is not None and output.suffix != ".json":
         raise UsageError(
@@ -198,7 +200,10 @@ def with_parameters(arguments: Sequence[str]) -> FileCommand:
         verify_kernel(*args, **values)
 
     own = inspect.signature(verify_kernel, eval_str=True).parameters.values()
-    return signed(wrapper, [*(one for one in own if one.kind is not one.VAR_KEYWORD), *added])
+    return signed(
+        wrapper,
+        [*(parameter for parameter in own if parameter.kind is not parameter.VAR_KEYWORD), *added],
+    )
 
 
 def _named(arguments: Sequence[str]) -> "lab.Declared | None":
@@ -225,8 +230,8 @@ def _subjects(
         checks = [lab.load(Path(subject))]
     else:
         checks = [
-            lab.shipped_check(one)
-            for one in (lab.shipped_names() if subject == _ALL else [subject])
+            lab.shipped_check(name)
+            for name in (lab.shipped_names() if subject == _ALL else [subject])
         ]
     how: Any = {"lenient": launch.lenient, "patience": launch.patience}
     for check in checks:
@@ -238,13 +243,13 @@ def _show_verifications(found: "Iterator[lab.Verification]", *, as_json: bool) -
     if as_json:
         everything = list(found)
         console.show_json({"verifications": everything, "not_proven": lab.NOT_PROVEN})
-        return any(one.defects for one in everything)
+        return any(verification.defects for verification in everything)
     first = list(islice(found, 2))
     wrong = False
-    for one in chain(first, found):
-        for line in lab.in_full(one) if len(first) == 1 else lab.in_short(one):
+    for verification in chain(first, found):
+        for line in lab.in_full(verification) if len(first) == 1 else lab.in_short(verification):
             console.show_line(line)
-        wrong = wrong or bool(one.defects)
+        wrong = wrong or bool(verification.defects)
     console.show_line("Not proven:")
     for line in lab.NOT_PROVEN:
         console.show_line(f"  {line}")

@@ -48,9 +48,9 @@ def overall(deciding: Sequence[Change], held: Sequence[Condition]) -> tuple[Verd
                 return Verdict.UNCLEAR, f"{words}, but {condition.words}."
             return verdict, f"{words}, though {_are(opposed)} better." if opposed else f"{words}."
     if unclear := [change for change in deciding if change.verdict is not Verdict.SAME]:
-        names = _are([one.metric for one in unclear])
+        names = _are([change.metric for change in unclear])
         return Verdict.UNCLEAR, f"{names} unclear: {unclear[0].reason}."
-    return Verdict.SAME, f"{_are([one.metric for one in deciding])} the same."
+    return Verdict.SAME, f"{_are([change.metric for change in deciding])} the same."
 
 
 def _are(metrics: Sequence[str]) -> str:
@@ -97,7 +97,9 @@ class Comparison:
     @property
     def void(self) -> tuple[Difference, ...]:
         """What makes this a comparison of unlike things."""
-        return tuple(one for one in self.environment if one.weight is Weight.VOID)
+        return tuple(
+            difference for difference in self.environment if difference.weight is Weight.VOID
+        )
 
 
 def compare(
@@ -115,7 +117,7 @@ def compare(
     verdict, reason = overall([change for change in changes if change.deciding], held)
     return Comparison(
         before=tuple(sample.name for sample in before),
-        after=tuple(one.name for one in after),
+        after=tuple(sample.name for sample in after),
         verdict=verdict,
         reason=reason,
         changes=changes,
@@ -127,7 +129,7 @@ def compare(
         shared=tuple(
             sample.name
             for sample in after
-            if sample.recording and sample.recording in {one.recording for one in before}
+            if sample.recording and sample.recording in {run.recording for run in before}
         ),
         pace=math.expm1(pace.slowdown) if pace.known else None,
         limits=limits,
@@ -151,8 +153,8 @@ def _changes(before: Runs, after: Runs, limits: Limits, pace: Pace) -> tuple[Cha
         )
     found = [judged(name, before, after, pace, limits) for name in names]
     deciding = limits.metrics or speed_of(found)
-    marked = [replace(one, deciding=one.metric in deciding) for one in found]
-    return tuple(sorted(marked, key=lambda one: not one.deciding))
+    marked = [replace(change, deciding=change.metric in deciding) for change in found]
+    return tuple(sorted(marked, key=lambda change: not change.deciding))
 
 
 def speed_of(changes: Sequence[Change]) -> tuple[str, ...]:
@@ -235,7 +237,7 @@ def redaction_of_runs(paths: Sequence[Path]) -> Redaction:
     """Return the redaction of this machine's names and of those in any of the runs."""
     folders = [path.parent if path.is_file() else path for path in paths]
     names = [pair for folder in folders for pair in redaction_of(Recording(folder)).names]
-    longest_first = sorted(dict(names).items(), key=lambda one: (-len(one[0]), one[0]))
+    longest_first = sorted(dict(names).items(), key=lambda pair: (-len(pair[0]), pair[0]))
     return Redaction(tuple(longest_first))
 
 
@@ -254,8 +256,8 @@ def _sample(path: Path, name: str) -> Sample:
 def _short_names(paths: Sequence[Path]) -> list[str]:
     """Name each run by its folder; by as much of its path as sets it apart from the others."""
     folders = [(path.parent if path.is_file() else path).resolve() for path in paths]
-    for length in range(1, max(len(one.parts) for one in folders) + 1):
-        names = ["/".join(one.parts[-length:]) for one in folders]
+    for length in range(1, max(len(folder.parts) for folder in folders) + 1):
+        names = ["/".join(folder.parts[-length:]) for folder in folders]
         if len(set(names)) == len(set(folders)):
             return names
     return [quoted(folder) for folder in folders]

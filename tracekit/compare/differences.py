@@ -138,10 +138,10 @@ def _of_machine(key: str) -> Callable[[Provenance], object]:
 _READ: dict[str, Callable[[Provenance], object]] = {
     "workload": _work,
     # Whose clock the times are read from: exports of others are traces, too.
-    "recorder": lambda one: (
-        "host: work on a CPU" if one.recorder == "host" else "trace of Instruments"
+    "recorder": lambda run: (
+        "host: work on a CPU" if run.recorder == "host" else "trace of Instruments"
     ),
-    "target": lambda one: ", ".join(sorted({each.name for each in one.targets if each.name})),
+    "target": lambda run: ", ".join(sorted({each.name for each in run.targets if each.name})),
     "chip": _of_machine("chip"),
     "model": _of_machine("model"),
     "GPU cores": _of_machine("gpu_cores"),
@@ -151,18 +151,18 @@ _READ: dict[str, Callable[[Provenance], object]] = {
     "Rosetta": _of_machine("rosetta"),
     "operating system": _of_machine("os"),
     "kernel": _of_machine("release"),
-    "Instruments": lambda one: "" if one.recorder == "host" else one.recorder_version,
-    "templates": lambda one: ", ".join(one.templates),
-    "instruments": lambda one: ", ".join(one.instruments),
-    "method": lambda one: one.method,
-    "counters": lambda one: one.counters,
-    "warm-up steps": lambda one: one.warmup,
-    "time limit": lambda one: one.time_limit,
-    "repeats": lambda one: one.repeats,
+    "Instruments": lambda run: "" if run.recorder == "host" else run.recorder_version,
+    "templates": lambda run: ", ".join(run.templates),
+    "instruments": lambda run: ", ".join(run.instruments),
+    "method": lambda run: run.method,
+    "counters": lambda run: run.counters,
+    "warm-up steps": lambda run: run.warmup,
+    "time limit": lambda run: run.time_limit,
+    "repeats": lambda run: run.repeats,
     "Python": _of_machine("python"),
     "MLX": _of_machine("mlx"),
-    "tracekit": lambda one: one.tracekit,
-    "git commit": lambda one: one.git_commit,
+    "tracekit": lambda run: run.tracekit,
+    "git commit": lambda run: run.git_commit,
 }
 _VOID = frozenset({"workload", "recorder"})
 
@@ -281,7 +281,10 @@ def finding_changes(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[
     changes = [_finding_change(rule, before, after) for rule in found]
     order = list(Became)
     return tuple(
-        sorted(changes, key=lambda one: (order.index(one.course), _RANKS[one.severity], one.rule))
+        sorted(
+            changes,
+            key=lambda change: (order.index(change.course), _RANKS[change.severity], change.rule),
+        )
     )
 
 
@@ -289,7 +292,7 @@ def _finding_change(rule: str, before: Sequence[Sample], after: Sequence[Sample]
     old, new = list(_findings(rule, before)), list(_findings(rule, after))
     reason = "" if old and new else _unseen(rule, before if not old else after)
     first, last = (side[0] if side else None for side in (old, new))
-    severity = min((one.severity for one in (*old, *new)), key=_RANKS.__getitem__)
+    severity = min((finding.severity for finding in (*old, *new)), key=_RANKS.__getitem__)
     return FindingChange(
         rule=rule,
         course=_course(first, last, reason),
@@ -307,13 +310,13 @@ def _findings(rule: str, samples: Sequence[Sample]) -> Iterator[Finding]:
     for sample in samples:
         own = [finding for finding in sample.result.findings if finding.rule == rule]
         if own:
-            yield min(own, key=lambda one: (_RANKS[one.severity], -(one.saving or 0)))
+            yield min(own, key=lambda finding: (_RANKS[finding.severity], -(finding.saving or 0)))
 
 
 def _unseen(rule: str, samples: Sequence[Sample]) -> str:
     """Return why the rule cannot be said to have passed in these runs; empty if it passed."""
     for sample in samples:
-        check = next((one for one in sample.result.checks if one.rule == rule), None)
+        check = next((entry for entry in sample.result.checks if entry.rule == rule), None)
         if check is None:
             return "the rule was not among those that judged"
         if check.status is not Status.PASSED:

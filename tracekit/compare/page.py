@@ -58,7 +58,10 @@ def tables(compared: Comparison) -> Iterator[Table]:
         (
             "what differs",
             ("what", "before", "after"),
-            [(one.what, one.before, one.after) for one in compared.environment],
+            [
+                (difference.what, difference.before, difference.after)
+                for difference in compared.environment
+            ],
         ),
     )
     yield from (table for table in found if table[2])

@@ -127,8 +127,8 @@ def tempered(changes: Sequence[float]) -> list[float]:
     that is 0, or where more than three of ten would be odd.
     """
     centre = statistics.median(changes)
-    limit = _ODD * NORMAL_MAD * statistics.median(abs(one - centre) for one in changes)
-    odd = sum(abs(one - centre) > limit for one in changes)
+    limit = _ODD * NORMAL_MAD * statistics.median(abs(change - centre) for change in changes)
+    odd = sum(abs(change - centre) > limit for change in changes)
     if limit == 0 or odd > _MOST * len(changes):
         return list(changes)
     return [min(max(change, centre - limit), centre + limit) for change in changes]
@@ -137,6 +137,6 @@ def tempered(changes: Sequence[float]) -> list[float]:
 def _compared(changes: Sequence[float], expected: Sequence[float]) -> list[float]:
     own = tempered(changes)
     if expected:
-        return [one - other for one in own for other in tempered(expected)]
+        return [change - other for change in own for other in tempered(expected)]
     both = itertools.combinations_with_replacement(own, 2)
-    return [(one + other) / 2 for one, other in both]
+    return [(first + second) / 2 for first, second in both]

@@ -134,7 +134,9 @@ class Blocks:
     def reference_source(self) -> str:
         """Return whose reference work it was, and of which tool; empty where there was none."""
         sources = [
-            str(one) for block in self._blocks for one in self._readings(block)["source"].unique()
+            str(source)
+            for block in self._blocks
+            for source in self._readings(block)["source"].unique()
         ]
         return ", ".join(dict.fromkeys(sources))
 
@@ -216,7 +218,11 @@ class Runs:
     def values(self, name: str) -> list[float]:
         """Return the metric in each run that knows it."""
         found = [sample.measurement(name) for sample in self.samples]
-        return [float(one.value) for one in found if one is not None and one.value is not None]
+        return [
+            float(metric.value)
+            for metric in found
+            if metric is not None and metric.value is not None
+        ]
 
 
 def runs(samples: Sequence[Sample]) -> Runs:

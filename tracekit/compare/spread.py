@@ -83,7 +83,7 @@ class SideValues:
     @property
     def within(self) -> float | None:
         """The mean variance of a run, by that of its blocks; None where a run has none."""
-        if not self.blocks or any(len(one) < 2 for one in self.blocks):  # noqa: PLR2004
+        if not self.blocks or any(len(block) < 2 for block in self.blocks):  # noqa: PLR2004
             return None
         return statistics.fmean(_VARIANCES[self.kind](block) for block in self.blocks)
 
@@ -118,11 +118,11 @@ def quantile(freedom: int) -> float:
 
 
 def _within(before: SideValues, after: SideValues, between: float) -> float | None:
-    one, other = before.within, after.within
-    if one is None or other is None:
+    old, new = before.within, after.within
+    if old is None or new is None:
         return None
     freedom = sum(len(blocks) - 1 for blocks in (*before.blocks, *after.blocks))
-    variance = (one + between**2) / len(before.values) + (other + between**2) / len(after.values)
+    variance = (old + between**2) / len(before.values) + (new + between**2) / len(after.values)
     return quantile(freedom) * math.sqrt(variance)
 
 

@@ -150,10 +150,10 @@ def judged(name: str, before: Runs, after: Runs, pace: Pace, limits: Limits) -> 
     """Say what became of the metric `name`, of which at least one run knows the value."""
     old, new = before.values(name), after.values(name)
     first = next(
-        one
+        metric
         for runs in (before, after)
         for sample in runs.samples
-        if (one := sample.measurement(name))
+        if (metric := sample.measurement(name))
     )
     change = Change(
         metric=name,
@@ -192,7 +192,7 @@ class _Scale:
     def of(cls, change: Change, pace: Pace, limits: Limits) -> "_Scale | None":
         if not change.relative:
             return cls(relative=False)
-        if not all(0 < one < math.inf for one in (*change.values_before, *change.values_after)):
+        if not all(0 < value < math.inf for value in (*change.values_before, *change.values_after)):
             return None
         power = pace.power(change)
         between = pace.between(limits) if power else limits.between
@@ -268,15 +268,15 @@ def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValue
     places: list[int] = []
     both = zip(side.samples, side.blocks, side.references, strict=True)
     for place, (sample, cut, references) in enumerate(both):
-        one = sample.measurement(name)
-        if one is None or one.value is None:
+        metric = sample.measurement(name)
+        if metric is None or metric.value is None:
             continue
         reference = statistics.median(references) if references else 1.0
-        values.append(scale.at(one.value, reference))
+        values.append(scale.at(metric.value, reference))
         places.append(place)
         try:
             parts = cut.values(name)
-            blocks.append(_blocks(parts, references or (1.0,) * len(parts), one.value, scale))
+            blocks.append(_blocks(parts, references or (1.0,) * len(parts), metric.value, scale))
         except Unavailable as reason:
             reasons.append(str(reason))
     complete = len(blocks) == len(values)
@@ -299,6 +299,8 @@ def _blocks(
 def _missing(name: str, before: Runs, after: Runs) -> str:
     for words, side in (("before", before), ("after", after)):
         if not side.values(name):
-            found = next((one for run in side.samples if (one := run.measurement(name))), None)
+            found = next(
+                (metric for run in side.samples if (metric := run.measurement(name))), None
+            )
             return f"{words}: {found.reason if found else 'the result does not have it'}"
     return ""

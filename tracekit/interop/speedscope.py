@@ -67,7 +67,7 @@ def _profiles(
 ) -> Iterator[dict[str, Any]]:
     stacks: list[list[int]] = symbols.stacks.column("frames").to_pylist()
     threads = samples.groupby(["process", "pid", "tid"], sort=False, dropna=False)
-    by_weight = sorted(threads, key=lambda one: -float(one[1]["weight"].fillna(0).sum()))
+    by_weight = sorted(threads, key=lambda thread: -float(thread[1]["weight"].fillna(0).sum()))
     for (process, pid, tid), own in by_weight:
         weights = own["weight"].fillna(0).to_numpy(np.int64)
         yield {

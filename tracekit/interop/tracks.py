@@ -157,13 +157,13 @@ def _rows(tables: Tables, name: str) -> pd.DataFrame:
 def _evidence(findings: tuple[Finding, ...]) -> Iterator[Slices]:
     """Yield a track for each rule that found something: the windows that show it."""
     seen = [(finding, window) for finding in findings for window in finding.evidence]
-    for rule in dict.fromkeys(one.rule for one, _ in seen):
-        own = [(one, window) for one, window in seen if one.rule == rule]
+    for rule in dict.fromkeys(finding.rule for finding, _ in seen):
+        own = [(finding, window) for finding, window in seen if finding.rule == rule]
         frame = pd.DataFrame(
             {
                 "start": [window.start for _, window in own],
                 "duration": [window.end - window.start for _, window in own],
-                "finding": [one.message for one, _ in own],
+                "finding": [finding.message for finding, _ in own],
                 "note": [window.note or None for _, window in own],
             }
         )
@@ -208,7 +208,7 @@ def _by_process(frame: pd.DataFrame) -> Iterator[tuple[Group, pd.DataFrame]]:
     if frame.empty:
         return
     processes = frame.groupby(["process", "pid"], sort=False, dropna=False)
-    for _, own in sorted(processes, key=lambda one: not bool(one[1]["target"].any())):
+    for _, own in sorted(processes, key=lambda group: not bool(group[1]["target"].any())):
         process, pid = own["process"].iloc[0], own["pid"].iloc[0]
         name = "unknown process" if pd.isna(process) else str(process)
         yield Group(name, None if pd.isna(pid) else int(pid)), own

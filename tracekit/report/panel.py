@@ -51,7 +51,7 @@ class Rows:
         """Whose clock the times are read from: "gpu", "host", or "" where it is not known."""
         if self.frame.empty or "clock" not in self.frame:
             return ""
-        clocks = sorted(str(one) for one in self.frame["clock"].dropna().unique())
+        clocks = sorted(str(clock) for clock in self.frame["clock"].dropna().unique())
         return " and ".join(clocks)
 
 

@@ -121,7 +121,7 @@ def distribution(title: str, values: Durations, color: str = "device") -> Chart:
     bins = min(_MOST_BINS, max(_FEWEST_BINS, round(4 * values.size ** (1 / 3))))
     edges = _edges(values, bins)
     counts, _ = np.histogram(np.minimum(values, edges[-1]), edges)
-    p50, p99 = (float(one) for one in np.quantile(values, (0.5, 0.99)))
+    p50, p99 = (float(value) for value in np.quantile(values, (0.5, 0.99)))
     cut = float(values.max()) > edges[-1]
     axis_title = f"time; the last bin holds all up to {duration(values.max())}" if cut else "time"
     summary = (
@@ -176,9 +176,9 @@ def roof(
 
     `bandwidth` is what memory delivers in bytes per second, `rate` operations per second.
     """
-    ways = [one.intensity for one in points] + ([rate / bandwidth] if rate else [])
+    ways = [point.intensity for point in points] + ([rate / bandwidth] if rate else [])
     left, right = min(ways) / _ROOM, max(ways) * _ROOM
-    heights = [left * bandwidth, rate or right * bandwidth, *(one.speed for one in points)]
+    heights = [left * bandwidth, rate or right * bandwidth, *(point.speed for point in points)]
     x = chart.logarithmic("operations for each byte", left, right, "{:g}".format)
     y = chart.logarithmic("operations per second", min(heights) / _ROOM, max(heights) * 2, plain)
     bend = rate / bandwidth if rate else x.high
@@ -205,5 +205,5 @@ def _named(
     begin = max(x.low, y.low / bandwidth)
     end = min(x.high, (rate or y.high) / bandwidth)
     places = [begin * (end / begin) ** share for share in _PLACES]
-    at = max(places, key=lambda one: min(abs(math.log(one / p.intensity)) for p in points))
+    at = max(places, key=lambda place: min(abs(math.log(place / p.intensity)) for p in points))
     return chart.above((at, at * bandwidth), f"memory {quantity(bandwidth, 'bytes/s')}")

@@ -55,7 +55,7 @@ def flat(values: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, str
         if isinstance(value, Mapping):
             yield from flat(value, name)
         elif isinstance(value, (list, tuple)):
-            yield name, ", ".join(str(one) for one in value)
+            yield name, ", ".join(str(item) for item in value)
         else:
             yield name, NOT_AVAILABLE if value is None else str(value)
 

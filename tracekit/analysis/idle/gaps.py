@@ -154,7 +154,7 @@ def unsure(causes: pd.DataFrame) -> str:
     """
     reasons = dict.fromkeys(causes["reason"].dropna())
     if ON_THE_CPU in reasons:
-        reasons = dict.fromkeys(one for one in reasons if one == _NO_CALLS)
+        reasons = dict.fromkeys(reason for reason in reasons if reason == _NO_CALLS)
     if not reasons:
         return ""
     listed = "; ".join(reason.rstrip(".") for reason in reasons)

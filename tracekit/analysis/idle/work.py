@@ -353,7 +353,7 @@ def without_load(annotations: pd.DataFrame | None, pauses: pd.DataFrame | None) 
     if annotations is not None:
         known.append(covered(annotations[annotations["name"].isin(NO_WORK)]))
     starts, ends = (
-        np.concatenate([getattr(one, side) for one in known]) for side in ("starts", "ends")
+        np.concatenate([getattr(cover, side) for cover in known]) for side in ("starts", "ends")
     )
     return IntervalSet.of(starts, ends)
 

@@ -44,7 +44,7 @@ def _causes(gaps: pd.DataFrame, idle: int) -> Iterator[Context]:
     The longest piece of each lies between `start` and `end`; times are in ns.
     """
     sums = analysis.by_cause(gaps)
-    for cause in sorted(sums, key=lambda one: (one is analysis.Cause.UNATTRIBUTED, -sums[one])):
+    for cause in sorted(sums, key=lambda kind: (kind is analysis.Cause.UNATTRIBUTED, -sums[kind])):
         pieces = gaps[(gaps["cause"] == str(cause)).to_numpy()]
         pieces = pieces.sort_values("duration", ascending=False, kind="stable")
         if not sums[cause] and cause is not analysis.Cause.UNATTRIBUTED:

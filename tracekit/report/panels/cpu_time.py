@@ -47,7 +47,10 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
                 "total_share": total / weight if weight else 0.0,
             }
             for function, own, total, number in zip(
-                *(listed.head(MOST_ROWS)[one] for one in ("function", "own", "total", "samples")),
+                *(
+                    listed.head(MOST_ROWS)[column]
+                    for column in ("function", "own", "total", "samples")
+                ),
                 strict=True,
             )
         ],

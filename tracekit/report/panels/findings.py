@@ -23,4 +23,4 @@ def findings(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pane
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings by severity, then by what they could save; equal ones as they came."""
-    return sorted(findings, key=lambda one: (_RANKS[one.severity], -(one.saving or 0)))
+    return sorted(findings, key=lambda finding: (_RANKS[finding.severity], -(finding.saving or 0)))

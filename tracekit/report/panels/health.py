@@ -105,9 +105,9 @@ def health(result: Result, tables: Tables) -> Context:
         "capabilities": provenance.capabilities,
         "gates": found,
         "filled": [gate for gate in found if gate.rows and not gate.empty],
-        "foreign": [one for one in found if one.empty and one.rows],
-        "empty": [one for one in found if one.rows == 0],
-        "missing": [one for one in found if one.rows is None],
+        "foreign": [gate for gate in found if gate.empty and gate.rows],
+        "empty": [gate for gate in found if gate.rows == 0],
+        "missing": [gate for gate in found if gate.rows is None],
     }
 
 

@@ -47,18 +47,26 @@ class Latency:
 def latencies(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """List the latencies with percentiles, linear between ranks; chart what came often enough."""
     found = [*_of_steps(tables), *(_of_column(tables, *column) for column in _COLUMNS)]
-    known = [one for one in found if one.times.size]
-    missing = [one for one in found if not one.times.size]
+    known = [latency for latency in found if latency.times.size]
+    missing = [latency for latency in found if not latency.times.size]
     return {
         "known": [
-            (one, of_table(tables, one.table), np.percentile(one.times, _PERCENTILES).tolist())
-            for one in known
+            (
+                latency,
+                of_table(tables, latency.table),
+                np.percentile(latency.times, _PERCENTILES).tolist(),
+            )
+            for latency in known
         ],
-        "unknown": together((one.absence, f"{one.name} ({one.meant})") for one in missing),
+        "unknown": together(
+            (latency.absence, f"{latency.name} ({latency.meant})") for latency in missing
+        ),
         "charts": [
-            distribution(one.name, one.times, "steps" if one.table == "steps" else "device")
-            for one in known
-            if one.times.size >= FEWEST
+            distribution(
+                latency.name, latency.times, "steps" if latency.table == "steps" else "device"
+            )
+            for latency in known
+            if latency.times.size >= FEWEST
         ][:MOST_CHARTS],
     }
 

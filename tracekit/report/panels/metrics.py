@@ -13,11 +13,13 @@ def metrics(result: Result, tables: Tables) -> Context:
 
     What is missing for one reason stands together: reasons are read, names looked up.
     """
-    made = [(one, of_metric(tables, one.name), meaning(one.name)) for one in result.metrics]
-    made += [(one, REPORTED, "") for one in result.results]
-    unknown = [one for one, *_ in made if one.value is None]
+    made = [
+        (metric, of_metric(tables, metric.name), meaning(metric.name)) for metric in result.metrics
+    ]
+    made += [(metric, REPORTED, "") for metric in result.results]
+    unknown = [metric for metric, *_ in made if metric.value is None]
     return {
         "known": [row for row in made if row[0].value is not None],
-        "unknown": together((unavailable(one.reason), one.name) for one in unknown),
+        "unknown": together((unavailable(metric.reason), metric.name) for metric in unknown),
         "directions": _DIRECTIONS,
     }

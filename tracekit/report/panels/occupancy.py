@@ -42,11 +42,11 @@ def _rows_of(means: pd.DataFrame, samples: pd.DataFrame) -> Iterator[Context]:
     """
     ordered = means.sort_values(["mean", "counter"], ascending=[False, True], kind="stable")
     for name, group, number, mean, share in zip(
-        *(ordered[one].tolist() for one in ("counter", "group", "samples", "mean", "share")),
+        *(ordered[column].tolist() for column in ("counter", "group", "samples", "mean", "share")),
         strict=True,
     ):
         own = samples.loc[(samples["counter"] == name).to_numpy(), "value"]
-        low, high = (float(one) for one in np.quantile(own.to_numpy(dtype=np.float64), _SPREAD))
+        low, high = (float(end) for end in np.quantile(own.to_numpy(dtype=np.float64), _SPREAD))
         ratio = not pd.isna(share)
         yield {
             "name": str(name),

@@ -65,7 +65,7 @@ def _option(name: str, value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
     if isinstance(value, list):
-        return tuple(part for one in value for part in _option(name, one))
+        return tuple(part for item in value for part in _option(name, item))
     if isinstance(value, bool):
         return (f"--{option}" if value else f"--no-{option}",)
     return (f"--{option}", str(value))

@@ -46,6 +46,8 @@ def _level(name: str, own: pd.DataFrame, run: Window, steady: Window | None) -> 
         "name": name,
         "kind": _KINDS.get(unit, "others"),
         "path": level_path(times, levels, run, float(levels.max())),
-        "numbers": [quantity(one, unit) for one in (values.min(), values.median(), values.max())],
+        "numbers": [
+            quantity(number, unit) for number in (values.min(), values.median(), values.max())
+        ],
         "count": len(inside),
     }

@@ -143,7 +143,7 @@ def verdict(result: Result, tables: Tables) -> Context:
 def _of_samples(result: Result, tables: Tables) -> Verdict | None:
     """Say what a recording without GPU work holds; None for others, or where a fault was found."""
     if not is_without_gpu_work(tables) or any(
-        one.severity is not analysis.Severity.NOTE for one in result.findings
+        finding.severity is not analysis.Severity.NOTE for finding in result.findings
     ):
         return None
     names = [name for name in analysis.PROFILES if not of_target(tables, name).absence]

@@ -63,7 +63,7 @@ def _pipelines(tables: Tables) -> Context:
         {"name": name, "seen": by, "first": at, "phase": phase, "late": phase == STEADY}
         for (name, by, at), phase in zip(found, phase_of, strict=True)
     ]
-    ordered = sorted(known, key=lambda one: (not one["late"], one["first"], one["name"]))
+    ordered = sorted(known, key=lambda row: (not row["late"], row["first"], row["name"]))
     return {
         "pipelines": ordered[:MOST_ROWS],
         "more_pipelines": len(ordered[MOST_ROWS:]),

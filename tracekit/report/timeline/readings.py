@@ -82,7 +82,7 @@ def _in_flight(tables: Tables) -> Iterator[Track]:
     buffers = of_target(tables, "command_buffers").frame.dropna(subset=["committed", "completed"])
     if buffers.empty:
         return
-    begins, ends = (buffers[one].to_numpy(np.int64) for one in ("committed", "completed"))
+    begins, ends = (buffers[column].to_numpy(np.int64) for column in ("committed", "completed"))
     moments = np.concatenate((begins, ends))
     changes = np.repeat(np.array([1, -1]), begins.size)
     order = np.lexsort((changes, moments))

@@ -65,7 +65,7 @@ def level_path(times: Times, values: Floats, window: Window, top: float) -> str:
 def _strip(track: Track, timeline: Timeline, bins: int) -> dict[str, Any]:
     strip = {"name": track.name, "kind": track.kind, "note": track.note, "marks": [], "course": ""}
     if (levels := track.levels) is not None:
-        ends = (quantity(one, levels.unit) for one in (levels.low, levels.high))
+        ends = (quantity(level, levels.unit) for level in (levels.low, levels.high))
         note = f"{track.note}: {' to '.join(ends)}"
         return strip | {"note": note, "course": _course(track, levels, timeline)}
     few = track.starts.size <= bins

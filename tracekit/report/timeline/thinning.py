@@ -85,7 +85,7 @@ def _merged(track: Track, outside: NDArray[np.bool_], begin: int, width: int) ->
         durations=np.add.reduceat(track.durations, firsts),
         codes=np.where(several, len(track.texts), track.codes[firsts]),
         texts=(*track.texts, MERGED),
-        lanes=tuple(int(one) for one in np.bincount(lanes[firsts])),
+        lanes=tuple(int(number) for number in np.bincount(lanes[firsts])),
         note="; ".join(filter(None, (track.note, said))),
         details=tuple(
             replace(each, numbers=np.where(several, unknown(each), each.numbers[firsts]))

@@ -199,8 +199,8 @@ def timeline(result: analysis.Result, tables: Tables) -> Timeline:
     )
     shown = (*_evidence(result.findings), *(each for each in found if isinstance(each, Track)))
     absences = dict.fromkeys(each for each in found if isinstance(each, str) and each)
-    ends = [int(one.ends.max()) for one in shown]
-    begins = [int(one.starts.min()) for one in shown]
+    ends = [int(strip.ends.max()) for strip in shown]
+    begins = [int(strip.starts.min()) for strip in shown]
     whole = Timeline(
         begin=min((0, *begins)),
         end=max((1, *ends)),
