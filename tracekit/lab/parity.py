@@ -152,7 +152,7 @@ def _dense(problem: Problem, lens: list[int], scale: float) -> mx.array:
     keys, values = gathered(problem, longest)
     mask = padding_mask(problem.context_lens[: problem.batch], keys.shape[2])
     nothing = mx.array(0, problem.dtype)
-    keys, values = (mx.where(mask.swapaxes(2, 3), one, nothing) for one in (keys, values))
+    keys, values = (mx.where(mask.swapaxes(2, 3), array, nothing) for array in (keys, values))
     return sdpa(problem.q[:, :, None], keys, values, scale=scale, mask=mask)[:, :, 0]
 
 

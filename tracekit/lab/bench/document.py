@@ -329,12 +329,12 @@ def check_writable(path: Path) -> None:
 def bench_document(bench: Bench) -> dict[str, Any]:
     """Return a bench as plain values, with what follows from its numbers."""
     plain: dict[str, Any] = msgspec.to_builtins(bench)
-    for row, one in zip(plain["rows"], bench.rows, strict=True):
+    for row, measured in zip(plain["rows"], bench.rows, strict=True):
         row |= {
-            "gpu_ns": one.gpu_ns,
-            "tokens_per_s": one.tokens_per_s,
-            "intensity": one.intensity,
-            "gb_per_s": one.gb_per_s,
+            "gpu_ns": measured.gpu_ns,
+            "tokens_per_s": measured.tokens_per_s,
+            "intensity": measured.intensity,
+            "gb_per_s": measured.gb_per_s,
         }
     return plain | {"failures": bench.failures}
 

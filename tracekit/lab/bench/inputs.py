@@ -186,7 +186,7 @@ class Inputs:
     def dense_bshd(self) -> tuple[tuple[mx.array, mx.array], ...]:
         """The same with tokens before heads: `[batch, tokens, kv_heads, head_dim]`."""
         return tuple(
-            _contiguous(one.swapaxes(1, 2) for one in gathered(problem, self.longest))
+            _contiguous(array.swapaxes(1, 2) for array in gathered(problem, self.longest))
             for problem in self.problems
         )
 

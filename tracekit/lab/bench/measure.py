@@ -125,9 +125,11 @@ def measure_in_turns(
             progress(f"finish {runner.subject.name}")
             rows[runner.subject.name] = finished(runner)
     except KeyboardInterrupt:
-        left = (one for one in runners if one.subject.name not in rows)
+        left = (pending for pending in runners if pending.subject.name not in rows)
         stopped = {
-            one.subject.name: finished(one, INTERRUPTED) for one in left if one.micro or one.failure
+            pending.subject.name: finished(pending, INTERRUPTED)
+            for pending in left
+            if pending.micro or pending.failure
         }
         return rows | stopped, True
     return rows, False
@@ -138,14 +140,14 @@ def _sample_all(
 ) -> None:
     """Warm all up, then sample them in turns; what fails is left out from then on."""
     for runner in runners:
-        _guarded(runner, lambda one=runner: _warm(one, effort, clock))
-    there = [one for one in runners if not one.failure]
-    rounds = rounds_of(effort.budget * _SECOND, [one.cost for one in there], effort.repetitions)
+        _guarded(runner, partial(_warm, runner, effort, clock))
+    there = [peer for peer in runners if not peer.failure]
+    rounds = rounds_of(effort.budget * _SECOND, [peer.cost for peer in there], effort.repetitions)
     for number in range(rounds):
         progress(f"round {number + 1} of {rounds}")
         for runner in in_turn(there, number):
             if not runner.failure:
-                _guarded(runner, lambda one=runner: _sample(one, clock))
+                _guarded(runner, partial(_sample, runner, clock))
 
 
 def _warm(runner: Runner, effort: Effort, clock: Clock) -> None:
@@ -153,9 +155,9 @@ def _warm(runner: Runner, effort: Effort, clock: Clock) -> None:
     took = 0.0
     for _ in range(max(1, effort.warmup)):
         took = runner.step(clock)
-    one = runner.chained(clock)
+    single = runner.chained(clock)
     runner.calls = calls_of(took)
-    chain = one if runner.calls == 1 else runner.chained(clock) * runner.calls
+    chain = single if runner.calls == 1 else runner.chained(clock) * runner.calls
     runner.cost = took + chain
 
 
@@ -306,13 +308,13 @@ def run_bench(
         subjects = chosen(settings.suite, names)
     asked = tuple(subjects)
     if settings.against is not None:
-        require(settings.against, [one.name for one in asked], "subject")
+        require(settings.against, [subject.name for subject in asked], "subject")
     started = datetime.now(UTC).isoformat(timespec="seconds")
     inputs = Inputs(shape, cache_here())
     rows: dict[str, Row] = {}
     stopped = False
     for family in dict.fromkeys(subject.family for subject in asked):
-        pairs = [(one, inputs) for one in asked if one.family == family]
+        pairs = [(subject, inputs) for subject in asked if subject.family == family]
         found, stopped = measure_in_turns(
             pairs, settings.effort, clock=clock, progress=progress, title=f"{family} · "
         )
@@ -320,7 +322,7 @@ def run_bench(
         if stopped:
             break
     plain = asdict(settings)
-    compared_rows = [rows[one.name] for one in asked if one.name in rows]
+    compared_rows = [rows[subject.name] for subject in asked if subject.name in rows]
     return Bench(
         environment=_environment(inputs, compared_rows),
         shape=shape,

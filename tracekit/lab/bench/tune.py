@@ -86,7 +86,7 @@ def candidates(shape: Shape, device: str) -> list[Candidate]:
     if device != "metal":
         return [Candidate(block) for block in blocks]
     least = shape.block_size
-    partitions = [one for one in PARTITIONS if one == 1 or shape.context // one >= least]
+    partitions = [parts for parts in PARTITIONS if parts == 1 or shape.context // parts >= least]
     launches = itertools.product(blocks, THREADGROUPS, HD_TILES, partitions)
     return [
         Candidate(block, Launch("grouped", tile, threads, parts))
@@ -105,7 +105,7 @@ def tune(
     """Measure every launch of the paged kernel on one shape, and rank them."""
     device = backend()
     sweep = list(asked) if asked is not None else candidates(shape, device)
-    by_name = {one.name: one for one in sweep}
+    by_name = {candidate.name: candidate for candidate in sweep}
     pools: dict[int, Inputs] = {}
     for size in {candidate.block_size for candidate in sweep}:
         pages = shape.context // size
@@ -113,10 +113,12 @@ def tune(
         pools[size] = Inputs(sized, cache_here())
     subjects = [
         (
-            Subject(name, "attention", "decode", "", partial(paged, choice=one.choice), paged=True),
-            pools[one.block_size],
+            Subject(
+                name, "attention", "decode", "", partial(paged, choice=candidate.choice), paged=True
+            ),
+            pools[candidate.block_size],
         )
-        for name, one in by_name.items()
+        for name, candidate in by_name.items()
     ]
     rows, stopped = measure_in_turns(subjects, effort, clock=clock, progress=progress)
     return Tuning(

@@ -67,7 +67,7 @@ def swept(tuning: Tuning) -> str:
 
 def ranking(tuning: Tuning) -> Table:
     """Return the candidates of a sweep, fastest first."""
-    gpu = any(one.row.gpu_ns for one in tuning.ranked)
+    gpu = any(entry.row.gpu_ns for entry in tuning.ranked)
     head = ("launch", "call, host clock", "MAD", *(["GPU time"] if gpu else []), "x of fastest")
     rows: list[tuple[str, ...]] = []
     for ranked in tuning.ranked:
@@ -124,7 +124,7 @@ def _cells(row: Row, gpu: bool, naive: bool, other: bool) -> tuple[str, ...]:
     name = row.name if row.kernel in {"", "mlx"} else f"{row.name} ({row.kernel})"
     return (
         name,
-        *(duration(one) for one in (said.median, said.mad, said.p95)),
+        *(duration(value) for value in (said.median, said.mad, said.p95)),
         *([duration(row.gpu_ns)] if gpu else []),
         quantity(row.tokens_per_s, ""),
         quantity(row.gb_per_s, ""),

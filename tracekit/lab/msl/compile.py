@@ -40,7 +40,7 @@ def compile_kernel(kernel: Kernel, *, checked: bool = False) -> Program:
     """
     found = find_compiler()
     text, parameters, code = unit(
-        with_live_lines(kernel, found), checked=checked, expand=lambda one: expanded(one, found)
+        with_live_lines(kernel, found), checked=checked, expand=lambda given: expanded(given, found)
     )
     # compiled once, and linked to every kernel
     source = str(SHIM / "engine.cpp")
@@ -202,7 +202,9 @@ def _resolved(kernel: Kernel, expand: Callable[[Kernel], str]) -> tuple[Kernel, 
 
 def _instance(code: str, name: str) -> Instance | None:
     named = (instance for instance in instances_of(code) if instance.host_name == name)
-    return next((one for one in named if one.template or one.function != name), None)
+    return next(
+        (instance for instance in named if instance.template or instance.function != name), None
+    )
 
 
 def _body(text: str, calls: Sequence[str]) -> list[str]:
@@ -229,7 +231,7 @@ def _macros(text: str) -> set[str]:
 def _call(kernel: Kernel, parameters: Sequence[Parameter]) -> list[str]:
     function = f"{kernel.function}<{kernel.template}>" if kernel.template else kernel.function
     kind = "tracekit::type_at_t<{}, tracekit_types>"
-    values = [_argument(one, kind.format(at)) for at, one in enumerate(parameters)]
+    values = [_argument(parameter, kind.format(at)) for at, parameter in enumerate(parameters)]
     described = [f"tracekit::description<{kind.format(at)}>" for at in range(len(parameters))]
     return [
         "namespace kernel_0 {",

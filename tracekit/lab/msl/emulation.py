@@ -151,9 +151,9 @@ def _described(
     real: Callable[..., list[mx.array]], given: Mapping[str, Any], call: Mapping[str, Any]
 ) -> Call:
     """Ask MLX what it would compile for this call; MLX refuses what does not fit, in its words."""
-    inputs = [one if isinstance(one, mx.array) else mx.array(one) for one in call["inputs"]]
+    inputs = [value if isinstance(value, mx.array) else mx.array(value) for value in call["inputs"]]
     if given.get("ensure_row_contiguous", True):
-        inputs = [mx.contiguous(one) for one in inputs]
+        inputs = [mx.contiguous(array) for array in inputs]
 
     def traced(*arrays: mx.array) -> list[mx.array]:
         return real(**{**call, "inputs": list(arrays)})
@@ -197,7 +197,11 @@ def emulation(
         source, there = call.source, call.inputs | call.outputs
         program = _program(source.text, source.function, source.template, source.name, checked)
         statistics = program.run(
-            {one.name: there[one.name] for one in program.parameters if one.kind == "buffer"},
+            {
+                parameter.name: there[parameter.name]
+                for parameter in program.parameters
+                if parameter.kind == "buffer"
+            },
             grid=source.grid,
             threadgroup=source.threadgroup,
             order=order,

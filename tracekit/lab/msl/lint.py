@@ -155,8 +155,10 @@ def lint(text: str, function: str = "", template: str = "") -> Lint:
     program = as_opencl(text, function, template, _KERNEL)
     complaints = _complaints(_asked(clang, f'#line 1 "{_OWN}"\n{prelude(text)}\n{program}'))
     missing = any(_UNKNOWN.search(complaint.message) for complaint in complaints)
-    defects = tuple(one for one in complaints if _certain(one, text, missing=missing))
-    return Lint(defects, tuple(one for one in complaints if one not in defects))
+    defects = tuple(
+        complaint for complaint in complaints if _certain(complaint, text, missing=missing)
+    )
+    return Lint(defects, tuple(complaint for complaint in complaints if complaint not in defects))
 
 
 @cache
@@ -231,10 +233,10 @@ def _complaints(words: str) -> tuple[Complaint, ...]:
 def excerpt(text: str, complaints: Iterable[Complaint]) -> Iterator[str]:
     """Yield lines that show each place: the line of the text, then a caret below its column."""
     lines = text.splitlines()
-    for one in complaints:
-        yield f"{one.line}:{one.column}: {one.message}"
-        if 0 < one.line <= len(lines):
-            line = lines[one.line - 1]
-            before = line.encode()[: one.column - 1].decode(errors="replace")
+    for complaint in complaints:
+        yield f"{complaint.line}:{complaint.column}: {complaint.message}"
+        if 0 < complaint.line <= len(lines):
+            line = lines[complaint.line - 1]
+            before = line.encode()[: complaint.column - 1].decode(errors="replace")
             yield f"  {line}"
             yield "  " + re.sub(r"[^\t]", " ", before) + "^"

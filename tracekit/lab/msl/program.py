@@ -328,24 +328,25 @@ class Program:
     def _bound(self, buffers: Mapping[str, Array]) -> _Bound:
         """Bind arrays; raise UsageError where one is missing, unknown, or does not fit."""
         wanted = {
-            one.name: (at, one)
-            for at, one in enumerate(self.parameters)
-            if one.kind == "buffer" and (one.name in buffers or _is_there(one, self.kernel))
+            parameter.name: (at, parameter)
+            for at, parameter in enumerate(self.parameters)
+            if parameter.kind == "buffer"
+            and (parameter.name in buffers or _is_there(parameter, self.kernel))
         }
         problems = [f"there is none called {name!r}" for name in sorted(set(buffers) - set(wanted))]
         problems += [f"{name!r} is not given" for name in sorted(set(wanted) - set(buffers))]
         if problems:
-            names = [one.name for one in self.parameters if one.kind == "buffer"]
+            names = [parameter.name for parameter in self.parameters if parameter.kind == "buffer"]
             raise UsageError(
                 f"The buffers do not fit the kernel: {', '.join(problems)}.",
                 hint=f"It has: {', '.join(names) or 'none'}.",
             )
         bound = _Bound()
-        for name, (at, one) in wanted.items():
-            array = _fitting(buffers[name], one, self._library.entry.parameters[at])
+        for name, (at, declared) in wanted.items():
+            array = _fitting(buffers[name], declared, self._library.entry.parameters[at])
             others = (other for key, other in buffers.items() if key != name)
             alone = not any(np.may_share_memory(array, other) for other in others)
-            bound.add(one, array, checked=self.checked, alone=alone)
+            bound.add(declared, array, checked=self.checked, alone=alone)
         return bound
 
     def _error(self, message: str, patience: float) -> KernelError:
@@ -354,7 +355,11 @@ class Program:
                 f"{self.kernel.file} did not end within {patience:g} s and was stopped.",
                 hint="Threads that wait for each other without a barrier never meet here.",
             )
-        names = {str(one.index): one.name for one in self.parameters if one.kind == "buffer"}
+        names = {
+            str(parameter.index): parameter.name
+            for parameter in self.parameters
+            if parameter.kind == "buffer"
+        }
         named = re.sub(
             r"\bof buffer (\d+)",
             lambda found: f"of buffer {names.get(found[1], found[1])!r}",

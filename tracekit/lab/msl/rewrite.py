@@ -99,7 +99,7 @@ def repeated_overloads(code: str, *, checked: bool) -> Iterator[tuple[int, int]]
     `checked` text pointers to device memory are a type of their own.
     """
     seen: dict[tuple[int, str], str] = {}
-    code = _DIRECTIVE.sub(lambda one: blank(one[0]), code)
+    code = _DIRECTIVE.sub(lambda directive: blank(directive[0]), code)
     for scope, start, opening, end in _definitions(code):
         head = code[start:opening]
         member = _FOR_ALL.match(head)

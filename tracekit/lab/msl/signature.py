@@ -60,7 +60,7 @@ class Instance:
 def kernels_of(code: str) -> list[str]:
     """Return the names of the kernel functions that a text without comments defines."""
     found = re.finditer(rf"(?:{_KERNEL})\s*\bvoid\s+(\w+)\s*\(", code)
-    return [one[1] for one in found if body_follows(code, one.end() - 1)]
+    return [head[1] for head in found if body_follows(code, head.end() - 1)]
 
 
 def without_kernels(code: str, names: Iterable[str]) -> str:
@@ -144,11 +144,11 @@ def _parameter(text: str, file: str) -> Parameter:
     name = re.search(r"(\w+)\s*(?:\[[^\]]*\]\s*)?(?:=.*)?$", plain.strip())
     if name is None:
         raise UsageError(f"{file}: the parameter {plain.strip()!r} is not understood.")
-    builtin = next((one for one in re.findall(r"\w+", attributes) if one in BUILTINS), "")
+    builtin = next((word for word in re.findall(r"\w+", attributes) if word in BUILTINS), "")
     if builtin:
         return Parameter(name[1], "builtin", -1, "", "", builtin)
     words = re.findall(r"\w+", plain)
-    space = next((one for one in _SPACES if one in words), "")
+    space = next((word for word in _SPACES if word in words), "")
     if space not in {"device", "constant", "threadgroup"} or not set("*&[") & set(plain):
         raise UsageError(
             f"{file}: the parameter {' '.join(plain.split())!r} is neither memory nor one of "
@@ -169,11 +169,11 @@ def _parameter(text: str, file: str) -> Parameter:
 
 def _numbered(parameters: list[Parameter]) -> tuple[Parameter, ...]:
     """Give those without a number the first that is free, as Metal does."""
-    for at, one in enumerate(parameters):
-        if one.kind != "builtin" and one.index < 0:
-            taken = {other.index for other in parameters if other.kind == one.kind}
+    for at, parameter in enumerate(parameters):
+        if parameter.kind != "builtin" and parameter.index < 0:
+            taken = {other.index for other in parameters if other.kind == parameter.kind}
             index = next(number for number in itertools.count() if number not in taken)
-            parameters[at] = replace(one, index=index)
+            parameters[at] = replace(parameter, index=index)
     return tuple(parameters)
 
 
@@ -210,7 +210,7 @@ def require_constants(kernel: Kernel) -> None:
     if not set(indices.values()) - set(kernel.constants):
         return
     code = _DECLARED.sub(" ", code)
-    code = without_kernels(code, [one for one in kernels_of(code) if one != kernel.function])
+    code = without_kernels(code, [name for name in kernels_of(code) if name != kernel.function])
     missing = [
         f"{index} ({name})"
         for name, index in indices.items()

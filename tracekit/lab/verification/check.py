@@ -67,7 +67,10 @@ class Declared:
     def cases(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the parameters of every case: each value of `each` that `given` leaves open."""
         tried = {name: values for name, values in self.each.items() if name not in given}
-        return [{**dict(zip(tried, one, strict=True)), **given} for one in product(*tried.values())]
+        return [
+            {**dict(zip(tried, choice, strict=True)), **given}
+            for choice in product(*tried.values())
+        ]
 
     def check(self, parameters: Mapping[str, Any]) -> Check:
         """Make inputs and expectation; raise InputError if the function returns no Check."""
@@ -170,7 +173,7 @@ class _Runs:
 
     def sources(self) -> list[Kernel]:
         with _blaming(self.declared):
-            return [one.kernel for one in generated(self.check.run)]
+            return [source.kernel for source in generated(self.check.run)]
 
 
 @contextmanager

@@ -213,7 +213,7 @@ def metal_subject(file: Path, launch: Launch, seed: int) -> Subject:
         InputError: The file, or one with an array, cannot be read.
     """
     kernel = _kernel(file, launch)
-    buffers = {one.name: one for one in (buffer(words, seed=seed) for words in launch.buffers)}
+    buffers = {held.name: held for held in (buffer(words, seed=seed) for words in launch.buffers)}
     expected = pairs(launch.expected, "--expect")
     for name in expected:
         if name not in buffers:
@@ -258,7 +258,7 @@ def metal_subject(file: Path, launch: Launch, seed: int) -> Subject:
         parameters={},
         launch=run,
         sources=lambda: (kernel,),
-        expected=arrays([load_array(Path(one)) for one in expected.values()]),
+        expected=arrays([load_array(Path(path)) for path in expected.values()]),
         bound=max(bounds, default=least) if launch.bound is None else launch.bound,
     )
 

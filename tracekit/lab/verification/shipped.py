@@ -84,7 +84,7 @@ def rmsnorm_linear(
     problem = draw_norm_problem(rows, dims, out_dims, dtype=getattr(mx, dtype))
     tile, size = tile_of(problem), problem.dtype.size
     down, across = -(-rows // tile.rows), -(-out_dims // tile.columns)
-    x, gain, weight = (as_float64(one) for one in (problem.x, problem.gain, problem.weight))
+    x, gain, weight = (as_float64(array) for array in (problem.x, problem.gain, problem.weight))
     return Check(
         run=lambda: fused_kernel(problem),
         expected=reference(x, gain, weight, problem.eps),

@@ -165,13 +165,13 @@ def verify(subject: Subject, orders: Sequence[Order] = tuple(Order)) -> Verifica
     except KernelError as error:
         return _stopped(subject, error, order)
     launches = watched.launches
-    barriers = sum(one.statistics.barriers for one in launches)
-    operations = sum(one.statistics.simd_operations for one in launches)
-    kernels = tuple(one.kernel.function for one in launches)
+    barriers = sum(launch.statistics.barriers for launch in launches)
+    operations = sum(launch.statistics.simd_operations for launch in launches)
+    kernels = tuple(launch.kernel.function for launch in launches)
     count = len(set(kernels))
     verdicts = [
         _passed(Question.COMPILES, f"{count} kernel{'s' if count != 1 else ''}"),
-        address_spaces([one.kernel for one in launches]),
+        address_spaces([launch.kernel for launch in launches]),
         _passed(
             Question.SYNCHRONISATION,
             f"{barriers:,} barriers and {operations:,} simd operations, each met by all",
@@ -186,9 +186,9 @@ def verify(subject: Subject, orders: Sequence[Order] = tuple(Order)) -> Verifica
         error_found = _unknown(Question.ERROR, "there is nothing to compare with")
     verdicts += [all_written(answers, subject.expected), error_found]
     moved = tuple(
-        Moved(one.kernel.function, name, traffic.loaded, traffic.stored, traffic.touched)
-        for one in launches
-        for name, traffic in one.statistics.traffic.items()
+        Moved(launch.kernel.function, name, traffic.loaded, traffic.stored, traffic.touched)
+        for launch in launches
+        for name, traffic in launch.statistics.traffic.items()
     )
     verdicts.append(loaded_as_modelled(moved, subject.loaded))
     return Verification(subject.name, subject.parameters, kernels, tuple(verdicts), moved)
@@ -211,7 +211,7 @@ def _stopped(subject: Subject, error: KernelError, order: Order) -> Verification
         spaces = _unknown(Question.ADDRESS_SPACES, reason.message)
     known = {Question.COMPILES: _passed(Question.COMPILES), Question.ADDRESS_SPACES: spaces}
     known[question] = found
-    verdicts = [known.get(one, _unknown(one, why)) for one in Question]
+    verdicts = [known.get(asked, _unknown(asked, why)) for asked in Question]
     return Verification(subject.name, subject.parameters, (), tuple(verdicts))
 
 
@@ -223,7 +223,9 @@ def address_spaces(kernels: Sequence[Kernel]) -> Verdict:
     except ToolError as error:
         return _unknown(question, error.message)
     doubts: list[str] = []
-    for kernel in {(one.text, one.function, one.template): one for one in kernels}.values():
+    for kernel in {
+        (source.text, source.function, source.template): source for source in kernels
+    }.values():
         found = lint(kernel.text, kernel.function, kernel.template)
         if found.defects:
             first, *lines = excerpt(kernel.text, found.defects)
@@ -244,8 +246,8 @@ def loaded_as_modelled(moved: Sequence[Moved], model: Mapping[str, int]) -> Verd
     if not model:
         return _unknown(question, "no model says how many there should be")
     there = Counter[str]()
-    for one in moved:
-        there[one.buffer] += one.loaded
+    for traffic in moved:
+        there[traffic.buffer] += traffic.loaded
     wrong = [
         f"{name}: {there[name]:,} instead of {wanted:,}"
         for name, wanted in model.items()
@@ -280,9 +282,9 @@ def in_full(verification: Verification) -> Iterator[str]:
     for verdict in verification.verdicts:
         if verdict.outcome is not Outcome.NOT_CHECKED:
             yield from _lines(verdict)
-    unasked = [one for one in verification.verdicts if one.outcome is Outcome.NOT_CHECKED]
-    for why in dict.fromkeys(one.detail for one in unasked):
-        questions = ", ".join(one.question for one in unasked if one.detail == why)
+    unasked = [gap for gap in verification.verdicts if gap.outcome is Outcome.NOT_CHECKED]
+    for why in dict.fromkeys(gap.detail for gap in unasked):
+        questions = ", ".join(gap.question for gap in unasked if gap.detail == why)
         yield f"  not checked, because {why}: {questions}"
     for moved in verification.traffic:
         again = f", {moved.loaded / moved.touched:.1f} loads of a byte" if moved.touched else ""
@@ -304,7 +306,7 @@ Answers = Mapping[str, Sequence[Array]]  # the arrays that came out, by the orde
 def arrays(found: Any) -> tuple[Array, ...]:
     """Return what a function gave as numpy's arrays: float64 for floats, else as they are."""
     several = found if isinstance(found, list | tuple) else (found,)
-    return tuple(_plain(one) for one in several)
+    return tuple(_plain(value) for value in several)
 
 
 def _plain(array: Any) -> Array:
@@ -317,7 +319,7 @@ def _plain(array: Any) -> Array:
 
 def require_shapes(got: Sequence[Array], expected: Sequence[Array]) -> None:
     """Raise InputError if something else came out than is expected."""
-    ours, theirs = ([list(one.shape) for one in several] for several in (got, expected))
+    ours, theirs = ([list(array.shape) for array in several] for several in (got, expected))
     if ours != theirs:
         raise InputError(
             f"The check runs to arrays of the shapes {ours}, and expects {theirs}.",
@@ -332,8 +334,8 @@ def orders_agree(answers: Answers) -> Verdict:
     if not others:
         return _unknown(question, f"only the order {first} was run")
     for order, got in others:
-        for number, (one, other) in enumerate(zip(reference, got, strict=True)):
-            same = (one == other) | ((one != one) & (other != other))  # noqa: PLR0124  NaN
+        for number, (array, other) in enumerate(zip(reference, got, strict=True)):
+            same = (array == other) | ((array != array) & (other != other))  # noqa: PLR0124  NaN
             if not same.all():
                 place = _place(np.argwhere(~same)[0], number, len(got))
                 return _defect(
@@ -348,18 +350,18 @@ def all_written(answers: Answers, expected: Sequence[Array] = ()) -> Verdict:
     """Say whether NaN came out where none is expected; memory is full of NaN before a launch."""
     question = Question.WRITTEN
     for order, got in answers.items():
-        for number, one in enumerate(got):
-            there = np.isnan(expected[number]) if expected else np.zeros(one.shape, bool)
-            strange = np.isnan(one) & ~there if one.dtype.kind == "f" else np.zeros((), bool)
+        for number, output in enumerate(got):
+            there = np.isnan(expected[number]) if expected else np.zeros(output.shape, bool)
+            strange = np.isnan(output) & ~there if output.dtype.kind == "f" else np.zeros((), bool)
             if strange.any():
                 place = _place(np.argwhere(strange)[0], number, len(got))
                 return _defect(
                     question,
-                    f"{np.count_nonzero(strange)} of {one.size} elements are NaN in the order "
+                    f"{np.count_nonzero(strange)} of {output.size} elements are NaN in the order "
                     f"{order}, the first at {place}: never written, or computed of memory that "
                     "was never written.",
                 )
-    kinds = {one.dtype.kind for got in answers.values() for one in got}
+    kinds = {array.dtype.kind for got in answers.values() for array in got}
     if "f" not in kinds:
         return _unknown(question, "the outputs are no floating-point numbers: none can be NaN")
     return _passed(question)
@@ -371,8 +373,8 @@ def within_bound(answers: Answers, expected: Sequence[Array], bound: float) -> V
     worst, where = 0.0, ""
     for order, got in answers.items():
         require_shapes(got, expected)
-        for number, (one, wanted) in enumerate(zip(got, expected, strict=True)):
-            error, place = error_and_place(one, wanted)
+        for number, (array, wanted) in enumerate(zip(got, expected, strict=True)):
+            error, place = error_and_place(array, wanted)
             if error > worst:
                 worst, where = error, f"at {_place(place, number, len(got))}, order {order}"
     measured = f"{worst:.2g} of {bound:g} allowed"
@@ -403,5 +405,5 @@ def error_and_place(got: Array, expected: Array) -> tuple[float, Array]:
 
 
 def _place(index: Array, number: int, several: int) -> str:
-    where = f"[{', '.join(str(one) for one in index)}]"
+    where = f"[{', '.join(str(at) for at in index)}]"
     return f"{where} of output {number}" if several > 1 else where
