@@ -195,7 +195,7 @@ def choose(wanted: str, machine: Machine, time_limit: float) -> tuple[Monitor | 
     able = _able(machine, math.ceil((time_limit + _SLACK) / PERIOD))
     if wanted in able:
         return able[wanted], ""
-    usual = next((one for name, one in able.items() if name != POWERMETRICS), None)
+    usual = next((monitor for name, monitor in able.items() if name != POWERMETRICS), None)
     if wanted == "auto":
         return usual, ""
     taken = f"{usual.name} is read instead" if usual else "nothing is read instead"

@@ -118,9 +118,9 @@ def read(printed: bytes, at: float) -> Clients:
     except (plistlib.InvalidFileException, ExpatError, ValueError, LookupError) as error:
         return Clients(at, why=f"ioreg prints no property list: {error}.")
     by_entry: dict[int, tuple[int, int]] = {}
-    for one in found if isinstance(found, list) else ():
+    for client in found if isinstance(found, list) else ():
         with suppress(msgspec.ValidationError):
-            entry = msgspec.convert(one, _Entry)
+            entry = msgspec.convert(client, _Entry)
             if who := _CREATOR.match(entry.creator):
                 had = sum(use.time for use in entry.uses)
                 by_entry[entry.number] = int(who[1]), had

@@ -94,7 +94,7 @@ def contaminated(
     A state is None where nobody looked. `seen` are all states of the session so far, these two
     included or not; the best of them is what the calibration and the clock are held against.
     """
-    states = [one for one in (before, after) if one is not None]
+    states = [state for state in (before, after) if state is not None]
     session = [*seen, *(state for state in states if state not in seen)]
     return tuple(
         reason for judge in (_pace, _work, _power) for reason in judge(states, session, limits)
@@ -113,7 +113,7 @@ def unknown(states: Sequence[State]) -> tuple[str, ...]:
 def unjudged(states: Sequence[State]) -> str:
     """Say in one sentence what none of the states has; empty where each has everything."""
     names = [_NAMES[name] for name in JUDGED if states and not _readings(name, states)]
-    listed = "; ".join(f"{one[0].lower()}{one[1:]}" for one in names)
+    listed = "; ".join(f"{name[0].lower()}{name[1:]}" for name in names)
     if not listed:
         return ""
     return f"Not known here, and so not judged: {listed}. `tracekit doctor` says why."

@@ -58,8 +58,8 @@ def summary(samples: Sequence[Sample], monitor: str) -> State:
         return absent("no monitor that tells it can be read here.", "gpu_clock")
     if not samples:
         return absent(f"{monitor} has said nothing in the meantime.", "gpu_clock")
-    names = dict.fromkeys(name for one in samples for name in one)
-    values = {name: [one[name] for one in samples if name in one] for name in names}
+    names = dict.fromkeys(name for sample in samples for name in sample)
+    values = {name: [sample[name] for sample in samples if name in sample] for name in names}
     readings = {
         name: max(found) if name in _WORST else median(found) for name, found in values.items()
     }
