@@ -72,7 +72,7 @@ def entries_of(folder: Path) -> list[dict[str, Any]]:
     read = [(run, *_read(run)) for run in runs]
     every: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     entries: list[dict[str, Any]] = []
-    for run, provenance, result, trouble in sorted(read, key=lambda one: one[1].created):
+    for run, provenance, result, trouble in sorted(read, key=lambda reading: reading[1].created):
         metrics = result.metrics if result else ()
         known = {metric.name: metric for metric in metrics if metric.value is not None}
         followed = next((known[name] for name in _FOLLOWED if name in known), None)
