@@ -131,16 +131,16 @@ class Source:
             output_dtypes=dtypes,
         )
         values = [METAL_TYPES.get(value) or str(value) for _, value in template]
-        types = [_type_of(one) for one in inputs] + [METAL_TYPES[one] for one in dtypes]
+        types = [_type_of(value) for value in inputs] + [METAL_TYPES[dtype] for dtype in dtypes]
         name = "_".join([f"custom_kernel_{self.stem}_", *values, *types])
         _launched.add(name)
         return made, name
 
 
-def _type_of(one: Any) -> str:
-    if isinstance(one, mx.array):
-        return METAL_TYPES.get(one.dtype, "int32_t")
-    return "floats" if isinstance(one, float) else "int32_ts"
+def _type_of(value: Any) -> str:
+    if isinstance(value, mx.array):
+        return METAL_TYPES.get(value.dtype, "int32_t")
+    return "floats" if isinstance(value, float) else "int32_ts"
 
 
 _launched: set[str] = set()

@@ -110,7 +110,7 @@ def reference(x: Floats, gain: Floats, weight: Floats, eps: float) -> Floats:
 
 def error_of(problem: NormProblem, out: mx.array) -> float:
     """Return the relative error of `out`, of the row where it is largest; NaN counts as inf."""
-    x, gain, weight = (as_float64(one) for one in (problem.x, problem.gain, problem.weight))
+    x, gain, weight = (as_float64(array) for array in (problem.x, problem.gain, problem.weight))
     return relative_error(as_float64(out), reference(x, gain, weight, problem.eps))
 
 
@@ -191,7 +191,7 @@ def fused_kernel(problem: NormProblem) -> mx.array:
     with needing_metal("`tracekit.ops.norm.compiled` does the same with MLX's own ops."):
         (out,), _ = _SOURCE.launch(
             (
-                *(padded(one) for one in (problem.x, problem.gain, problem.weight)),
+                *(padded(array) for array in (problem.x, problem.gain, problem.weight)),
                 *(problem.rows, problem.dims, problem.outputs, float(problem.eps)),
             ),
             _template(problem),

@@ -119,7 +119,9 @@ def nan_past_ends(problem: Problem) -> Problem:
         rows = np.arange(length)
         used[table[rows // size], rows % size] = True
     holds_tokens, nan = mx.array(used)[:, :, None, None], mx.array(mx.nan, problem.dtype)
-    keys, values = (mx.where(holds_tokens, one, nan) for one in (problem.k_pages, problem.v_pages))
+    keys, values = (
+        mx.where(holds_tokens, pool, nan) for pool in (problem.k_pages, problem.v_pages)
+    )
     mx.eval(keys, values)
     return replace(problem, k_pages=keys, v_pages=values)
 
@@ -215,8 +217,8 @@ def reference_of(
         pages = mx.array(tables[sequence, : -(-length // problem.block_size)])
         rows = (-1, problem.kv_heads, problem.head_dim)
         keys, values = (
-            as_float64(one[pages]).reshape(rows)[:length].swapaxes(0, 1)
-            for one in (problem.k_pages, problem.v_pages)
+            as_float64(pool[pages]).reshape(rows)[:length].swapaxes(0, 1)
+            for pool in (problem.k_pages, problem.v_pages)
         )
         q, seen = as_float64(problem.q[sequence])[:, None], np.ones((1, length), np.bool_)
         out[row] = dense_reference(q, keys, values, seen, scale=scale)[:, 0]

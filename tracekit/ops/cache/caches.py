@@ -69,8 +69,8 @@ def draw_rows(sizes: Sizes, *, seed: int = 0) -> Rows:
     heads = (sizes.q_heads, sizes.kv_heads, sizes.kv_heads)
     keys = mx.random.split(mx.random.key(seed), 3)
     drawn = [
-        mx.random.normal((DRAWN, sizes.batch, one, sizes.head_dim), dtype=sizes.dtype, key=key)
-        for one, key in zip(heads, keys, strict=True)
+        mx.random.normal((DRAWN, sizes.batch, count, sizes.head_dim), dtype=sizes.dtype, key=key)
+        for count, key in zip(heads, keys, strict=True)
     ]
     mx.eval(*drawn)
     return Rows(*drawn)
@@ -84,7 +84,7 @@ def expected(rows: Rows, sequence: int, *, length: int, kept: int, scale: float)
     tokens = np.arange(length - kept, length) % DRAWN
     q = as_float64(rows.query(length - 1)[sequence])[:, None]
     keys, values = (
-        as_float64(one[:, sequence])[tokens].swapaxes(0, 1) for one in (rows.keys, rows.values)
+        as_float64(array[:, sequence])[tokens].swapaxes(0, 1) for array in (rows.keys, rows.values)
     )
     return dense_reference(q, keys, values, np.ones((1, kept), np.bool_), scale=scale)[:, 0]
 

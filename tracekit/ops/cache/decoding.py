@@ -109,7 +109,10 @@ class Decoding:
         checked = sorted({0, self.sizes.batch - 1})
         length, kept = self.cache.length, self.cache.kept
         scale = self.sizes.head_dim**-0.5
-        right = [expected(self.rows, one, length=length, kept=kept, scale=scale) for one in checked]
+        right = [
+            expected(self.rows, sequence, length=length, kept=kept, scale=scale)
+            for sequence in checked
+        ]
         error = relative_error(as_float64(self._out)[checked], np.stack(right))
         return accepted(error, self.sizes.dtype, f"Attention after {length} tokens")
 

@@ -142,18 +142,18 @@ class Scheduler:
             needed = self.waiting[0].job.blocks(self._block_size)
             if needed > self.blocks.free_count:
                 break
-            one = self.waiting.popleft()
-            one.blocks = self.blocks.allocate(needed)
-            one.slot = self._free_slots.pop()
-            one.admitted = now
-            admitted.append(one)
+            sequence = self.waiting.popleft()
+            sequence.blocks = self.blocks.allocate(needed)
+            sequence.slot = self._free_slots.pop()
+            sequence.admitted = now
+            admitted.append(sequence)
         self.active += admitted
         return admitted
 
     def plan(self) -> Plan:
         """Return what the next tick is to do; prompts are taken in the order of admission."""
-        decoding = [one for one in self.active if one.prompted]
-        unprompted = next((one for one in self.active if not one.prompted), None)
+        decoding = [sequence for sequence in self.active if sequence.prompted]
+        unprompted = next((sequence for sequence in self.active if not sequence.prompted), None)
         if unprompted is None:
             return Plan(None, decoding)
         left = unprompted.job.prompt_tokens - unprompted.prefilled
@@ -166,13 +166,13 @@ class Scheduler:
             plan.chunk.sequence.prefilled += plan.chunk.count
             if plan.chunk.last:
                 producing.append(plan.chunk.sequence)
-        for one in producing:
-            one.tokens.append(at)
-        retired = [one for one in producing if one.finished]
-        for one in retired:
-            self.blocks.free(one.blocks)
-            self._free_slots.append(one.slot)
-            self.active.remove(one)
+        for sequence in producing:
+            sequence.tokens.append(at)
+        retired = [request for request in producing if request.finished]
+        for sequence in retired:
+            self.blocks.free(sequence.blocks)
+            self._free_slots.append(sequence.slot)
+            self.active.remove(sequence)
         return retired
 
 
@@ -304,7 +304,7 @@ class Engine:
         now = self._clock.now()
         self._closed = True
         self._unseen = self._due(now)
-        self._lateness += [now - one.scheduled for one in self._unseen]
+        self._lateness += [now - sequence.scheduled for sequence in self._unseen]
         left = float(len(self._coming))
         results: dict[str, float | Measured] = {
             "arrivals_after_the_end": Measured(left, "count", "neither")
@@ -319,7 +319,7 @@ class Engine:
         """Tell of the requests that were to arrive and are not complete."""
         self._tick = Tick()
         open_ones = (*self._scheduler.active, *self._scheduler.waiting, *self._unseen)
-        self._tick.requests += [_told(one, "unfinished") for one in open_ones]
+        self._tick.requests += [_told(sequence, "unfinished") for sequence in open_ones]
         self._read_levels(self._clock.now())
         return self.tell()
 
@@ -345,7 +345,7 @@ class Engine:
                 self._tick.requests.append(_told(sequence, "rejected", reason))
             else:
                 self._scheduler.arrive(sequence)
-        late = [now - one.scheduled for one in due]
+        late = [now - request.scheduled for request in due]
         self._lateness += late
         if late:
             self._tick.gauges.append(Gauge("arrival_lateness", float(max(late)), now, "ns"))

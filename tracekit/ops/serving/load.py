@@ -66,7 +66,7 @@ class Lengths:
         high = normal.cdf(math.log(self.longest + 0.5))
         shares = np.clip(rng.uniform(low, high, count), 1e-300, 1 - 1e-16).tolist()
         drawn = [round(math.exp(normal.inv_cdf(share))) for share in shares]
-        return [min(max(one, self.shortest), self.longest) for one in drawn]
+        return [min(max(length, self.shortest), self.longest) for length in drawn]
 
 
 Floats = NDArray[np.float64]
@@ -103,7 +103,9 @@ class Rate:
     def __post_init__(self) -> None:
         """Refuse what has no schedule."""
         climbs = 0 < self.level < float("inf") and 0 <= self.ramp < float("inf")
-        if not climbs or not all(one.at >= 0 < min(one.length, one.rate) for one in self.spikes):
+        if not climbs or not all(
+            peak.at >= 0 < min(peak.length, peak.rate) for peak in self.spikes
+        ):
             raise UsageError(
                 "--rate, --spike-rate and --spike-length must be above 0, --ramp and --spike-at "
                 "at least 0."
@@ -237,4 +239,4 @@ def draw_schedule(load: Load) -> tuple[Job, ...]:
     outputs = load.outputs.draw(len(arrivals), np.random.default_rng([load.seed, 2]))
     contents = np.random.default_rng([load.seed, 3]).integers(0, _CONTENTS, len(arrivals))
     columns = zip(arrivals, prompts, outputs, contents.tolist(), strict=True)
-    return tuple(Job(number, *one) for number, one in enumerate(columns))
+    return tuple(Job(number, *row) for number, row in enumerate(columns))

@@ -94,8 +94,8 @@ class Model:
         table = mx.array(np.array(chunk.sequence.blocks, np.int32))
         for pages, drawn in ((self._k_pages, self.keys), (self._v_pages, self.values)):
             run = drawn[rows]
-            for layer, one in enumerate(pages):
-                pages[layer] = append_run(one, run, table, chunk.first)
+            for layer, pool in enumerate(pages):
+                pages[layer] = append_run(pool, run, table, chunk.first)
 
     def write_tokens(self, decoding: Several[RunningSequence]) -> None:
         """Append the key and value of the newest token of each sequence to its pages."""
@@ -104,8 +104,8 @@ class Model:
         rows = self._newest(decoding)
         for pages, drawn in ((self._k_pages, self.keys), (self._v_pages, self.values)):
             newest = drawn[rows]
-            for layer, one in enumerate(pages):
-                pages[layer] = append(one, newest, tables, positions)
+            for layer, pool in enumerate(pages):
+                pages[layer] = append(pool, newest, tables, positions)
 
     def attend_prompt(self, chunk: Chunk) -> mx.array:
         """Attend from a piece of a prompt to all of the prompt up to it, and hand that over.
@@ -138,7 +138,7 @@ class Model:
             `[slots, q_heads, head_dim]`; rows of slots that do not decode are zeros.
         """
         tables, lens = self._tables(decoding), self._lens(decoding)
-        longest = max((one.context for one in decoding), default=0)
+        longest = max((sequence.context for sequence in decoding), default=0)
         out = self.queries[self._newest(decoding)]
         for k_pages, v_pages in zip(self._k_pages, self._v_pages, strict=True):
             problem = Problem(out, k_pages, v_pages, tables, lens)
@@ -154,7 +154,9 @@ class Model:
     def error(self, sequence: RunningSequence, context: int, out: mx.array) -> float:
         """Return the relative error of what the newest of `context` tokens attended to."""
         rows = self._rows(sequence, 0, context)
-        keys, values = (as_float64(one[rows]).swapaxes(0, 1) for one in (self.keys, self.values))
+        keys, values = (
+            as_float64(array[rows]).swapaxes(0, 1) for array in (self.keys, self.values)
+        )
         expected = as_float64(self.queries[rows[-1:]]).swapaxes(0, 1)
         seen = np.ones((1, context), np.bool_)
         for _ in range(self.shape.layers):
@@ -175,20 +177,20 @@ class Model:
 
     def _newest(self, decoding: Several[RunningSequence]) -> mx.array:
         rows = np.zeros(self.shape.slots, np.int32)
-        for one in decoding:
-            rows[one.slot] = (one.job.content + one.context - 1) % ROWS
+        for sequence in decoding:
+            rows[sequence.slot] = (sequence.job.content + sequence.context - 1) % ROWS
         return mx.array(rows)
 
     def _tables(self, decoding: Several[RunningSequence]) -> mx.array:
         tables = np.full((self.shape.slots, self.shape.max_blocks), self.shape.blocks, np.int32)
-        for one in decoding:
-            tables[one.slot, : len(one.blocks)] = one.blocks
+        for sequence in decoding:
+            tables[sequence.slot, : len(sequence.blocks)] = sequence.blocks
         return mx.array(tables)
 
     def _lens(self, decoding: Several[RunningSequence]) -> mx.array:
         lens = np.zeros(max(self.shape.slots, LEAST_BUFFER), np.int32)
-        for one in decoding:
-            lens[one.slot] = one.context
+        for sequence in decoding:
+            lens[sequence.slot] = sequence.context
         return mx.array(lens)
 
 
