@@ -40,7 +40,7 @@ def bubbles(
 
     from tracekit.workload import backend
 
-    left, right = (mx.random.normal((size, size), key=mx.random.key(one)) for one in (0, 1))
+    left, right = (mx.random.normal((size, size), key=mx.random.key(seed)) for seed in (0, 1))
     mx.eval(left, right)
     loop = _Loop(left, right, idle, cause)
     loop.wait(loop.submit())
@@ -107,7 +107,7 @@ class _Loop:
 
     def finish(self) -> Results:
         """Say which share of the steady steps the pauses were."""
-        paused = sum(one.end - one.start for one in self.pauses)
+        paused = sum(pause.end - pause.start for pause in self.pauses)
         lasted = self.ended - self.begun
         if not self.pauses or lasted <= 0:
             absent = Measured(None, "ratio", reason="there was no steady step")

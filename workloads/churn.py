@@ -127,7 +127,7 @@ class _Loop:
         return {
             "pipelines_made": Measured(len(self.compiled), "count", "lower"),
             "compile_time": Measured(
-                sum(one.end - one.start for one in self.compiled), "ns", "lower"
+                sum(span.end - span.start for span in self.compiled), "ns", "lower"
             ),
         }
 

@@ -70,10 +70,10 @@ def _step(problem: "NormProblem", order: Order) -> Step:
         subject = variant_of("compiled", lambda: compiled(problem), moved.work(rows))
     baseline = variant_of("separate", lambda: separate(problem), moved.work(rows))
     results: dict[str, float | Measured] = {
-        f"max_error_{one.name}": accepted(
-            error_of(problem, one.submit()), problem.dtype, f"The result of {one.name}"
+        f"max_error_{variant.name}": accepted(
+            error_of(problem, variant.submit()), problem.dtype, f"The result of {variant.name}"
         )
-        for one in (subject, baseline)
+        for variant in (subject, baseline)
     }
     if not metal:
         results["fused_speedup"] = Measured(None, "x", "higher", NEEDS_METAL)
