@@ -49,12 +49,12 @@ def writing(
         if not force:
             require_ours(file, "--force replaces it." if force is not None else "Remove it.")
         require_writable(file)
-    before = [_stamp(one) for one in files]
+    before = [_stamp(path) for path in files]
     try:
         yield
     finally:
-        made = [_stamp(one) for one in files]
-        _note([one for one, old in zip(made, before, strict=True) if one and one != old])
+        made = [_stamp(path) for path in files]
+        _note([stamp for stamp, old in zip(made, before, strict=True) if stamp and stamp != old])
 
 
 def require_apart(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
@@ -63,14 +63,14 @@ def require_apart(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
     Raises:
         UsageError: One is so.
     """
-    read = [one.resolve() for one in inputs]
+    read = [path.resolve() for path in inputs]
     taken: set[Path] = set()
     for output in outputs:
         place = Path(os.path.realpath(output))
         if place in taken:
             raise UsageError(f"Two outputs are to be written to {place}.", hint="Name two.")
         taken.add(place)
-        if any(place == one or _same(place, one) for one in read):
+        if any(place == path or _same(place, path) for path in read):
             raise UsageError(f"{output} is read, so it is not written.", hint="Name another place.")
         for folder in (place, *place.parents):
             if kind := _kind(folder):

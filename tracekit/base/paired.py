@@ -46,7 +46,7 @@ def paired_ratio(
     for value in (*a, *b):
         if not 0 < value < math.inf:
             raise InputError(f"A ratio needs finite numbers above 0; there is {value}.")
-    ratios = sorted(one / other for one, other in zip(a, b, strict=True))
+    ratios = sorted(number / other for number, other in zip(a, b, strict=True))
     pairs = len(ratios)
     if not ratios:
         return Paired(None, None, None, 0)

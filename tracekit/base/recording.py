@@ -98,7 +98,7 @@ class Provenance:
     def unfinished(self) -> dict[str, Stage]:
         """The stages before the page that began and never came to their end, by name."""
         stages = self.stages.items()
-        return {name: one for name, one in stages if one.state != "done" and name != "report"}
+        return {name: entry for name, entry in stages if entry.state != "done" and name != "report"}
 
     @property
     def pruned(self) -> str:

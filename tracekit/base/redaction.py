@@ -87,12 +87,12 @@ def own_redaction(private: Iterable[tuple[str, str]] = ()) -> Redaction:
     host = socket.gethostname()
     names += [*private, (host, "<host>"), (host.partition(".")[0], "<host>"), (_user(), "<user>")]
     kept = {name: word for name, word in names if _is_private(name)}
-    ordered = sorted(kept.items(), key=lambda one: (-len(one[0]), one[0]))
+    ordered = sorted(kept.items(), key=lambda pair: (-len(pair[0]), pair[0]))
     own = frozenset((host, host.partition(".")[0], _user()))
     ours = {name for name in own & kept.keys() if name.lower() in _WORDS}
     return Redaction(
-        tuple(one for one in ordered if one[0] not in ours),
-        tuple(one for one in ordered if one[0] in ours),
+        tuple(pair for pair in ordered if pair[0] not in ours),
+        tuple(pair for pair in ordered if pair[0] in ours),
     )
 
 
@@ -118,7 +118,7 @@ def redact_provenance(provenance: Provenance, redact: Callable[[str], str]) -> P
         capabilities=known and _capabilities(known, redact),
         clock=_walk(provenance.clock, redact),
         overhead=overhead and replace(overhead, reason=redact(overhead.reason)),
-        stages={name: replace(one, message=redact(one.message)) for name, one in stages},
+        stages={name: replace(stage, message=redact(stage.message)) for name, stage in stages},
         warnings=tuple(map(redact, provenance.warnings)),
         redacted=True,
     )
@@ -157,20 +157,20 @@ def _walk(value: Any, redact: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
-        return {key: _walk(one, redact) for key, one in value.items()}
+        return {key: _walk(item, redact) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_walk(one, redact) for one in value]
+        return [_walk(item, redact) for item in value]
     return value
 
 
 def _where_a_name(text: str, name: str, substitute: str) -> str:
     """Replace a word where it can be nothing but a name: in a path, an address, a device."""
-    one = re.escape(name)
-    folder = rf"(?<=/){one}(?=[/.]|$)"
+    word = re.escape(name)
+    folder = rf"(?<=/){word}(?=[/.]|$)"
     text = _PATH.sub(lambda path: re.sub(folder, substitute, path[0]), text)
     return re.sub(
-        rf"(?<=/){one}(?=/)|^{one}(?=/)|(?<=@){one}(?!\w)"
-        rf"|(?<![\w-]){one}(?=@|[\u2019']s (?:i?Mac|iP)|\.(?:local|lan|home)\b)",
+        rf"(?<=/){word}(?=/)|^{word}(?=/)|(?<=@){word}(?!\w)"
+        rf"|(?<![\w-]){word}(?=@|[\u2019']s (?:i?Mac|iP)|\.(?:local|lan|home)\b)",
         substitute,
         text,
     )

@@ -200,8 +200,8 @@ class _Guardian:
         head = f"{_GONE} ({self.doing})" if self.doing else _GONE
         _note(self.folder, f"{head}; what it had started is being stopped")
         watched = self.watched.values()
-        descendants = {child for one in watched for child in _descendants(one)}
-        ends = [_stop(one, self.timeout) for one in watched]
+        descendants = {child for process in watched for child in _descendants(process)}
+        ends = [_stop(process, self.timeout) for process in watched]
         worker = fold(Path(self.journal)) if self.journal else WorkloadReport()
         end_leftovers((*descendants, *reported(worker.pid, worker.start)))
         _note(self.folder, f"{head}; {', '.join(ends) or 'nothing of it was left running'}")

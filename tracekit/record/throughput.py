@@ -46,9 +46,9 @@ class _Test(msgspec.Struct):
 def read_llama_bench(text: str) -> dict[str, Measured]:
     """Return tokens per second of each test: mean, standard deviation, median of the samples."""
     tests: list[tuple[dict[str, Any], _Test]] = []
-    for one in _objects(text):
+    for entry in _objects(text):
         with suppress(msgspec.ValidationError):
-            tests.append((one, msgspec.convert(one, _Test)))
+            tests.append((entry, msgspec.convert(entry, _Test)))
     results: dict[str, Measured] = {}
     for said, test in tests:
         alike = [other for other, known in tests if known.name == test.name]
@@ -103,8 +103,8 @@ def read_mlx_lm(text: str) -> dict[str, Measured]:
     peaks = _PEAK.findall(text)
     if trials:
         names = (("prompt_tps", "prompt"), ("generation_tps", "generation"))
-        rates = [(name, one[key], "") for one in counted for key, name in names if key in one]
-        peaks = [one["peak_memory"] for one in counted if "peak_memory" in one]
+        rates = [(name, row[key], "") for row in counted for key, name in names if key in row]
+        peaks = [row["peak_memory"] for row in counted if "peak_memory" in row]
         results["trials_measured"] = Measured(float(len(trials)), "count")
     for kind in ("prompt", "generation"):
         speeds = [float(rate) for name, rate, _ in rates if name == kind]

@@ -83,7 +83,7 @@ class _Elements:
             tag = next(iter(part.foreign)) if len(part.foreign) == 1 else tag
         known = self._known[tag]
         known[None] = SENTINEL
-        return (known.get(one) or self._value(tag, one, kind.encoding) for one in texts)
+        return (known.get(text) or self._value(tag, text, kind.encoding) for text in texts)
 
     def _element(
         self, tag: str, value: object, content: Callable[[], str], **attributes: str | None
@@ -148,7 +148,7 @@ class _Elements:
                 fmt = f"frag {stack}"
                 found = self._element("text-addresses", others, lambda: others, fmt=fmt)
             return found + "".join(
-                self._value("text-address", one, Encoding.INTEGER) for one in counters
+                self._value("text-address", counter, Encoding.INTEGER) for counter in counters
             )
 
         words = text or ""
@@ -286,8 +286,10 @@ def write_exports(
     progress("table of contents")
     files = [folder / "toc.xml"]
     write_toc(bundle, files[0])
-    there = frozenset(one.schema for one in listed(run))
-    filled = frozenset(one.schema for one in listed(run) if not isinstance(one, Store) or one.rows)
+    there = frozenset(store.schema for store in listed(run))
+    filled = frozenset(
+        store.schema for store in listed(run) if not isinstance(store, Store) or store.rows
+    )
     schemas = choose(there) | choose(filled)
     tables = wanted(toc_run, schemas)
     unsure, unwritten = list[Said](), list[str]()
@@ -324,4 +326,4 @@ def _write(run: BundleRun, table: Wanted, path: Path) -> tuple[Said, ...]:
     with replacing(path) as file:
         write_table(file, run, store, table.index)
     unsure = BundleReader(run, store, "").unsure
-    return tuple(replace(one, bundle=called(run.files.bundle)) for one in unsure)
+    return tuple(replace(doubt, bundle=called(run.files.bundle)) for doubt in unsure)

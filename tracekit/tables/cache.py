@@ -244,11 +244,11 @@ class _Place:
 
     def _drop_others(self, file: Path) -> None:
         away = {} if isinstance(self.ref, Stored) else put_away(self.ref.parent)
-        only = {one.digest for one in away.values()}
+        only = {export.digest for export in away.values()}
         for other, _ in self._all():
             if other != file and other.name.split(".")[-3] not in only:
-                for one in (_beside(other), other, *symbol_files(other)):
-                    one.unlink(missing_ok=True)
+                for path in (_beside(other), other, *symbol_files(other)):
+                    path.unlink(missing_ok=True)
 
 
 def _beside(file: Path) -> Path:
@@ -295,10 +295,10 @@ def to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], dic
     """
     found = index(exports)
     held: dict[Path, list[Listed]] = {}
-    for one in found.every:
-        if isinstance(one.ref, Path) and one.ref.suffix != PARQUET and one.ref.exists():
-            held.setdefault(one.ref, []).append(one)
-    stems = Counter(_stem(found, one) for tables in held.values() for one in tables)
+    for table in found.every:
+        if isinstance(table.ref, Path) and table.ref.suffix != PARQUET and table.ref.exists():
+            held.setdefault(table.ref, []).append(table)
+    stems = Counter(_stem(found, table) for tables in held.values() for table in tables)
     away: list[PutAway] = []
     stays = dict.fromkeys(found.strange, "it is no export")
     for path, tables in held.items():
@@ -317,16 +317,16 @@ def stored_to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAwa
     Or else why the bundle must stay; the one or the other is empty.
     """
     found = index(exports)
-    if lost := (*found.unread, *(one.text for one in found.lost)):
+    if lost := (*found.unread, *(loss.text for loss in found.lost)):
         return [], lost[0]
-    stems = Counter(_stem(found, one) for one in found.every)
+    stems = Counter(_stem(found, table) for table in found.every)
     away: list[PutAway] = []
-    for one in found.every:
-        if isinstance(ref := one.ref, Stored):
-            if why := _reason(found, [one], stems, cache):
-                return [], f"{one.schema}, which is read from it: {why}"
+    for table in found.every:
+        if isinstance(ref := table.ref, Stored):
+            if why := _reason(found, [table], stems, cache):
+                return [], f"{table.schema}, which is read from it: {why}"
             name = f"{ref.bundle.name}.run{ref.run}.store{ref.number}"
-            header = Header(one.schema, xpath_of(one.place), 1, rows=one.rows)
+            header = Header(table.schema, xpath_of(table.place), 1, rows=table.rows)
             size = ref.file.stat().st_size
             away.append(PutAway(name, ref.digest(), READER_VERSION, size, (header,), at))
     return away, ""
@@ -334,7 +334,7 @@ def stored_to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAwa
 
 def _reason(found: ExportIndex, tables: list[Listed], stems: Counter[str], cache: Path) -> str:
     """Say why an export with these tables must stay; empty where it may go."""
-    if any(stems[_stem(found, one)] > 1 for one in tables):
+    if any(stems[_stem(found, listed)] > 1 for listed in tables):
         return "another file holds a table that cannot be distinguished from one of its own"
     for table in tables:
         choice = kept_as(table, found.tables[table.schema])

@@ -147,7 +147,7 @@ class Stream:
 
 def _parquet_writer(file: BinaryIO, schema: pa.Schema) -> pq.ParquetWriter:
     """Begin a Parquet file; each part is a row group, and each page has a checksum."""
-    texts = [one.name for one in schema if dtype_of(one.type, nulls=False) == "string"]
+    texts = [field.name for field in schema if dtype_of(field.type, nulls=False) == "string"]
     # The stored schema would hide the metadata that are known only at the end.
     return pq.ParquetWriter(
         file,
@@ -264,7 +264,9 @@ def unbundle(
     if run is not None:
         found, _, _ = of_one_run(found, bundle, Choice(run))
     outputs = [
-        (one, folder / f"{name}{suffix}") for one, name in _named(found.every) if not one.unreadable
+        (table, folder / f"{name}{suffix}")
+        for table, name in _named(found.every)
+        if not table.unreadable
     ]
     every = [file for _, output in outputs for file in files_of(output)]
     with writing(every, [bundle], force=force):
@@ -274,10 +276,10 @@ def unbundle(
 def _written(
     found: ExportIndex, outputs: Iterable[tuple[Listed, Path]], progress: Callable[[str], None]
 ) -> Unbundled:
-    files, said = list[Path](), dict[Said, None](dict.fromkeys(one.text for one in found.said))
-    lost = dict.fromkeys(one.text for one in found.lost)
-    for one, output in outputs:
-        progress(f"writing {one.schema}")
+    files, said = list[Path](), dict[Said, None](dict.fromkeys(note.text for note in found.said))
+    lost = dict.fromkeys(loss.text for loss in found.lost)
+    for table, output in outputs:
+        progress(f"writing {table.schema}")
         try:
             output.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -285,9 +287,9 @@ def _written(
                 f"{output.parent} cannot be made: {error.strerror}.", hint="Name another folder."
             ) from error
         try:
-            converted = convert(one.ref, output, one.schema, one.choice, toc=found.toc)
+            converted = convert(table.ref, output, table.schema, table.choice, toc=found.toc)
         except InputError as error:
-            lost[f"{one.schema}, {one}, is left out: {error.message}"] = None
+            lost[f"{table.schema}, {table}, is left out: {error.message}"] = None
             continue
         files += converted.files
         said |= dict.fromkeys(converted.notes.said)
@@ -298,12 +300,12 @@ def _named(tables: Sequence[Listed]) -> Iterator[tuple[Listed, str]]:
     """Yield tables with the names of their files, none of which leads elsewhere."""
     several = len({table.place.run for table in tables}) > 1
     taken = set[str]()
-    for one in sorted(tables, key=lambda one: (one.place.run or 0, one.place.index or 0)):
-        name = f"{f'run{one.place.run}/' if several else ''}{file_name(one.schema)}"
+    for table in sorted(tables, key=lambda entry: (entry.place.run or 0, entry.place.index or 0)):
+        name = f"{f'run{table.place.run}/' if several else ''}{file_name(table.schema)}"
         numbered = chain((name,), (f"{name}-{number}" for number in count(2)))
         free = next(other for other in numbered if other not in taken)
         taken.add(free)
-        yield one, free
+        yield table, free
 
 
 def file_name(text: str) -> str:

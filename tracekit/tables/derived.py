@@ -23,9 +23,14 @@ def lives(
     object_labels: pd.DataFrame | None,
 ) -> Joined:
     """Bring together what each table says of a command buffer, and sum up its encoders."""
-    owned = [one for one in (gpu_intervals, commits, submissions, encoders) if one is not None]
-    named = [*owned, *(one for one in (completions, command_buffer_errors) if one is not None)]
-    ids = pd.concat([one[_KEY] for one in named], ignore_index=True).dropna()
+    owned = [
+        frame for frame in (gpu_intervals, commits, submissions, encoders) if frame is not None
+    ]
+    named = [
+        *owned,
+        *(frame for frame in (completions, command_buffer_errors) if frame is not None),
+    ]
+    ids = pd.concat([frame[_KEY] for frame in named], ignore_index=True).dropna()
     table = pd.DataFrame({_KEY: ids.drop_duplicates(ignore_index=True)})
     table, said = _owned(table, owned), list[str]()
     for source, name, columns in (
@@ -41,7 +46,7 @@ def lives(
             table, words = _added(table, more, name)
             said += words
     table = _summed(table, gpu_intervals, encoders)
-    first = table[[one for one in ("submitted", "committed", "gpu_start") if one in table]]
+    first = table[[column for column in ("submitted", "committed", "gpu_start") if column in table]]
     order = first.min(axis="columns").sort_values(kind="stable").index
     table = table.loc[order].reset_index(drop=True)
     return Joined({str(name): table[name] for name in table} | _spans(table), tuple(said))
@@ -50,7 +55,7 @@ def lives(
 def _owned(table: pd.DataFrame, owned: list[pd.DataFrame]) -> pd.DataFrame:
     columns = [_KEY, *_OWNER, "clock"]
     named = [frame.loc[frame["pid"].notna() & frame[_KEY].notna(), columns] for frame in owned]
-    firsts = [one.drop_duplicates(_KEY) for one in named]
+    firsts = [frame.drop_duplicates(_KEY) for frame in named]
     everyone = pd.concat(firsts, ignore_index=True).drop_duplicates(_KEY, ignore_index=True)
     at = match([table[_KEY]], [everyone[_KEY]])
     table = table.assign(**{name: at.take(everyone[name]) for name in (*_OWNER, "clock")})
@@ -300,8 +305,8 @@ def _within(points: pd.Series, begins: pd.Series, ends: pd.Series) -> Match:
     begun = np.searchsorted(starts, pcs, side="right")
     count = begun - np.searchsorted(np.sort(stops), pcs, side="right")
     places = np.full(len(pcs), -1, dtype=np.intp)
-    for one in np.flatnonzero(count == 1):
-        places[one] = np.flatnonzero(stops[: begun[one]] > pcs[one])[-1]
+    for index in np.flatnonzero(count == 1):
+        places[index] = np.flatnonzero(stops[: begun[index]] > pcs[index])[-1]
     return Match(
         places=np.where(known, places[where], -1),
         asked=int(known.sum()),

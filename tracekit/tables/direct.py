@@ -58,7 +58,7 @@ class Stored:
     def open(self) -> tuple[BundleRun, Store]:
         """Open its run, and read what the table is; raise InputError where that is damaged."""
         bundle = opened(self.bundle)
-        run = next((one for one in bundle.runs if one.number == self.run), None)
+        run = next((entry for entry in bundle.runs if entry.number == self.run), None)
         if run is None:
             raise bundle.files.damaged(run_folder(self.run), "is missing")
         return run, run.store(self.number)
@@ -66,11 +66,11 @@ class Stored:
     def stamp(self) -> Stamp:
         """Return one stamp for all files that its rows are read from."""
         found = dict(_stamps(self.bundle, self._names()))
-        listing = repr(sorted((name, one) for name, one in found.items()))
+        listing = repr(sorted((name, mark) for name, mark in found.items()))
         return Stamp(
-            size=sum(one.size for one in found.values()),
-            modified=max((one.modified for one in found.values()), default=0),
-            changed=max((one.changed for one in found.values()), default=0),
+            size=sum(mark.size for mark in found.values()),
+            modified=max((mark.modified for mark in found.values()), default=0),
+            changed=max((mark.changed for mark in found.values()), default=0),
             inode=int.from_bytes(blake2b(listing.encode(), digest_size=7).digest(), "big"),
         )
 
@@ -85,7 +85,7 @@ class Stored:
                     while block := file.read(_BLOCK):
                         content.update(block)
         symbols = (self.bundle / _SYMBOLS).glob("*")
-        for name, size in sorted((one.name, one.lstat().st_size) for one in symbols):
+        for name, size in sorted((path.name, path.lstat().st_size) for path in symbols):
             content.update(f"{name} {size}\n".encode())
         return content.hexdigest()[:32]
 
@@ -254,16 +254,16 @@ def places_of(run: BundleRun, toc: Toc | None = None) -> dict[int, Place]:
     stands behind its last table.
     """
     runs = toc.runs if toc is not None else ()
-    listed = [table for one in runs if one.number == run.number for table in one.tables]
+    listed = [table for toc_run in runs if toc_run.number == run.number for table in toc_run.tables]
     free: dict[_Key, list[int]] = defaultdict(list)
     for table in listed:
         free[_key(table.schema, table.attributes)].append(table.index)
     behind = count(len(listed) + 1)
     places: dict[int, Place] = {}
-    for one in run.tables:
-        if one.schema:
-            same = free[_key(one.schema, worded_attributes(one.attributes))]
-            places[one.number] = Place(run.number, same.pop(0) if same else next(behind))
+    for store in run.tables:
+        if store.schema:
+            same = free[_key(store.schema, worded_attributes(store.attributes))]
+            places[store.number] = Place(run.number, same.pop(0) if same else next(behind))
     return places
 
 

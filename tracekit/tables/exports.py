@@ -156,8 +156,8 @@ def put_away(folder: Path) -> dict[Path, PutAway]:
     """Return the exports of a folder that were removed and are not there again, by their paths."""
     noted = {folder / name: export for name, export in _noted(folder).items()}
     return {
-        path: one
-        for path, one in noted.items()
+        path: export
+        for path, export in noted.items()
         if not (path.exists() or path.with_suffix(PARQUET).exists())
     }
 
@@ -170,7 +170,7 @@ def note_put_away(folder: Path, *exports: PutAway) -> None:
 
 def _noted(folder: Path) -> dict[str, PutAway]:
     note = read_note(folder / PRUNED_NOTE, _Note, FORMAT) or _Note()
-    return {one.name: one for one in note.exports if Path(one.name).name == one.name}
+    return {export.name: export for export in note.exports if Path(export.name).name == export.name}
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class Content:
     @property
     def schemas(self) -> tuple[str, ...]:
         """The schemas of the tables, each once."""
-        return tuple(dict.fromkeys(one.schema for one in self.headers if one.schema))
+        return tuple(dict.fromkeys(header.schema for header in self.headers if header.schema))
 
 
 def identify(path: Path) -> Content:
@@ -275,7 +275,7 @@ def index(folder: Path) -> ExportIndex:
             if not covered(listed, found.every, found.toc)
         ]
         tables = _by_schema([*found.every, *new])
-        return _with_lost(replace(found, tables=tables), bundle, {one.ref for one in new})
+        return _with_lost(replace(found, tables=tables), bundle, {table.ref for table in new})
     except InputError as error:
         why = f"Tables of {called(note.path(folder))} are not read: {error.message}"
         return replace(found, unread=(why,))
@@ -305,10 +305,10 @@ def _exports(folder: Path) -> ExportIndex:
     tocs = tuple(path for path, content in found.items() if content.kind == "toc")
     strange = tuple(path for path, content in found.items() if content.kind == "unknown")
     held = {path: content.headers for path, content in found.items() if content.headers}
-    held |= {path: one.headers for path, one in put_away(folder).items()}
+    held |= {path: export.headers for path, export in put_away(folder).items()}
     toc = contents(tocs)
-    listed = (_listed(path, one, toc) for path, own in held.items() for one in own)
-    tables = _by_schema(one for one in listed if one.schema)
+    listed = (_listed(path, header, toc) for path, own in held.items() for header in own)
+    tables = _by_schema(table for table in listed if table.schema)
     return ExportIndex(tables, strange, toc, held)
 
 
@@ -332,8 +332,8 @@ def contents_beside(ref: TableRef) -> Toc | None:
     """Read the table of contents that stands beside an export, if there is exactly one."""
     if isinstance(ref, Stored):
         return None
-    files = (one for one in ref.parent.glob("*.xml") if one.is_file())
-    return contents([one for one in files if root(head(one)) == TOC_ROOT])
+    files = (path for path in ref.parent.glob("*.xml") if path.is_file())
+    return contents([path for path in files if root(head(path)) == TOC_ROOT])
 
 
 def contents(tocs: Sequence[Path]) -> Toc | None:

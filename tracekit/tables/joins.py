@@ -25,7 +25,11 @@ class Asked:
 def asked(join: Callable[..., Any]) -> Asked:
     """Read from its signature what a join asks for."""
     parameters = inspect.signature(join, eval_str=True).parameters
-    optional = {name for name, one in parameters.items() if type(None) in get_args(one.annotation)}
+    optional = {
+        name
+        for name, parameter in parameters.items()
+        if type(None) in get_args(parameter.annotation)
+    }
     return Asked(
         tuple(name for name in parameters if name not in optional),
         tuple(name for name in parameters if name in optional),
@@ -45,7 +49,7 @@ def conformed(joined: Joined, schema: Schema) -> pd.DataFrame:
 
     Further columns are kept behind them where the schema says that there are `more`.
     """
-    rows = max((len(one) for one in joined.columns.values()), default=0)
+    rows = max((len(series) for series in joined.columns.values()), default=0)
     index = pd.RangeIndex(rows)
     columns: dict[str, pd.Series] = {}
     for column in schema.columns:

@@ -65,7 +65,7 @@ class _Column:
         if found is None:
             texts = cells
             if is_coded(cells.type):
-                texts = pa.chunked_array([one.dictionary for one in cells.chunks], pa.string())
+                texts = pa.chunked_array([chunk.dictionary for chunk in cells.chunks], pa.string())
             found = None if self._clashing else type_of(texts, self._effective)
             self.broken = found is None
             if found is None or pa.types.is_string(found):

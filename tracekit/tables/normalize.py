@@ -48,7 +48,7 @@ def normalize(
 def read_by(schema: Schema) -> frozenset[str]:
     """Return the names of the flat table's columns that the schema makes use of."""
     sources = {column.source for column in schema.columns if column.source}
-    pids = {f"{one.source}.pid" for one in schema.columns if one.kind is Kind.PROCESS}
+    pids = {f"{column.source}.pid" for column in schema.columns if column.kind is Kind.PROCESS}
     return frozenset(sources | pids)
 
 

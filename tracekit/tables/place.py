@@ -33,9 +33,9 @@ def stamp(path: Path) -> Stamp:
     return Stamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
-def lasting(one: Stamp) -> Stamp | None:
+def lasting(mark: Stamp) -> Stamp | None:
     """Return the stamp, or None for a file so young that a change could leave no trace in it."""
-    return None if time.time_ns() - max(one.modified, one.changed) < _YOUNG else one
+    return None if time.time_ns() - max(mark.modified, mark.changed) < _YOUNG else mark
 
 
 _PLACE = re.compile(r"/run\[(\d+)\].*/table\[(\d+)\]")
@@ -111,7 +111,7 @@ def tables_at(toc: Toc | None, place: Place) -> Iterator[TocTable]:
 
 def attributes_of(toc: Toc | None, place: Place, schema: str) -> Mapping[str, str]:
     """Return what the table of contents says of a table; nothing if it is of another trace."""
-    return next((one.attributes for one in tables_at(toc, place) if one.schema == schema), {})
+    return next((table.attributes for table in tables_at(toc, place) if table.schema == schema), {})
 
 
 def place_in(toc: Toc | None, schema: str) -> Place | None:

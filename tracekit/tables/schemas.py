@@ -40,7 +40,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 def read(text: str) -> dict[str, Schema]:
     """Return the tables that a text in the form of `schemas.toml` declares."""
     file = msgspec.toml.decode(text, type=_File)
-    common = {one.name: one for one in map(_column, file.common.strip().splitlines())}
+    common = {column.name: column for column in map(_column, file.common.strip().splitlines())}
     schemas: dict[str, Schema] = {}
     for name, table in file.tables.items():
         try:
@@ -60,11 +60,11 @@ def read(text: str) -> dict[str, Schema]:
     return schemas
 
 
-def _source(one: _Source) -> Source:
-    if bool(one.gpu) is bool(one.host):
+def _source(source: _Source) -> Source:
+    if bool(source.gpu) is bool(source.host):
         raise ValueError("a source is either of `gpu` or of `host`")
-    clock = "gpu" if one.gpu else "host"
-    return Source(one.gpu or one.host, clock, frozenset(one.unused.split()))
+    clock = "gpu" if source.gpu else "host"
+    return Source(source.gpu or source.host, clock, frozenset(source.unused.split()))
 
 
 def _columns(
@@ -145,7 +145,7 @@ def first_sources(name: str) -> frozenset[str]:
 
 
 def _read_from(schema: Schema, there: frozenset[str]) -> Iterator[str]:
-    source = next((one.schema for one in schema.sources if one.schema in there), None)
+    source = next((origin.schema for origin in schema.sources if origin.schema in there), None)
     if source is not None:
         yield source
     if schema.join is None or (source is not None and not schema.joined_first):

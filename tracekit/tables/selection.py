@@ -233,12 +233,12 @@ def of_one_run(
     tables = {
         schema: own
         for schema, listed in found.tables.items()
-        if (own := tuple(one for one in listed if _belongs(one.choice, kept)))
+        if (own := tuple(table for table in listed if _belongs(table.choice, kept)))
     }
     if only.table is not None and not tables:
         raise InputError(f"{_called(folder)} has no table that is {kept}.", hint=HOW_TO_CHOOSE)
     lost, of_bundle = (
-        tuple(one for one in losses if kept.run is None or one.run in {None, kept.run})
+        tuple(loss for loss in losses if kept.run is None or loss.run in {None, kept.run})
         for losses in (found.lost, found.said)
     )
     return replace(found, tables=tables, lost=lost, said=of_bundle), kept.run, said
@@ -255,9 +255,9 @@ def meant(
     Raises:
         UsageError: There is no such run, or nothing of it was exported.
     """
-    filled = {one.place.run for one in found.every if one.place.run is not None}
+    filled = {table.place.run for table in found.every if table.place.run is not None}
     toc = {run.number: run for run in (found.toc.runs if found.toc is not None else ())}
-    runs = [toc.get(one) or TocRun(one) for one in sorted({*toc, *filled})]
+    runs = [toc.get(key) or TocRun(key) for key in sorted({*toc, *filled})]
     name = name or _called(folder)
     if number is None:
         with_tables = [run for run in runs if run.number in filled]
@@ -272,7 +272,7 @@ def meant(
         return None, ()
     run = required(runs, number, name)
     if filled and run.tables and number not in filled:
-        there = listed([one for one in runs if one.number in filled])
+        there = listed([other for other in runs if other.number in filled])
         raise UsageError(f"{name} has no export of run {number}.", hint=f"It has {there}.")
     return run, ()
 

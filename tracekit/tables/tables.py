@@ -129,10 +129,10 @@ class Tables(Mapping[str, pd.DataFrame]):
     def uncompared(self) -> frozenset[tuple[str, str]]:
         """Schemas and columns that were read by an encoding that was never compared."""
         return frozenset(
-            (one.schema, column)
-            for one in self.said
-            if isinstance(one, Unsure) and one.evidence is Evidence.INFERRED
-            for column in one.columns
+            (note.schema, column)
+            for note in self.said
+            if isinstance(note, Unsure) and note.evidence is Evidence.INFERRED
+            for column in note.columns
         )
 
     def listed(self, schema: str, choice: Choice = OPEN) -> tuple[Listed, ...]:
@@ -287,7 +287,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         listed = self.listed(source.schema) if schema.together else ()
         if len(listed) < 2:  # noqa: PLR2004  several
             return self._normalized(schema, source)
-        parts = [self._normalized(schema, source, one.choice) for one in listed]
+        parts = [self._normalized(schema, source, export.choice) for export in listed]
         warnings = [warning for _, said in parts for warning in said]
         return pd.concat([table for table, _ in parts], ignore_index=True), warnings
 
@@ -340,7 +340,7 @@ def said_of_run(bundle: Path, number: int) -> tuple[str, ...]:
     """
     opening = opened(bundle)
     issues = [
-        one for run in opening.runs if run.number == number for one in issues_of(opening, run)
+        issue for run in opening.runs if run.number == number for issue in issues_of(opening, run)
     ]
     return (*remarks_of(opening, number), *issues)
 

@@ -190,8 +190,10 @@ def _parse(path: Path) -> Element:
 
 def _run(path: Path, run: Element, place: int) -> TocRun:
     process = run.find("info/target/process")
-    listed = [(_process(path, one), one.get("path")) for one in run.iterfind("processes/process")]
-    devices = [one for one in map(run.find, _DEVICES) if one is not None]
+    listed = [
+        (_process(path, node), node.get("path")) for node in run.iterfind("processes/process")
+    ]
+    devices = [device for device in map(run.find, _DEVICES) if device is not None]
     return TocRun(
         number=_integer(path, run.get("number", str(place))),
         device=_attributes(devices[0]) if devices else {},
@@ -202,7 +204,9 @@ def _run(path: Path, run: Element, place: int) -> TocRun:
         settings=settings(run),
         processes=tuple(process for process, _ in listed),
         paths={process.pid: where for process, where in listed if where is not None},
-        tables=tuple(_table(path, *one) for one in enumerate(run.iterfind("data/table"), start=1)),
+        tables=tuple(
+            _table(path, *pair) for pair in enumerate(run.iterfind("data/table"), start=1)
+        ),
         **{name: _text(run, place) for name, place in TEXTS.items()},
     )
 
@@ -280,7 +284,7 @@ def listed(runs: Sequence[TocRun]) -> str:
 def _described(run: TocRun) -> str:
     target = f"{run.target.name} {run.target.pid}".strip() if run.target is not None else ""
     seconds = "" if run.duration is None else f"{run.duration:.3f} s"
-    facts = [one for one in (target, run.start_date, seconds) if one]
+    facts = [fact for fact in (target, run.start_date, seconds) if fact]
     return f"run {run.number} ({', '.join(facts)})" if facts else f"run {run.number}"
 
 
@@ -301,7 +305,7 @@ def toc_text(toc: Toc) -> str:
             path = {"path": run.paths[process.pid]} if process.pid in run.paths else {}
             _below(processes, "process", name=process.name, pid=str(process.pid), **path)
         data = _below(element, "data")
-        for table in sorted(run.tables, key=lambda one: one.index):
+        for table in sorted(run.tables, key=lambda entry: entry.index):
             _below(data, "table", **(table.attributes | {"schema": table.schema}))
         _below(element, "tracks")
     etree.indent(root, space="    ")

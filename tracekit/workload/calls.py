@@ -84,7 +84,7 @@ def alternate(
         backend=backend,
         results=results,
         specializations=specializations,
-        variants={one.name: one.work for one in (turns.subject, turns.baseline)},
+        variants={variant.name: variant.work for variant in (turns.subject, turns.baseline)},
         tell=turns.tell,
         begin=turns.begin,
         finish=turns.finish,
@@ -99,10 +99,10 @@ def compared(timed: Sequence[Timed], subject: Variant, baseline: Variant) -> Res
     interval of order statistics; see `tracekit.base.tolerances`.
     """
     results: dict[str, float | Measured] = {}
-    for one in (subject, baseline):
-        results |= _own(one, [time for name, time in timed if name == one.name])
+    for variant in (subject, baseline):
+        results |= _own(variant, [time for name, time in timed if name == variant.name])
     pairs = [dict(timed[first : first + 2]) for first in range(0, len(timed) - 1, 2)]
-    times = [[pair[one.name] for pair in pairs] for one in (baseline, subject)]
+    times = [[pair[variant.name] for pair in pairs] for variant in (baseline, subject)]
     ratio = paired_ratio(*times)
     needed = least_pairs()
     few = f"an interval needs {needed} pairs of steps, and there were {len(pairs)}"

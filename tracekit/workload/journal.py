@@ -168,7 +168,7 @@ _NAMED: dict[str, tuple[str, str, type]] = {
     "result": ("results", "name", Measured),
     "variant": ("variants", "variant", Work),
 }
-_ABOUT = {one.name for one in fields(WorkloadReport)} - {
+_ABOUT = {member.name for member in fields(WorkloadReport)} - {
     *(name for name, _ in _KEPT.values()),
     *(name for name, _, _ in _NAMED.values()),
 }

@@ -191,12 +191,12 @@ def measured(results: Results) -> dict[str, Measured]:
 
 
 def _measured(name: str, value: Any) -> Measured:
-    one = value if isinstance(value, Measured) else Measured(value)
-    if not isinstance(one.value, int | float) and not (one.value is None and one.reason):
+    result = value if isinstance(value, Measured) else Measured(value)
+    if not isinstance(result.value, int | float) and not (result.value is None and result.reason):
         raise InputError(f"The result {name!r} of a step must be a number; it is {value!r}.")
-    if one.value is not None and not math.isfinite(one.value):
-        return replace(one, value=None, reason=f"it is {one.value}")
-    return one
+    if result.value is not None and not math.isfinite(result.value):
+        return replace(result, value=None, reason=f"it is {result.value}")
+    return result
 
 
 log = logging.getLogger(__name__)
@@ -279,7 +279,7 @@ def find(name: str, extra: Path | None = None) -> Workload:
         if file.is_file():
             return load(file)
     files = [file.stem for folder in folders(extra) for file in _files(folder)]
-    names = sorted({"command", *(one.replace("_", "-") for one in files)})
+    names = sorted({"command", *(stem.replace("_", "-") for stem in files)})
     more = f"There are: {', '.join(names)}. `--workloads DIR` adds a folder of your own."
     raise UsageError(f"There is no workload {name!r}.", hint=nearest(name, names, otherwise=more))
 
@@ -298,7 +298,7 @@ def all_workloads(extra: Path | None = None) -> list[Workload]:
                 log.warning("%s", error.message)
                 continue
             found.setdefault(loaded.name, loaded)
-    return sorted(found.values(), key=lambda one: one.name)
+    return sorted(found.values(), key=lambda entry: entry.name)
 
 
 def load(file: Path) -> Workload:

@@ -61,7 +61,7 @@ def write_rows(
     cells = [dict(zip(names, row, strict=True)) for row in rows]
     made = pa.Table.from_pylist(cells, pa.schema([(name, declared[name]) for name in names]))
     if process is not None:
-        name, pid = (pa.scalar(one) for one in (f"{process.name} ({process.pid})", process.pid))
+        name, pid = (pa.scalar(value) for value in (f"{process.name} ({process.pid})", process.pid))
         made = made.append_column("process", pa.repeat(name, len(made)))
         made = made.append_column("process.pid", pa.repeat(pid, len(made)))
     path = folder / f"{source_of(table)}{PARQUET}"

@@ -223,9 +223,9 @@ def _documented_threads(
     """
     archive, found = document.archive, dict[int, str]()
     with suppress(ArchiveError):
-        for tid, one in archive.numbered(document.get(THREADS)).items():
-            pid = archive.integer(archive.part(one, "pid"))
-            own = archive.text(archive.part(one, "preferredName"))[:_LONGEST]
+        for tid, node in archive.numbered(document.get(THREADS)).items():
+            pid = archive.integer(archive.part(node, "pid"))
+            own = archive.text(archive.part(node, "preferredName"))[:_LONGEST]
             of = None if pid is None else processes.get(pid)
             if pid is not None or own:
                 found[tid] = of.short if of is not None and own == of.display else own
@@ -268,9 +268,9 @@ def _columns(run: "BundleRun", schema: str, wanted: Sequence[str]) -> list[list[
     """Return columns of all tables of a schema that have them; none where there is no such."""
     columns: list[list[int]] = [[] for _ in wanted]
     for store in run.stores:
-        fields = {one.mnemonic: one.field for one in store.columns}
+        fields = {entry.mnemonic: entry.field for entry in store.columns}
         if store.schema == schema and fields.keys() >= set(wanted):
-            read = read_records(run.files, store, [fields[one] for one in wanted])
+            read = read_records(run.files, store, [fields[name] for name in wanted])
             for column, more in zip(columns, read, strict=True):
                 column.extend(more.tolist())
     return columns

@@ -128,7 +128,11 @@ class BundleReader:
             Unsure(evidence, self._store.schema, columns)
             for evidence in Evidence
             if evidence is not Evidence.VERIFIED
-            and (columns := tuple(one.mnemonic for one, kind in pairs if kind.evidence is evidence))
+            and (
+                columns := tuple(
+                    column.mnemonic for column, kind in pairs if kind.evidence is evidence
+                )
+            )
         )
 
     def _unwritten(self, columns: Sequence[Raw]) -> Iterator[str]:
@@ -136,7 +140,7 @@ class BundleReader:
         if len(columns) < _FEW:
             return
         pairs = zip(self._store.columns, columns, strict=True)
-        first, *others = [raw for _, raw in sorted(pairs, key=lambda one: one[0].field != TIME)]
+        first, *others = [raw for _, raw in sorted(pairs, key=lambda pair: pair[0].field != TIME)]
         rows = np.flatnonzero(first == 0)
         for raw in others:
             rows = rows[raw.take(rows) == 0]

@@ -331,7 +331,7 @@ def _settings(info: _Info) -> dict[str, tuple[str, ...]]:
 def _setting(archive: Archive, name: Any, node: Any) -> Iterator[str]:
     value = archive.plain(node)
     if isinstance(value, Mapping) and "NS.objects" in value and "NS.keys" not in value:
-        texts = (archive.plain(one) for one in archive.sequence(value))
+        texts = (archive.plain(member) for member in archive.sequence(value))
         for text in texts:
             if isinstance(text, str | int | float) and str(text).strip():
                 yield setting_line(str(name), str(text).strip())

@@ -192,7 +192,7 @@ class ExactReader:
         return "" if self._node is None else self._node.get("xpath", "")
 
     def _inheriting(self) -> _Table:
-        named = next((one.schema for one in tables_at(self._toc, place_of(self._xpath))), None)
+        named = next((table.schema for table in tables_at(self._toc, place_of(self._xpath))), None)
         header = self._headers.get(named or self._last)
         if header is None:
             raise MalformedError(f"the table {named or self._xpath} has no header")

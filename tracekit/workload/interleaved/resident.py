@@ -172,13 +172,13 @@ class Resident:
 def step_times(notes: Notes, step: Step) -> StepTimes:
     """Return what the steps since the last run were."""
     steps = notes.steps
-    busy = [one for one in steps if one.get("variant") != IDLE]
+    busy = [mark for mark in steps if mark.get("variant") != IDLE]
     return StepTimes(
-        times=tuple(one["completed"] - one["start"] for one in busy),
+        times=tuple(mark["completed"] - mark["start"] for mark in busy),
         idle=len(steps) - len(busy),
-        tokens=sum(_tokens(one, step) for one in busy),
+        tokens=sum(_tokens(mark, step) for mark in busy),
         length=steps[-1]["completed"] - steps[0]["start"] if steps else 0,
-        variants=tuple(sorted({one["variant"] for one in busy if one.get("variant")})),
+        variants=tuple(sorted({mark["variant"] for mark in busy if mark.get("variant")})),
         specializations=tuple(notes.made),
         exhausted=step.exhausted(),
     )

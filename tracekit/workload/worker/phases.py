@@ -148,8 +148,8 @@ def run(spec: Spec, account: Account, stop: Stop) -> None:
 
 def mark_results(account: Account, results: Results) -> None:
     """Mark what the workload measured."""
-    for name, one in measured(results).items():
-        account.mark("result", name=name, **vars(one))
+    for name, result in measured(results).items():
+        account.mark("result", name=name, **vars(result))
 
 
 def prepare(spec: Spec, account: Account) -> Step:

@@ -75,11 +75,11 @@ class EngineeringType:
 
 
 _KNOWN = {
-    one.bundle: (one.tag, Encoding[one.encoding.upper()], Evidence[one.evidence.upper()])
-    for one in ENGINEERING_TYPES
-    if one.bundle
+    kind.bundle: (kind.tag, Encoding[kind.encoding.upper()], Evidence[kind.evidence.upper()])
+    for kind in ENGINEERING_TYPES
+    if kind.bundle
 }
-_ALL_ONES = frozenset(one.tag for one in ENGINEERING_TYPES if one.all_ones)
+_ALL_ONES = frozenset(kind.tag for kind in ENGINEERING_TYPES if kind.all_ones)
 
 
 def engineering_type(type_id: str, required: Requirements) -> EngineeringType:
@@ -143,5 +143,5 @@ def _sentence(tables: Sequence[Unsure], *, bundles: bool) -> str:
     words = f"{first.bundle}: " if bundles and first.bundle else ""
     if len(tables) == 1:
         return f"{words}{first.schema}: {_SAID[first.evidence]}: {columns[0]}."
-    named = (f"{one.schema} ({own})" for one, own in zip(tables, columns, strict=True))
+    named = (f"{table.schema} ({own})" for table, own in zip(tables, columns, strict=True))
     return f"{words}{_SAID[first.evidence]}: {', '.join(named)}."

@@ -180,7 +180,7 @@ class Archive:
 
     def sequence(self, node: Value) -> list[Value]:
         """Return the members of an archived array or set; raise ArchiveError if it is none."""
-        return [self.at(one) for one in self._listed(node, "NS.objects")]
+        return [self.at(member) for member in self._listed(node, "NS.objects")]
 
     def plain(self, node: Value) -> Value:
         """Return a text, number, date or bytes, however it is archived; else as it stands."""

@@ -138,7 +138,7 @@ def _specified(archive: Archive, node: Value) -> Spec:
 def _attribute(archive: Archive, value: Value) -> Any:
     found = archive.plain(value)
     if isinstance(found, Mapping):
-        return [archive.plain(one) for one in archive.sequence(value)]
+        return [archive.plain(member) for member in archive.sequence(value)]
     return found
 
 
@@ -172,8 +172,8 @@ def _columns(root: Element, topology: Topology, fields: list[Field]) -> Iterator
 def _layout(archive: Archive, found: Value, topology: Topology) -> tuple[list[Field], int, int]:
     """Return the fields behind the topology, the size of a record, and how many rows there are."""
     fields = [
-        tuple(_number(archive, archive.part(one, "$0"), name) for name in _OF_FIELD)
-        for one in archive.sequence(archive.part(found, "_fields"))
+        tuple(_number(archive, archive.part(entry, "$0"), name) for name in _OF_FIELD)
+        for entry in archive.sequence(archive.part(found, "_fields"))
     ]
     widths = [_WIDTHS.get(kind, 0) for _, _, kind in fields[1:]]
     *offsets, size = accumulate(widths, initial=topology.size)
@@ -203,17 +203,19 @@ _READ = 1
 _STORE = re.compile(r"run([0-9]{1,9})/core/stores/indexed-store-([0-9]{1,9})", re.ASCII)
 
 
-def same_table(one: Spec, other: Spec) -> bool:
+def same_table(spec: Spec, other: Spec) -> bool:
     """Tell whether two specifications are of one table.
 
     The members of an attribute may be archived as a set, which has no order.
     """
-    return _unordered(one) == _unordered(other)
+    return _unordered(spec) == _unordered(other)
 
 
 def _unordered(spec: Spec) -> tuple[str, dict[str, Any]]:
     schema, attributes = spec
-    lists = {key: sorted(map(str, one)) for key, one in attributes.items() if isinstance(one, list)}
+    lists = {
+        key: sorted(map(str, value)) for key, value in attributes.items() if isinstance(value, list)
+    }
     return schema, {**attributes, **lists}
 
 
@@ -231,8 +233,8 @@ def listed_stores(files: Files, run: int) -> dict[int, Spec]:
 
 
 def _listed(archive: Archive, details: Value, run: int) -> Iterator[tuple[int, Spec]]:
-    for _, one in archive.by_number(details):
-        entry = archive.mapping(one)
+    for _, node in archive.by_number(details):
+        entry = archive.mapping(node)
         found = _STORE.fullmatch(str(archive.plain(entry.get("storeSubpath"))))
         if found is None or int(found[1]) != run:
             raise ArchiveError("names a store that is none of its run")

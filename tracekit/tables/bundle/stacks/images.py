@@ -331,7 +331,9 @@ class RunPlaces:
             of = _uuid(key)
             if of is not None:
                 listed = archive.mapping(node).items()
-                found[of] = {at: one for key, one in listed if (at := _number(key)) is not None}
+                found[of] = {
+                    at: signature for key, signature in listed if (at := _number(key)) is not None
+                }
         return found
 
     @cached_property

@@ -50,10 +50,10 @@ def _size(name: str) -> int:
     for found in _REFERENCE.finditer(name):
         place = found[1]
         if place is None:
-            number, size = -1, plain + sum(one for _, one in before)
+            number, size = -1, plain + sum(length for _, length in before)
         else:
             number = int(place, 36) + 1 if place else 0
-            size = plain + sum(one for other, one in before if other < number)
+            size = plain + sum(length for other, length in before if other < number)
         before.append((number, size))
         total += size
         if total > _LARGEST:

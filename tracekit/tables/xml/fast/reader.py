@@ -167,7 +167,7 @@ def read_opening(file: BinaryIO) -> tuple[Header, str]:
     columns = tuple(_column(column) for column in node[0])
     name = node[0].get("name", "")
     demand(name and columns, "a header that is not complete")
-    demand(not {one.engineering_type for one in columns} & _UNTYPED, "a column of any type")
+    demand(not {column.engineering_type for column in columns} & _UNTYPED, "a column of any type")
     return Header(name, columns), node.get("xpath", "")
 
 
@@ -219,7 +219,7 @@ class _Table:
         self._header, self._xpath = header, xpath
         types = [column.engineering_type for column in header.columns]
         self._vocabulary = Vocabulary((ROW, SENTINEL, SOURCE, "frame", "binary", *FORMS, *types))
-        self._types = np.array([self._vocabulary.code(one) for one in types], np.int16)
+        self._types = np.array([self._vocabulary.code(type_) for type_ in types], np.int16)
         self._definitions = Definitions(self._vocabulary, types)
         self._identities = Identities(self._vocabulary)
         self._stacks = Stacks(self._vocabulary)
