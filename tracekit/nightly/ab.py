@@ -148,7 +148,9 @@ def _prepared(
 ) -> Prepared:
     """Make both ready."""
     plan = NightPlan(NAME, Path.cwd() / NAME, (), folder, "")
-    asked = Reference(revision=next((one.revision for one in sides.values() if one.revision), ""))
+    asked = Reference(
+        revision=next((side.revision for side in sides.values() if side.revision), "")
+    )
     variants: dict[Role, CodeVariant] = {}
     for role, side in sides.items():
         capture = Capture(NAME, side.workload, workloads, side.parameters, asked)
@@ -174,13 +176,13 @@ def _measured(
     until = time.monotonic() + effort.seconds
     calibrate = effort.state is not None and effort.state.calibration is not None
     counting, number = 0, "no pair counts"
-    for pair in measure(prepared, pairs=_MOST, watch=watch, calibrate=calibrate):
-        pairs = _weighed([*pairs, pair], effort.state)
-        counting = sum(not one.contaminated for one in pairs)
+    for latest in measure(prepared, pairs=_MOST, watch=watch, calibrate=calibrate):
+        pairs = _weighed([*pairs, latest], effort.state)
+        counting = sum(not pair.contaminated for pair in pairs)
         number = f"{counting} of {len(pairs)} pairs count"
         progress(number)
         found = _changes(pairs, prepared, limits)
-        widest = max((half_width(one) for one in found if one.deciding), default=math.inf)
+        widest = max((half_width(change) for change in found if change.deciding), default=math.inf)
         if widest <= effort.within:
             return pairs, f"{number}; the intervals are narrower than ±{percent(effort.within)}."
         if time.monotonic() >= until:
@@ -200,7 +202,7 @@ def _weighed(pairs: Sequence[Pair], state: StateLimits | None) -> list[Pair]:
     """Say again why pairs do not count: as more is seen, the machine's best is known better."""
     if state is None:
         return list(pairs)
-    seen = [one for pair in pairs for one in (pair.before, pair.after) if one is not None]
+    seen = [look for pair in pairs for look in (pair.before, pair.after) if look is not None]
     return [
         replace(pair, contaminated=contaminated(pair.before, pair.after, seen, state))
         for pair in pairs
@@ -220,14 +222,14 @@ def _changes(pairs: Sequence[Pair], prepared: Prepared, limits: Limits) -> tuple
     """Judge every metric that both have; those that decide come first."""
     names = dict.fromkeys(name for pair in pairs for name in pair.candidate)
     found = [_change(name, pairs, prepared, limits) for name in names]
-    known = [one for one in found if one.before is not None and one.after is not None]
+    known = [change for change in found if change.before is not None and change.after is not None]
     if unknown := [name for name in limits.metrics if name not in names]:
         raise UsageError(
             f"No variant has the metric {unknown[0]!r}.", hint=f"They have: {', '.join(names)}."
         )
     deciding = limits.metrics or speed_of(known)
-    marked = [replace(one, deciding=one.metric in deciding) for one in known]
-    return tuple(sorted(marked, key=lambda one: not one.deciding))
+    marked = [replace(change, deciding=change.metric in deciding) for change in known]
+    return tuple(sorted(marked, key=lambda change: not change.deciding))
 
 
 def _change(name: str, pairs: Sequence[Pair], prepared: Prepared, limits: Limits) -> Change:
@@ -271,7 +273,7 @@ def _change(name: str, pairs: Sequence[Pair], prepared: Prepared, limits: Limits
 
 def _compared(pairs: Sequence[Pair], prepared: Prepared, limits: Limits) -> Comparison:
     found = _changes(pairs, prepared, limits)
-    verdict, reason = overall([one for one in found if one.deciding], ())
+    verdict, reason = overall([change for change in found if change.deciding], ())
     return Comparison(
         before=(),
         after=(),
@@ -295,6 +297,6 @@ def _differences(described: Mapping[Role, Described]) -> Iterator[Difference]:
         if values[0] != values[1]:
             yield Difference(name, *values, Weight.MARKED)
     for name in dict.fromkeys([*old.parameters, *new.parameters]):
-        before, after = (str(one.parameters.get(name, "default")) for one in (old, new))
+        before, after = (str(side.parameters.get(name, "default")) for side in (old, new))
         if before != after:
             yield Difference(f"parameter {name}", before, after, Weight.MARKED)

@@ -37,8 +37,8 @@ def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[TracedFinding, ...
     `folder`, the night's.
     """
     counted = [pair for pair in pairs if pair.traced and pair.runs and not pair.contaminated]
-    own = [_findings(folder / one.runs[0]) for one in counted]
-    others = [_findings(folder / one.runs[1]) for one in counted if len(one.runs) > 1]
+    own = [_findings(folder / pair.runs[0]) for pair in counted]
+    others = [_findings(folder / pair.runs[1]) for pair in counted if len(pair.runs) > 1]
     first: dict[str, Finding] = {}
     for found in own:
         first = found | first
@@ -47,15 +47,15 @@ def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[TracedFinding, ...
             rule=rule,
             message=finding.message,
             severity=str(finding.severity),
-            traces=sum(rule in one for one in own),
+            traces=sum(rule in known for known in own),
             of=len(own),
-            in_reference=sum(rule in one for one in others),
+            in_reference=sum(rule in other for other in others),
             saving_per_token=finding.saving_per_token,
             saving=finding.saving,
         )
         for rule, finding in first.items()
     ]
-    return tuple(sorted(rules, key=lambda one: -one.traces))
+    return tuple(sorted(rules, key=lambda finding: -finding.traces))
 
 
 def _findings(run: Path) -> dict[str, Finding]:
@@ -68,7 +68,7 @@ def _findings(run: Path) -> dict[str, Finding]:
 def _states(pairs: Iterable[Pair], session: int = 0) -> list[State]:
     """Return how the machine was seen around pairs, of one session or of all."""
     own = (pair for pair in pairs if session in {0, pair.sitting})
-    return [one for pair in own for one in (pair.before, pair.after) if one is not None]
+    return [state for pair in own for state in (pair.before, pair.after) if state is not None]
 
 
 _AGAIN = 2
@@ -120,13 +120,13 @@ class Carrier:
     def _carry_out(self) -> None:
         with ExitStack() as stack:
             ready = [self._ready(stack, capture) for capture in self.captures]
-            for one in filter(None, ready):
+            for task in filter(None, ready):
                 if self.partial:
-                    self._end(one.capture.name, Outcome.INCONCLUSIVE, _STOPPED_BEFORE)
+                    self._end(task.capture.name, Outcome.INCONCLUSIVE, _STOPPED_BEFORE)
                 elif self._unsound:
-                    self._end(one.capture.name, Outcome.INCONCLUSIVE, _NOT_BEGUN)
+                    self._end(task.capture.name, Outcome.INCONCLUSIVE, _NOT_BEGUN)
                 else:
-                    self._measure(one)
+                    self._measure(task)
         self.partial |= self._unsound or len(self.keeper.night.entries) < len(self.captures)
 
     def _ready(self, stack: ExitStack, capture: Capture) -> Prepared | None:
@@ -141,8 +141,8 @@ class Carrier:
         with self._ending(capture.name):
             folder = self.keeper.folder.folder
             ready = self.session.prepared(capture, self.plan, folder, deadline=self.deadline)
-            one = stack.enter_context(ready)
-            sides = one.described
+            task = stack.enter_context(ready)
+            sides = task.described
             entry = replace(
                 entry,
                 candidate=sides["candidate"],
@@ -150,79 +150,79 @@ class Carrier:
                 reference_kind=kind_of(capture, self.plan.file.parent),
             )
             self.keeper.put(entry)
-            if one.same_commit:
-                self.progress(f"{capture.name}: {same_code(one.same_commit)}")
+            if task.same_commit:
+                self.progress(f"{capture.name}: {same_code(task.same_commit)}")
             self.progress(f"{capture.name}: checking")
-            self.keeper.put(replace(entry, parity=self.session.check(one)))
-            return one
+            self.keeper.put(replace(entry, parity=self.session.check(task)))
+            return task
         return None
 
-    def _measure(self, one: Prepared) -> None:
-        with self._ending(one.capture.name), Watch(one.capture.telemetry) as watch:
-            self._wait(one.capture.name, watch)
+    def _measure(self, task: Prepared) -> None:
+        with self._ending(task.capture.name), Watch(task.capture.telemetry) as watch:
+            self._wait(task.capture.name, watch)
             try:
-                self._until_reproduced(one, watch)
+                self._until_reproduced(task, watch)
             except (BudgetSpentError, KeyboardInterrupt):
-                self._judge(one, watch)
+                self._judge(task, watch)
                 raise
 
-    def _until_reproduced(self, one: Prepared, watch: Watch) -> None:
+    def _until_reproduced(self, task: Prepared, watch: Watch) -> None:
         """Measure, judge, and measure again where something is to be reproduced."""
-        name, fail_on = one.capture.name, one.capture.fail_on
-        self._session(one, watch, 1)
-        self._judge(one, watch)
+        name, fail_on = task.capture.name, task.capture.fail_on
+        self._session(task, watch, 1)
+        self._judge(task, watch)
         entry = self.keeper.entry(name)
         if needs_second_session(entry.judged, entry.findings, fail_on):
-            self._session(one, watch, _AGAIN)
-            self._judge(one, watch)
+            self._session(task, watch, _AGAIN)
+            self._judge(task, watch)
         outcome, reason = outcome_of(self.keeper.entry(name), fail_on)
         self.keeper.put(replace(self.keeper.entry(name), outcome=outcome, reason=reason))
 
-    def _judge(self, one: Prepared, watch: Watch) -> None:
+    def _judge(self, task: Prepared, watch: Watch) -> None:
         """Judge what there is: metrics, findings, what tracing cost."""
-        entry = self.keeper.entry(one.capture.name)
+        entry = self.keeper.entry(task.capture.name)
         own = [pair for pair in entry.pairs if pair.sitting == 1]
         traced, untraced = ([each for each in own if each.traced is kind] for kind in (True, False))
         self.keeper.put(
             replace(
                 entry,
                 judged=judge_entry(
-                    one.capture,
+                    task.capture,
                     entry.pairs,
-                    one.results,
-                    self.accepted.get(one.capture.name),
-                    same_commit=one.same_commit,
+                    task.results,
+                    self.accepted.get(task.capture.name),
+                    same_commit=task.same_commit,
                 ),
                 findings=findings_of(entry.pairs, self.keeper.folder.folder),
                 overhead=overhead(traced, untraced) if traced else None,
-                backend=one.backend,
+                backend=task.backend,
             )
         )
         unknown = unjudged(_states(entry.pairs))
-        self.keeper.warn(filter(None, (*one.remarks, *watch.remarks, unknown)))
+        self.keeper.warn(filter(None, (*task.remarks, *watch.remarks, unknown)))
 
-    def _session(self, one: Prepared, watch: Watch, session: int) -> None:
+    def _session(self, task: Prepared, watch: Watch, session: int) -> None:
         """Measure as many pairs as are to count, those that do not count once more; then trace."""
-        wanted, first = one.capture.pairs, 1
+        wanted, first = task.capture.pairs, 1
         more = wanted
         while more > 0:
             found = self.session.measure(
-                one,
+                task,
                 session=session,
                 first=first,
                 pairs=more,
                 watch=watch,
                 calibrate=self.plan.state.calibration is not None,
             )
-            self._keep(one.capture.name, found, "pair", session, range(first, first + more))
-            pairs = self.keeper.entry(one.capture.name).pairs
+            self._keep(task.capture.name, found, "pair", session, range(first, first + more))
+            pairs = self.keeper.entry(task.capture.name).pairs
             own = [pair for pair in pairs if pair.sitting == session and not pair.traced]
             first = len(own) + 1
             good = sum(not pair.contaminated for pair in own)
             more = min(wanted - good, self.plan.retries - (len(own) - wanted))
-        if traced := one.capture.traced:
-            found = self.session.trace(one, session=session, watch=watch)
-            self._keep(one.capture.name, found, "traced capture", session, range(1, traced + 1))
+        if traced := task.capture.traced:
+            found = self.session.trace(task, session=session, watch=watch)
+            self._keep(task.capture.name, found, "traced capture", session, range(1, traced + 1))
 
     def _keep(
         self, name: str, pairs: Iterator[Pair], what: str, session: int, numbers: range
@@ -287,5 +287,5 @@ class Carrier:
         worse = [judged for judged in entry.judged if judged.outcome is Outcome.REGRESSION]
         if worse:
             outcome = Outcome.REGRESSION
-            reason = " ".join([*(f"{one.metric}: {one.reason}" for one in worse), reason])
+            reason = " ".join([*(f"{judged.metric}: {judged.reason}" for judged in worse), reason])
         self.keeper.put(replace(entry, outcome=outcome, reason=reason))

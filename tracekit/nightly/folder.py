@@ -114,11 +114,11 @@ class Keeper:
 
     def entry(self, capture: str) -> Entry:
         """Return what is known of a capture that was begun."""
-        return next(one for one in self.night.entries if one.capture == capture)
+        return next(entry for entry in self.night.entries if entry.capture == capture)
 
     def put(self, entry: Entry) -> None:
         """Keep a capture in the place of what was known of it, or as the last one."""
-        entries = {one.capture: one for one in self.night.entries} | {entry.capture: entry}
+        entries = {known.capture: known for known in self.night.entries} | {entry.capture: entry}
         self.save(replace(self.night, entries=tuple(entries.values())))
 
     def add(self, capture: str, pair: Pair) -> None:

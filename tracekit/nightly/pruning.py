@@ -70,7 +70,7 @@ def bundles(recording: Recording) -> tuple[Path, ...]:
 def roots(folders: Iterable[Path]) -> list[Path]:
     """Return the folders by their real paths, without those that lie in another of them."""
     real = sorted({folder.resolve() for folder in folders})
-    return [one for one in real if not any(other in one.parents for other in real)]
+    return [folder for folder in real if not any(other in folder.parents for other in real)]
 
 
 def runs_below(root: Path, now: datetime) -> Iterator[RunSeen]:
@@ -105,7 +105,7 @@ def _parts(recording: Recording) -> dict[Kind, tuple[Path, ...]]:
     """Return what can be removed; of a run that was not analyzed a capture of frames alone."""
     analyzed = recording.result_file.is_file()
     known = bundles(recording) if analyzed else (recording.gputrace,)
-    there = tuple(one for one in known if one.is_dir() and not one.is_symlink())
+    there = tuple(path for path in known if path.is_dir() and not path.is_symlink())
     parts: dict[Kind, tuple[Path, ...]] = {"bundle": there} if there else {}
     if analyzed and not recording.exports.is_symlink():
         texts = tuple(
@@ -127,7 +127,7 @@ def _working(provenance: Provenance, now: datetime) -> str:
 
 def _night_of(run: Path, now: datetime) -> tuple[str, str]:
     """Return the id of a run's night, and why that lets nothing be removed; empty without one."""
-    own = next((one for one in (run, *run.parents) if (one / DOCUMENT).is_file()), None)
+    own = next((folder for folder in (run, *run.parents) if (folder / DOCUMENT).is_file()), None)
     if own is None:
         return "", ""
     night = course_in(own)
@@ -175,7 +175,9 @@ def protection(
             first, last = min(step.index, step.earliest), max(step.index, step.latest)
             for night in ids[max(0, first - 1) : last + 2]:
                 nights[night] = f"{series.metric} of {series.capture} changed there"
-    nights |= {one.night: f"it was accepted as a baseline: {one.reason}" for one in accepted}
+    nights |= {
+        baseline.night: f"it was accepted as a baseline: {baseline.reason}" for baseline in accepted
+    }
     folders: dict[Path, str] = {}
     for name in pinned:
         if Path(name).is_absolute():
@@ -256,8 +258,8 @@ def _remove_exports(recording: Recording, _paths: Sequence[Path]) -> dict[Path, 
     away, stays = to_put_away(recording.exports, recording.tables, now())
     if away:
         _stand_for(recording, away)
-        for one in away:
-            (recording.exports / one.name).unlink(missing_ok=True)
+        for export in away:
+            (recording.exports / export.name).unlink(missing_ok=True)
         _note(recording, "exports")
     return stays
 

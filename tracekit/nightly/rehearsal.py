@@ -86,7 +86,9 @@ def rehearse(plan: NightPlan) -> Rehearsal:
 def estimate(plan: NightPlan) -> Estimate:
     """Estimate how long a night takes."""
     captures = tuple(_timed(capture, plan.retries) for capture in plan.captures)
-    seconds, most = (sum(getattr(one, name) for one in captures) for name in ("seconds", "most"))
+    seconds, most = (
+        sum(getattr(timed, name) for timed in captures) for name in ("seconds", "most")
+    )
     allowed = (
         f"{START:g} s are allowed for each process to start and warm up, and {TRACE:g} s for each "
         "trace in addition to its time limit; parity, checks and setup come on top."
@@ -124,7 +126,7 @@ def _of(capture: Capture) -> Iterator[str]:
         )
     if capture.reference is None:
         yield "it has no reference, so that it is followed over nights, and decides nothing."
-    elif not any(one.gate for one in capture.metrics) and not capture.fail_on:
+    elif not any(metric.gate for metric in capture.metrics) and not capture.fail_on:
         yield "none of its metrics decides."
     elif not capture.reference.same_work:
         yield (
@@ -191,7 +193,7 @@ def _require_ready(capture: Capture, folder: Path) -> None:
 
 def _unwritable(output: Path) -> Iterator[str]:
     """Yield why no night can be kept, where that is so."""
-    there = next(one for one in (output, *output.parents) if one.exists())
+    there = next(path for path in (output, *output.parents) if path.exists())
     if not there.is_dir():
         yield f"Nights cannot be kept in {output}: {there} is no folder."
     elif not os.access(there, os.W_OK):
@@ -202,15 +204,15 @@ def rows(plan: NightPlan, estimated: Estimate) -> list[tuple[str, ...]]:
     """Return what would run, a row for each capture, under `COLUMNS`."""
     return [
         (
-            one.name,
-            work_words(one.workload, one.parameters),
-            _reference(one),
-            str(one.pairs),
-            str(one.traced),
-            _deciding(one),
+            capture.name,
+            work_words(capture.workload, capture.parameters),
+            _reference(capture),
+            str(capture.pairs),
+            str(capture.traced),
+            _deciding(capture),
             f"{span(timed.seconds)} … {span(timed.most)}",
         )
-        for one, timed in zip(plan.captures, estimated.captures, strict=True)
+        for capture, timed in zip(plan.captures, estimated.captures, strict=True)
     ]
 
 
@@ -226,7 +228,7 @@ def _reference(capture: Capture) -> str:
 
 
 def _deciding(capture: Capture) -> str:
-    words = [f"{one.metric} {_threshold(one)}" for one in capture.metrics if one.gate]
+    words = [f"{metric.metric} {_threshold(metric)}" for metric in capture.metrics if metric.gate]
     return ", ".join([*words, *capture.fail_on]) or "nothing"
 
 

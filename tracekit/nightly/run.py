@@ -70,7 +70,7 @@ class Memory:
         """Return what is expected of captures, by name, where something was accepted."""
         if self.store is None:
             return {}
-        works = {one.name: work_of(one, self.plan.file.parent) for one in captures}
+        works = {capture.name: work_of(capture, self.plan.file.parent) for capture in captures}
         found = {name: self.store.accepted(machine, name, work) for name, work in works.items()}
         return {name: accepted for name, accepted in found.items() if accepted is not None}
 
@@ -199,7 +199,7 @@ def run_night(
         first = replace(_first(plan, begun, chosen), kept=keep)
         remarks = memory.catch_up(first.machine, begun)
         earlier = memory.earlier(first.machine)
-        chosen = [with_previous(one, earlier, plan.file.parent) for one in chosen]
+        chosen = [with_previous(capture, earlier, plan.file.parent) for capture in chosen]
         accepted = memory.accepted(first.machine, chosen)
         folder = NightFolder(make_output(plan.output / first.id))
         keeper = Keeper(folder, replace(first, folder=memory.place_of(folder), warnings=remarks))
@@ -208,7 +208,7 @@ def run_night(
         stack.enter_context(enforced(plan.budget))
         moving = [capture for capture in chosen if _moves(capture, plan)]
         # What was accepted of one that moves along is where its chain begins.
-        expected = {name: one for name, one in accepted.items() if name not in _names(moving)}
+        expected = {name: value for name, value in accepted.items() if name not in _names(moving)}
         carrier = Carrier(plan, chosen, keeper, expected, deadline, progress)
         carrier.session = session or carrier.session
         try:
@@ -220,7 +220,7 @@ def run_night(
         finally:
             # What others read names no one's folders.
             home = plan.file.parent
-            folders = {one.name: relative(one.workloads, home) for one in chosen}
+            folders = {capture.name: relative(capture.workloads, home) for capture in chosen}
             night = with_drift(keeper.night, earlier, accepted, folders)
             partly = carrier.partial
             outcome, reason = night_outcome(night.entries, partial=partly)

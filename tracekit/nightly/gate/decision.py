@@ -174,7 +174,7 @@ def changes(pairs: Sequence[Pair], metric: str, scale: Scale) -> tuple[float, ..
     found = (
         change(pair, metric, scale) for pair in pairs_of(pairs, metric) if not pair.contaminated
     )
-    return tuple(one for one in found if one is not None)
+    return tuple(delta for delta in found if delta is not None)
 
 
 def change(pair: Pair, metric: str, scale: Scale) -> float | None:
@@ -218,7 +218,7 @@ def value(pair: Pair, metric: str, side: Side) -> float | None:
 def values(pairs: Sequence[Pair], metric: str, side: Side) -> tuple[float, ...]:
     """Return a side's value in each pair that counts and knows it."""
     found = (value(pair, metric, side) for pair in pairs_of(pairs, metric) if not pair.contaminated)
-    return tuple(one for one in found if one is not None)
+    return tuple(number for number in found if number is not None)
 
 
 @dataclass(frozen=True)

@@ -84,9 +84,9 @@ def drift_of(past: Past) -> Drift | None:
     if len(found.nights) < _LATEST or past.turn == 0:
         return None
     alarms = [
-        one
-        for one in _contrasts(found, past)
-        if one[1] >= past.threshold and one[1] >= SURE * one[2]
+        contrast
+        for contrast in _contrasts(found, past)
+        if contrast[1] >= past.threshold and contrast[1] >= SURE * contrast[2]
     ]
     if not alarms or found.nights[-1] != len(past.series.points) - 1:
         return None
@@ -101,7 +101,7 @@ def beginning_of(past: Past) -> Drift | None:
     *earlier, tonight = past.turn * np.eye(len(found.nights))
     lost = [(place, *found.total(tonight - level)) for place, level in enumerate(earlier)]
     lost = [*reversed(lost), (-1, *found.total(tonight))]
-    return _drift(past, found, *_latest(lost)) if max(one[1] for one in lost) > 0 else None
+    return _drift(past, found, *_latest(lost)) if max(loss[1] for loss in lost) > 0 else None
 
 
 def _latest(lost: Sequence[_Lost]) -> _Lost:
@@ -155,14 +155,16 @@ def with_drift(
     for entry in night.entries:
         name = entry.capture.removesuffix(ANCHORED)
         judged = [
-            _judged(one, entry, past_of(night, name, one, earlier, accepted), workloads.get(name))
-            for one in entry.judged
+            _judged(old, entry, past_of(night, name, old, earlier, accepted), workloads.get(name))
+            for old in entry.judged
         ]
         changed = [new for new, old in zip(judged, entry.judged, strict=True) if new is not old]
         new = replace(entry, judged=tuple(judged))
-        if any(one.outcome is Outcome.REGRESSION for one in changed):
+        if any(metric.outcome is Outcome.REGRESSION for metric in changed):
             reason = " ".join(
-                f"{one.metric}: {one.reason}" for one in judged if one.outcome is Outcome.REGRESSION
+                f"{metric.metric}: {metric.reason}"
+                for metric in judged
+                if metric.outcome is Outcome.REGRESSION
             )
             if entry.outcome is Outcome.FAILED:
                 reason = f"{entry.reason} {reason}"
@@ -181,19 +183,19 @@ def past_of(
     accepted: dict[str, Accepted],
 ) -> Past | None:
     """Return a metric of a capture up to tonight; None where tonight does not have it."""
-    entry = next((one for one in night.entries if one.capture == capture), None)
+    entry = next((found for found in night.entries if found.capture == capture), None)
     if entry is None or entry.reference is None:
         return None
-    own = next((one for one in entry.judged if one.metric == judged.metric), None)
+    own = next((found for found in entry.judged if found.metric == judged.metric), None)
     if own is None:
         return None
     points = _points(earlier, capture, judged.metric, entry.work)
     anchors = _points(earlier, capture + ANCHORED, judged.metric)
     points += [_tonight(night, entry, own)]
-    for one in night.entries:
-        if one.capture == capture + ANCHORED:
-            same = [each for each in one.judged if each.metric == own.metric]
-            anchors += [_tonight(night, one, each) for each in same]
+    for other in night.entries:
+        if other.capture == capture + ANCHORED:
+            same = [each for each in other.judged if each.metric == own.metric]
+            anchors += [_tonight(night, other, each) for each in same]
     series = Series(
         *(night.machine, night.plan, capture, entry.work, own.metric, own.unit, own.better),
         *(own.scale, own.threshold, own.gated),
@@ -204,7 +206,7 @@ def past_of(
     if places:  # of a chain the next link is the first, else the accepted night is where it begins
         begin = places[0] + moves(series)
         series = replace(series, points=series.points[begin:])
-        anchors = [one for one in anchors if one.at >= series.points[0].at]
+        anchors = [anchor for anchor in anchors if anchor.at >= series.points[0].at]
     return Past(series, tuple(anchors))
 
 
@@ -213,11 +215,11 @@ def _points(
 ) -> list[Point]:
     found = [
         point
-        for one in earlier
-        if (one.capture, one.metric) == (capture, metric) and work in {None, one.work}
-        for point in one.points
+        for series in earlier
+        if (series.capture, series.metric) == (capture, metric) and work in {None, series.work}
+        for point in series.points
     ]
-    return sorted(found, key=lambda one: one.at)
+    return sorted(found, key=lambda point: point.at)
 
 
 def _tonight(night: Night, entry: Entry, judged: Judged) -> Point:
@@ -277,11 +279,11 @@ def _commits(drift: Drift) -> str:
 def _search(drift: Drift, judged: Judged, entry: Entry, workloads: Path | None) -> list[str]:
     """Return the command line that finds the commit with most of the change, in a sentence."""
     commits = (drift.first, drift.last)
-    if drift.first == drift.last or not all(one.isalnum() for one in commits):
+    if drift.first == drift.last or not all(commit.isalnum() for commit in commits):
         return []
     work = entry.candidate
     values = [f"{name}={_text(value)}" for name, value in work.parameters.items()]
-    first, last = (short_commit(one) for one in commits)
+    first, last = (short_commit(commit) for commit in commits)
     words = ["tracekit", "ab", f"{work.workload}@{first}", *values, "--", *values]
     words += ["--metric", judged.metric, "--threshold", f"{abs(drift.change) / 2:.3f}", "--bisect"]
     if workloads is not None:
@@ -307,12 +309,12 @@ def with_previous(capture: Capture, earlier: Sequence[Series], folder: Path) -> 
         return capture
     points = [
         point
-        for one in earlier
-        if one.capture == capture.name
-        for point in one.points
+        for series in earlier
+        if series.capture == capture.name
+        for point in series.points
         if point.value is not None and point.commit.isalnum()
     ]
-    for point in sorted(points, key=lambda one: one.at, reverse=True):
+    for point in sorted(points, key=lambda night: night.at, reverse=True):
         with suppress(TracekitError):
             commit = repository(folder).commit(point.commit)
             return replace(capture, reference=replace(reference, revision=commit))
@@ -333,20 +335,22 @@ def anchors_due(
     """
     for capture in captures:
         reference = capture.reference
-        entry = next((one for one in night.entries if one.capture == capture.name), None)
+        entry = next((found for found in night.entries if found.capture == capture.name), None)
         if entry is None or entry.reference is None or reference is None:
             continue
         pasts = [
             past
-            for one in entry.judged
-            if one.gated and (past := past_of(night, capture.name, one, earlier, accepted))
+            for judged in entry.judged
+            if judged.gated and (past := past_of(night, capture.name, judged, earlier, accepted))
         ]
         commit = _anchor(pasts)
         if not commit or commit in {entry.reference.commit, entry.candidate.commit}:
             continue
         if any(_since(past) >= reference.anchor_every or _near(past) for past in pasts):
             anchor = replace(reference, revision=commit, merge_base="", previous_night=False)
-            metrics = tuple(one for one in capture.metrics if one.metric in UNTRACED or one.gate)
+            metrics = tuple(
+                metric for metric in capture.metrics if metric.metric in UNTRACED or metric.gate
+            )
             yield replace(
                 capture,
                 name=capture.name + ANCHORED,
@@ -372,7 +376,7 @@ def _anchor(pasts: Sequence[Past]) -> str:
 
 def _since(past: Past) -> int:
     """Return how many nights have passed since the anchor was measured, tonight included."""
-    last = max((one.at for one in past.anchors if one.change is not None), default="")
+    last = max((anchor.at for anchor in past.anchors if anchor.change is not None), default="")
     return sum(point.at > last for point in past.series.points)
 
 

@@ -177,5 +177,7 @@ def in_repository(file: Path) -> str:
 def _lines(plan: NightPlan) -> dict[str, int]:
     """Return the line at which each capture stands in the plan's file."""
     document = open_document(plan.file)
-    routes = {one.name: (*document.root, "capture", n) for n, one in enumerate(plan.captures)}
+    routes = {
+        capture.name: (*document.root, "capture", n) for n, capture in enumerate(plan.captures)
+    }
     return {name: line for name, at in routes.items() if (line := document.lines.get(at))}

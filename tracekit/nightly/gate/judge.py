@@ -264,9 +264,9 @@ def needs_second_session(
     machine was not quiet or nothing was accepted, a second session would not bring.
     """
     metrics = any(
-        one.outcome is Outcome.INCONCLUSIVE and one.reproduced is False
-        for one in judged
-        if one.gated
+        metric.outcome is Outcome.INCONCLUSIVE and metric.reproduced is False
+        for metric in judged
+        if metric.gated
     )
     return metrics or any(_tripped(finding, fail_on) for finding in findings)
 
@@ -309,11 +309,11 @@ def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, 
         ended.append(Outcome.INCONCLUSIVE)
     outcome = worst(ended)
     sentences: list[str] = []
-    for one in LEADS:
-        own = [entry for entry in entries if (entry.outcome or Outcome.INCONCLUSIVE) is one]
-        if own and one is not Outcome.OK:
+    for ending in LEADS:
+        own = [entry for entry in entries if (entry.outcome or Outcome.INCONCLUSIVE) is ending]
+        if own and ending is not Outcome.OK:
             said = "; ".join(f"{entry.capture} ({entry.reason.rstrip('.')})" for entry in own)
-            sentences.append(f"{said}." if one is outcome else f"{LEADS[one]}: {said}.")
+            sentences.append(f"{said}." if ending is outcome else f"{LEADS[ending]}: {said}.")
     if partial:
         sentences.append("The night was stopped before all captures were through.")
     elif not entries:
@@ -324,9 +324,9 @@ def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, 
 def _metrics(judged: Sequence[Judged]) -> Iterator[tuple[Outcome, str]]:
     """Yield how metrics ended and why, those together that ended alike for the same reason."""
     names: dict[tuple[Outcome, str], list[str]] = {}
-    for one in judged:
-        if one.outcome is not None:
-            names.setdefault((one.outcome, one.reason), []).append(one.metric)
+    for metric in judged:
+        if metric.outcome is not None:
+            names.setdefault((metric.outcome, metric.reason), []).append(metric.metric)
     for (outcome, why), own in names.items():
         yield outcome, f"{', '.join(own)}: {why}"
 

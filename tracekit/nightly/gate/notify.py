@@ -106,7 +106,7 @@ def facts(report: GateReport) -> dict[str, str]:
         "COMMIT": report.commit,
         "STARTED": report.started,
         "WORSE": ", ".join(
-            f"{one.suite}: {one.name}" for one in report.cases if one.outcome == "regression"
+            f"{case.suite}: {case.name}" for case in report.cases if case.outcome == "regression"
         ),
     }
     return {f"{_PREFIX}{name}": said(value) for name, value in known.items()}

@@ -58,9 +58,9 @@ def anchors_of(series: Series, every: Sequence[Series]) -> tuple[Point, ...]:
     own = (series.machine, series.plan, series.capture + ANCHORED, series.metric)
     return tuple(
         point
-        for one in every
-        if (one.machine, one.plan, one.capture, one.metric) == own
-        for point in one.points
+        for other in every
+        if (other.machine, other.plan, other.capture, other.metric) == own
+        for point in other.points
     )
 
 
@@ -99,7 +99,7 @@ def _distance(point: Point, series: Series) -> tuple[float, float]:
     """Return a night's change and its standard deviation, where changes add up."""
     known = (point.change, point.low, point.high)
     ratio = series.scale == "ratio"
-    change, low, high = (math.log1p(one or 0.0) if ratio else (one or 0.0) for one in known)
+    change, low, high = (math.log1p(value or 0.0) if ratio else (value or 0.0) for value in known)
     unknown = point.low is None or point.high is None
     return change, _UNKNOWN if unknown else (high - low) / _BETWEEN_ENDS
 
@@ -170,7 +170,7 @@ def steps_of(series: Series, anchors: Sequence[Point] = ()) -> tuple[Step, ...]:
 
 def _is_certain(step: Step, found: Sequence[Step], placed: Levels, *, ratio: bool) -> bool:
     """Tell whether a step of a chain is more than its links leave open."""
-    cuts = [0, *(one.index for one in found), placed.nights[-1] + 1]
+    cuts = [0, *(other.index for other in found), placed.nights[-1] + 1]
     at = cuts.index(step.index)
     nights = np.array(placed.nights)
     before = (nights >= cuts[at - 1]) & (nights < step.index)

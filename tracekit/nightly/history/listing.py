@@ -63,7 +63,7 @@ def course_in(folder: Path) -> NightSummary | None:
 def last_course(output: Path, plan: str) -> NightSummary | None:
     """Return the course of the plan's night that began last; None where none can be read."""
     found = [course_in(path.parent) for path in sorted(output.glob(f"*/{DOCUMENT}"))]
-    known = {one.began: one for one in found if one and one.plan == plan and one.began}
+    known = {night.began: night for night in found if night and night.plan == plan and night.began}
     return known[max(known)] if known else None
 
 
@@ -152,21 +152,21 @@ def table_of(
     """
     rows = [
         {
-            "at": one.started,
-            "night": one.id + (" (pinned)" if one.id in pinned else ""),
-            "plan": one.plan,
-            "machine": one.machine,
-            "outcome": f"{one.outcome or 'not ended'}{' (partial)' if one.partial else ''}",
-            "change": one.words or _shortened(one.reason),
-            "pairs": f"{one.pairs} of {one.measured}",
-            "commit": short_commit(one.commit, _DIGITS),
+            "at": night.started,
+            "night": night.id + (" (pinned)" if night.id in pinned else ""),
+            "plan": night.plan,
+            "machine": night.machine,
+            "outcome": f"{night.outcome or 'not ended'}{' (partial)' if night.partial else ''}",
+            "change": night.words or _shortened(night.reason),
+            "pairs": f"{night.pairs} of {night.measured}",
+            "commit": short_commit(night.commit, _DIGITS),
         }
-        for one in lines
+        for night in lines
     ]
     rows += [
-        {"at": one.due, "night": stamp(one.due), "plan": one.plan, "machine": one.machine}
-        | {"outcome": "missed", "change": _shortened(one.reason)}
-        for one in missed
+        {"at": miss.due, "night": stamp(miss.due), "plan": miss.plan, "machine": miss.machine}
+        | {"outcome": "missed", "change": _shortened(miss.reason)}
+        for miss in missed
     ]
     rows.sort(key=lambda row: row["at"])
     several = {name for name in ("plan", "machine") if len({row[name] for row in rows}) > 1}
@@ -199,17 +199,21 @@ def series_table(series: Series) -> tuple[str, Sequence[str], list[Sequence[str]
 
 def held_on(machine: str, accepted: Sequence[Accepted]) -> list[Held]:
     """Return what was accepted on a machine, oldest first; the last of a work holds."""
-    last = {(one.capture, one.work): number for number, one in enumerate(accepted)}
+    last = {(baseline.capture, baseline.work): number for number, baseline in enumerate(accepted)}
     return [
-        Held(machine, last[one.capture, one.work] == number and bool(one.changes), one)
-        for number, one in enumerate(accepted)
+        Held(
+            machine,
+            last[baseline.capture, baseline.work] == number and bool(baseline.changes),
+            baseline,
+        )
+        for number, baseline in enumerate(accepted)
     ]
 
 
 def expected_words(night: Night, accepted: Accepted, metric: str) -> str:
     """Return the change that is expected of a metric since a night was accepted, in words."""
-    entry = next(one for one in night.entries if one.capture == accepted.capture)
-    judged = next(one for one in entry.judged if one.metric == metric)
+    entry = next(found for found in night.entries if found.capture == accepted.capture)
+    judged = next(found for found in entry.judged if found.metric == metric)
     plain = plain_change(middle(accepted.changes[metric]), judged.scale)
     return f"{judged.shown.change(plain)} against the reference"
 

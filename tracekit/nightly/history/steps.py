@@ -122,7 +122,7 @@ def steps(
     None, a value that is no number, and one of which there is no ratio where ratios are asked for,
     are gaps. `least` is a ratio less one, or a difference, above 0.
     """
-    places = [place for place, one in enumerate(values) if _usable(one, scale)]
+    places = [place for place, value in enumerate(values) if _usable(value, scale)]
     known = [float(value) for value in values if value is not None and _usable(value, scale)]
     if len(known) < 2 * SHORTEST:
         return ()

@@ -28,7 +28,7 @@ def _seconds(text: str) -> float:
 
 
 def _pressure(text: str) -> int:
-    return [one.lower() for one in THERMAL_PRESSURES].index(text.lower())
+    return [pressure.lower() for pressure in THERMAL_PRESSURES].index(text.lower())
 
 
 Text = Annotated[str, Meta(pattern=r"^[^\x00]+\Z", description="text")]
@@ -77,19 +77,19 @@ def converted(value: Any, kind: Any) -> Any:
 
 def words_of(kind: Any) -> str:
     """Return what a key takes, where its type does not say it."""
-    for one in getattr(kind, "__metadata__", ()):
-        if isinstance(one, FromText):
-            return one.words
-        if isinstance(one, Meta) and one.description:
-            return one.description
+    for note in getattr(kind, "__metadata__", ()):
+        if isinstance(note, FromText):
+            return note.words
+        if isinstance(note, Meta) and note.description:
+            return note.description
     return ""
 
 
 def _prepared(value: Any, kind: Any) -> Any:
     """Return a value with each text in it read that stands for something else."""
-    for one in getattr(kind, "__metadata__", ()):
-        if isinstance(one, FromText) and isinstance(value, str):
-            value = one.read(value)
+    for note in getattr(kind, "__metadata__", ()):
+        if isinstance(note, FromText) and isinstance(value, str):
+            value = note.read(value)
     bare = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     if get_origin(bare) is tuple and isinstance(value, list):
         return [_prepared(each, get_args(bare)[0]) for each in value]

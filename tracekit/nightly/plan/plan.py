@@ -85,15 +85,15 @@ def searched(reference: Reference | None, folder: Path) -> Generator[None]:
     folders: list[str] = []
     if reference is not None and reference.has_commit:
         whole = folder.resolve()
-        tops = [one for one in (whole, *whole.parents) if (one / ".git").exists()]
-        folders = [str((top / one).resolve()) for top in tops[:1] for one in reference.pythonpath]
+        tops = [top for top in (whole, *whole.parents) if (top / ".git").exists()]
+        folders = [str((top / part).resolve()) for top in tops[:1] for part in reference.pythonpath]
     sys.path[:0] = folders
     try:
         yield
     finally:
-        for one in folders:
+        for path in folders:
             with suppress(ValueError):
-                sys.path.remove(one)
+                sys.path.remove(path)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ _TABLES = {"captures", "state", "defaults", "reference", "metrics"}
 
 def keys_of(noun: type[Any]) -> dict[str, str]:
     """Return the fields of a table by their keys."""
-    names = [one.name for one in fields(noun) if one.name not in _MADE]
+    names = [field.name for field in fields(noun) if field.name not in _MADE]
     names += ["defaults"] if noun is NightPlan else []
     return {_NAMES.get(name, name.replace("_", "-")): name for name in names}
 
@@ -144,7 +144,7 @@ def followed(named: Sequence[Gated], dropped: frozenset[str], capture: Capture) 
     is traced, and so is what the plan drops by `false`.
     """
     gated = not named and capture.reference is not None
-    taken = {one.metric for one in named} | dropped
+    taken = {metric.metric for metric in named} | dropped
     usual_ones = (
         Gated(name, usual(name)[1], usual(name)[0], gate=gated and name == "step_p50")
         for name in FOLLOWED
@@ -239,7 +239,7 @@ def _captures(
         values = mistakes.read(Capture, own, route)
         right = len(values) == len(own) and len(usual) == len(defaults)
         for key in ("parameters", "metrics"):
-            both = [one[key] for one in (usual, values) if isinstance(one.get(key), dict)]
+            both = [table[key] for table in (usual, values) if isinstance(table.get(key), dict)]
             values |= {key: both[0] | both[1]} if len(both) > 1 else {}
         reading = _Reading([route, (*root, "defaults")], mistakes, document.file.parent)
         capture = reading.capture(usual | values, right=right, work=work)
@@ -249,7 +249,7 @@ def _captures(
             words = f"must not end in {ANCHORED}, which nights add for anchors."
             mistakes.add((*route, "name"), words)
         # Folders of two must not be one on any disk.
-        if capture.name.casefold() in {one.name.casefold() for one in captures}:
+        if capture.name.casefold() in {other.name.casefold() for other in captures}:
             words = f"is a second capture named {capture.name!r}."
             mistakes.add((*route, "name"), words, "Give each a name of its own.")
         captures.append(capture)
@@ -358,7 +358,7 @@ class _Reading:
             if name not in dropped and (gated := self._metric(name, value, capture))
         ]
         metrics, least = followed(named, dropped, capture), least_pairs()
-        turns = [one for one in metrics if one.gate and not from_traces(one.metric)]
+        turns = [metric for metric in metrics if metric.gate and not from_traces(metric.metric)]
         if turns and capture.pairs < least:
             words = f"must be at least {least} where a metric decides: fewer have no 95 % interval."
             self._refuse(("pairs",), words, "Measure more pairs, or let gate be false.")

@@ -37,7 +37,11 @@ def bare_environment(environment: Mapping[str, str] = os.environ) -> dict[str, s
         for name, value in sorted(environment.items())
         if name in _TAKEN or (name.startswith("TRACEKIT_") and not name.startswith(_NOT_OURS))
     }
-    folders = [one for one in environment.get("PATH", "").split(os.pathsep) if os.path.isabs(one)]  # noqa: PTH117  as it stands in PATH
+    folders = [
+        part
+        for part in environment.get("PATH", "").split(os.pathsep)
+        if os.path.isabs(part)  # noqa: PTH117  as it stands in PATH
+    ]
     path = os.pathsep.join(dict.fromkeys((*folders, *_SYSTEM_PATH)))
     known = {"PATH": path, "HOME": str(Path.home()), **taken}
     return {name: value for name, value in known.items() if value}
@@ -98,7 +102,9 @@ def unserved(
     Before `since`, when the schedule was installed, nothing was due; there are none where neither
     that nor a night is known.
     """
-    known = [one for one in (last_started and last_started + EARLY, since) if one is not None]
+    known = [
+        moment for moment in (last_started and last_started + EARLY, since) if moment is not None
+    ]
     return due_times(at, max([*known, until - _MOST * _DAY]), until) if known else []
 
 

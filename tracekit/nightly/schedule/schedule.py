@@ -111,7 +111,7 @@ def uninstall(file: Path) -> tuple[tuple[Installed, ...], tuple[str, ...]]:
         if installed.log is not None:
             _require_quiet(installed.log.parent)
     warnings = [
-        words for scheduler, one in found for words in schedulers.remove(scheduler, one.label)
+        words for scheduler, job in found for words in schedulers.remove(scheduler, job.label)
     ]
     return tuple(installed for _, installed in found), tuple(warnings)
 
@@ -120,7 +120,7 @@ def status(plan: NightPlan, now: datetime | None = None) -> Scheduled:
     """Tell what is known of a plan's schedule, and of its nights."""
     now = now or datetime.now(UTC)
     found = _found(plan.file)
-    installed = tuple(one for _, one in found)
+    installed = tuple(job for _, job in found)
     last, running = last_course(plan.output, plan.name), runs_in(plan.output)
     overdue: list[datetime] = []
     if installed:
@@ -128,7 +128,7 @@ def status(plan: NightPlan, now: datetime | None = None) -> Scheduled:
         overdue = unserved(at, last and last.began, now - _PATIENCE, since)
     return Scheduled(
         installed=installed,
-        standing=tuple(schedulers.standing(scheduler, one) for scheduler, one in found),
+        standing=tuple(schedulers.standing(scheduler, job) for scheduler, job in found),
         next=next_due(installed[0].at, now) if installed else None,
         last=last,
         running=running,
@@ -161,7 +161,7 @@ def _found(file: Path) -> list[tuple[Scheduler, Installed]]:
 def _chosen(method: Method) -> tuple[Scheduler | None, tuple[str, ...]]:
     """Return the scheduler, None for cron, and a warning where it is not the system's own."""
     name = method if method != "auto" else "launchd" if sys.platform == "darwin" else "systemd"
-    scheduler = next((one for one in _all() if one.name == name), None)
+    scheduler = next((known for known in _all() if known.name == name), None)
     if scheduler is None or not (lacking := scheduler.lacks()):
         return scheduler, ()
     why = f"{name} cannot be used here: {lacking}."

@@ -259,7 +259,7 @@ def service(job: Job) -> str:
     variables = "".join(
         f"Environment={_quoted(f'{name}={value}')}\n" for name, value in job.environment.items()
     )
-    command = " ".join(_quoted(one).replace("$", "$$") for one in job.argv)
+    command = " ".join(_quoted(word).replace("$", "$$") for word in job.argv)
     return f"""\
 [Unit]
 Description=tracekit nightly {_percent(job.label)}

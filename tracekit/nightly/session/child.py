@@ -232,9 +232,11 @@ class Prepared:
 
     def describe(self) -> None:
         """Start each interpreter once, to hear what it is."""
-        for one in self.variants:
-            with started(self.named(one), one, self.log_of(one.role), self.bounds) as child:
-                self.described[one.role] = one.described(child.hello)
+        for variant in self.variants:
+            with started(
+                self.named(variant), variant, self.log_of(variant.role), self.bounds
+            ) as child:
+                self.described[variant.role] = variant.described(child.hello)
 
     def log_of(self, name: str) -> Path:
         """Return the file that takes what a process says."""

@@ -42,16 +42,16 @@ def values_of(turns: Sequence[StepTimes], finished: Finished) -> Values:
         for name, value in _of_turn(turn):
             found.setdefault(name, []).append(value)
     own = {
-        name: (float(one.value),)
-        for name, one in finished.results.items()
-        if one.value is not None and name not in METRICS
+        name: (float(result.value),)
+        for name, result in finished.results.items()
+        if result.value is not None and name not in METRICS
     }
     return {name: tuple(values) for name, values in found.items()} | own
 
 
 def traced_values(result: Result) -> Values:
     """Return the numbers of a traced run, one value each."""
-    known = {one.name: one.value for one in (*result.results, *result.metrics)}
+    known = {number.name: number.value for number in (*result.results, *result.metrics)}
     return {name: (float(value),) for name, value in known.items() if value is not None}
 
 
@@ -74,19 +74,19 @@ def overhead(traced: Sequence[Pair], untraced: Sequence[Pair]) -> Overhead:
     untraced ones do, on a logarithmic scale, and Student's t for their number: several untraced
     pairs and one traced run are enough. Pairs that do not count are left out.
     """
-    one, other = _step_times(traced), _step_times(untraced)
-    if not one or not other:
-        which = "traced" if not one else "untraced"
+    recorded, other = _step_times(traced), _step_times(untraced)
+    if not recorded or not other:
+        which = "traced" if not recorded else "untraced"
         return Overhead(reason=f"no {which} pair of this session tells the time of a step")
     if len(other) < 2:  # noqa: PLR2004  one pair shows nothing of how pairs differ
         return Overhead(reason="one untraced pair does not show how much pairs differ")
     deviation = statistics.stdev(math.log(value) for value in other)
-    half = quantile(len(other) - 1) * deviation * math.sqrt(1 / len(one) + 1 / len(other))
-    ratio = statistics.median(one) / statistics.median(other)
+    half = quantile(len(other) - 1) * deviation * math.sqrt(1 / len(recorded) + 1 / len(other))
+    ratio = statistics.median(recorded) / statistics.median(other)
     return Overhead(
         ratio=ratio - 1,
         spread=ratio * math.sinh(half),
-        recorded=round(statistics.median(one)),
+        recorded=round(statistics.median(recorded)),
         unrecorded=round(statistics.median(other)),
     )
 
@@ -241,7 +241,7 @@ def _pair(prepared: Prepared, session: int, number: int, looks: "_Looks") -> Pai
             for letter, child in children.items():
                 finished = child.finish()
                 own = finished.results.items()
-                results = {name: Quantity(one.unit, one.better) for name, one in own}
+                results = {name: Quantity(result.unit, result.better) for name, result in own}
                 prepared.results |= results
                 values[letter] = values_of(runs[letter], finished)
     return Pair(

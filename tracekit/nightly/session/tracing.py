@@ -55,7 +55,7 @@ def options(parameters: Mapping[str, Any]) -> tuple[str, ...]:
             words.append(f"--{option}" if value else f"--no-{option}")
         elif value is not None:
             several = value if isinstance(value, list | tuple) else (value,)
-            words += [f"--{option}={one}" for one in several]
+            words += [f"--{option}={item}" for item in several]
     return tuple(words)
 
 
@@ -69,7 +69,7 @@ def _pair(prepared: Prepared, session: int, number: int, watch: Watch | None) ->
         name = f"{variant.role}-{session}-{number}"
         recording = Recording(prepared.own_folder / name)
         result, known = _capture(prepared, variant, recording)
-        own = {one.name: Quantity(one.unit, one.better.value) for one in result.results}
+        own = {metric.name: Quantity(metric.unit, metric.better.value) for metric in result.results}
         prepared.results |= own
         values[variant.role] = traced_values(result)
         runs[variant.role] = f"{prepared.capture.name}/{name}"
@@ -78,14 +78,14 @@ def _pair(prepared: Prepared, session: int, number: int, watch: Watch | None) ->
     return Pair(
         session,
         number,
-        order="".join("a" if one.role == "candidate" else "b" for one in variants),
+        order="".join("a" if side.role == "candidate" else "b" for side in variants),
         traced=True,
         candidate=values["candidate"],
         reference=values.get("reference", {}),
         before=before,
         after=watch.after() if watch is not None else None,
         contaminated=tuple(reasons),
-        runs=tuple(runs[one] for one in ("candidate", "reference") if one in runs),
+        runs=tuple(runs[role] for role in ("candidate", "reference") if role in runs),
     )
 
 

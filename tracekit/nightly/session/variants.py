@@ -173,7 +173,7 @@ def _parameters(name: str, capture: Capture, asked: Reference, *, strict: bool) 
     try:
         workload = find(name, capture.workloads)
         known = workload.parameters
-        shared = {key: one for key, one in capture.parameters.items() if key in known}
+        shared = {key: value for key, value in capture.parameters.items() if key in known}
         if strict:
             workload.bind(shared | asked.parameters)
     except TracekitError:

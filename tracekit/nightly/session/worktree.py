@@ -203,7 +203,7 @@ def _make(worktree: Worktree, bounds: Bounds) -> None:
 
 def _set_up(worktree: Worktree, bounds: Bounds) -> None:
     left_out = REPOSITORY_VARIABLES | OF_ANOTHER
-    env = {name: one for name, one in os.environ.items() if name not in left_out}
+    env = {name: value for name, value in os.environ.items() if name not in left_out}
     worktree.log.unlink(missing_ok=True)
     program = Program(worktree.setup, env, worktree.folder, worktree.log)
     status = run(program, bounds, _SETUP)
@@ -233,7 +233,7 @@ def _remove(repository: Repository, folder: Path) -> None:
 def _prune(worktree: Worktree) -> None:
     """Remove all but the last used work trees of the repository, unless somebody uses them."""
     notes = _place(worktree.repository).glob("*.json")
-    for note in sorted(notes, key=lambda one: one.stat().st_mtime, reverse=True)[KEPT:]:
+    for note in sorted(notes, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT:]:
         folder = note.with_suffix("")
         with suppress(TracekitError, OSError), _lock_file(folder) as handle:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

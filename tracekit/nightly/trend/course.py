@@ -130,7 +130,7 @@ class Fared:
     def judged(self, metric: str) -> Judged | None:
         """Return what became of a metric in this night."""
         judged = self.entry.judged if self.entry else ()
-        return next((one for one in judged if one.metric == metric), None)
+        return next((found for found in judged if found.metric == metric), None)
 
     @property
     def findings(self) -> tuple[TracedFinding, ...]:
@@ -192,20 +192,21 @@ def courses_of(
     for key in dict.fromkeys(keys):
         machine, plan, capture, work = key
         current = newest[key[:3]] == key
-        of_plan = [one for one in series if (one.machine, one.plan) == (machine, plan)]
-        own = [one for one in of_plan if (one.capture, one.work) == (capture, work)]
+        of_plan = [line for line in series if (line.machine, line.plan) == (machine, plan)]
+        own = [line for line in of_plan if (line.capture, line.work) == (capture, work)]
         found.append(
             Course(
                 *key,
-                series=tuple(sorted(own, key=lambda one: not one.gated)),
+                series=tuple(sorted(own, key=lambda line: not line.gated)),
                 fared=tuple(_fared(key, ordered, missed, current=current)),
                 accepted=tuple(
-                    one
-                    for one in accepted
-                    if (*places.get(one.night, key[:2]), one.capture, one.work) == key
+                    baseline
+                    for baseline in accepted
+                    if (*places.get(baseline.night, key[:2]), baseline.capture, baseline.work)
+                    == key
                 ),
                 current=current,
-                anchors=tuple(one for one in of_plan if one.capture == capture + ANCHORED),
+                anchors=tuple(line for line in of_plan if line.capture == capture + ANCHORED),
             )
         )
     found.sort(key=lambda course: not course.current)
@@ -224,9 +225,9 @@ def _fared(
     own = [night for night in nights if (night.machine, night.plan) == key[:2]]
     found: list[Fared] = []
     absent = [
-        Fared(one.due, State.MISSED, one.reason)
-        for one in missed
-        if (one.machine, one.plan) == key[:2]
+        Fared(miss.due, State.MISSED, miss.reason)
+        for miss in missed
+        if (miss.machine, miss.plan) == key[:2]
     ]
     for night in own:
         entries = {(entry.capture, entry.work): entry for entry in night.entries}
@@ -240,9 +241,9 @@ def _fared(
     first, last = moment_of(found[0].at), moment_of(found[-1].at)
     if not key[2].endswith(ANCHORED):
         found += [
-            one
-            for one in absent
-            if first <= moment_of(one.at) and (current or moment_of(one.at) <= last)
+            fared
+            for fared in absent
+            if first <= moment_of(fared.at) and (current or moment_of(fared.at) <= last)
         ]
     yield from sorted(found, key=lambda fared: moment_of(fared.at))
 
@@ -298,12 +299,12 @@ def happenings(course: Course) -> tuple[Happening, ...]:
     """
     begun = {fared.night.id: fared.at for fared in course.fared if fared.night is not None}
     found = [(at, False, words) for at, words in changed(course, commits=False).items()]
-    for one in course.accepted:
-        by = f" by {one.who}" if one.who else ""
-        words = f"accepted on {day(one.at)}{by}: {one.reason}"
-        found.append((begun.get(one.night, one.at), True, words))
-    found.sort(key=lambda one: (moment_of(one[0]), one[1]))
-    return tuple(Happening(_letter(place), *one) for place, one in enumerate(found))
+    for baseline in course.accepted:
+        by = f" by {baseline.who}" if baseline.who else ""
+        words = f"accepted on {day(baseline.at)}{by}: {baseline.reason}"
+        found.append((begun.get(baseline.night, baseline.at), True, words))
+    found.sort(key=lambda event: (moment_of(event[0]), event[1]))
+    return tuple(Happening(_letter(place), *event) for place, event in enumerate(found))
 
 
 def changed(course: Course, *, commits: bool) -> dict[str, str]:

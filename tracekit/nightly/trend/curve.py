@@ -111,7 +111,7 @@ def picture_of(curve: Curve) -> Picture:
 def _changes(curve: Curve) -> Panel:
     series = curve.series
     limits = list(_limits(curve))
-    ends = [(one.change, one.low, one.high) for one in series.points]
+    ends = [(point.change, point.low, point.high) for point in series.points]
     reach = [end for point in ends for end in point if end is not None]
     reach += [edge for _, _, low, high, _ in limits for edge in (low, high)]
     allowed = series.shown.amount(series.threshold)
@@ -127,7 +127,9 @@ def _changes(curve: Curve) -> Panel:
             lines(band, "band", end="Z"),
             lines([((b, edge), (e, edge)) for b, e, *_, edge in limits], "limit", limit),
             lines([((curve.x.low, 0.0), (curve.x.high, 0.0))] * (min(reach) <= 0), "zero"),
-            *_drawn(curve, lambda one: one.change, lambda one: (one.low, one.high), RADIUS),
+            *_drawn(
+                curve, lambda point: point.change, lambda point: (point.low, point.high), RADIUS
+            ),
             _dates(curve),
         ),
     )
@@ -135,7 +137,7 @@ def _changes(curve: Curve) -> Panel:
 
 def _values(curve: Curve, height: float, *, dates: bool) -> Panel:
     series = curve.series
-    against = [one.reference for one in series.points if one.reference is not None]
+    against = [point.reference for point in series.points if point.reference is not None]
     reach = against + [point.value for point in series.points if point.value is not None]
     if len(reach) == len(against):
         return Panel("No night has a value", height, linear("", 0, 1, lambda _: ""), ())
@@ -146,8 +148,8 @@ def _values(curve: Curve, height: float, *, dates: bool) -> Panel:
         height,
         _upward(series, reach),
         (
-            lines(_runs(curve, lambda one: one.reference), "reference"),
-            *_drawn(curve, lambda one: one.value, lambda one: (one.least, one.most), 2.6),
+            lines(_runs(curve, lambda point: point.reference), "reference"),
+            *_drawn(curve, lambda point: point.value, lambda point: (point.least, point.most), 2.6),
             *([_dates(curve)] * dates),
         ),
     )
@@ -170,10 +172,10 @@ def _limits(curve: Curve) -> Iterator[tuple[float, float, float, float, float]]:
     Nights in a row of which the same is expected are one stretch.
     """
     fared = curve.course.fared
-    begins = [days_of(one.at) for one in fared]
+    begins = [days_of(night.at) for night in fared]
     ends = [*begins[1:], begins[-1] + _LAST_NIGHT]
-    edges = [_edges(one.judged(curve.series.metric)) for one in fared]
-    for edge, group in groupby(zip(edges, begins, ends, strict=True), key=lambda one: one[0]):
+    edges = [_edges(night.judged(curve.series.metric)) for night in fared]
+    for edge, group in groupby(zip(edges, begins, ends, strict=True), key=lambda row: row[0]):
         stretch = list(group)
         if edge is not None:
             yield stretch[0][1], stretch[-1][2], *edge
@@ -196,9 +198,9 @@ def _drawn(curve: Curve, pick: _Pick, ends: _Ends, radius: float) -> Iterator[Sh
     """Yield spreads, the line through the nights, levels between change points, and marks."""
     points = curve.series.points
     spreads = [
-        ((days_of(one.at), low), (days_of(one.at), high))
-        for one in points
-        for low, high in (ends(one),)
+        ((days_of(point.at), low), (days_of(point.at), high))
+        for point in points
+        for low, high in (ends(point),)
         if low is not None and high is not None
     ]
     yield lines(spreads, "spread")
@@ -208,7 +210,7 @@ def _drawn(curve: Curve, pick: _Pick, ends: _Ends, radius: float) -> Iterator[Sh
     for begin, end in pairwise(cuts if curve.steps else ()):
         held = points[begin:end]
         if values := [value for value in map(pick, held) if value is not None]:
-            level.append([(days_of(one.at), median(values)) for one in (held[0], held[-1])])
+            level.append([(days_of(point.at), median(values)) for point in (held[0], held[-1])])
     yield lines(level, "level")
     yield nights(list(_marks(curve, pick)), radius)
 
@@ -240,7 +242,7 @@ def _dates(curve: Curve) -> Shape:
 
 def _marks(curve: Curve, pick: _Pick) -> Iterator[Mark]:
     """Yield the marks of a series' nights; of older ones only those that stand out."""
-    fared = {one.night.id: one for one in curve.course.fared if one.night is not None}
+    fared = {result.night.id: result for result in curve.course.fared if result.night is not None}
     points = curve.series.points
     for place, point in enumerate(points):
         value = pick(point)

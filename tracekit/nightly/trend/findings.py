@@ -30,8 +30,8 @@ class FindingRow:
 
 def finding_rows(course: Course) -> list[FindingRow]:
     """Return the findings of a course by rule: those that stand, then those that went."""
-    rules = {one.rule for fared in course.fared for one in fared.findings if one.traces}
-    last = next((one for one in reversed(course.fared) if looked(one)), None)
+    rules = {finding.rule for fared in course.fared for finding in fared.findings if finding.traces}
+    last = next((fared for fared in reversed(course.fared) if looked(fared)), None)
     standing = {rule for rule in rules if last and found_in(last, rule)}
     return [_row(rule, course) for rule in (*sorted(standing), *sorted(rules - standing))]
 
@@ -44,18 +44,20 @@ def looked(fared: Fared) -> bool:
 
 def found_in(fared: Fared, rule: str) -> TracedFinding | None:
     """Return what a rule found in a night; None where it found nothing."""
-    return next((one for one in fared.findings if one.rule == rule and one.traces), None)
+    return next(
+        (finding for finding in fared.findings if finding.rule == rule and finding.traces), None
+    )
 
 
 def _row(rule: str, course: Course) -> FindingRow:
-    known = [one for one in course.fared if looked(one)]
-    there = [(one.at, found) for one in known if (found := found_in(one, rule))]
+    known = [fared for fared in course.fared if looked(fared)]
+    there = [(fared.at, found) for fared in known if (found := found_in(fared, rule))]
     (first, _), (last, found) = there[0], there[-1]
     became = f"first seen {day(first)}, last {day(last)}"
     if last == known[-1].at:
         became = f"first seen {day(first)}, now in {found.traces} of {several(found.of, 'trace')}"
         became += f"; the reference has it in {found.in_reference}" * bool(found.in_reference)
-    nights = tuple(_night(one, rule) for one in course.fared)
+    nights = tuple(_night(fared, rule) for fared in course.fared)
     return FindingRow(rule, found.severity, found.message, became, nights)
 
 
@@ -101,7 +103,7 @@ def claims_of(course: Course) -> list[Claim]:
 
 
 def _claim(course: Course, found: TracedFinding, before: Fared, after: Fared) -> Claim:
-    old, new = (_rate(course, one) for one in (before, after))
+    old, new = (_rate(course, fared) for fared in (before, after))
     measured, reason = "", f"one of both nights has no {_RATE}"
     if old and new and old.value and new.value:
         measured = _won(old.value, new.value)
@@ -114,7 +116,7 @@ def _claim(course: Course, found: TracedFinding, before: Fared, after: Fared) ->
 
 def _rate(course: Course, fared: Fared) -> Point | None:
     night = fared.night.id if fared.night else ""
-    rates = (one for series in course.series if series.metric == _RATE for one in series.points)
+    rates = (point for series in course.series if series.metric == _RATE for point in series.points)
     return next((point for point in rates if point.night == night and point.value), None)
 
 

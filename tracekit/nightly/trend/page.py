@@ -81,9 +81,9 @@ def render_trend(
         curves = _curves(course, shown)
         turns += [turn for curve in curves for turn in turns_of(course, curve.series, curve.steps)]
         sections.append(_section(course, curves, shown, redact))
-    turns.sort(key=lambda one: (moment_of(one.at), one.series.gated), reverse=True)
+    turns.sort(key=lambda turn: (moment_of(turn.at), turn.series.gated), reverse=True)
     lost = lost_of(nights, missed)
-    searched = [is_searched(one) for course in courses for one in course.shown]
+    searched = [is_searched(line) for course in courses for line in course.shown]
     return document(
         environment_of(redact),
         "trend/page.html",
@@ -93,7 +93,7 @@ def render_trend(
         verdict=verdict_of(courses, now),
         stale=stale_of(nights, missed, now),
         tally=tally_of(nights, missed),
-        stands=[one for one in courses if one.current],
+        stands=[course for course in courses if course.current],
         deciding=deciding_words,
         ago=lambda at: ago(at, now),
         day=day,
@@ -109,7 +109,7 @@ def render_trend(
         lost=lost[:MOST_LOST],
         more_lost=max(0, len(lost) - MOST_LOST),
         sections=sections,
-        few=sum(len(one.shown) for one in courses) <= FEW_FOLLOWED,
+        few=sum(len(course.shown) for course in courses) <= FEW_FOLLOWED,
         recent=RECENT,
     )
 
@@ -117,7 +117,7 @@ def render_trend(
 def _title(courses: Sequence[Course]) -> str:
     """Return what the page is of: plan and machine, where there is one of each."""
     plans = list(dict.fromkeys(course.plan for course in courses))
-    machines = list(dict.fromkeys(one.machine for one in courses))
+    machines = list(dict.fromkeys(course.machine for course in courses))
     if not courses:
         return "an empty history"
     of = plans[0] if len(plans) == 1 else several(len(plans), "plan")
@@ -134,8 +134,8 @@ def _curves(course: Course, links: Links) -> list[Curve]:
         return next((href for href, _ in reports_of(fared, links)), "")
 
     return [
-        Curve(one, steps_of(one, anchors_of(one, course.anchors)), course, x, tags, report)
-        for one in course.shown
+        Curve(series, steps_of(series, anchors_of(series, course.anchors)), course, x, tags, report)
+        for series in course.shown
     ]
 
 
@@ -159,12 +159,14 @@ def _section(
         "cost": cost_of(last.overhead) if last else "",
         "large": [figure for figure in figures if figure["series"].gated],
         "small": [figure for figure in figures if not figure["series"].gated],
-        "unknown": [heading(one.metric) for one in course.series if one not in course.shown],
+        "unknown": [
+            heading(series.metric) for series in course.series if series not in course.shown
+        ],
         "happened": happenings(course),
         "findings": finding_rows(course),
         "claims": claims_of(course),
         "table": table_of(course, links),
-        "thinned": any(len(one.points) > RECENT for one in course.series),
+        "thinned": any(len(series.points) > RECENT for series in course.series),
     }
 
 
@@ -173,7 +175,7 @@ _Row = tuple[Fared, list[str], list[tuple[str, str]]]
 
 def table_of(course: Course, links: Links) -> list[_Row]:
     """Return the nights of a course, the latest first, with their values and reports."""
-    points = [(series, {one.night: one for one in series.points}) for series in course.shown]
+    points = [(series, {point.night: point for point in series.points}) for series in course.shown]
     rows: list[_Row] = []
     for fared in reversed(course.fared):
         night = fared.night.id if fared.night else ""

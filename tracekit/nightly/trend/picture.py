@@ -76,7 +76,7 @@ def day_marks(x: Axis, width: float) -> list[tuple[float, str]]:
     midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
     days = [midnight + timedelta(days=at) for at in range(1, int(x.high - x.low) + 2)]
     days = [day for day in days if day <= date_of(x.high)]
-    step = next((one for one in _STEPS if len(days) <= most * one), _STEPS[-1])
+    step = next((stride for stride in _STEPS if len(days) <= most * stride), _STEPS[-1])
     year = 0
     marks: list[tuple[float, str]] = []
     for each in days[::step]:

@@ -68,11 +68,11 @@ def turns_of(course: Course, series: Series, steps: Sequence[Step]) -> list[Turn
         way = direction(step.change, series.better)
         change = series.shown.change(step.change) + f", {way}" * (way != "changed")
         levels = " → ".join(
-            series.shown.change(one) if step.of == "change" else quantity(one, series.unit)
-            for one in (step.before, step.after)
+            series.shown.change(level) if step.of == "change" else quantity(level, series.unit)
+            for level in (step.before, step.after)
         )
         levels += " from the reference" * (step.of == "change")
-        first, last = (day(series.points[one].at) for one in (step.earliest, step.latest))
+        first, last = (day(series.points[place].at) for place in (step.earliest, step.latest))
         doubt = f"{first} to {last}" if step.earliest < step.latest else ""
         turns.append(Turn(at, course, series, change, WAYS[way], levels, doubt, others.get(at, "")))
     return turns
@@ -81,27 +81,34 @@ def turns_of(course: Course, series: Series, steps: Sequence[Step]) -> list[Turn
 def lost_of(nights: Sequence[Night], missed: Sequence[Missed]) -> list[Lost]:
     """Return what failed, was inconclusive, was cut short or missed, the latest first."""
     found = [
-        Lost(one.due, one.plan, State.MISSED, one.reason or "it did not run") for one in missed
+        Lost(miss.due, miss.plan, State.MISSED, miss.reason or "it did not run") for miss in missed
     ]
     for night in nights:
         own = [
-            Lost(night.started, f"{night.plan}: {one.capture}", state_of(one.outcome), one.reason)
-            for one in night.entries
-            if one.outcome in {Outcome.FAILED, Outcome.INCONCLUSIVE, None}
+            Lost(
+                night.started,
+                f"{night.plan}: {entry.capture}",
+                state_of(entry.outcome),
+                entry.reason,
+            )
+            for entry in night.entries
+            if entry.outcome in {Outcome.FAILED, Outcome.INCONCLUSIVE, None}
         ]
         if night.partial or not night.entries:
             state = State.NOT_RUN if night.entries else state_of(night.outcome)
             reason = night.reason or "it ended before all of its captures were measured"
             own.append(Lost(night.started, night.plan, state, reason))
         found += own
-    return sorted(found, key=lambda one: (moment_of(one.at), one.what), reverse=True)
+    return sorted(found, key=lambda lost: (moment_of(lost.at), lost.what), reverse=True)
 
 
 def tally_of(nights: Sequence[Night], missed: Sequence[Missed]) -> list[tuple[str, str]]:
     """Return how many nights ended how, in words and tones."""
     ended = Counter(state_of(night.outcome) for night in nights)
     ended[State.MISSED] = len(missed)
-    tally = [(f"{one.sign} {ended[one]} {one}", one.tone) for one in State if ended[one]]
+    tally = [
+        (f"{state.sign} {ended[state]} {state}", state.tone) for state in State if ended[state]
+    ]
     return [(several(len(nights), "night"), "plain"), *tally]
 
 
@@ -110,7 +117,7 @@ def stale_of(nights: Sequence[Night], missed: Sequence[Missed], now: str) -> str
     if not nights:
         return ""
     last = max((night.started for night in nights), key=moment_of)
-    since = sum(moment_of(one.due) > moment_of(last) for one in missed)
+    since = sum(moment_of(miss.due) > moment_of(last) for miss in missed)
     if not since and moment_of(now) - moment_of(last) < _FRESH:
         return ""
     words = f"; {since} {'was' if since == 1 else 'were'} missed" if since else ""
@@ -134,13 +141,13 @@ def verdict_of(courses: Sequence[Course], now: str) -> tuple[str, str, str]:
     current = [course for course in courses if course.current]
     if not current:
         return "unclear", "? Nothing yet", "No capture has been measured in any night."
-    last = max((one.last.at for one in current), key=moment_of)
+    last = max((course.last.at for course in current), key=moment_of)
     when = f"the night of {day(last)} ({ago(last, now)})"
-    worst = min((one.last.state for one in current), key=_RANKS.index)
+    worst = min((course.last.state for course in current), key=_RANKS.index)
     named = [course for course in current if course.last.state is worst]
     if worst is State.OK:
         every = f"{several(len(named), 'capture')}: nothing became worse than allowed"
         return worst.tone, f"{worst.sign} OK", f"{every} in {when}."
-    names, why = ", ".join(one.capture for one in named), named[0].last.reason.rstrip(".")
+    names, why = ", ".join(course.capture for course in named), named[0].last.reason.rstrip(".")
     said = f"{names} in {when}{f': {why}' if why else ''}."
     return worst.tone, f"{worst.sign} {worst.capitalize()}", said

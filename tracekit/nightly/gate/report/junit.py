@@ -35,13 +35,13 @@ def junit(report: GateReport) -> bytes:
 
 
 def _suite(suite: Suite, report: GateReport) -> Any:
-    deciding = [one for one in suite.cases if one.outcome is not None]
+    deciding = [case for case in suite.cases if case.outcome is not None]
     element = etree.Element(
         "testsuite",
         _attributes(
             name=suite.name,
             **_counts((suite,)),
-            skipped=str(sum(_tag(one) == "skipped" for one in deciding)),
+            skipped=str(sum(_tag(case) == "skipped" for case in deciding)),
             time=f"{suite.seconds:.3f}",
             timestamp=report.started,
             hostname=report.machine or _UNKNOWN_HOST,
@@ -85,16 +85,20 @@ def _numbers(case: Case) -> list[str]:
 
 def _properties(suite: Suite, report: GateReport) -> dict[str, str]:
     followed = {
-        f"followed {one.name}": one.message if one.kind == "finding" else "; ".join(_numbers(one))
-        for one in suite.cases
-        if one.outcome is None
+        f"followed {case.name}": (
+            case.message if case.kind == "finding" else "; ".join(_numbers(case))
+        )
+        for case in suite.cases
+        if case.outcome is None
     }
     known = {"night": report.subject, "commit": report.commit, **report.environment}
     return {name: value for name, value in {**known, **suite.labels, **followed}.items() if value}
 
 
 def _counts(suites: tuple[Suite, ...]) -> dict[str, str]:
-    outcomes = [one.outcome for suite in suites for one in suite.cases if one.outcome is not None]
+    outcomes = [
+        case.outcome for suite in suites for case in suite.cases if case.outcome is not None
+    ]
     return {
         "tests": str(len(outcomes)),
         "failures": str(outcomes.count(Outcome.REGRESSION)),

@@ -132,7 +132,7 @@ def explained(suite: Suite) -> Suite:
 
     A capture that failed has no metric that says so; a reader of reports looks at cases.
     """
-    if any(one.outcome is suite.outcome for one in suite.cases):
+    if any(case.outcome is suite.outcome for case in suite.cases):
         return suite
     own = Case(suite.name, CAPTURE, "capture", suite.outcome, suite.reason)
     return replace(suite, cases=(own, *suite.cases))
@@ -268,7 +268,7 @@ def of_no_night(reason: str, hint: str) -> GateReport:
 
 
 def _is_whole(night: Night) -> bool:
-    judged = any(one.outcome for entry in night.entries for one in entry.judged)
+    judged = any(metric.outcome for entry in night.entries for metric in entry.judged)
     return judged and not night.partial and all(entry.outcome for entry in night.entries)
 
 
@@ -350,4 +350,4 @@ def _links(night: Night) -> Iterator[Link]:
             sides = ("candidate", "reference") if pair.traced else ()
             for name, run in zip(sides, pair.runs, strict=False):
                 words = f"{entry.capture}, {name}, session {pair.sitting}, trace {pair.number}"
-                yield Link(words, "/".join(one for one in (folder, run, PAGE) if one))
+                yield Link(words, "/".join(part for part in (folder, run, PAGE) if part))

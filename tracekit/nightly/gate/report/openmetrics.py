@@ -72,8 +72,8 @@ class _Gauges:
 
     def outcome(self, name: str, outcome: Outcome, labels: Mapping[str, str]) -> None:
         """Set a gauge for each outcome that there is: to 1 for the one that came about."""
-        for one in Outcome:
-            self.set(name, _OUTCOME, {**labels, "outcome": str(one)}, float(one is outcome))
+        for kind in Outcome:
+            self.set(name, _OUTCOME, {**labels, "outcome": str(kind)}, float(kind is outcome))
 
 
 def _suite(gauges: _Gauges, suite: Suite) -> None:

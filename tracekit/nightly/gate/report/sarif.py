@@ -118,7 +118,7 @@ def _rule_id(case: Case) -> str:
 
 def _word(text: str) -> str:
     """Return a text as an identifier: no spaces, nothing that a path would take apart."""
-    kept = "".join(one if one.isalnum() or one in "-._" else "-" for one in said(text))
+    kept = "".join(char if char.isalnum() or char in "-._" else "-" for char in said(text))
     return kept.strip("-") or "unnamed"
 
 

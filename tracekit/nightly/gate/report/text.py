@@ -53,7 +53,7 @@ def verdicts(report: GateReport) -> list[Sequence[str]]:
 def tables(report: GateReport) -> Iterator[Table]:
     """Yield the tables that a terminal shows: metrics of each capture, then its findings."""
     for suite in report.suites:
-        metrics = [one for one in suite.cases if one.kind == "metric"]
+        metrics = [case for case in suite.cases if case.kind == "metric"]
         rows = [
             row(metric)[: len(_SHOWN)]
             for metric in metrics
@@ -62,9 +62,9 @@ def tables(report: GateReport) -> Iterator[Table]:
         if rows:
             yield titled(suite), _SHOWN, rows
         found: list[Sequence[str]] = [
-            (said(one.name), one.severity, str(one.outcome or "followed"), said(one.message))
-            for one in suite.cases
-            if one.kind == "finding"
+            (said(case.name), case.severity, str(case.outcome or "followed"), said(case.message))
+            for case in suite.cases
+            if case.kind == "finding"
         ]
         if found:
             yield f"{said(suite.name)}: findings", _FINDINGS, found
@@ -72,11 +72,11 @@ def tables(report: GateReport) -> Iterator[Table]:
 
 def titled(suite: Suite) -> str:
     """Return what was measured against what, and what its changes come on top of."""
-    candidate, reference = (suite.labels.get(one, "") for one in ("candidate", "reference"))
+    candidate, reference = (suite.labels.get(role, "") for role in ("candidate", "reference"))
     against = f": {candidate} against {reference}" if candidate and reference else ""
     if candidate and not reference:
         against = f": {candidate}, followed without a reference"
-    beyond = next((one.baseline for one in suite.cases if one.baseline), "")
+    beyond = next((case.baseline for case in suite.cases if case.baseline), "")
     expected = f"; changes beyond the baseline {beyond}" if beyond else ""
     return said(suite.name + against + expected)
 
@@ -172,15 +172,15 @@ def _suite(suite: Suite) -> Iterator[str]:
         yield from (escaped(suite.reason), "")
     if kind := suite.labels.get("reference kind"):
         yield from (escaped(f"The reference is {kind}."), "")
-    rows = [row(one) for one in suite.cases if one.kind != "finding"]
+    rows = [row(case) for case in suite.cases if case.kind != "finding"]
     if rows:
         yield from _table(COLUMNS, rows)
-    found = [one for one in suite.cases if one.kind == "finding"]
+    found = [case for case in suite.cases if case.kind == "finding"]
     if found:
         yield ""
-    for one in found:
-        mark = f"{_MARKS[one.outcome]} " if one.outcome else ""
-        yield f"- {mark}**{escaped(one.name)}** {escaped(one.message)}"
+    for finding in found:
+        mark = f"{_MARKS[finding.outcome]} " if finding.outcome else ""
+        yield f"- {mark}**{escaped(finding.name)}** {escaped(finding.message)}"
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -49,7 +49,7 @@ def acceptances_of(
     words = stated("A baseline", reason)
     nights = tuple({night.id: night for night in nights}.values())
     night, *others = nights
-    if failed := next((one for one in nights if one.outcome is Outcome.FAILED), None):
+    if failed := next((given for given in nights if given.outcome is Outcome.FAILED), None):
         raise UsageError(
             f"The night {failed.id} failed, so nothing can be expected of it: {failed.reason}",
             hint=_ANOTHER,
@@ -71,7 +71,7 @@ def acceptances_of(
         else:
             accepted.append(Accepted(night.id, name, known[name].work, at, words, found, who))
     if refused and (captures or not accepted):
-        reasons = "; ".join(f"{one.capture}: {one.reason}" for one in refused)
+        reasons = "; ".join(f"{refusal.capture}: {refusal.reason}" for refusal in refused)
         raise UsageError(
             f"The night {night.id} cannot be accepted. {reasons}",
             hint=_ANOTHER,
@@ -90,11 +90,13 @@ def revocations_of(
 ) -> list[Accepted]:
     """Return what ends acceptances of a night that are in force: one without changes for each."""
     words = stated("A revocation", reason)
-    last = {(one.capture, one.work): one for one in held}
+    last = {(baseline.capture, baseline.work): baseline for baseline in held}
     ended = [
-        replace(one, at=at, reason=f"revoked: {words}", changes={}, who=who)
-        for one in last.values()
-        if one.night == night and one.changes and (not captures or one.capture in captures)
+        replace(baseline, at=at, reason=f"revoked: {words}", changes={}, who=who)
+        for baseline in last.values()
+        if baseline.night == night
+        and baseline.changes
+        and (not captures or baseline.capture in captures)
     ]
     if not ended:
         raise UsageError(
@@ -109,7 +111,7 @@ def _together(nights: Sequence[Night], name: str, least: int) -> dict[str, tuple
     found: dict[str, tuple[float, ...]] = {}
     first = next(entry for entry in nights[0].entries if entry.capture == name)
     for night in nights:
-        entry = next((one for one in night.entries if one.capture == name), None)
+        entry = next((known for known in night.entries if known.capture == name), None)
         if entry is None or (night.machine, entry.work) != (nights[0].machine, first.work):
             return f"the night {night.id} did other work, or on another machine."
         own = _changes(entry)
@@ -133,7 +135,9 @@ def _changes(entry: Entry) -> dict[str, tuple[float, ...]] | str:
         return "it has no reference that it could be expected to differ from."
     if entry.outcome is Outcome.FAILED:
         return f"it failed: {entry.reason}"
-    found = {one.metric: changes(entry.pairs, one.metric, one.scale) for one in entry.judged}
+    found = {
+        judged.metric: changes(entry.pairs, judged.metric, judged.scale) for judged in entry.judged
+    }
     return {name: own for name, own in found.items() if own} or "it has no pair that counts."
 
 
@@ -154,18 +158,18 @@ def add_accepted(connection: Connection, machine: str, accepted: Sequence[Accept
     """Add what is expected of a machine from now on."""
     rows = [
         {
-            **{name: plain(getattr(one, name)) for name in _WORDS},
+            **{name: plain(getattr(baseline, name)) for name in _WORDS},
             "machine": plain(machine),
-            "changes": msgspec.json.encode(one.changes).decode(),
+            "changes": msgspec.json.encode(baseline.changes).decode(),
         }
-        for one in accepted
+        for baseline in accepted
     ]
     connection.execute(insert(ACCEPTANCES), rows)
 
 
 def all_accepted(connection: Connection, **of: str) -> list[Accepted]:
     """Return what was accepted, oldest first; of a machine, capture or work where named."""
-    query = select(ACCEPTANCES).where(*(ACCEPTANCES.c[name] == one for name, one in of.items()))
+    query = select(ACCEPTANCES).where(*(ACCEPTANCES.c[name] == text for name, text in of.items()))
     kind = dict[str, tuple[float, ...]]
     return [
         Accepted(

@@ -58,7 +58,7 @@ def _series(rows: dict[int, RowMapping], nights: Mapping[int, Night]) -> Series:
     for number, night in nights.items():
         if (night.machine, night.plan) != (machine, plan):
             continue
-        entry = next((one for one in night.entries if one.capture == last["capture"]), None)
+        entry = next((found for found in night.entries if found.capture == last["capture"]), None)
         work = entry.work if entry else work
         if (row := rows.get(number)) is not None or work == last["work"]:
             points += _points(night, entry, row)
@@ -120,7 +120,9 @@ class Wanted(WantedNights, total=False):
 
 
 def _equal(wanted: Mapping[str, Any], **columns: ColumnElement[Any]) -> list[ColumnElement[bool]]:
-    return [one == wanted[name] for name, one in columns.items() if wanted.get(name) is not None]
+    return [
+        column == wanted[name] for name, column in columns.items() if wanted.get(name) is not None
+    ]
 
 
 def _nights(
@@ -294,7 +296,7 @@ class Store:
         """Expect from now on what a night found, and others with it, as `acceptances_of` does."""
         at = moment(at or now())
         with self.database.writing() as connection:
-            nights = [_night(connection, one) for one in (night, *others)]
+            nights = [_night(connection, name) for name in (night, *others)]
             accepted, refused = acceptances_of(nights, captures, reason, at, least=least, who=who)
             add_accepted(connection, nights[0].machine, accepted)
         return accepted, refused
@@ -368,7 +370,7 @@ class Store:
 
     def missed_nights(self, **wanted: Unpack[WantedNights]) -> list[Missed]:
         """Return the nights that did not run, oldest first."""
-        columns = [MISSED.c[one.name] for one in fields(Missed)]
+        columns = [MISSED.c[field.name] for field in fields(Missed)]
         query = select(*columns).where(*_nights(wanted, MISSED, "due"))
         with self.database.reading() as connection:
             rows = connection.execute(query.order_by(MISSED.c.due, MISSED.c.number)).mappings()
