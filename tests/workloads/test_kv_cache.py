@@ -127,7 +127,9 @@ def test_a_capture_shows_growth(tracekit: Callable[..., Any], tmp_path: Path) ->
     assert set(tables["spans"]["name"]) - {REFERENCE} == {"grow"}
     held = tables["gauges"].query("name == 'bytes_held'")["value"]
     assert held.is_monotonic_increasing
-    assert set(held.diff().dropna()) == {0, 8 * TOKEN}
+    grown = held.diff().dropna()
+    assert set(grown % (8 * TOKEN)) == {0}
+    assert grown.sum() > 0
     told = {one["name"]: one for one in json.loads((run / "result.json").read_text())["results"]}
     assert told["bytes_per_token"]["value"] == TOKEN
     assert told["error_at_end"]["value"] < 1e-5

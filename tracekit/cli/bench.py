@@ -108,22 +108,26 @@ def bench(
 def _bench(
     shape: "lab.Shape", settings: "lab.Settings", output: Path | None, *, json: bool
 ) -> None:
-    from tracekit.lab.bench import words
-
     with console.progress("bench") as progress:
         done = lab.run_bench(shape, settings, progress=progress)
     if json:
         console.show_json(lab.bench_document(done))
     else:
-        for title, (columns, rows) in words.families(done):
-            console.measurements(title, columns, rows)
-        for remark in words.remarks(done):
-            console.show_hint(remark)
-        console.show_warnings(list(words.warnings(done)))
+        _show(done)
     if output is not None:
         lab.save(done, output)
         console.show_written(output)
     _end(done, output)
+
+
+def _show(done: "lab.Bench") -> None:
+    from tracekit.lab.bench import words
+
+    for title, (columns, rows) in words.families(done):
+        console.measurements(title, columns, rows)
+    for remark in words.remarks(done):
+        console.show_hint(remark)
+    console.show_warnings(list(words.warnings(done)))
 
 
 def _end(done: "lab.Bench", output: Path | None) -> None:

@@ -181,7 +181,7 @@ def archived(*objects: Any) -> bytes:
         (archived({"NS.keys": [UID(4)], "NS.objects": [UID(2)]}), "points at object 4 of 4"),
         (archived({"NS.keys": [7], "NS.objects": [UID(2)]}), "a reference must stand"),
         (archived({"NS.keys": [UID(1)], "NS.objects": []}), "dictionary 3 do not pair"),
-        (archived({"NS.keys": [UID(1)]}), "dictionary 3 do not pair"),
+        (archived({"NS.keys": [UID(1)]}), "dictionary 3 has no lists"),
     ],
 )
 def test_what_is_no_template_is_refused(

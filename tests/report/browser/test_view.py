@@ -42,7 +42,8 @@ def test_the_wheel_zooms_around_the_pointer_and_at_full_width_scrolls_on(
     later = host_page.settled(lambda: page.mouse.wheel(200, 0))
     assert later[0] > begin
     assert later[1] - later[0] == pytest.approx(end - begin, rel=0.01)
-    page.locator("#timeline-canvas").press("Home")
+    canvas = page.locator("#timeline-canvas")
+    assert host_page.settled(lambda: canvas.press("Home")) == (0, 658 * MS)
     before = page.evaluate("scrollY")
     page.mouse.wheel(0, 300)
     page.wait_for_function("before => scrollY > before", arg=before)

@@ -185,10 +185,14 @@ def workers_of(scheduler: str, seconds: float, shared: Path | None) -> Generator
     """
     try:
         client = Client(scheduler, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, TimeoutError, ValueError, TypeError) as error:
+    except (OSError, TimeoutError) as error:
         raise ToolError(
-            f"No scheduler answers at {scheduler}: {error}.",
-            hint="`dask scheduler` prints its address, as tcp://HOST:8786.",
+            f"No scheduler answers at {scheduler}.",
+            hint="`dask scheduler` prints its address; see that this machine may reach it.",
+        ) from error
+    except (ValueError, TypeError) as error:
+        raise UsageError(
+            f"{scheduler} is no address of a scheduler: {error}.", hint="Write tcp://HOST:8786."
         ) from error
     for talker in _TALKERS:  # rows say what became of recordings
         logging.getLogger(talker).setLevel(logging.CRITICAL)

@@ -79,7 +79,9 @@ def asked(
         except duckdb.Error as error:
             raise refusal(error) from error
         except KeyboardInterrupt:
-            raise InterruptedRunError("The query was stopped.") from None
+            raise InterruptedRunError(
+                "The query was stopped.", hint="Over many runs, ask the tables of `batch --tables`."
+            ) from None
         finally:
             database.close()
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
 from tracekit.analysis import ASKER, BLANK, INSTANCE, UNLABELLED
-from tracekit.base import InterruptedRunError, UsageError, on_one_line, visible
+from tracekit.base import UsageError, on_one_line, visible
 
 Form = Literal["parquet", "csv", "json"]
 FORMS: Mapping[str, Form] = {".parquet": "parquet", ".csv": "csv", ".json": "json"}
@@ -118,7 +118,7 @@ class Database:
             return doing.result()
         except KeyboardInterrupt:
             self.connection.interrupt()
-            raise InterruptedRunError("The query was stopped.") from None
+            raise
 
     def close(self) -> None:
         """End it, and wait for what is under way."""
