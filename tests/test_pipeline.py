@@ -237,7 +237,7 @@ def test_a_run_of_a_killed_tracekit_can_be_exported(tmp_path: Path) -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_ended_while_facts_are_gathered_leaves_its_folder_free(
     number: signal.Signals, tmp_path: Path
 ) -> None:

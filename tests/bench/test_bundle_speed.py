@@ -37,7 +37,7 @@ def test_other_rows_are_told(tmp_path: Path) -> None:
 def test_a_run_times_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"
     page.write_text("<!-- written by bench/bundle.py -->\nold\n<!-- end of bundles -->\n")
-    tables = ["--table=states", "--table=many", "--records=2000", "--rounds=1"]
+    tables = ["--table=states", "--table=many", "--records=500", "--rounds=1"]
     benchmark.main([*tables, f"--data={tmp_path}", f"--markdown={page}"])
     written = page.read_text()
     assert "old" not in written

@@ -126,7 +126,7 @@ def stdout_of(number: int) -> Iterator[None]:
         sys.stdout = before
 
 
-@pytest.mark.parametrize("name", cases(*(name for name in LINES if not name.startswith("batch"))))
+@pytest.mark.parametrize("name", cases("capture", *(name for name in LINES if not output_of(name))))
 def test_a_closed_pipe_is_neither_a_regression_nor_a_bug(
     name: str, world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -104,7 +104,7 @@ def first(one: tuple[int, tuple[int, int, int | None]]) -> tuple[int, int]:
     return one[1][0], one[0]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(own=work, others=rows, driver=rows, compiler=rows, annotated=rows)
 def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
     own: list[tuple[int, int, int | None]],

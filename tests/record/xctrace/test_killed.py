@@ -171,15 +171,14 @@ def test_nothing_outlives_tracekit_and_what_was_recorded_is_saved(
     assert recorded.clock["epoch"]
 
 
-@pytest.mark.parametrize("method", ["launch", "attach"])
 def test_what_a_killed_tracekit_had_measured_can_be_analyzed(
-    method: str, scenario: Scenario, start: Start, folder: Path, tmp_path: Path
+    scenario: Scenario, start: Start, folder: Path, tmp_path: Path
 ) -> None:
     """The marks of the worker are laid on the time of the trace that its guardian saved."""
     scenario(ignores_limit=True)
     (tmp_path / "naps.py").write_text(naps_that("time.sleep(0.01)"))
     process = start(
-        "record", "--workloads", str(tmp_path), "--workload", "naps", "--method", method,
+        "record", "--workloads", str(tmp_path), "--workload", "naps", "--method", "attach",
         "--output", str(folder), "--time-limit", "60s", "--warmup", "1",
     )  # fmt: skip
     journal = folder / "workload.jsonl"
