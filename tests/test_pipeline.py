@@ -180,6 +180,8 @@ def test_a_workload_that_dies_keeps_the_steps_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.processes
+# It may come between the opening of a file of /proc and the `with` that closes it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupt_keeps_what_was_recorded_and_says_how_to_go_on(tmp_path: Path) -> None:
     recording = Recording(tmp_path / "run")
 
