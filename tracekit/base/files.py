@@ -1,6 +1,7 @@
 """Files: shipped ones, tracekit's own notes, checked input, output that is written whole."""
 
 import errno
+import glob
 import os
 import re
 import secrets
@@ -8,6 +9,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -117,6 +119,7 @@ def _hint(path: Path) -> str:
     return "Write it to a file first: exports are read more than once."
 
 
+_ABANDONED_AFTER = 86_400  # s; nobody writes so long
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
@@ -125,7 +128,8 @@ def replacing(path: Path) -> Generator[BinaryIO]:
     """Give a file to write into that takes the place of `path` once it is complete.
 
     A link stays, and what it leads to is replaced. A device, a pipe, and what standard output goes
-    to are not replaced: the complete content is written to them.
+    to are not replaced: the complete content is written to them. What a killed process left of an
+    earlier attempt is removed.
 
     Raises:
         RecordingError: The disk is full, the folder is read-only, and the like; what was there
@@ -170,10 +174,11 @@ def _in_place_of(path: Path) -> Generator[BinaryIO]:
         path.parent.mkdir(parents=True, exist_ok=True)
         _require_write(path)
         # Not by mkstemp, whose files are their maker's alone: here the umask says whose.
-        mine = path.with_name(f".{path.name}.unfinished-{secrets.token_hex(4)}")
+        mine = path.with_name(f"{_mark(path)}{secrets.token_hex(4)}")
         handle = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         temporary = mine
         with os.fdopen(handle, "wb") as file:
+            _forget_abandoned(path)
             if path.exists():
                 os.fchmod(handle, stat.S_IMODE(path.stat().st_mode))
             yield file
@@ -239,3 +244,15 @@ def _unwritable(path: Path, error: OSError) -> RecordingError:
         f"{path} cannot be written: {error.strerror or error}.",
         hint="Make room, or name another place that you may write to.",
     )
+
+
+def _forget_abandoned(path: Path) -> None:
+    """Remove what was to take the place of `path`, and whose writer must have been killed."""
+    for left in path.parent.glob(glob.escape(_mark(path)) + "????????"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED_AFTER:
+                left.unlink()
+
+
+def _mark(path: Path) -> str:
+    return f".{path.name}.unfinished-"

@@ -63,7 +63,7 @@ def _members(archive: Path, file: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
             "link or a device, or is encrypted.",
             hint="Unpack it by hand if you trust it, and import the bundle.",
         )
-    if len({member.filename for member in found}) < len(found):
+    if len({str(PurePosixPath(member.filename)).casefold() for member in found}) < len(found):
         raise InputError(f"{archive} was not unpacked: it holds a file twice.")
     root = _root(archive, [PurePosixPath(member.filename) for member in found])
     files = [member for member in found if not member.is_dir()]

@@ -126,7 +126,7 @@ def read_note(file: Path, blank: _Note) -> _Note:
     except FileNotFoundError:
         return blank
     except (OSError, msgspec.MsgspecError) as error:
-        log.warning("%s cannot be read and is made again: %s", file, error)
+        log.warning("%s cannot be read and is not used: %s", file, error)
         return blank
     return note if note.format == blank.format else blank
 

@@ -129,7 +129,7 @@ def trace_clock(recording: Recording, run: TocRun) -> dict[str, Any]:
     first = rows.iloc[0].fillna("")
     info = time_info(first["absolute"], first["timebase"])
     known = align(run.start_date, anchors, info)
-    if info is None and anchors:
+    if info is None and "origin" in known:
         said = f"mabs-epoch {first['absolute']!r}, timebase-info {first['timebase']!r}"
         known["time_info"] = f"not read: {said}"
     return known

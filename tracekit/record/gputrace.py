@@ -99,7 +99,7 @@ def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Tim
     env = own_environment({}) | {SWITCH: "1"}  # Metal reads it when a process starts
     child = start_worker(argv, policy, env, recording)
     try:
-        progress("capturing; writing it can take minutes")
+        progress("preparing, warming up and capturing; writing it can take minutes")
         late = not child.wait(timeouts.whole)
     finally:
         child.stop()

@@ -391,7 +391,8 @@ def bring(
         )
     if output is not None and found_here > 1:
         raise UsageError(
-            f"--output names one folder, but there are {found_here} recordings.",
+            f"--output names one folder, but there are {found_here} recordings: "
+            f"{', '.join([each.name for each in exports] + [name_of(each) for each in bundles])}.",
             hint="Leave --output out, or name the files of one recording.",
         )
     asked = _Import(output, target, progress, run, wanted)

@@ -23,6 +23,8 @@ def compute_bound(
     counter_samples: pd.DataFrame,
     loads: Pressure,
     steady_roof: Roof | None,
+    steps: pd.DataFrame | None,
+    step_models: pd.DataFrame | None,
     *,
     high: float = 0.70,
     low: float = 0.50,

@@ -34,6 +34,7 @@ def low_occupancy(
     counter_means: pd.DataFrame,
     machine: Machine,
     work: NamedWork | None,
+    shader_runs: pd.DataFrame | None,
     *,
     limit: float = 0.30,
     busy: float = 0.70,

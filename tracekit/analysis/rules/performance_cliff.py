@@ -38,6 +38,7 @@ def performance_cliff(
     spans: pd.DataFrame | None,
     gpu_performance_states: pd.DataFrame | None,
     work: NamedWork | None,
+    shader_runs: pd.DataFrame | None,
     *,
     limit: float = 0.25,
 ) -> Findings:

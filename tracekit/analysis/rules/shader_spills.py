@@ -85,5 +85,5 @@ def _whose(spills: pd.DataFrame, encoders: pd.DataFrame | None) -> str:
 
 
 def _largest(spills: pd.DataFrame) -> tuple[Evidence, ...]:
-    worst = spills.sort_values("spilled", ascending=False, kind="stable")
+    worst = spills.dropna(subset=["spilled"]).sort_values("spilled", ascending=False, kind="stable")
     return moments("shader_spills", worst["time"], map(size, worst["spilled"].astype(int)))

@@ -56,7 +56,7 @@ class Surroundings:
             return None
         try:
             tool = locate(self.run, Timeouts(answer=self.patience))
-            assert tool.version  # it answers
+            _ = tool.version  # asked here, so that what it refuses is known
         except TracekitError as error:
             return error
         return tool

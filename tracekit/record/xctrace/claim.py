@@ -125,7 +125,10 @@ class Premises:
             known = frozenset(map(Path, msgspec.json.decode(ledger.read_bytes(), type=list[str])))
         except (OSError, msgspec.MsgspecError):
             known = frozenset[Path]()
-        left = frozenset(path for path in known | made if not self._removed(path))
+        if made - known:  # noted first: asking who has them open takes long, and may be interrupted
+            known |= made
+            save(ledger, sorted(map(str, known)))
+        left = frozenset(path for path in known if not self._removed(path))
         if left != known:
             save(ledger, sorted(map(str, left)))
         return made & left

@@ -145,7 +145,7 @@ def nothing_came(ended: Ended, argv: tuple[str, ...], why: str) -> ToolError:
     complaints = "\n".join((*ended.account.complaints, why)).strip()
     if ended.killed or ended.returncode is None:
         why = f"was stopped for {ended.halted}" if ended.halted else f"hung {when}"
-        line = f"Run the line by hand, once: it may wait for an answer. {shlex.join(argv)}"
+        line = f"Run the line by hand, once; it may wait for a password. {shlex.join(argv)}"
         hint = "Make room before the next one." if ended.halted else line
         return ToolError(f"xctrace {why} and had to be killed; the recording is lost.", hint)
     quoted = failure(Completed(argv, ended.returncode, text, complaints))

@@ -48,9 +48,11 @@ class Overview:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What else to know."""
-        metal = (
-            "This Xcode lists no template Metal System Trace, so it cannot record GPU work.",
-        ) * (not self.metal_system_trace)
+        metal = ""
+        if not self.sections:
+            metal = "xctrace listed no template in a form that is known."
+        elif not self.metal_system_trace:
+            metal = "This Xcode lists no template Metal System Trace, so it cannot record GPU work."
         counters = (
             f"GPU counters are no template: --counters on adds the instrument {GPU_COUNTERS}. "
             "Where a chip rejects its counters, a template file with a counter set may help: "
@@ -59,7 +61,7 @@ class Overview:
             else f"This Xcode has no instrument {GPU_COUNTERS}; counters come from a template file "
             "that was saved in Instruments with a counter set, by --template PATH."
         )
-        return (*metal, counters)
+        return tuple(filter(None, (metal, counters)))
 
 
 def overview(tool: Xctrace, home: Path) -> Overview:
@@ -102,7 +104,8 @@ def template_file(name: str, files: Sequence[Path]) -> Path:
         return found[0]
     raise UsageError(
         f"{len(found) or 'No'} template files called {name!r} were found in the user's folder of "
-        "templates and in the Instruments of the selected Xcode.",
+        f"templates and in the Instruments of the selected Xcode{': ' * bool(found)}"
+        f"{', '.join(map(str, found))}.",
         hint="Name one by its path, with --from. File > Save As Template in Instruments makes one.",
     )
 
