@@ -23,11 +23,13 @@ def chip(
     ] = False,
     name: Annotated[str | None, option("NAME", "Another chip, such as 'Apple M4 Max'.")] = None,
     gpu_cores: Annotated[int | None, option("N", "GPU cores of that chip.", min=1)] = None,
-    batch: Annotated[int | None, option("N", "Sequences of a shape to launch.", min=1)] = None,
-    q_heads: Annotated[int | None, option("N", "Query heads.", min=1)] = None,
-    kv_heads: Annotated[int | None, option("N", "Heads of K and V.", min=1)] = None,
+    batch: Annotated[
+        int | None, option("N", "Sequences of a shape to launch.", min=1, max=4096)
+    ] = None,
+    q_heads: Annotated[int | None, option("N", "Query heads.", min=1, max=512)] = None,
+    kv_heads: Annotated[int | None, option("N", "Heads of K and V.", min=1, max=512)] = None,
     head_dim: Annotated[int | None, option("N", "Elements of a head.", min=1)] = None,
-    context: Annotated[int | None, option("N", "Tokens of a sequence.", min=1)] = None,
+    context: Annotated[int | None, option("N", "Tokens of a sequence.", min=1, max=2**21)] = None,
     dtype: Annotated[DtypeName | None, typer.Option(help="Type of the elements.")] = None,
     json: options.Json = False,
 ) -> None:

@@ -27,7 +27,7 @@ def option(metavar: str, meaning: str, *names: str, **bounds: Any) -> Any:
 
 
 def flag(name: str, meaning: str) -> Any:
-    """Declare an option that takes no value."""
+    """Declare an option without a metavar: a switch, or a choice of words."""
     return typer.Option(name, help=meaning)
 
 

@@ -33,10 +33,11 @@ def heading(compared: Comparison) -> str:
 def tables(compared: Comparison) -> Iterator[Table]:
     """Yield the tables of a comparison that have rows: title, columns, rows."""
     paced = equal_pace(compared)
+    equal = ("at equal pace",) if paced else ()
     found: tuple[Table, ...] = (
         (
             f"metrics: {side(compared.before)} → {side(compared.after)}",
-            ("metric", "before", "after", "measured", *_PACED[not paced :], "verdict"),
+            ("metric", "before", "after", "measured", *equal, "95 % interval", "verdict"),
             [row.cells(paced=paced) for row in _rows(compared)],
         ),
         (
@@ -70,9 +71,6 @@ def tables(compared: Comparison) -> Iterator[Table]:
 def side(names: Sequence[str]) -> str:
     """Return the runs of a side in a word or two."""
     return names[0] if len(names) == 1 else f"{len(names)} runs ({names[0]} …)"
-
-
-_PACED = ("at equal pace", "95 % interval")
 
 
 def equal_pace(compared: Comparison) -> bool:
@@ -140,8 +138,10 @@ def _shown(change: Change) -> Shown:
 def change_words(change: Change) -> str:
     """Return the change that is judged with its interval, and the measured one where it differs."""
     shown = _shown(change)
-    words = shown.whole(change.change, change.low, change.high)
-    if words and change.measured is not None and (change.corrected or change.paired):
+    paced = change.corrected or change.paired
+    size = change.change if paced or change.change is None else change.measured
+    words = shown.whole(size, change.low, change.high)
+    if words and change.measured is not None and paced:
         return f"{words} at equal pace, measured {shown.change(change.measured)}"
     return words or NOTHING
 

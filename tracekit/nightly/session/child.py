@@ -64,6 +64,8 @@ class RemoteWorkload:
         try:
             self.hello = _given(self._answer(self.bounds.timeouts.hello).hello)
         except ToolError as error:
+            if "No module named" not in error.message:
+                raise
             raise ToolError(
                 error.message,
                 hint=f"The interpreter must have this tracekit: {python} -m pip install tracekit, "
