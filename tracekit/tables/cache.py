@@ -102,9 +102,8 @@ class Kept:
         try:
             yield
         except (OSError, pa.ArrowException) as error:
-            raise InputError(
-                f"{self.path} is damaged.", hint="Where its export is still there, remove the file."
-            ) from error
+            hint = "Where its export is still there, remove the file." if self.note.digest else ""
+            raise InputError(f"{self.path} is damaged.", hint=hint) from error
 
 
 def digest(file: Path) -> str:

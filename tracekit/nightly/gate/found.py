@@ -25,8 +25,10 @@ def aged(report: GateReport, longest: float, now: datetime | None = None) -> Gat
 
     So a gate does not stay green because nights have stopped.
     """
+    if report.outcome is not Outcome.OK:
+        return report
     age = ((now or datetime.now(UTC)) - moment_of(report.started)).total_seconds()
-    if report.outcome is not Outcome.OK or age <= longest:
+    if age <= longest:
         return report
     reason = f"It began {age / 3600:.1f} h ago; --max-age allows {longest / 3600:.1f} h."
     suite = explained(Suite(report.plan or "night", Outcome.INCONCLUSIVE, reason))

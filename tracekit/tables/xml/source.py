@@ -55,11 +55,15 @@ def not_an_export(path: Path) -> InputError:
         )
     if name == ROOT:
         return DamagedExportError(f"{path} is cut before its first table.", hint="Export it again.")
+    if not beginning.strip():
+        return InputError(f"{path} is empty.", hint="Export it again.")
     first = beginning.decode("utf-8", "replace").strip().partition("\n")[0][:120]
     found = f"is XML with the root <{name}>" if name else f"is not XML; it begins with {first!r}"
     return InputError(
-        f"{path} {found}, and no export of xctrace." if beginning.strip() else f"{path} is empty.",
-        hint="What is compressed has to be unpacked, and UTF-16 to be made UTF-8, first.",
+        f"{path} {found}, and no export of xctrace.",
+        hint=""
+        if name
+        else "What is compressed has to be unpacked, and UTF-16 to be made UTF-8, first.",
     )
 
 

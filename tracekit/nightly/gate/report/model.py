@@ -268,8 +268,10 @@ def of_no_night(reason: str, hint: str) -> GateReport:
 
 
 def _is_whole(night: Night) -> bool:
-    judged = any(metric.outcome for entry in night.entries for metric in entry.judged)
-    return judged and not night.partial and all(entry.outcome for entry in night.entries)
+    judged = [metric for entry in night.entries for metric in entry.judged]
+    decided = all(metric.outcome for metric in judged if metric.gated)
+    whole = not night.partial and all(entry.outcome for entry in night.entries)
+    return whole and decided and any(metric.outcome for metric in judged)
 
 
 _SHARED = (

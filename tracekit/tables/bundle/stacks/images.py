@@ -230,7 +230,8 @@ class RunPlaces:
         absent = [uuid for uuid in uuids if not self._files.exists(symbols_file(uuid))]
         if absent:
             names = {number.uuid: number.name for number in self._numbers}
-            which = f"{names[absent[0]]} and {len(absent) - 1:,} other binaries"
+            more = f" and {len(absent) - 1:,} more" if absent[1:] else ""
+            which = f"{names[absent[0]]}{more}"
             yield f"symbols/stores has nothing on {which}: their functions have no names."
 
     def _archive(self, uuid: str) -> SymbolsArchive | None:
