@@ -2,21 +2,22 @@
 
 import hashlib
 import re
-import uuid
+import secrets
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tracekit.base import RecordingError, ToolError, notes_folder, write_whole
 from tracekit.machine.machine import SECONDS, Machine, describe
 from tracekit.machine.sources import source
 
+_FILE = "machine-id"
 _MACHINE_ID = Path("/etc/machine-id")
 _PLATFORM = ("/usr/sbin/ioreg", "-a", "-r", "-d", "1", "-c", "IOPlatformExpertDevice")
 _IN_BRACKETS = re.compile(r"\(([0-9A-Za-z]+)\)")
 _UUID = re.compile(rb"<key>IOPlatformUUID</key>\s*<string>([0-9A-Fa-f-]{36})</string>")
 _DIGITS = 8
-_RANDOM = 1 << 40  # set in what `uuid.getnode` draws where there is no network address
 _XCODES = 60.0  # seconds: the first call of a tool of Xcode's may take long
 
 
@@ -65,13 +66,26 @@ def _xcode_build(machine: Machine) -> str:
 
 
 def _known_as(machine: Machine, machine_id: Path) -> str:
-    """Return a digest of what the system calls the machine, else of its network address."""
-    address = uuid.getnode()
-    name = "" if address & _RANDOM else str(address)
+    """Return a digest of what the system calls the machine, else of a random name in the notes."""
+    name = ""
     if machine.on_mac:
         found = _UUID.search(machine.answer(_PLATFORM, SECONDS))
-        name = found[1].decode().casefold() if found else name
+        name = found[1].decode().casefold() if found else ""
     else:
         with suppress(OSError, UnicodeDecodeError):
-            name = machine_id.read_text().strip() or name
-    return hashlib.sha256(f"tracekit {name}".encode()).hexdigest()[:_DIGITS]
+            name = machine_id.read_text().strip()
+    return hashlib.sha256(f"tracekit {name or _kept_name()}".encode()).hexdigest()[:_DIGITS]
+
+
+def _kept_name() -> str:
+    """Return the random name in the notes; it is made where there is none."""
+    file = notes_folder() / _FILE
+    try:
+        if not file.exists():
+            write_whole(file, secrets.token_hex(16).encode())
+        return file.read_text().strip()
+    except (RecordingError, OSError, UnicodeDecodeError) as error:
+        raise ToolError(
+            f"This machine has no name of its own, and none can be kept in {file}: {error}.",
+            hint='Name it in the plan, in its table [nightly]: machine = "…".',
+        ) from error

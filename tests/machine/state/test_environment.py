@@ -2,7 +2,6 @@
 
 import platform
 import plistlib
-import uuid
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -60,19 +59,17 @@ def test_a_machine_keeps_its_id_and_another_has_another() -> None:
 
 
 @pytest.mark.parametrize("content", [None, "\n"])
-def test_without_an_id_of_the_system_the_network_address_tells_machines_apart(
+def test_without_an_id_of_the_system_a_kept_random_name_tells_machines_apart(
     content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "machine-id"
     if content is not None:
         file.write_text(content)
     found: list[str] = []
-    # two addresses, and two that the module draws at random where there is none
-    for address in (0x10, 0x11, 0x0100_0000_0010, 0x0100_0000_0011):
-        monkeypatch.setattr(uuid, "getnode", lambda address=address: address)
+    for cache in ("first", "first", "second"):
+        monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / cache))
         found.append(environment(Machine("Linux"), file)["machine_id"])
-    assert found[0] != found[1]
-    assert found[2] == found[3]
+    assert found[0] == found[1] != found[2]
 
 
 @pytest.mark.parametrize(
