@@ -162,7 +162,13 @@ JUDGED = Judged("step_p50", "ns", "lower", outcome=Outcome.REGRESSION, change=0.
 
 @pytest.mark.parametrize(
     ("outcome", "code"),
-    [(Outcome.OK, 0), (Outcome.REGRESSION, 1), (Outcome.FAILED, 3), (Outcome.INCONCLUSIVE, 4)],
+    [
+        (Outcome.OK, 0),
+        (Outcome.REGRESSION, 1),
+        (Outcome.FAILED, 3),
+        (Outcome.INCONCLUSIVE, 4),
+        (Outcome.UNJUDGED, 4),
+    ],
 )
 def test_a_night_is_told_in_words_and_by_its_exit_code(
     outcome: Outcome, code: int, here: Path, capsys: pytest.CaptureFixture[str]

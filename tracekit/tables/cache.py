@@ -257,7 +257,10 @@ def _beside(file: Path) -> Path:
 def _whole(file: Path) -> Note | None:
     """Return the note on a kept table; None where there is none, or the table is damaged."""
     note = _note(file)
-    if note is None or note.file == stamp(file) or note.digest == digest(file):
+    if note is None:
+        return None
+    has_all = not note.symbols or all(path.exists() for path in symbol_files(file))
+    if has_all and (note.file == stamp(file) or note.digest == digest(file)):
         return note
     _log.warning("%s is damaged.", file)
     return None
