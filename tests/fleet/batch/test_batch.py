@@ -98,6 +98,45 @@ def test_recordings_that_kill_workers_or_never_end_are_failed_rows(
     assert not list((tmp_path / "out").glob(".work-*"))
 
 
+INTERRUPTED = """
+import os, signal, sys
+from pathlib import Path
+from tracekit.fleet.batch.batch import BatchPlan, run_batch
+from tracekit.base.errors import InterruptedRunError
+
+def progress(text):
+    if text.startswith("5 of"):
+        os.killpg(0, signal.SIGINT)  # as a terminal does: to all processes
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        run_batch(BatchPlan((sys.argv[1],), Path(sys.argv[2]), workers=1), progress)
+    except InterruptedRunError as stop:
+        sys.exit(f"{stop.exit_code}: {stop.message} {stop.hint}")
+"""
+
+
+@pytest.mark.processes
+def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
+    for seed in range(30):
+        run(tmp_path / "traces" / f"{seed}", seed, {GPU})
+    (tmp_path / "program.py").write_text(INTERRUPTED)
+    ran = subprocess.run(
+        [sys.executable, tmp_path / "program.py", tmp_path / "traces", tmp_path / "out"],
+        capture_output=True,
+        text=True,
+        start_new_session=True,
+        check=False,
+    )
+    assert ran.stderr.startswith("130: Interrupted: 5 of 30")
+    assert "index.html shows what was done. The same command goes on from there." in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert list(states(tmp_path / "out").values()) == ["ok"] * 5
+    assert (tmp_path / "out" / "index.html").exists()
+    assert not list((tmp_path / "out").glob(".work-*"))
+
+
 # A worker that never comes up, as far as a batch can wait for it: it tells its number, and sleeps.
 SLOW_START = """
 import os, sys, time
