@@ -13,8 +13,8 @@ import pytest
 import typer.testing
 
 from plan_page import plan_page
-from tracekit.analysis import DERIVED
-from tracekit.analysis.inject import required_tables, thresholds
+from tracekit.analysis.given import recorded_tables
+from tracekit.analysis.inject import thresholds
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Check, Measurement, Result
 from tracekit.analysis.rule import Finding
@@ -97,14 +97,10 @@ def commands_page() -> str:
     )
 
 
-def needs(function: Callable[..., object]) -> list[str]:
-    """Return the tables of a recording without which a function cannot be called."""
-    asked = [
-        each
-        for name in required_tables(function)
-        for each in (needs(DERIVED[name]) if name in DERIVED else [name])
-    ]
-    return [name for name in dict.fromkeys(asked) if name in SCHEMAS]
+def reads(function: Callable[..., object]) -> str:
+    """Return the tables of a recording that a function reads, itself or by what it asks for."""
+    names = sorted(recorded_tables(function) & set(SCHEMAS))
+    return f"Reads: {', '.join(f'`{name}`' for name in names)}." if names else ""
 
 
 def rules_page() -> str:
@@ -113,8 +109,7 @@ def rules_page() -> str:
         limits = ", ".join(f"`{key}` = {value}" for key, value in thresholds(rule.judge).items())
         parts += [f"\n## {name}\n\n{rule.title}\n"]
         parts += [f"\n**{head}.** {text}\n" for head, text in rule.sections.items()]
-        needed = ", ".join(f"`{table}`" for table in needs(rule.judge))
-        last = [f"Needs: {needed}." if needed else "", f"Thresholds: {limits}." if limits else ""]
+        last = [reads(rule.judge), f"Thresholds: {limits}." if limits else ""]
         parts += [f"\n{' '.join(filter(None, last))}\n" if any(last) else ""]
     return "".join(parts)
 
