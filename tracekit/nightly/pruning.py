@@ -28,8 +28,8 @@ from tracekit.base import (
     mark,
     now,
 )
-from tracekit.nightly.history.listing import course_in, moment_in
-from tracekit.nightly.history.night import DOCUMENT, Accepted
+from tracekit.nightly.history.listing import course_in
+from tracekit.nightly.history.night import DOCUMENT, Accepted, moment_in
 from tracekit.nightly.history.steps import Series, Step
 from tracekit.record import Progress, quiet, size
 from tracekit.tables import DIRECT_NOTE as DIRECT

@@ -154,6 +154,7 @@ DAY = 24 * 3600.0
     [
         ("2026-11-20T02:29:59+00:00", r"24\.0 h ago; --max-age allows 24\.0 h"),
         ("2026-11-18T02:30:00", r"72\.0 h ago"),
+        ("soon", "When it began is not known"),
     ],
 )
 def test_an_old_night_says_nothing_of_today(started: str, said: str) -> None:
@@ -162,7 +163,7 @@ def test_an_old_night_says_nothing_of_today(started: str, said: str) -> None:
     assert old.outcome is Outcome.INCONCLUSIVE
     assert re.search(said, old.reason)
     assert [one.outcome for one in old.cases] == [Outcome.OK, Outcome.INCONCLUSIVE]
-    worse = replace(GOOD, outcome=Outcome.REGRESSION)
+    worse = replace(GOOD, outcome=Outcome.REGRESSION, started=started)
     assert aged(worse, 1.0, NOW) is worse
 
 

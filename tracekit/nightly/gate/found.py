@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tracekit.base import InconclusiveError, RecordingError, UsageError
+from tracekit.base import InconclusiveError, InputError, RecordingError, UsageError
 from tracekit.machine import own_name
 from tracekit.nightly.folder import nights_in
 from tracekit.nightly.gate.report.model import GateReport, Suite, explained
@@ -27,10 +27,15 @@ def aged(report: GateReport, longest: float, now: datetime | None = None) -> Gat
     """
     if report.outcome is not Outcome.OK:
         return report
-    age = ((now or datetime.now(UTC)) - moment_of(report.started)).total_seconds()
-    if age <= longest:
-        return report
-    reason = f"It began {age / 3600:.1f} h ago; --max-age allows {longest / 3600:.1f} h."
+    try:
+        began = moment_of(report.started)
+    except InputError:
+        reason = "When it began is not known, so neither is its age."
+    else:
+        age = ((now or datetime.now(UTC)) - began).total_seconds()
+        if age <= longest:
+            return report
+        reason = f"It began {age / 3600:.1f} h ago; --max-age allows {longest / 3600:.1f} h."
     suite = explained(Suite(report.plan or "night", Outcome.INCONCLUSIVE, reason))
     suites = (*report.suites, suite)
     return replace(report, outcome=Outcome.INCONCLUSIVE, reason=reason, suites=suites)

@@ -6,9 +6,8 @@ Of nights in a line no more is read than how they ended, so that a newer traceki
 import codecs
 import csv
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
@@ -21,7 +20,15 @@ import pyarrow.parquet as pq
 from tracekit.base import quantity, short_commit, stamp
 from tracekit.compare import middle
 from tracekit.nightly.gate.decision import plain_change
-from tracekit.nightly.history.night import DOCUMENT, LEADS, Accepted, Judged, Night, Outcome
+from tracekit.nightly.history.night import (
+    DOCUMENT,
+    LEADS,
+    Accepted,
+    Judged,
+    Night,
+    Outcome,
+    moment_in,
+)
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.decisions import Missed
 
@@ -42,14 +49,6 @@ class NightSummary:
     def began(self) -> datetime | None:
         """When it began; None where that is no time with a zone."""
         return moment_in(self.started)
-
-
-def moment_in(text: str) -> datetime | None:
-    """Return the time that a text says, in UTC; None where it is no time with a zone."""
-    with suppress(ValueError):
-        moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC) if moment.tzinfo is not None else None
-    return None
 
 
 def course_in(folder: Path) -> NightSummary | None:

@@ -6,6 +6,7 @@ killed is known up to there. It is versioned by `FORMAT`. History of the format:
     1   first
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -25,6 +26,14 @@ def moment_of(at: str | datetime) -> datetime:
             f"{at!r} is no time.", hint="Write it as 2026-03-01T02:30+00:00."
         ) from error
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def moment_in(text: str) -> datetime | None:
+    """Return the time in UTC that a text says; None, no error, where it is none with a zone."""
+    with suppress(ValueError):
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo is not None else None
+    return None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from typing import Literal
 
 from tracekit.base import ToolError
 from tracekit.nightly.folder import make_output
-from tracekit.nightly.history.listing import NightSummary, last_course, moment_in
+from tracekit.nightly.history.listing import NightSummary, last_course
+from tracekit.nightly.history.night import moment_in
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule import schedulers
 from tracekit.nightly.schedule.job import EARLY, Job, job_of, next_due, unserved

@@ -93,3 +93,10 @@ def test_traced_runs_are_linked_by_side() -> None:
     assert of_night(replace(NIGHT, folder="")).links[0].target == "decode/c-1/report.html"
     whole = of_night(replace(NIGHT, folder="/Users/ada/nights/n1")).links[0].target
     assert whole == "n1/decode/c-1/report.html", "no folders of a person"
+
+
+def test_times_that_are_none_count_as_nothing() -> None:
+    [pair, *_] = DECODE.pairs
+    broken = replace(pair, before=replace(pair.before, at="soon"))
+    report = of_night(replace(NIGHT, entries=(replace(DECODE, pairs=(broken,)),)))
+    assert report.suites[0].seconds == 0

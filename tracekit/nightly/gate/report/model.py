@@ -29,7 +29,7 @@ from tracekit.nightly.history.night import (
     Night,
     Outcome,
     TracedFinding,
-    moment_of,
+    moment_in,
 )
 from tracekit.nightly.plan.plan import NightPlan
 
@@ -335,7 +335,7 @@ def _described(side: str, described: Described) -> dict[str, str]:
 def _seconds(entry: Entry) -> float:
     """Return the time from the first look at the machine to the last, in seconds."""
     looks = [state.at for pair in entry.pairs for state in (pair.before, pair.after) if state]
-    moments = [moment_of(look) for look in looks if look]
+    moments = [moment for look in looks if (moment := moment_in(look))]
     return (max(moments) - min(moments)).total_seconds() if moments else 0.0
 
 

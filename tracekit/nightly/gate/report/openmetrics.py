@@ -12,7 +12,7 @@ from prometheus_client.openmetrics.exposition import generate_latest
 
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.gate.report.text import said
-from tracekit.nightly.history.night import Outcome, moment_of
+from tracekit.nightly.history.night import Outcome, moment_in
 
 _PREFIX = "tracekit_gate"
 # A unit of ours: the suffix of the family, and what a value is multiplied by.
@@ -44,9 +44,9 @@ def openmetrics(report: GateReport) -> bytes:
     ids = {"night": report.subject, "commit": report.commit}
     gauges.set("report", "Which night, or which runs, this is.", ids, 1.0)
     gauges.outcome("outcome", report.outcome, {})
-    if report.ended:
-        ended = moment_of(report.ended).timestamp()
-        gauges.set("end_time", "When the night ended, since 1970.", {}, ended, "seconds")
+    if ended := moment_in(report.ended):
+        at = ended.timestamp()
+        gauges.set("end_time", "When the night ended, since 1970.", {}, at, "seconds")
     for suite in report.suites:
         _suite(gauges, suite)
     return generate_latest(gauges.registry)

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from tracekit.base import as_json
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.gate.report.text import said, sentences
-from tracekit.nightly.history.night import Outcome, moment_of
+from tracekit.nightly.history.night import Outcome, moment_in
 from tracekit.report import visible
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -104,11 +104,11 @@ def _invocation(report: GateReport) -> dict[str, Any]:
         for case in report.cases
         if case.outcome and (level := _LEVELS.get(case.outcome))
     ]
-    times = {"startTimeUtc": report.started, "endTimeUtc": report.ended}
+    times = {"startTimeUtc": moment_in(report.started), "endTimeUtc": moment_in(report.ended)}
     return {
         "executionSuccessful": report.outcome is not Outcome.FAILED,
         "toolExecutionNotifications": notifications,
-        **{name: f"{moment_of(at):%Y-%m-%dT%H:%M:%SZ}" for name, at in times.items() if at},
+        **{name: f"{at:%Y-%m-%dT%H:%M:%SZ}" for name, at in times.items() if at},
     }
 
 
