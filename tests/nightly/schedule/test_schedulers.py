@@ -16,7 +16,7 @@ import pytest
 
 from fake_schedulers import Fakes, agents, units
 from played_nights import Played
-from tracekit.base.errors import ToolError
+from tracekit.base.errors import RecordingError, ToolError
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.plan.reading import read_plan
@@ -115,6 +115,19 @@ def test_a_job_is_loaded_found_replaced_and_removed(ours: Ours, job: Job, plan: 
     assert caught.value.hint == ours.scheduler.hint
     [kept] = find(ours.scheduler, job.plan)
     assert (kept.label, kept.at) == (renamed.label, time(4, 0)), "it is there again"
+
+
+def test_what_was_installed_is_there_again_where_the_next_cannot_be_written(
+    ours: Ours, plan: NightPlan
+) -> None:
+    before, after = job_of(plan, time(2, 30)), job_of(replace(plan, name="other"), time(4, 0))
+    add(ours.scheduler, before)
+    (first, *_) = files_of(ours.scheduler, after)
+    first.mkdir()
+    with pytest.raises(RecordingError, match="cannot be written"):
+        add(ours.scheduler, after)
+    first.rmdir()
+    assert ours.there == ({before.label}, [before.label])
 
 
 def test_an_odd_job_is_read_back_as_it_was_written_and_leaves_nothing(

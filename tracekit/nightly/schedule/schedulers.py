@@ -12,14 +12,14 @@ import shlex
 import shutil
 import time as clock
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import time
 from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
 
-from tracekit.base import ToolError, exit_words, write_whole
+from tracekit.base import ToolError, TracekitError, exit_words, write_whole
 from tracekit.nightly.schedule.job import SINCE, Job, names_of
 from tracekit.record import Completed, run
 
@@ -340,20 +340,30 @@ def add(scheduler: Scheduler, job: Job) -> tuple[str, ...]:
     """Put a job in the place of what was installed; return warnings.
 
     Raises:
-        ToolError: It is refused; what was installed before is loaded again.
+        TracekitError: It is refused, or cannot be written or loaded; what was installed before is
+            loaded again, as far as that goes.
     """
     before: dict[str, dict[Path, bytes]] = {}
     for old in find(scheduler, job.plan):
         there = (file for file in _paths(scheduler, old.label) if file.exists())
         before[old.label] = {file: file.read_bytes() for file in there}
         remove(scheduler, old.label)
-    answer = _start(scheduler, job.label, files_of(scheduler, job))
-    if answer.returncode != 0:
-        remove(scheduler, job.label)
-        for label, files in before.items():
-            _start(scheduler, label, files)
-        raise refused(answer, f"{scheduler.name} does not take the nights", scheduler.hint)
+    with ExitStack() as undo:
+        undo.callback(_restore, scheduler, job.label, before)
+        answer = _start(scheduler, job.label, files_of(scheduler, job))
+        if answer.returncode != 0:
+            raise refused(answer, f"{scheduler.name} does not take the nights", scheduler.hint)
+        undo.pop_all()
     return scheduler.remarks()
+
+
+def _restore(scheduler: Scheduler, label: str, before: dict[str, dict[Path, bytes]]) -> None:
+    """Take a job away that was not taken, and load again what was there before it."""
+    with suppress(TracekitError, OSError):
+        remove(scheduler, label)
+    for old, files in before.items():
+        with suppress(TracekitError):
+            _start(scheduler, old, files)
 
 
 def _start(scheduler: Scheduler, label: str, files: dict[Path, bytes]) -> Completed:
