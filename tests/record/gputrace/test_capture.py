@@ -160,7 +160,7 @@ def test_an_interrupted_capture_says_so(
     mac("", "hang")
 
     def impatient(text: str) -> None:
-        if text.startswith("capturing"):
+        if text.startswith("preparing"):
             raise KeyboardInterrupt
 
     with pytest.raises(InterruptedRunError, match="Interrupted while"):
