@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -154,13 +155,17 @@ def test_an_interrupt_ends_a_launch() -> None:
     program = compiled("while (a[0] == 0) out[i] += 1;", BOTH)
     out = np.zeros_like(A)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+
+    def interrupt() -> None:
+        while not any(thread.name == "launch" for thread in threading.enumerate()):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
     try:
         with pytest.raises(KeyboardInterrupt):
             program.run({"a": A, "out": out}, grid=(64, 1, 1), threadgroup=(64, 1, 1), patience=60)
     finally:
-        timer.cancel()
         signal.signal(signal.SIGINT, before)
 
 

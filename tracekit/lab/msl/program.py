@@ -144,14 +144,16 @@ class Library:
         stop = c_int(0)
         request.stop = ctypes.pointer(stop)
         arguments = (self.entry, request, counts, message, _ROOM)
-        # In a thread of its own, so that this one can be interrupted.
-        launch = Thread(target=self._run, args=arguments)
-        launch.start()
+        # In a thread of its own, so that this one can be interrupted. A thread whose start or end
+        # was interrupted runs on for a moment, and keeps what it was given until then.
+        launch = Thread(target=self._run, args=arguments, name="launch")
         try:
+            launch.start()
             launch.join(patience)
         finally:
             stop.value = 1
-            launch.join()
+            if launch.is_alive():
+                launch.join()
         return counts, message.value.decode(errors="replace")
 
 
@@ -315,6 +317,7 @@ class Program:
             seed % 2**64, lenient, len(bound.table), len(sizes),
             (_Buffer * len(bound.table))(*bound.table), (ctypes.c_size_t * len(sizes))(*sizes),
         )  # fmt: skip
+        request.held = bound  # its arrays, as long as anything can run
         counts, message = self._library.run(request, patience)
         beside = bound.write_back()
         if message:
