@@ -3,11 +3,13 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import psutil
 import pytest
 
 Run = Callable[..., Any]
@@ -102,7 +104,19 @@ def test_what_is_wrong_is_a_sentence_and_a_code(
 
 def test_an_interrupt_ends_a_long_question(tracekit: Run, imported: Path) -> None:
     endless = "select count(*) from range(10000000000000) where range % 7 = random()"
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    process = psutil.Process()
+    before = {thread.id: thread.user_time for thread in process.threads()}
+
+    def interrupt() -> None:  # once a thread of DuckDB works
+        while not any(
+            thread.user_time > before.get(thread.id, 0) + 0.3
+            for thread in process.threads()
+            if thread.id != process.pid
+        ):
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
     ran = tracekit("query", endless, imported)
     assert ran.code == 130
     assert "The query was stopped." in ran.err

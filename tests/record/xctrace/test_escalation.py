@@ -1,6 +1,5 @@
 """When which signal is sent, by literal times; and requests to stop, counted."""
 
-import os
 import signal
 import threading
 from dataclasses import replace
@@ -88,7 +87,7 @@ def test_a_target_that_is_done_soon_ends_the_recording_and_delays_nothing(
 
 
 def ask(number: int = SIGINT) -> None:
-    os.kill(os.getpid(), number)
+    signal.raise_signal(number)  # to this thread: os.kill may reach another, some time later
 
 
 def test_requests_are_taken_once_and_signals_at_once_are_one() -> None:

@@ -81,9 +81,12 @@ class Database:
 
     @contextmanager
     def _transaction(self, *, writes: bool) -> Generator[Connection]:
+        options: dict[str, Any] = {_WRITES: writes}
+        if not (writes or self.is_sqlite):
+            options["isolation_level"] = "REPEATABLE READ"  # all tables at one moment, as in SQLite
         try:
             with (
-                self.engine.connect().execution_options(**{_WRITES: writes}) as connection,
+                self.engine.connect().execution_options(**options) as connection,
                 connection.begin(),
             ):
                 yield connection
