@@ -88,14 +88,14 @@ def test_an_interval_is_drawn_to_scale(sample: Any) -> None:
     compared = compare([sample([MS] * 40)], [sample([MS * 11 // 10] * 40)])
     step = next(one for one in compared.changes if one.metric == "step_p50")
     edge = reach(compared.changes)
-    drawn = bar(step, edge, "words")
+    drawn = bar(step, edge)
     assert drawn is not None
-    assert 0 <= drawn.low < drawn.middle < drawn.high <= WIDTH
-    assert drawn.none == WIDTH / 2
-    assert drawn.middle == pytest.approx((1 + 0.1 / edge) * WIDTH / 2, abs=0.1)
-    narrow = bar(step, 0.05, "words")
+    low, high, middle = drawn
+    assert 0 <= low < middle < high <= WIDTH
+    assert middle == pytest.approx((1 + 0.1 / edge) * WIDTH / 2, abs=0.1)
+    narrow = bar(step, 0.05)
     assert narrow is not None
-    assert narrow.high == WIDTH, "what lies beyond the edge is cut"
+    assert narrow[1] == WIDTH, "what lies beyond the edge is cut"
 
 
 def test_words_keep_units_signs_and_reasons(sample: Any) -> None:

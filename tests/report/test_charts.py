@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from lxml import etree
 
+from tracekit.analysis.intervals import Window
 from tracekit.base.units import duration, size
 from tracekit.report.chart import (
     Chart,
@@ -22,7 +23,7 @@ from tracekit.report.chart import (
     svg,
     words,
 )
-from tracekit.report.plots import Level, Placed, course, distribution, levels, roof
+from tracekit.report.plots import Level, Placed, course, distribution, levels, roof, sampled
 
 MS = 1e6
 X = linear("time", 0, 10, lambda value: f"{value:g} s")
@@ -91,7 +92,7 @@ def test_the_name_of_a_rising_line_lies_off_it(at: tuple[float, float], *, left:
 
 def test_an_area_is_as_high_as_its_steps() -> None:
     [path] = drawn(area([0, 5, 10], [20, 100], "device")).xpath("//path")
-    ground = float(path.get("d").split("V")[0].split()[1])
+    ground = float(path.get("d").split("H")[0].split()[1])
     tops = [float(y) for y in re.findall(r"V([\d.]+)H", path.get("d"))]
     assert tops == pytest.approx([ground * 0.8, 0], abs=0.1)
 
@@ -100,7 +101,7 @@ def test_an_area_is_as_high_as_its_steps() -> None:
     ("high", "ticks"),
     [
         (100 << 20, "0 B | 25 MiB | 50 MiB | 75 MiB | 100 MiB"),
-        (700, "0 B | 250 B | 500 B | 750 B"),
+        (700, "0 B | 200 B | 400 B | 600 B | 800 B"),
         (1024, "0 B | 256 B | 512 B | 768 B | 1 KiB"),
         (95 << 10, "0 B | 25 KiB | 50 KiB | 75 KiB | 100 KiB"),
         (3 << 39, "0 B | 512 GiB | 1 TiB | 1.50 TiB"),
@@ -140,6 +141,13 @@ def test_a_distribution_names_its_percentiles_and_what_its_last_bin_holds() -> N
     assert (near.x.title, near.x.low, near.x.high) == ("time", MS, 2 * MS)
     single = distribution("Step", np.array([MS]))
     assert all(mark == round(mark) for mark in single.y.marks)
+
+
+def test_a_level_holds_until_the_next_and_the_highest_of_a_part_is_kept() -> None:
+    times, values = np.array([30, 60, 61, 120]), np.array([1.0, 9.0, 2.0, 5.0])
+    level = sampled("level", times, values, Window(0, 120))
+    assert level.heights == [0.0] * 30 + [1.0] * 30 + [9.0] + [2.0] * 59
+    assert sampled("level", times[:1], values[:1], Window(30, 30)).heights == [1.0] * 120
 
 
 def test_a_course_names_the_phases_that_begin_in_it() -> None:

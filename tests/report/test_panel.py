@@ -92,17 +92,6 @@ def test_no_rows_no_rows_of_the_target_no_table_and_a_damaged_one_differ(
         assert words in gate.absence
 
 
-@pytest.mark.parametrize("duration", [0, 1_000])
-def test_what_ends_where_the_window_begins_is_in_it_and_what_begins_at_its_end_is_not(
-    frame: Any, duration: int
-) -> None:
-    phases = frame("phases", [{"name": "steady", "start": 1_000, "duration": 1_000}])
-    starts = [1_000 - duration, 2_000, 0 if duration else 999]
-    given = [{"start": at, "duration": duration, "target": True} for at in starts]
-    gate = gate_of({"phases": phases, "encoders": frame("encoders", given)}, "encoders")
-    assert gate.steady == (2 if duration else 1)
-
-
 def test_the_window_is_the_marked_one_else_that_of_the_targets_work(frame: Any) -> None:
     ran = [
         {"start": 7, "duration": 5, "target": True},

@@ -160,10 +160,8 @@ def _changes(before: Runs, after: Runs, limits: Limits, pace: Pace) -> tuple[Cha
 def speed_of(changes: Sequence[Change]) -> tuple[str, ...]:
     """Return the first group of metrics of speed of which a run has one."""
     known = {change.metric for change in changes}
-    for group in _SPEED:
-        if group[0] in known:
-            return tuple(name for name in group if name in known)
-    return ()
+    group = next((group for group in _SPEED if group[0] in known), ())
+    return tuple(name for name in group if name in known)
 
 
 SEPARATOR = "vs"

@@ -1,7 +1,7 @@
 """What differs between two sides: machine and software, conditions, work, findings."""
 
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis import Finding, Severity, Status, families, grouped, steady_window
-from tracekit.base import Provenance, TracekitError
+from tracekit.base import TracekitError
 from tracekit.compare.samples import Sample
 
 _PERCENTILES = (50, 95)
@@ -46,17 +46,17 @@ def kernel_changes(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[K
     """
     old, new = _kernels(before), _kernels(after)
 
-    def shift(change: KernelChange) -> float:
-        totals = [side.total if side else 0 for side in (change.before, change.after)]
-        return -abs(totals[1] - totals[0])
+    def change(label: str) -> KernelChange:
+        first, last = old.get(label), new.get(label)
+        ratio = last.p50 / first.p50 if first and last and first.p50 > 0 else None
+        return KernelChange(label, first, last, ratio)
 
-    found = [_kernel_change(label, old.get(label), new.get(label)) for label in {**old, **new}]
-    return tuple(sorted(found, key=lambda change: (shift(change), change.label)))
+    def shift(label: str) -> float:
+        totals = [side[label].total if label in side else 0 for side in (old, new)]
+        return abs(totals[1] - totals[0])
 
-
-def _kernel_change(label: str, before: Kernel | None, after: Kernel | None) -> KernelChange:
-    ratio = after.p50 / before.p50 if before and after and before.p50 > 0 else None
-    return KernelChange(label, before, after, ratio)
+    labels = sorted({**old, **new}, key=lambda label: (-shift(label), label))
+    return tuple(map(change, labels))
 
 
 def _kernels(samples: Sequence[Sample]) -> dict[str, Kernel]:
@@ -115,55 +115,42 @@ def differences(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[Diff
 
 
 def _facts(sample: Sample) -> dict[str, str]:
-    provenance = sample.result.provenance
-    facts = {name: read(provenance) for name, read in _READ.items()}
-    facts |= {f"parameter {name}": value for name, value in provenance.parameters.items()}
+    run, machine = sample.result.provenance, sample.result.provenance.machine
+    workload = "" if run.recorder == "import" else run.workload  # exports of others do not say
+    facts = {
+        "workload": run.command[0] if run.command else workload,
+        # Whose clock the times are read from: exports of others are traces, too.
+        "recorder": "host: work on a CPU" if run.recorder == "host" else "trace of Instruments",
+        "target": ", ".join(sorted({target.name for target in run.targets if target.name})),
+        "chip": machine.get("chip"),
+        "model": machine.get("model"),
+        "GPU cores": machine.get("gpu_cores"),
+        "cores": machine.get("cores"),
+        "memory": machine.get("memory"),
+        "architecture": machine.get("architecture"),
+        "Rosetta": machine.get("rosetta"),
+        "operating system": machine.get("os"),
+        "kernel": machine.get("release"),
+        "Instruments": "" if run.recorder == "host" else run.recorder_version,
+        "templates": ", ".join(run.templates),
+        "instruments": ", ".join(run.instruments),
+        "method": run.method,
+        "counters": run.counters,
+        "warm-up steps": run.warmup,
+        "time limit": run.time_limit,
+        "repeats": run.repeats,
+        "Python": machine.get("python"),
+        "MLX": machine.get("mlx"),
+        "tracekit": run.tracekit,
+        "git commit": run.git_commit,
+        **{f"parameter {name}": value for name, value in run.parameters.items()},
+    }
     return {
         name: NOT_STATED if value is None else str(value) or NOT_STATED
         for name, value in facts.items()
     }
 
 
-def _work(provenance: Provenance) -> str:
-    """Return what was recorded: a workload, or a program; exports of others do not say."""
-    if provenance.command:
-        return provenance.command[0]
-    return "" if provenance.recorder == "import" else provenance.workload
-
-
-def _of_machine(key: str) -> Callable[[Provenance], object]:
-    return lambda provenance: provenance.machine.get(key)
-
-
-_READ: dict[str, Callable[[Provenance], object]] = {
-    "workload": _work,
-    # Whose clock the times are read from: exports of others are traces, too.
-    "recorder": lambda run: (
-        "host: work on a CPU" if run.recorder == "host" else "trace of Instruments"
-    ),
-    "target": lambda run: ", ".join(sorted({each.name for each in run.targets if each.name})),
-    "chip": _of_machine("chip"),
-    "model": _of_machine("model"),
-    "GPU cores": _of_machine("gpu_cores"),
-    "cores": _of_machine("cores"),
-    "memory": _of_machine("memory"),
-    "architecture": _of_machine("architecture"),
-    "Rosetta": _of_machine("rosetta"),
-    "operating system": _of_machine("os"),
-    "kernel": _of_machine("release"),
-    "Instruments": lambda run: "" if run.recorder == "host" else run.recorder_version,
-    "templates": lambda run: ", ".join(run.templates),
-    "instruments": lambda run: ", ".join(run.instruments),
-    "method": lambda run: run.method,
-    "counters": lambda run: run.counters,
-    "warm-up steps": lambda run: run.warmup,
-    "time limit": lambda run: run.time_limit,
-    "repeats": lambda run: run.repeats,
-    "Python": _of_machine("python"),
-    "MLX": _of_machine("mlx"),
-    "tracekit": lambda run: run.tracekit,
-    "git commit": lambda run: run.git_commit,
-}
 _VOID = frozenset({"workload", "recorder"})
 
 

@@ -16,29 +16,38 @@ from tracekit.report import Timeline, Track, document, drawn, environment_of, ti
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 MOST_KERNELS = 20
+# The tone of a verdict on the page, its sign, and the word for it.
 _LEADS = {
-    Verdict.WORSE: "Worse",
-    Verdict.BETTER: "Better",
-    Verdict.SAME: "The same",
-    Verdict.UNCLEAR: "Unclear",
+    Verdict.WORSE: ("error", "✕", "Worse"),
+    Verdict.BETTER: ("good", "✓", "Better"),
+    Verdict.SAME: ("good", "=", "The same"),
+    Verdict.UNCLEAR: ("unclear", "?", "Unclear"),
 }
+_COURSES = {Became.APPEARED: "error", Became.GREW: "warning", Became.GONE: "good"}
 NOTHING = "—"
 
 
 def heading(compared: Comparison) -> str:
     """Return the verdict in a line."""
-    return f"{_LEADS[compared.verdict]}: {compared.reason}"
+    return f"{_LEADS[compared.verdict][2]}: {compared.reason}"
 
 
 def tables(compared: Comparison) -> Iterator[Table]:
     """Yield the tables of a comparison that have rows: title, columns, rows."""
-    paced = equal_pace(compared)
-    equal = ("at equal pace",) if paced else ()
+    equal = ("at equal pace",) if equal_pace(compared) else ()
     found: tuple[Table, ...] = (
         (
             f"metrics: {side(compared.before)} → {side(compared.after)}",
             ("metric", "before", "after", "measured", *equal, "95 % interval", "verdict"),
-            [row.cells(paced=paced) for row in _rows(compared)],
+            [
+                (
+                    f"{row.change.metric} *" if row.change.deciding else row.change.metric,
+                    *(row.before, row.after, row.measured),
+                    *((row.equal,) if equal else ()),
+                    *(row.bounds, row.ruling),
+                )
+                for row in _rows(compared)
+            ],
         ),
         (
             "findings",
@@ -97,7 +106,8 @@ def how_sure(compared: Comparison) -> str:
         )
     elif min(len(compared.before), len(compared.after)) > 1:
         sentences.append(
-            f"Intervals are of runs of each side and of blocks within them; {_drift(compared)}"
+            "Intervals are of runs of each side and of blocks within them; "
+            + _DRIFT[compared.order]
         )
     else:
         limits = compared.limits
@@ -111,16 +121,14 @@ def how_sure(compared: Comparison) -> str:
     return " ".join(sentences)
 
 
-def _drift(compared: Comparison) -> str:
-    if compared.order is Order.UNKNOWN:
-        return "when they were recorded is not known for all, so none are paired."
-    if compared.order is Order.APART:
-        return "all of one side were recorded before the other, so drift would look like a change."
-    if compared.order is Order.MIXED:
-        return "they were not recorded alternating, so none are paired."
-    return "from six of each on, neighbours in time are paired."
-
-
+_DRIFT = {
+    Order.UNKNOWN: "when they were recorded is not known for all, so none are paired.",
+    Order.APART: (
+        "all of one side were recorded before the other, so drift would look like a change."
+    ),
+    Order.MIXED: "they were not recorded alternating, so none are paired.",
+    Order.ALTERNATING: "from six of each on, neighbours in time are paired.",
+}
 _SHARED = 3
 
 
@@ -163,7 +171,6 @@ def course(change: FindingChange) -> str:
 
 
 def _runs_with(change: FindingChange, compared: Comparison) -> tuple[str, ...]:
-    """Return in how many runs of each side a finding was found."""
     counted = (
         (change.runs_before, len(compared.before)),
         (change.runs_after, len(compared.after)),
@@ -186,7 +193,6 @@ def _counts(change: KernelChange) -> str:
 
 
 def _both(change: KernelChange, column: Literal["p50", "p95", "total"]) -> tuple[str, ...]:
-    """Return a time of both sides in words."""
     sides = (change.before, change.after)
     return tuple(duration(getattr(side, column)) if side else NOTHING for side in sides)
 
@@ -209,12 +215,6 @@ class ChangeRow:
     equal: str
     bounds: str
     ruling: str
-
-    def cells(self, *, paced: bool) -> Sequence[str]:
-        """Return the row of a table, with the change at equal pace or without."""
-        name = f"{self.change.metric} *" if self.change.deciding else self.change.metric
-        equal = (self.equal,) if paced else ()
-        return (name, self.before, self.after, self.measured, *equal, self.bounds, self.ruling)
 
 
 def _rows(compared: Comparison) -> Iterator[ChangeRow]:
@@ -284,17 +284,6 @@ WIDTH = 200
 _LEAST = 0.15
 
 
-@dataclass(frozen=True)
-class Bar:
-    """Places on 0 … WIDTH: the interval's ends, its middle, and no change; what it says."""
-
-    low: float
-    high: float
-    middle: float
-    none: float
-    title: str
-
-
 def reach(changes: Sequence[Change]) -> float:
     """Return the change at both edges of the drawing: twice the largest, at least 15 %."""
     known = [
@@ -303,32 +292,18 @@ def reach(changes: Sequence[Change]) -> float:
     return max(_LEAST, min(1.0, 2 * max(known, default=0.0)))
 
 
-def bar(change: Change, edge: float, words: str) -> Bar | None:
-    """Draw a change that is a ratio and has an interval; what lies beyond the edge is cut."""
-    ends = (change.low, change.high, change.change)
-    if not change.relative or None in ends:
+def bar(change: Change, edge: float) -> tuple[float, float, float] | None:
+    """Return where an interval and its middle lie on 0 … WIDTH; what is beyond the edge is cut.
+
+    None of a change that is no ratio, or has no interval.
+    """
+    if not change.relative or change.low is None or change.high is None or change.change is None:
         return None
     low, high, middle = (
         round((max(-edge, min(edge, end)) / edge + 1) * WIDTH / 2, 1)
-        for end in ends
-        if end is not None
+        for end in (change.low, change.high, change.change)
     )
-    return Bar(low, high, middle, WIDTH / 2, words)
-
-
-_TONES = {
-    Verdict.WORSE: "error",
-    Verdict.BETTER: "good",
-    Verdict.SAME: "good",
-    Verdict.UNCLEAR: "unclear",
-}
-_SIGNS = {
-    Verdict.WORSE: "✕ Worse",
-    Verdict.BETTER: "✓ Better",
-    Verdict.SAME: "= The same",
-    Verdict.UNCLEAR: "? Unclear",
-}
-_COURSES = {Became.APPEARED: "error", Became.GREW: "warning", Became.GONE: "good"}
+    return low, high, middle
 
 
 def render_comparison(
@@ -349,10 +324,10 @@ def render_comparison(
         "compare/page.html",
         styles=("page.css", "compare/compare.css"),
         compared=compared,
-        verdict=(_TONES[compared.verdict], _SIGNS[compared.verdict]),
+        leads=_LEADS,
         before=side(compared.before),
         after=side(compared.after),
-        rows=[_drawn(row, edge) for row in _rows(compared)],
+        rows=[(row, bar(row.change, edge)) for row in _rows(compared)],
         equal_pace=equal_pace(compared),
         edge=f"{edge * 100:.0f} %",
         bar_width=WIDTH,
@@ -380,10 +355,3 @@ def render_comparison(
         version=after[0].result.provenance.tracekit if after else version("tracekit"),
         **(drawn(both(before[0], after[0])) if before and after else {}),
     )
-
-
-def _drawn(row: ChangeRow, edge: float) -> tuple[ChangeRow, str, Bar | None]:
-    """Return a row with its tone and its bar."""
-    judged = row.measured if row.equal == NOTHING else f"{row.equal} at equal pace"
-    drawn = bar(row.change, edge, f"{judged}, {row.bounds} with 95 % confidence")
-    return row, _TONES[row.change.verdict] if row.change.verdict else "", drawn

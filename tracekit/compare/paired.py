@@ -60,8 +60,11 @@ def rank_sum(count: int, other: int, confidence: float) -> int | None:
     """
     ways = [1, *([0] * (count * other))]
     for part in range(1, count + 1):
-        _multiply(ways, other + part)
-        _divide(ways, part)
+        # The polynomial times 1 - q^(other + part), over 1 - q^part, cut at its end.
+        for place in range(len(ways) - 1, other + part - 1, -1):
+            ways[place] -= ways[place - other - part]
+        for place in range(part, len(ways)):
+            ways[place] += ways[place - part]
     return _greatest(ways, math.comb(count + other, count), confidence)
 
 
@@ -73,18 +76,6 @@ def _greatest(ways: Sequence[int], total: int, confidence: float) -> int | None:
         missed += ways[rank]
         rank += 1
     return rank or None
-
-
-def _multiply(ways: list[int], power: int) -> None:
-    """Multiply the polynomial by 1 - q^power, in place, and forget what is beyond its end."""
-    for place in range(len(ways) - 1, power - 1, -1):
-        ways[place] -= ways[place - power]
-
-
-def _divide(ways: list[int], power: int) -> None:
-    """Divide the polynomial by 1 - q^power, in place."""
-    for place in range(power, len(ways)):
-        ways[place] += ways[place - power]
 
 
 NORMAL_MAD = 1.4826  # a normal deviation over the median one

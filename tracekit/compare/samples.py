@@ -6,7 +6,6 @@ are long enough to show that, where single steps would only seem to be many.
 """
 
 import math
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -89,20 +88,18 @@ class Blocks:
     """One run in blocks; `absence` says why there are none."""
 
     def __init__(self, sample: Sample) -> None:
-        self.absence = sample.absence or "the run's tables are gone."
+        self.absence = ""
         self._blocks: list[analysis.Given] = []
         if sample.tables is None:
+            self.absence = sample.absence or "the run's tables are gone."
             return
-        provenance = sample.result.provenance
         try:
             windows = _windows(sample.tables)
         except (analysis.Unavailable, TracekitError) as reason:
             self.absence = str(reason)
             return
-        self.absence = ""
-        self._blocks = [
-            analysis.Given(Cut(sample.tables, window), provenance, part=True) for window in windows
-        ]
+        made = sample.result.provenance
+        self._blocks = [analysis.Given(Cut(sample.tables, at), made, part=True) for at in windows]
 
     def values(self, name: str) -> tuple[float, ...]:
         """Return the metric's value in each block, in order of time."""
@@ -204,16 +201,6 @@ class Runs:
     samples: tuple[Sample, ...]
     blocks: tuple[Blocks, ...]
     references: tuple[tuple[float, ...], ...]
-
-    @property
-    def referenced(self) -> bool:
-        """Whether each run did reference work in each of its blocks."""
-        return all(self.references)
-
-    @property
-    def pace(self) -> float:
-        """How long the reference work took: of each run's median the median over runs, in ns."""
-        return statistics.median(statistics.median(reference) for reference in self.references)
 
     def values(self, name: str) -> list[float]:
         """Return the metric in each run that knows it."""

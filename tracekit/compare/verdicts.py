@@ -133,14 +133,15 @@ def pace_of(before: Runs, after: Runs, order: Order) -> Pace:
 
     Else a correction would take out the very change that one looks for, as that of a newer MLX.
     """
-    alternating = order is Order.ALTERNATING
-    if not (before.referenced and after.referenced):
-        return Pace(alternating=alternating)
-    sources = {block.reference_source() for side in (before, after) for block in side.blocks}
+    unknown, both = Pace(alternating=order is Order.ALTERNATING), (before, after)
+    if not all(reference for side in both for reference in side.references):
+        return unknown
+    sources = {block.reference_source() for side in both for block in side.blocks}
     unlike = {difference.what for difference in differences(before.samples, after.samples)}
     if len(sources) > 1 or unlike & _MAKES_THE_PACE:
-        return Pace(alternating=alternating)
-    return Pace(True, math.log(after.pace / before.pace), alternating)
+        return unknown
+    old, new = (statistics.median(map(statistics.median, side.references)) for side in both)
+    return replace(unknown, known=True, slowdown=math.log(new / old))
 
 
 _COUNTED = {"count", "ratio", ""}
@@ -173,7 +174,7 @@ def judged(name: str, before: Runs, after: Runs, pace: Pace, limits: Limits) -> 
         plain = change.after - change.before
         return replace(change, relative=False, measured=plain, change=plain, reason=odd)
     plain = change.after / change.before - 1 if scale.relative else change.after - change.before
-    change = replace(change, measured=plain, corrected=scale.corrected)
+    change = replace(change, measured=plain, corrected=scale.power != 0)
     return _settled(change, scale, (before, after), pace, limits)
 
 
@@ -197,10 +198,6 @@ class _Scale:
         power = pace.power(change)
         between = pace.between(limits) if power else limits.between
         return cls(relative=True, power=power, between=between)
-
-    @property
-    def corrected(self) -> bool:
-        return self.power != 0
 
     def at(self, value: float, reference: float) -> float:
         if not self.relative:
@@ -262,7 +259,6 @@ def verdict_of(found: Interval, change: Change, limits: Limits) -> Verdict:
 
 
 def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValues:
-    """Put the side's runs and their blocks on the scale."""
     values: list[float] = []
     blocks: list[tuple[float, ...]] = []
     places: list[int] = []
@@ -281,7 +277,7 @@ def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValue
             reasons.append(str(reason))
     complete = len(blocks) == len(values)
     kept = tuple(blocks) if complete else ()
-    kind = ("median" if name.endswith("_p50") else "mean") if scale.corrected else "block"
+    kind = ("median" if name.endswith("_p50") else "mean") if scale.power != 0 else "block"
     return SideValues(tuple(values), kept, kind, tuple(places))
 
 
@@ -299,8 +295,6 @@ def _blocks(
 def _missing(name: str, before: Runs, after: Runs) -> str:
     for words, side in (("before", before), ("after", after)):
         if not side.values(name):
-            found = next(
-                (metric for run in side.samples if (metric := run.measurement(name))), None
-            )
+            found = next(filter(None, (run.measurement(name) for run in side.samples)), None)
             return f"{words}: {found.reason if found else 'the result does not have it'}"
     return ""

@@ -8,7 +8,7 @@ import math
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import Decimal
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
@@ -47,11 +47,11 @@ class Axis:
         return math.log10(max(value, self.low)) if self.logarithmic else value
 
 
-def linear(title: str, low: float, high: float, words: Words) -> Axis:
-    """Return an axis with round ticks that holds both numbers."""
+def linear(title: str, low: float, high: float, words: Words, steps: int = 5) -> Axis:
+    """Return an axis that holds both numbers, with round ticks as close as so many steps allow."""
     if high <= low:
         high = low + (abs(low) or 1.0)
-    marks = _round_marks(Decimal(low), Decimal(high))
+    marks = _round_marks(Decimal(low), Decimal(high), steps)
     return Axis(title, marks[0], marks[-1], marks, words)
 
 
@@ -62,39 +62,20 @@ def counted(title: str, highest: float) -> Axis:
     return Axis(title, 0, high, tuple(m for m in marks if m == round(m) and m <= high), count)
 
 
-# How far marks may be apart, as shares of a power of ten, and a penalty for each.
-_SHARES = (("0.1", 0), ("0.15", 2), ("0.2", 1), ("0.25", 1), ("0.5", 1), ("1", 0))
-_FEWEST_MARKS, _BEST_MARKS, _MOST_MARKS = 4, 5, 10
-
-
-def _round_marks(low: Decimal, high: Decimal) -> tuple[float, ...]:
-    """Return round numbers, evenly apart, that hold both.
-
-    After A. Clemens, "An algorithm for creating a graph's axes": of all candidates the one with
-    the least sum of the room that it wastes, the penalty of its interval, and marks beyond five.
-    """
-    power = ((high - low) / (_BEST_MARKS - 1)).log10().to_integral_value(ROUND_CEILING)
-    found: list[tuple[Decimal, int, list[Decimal]]] = []
-    for share, penalty in _SHARES:
-        for shift in (0, -1, 1):
-            apart = Decimal(share) * Decimal(10) ** (power + shift)
-            first = (low / apart).to_integral_value(ROUND_FLOOR) * apart
-            steps = int(((high - first) / apart).to_integral_value(ROUND_CEILING))
-            marks = [first + apart * step for step in range(steps + 1)]
-            if _FEWEST_MARKS <= len(marks) <= _MOST_MARKS:
-                wasted = (low - marks[0] + marks[-1] - high) / (high - low)
-                score = Decimal(10) ** wasted + penalty + max(0, len(marks) - _BEST_MARKS)
-                found.append((score, len(marks), marks))
-    *_, marks = min(found, key=lambda candidate: candidate[:2])
-    return tuple(map(float, marks))
+def _round_marks(low: Decimal, high: Decimal, steps: int) -> tuple[float, ...]:
+    power = Decimal(10) ** ((high - low) / steps).adjusted()
+    for factor in ("1", "2", "2.5", "5", "10", "20"):
+        apart = Decimal(factor) * power
+        first, last = math.floor(low / apart), math.ceil(high / apart)
+        if last - first <= steps:
+            break
+    return tuple(float(apart * place) for place in range(first, last + 1))
 
 
 def binary(title: str, low: float, high: float, words: Words) -> Axis:
     """Return an axis of bytes from zero or more, whose ticks are round in KiB, MiB, GiB …."""
-    unit = 1
-    while high >= unit * _BINARY:
-        unit *= _BINARY
-    shown = linear(title, low / unit, high / unit, words)
+    unit = _BINARY ** ((int(max(high, 1)).bit_length() - 1) // 10)
+    shown = linear(title, low / unit, high / unit, words, steps=4)
     marks = tuple(mark * unit for mark in shown.marks)
     return Axis(title, marks[0], marks[-1], marks, words)
 
@@ -115,17 +96,9 @@ def logarithmic(title: str, low: float, high: float, words: Words) -> Axis:
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     last = max(last, first + 1)
     within = _DECADE if last - first < _FEW else _DECADE[:1]
-    decades = range(first, last + 1)
-    marks = [factor * 10.0**decade for decade in decades for factor in within]
-    end = 10.0**last
-    return Axis(
-        title,
-        10.0**first,
-        end,
-        tuple(mark for mark in marks if mark <= end),
-        words,
-        logarithmic=True,
-    )
+    marks = [factor * 10.0**decade for decade in range(first, last) for factor in within]
+    ends = 10.0**first, 10.0**last
+    return Axis(title, *ends, (*marks, ends[1]), words, logarithmic=True)
 
 
 Points = Sequence[tuple[float, float]]
@@ -202,10 +175,15 @@ def area(
     """Fill steps: from each edge to the next a height, of which there is one fewer."""
     left, ground = plane.at((edges[0], plane.y.low))
     path = [f"M{left:.1f} {ground:.1f}"]
-    for begin, end, height in zip(edges[:-1], edges[1:], heights, strict=True):
-        _, top = plane.at((begin, height))
-        path += [f"V{top:.1f}", f"H{plane.at((end, height))[0]:.1f}"]
-    yield ET.Element("path", {"d": f"{''.join(path)}V{ground:.1f}Z", "fill": colour(name)})
+    held = None
+    for begin, height in zip(edges[:-1], heights, strict=True):
+        if height != held:
+            x, top = plane.at((begin, height))
+            path.append(f"H{x:.1f}V{top:.1f}")
+        held = height
+    right, _ = plane.at((edges[-1], plane.y.low))
+    drawn = f"{''.join(path)}H{right:.1f}V{ground:.1f}Z"
+    yield ET.Element("path", {"d": drawn, "fill": colour(name)})
 
 
 @_shape

@@ -1,6 +1,5 @@
 """A panel: one section of the page; its tables are frames, its numbers name their source."""
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -60,14 +59,17 @@ def rows(tables: Tables, name: str) -> Rows:
     try:
         frame = tables[name]
     except KeyError:
-        return Rows(_nothing(name), f"the recording has no table {name}")
+        absence = f"the recording has no table {name}"
     except TracekitError as error:
-        return Rows(_nothing(name), f"the table {name} cannot be read: {error.message}")
+        absence = f"the table {name} cannot be read: {error.message}"
     except analysis.Unavailable as reason:
-        return Rows(_nothing(name), str(reason))
-    if frame.empty:
-        return Rows(_nothing(name), f"the table {name} has no rows")
-    return Rows(frame)
+        absence = str(reason)
+    else:
+        if not frame.empty:
+            return Rows(frame)
+        absence = f"the table {name} has no rows"
+    columns = SCHEMAS[name].columns if name in SCHEMAS else ()
+    return Rows(pd.DataFrame(columns=[column.name for column in columns]), absence)
 
 
 def of_target(tables: Tables, name: str) -> Rows:
@@ -76,10 +78,8 @@ def of_target(tables: Tables, name: str) -> Rows:
     if found.absence:
         return found
     own = analysis.own_rows(found.frame)
-    if own.empty:
-        absence = f"none of the {len(found.frame):,} rows of {name} belongs to the target"
-        return Rows(_nothing(name), absence)
-    return Rows(own)
+    none = f"none of the {len(found.frame):,} rows of {name} belongs to the target"
+    return Rows(own, none if own.empty else "")
 
 
 REPLAY = "replay_counters"
@@ -92,17 +92,18 @@ def is_without_gpu_work(tables: Tables) -> bool:
     )
 
 
-def _nothing(name: str) -> pd.DataFrame:
-    columns = SCHEMAS[name].columns if name in SCHEMAS else ()
-    return pd.DataFrame(columns=[column.name for column in columns])
-
-
 def together(pairs: Iterable[tuple[_K, _V]]) -> dict[_K, list[_V]]:
     """Return what belongs to each key, both in the order in which they came."""
     found: dict[_K, list[_V]] = {}
     for key, value in pairs:
         found.setdefault(key, []).append(value)
     return found
+
+
+def variants_of(frame: pd.DataFrame) -> pd.Series:
+    """Return what each row is a variant of; empty where a row, or the table, does not say."""
+    named = frame["variant"] if "variant" in frame else pd.Series("", index=frame.index)
+    return named.fillna("").astype(str)
 
 
 def phase_begins(tables: Tables) -> list[tuple[float, str]]:
@@ -135,17 +136,11 @@ _SOURCES = {
     ("gpu_intervals", "gpu"): _GPU,
     ("gpu_states", "gpu"): _GPU,
     ("phases", "gpu"): "the program's own signposts, on the trace's clock",
-    ("steps", ""): _MARKS,
-    ("phases", ""): _MARKS,
-    ("specializations", ""): _MARKS,
-    ("spans", ""): _MARKS,
+    **{(name, ""): _MARKS for name in ("steps", "phases", "specializations", "spans", "results")},
+    **{(name, ""): _MARKS for name in ("requests", "request_tokens")},
     ("gauges", ""): "read now and then by a monitor or the workload, host clock",
-    ("requests", ""): _MARKS,
-    ("request_tokens", ""): _MARKS,
-    ("results", ""): _MARKS,
     ("memory_profile", ""): "noted by the workload's process itself between its phases",
-    ("cpu_profile", "gpu"): "samples of Instruments, on the trace's clock",
-    ("cycle_profile", "gpu"): "samples of Instruments, on the trace's clock",
+    **{(name, "gpu"): "samples of Instruments, on the trace's clock" for name in analysis.PROFILES},
     (REPLAY, ""): "a serialized replay at a fixed clock, as Xcode exported it",
     ("process_samples", ""): "samples by the operating system, host clock",
     ("step_models", ""): "what the workload says a step does, no measurement",
@@ -173,7 +168,7 @@ def of_metric(tables: Tables, name: str) -> str:
     known = analysis.METRICS.get(name)
     if known is None:
         return "source not stated"
-    return of_table(tables, next(iter(inspect.signature(known.measure).parameters)))
+    return of_table(tables, analysis.asked_tables(known.measure)[0])
 
 
 def meaning(name: str) -> str:

@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit.analysis import Times, Window
 from tracekit.base import count, duration, quantity
 from tracekit.report import chart
 from tracekit.report.chart import Axis, Chart, Shape, Words
 
 _AIR = 1.3  # room above the highest level, for the names of phases
+MOST_POINTS = 120
 
+Durations = NDArray[np.float64]
 
 Begins = Sequence[tuple[float, str]]  # when (ns) each phase of the run begins, and its name
 
@@ -25,6 +28,22 @@ class Level:
     edges: Sequence[float]
     heights: Sequence[float]
     color: str = "device"
+
+
+def sampled(
+    name: str, times: Times, values: Durations, within: Window, color: str = "device"
+) -> Level:
+    """Return a level as the highest of each of MOST_POINTS equal parts of a window.
+
+    Each value holds until the next one; before the first the level is 0.
+    """
+    edges = np.linspace(within.start, within.end, MOST_POINTS + 1)
+    held = np.searchsorted(times, edges[:-1], side="right") - 1
+    heights = np.where(held >= 0, values[np.maximum(held, 0)], 0.0)
+    place = np.searchsorted(edges, times, side="right") - 1
+    inside = (place >= 0) & (place < heights.size)
+    np.maximum.at(heights, place[inside], values[inside])
+    return Level(name, edges.tolist(), heights.tolist(), color)
 
 
 def plain(value: float) -> str:
@@ -104,8 +123,6 @@ def _stepped(level: Level) -> list[tuple[float, float]]:
             points += [(float(at), points[-1][1]), (float(at), float(value))]
     return [*points, (float(level.edges[-1]), points[-1][1])]
 
-
-Durations = NDArray[np.float64]
 
 _MOST_BINS, _FEWEST_BINS = 40, 8
 _TAIL = 0.995  # what lies beyond this share is put into the last bin

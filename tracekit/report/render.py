@@ -76,10 +76,7 @@ def document(
 def _sections(
     environment: jinja2.Environment, result: Result, tables: Tables
 ) -> Iterator[tuple[Panel, Markup]]:
-    """Yield the panels that have something to say about this run, and what they say.
-
-    Of a recording without any table of GPU work, panels are left out that show rows it lacks.
-    """
+    """Yield the panels that have something to say; without GPU work, none of rows that it lacks."""
     without = is_without_gpu_work(tables)
     for panel in PANELS:
         if without and panel.reads and all(rows(tables, name).absence for name in panel.reads):
@@ -140,10 +137,7 @@ def environment_of(redact: Redact) -> jinja2.Environment:
 
 
 def _terse(script: str) -> str:
-    """Return a script without its comments and its indentation, which readers of pages never see.
-
-    No line of ours that begins with // or with blanks stands within a string.
-    """
+    """Return a script without its comments and indentation; no string of ours has such lines."""
     lines = (line.strip() for line in script.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 

@@ -139,22 +139,15 @@ def read(frame: Any, *readings: tuple[int, float]) -> dict[str, pd.DataFrame]:
     return {"gauges": frame("gauges", rows)}
 
 
-def test_a_reading_holds_until_the_next_and_the_highest_of_a_part_is_drawn(
+def test_readings_are_summed_up_in_the_steady_window_and_drawn_over_the_run(
     bare: Any, frame: Any
 ) -> None:
-    def level(tables: Any) -> Any:
-        return telemetry.context(bare.result, tables)["levels"][0]
-
-    held = level(read(frame, (0, 1.0), (500, 4.0), (1000, 2.0)))
-    assert held["path"] == "M0 60H0V45.0H500V0.0H1000V60Z"
-    assert held["numbers"] == ["1 W", "2 W", "4 W"]
-    zero = level(read(frame, (5, 0.0)))
-    assert (zero["path"], zero["numbers"]) == ("M0 60H0V60.0H1000V60Z", ["0 W"] * 3)
-    many = read(frame, *((at, at % 2) for at in range(5000)))
-    assert level(many)["path"] == "M0 60H0V0.0H1000V60Z"
+    tables = read(frame, *((at, at % 2) for at in range(5000)))
     steady = [{"name": "steady", "start": 500, "duration": 499}]
-    inside = level(many | {"phases": frame("phases", steady)})
-    assert inside["count"] == 500
+    context = telemetry.context(bare.result, tables | {"phases": frame("phases", steady)})
+    assert (context["levels"][0]["count"], context["charts"][0].x.high) == (500, 4999)
+    [single] = telemetry.context(bare.result, read(frame, (5, 0.0)))["levels"]
+    assert single["numbers"] == ["0 W"] * 3
     assert telemetry.context(bare.result, {}) is None
 
 

@@ -123,17 +123,6 @@ def test_a_server_that_was_never_busy_or_never_measured_says_so(served_run: Any)
     assert all(numbers == [] for *_, numbers in found)
 
 
-def test_a_level_that_was_high_for_a_moment_is_seen(served_run: Any, frame: Any) -> None:
-    rows = [(1, 1), (2, 9), (2.001, 1), (40, 0)]
-    gauges = frame(
-        "gauges",
-        [{"time": int(at * MS), "name": "queued_requests", "value": value} for at, value in rows],
-    )
-    [chart] = requests.context(served_run.result, {**served_run.tables, "gauges": gauges})["charts"]
-    assert chart["summary"] == "at most 9"
-    assert chart["path"] == "M0 60H0V60.0H20V53.3H40V0.0H42.5V53.3H800V60.0H1000V60Z"
-
-
 XCTRACE = {"recorder": "xctrace", "templates": ("Metal System Trace",)}
 HOST = {"recorder": "host", "workload": "gemm"}
 

@@ -39,20 +39,14 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
         "asleep": _asleep(weight, result.provenance.duration) if name == "cpu_profile" else "",
         "functions": [
             {
-                "function": function,
-                "samples": number,
-                "own": in_words(own),
-                "own_share": own / weight if weight else 0.0,
-                "total": in_words(total),
-                "total_share": total / weight if weight else 0.0,
+                "function": row["function"],
+                "samples": row["samples"],
+                "own": in_words(row["own"]),
+                "own_share": row["own"] / weight if weight else 0.0,
+                "total": in_words(row["total"]),
+                "total_share": row["total"] / weight if weight else 0.0,
             }
-            for function, own, total, number in zip(
-                *(
-                    listed.head(MOST_ROWS)[column]
-                    for column in ("function", "own", "total", "samples")
-                ),
-                strict=True,
-            )
+            for row in listed.head(MOST_ROWS).to_dict("records")
         ],
         "more": len(every) - min(len(listed), MOST_ROWS),
         "nameless": int(samples["stack"].isna().sum()),
@@ -76,16 +70,15 @@ def _threads(
     samples: pd.DataFrame, in_words: Callable[[float], str], entire: int, known: Rows
 ) -> Iterator[Context]:
     """Yield the sampled threads, the one that ran longest first, by their names where known."""
-    named = known.frame.drop_duplicates("tid", keep="last").set_index("tid")
+    names = known.frame.drop_duplicates("tid", keep="last").set_index("tid")["name"].dropna()
     weights = samples["weight"].fillna(0).astype(np.int64).groupby(samples["tid"], dropna=False)
-    sums, sizes = weights.sum(), weights.size()
-    for tid in sums.sort_values(ascending=False, kind="stable").index:
-        name = named["name"].get(tid) if len(named) else None
+    sums = weights.agg(["sum", "size"]).sort_values("sum", ascending=False, kind="stable")
+    for tid, (own, number) in zip(sums.index, sums.to_numpy().tolist(), strict=True):
         yield {
-            "name": f"thread {tid}" if name is None or pd.isna(name) else str(name),
-            "samples": int(sizes[tid]),
-            "own": in_words(int(sums[tid])),
-            "share": int(sums[tid]) / entire if entire else 0.0,
+            "name": str(names.get(tid, f"thread {tid}")),
+            "samples": number,
+            "own": in_words(own),
+            "share": own / entire if entire else 0.0,
         }
 
 
@@ -114,7 +107,6 @@ def _flame(
 
 
 def _cut(name: str, width: float) -> str:
-    """Return as much of a name as a block has room for."""
     room = int(width / _LETTER) - 1
     if room < 3:  # noqa: PLR2004  a letter and an ellipsis say nothing
         return ""

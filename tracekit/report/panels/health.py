@@ -4,20 +4,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-import numpy as np
-import pandas as pd
-
-from tracekit.analysis import Result, Window, used_tables
+from tracekit.analysis import Result, used_tables
 from tracekit.base import Provenance, count, duration
-from tracekit.report.panel import (
-    Context,
-    Tables,
-    marked_window,
-    of_table,
-    of_target,
-    panel,
-    rows,
-)
+from tracekit.report.panel import Context, Tables, of_table, of_target, panel, rows
 from tracekit.report.text import flat
 from tracekit.tables import SCHEMAS
 
@@ -26,15 +15,13 @@ from tracekit.tables import SCHEMAS
 class Gate:
     """How many rows a table has, of whatever process; None where there is no table.
 
-    `own` of them are the target's, None for tables whose rows name no process; of those, `steady`
-    began or lasted within the steady window, None without one. `source` says where its times come
-    from, `absence` why there are no rows.
+    `own` of them are the target's, None for tables whose rows name no process. `source` says where
+    its times come from, `absence` why there are no rows.
     """
 
     table: str
     rows: int | None
     own: int | None = None
-    steady: int | None = None
     source: str = ""
     absence: str = ""
 
@@ -46,38 +33,21 @@ class Gate:
 
 def gates(tables: Tables) -> list[Gate]:
     """Return a gate for each table that metrics and rules use, in the order of the schemas."""
-    window, used = marked_window(tables), used_tables()
-    return [_gate(tables, name, window) for name in SCHEMAS if name in used]
+    used = used_tables()
+    return [_gate(tables, name) for name in SCHEMAS if name in used]
 
 
-def _gate(tables: Tables, name: str, window: Window | None) -> Gate:
+def _gate(tables: Tables, name: str) -> Gate:
     found = rows(tables, name)
     if found.absence:
         with suppress(Exception):  # whatever keeps it from being read, its absence says
             if tables[name].empty:
                 return Gate(name, 0, absence=found.absence)
         return Gate(name, None, absence=found.absence)
-    counted = found.frame
-    names_process = any(column.name == "target" for column in SCHEMAS[name].columns)
-    if names_process:
-        counted = of_target(tables, name).frame
-    return Gate(
-        name,
-        len(found.frame),
-        len(counted) if names_process else None,
-        None if window is None else _within(counted, window),
-        of_table(tables, name),
-    )
-
-
-def _within(frame: pd.DataFrame, window: Window) -> int:
-    """Count the rows that began or lasted within the window."""
-    at = "start" if "start" in frame else "time"
-    starts = pd.to_numeric(frame[at]).to_numpy(dtype=np.float64, na_value=np.nan)
-    ends = starts.copy()
-    if "duration" in frame:
-        ends += pd.to_numeric(frame["duration"]).to_numpy(dtype=np.float64, na_value=0.0)
-    return int(((starts < window.end) & (ends >= window.start)).sum())
+    own = None
+    if any(column.name == "target" for column in SCHEMAS[name].columns):
+        own = len(of_target(tables, name).frame)
+    return Gate(name, len(found.frame), own, of_table(tables, name))
 
 
 _SET = "Counter Set: "

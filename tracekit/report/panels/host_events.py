@@ -1,6 +1,7 @@
 """What else the host recorded of the target: its launch, hangs, signposts by name."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable
+from typing import Any
 
 import pandas as pd
 
@@ -18,7 +19,7 @@ def host_events(result: Result, tables: Tables) -> Context | None:  # noqa: ARG0
     )
     if launch.empty and hangs.empty and signposts.empty:
         return None
-    named = list(_by_name(signposts))
+    named = _by_name(signposts)
     return {
         "launch": _listed(launch, "period"),
         "hangs": _listed(hangs.sort_values("duration", ascending=False), "kind"),
@@ -39,8 +40,8 @@ def _listed(frame: pd.DataFrame, name: str) -> list[Context]:
     ]
 
 
-def _by_name(signposts: pd.DataFrame) -> Iterator[Context]:
-    """Yield the signposts that have an end, by subsystem and name; the longest in sum first."""
+def _by_name(signposts: pd.DataFrame) -> list[dict[Hashable, Any]]:
+    """Return the signposts that have an end, by subsystem and name; the longest in sum first."""
     ended = signposts.dropna(subset=["duration"])
     names = ended[["subsystem", "name"]].astype("string").fillna("")
     times = ended["duration"].astype("float64")
@@ -48,6 +49,5 @@ def _by_name(signposts: pd.DataFrame) -> Iterator[Context]:
         ["size", "sum", lambda own: own.quantile(0.5), lambda own: own.quantile(0.99)]
     )
     groups.columns = ["count", "total", "p50", "p99"]
-    ordered = groups.sort_values("total", ascending=False, kind="stable").reset_index()
-    for row in ordered.to_dict("records"):
-        yield {str(name): cell for name, cell in row.items()}
+    ordered = groups.sort_values("total", ascending=False, kind="stable")
+    return ordered.reset_index().to_dict("records")

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis import Result, Unavailable, steady_steps
@@ -17,6 +16,7 @@ from tracekit.report.panel import (
     panel,
     rows,
     together,
+    variants_of,
 )
 from tracekit.report.plots import distribution
 
@@ -72,15 +72,13 @@ def latencies(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pan
 
 
 def _of_steps(tables: Tables) -> Iterator[Latency]:
-    """Yield what steady steps took, each variant apart."""
     found = rows(tables, "steps")
     try:
         steady = steady_steps(found.frame)
     except Unavailable as reason:
         yield Latency("steps", "Step", _STEP, np.empty(0), found.absence or str(reason))
         return
-    names = steady["variant"].fillna("") if "variant" in steady else pd.Series("", steady.index)
-    for name, own in steady.groupby(names.astype(str), sort=True):
+    for name, own in steady.groupby(variants_of(steady), sort=True):
         values = own["duration"].dropna().to_numpy(dtype=np.float64)
         yield Latency("steps", f"Step of {name}" if name else "Step", _STEP, values)
 

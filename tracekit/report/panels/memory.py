@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis import Result
+from tracekit.analysis import Result, Window
 from tracekit.base import size
 from tracekit.report.chart import Chart
 from tracekit.report.panel import (
@@ -18,13 +18,11 @@ from tracekit.report.panel import (
     rows,
     together,
 )
-from tracekit.report.plots import Level, levels
+from tracekit.report.plots import Level, levels, sampled
 from tracekit.report.text import heading, sentence
-from tracekit.report.timeline.still import highest
 
 _STEADY = "steady"
 FEWEST = 8
-MOST_POINTS = 120
 _SEEN = (
     ("resident", "process_samples", "time", "memory", "steps"),
     ("allocated of the GPU", "allocated_sizes", "start", "size", "device"),
@@ -68,8 +66,7 @@ def _levels(tables: Tables) -> Iterator[Level]:
             continue
         times = own[time].to_numpy(dtype=np.int64)
         sizes = own[column].to_numpy(dtype=np.float64)
-        edges = np.linspace(times[0], times[-1], MOST_POINTS + 1)
-        yield Level(name, edges.tolist(), highest(times, sizes, edges).tolist(), color)
+        yield sampled(name, times, sizes, Window(int(times[0]), int(times[-1])), color)
 
 
 def _chart(lines: list[Level], tables: Tables) -> Chart:
@@ -104,13 +101,9 @@ def _sort(what: str, notes: pd.DataFrame, phases: list[str]) -> Context:
 def _reasons(notes: pd.DataFrame) -> list[tuple[str, str]]:
     """Return which levels are not known, and why; what has one reason stands together."""
     unknown = notes[notes["bytes"].isna()]
-    phases = together(
-        ((str(what), str(reason)), str(phase))
-        for phase, what, reason in zip(
-            unknown["phase"], unknown["what"], unknown["reason"].fillna(""), strict=True
-        )
+    columns = (unknown["reason"].fillna(""), unknown["what"], unknown["phase"])
+    found = together(
+        (str(why), f"{heading(str(what))} ({phase})")
+        for why, what, phase in zip(*columns, strict=True)
     )
-    sorts = together(((why, ", ".join(where)), what) for (what, why), where in phases.items())
-    return [
-        (f"{', '.join(map(heading, what))} ({where})", why) for (why, where), what in sorts.items()
-    ]
+    return [(", ".join(what), why) for why, what in found.items()]

@@ -36,23 +36,18 @@ def occupancy(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pan
 
 
 def _rows_of(means: pd.DataFrame, samples: pd.DataFrame) -> Iterator[Context]:
-    """Yield each counter with its mean and where nine tenths of its samples lie.
-
-    `drawn` are mean, low and high in percent, for a bar; None where the counter is no ratio.
-    """
+    """Yield each counter: its mean, where nine tenths of its samples lie, a bar if a ratio."""
     ordered = means.sort_values(["mean", "counter"], ascending=[False, True], kind="stable")
-    for name, group, number, mean, share in zip(
-        *(ordered[column].tolist() for column in ("counter", "group", "samples", "mean", "share")),
-        strict=True,
-    ):
-        own = samples.loc[(samples["counter"] == name).to_numpy(), "value"]
+    for row in ordered.to_dict("records"):
+        own = samples.loc[(samples["counter"] == row["counter"]).to_numpy(), "value"]
         low, high = (float(end) for end in np.quantile(own.to_numpy(dtype=np.float64), _SPREAD))
+        mean, share = row["mean"], row["share"]
         ratio = not pd.isna(share)
         yield {
-            "name": str(name),
-            "group": str(group),
+            "name": str(row["counter"]),
+            "group": str(row["group"]),
             "mean": percent(share) if ratio else f"{mean:,.1f} {_GIGA}",
             "spread": f"{low:.1f} to {high:.1f} {'%' if ratio else _GIGA}",
-            "samples": int(number),
+            "samples": int(row["samples"]),
             "drawn": (share * 100, max(0.0, low), min(100.0, high)) if ratio else None,
         }

@@ -1,13 +1,17 @@
 """What a server was asked, and how it answered: latencies, the parts of the run, its levels."""
 
+from collections.abc import Iterator
+from contextlib import suppress
+
 import pandas as pd
 
 from tracekit import analysis
 from tracekit.analysis import Result
 from tracekit.base import count
+from tracekit.report.chart import Chart
 from tracekit.report.panel import Context, Tables, panel, rows
 from tracekit.report.panels.work import by_time
-from tracekit.report.timeline.still import level_path, ticks
+from tracekit.report.plots import course, sampled
 from tracekit.workload import REFERENCE
 
 _STATES = ("completed", "unfinished", "rejected")
@@ -18,9 +22,9 @@ _NAMES = {
     "e2e": "to the last token",
 }
 _LEVELS = (
-    ("queued_requests", "Waiting", "requests", "", "others"),
-    ("active_sequences", "Active", "sequences", "active_sequences", "steps"),
-    ("used_blocks", "Blocks", "in use", "blocks", "device"),
+    ("queued_requests", "Waiting requests", "", "others"),
+    ("active_sequences", "Active sequences", "active_sequences", "steps"),
+    ("used_blocks", "Blocks in use", "blocks", "device"),
 )
 _RATES = (
     *("offered_load", "request_rate_offered", "request_rate_served", "goodput", "slo_attainment"),
@@ -60,7 +64,7 @@ def requests(result: Result, tables: Tables) -> Context | None:
         "parts": in_parts,
         "parts_absence": parts_absence,
         "spans": by_time(did[did["name"] != REFERENCE], "name", None),
-        **_charts(steps, gauges),
+        "charts": list(_charts(steps, gauges)),
     }
 
 
@@ -76,24 +80,15 @@ def _latency(
     return latency.name, _NAMES[latency.name], values.size, numbers
 
 
-def _charts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Context:
-    """Draw levels over time as areas.
-
-    The height stands for the limit where the workload reports one, else for the highest level.
-    """
-    try:
+def _charts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Iterator[Chart]:
+    """Draw levels over the steady phase, below their limit where the workload reports one."""
+    with suppress(analysis.Unavailable):
         run = analysis.steady_phase(steps)
-    except analysis.Unavailable:
-        return {"charts": [], "ticks": ()}
-    charts: list[Context] = []
-    for name, title, unit, bound, kind in _LEVELS:
-        try:
-            times, values = analysis.readings_named(gauges, name)
-        except analysis.Unavailable:
-            continue
-        most = analysis.limit(gauges, bound) if bound else None
-        peak = float(values.max())
-        summary = f"at most {count(peak)}" + ("" if most is None else f" of {count(most)}")
-        path = level_path(times, values, run, most or peak)
-        charts.append({"name": title, "note": unit, "kind": kind, "path": path, "summary": summary})
-    return {"charts": charts, "ticks": ticks(0, run.length)}
+        for name, title, bound, color in _LEVELS:
+            with suppress(analysis.Unavailable):
+                times, values = analysis.readings_named(gauges, name)
+                most = analysis.limit(gauges, bound) if bound else None
+                limit = "" if most is None else f" of {count(most)}"
+                summary = f"At most {count(float(values.max()))}{limit}."
+                level = sampled(name, times, values, run, color)
+                yield course(title, summary, level, "{:g}".format, top=most or 0)

@@ -10,7 +10,7 @@ from tracekit.analysis import Result, Unavailable, bytes_moved, chip_of, steady_
 from tracekit.base import percent
 from tracekit.machine import Chip, intensity, reached
 from tracekit.report.chart import Chart
-from tracekit.report.panel import Context, Tables, panel, rows
+from tracekit.report.panel import Context, Tables, panel, rows, variants_of
 from tracekit.report.plots import Placed, roof
 
 _SECOND = 1e9
@@ -60,8 +60,8 @@ def _points(
         steady = steady_steps(steps)
     except Unavailable:
         return
-    names = _names(steady)
-    for row, name in zip(models.to_dict("records"), _names(models), strict=True):
+    names = variants_of(steady)
+    for row, name in zip(models.to_dict("records"), variants_of(models), strict=True):
         own = steady[(names == name).to_numpy()] if len(models) > 1 else steady
         time = own["duration"].dropna().astype(np.float64).median()
         with suppress(Unavailable):
@@ -75,12 +75,6 @@ def _points(
                     "intensity": intensity(flops, moved) if flops else None,
                     "reached": reached(moved, time / _SECOND, bandwidth=bandwidth),
                 }
-
-
-def _names(frame: pd.DataFrame) -> pd.Series:
-    if "variant" not in frame:
-        return pd.Series("", index=frame.index)
-    return frame["variant"].fillna("").astype(str)
 
 
 def _chart(points: list[Context], chip: Chip) -> Chart | None:

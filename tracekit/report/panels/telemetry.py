@@ -5,11 +5,13 @@ import pandas as pd
 
 from tracekit.analysis import Result, Window, readings
 from tracekit.base import quantity
-from tracekit.report.panel import Context, Tables, marked_window, panel, rows
-from tracekit.report.timeline.still import level_path, ticks
+from tracekit.report.chart import Chart
+from tracekit.report.panel import Context, Tables, marked_window, panel, phase_begins, rows
+from tracekit.report.plots import course, sampled
+from tracekit.report.text import heading
 
 _DRAWN = ("gpu_", "thermal_")
-_KINDS = {"Hz": "device", "W": "steps", "level": "idle"}
+_COLORS = {"Hz": "device", "W": "steps", "level": "idle"}
 
 
 @panel("Clock, power and heat", "gauges", "phases")
@@ -22,32 +24,31 @@ def telemetry(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001
     steady = marked_window(tables)
     run = Window(int(read["time"].min()), int(read["time"].max()))
     names = sorted(read["name"].astype(str).unique(), key=lambda name: (name[:3] != "gpu", name))
-    levels = [_level(name, read[read["name"] == name], run, steady) for name in names]
-    drawn = [level for level in levels if level["name"].startswith(_DRAWN)]
+    drawn = [name for name in names if name.startswith(_DRAWN)] or names
     return {
         "sources": ", ".join(sorted(read["source"].astype(str).unique())),
         "steady": steady is not None,
-        "levels": levels,
-        "drawn": drawn or levels,
-        "ticks": ticks(run.start, run.end),
+        "levels": [_level(name, read[read["name"] == name], steady) for name in names],
+        "charts": [_chart(name, read[read["name"] == name], run, tables) for name in drawn],
     }
 
 
-def _level(name: str, own: pd.DataFrame, run: Window, steady: Window | None) -> Context:
-    """Put one thing that was read into words, and draw it from zero to its highest."""
-    unit = str(own["unit"].iloc[0])
-    inside = own
-    if steady is not None:
-        inside = own[(own["time"] >= steady.start) & (own["time"] <= steady.end)]
+def _level(name: str, own: pd.DataFrame, steady: Window | None) -> Context:
+    inside = own if steady is None else own[own["time"].between(steady.start, steady.end)]
     values = inside["value"].astype(float)
-    ordered = own.sort_values("time")
-    times, levels = ordered["time"].to_numpy(np.int64), ordered["value"].to_numpy(np.float64)
+    unit = str(own["unit"].iloc[0])
+    numbers = (values.min(), values.median(), values.max())
     return {
         "name": name,
-        "kind": _KINDS.get(unit, "others"),
-        "path": level_path(times, levels, run, float(levels.max())),
-        "numbers": [
-            quantity(number, unit) for number in (values.min(), values.median(), values.max())
-        ],
+        "numbers": [quantity(number, unit) for number in numbers],
         "count": len(inside),
     }
+
+
+def _chart(name: str, own: pd.DataFrame, run: Window, tables: Tables) -> Chart:
+    unit, ordered = str(own["unit"].iloc[0]), own.sort_values("time")
+    times, values = ordered["time"].to_numpy(np.int64), ordered["value"].to_numpy(np.float64)
+    level = sampled(name, times, values, run, _COLORS.get(unit, "others"))
+    summary = f"Between {quantity(values.min(), unit)} and {quantity(values.max(), unit)}."
+    begins = phase_begins(tables)
+    return course(heading(name), summary, level, lambda value: quantity(value, unit), begins=begins)

@@ -49,10 +49,7 @@ def throughput(result: Result, tables: Tables) -> Context | None:  # noqa: ARG00
 
 
 def _alike(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return the steps in order, without waits for load; none where several things compete.
-
-    Those that tell what recording costs are no part of the run.
-    """
+    """Return the run's own steps in order, without waits; none where several things compete."""
     known = steps[steps["duration"].notna() & (steps["phase"] != OVERHEAD)]
     if "variant" in known:
         known = known[known["variant"].fillna("") != IDLE]
@@ -75,11 +72,12 @@ def _rate(steps: pd.DataFrame, tables: Tables, spiked: list[Spike]) -> Iterator[
     starts, ends = analysis.spans(steps)
     edges = np.linspace(int(starts.min()), int(ends.max()), number + 1)
     rates = _per_second(edges, starts, ends, made)
-    middle, least, most = np.median(rates), rates.min(), rates.max()
+    middle, least, most = (
+        quantity(float(rate), unit) for rate in (np.median(rates), rates.min(), rates.max())
+    )
     summary = (
-        f"In {count(number)} stretches of equal length: {quantity(float(middle), unit)} in the "
-        f"middle one, {quantity(float(least), unit)} in the slowest, "
-        f"{quantity(float(most), unit)} in the fastest."
+        f"In {count(number)} stretches of equal length: {middle} in the middle one, {least} in the "
+        f"slowest, {most} in the fastest."
     )
     level = Level(unit, edges.tolist(), rates.tolist(), "steps")
     yield course(
@@ -148,7 +146,6 @@ def _parts(steps: pd.DataFrame) -> Iterator[Context]:
 
 
 def _part(name: str, own: pd.DataFrame) -> Context:
-    """Return the steps of a part, its length in ns, and how fast it went."""
     made, unit = _counted(own)
     starts, ends = analysis.spans(own)
     window = analysis.Window(int(starts.min()), int(ends.max()))

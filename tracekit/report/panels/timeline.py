@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from tracekit.analysis import Result
+from tracekit.base import duration
 from tracekit.report.panel import Context, Tables, is_without_gpu_work, panel
-from tracekit.report.timeline.still import SHADES, WIDTH, strips, ticks
+from tracekit.report.timeline.still import SHADES, WIDTH, strips
 from tracekit.report.timeline.track import Timeline
 from tracekit.report.timeline.tracks import timeline as laid
 
@@ -22,12 +25,15 @@ def timeline(result: Result, tables: Tables) -> Context:
     return drawn(replace(line, absences=()) if is_without_gpu_work(tables) else line)
 
 
+_TICKS = 5
+
+
 def drawn(line: Timeline) -> Context:
     """Return what the template shows of a timeline."""
     return {
         "line": line,
         "strips": strips(line),
-        "ticks": ticks(line.begin, line.end),
+        "ticks": [duration(at) for at in np.linspace(line.begin, line.end, _TICKS)],
         "width": WIDTH,
         "shades": SHADES,
     }

@@ -48,55 +48,40 @@ def headlines(result: Result, tables: Tables) -> list[Context]:
     server has its latencies, a program the tokens/s that it printed.
     """
     every = {metric.name: metric for metric in (*result.metrics, *result.results)}
-    known = {name for name, metric in every.items() if metric.value is not None}
-    names = dict.fromkeys((*_subject(result, known), *_usual(result, known)))
     shown: list[Context] = []
-    for name in list(names)[:MOST_NUMBERS]:
-        metric, note = every[name], ""
-        worst = every.get(_WORST.get(name, ""))
+    for name in list(dict.fromkeys(_ordered(result, every)))[:MOST_NUMBERS]:
+        metric, worst, note = every[name], every.get(_WORST.get(name, "")), ""
         if name == "speedup":
             note = _sureness({each.name: each for each in result.results})
         elif worst is not None and worst.value is not None:
             note = f"99th percentile {quantity(worst.value, worst.unit)}"
-        clock = REPORTED if metric in result.results else of_metric(tables, name)
-        value, source = "not available", unavailable(metric.reason)
-        if metric.value is not None:
-            value, source = quantity(metric.value, metric.unit), clock
-        shown.append(
-            {
-                "name": name,
-                "value": value,
-                "source": source,
-                "known": metric.value is not None,
-                "note": note if metric.value is not None else "",
-            }
-        )
+        row = {"name": name, "known": metric.value is not None, "note": note}
+        if metric.value is None:
+            row |= {"value": "not available", "source": unavailable(metric.reason), "note": ""}
+        else:
+            source = REPORTED if metric in result.results else of_metric(tables, name)
+            row |= {"value": quantity(metric.value, metric.unit), "source": source}
+        shown.append(row)
     return shown
 
 
-def _subject(result: Result, known: set[str]) -> Iterator[str]:
-    """Yield what the run is about, by the names of what was measured."""
-    measured = [metric.name for metric in (*result.metrics, *result.results)]
-    if "speedup" in measured:
+def _ordered(result: Result, every: dict[str, analysis.Measurement]) -> Iterator[str]:
+    """Yield what the run is about, then what else is known; all names where nothing is."""
+    known = {name for name, metric in every.items() if metric.value is not None}
+    if "speedup" in every:
         yield "speedup"
-        yield from (name for name in measured if name.startswith(_STEP_TIME))
+        yield from (name for name in every if name.startswith(_STEP_TIME))
     if "ttft_p50" in known:
         yield from (name for name in _SERVED if name in known)
-    printed = [metric.name for metric in result.results]
-    yield from (name for name in printed if name.endswith("_tokens_per_second") and name in known)
-
-
-def _usual(result: Result, known: set[str]) -> list[str]:
-    """Return what is known in the order in which it matters; all names where nothing is."""
-    measured = {metric.name for metric in (*result.metrics, *result.results)}
+    printed = {metric.name for metric in result.results} & known
+    yield from (name for name in every if name.endswith("_tokens_per_second") and name in printed)
     less_telling = _OF_THE_SPAN if "idle_ratio" in known else set[str]()
-    order = [name for name in _FIRST if name in measured and name not in less_telling]
+    order = [name for name in _FIRST if name in every and name not in less_telling]
     order += [metric.name for metric in result.metrics if metric.name not in _FIRST]
-    return [name for name in order if name in known] or order
+    yield from [name for name in order if name in known] or order
 
 
 def _sureness(results: dict[str, analysis.Measurement]) -> str:
-    """Say whose speed-up it is, and the interval that it lies in."""
     names = [name.removeprefix(_STEP_TIME) for name in results if name.startswith(_STEP_TIME)]
     low, high = results.get("speedup_low_95"), results.get("speedup_high_95")
     if low is None or high is None:

@@ -50,10 +50,7 @@ def work(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's 
 
 
 def _pipelines(tables: Tables) -> Context:
-    """Return what a table knows of, those first that came after the warm-up.
-
-    Each says when (ns) and in which phase the recording first saw it.
-    """
+    """Return pipelines, those first that came after the warm-up, and in which phase each came."""
     made, seen = rows(tables, "specializations"), of_target(tables, "shaders")
     found = [*_first(made.frame, "the workload"), *_first(seen.frame, "the trace")]
     phases = rows(tables, "phases").frame.sort_values("start", kind="stable")

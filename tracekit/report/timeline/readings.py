@@ -53,7 +53,6 @@ def _part(size: int, most: int) -> int:
 
 
 def _extremes(values: NDArray[np.float64], most: int) -> Times:
-    """Return the places of the values to keep, in order."""
     if values.size <= most:
         return np.arange(values.size)
     part = _part(values.size, most)

@@ -5,9 +5,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tracekit.analysis import IntervalSet, Times, Window
+from tracekit.analysis import IntervalSet
 from tracekit.base import count, duration, moment, percent, quantity
 from tracekit.report.timeline.track import Levels, Timeline, Track
 
@@ -16,13 +15,8 @@ HEIGHT = 20
 MOST_MARKS = 700
 MOST_BINS = 100
 SHADES = 4
-TICKS = 5
-
-LEVEL_HEIGHT = 60
-MOST_STEPS = 400
 
 Mark = dict[str, Any]
-Floats = NDArray[np.float64]
 
 
 def strips(timeline: Timeline) -> list[dict[str, Any]]:
@@ -34,32 +28,6 @@ def strips(timeline: Timeline) -> list[dict[str, Any]]:
     marked = sum(track.levels is None for track in timeline.tracks)
     bins = max(1, min(MOST_BINS, MOST_MARKS // max(1, marked)))
     return [_strip(track, timeline, bins) for track in timeline.tracks]
-
-
-def ticks(begin: int, end: int) -> tuple[str, ...]:
-    """Return the words for TICKS points of an axis of time, evenly apart, both ends included."""
-    return tuple(duration(at) for at in np.linspace(begin, end, TICKS))
-
-
-def highest(times: Times, values: Floats, edges: Floats) -> Floats:
-    """Return the highest level between edges; each value holds until the next one, at first 0."""
-    held = np.searchsorted(times, edges[:-1], side="right") - 1
-    found = np.where(held >= 0, values[np.maximum(held, 0)], 0.0)
-    place = np.searchsorted(edges, times, side="right") - 1
-    inside = (place >= 0) & (place < found.size)
-    np.maximum.at(found, place[inside], values[inside])
-    return found
-
-
-def level_path(times: Times, values: Floats, window: Window, top: float) -> str:
-    """Draw a level as an area of WIDTH by LEVEL_HEIGHT, whose upper edge stands for `top`."""
-    edges = np.linspace(window.start, window.end, MOST_STEPS + 1)
-    heights = np.clip(highest(times, values, edges) / (top or 1.0), 0, 1) * LEVEL_HEIGHT
-    steps = "".join(
-        f"H{place * WIDTH / MOST_STEPS:g}V{LEVEL_HEIGHT - heights[place]:.1f}"
-        for place in np.flatnonzero(np.diff(heights, prepend=-1.0)).tolist()
-    )
-    return f"M0 {LEVEL_HEIGHT}{steps}H{WIDTH}V{LEVEL_HEIGHT}Z"
 
 
 def _strip(track: Track, timeline: Timeline, bins: int) -> dict[str, Any]:
@@ -108,10 +76,7 @@ def _mark(x: float, width: float, shade: int, title: str) -> Mark:
 
 
 def _course(track: Track, levels: Levels, timeline: Timeline) -> str:
-    """Draw the highest level of each bin as a line of steps, from zero or the lowest.
-
-    It ends where the last reading does.
-    """
+    """Draw the highest level of each bin as steps up to the last reading, from 0 or the lowest."""
     edges = np.linspace(timeline.begin, timeline.end, MOST_BINS + 1)
     place = (np.searchsorted(edges, track.starts, side="right") - 1).clip(0, MOST_BINS - 1)
     firsts = np.flatnonzero(np.diff(place, prepend=-1))
