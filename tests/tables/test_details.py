@@ -89,12 +89,13 @@ def test_stacks_go_into_the_symbol_table(detail: Detail) -> None:
 
 def test_a_name_that_xml_does_not_allow_is_read_and_said(detail: Detail) -> None:
     path = detail(
-        '<row type="a % b" resident-%="100.00"/>', '<row type="of -%=" resident-%="0.00"/>'
+        '<row type="a % b" resident-%="100.00"/>',
+        '<row type=\'\U000e0125 -%="\' resident-%="0.00"/>',
     )
     with pytest.warns(ExportWarning, match=r"detail\.xml: .* XML does not allow .*: resident-%\."):
         frame = read_table(path)
     assert list(frame) == ["type", "resident-%"]
-    assert frame["type"].tolist() == ["a % b", "of -%="]
+    assert frame["type"].tolist() == ["a % b", '\U000e0125 -%="']
     assert frame["resident-%"].tolist() == [100.0, 0.0]
 
 

@@ -56,7 +56,6 @@ from .schemas import first_sources as first_sources
 from .schemas import needed_schemas as needed_schemas
 from .schemas import origins as origins
 from .selection import meant as meant
-from .selection import read_pieces as read_pieces
 from .tables import MissingTableError as MissingTableError
 from .tables import Tables as Tables
 from .tables import leave_in_place as leave_in_place
@@ -74,4 +73,3 @@ from .xcode_counters import is_xcode_counters as is_xcode_counters
 from .xcode_counters import read_xcode_counters as read_xcode_counters
 from .xml.node import Node as Node
 from .xml.node import Symbols as Symbols
-from .xml.node import no_symbols as no_symbols

@@ -2,7 +2,7 @@
 
 Instruments names the attributes of a track's details after columns that people see, such as
 `resident-%`, which no name of XML may be. The percent sign of a `-%="` is written, on its way to
-the parser, as a letter that nobody uses, and written back in names and values.
+the parser, as a code point that is no character, and written back in names and values.
 
 Such an export has no header: the values of a row are its attributes, and no row needs to have
 them all. A row may hold a stack as well. So a detail is one piece, whose columns are known at its
@@ -24,7 +24,7 @@ from tracekit.tables.xml.definitions import NULL, Definitions, Value
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn, Node, Symbols
 from tracekit.tables.xml.source import MalformedError, batches, head, node_of, whole_tags
 
-_PERCENT = chr(0xE0125)
+_PERCENT = "\U000dffff"  # XML allows it in names; Unicode will never assign it
 
 
 def repaired(blocks: Iterable[bytes]) -> Iterator[bytes]:

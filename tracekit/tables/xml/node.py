@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from tracekit.tables.bundle.cells.encodings import Said
@@ -88,17 +89,20 @@ class SymbolTable:
         """Return what was added so far."""
         if not self._ends and not self._frames:
             return no_symbols()
-        named = len(self._frames)
-        numbers = [number if number >= 0 else named - 1 - number for number in self._members]
-        lists = pa.LargeListArray.from_arrays(pa.array([0, *self._ends]), pa.array(numbers))
-        stacks = pa.table(
-            [pa.array(range(len(lists))), lists.cast(STACKS.field("frames").type)], schema=STACKS
-        )
-        without = (None,) * (len(FRAMES) - 3)
-        rows = [*self._frames, *((None, address, *without) for address in self._addresses)]
-        columns = (range(len(rows)), *zip(*rows, strict=True)) if rows else ((),) * len(FRAMES)
-        arrays = [pa.array(cells, field.type) for cells, field in zip(columns, FRAMES, strict=True)]
-        return Symbols(pa.table(arrays, schema=FRAMES), stacks)
+        members = np.array(self._members, np.int64)
+        numbers = np.where(members < 0, len(self._frames) - 1 - members, members)
+        offsets = np.concatenate(([0], np.array(self._ends, np.int64)))
+        lists = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(numbers))
+        numbered = [pa.array(np.arange(len(lists))), lists.cast(STACKS.field("frames").type)]
+        named = {
+            field.name: pa.array([frame[place] for frame in self._frames], field.type)
+            for place, field in enumerate([*FRAMES][1:])
+        }
+        bare = {"address": pa.array([*self._addresses], pa.uint64())}
+        frames = pa.concat_tables([pa.table(named), pa.table(bare)], promote_options="default")
+        rows = pa.array(np.arange(len(frames)))
+        frames = frames.add_column(0, FRAMES.field("frame"), rows).combine_chunks()
+        return Symbols(frames, pa.table(numbered, schema=STACKS))
 
 
 @dataclass(frozen=True)
