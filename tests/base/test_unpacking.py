@@ -62,6 +62,9 @@ def test_the_bundle_is_unpacked_wherever_it_stands(packed: Zip, tmp_path: Path, 
         ({**WHOLE, "x.trace/../../evil": b""}, "leads out of its folder"),
         ({**WHOLE, "/etc/evil": b""}, "leads out of its folder"),
         ({**WHOLE, "x.trace\\..\\evil": b""}, "leads out of its folder"),
+        ({**WHOLE, "x.trace//open.creq": b""}, "holds a file twice"),
+        ({**WHOLE, "./x.trace/open.creq": b""}, "holds a file twice"),
+        ({**WHOLE, "x.trace/Open.creq": b""}, "holds a file twice"),
     ],
 )
 def test_other_archives_are_refused_before_anything_is_written(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tracekit.base.errors import InputError
 from tracekit.tables import cache as caching
 from tracekit.tables import place as stamps
 from tracekit.tables.cache import READER_VERSION, Kept, kept_or_read
@@ -144,6 +145,38 @@ def test_what_is_stale_is_dropped(table: Path, tmp_path: Path, export: Export) -
     assert sorted(one.stem for one in folder.glob("*.json")) == sorted(
         Path(one).stem for one in kept(folder) if len(one.split(".")) == 4
     )
+
+
+def test_a_table_whose_stacks_are_gone_or_others_is_made_again(table: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "kept"
+    opened = taken(cache, table)
+    frames, stacks = symbol_files(opened.path)
+    stacks.write_bytes(frames.read_bytes())
+    with pytest.raises(InputError, match="is damaged"):
+        _ = opened.symbols
+    for file in (stacks, frames):
+        file.unlink()
+        with pytest.raises(InputError, match="is damaged"):
+            _ = opened.symbols
+        assert taken(cache, table).symbols.stacks["frames"].to_pylist() == [[0, 1]]
+
+
+def test_a_reader_beside_a_writer_reads_one_table_or_says_that_it_is_gone(
+    table: Path, tmp_path: Path
+) -> None:
+    """Tables of changed exports drop those that another reader still has open."""
+    cache = tmp_path / "kept"
+    text, opened = table.read_text(), taken(cache, table)
+    assert opened.part(["start"])["start"].tolist() == [7, pd.NA]
+    table.write_text(text.replace(">7</start-time>", ">8</start-time>"))
+    assert taken(cache, table).part(["start"])["start"].tolist() == [8, pd.NA]
+    for ask in (lambda: opened.names, opened.part, lambda: opened.symbols):
+        with pytest.raises(InputError, match="is damaged") as refused:
+            ask()
+        assert "remove the file" in refused.value.hint
+    table.write_text(text)
+    assert opened.path == taken(cache, table).path
+    assert opened.part(["start"])["start"].tolist() == [7, pd.NA]
 
 
 def test_two_at_once_both_read_whole_tables(table: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Every schema that is known of a Metal recording is read without a word of complaint."""
 
+import csv
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -100,6 +101,30 @@ def test_an_important_schema_is_read_without_a_word(schema: str, rows: int, expo
         assert frame[column.name].dtype == dtype, column.name
         if rows and not column.since and column.kind is not Kind.STACK:
             assert not pd.isna(frame[column.name].iloc[0]), column.name
+
+
+FACTS = Path(__file__).parents[3] / "shared" / "facts"
+
+
+@pytest.mark.parametrize("file", ["schemas-27.2.tsv", "schemas-26.0-from-trace-bundle.tsv"])
+def test_every_listed_schema_of_a_table_is_read_without_a_word(file: str, export: Export) -> None:
+    if not (FACTS / file).is_file():
+        pytest.skip(f"no list of schemas {file}")
+    with (FACTS / file).open() as lines:
+        listed = [*csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)][1:]
+    offenders: dict[str, tuple[str, ...]] = {}
+    for schema, _, text, *version in listed:
+        if schema in KNOWN and not version[-1].startswith("Xcode"):
+            columns = " ".join(
+                ":".join(column.split(":")[:2]).removesuffix("(27.2)").replace("?", "string")
+                for column in text.split()
+            )
+            folder = export(columns, row(columns), schema=schema).parent
+            frame, warnings = read(folder, schema)
+            if warnings or len(frame) != 1:
+                offenders[schema] = warnings
+    assert offenders == {}
+    assert sum(schema in KNOWN for schema, *_ in listed) >= 80
 
 
 @pytest.mark.corpus
