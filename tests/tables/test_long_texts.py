@@ -11,8 +11,7 @@ from tracekit.base.errors import InputError
 from tracekit.tables import values
 from tracekit.tables.convert import convert
 from tracekit.tables.direct import Stored, TableRef
-from tracekit.tables.flat import read_flat
-from tracekit.tables.selection import ReaderName
+from tracekit.tables.flat import ReaderName, read_flat
 from tracekit.tables.values import LONG, long_bytes
 
 Export = Callable[..., Path]

@@ -8,7 +8,7 @@ import pytest
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Process
 from tracekit.tables.direct import Listed
-from tracekit.tables.exports import ExportIndex, Loss
+from tracekit.tables.exports import ExportIndex, Loss, meant, of_one_run
 from tracekit.tables.place import (
     OPEN,
     Choice,
@@ -19,7 +19,6 @@ from tracekit.tables.place import (
     place_of,
     tables_at,
 )
-from tracekit.tables.selection import meant, of_one_run
 from tracekit.tables.toc import Toc, TocRun, TocTable
 
 FOLDER = Path("exports")

@@ -38,6 +38,7 @@ from .exports import PutAway as PutAway
 from .exports import export_files as export_files
 from .exports import identify as identify
 from .exports import index as index
+from .exports import meant as meant
 from .exports import note_put_away as note_put_away
 from .exports import refusal as refusal
 from .flat import Flat as Flat
@@ -55,7 +56,6 @@ from .schemas import SCHEMAS as SCHEMAS
 from .schemas import first_sources as first_sources
 from .schemas import needed_schemas as needed_schemas
 from .schemas import origins as origins
-from .selection import meant as meant
 from .tables import MissingTableError as MissingTableError
 from .tables import Tables as Tables
 from .tables import leave_in_place as leave_in_place

@@ -16,11 +16,10 @@ from tracekit.base import InputError, RecordingError, UsageError, replacing, wri
 from tracekit.tables.bundle.cells.encodings import Said, sentences
 from tracekit.tables.direct import Listed, TableRef
 from tracekit.tables.drift import ReadNotes
-from tracekit.tables.exports import ExportIndex, contents_beside, index
-from tracekit.tables.flat import read_flat
+from tracekit.tables.exports import ExportIndex, contents_beside, index, of_one_run
+from tracekit.tables.flat import Selection, read_flat, read_pieces
 from tracekit.tables.layout import Layout
 from tracekit.tables.place import OPEN, Choice
-from tracekit.tables.selection import Selection, of_one_run, read_pieces
 from tracekit.tables.toc import Toc
 from tracekit.tables.values import dtype_of
 from tracekit.tables.xml.node import Node
@@ -48,17 +47,15 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
         UsageError: The suffix is none of these.
         RecordingError: The file cannot be written; what was there before is left as it was.
     """
-    path = Path(path)
-    suffix = suffix_of(path)
-    with replacing(path) as file:
-        if suffix == ".parquet":
-            frame.to_parquet(file, index=False)
-        else:
-            _write(frame, file, suffix)
+    suffix = suffix_of(Path(path))
+    with replacing(Path(path)) as file:
+        _write(frame, file, suffix)
 
 
 def _write(frame: pd.DataFrame, file: BinaryIO, suffix: str) -> None:
-    if suffix == ".feather":
+    if suffix == ".parquet":
+        frame.to_parquet(file, index=False)
+    elif suffix == ".feather":
         frame.reset_index(drop=True).to_feather(file)
     else:
         frame.to_csv(file, index=False)

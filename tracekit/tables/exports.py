@@ -15,12 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from lxml import etree
 
-from tracekit.base import (
-    InputError,
-    declares_document_type,
-    hostile,
-    save,
-)
+from tracekit.base import InputError, UsageError, declares_document_type, hostile, save
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
 from tracekit.tables.bundle.errors import called
@@ -37,12 +32,14 @@ from tracekit.tables.direct import (
     tables_in,
 )
 from tracekit.tables.place import (
+    HOW_TO_CHOOSE,
+    Choice,
     attributes_of,
     place_in,
     place_of,
     tables_at,
 )
-from tracekit.tables.toc import Toc, read_toc
+from tracekit.tables.toc import Toc, TocRun, assumed, listed, read_toc, required
 from tracekit.tables.xml.details import detail_name
 from tracekit.tables.xml.source import (
     ROOT,
@@ -270,9 +267,9 @@ def index(folder: Path) -> ExportIndex:
     try:
         bundle = opened(note.path(folder))
         new = [
-            listed
-            for listed in tables_in(bundle, found.toc, note.schemas)
-            if not covered(listed, found.every, found.toc)
+            table
+            for table in tables_in(bundle, found.toc, note.schemas)
+            if not covered(table, found.every, found.toc)
         ]
         tables = _by_schema([*found.every, *new])
         return _with_lost(replace(found, tables=tables), bundle, {table.ref for table in new})
@@ -307,8 +304,8 @@ def _exports(folder: Path) -> ExportIndex:
     held = {path: content.headers for path, content in found.items() if content.headers}
     held |= {path: export.headers for path, export in put_away(folder).items()}
     toc = contents(tocs)
-    listed = (_listed(path, header, toc) for path, own in held.items() for header in own)
-    tables = _by_schema(table for table in listed if table.schema)
+    every = (_listed(path, header, toc) for path, own in held.items() for header in own)
+    tables = _by_schema(table for table in every if table.schema)
     return ExportIndex(tables, strange, toc, held)
 
 
@@ -345,3 +342,70 @@ def contents(tocs: Sequence[Path]) -> Toc | None:
     except InputError as error:
         _log.warning("%s is not used: %s", tocs[0], error)
         return None
+
+
+def of_one_run(
+    found: ExportIndex, folder: Path, only: Choice
+) -> tuple[ExportIndex, int | None, tuple[str, ...]]:
+    """Leave out what belongs to other runs, or to other places where a place is named.
+
+    Returns the exports of one run, the last one with tables if `only` names none, and those that do
+    not say of which run they are; its number, None where no export says one; and that it was chosen
+    for being the last, where it was.
+    """
+    run, said = meant(found, folder, only.run)
+    kept = Choice(None if run is None else run.number, only.table)
+    tables = {
+        schema: own
+        for schema, every in found.tables.items()
+        if (own := tuple(table for table in every if _belongs(table.choice, kept)))
+    }
+    if only.table is not None and not tables:
+        raise InputError(f"{_called(folder)} has no table that is {kept}.", hint=HOW_TO_CHOOSE)
+    lost, of_bundle = (
+        tuple(loss for loss in losses if kept.run is None or loss.run in {None, kept.run})
+        for losses in (found.lost, found.said)
+    )
+    return replace(found, tables=tables, lost=lost, said=of_bundle), kept.run, said
+
+
+def meant(
+    found: ExportIndex, folder: Path, number: int | None = None, name: str = ""
+) -> tuple[TocRun | None, tuple[str, ...]]:
+    """Return the run that is meant, and that it was chosen for being the last, where it was.
+
+    Without a number it is the last one with tables; None where neither the table of contents nor an
+    export says one. The trace has the `name` in sentences, if not that of the folder.
+
+    Raises:
+        UsageError: There is no such run, or nothing of it was exported.
+    """
+    filled = {table.place.run for table in found.every if table.place.run is not None}
+    toc = {run.number: run for run in (found.toc.runs if found.toc is not None else ())}
+    runs = [toc.get(key) or TocRun(key) for key in sorted({*toc, *filled})]
+    name = name or _called(folder)
+    if number is None:
+        with_tables = [run for run in runs if run.number in filled]
+        last = next(iter((with_tables or runs)[-1:]), None)
+        return last, () if last is None else assumed(runs, last, name)
+    if not runs and found.tables:
+        raise UsageError(
+            f"{name} has no run {number}: nothing says of which run its tables are.",
+            hint="Leave --run out.",
+        )
+    if not runs:
+        return None, ()
+    run = required(runs, number, name)
+    if filled and run.tables and number not in filled:
+        there = listed([other for other in runs if other.number in filled])
+        raise UsageError(f"{name} has no export of run {number}.", hint=f"It has {there}.")
+    return run, ()
+
+
+def _called(folder: Path) -> str:
+    return called(folder) if is_bundle(folder) else str(folder)
+
+
+def _belongs(own: Choice, kept: Choice) -> bool:
+    of_run = kept.run is None or own.run in {None, kept.run}
+    return of_run and kept.table in {None, own.table}

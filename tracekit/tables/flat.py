@@ -1,25 +1,231 @@
 """Any export as one flat table: a row for a row, a column for each mnemonic, in order.
 
+An export is read by the fast reader, and where it gives up by the exact one; a bundle directly.
+What the fast reader yielded before it gave up is void: `begin` is called again before the exact
+reader begins. Of several tables in an export, the one that is meant is passed on.
+
 `tracekit.tables.layout` says which columns there are, `tracekit.tables.values` which dtypes,
 `tracekit.tables.place` which table is taken where there are several.
 """
 
+import logging
 import warnings
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal, Protocol
 
 import pandas as pd
 import pyarrow as pa
 
-from tracekit.tables.direct import TableRef
+from tracekit.base import InputError, unreadable
+from tracekit.tables.bundle.cells.encodings import Said
+from tracekit.tables.bundle.errors import called
+from tracekit.tables.bundle.reader import BundleReader
+from tracekit.tables.direct import Stored, TableRef, places_of, shown
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning, ReadNotes
 from tracekit.tables.exports import contents_beside
 from tracekit.tables.layout import Layout
-from tracekit.tables.place import OPEN, Choice
-from tracekit.tables.selection import ReaderName, Selection, read_pieces
+from tracekit.tables.place import (
+    HOW_TO_CHOOSE,
+    OPEN,
+    Choice,
+    attributes_of,
+    described,
+    place_of,
+    xpath_of,
+)
 from tracekit.tables.toc import Toc
-from tracekit.tables.xml.node import Node, Symbols, no_symbols
+from tracekit.tables.xml.details import DetailReader, holds_details
+from tracekit.tables.xml.fast.reader import FastReader
+from tracekit.tables.xml.fast.tokens import IrregularError
+from tracekit.tables.xml.node import Node, Reader, Symbols, no_symbols
+from tracekit.tables.xml.reader import ExactReader
+
+_log = logging.getLogger(__name__)
+_LISTED = 12
+
+ReaderName = Literal["fast", "exact"]
+
+
+class Taker(Protocol):
+    """Who takes the pieces of an export."""
+
+    def begin(self) -> None:
+        """Forget all that was taken; a reader begins."""
+        ...
+
+    def take(self, piece: Node) -> None:
+        """Take the next piece."""
+        ...
+
+
+def read_pieces(
+    ref: TableRef, taker: Taker, toc: Toc | None = None, only: ReaderName | None = None
+) -> Symbols:
+    """Read all tables of an export, or one of a bundle, into a taker; return their stacks.
+
+    Without the table of contents the exact reader knows no tables without a header, and a bundle
+    none of the places of its tables. `only` is the one reader of exports to use.
+
+    Raises:
+        InputError: The file cannot be opened, is no export, or is hostile.
+        IrregularError: `only` is the fast reader, and the export is none that it reads.
+    """
+    if isinstance(ref, Stored):
+        run, store = ref.open()
+        reader = BundleReader(run, store, xpath_of(places_of(run, toc)[store.number]))
+        return _read(reader, ref.file, taker)
+    if only != "exact":
+        try:
+            return _read(FastReader(ref), ref, taker)
+        except IrregularError as error:
+            if only == "fast":
+                raise
+            _log.debug("%s: not read by the fast reader: %s", ref, error)
+    return _read(DetailReader(ref) if holds_details(ref) else ExactReader(ref, toc), ref, taker)
+
+
+def _read(reader: Reader, path: Path, taker: Taker) -> Symbols:
+    _log.debug("%s: read by %s", path, type(reader).__name__)
+    taker.begin()
+    pieces = reader.pieces()
+    while True:
+        try:
+            piece = next(pieces, None)
+        except OSError as error:  # of the export: what takes a piece does so outside
+            raise unreadable(path, error) from error
+        if piece is None:
+            return reader.symbols()
+        taker.take(piece)
+
+
+@dataclass(eq=False)
+class _Seen:
+    """A table of the file, and what is known of it by now."""
+
+    schema: str
+    place: str
+    notes: tuple[Said, ...]
+    candidate: bool
+    rows: int = 0
+    damage: str = ""
+
+    def __str__(self) -> str:
+        rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
+        return f"{self.schema}, {self.place}, with {rows}"
+
+
+class Selection:
+    """A taker that passes on the pieces of one table, and knows what else there was.
+
+    Of several tables that may be meant the only one with rows is taken.
+    """
+
+    def __init__(
+        self, ref: TableRef, sink: Taker, schema: str | None, choice: Choice, toc: Toc | None
+    ) -> None:
+        self._ref = ref
+        self._path = ref.bundle if isinstance(ref, Stored) else ref
+        self._sink = sink
+        self._schema = schema
+        self._choice = choice
+        self._toc = toc
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget all that was taken."""
+        self._seen: dict[tuple[int, str, str], _Seen] = {}
+        self._chosen: _Seen | None = None
+        self._empty: Node | None = None
+        self._sink.begin()
+
+    def take(self, piece: Node) -> None:
+        """Pass a piece on, if its table is the first that may be meant and has rows."""
+        key = piece.number, piece.xpath, piece.schema
+        seen = self._seen.get(key)
+        if seen is None:
+            place = place_of(piece.xpath, piece.number)
+            attributes = attributes_of(self._toc, place, piece.schema)
+            meant = self._schema in {None, piece.schema} and self._choice.allows(place, attributes)
+            seen = _Seen(piece.schema, described(place, attributes), piece.notes, meant)
+            self._seen[key] = seen
+        seen.rows += piece.rows
+        seen.damage = seen.damage or piece.damage
+        if seen.candidate and seen.rows:
+            self._chosen = self._chosen or seen
+            if seen is self._chosen:
+                self._sink.take(piece)
+        elif seen.candidate:
+            self._empty = self._empty or piece
+
+    def finish(self) -> None:
+        """Make sure that one table was meant; raise InputError where it is not clear which."""
+        if not self._seen:
+            raise InputError(
+                f"{self._path} holds no table: what was asked for is not in the trace.",
+                hint="The table of contents (`xctrace export --toc`) lists what there is.",
+            )
+        candidates = [seen for seen in self._seen.values() if seen.candidate]
+        if not candidates:
+            there = [s for s in self._seen.values() if s.schema == self._schema]
+            which = f"that is {self._choice}" if there or self._schema is None else self._schema
+            raise InputError(
+                f"{self._path} has no table {which}; it holds "
+                f"{_listed(there or [*self._seen.values()])}.",
+                hint=HOW_TO_CHOOSE,
+            )
+        full = [seen for seen in candidates if seen.rows]
+        one_schema = len({seen.schema for seen in candidates}) == 1
+        several = full if one_schema else candidates
+        if len(several) > 1:
+            of = f" of {several[0].schema}" if one_schema else ""
+            raise InputError(
+                f"{self._path} holds {len(several)} tables{of}: {_listed(several)}.",
+                hint=f"Name the one to read. {HOW_TO_CHOOSE}",
+            )
+        if self._chosen is None:
+            assert self._empty is not None
+            self._chosen = candidates[0]
+            self._sink.take(self._empty)
+
+    def notes(self, drift: Iterable[str]) -> ReadNotes:
+        """Return what is to be said of the table, whose columns have that drift."""
+        name = shown(self._ref)
+        damage = (
+            f"{name}: {seen.schema} is damaged after row {seen.rows}: {seen.damage}."
+            for seen in self._seen.values()
+            if seen.damage
+        )
+        broken = (f"{name}: {message}" for message in drift)
+        return ReadNotes(tuple(damage), tuple(broken), self._remarks())
+
+    def _remarks(self) -> tuple[Said, ...]:
+        """Say which tables were left out because they have no rows, and what a reader noted."""
+        if self._chosen is None:
+            return ()
+        others = [s for s in self._seen.values() if s.candidate and s is not self._chosen]
+        left_out = tuple(
+            f"{shown(self._ref)}: of the tables of {seen.schema}, {seen.place} has no rows "
+            "and is left out."
+            for seen in (others if self.rows else ())
+        )
+        name = called(self._path) if isinstance(self._ref, Stored) else self._path.name
+        named = (
+            f"{name}: {note}." if isinstance(note, str) else replace(note, bundle=name)
+            for note in self._chosen.notes
+        )
+        return (*left_out, *named)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the chosen table has."""
+        return self._chosen.rows if self._chosen else 0
+
+
+def _listed(seen: Sequence[_Seen]) -> str:
+    more = [f"and {len(seen) - _LISTED:,} more"] if len(seen) > _LISTED else []
+    return "; ".join([*map(str, seen[:_LISTED]), *more])
 
 
 @dataclass(frozen=True, eq=False)

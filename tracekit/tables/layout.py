@@ -80,14 +80,10 @@ class _Column:
         """Say how the column breaks its declared type, if it does."""
         if self.typed is not None or not (self._clashing or self.broken):
             return None
-        if self._clashing:
-            found = ", ".join(sorted(self.foreign))
-            return f"{self.name} is declared as {self.declared} and holds {found}; it is text"
-        if self.declared is None:
-            return f"{self.name} holds what is no number, and is text"
-        declared = next(iter(self.foreign)) if self._one_foreign else self.declared
-        form = self._effective
-        return f"{self.name} is declared as {declared} and holds what is no {form}; it is text"
+        clashing = ", ".join(sorted(self.foreign)) if self._clashing else ""
+        found = clashing or f"what is no {self._effective}"
+        declared = next(iter(self.foreign)) if self._one_foreign else self.declared or "a number"
+        return f"{self.name} is declared as {declared} and holds {found}; it is text"
 
     @cached_property
     def _form(self) -> Form | None:

@@ -12,14 +12,13 @@ from tracekit.tables.bundle.run_info import issues_of, remarks_of, write_toc
 from tracekit.tables.cache import Kept, kept_as, kept_or_read
 from tracekit.tables.direct import Direct, Listed, TableRef, note_direct, opened
 from tracekit.tables.drift import Flaw, Remark
-from tracekit.tables.exports import index, refusal
+from tracekit.tables.exports import index, meant, of_one_run, refusal
 from tracekit.tables.flat import Flat
 from tracekit.tables.joins import Made, asked, first_with_rows, made
 from tracekit.tables.normalize import normalize, read_by
 from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
 from tracekit.tables.schema import Schema, Source
 from tracekit.tables.schemas import SCHEMAS, origins, unknown
-from tracekit.tables.selection import meant, of_one_run
 from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Symbols
 

@@ -14,11 +14,13 @@ float64, with NaN for null. All else becomes string.
 
 import csv
 import gc
-from collections.abc import Generator, Sequence
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pandas as pd
 import pyarrow as pa
@@ -26,6 +28,7 @@ import pyarrow.compute as pc
 
 from tracekit.base import InputError
 
+_Item = TypeVar("_Item")
 LONG = 1 << 12
 """Bytes from which on a text is long; names, labels and messages of recordings are shorter."""
 MOST = 1 << 28
@@ -42,6 +45,18 @@ def without_collecting() -> Generator[None]:
     finally:
         if collecting:
             gc.enable()
+
+
+def ahead(items: Iterator[_Item], most: int = 1) -> Iterator[_Item]:
+    """Yield items while a thread gets the next ones; numpy and Arrow let both work at once.
+
+    What getting one raises is raised where that one would come.
+    """
+    with ThreadPoolExecutor(1, "tracekit-ahead") as thread:
+        coming = deque(thread.submit(next, items, None) for _ in range(most))
+        while (item := coming.popleft().result()) is not None:
+            coming.append(thread.submit(next, items, None))
+            yield item
 
 
 def texts_of(texts: Sequence[str | None]) -> pa.ChunkedArray:

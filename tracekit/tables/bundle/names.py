@@ -1,14 +1,14 @@
 """The names of processes, threads and cores, in the words that Instruments shows.
 
-Cells hold numbers only. The names stand in the bundle's
-document; without it, the tables of processes and threads have most of them.
+Cells hold numbers only. The names stand in the bundle's document; without it, the tables of
+processes and threads have most of them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from tracekit.tables.bundle.cells.encodings import ALL_32
 from tracekit.tables.bundle.container.files import Files
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 NAME = "form.template"
 _LARGEST = 1 << 26
 _RUNS = "com.apple.xray.run.data"
-# How far from a run's values a part is looked for: levels, objects, members of one collection.
-_NEAR, _MOST_NEAR, _MOST_MEMBERS = 3, 10_000, 100
 
 
 class RunDocument:
@@ -37,25 +35,6 @@ class RunDocument:
     def get(self, name: str) -> Value:
         """Return a value; None where there is none."""
         return self.archive.at(self._values.get(name))
-
-    def nearby(self, name: str) -> Iterator[Value]:
-        """Yield the run's own value of that name, and the parts of that name just below."""
-        if name in self._values:
-            yield self.get(name)
-        level, seen = [*self._values.values()], set[int]()
-        for _ in range(_NEAR):
-            below: list[Value] = []
-            for value in level:
-                found = self.archive.at(value)
-                if not isinstance(found, Mapping) or id(found) in seen or len(seen) >= _MOST_NEAR:
-                    continue
-                seen.add(id(found))
-                if name in found:
-                    yield self.archive.at(found[name])
-                members = found.get("NS.objects")
-                parts = members if isinstance(members, list) else list(found.values())
-                below += cast("list[Value]", parts[:_MOST_MEMBERS])
-            level = below
 
 
 class Document:
@@ -175,11 +154,13 @@ def short_name(execname: str) -> str:
 
 def gather_names(run: "BundleRun") -> Names:
     """Return the names of a run."""
-    processes, threads = dict[int, str](), dict[int, str]()
-    remarks = list[str]()
-    for schema, gather in (("process-info", _processes), ("thread-info", _threads)):
+    processes, threads, remarks = dict[int, str](), dict[int, str](), list[str]()
+    for schema, found, gather in (
+        ("process-info", processes, _processes),
+        ("thread-info", threads, _threads),
+    ):
         try:
-            (processes if gather is _processes else threads).update(gather(run, schema))
+            found.update(gather(run, schema))
         except BundleError as error:
             remarks.append(f"Names of {schema} are not available: {error.message}")
     document = run.document.run(run.number)
@@ -233,14 +214,10 @@ def _documented_threads(
 
 
 def _cores(document: RunDocument) -> dict[int, str]:
-    """Return the kinds of cores, by number: collections of other objects have no topology."""
+    """Return the kinds of cores, by number."""
     archive, found = document.archive, dict[int, str]()
-    for listed in document.nearby("allObjects"):
-        try:
-            members = archive.sequence(listed)
-        except ArchiveError:
-            continue
-        for place, core in enumerate(members):
+    with suppress(ArchiveError):
+        for place, core in enumerate(archive.sequence(document.get("allObjects"))):
             flags = archive.integer(archive.part(archive.part(core, "topology"), "_clusterFlags"))
             number = archive.integer(archive.part(core, "$0"))
             if flags in _KINDS:

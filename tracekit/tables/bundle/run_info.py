@@ -1,10 +1,10 @@
 """How a run of a bundle went: device, target, times, settings, issues; its table of contents.
 
-The document of the bundle knows it all; without it,
-the parameters of the run's analysis and two of its tables know a little: the target's pid, the
-version of macOS, and when the recording began. Issues stand in a small database. It is opened to be
-read only, and as one that does not change, so that nothing is written beside it; a query that takes
-too long is given up. How grave an issue is, the database does not say in a way that is known.
+The document of the bundle knows it all; without it, the parameters of the run's analysis and two of
+its tables know a little: the target's pid, the version of macOS, and when the recording began.
+Issues stand in a small database. It is opened to be read only, and as one that does not change, so
+that nothing is written beside it; a query that takes too long is given up. How grave an issue is,
+the database does not say in a way that is known.
 
 Tables stand in the order of the numbers of their stores; the order of `xctrace` is not stored in a
 bundle, so tables are known by schema and attributes.
@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -147,7 +148,7 @@ def _start(run: BundleRun) -> str:
             continue
         stored = int(read_records(run.files, store, fields)[0][0])
         if BIAS <= stored < ALL_64:
-            return _date((stored - BIAS) / 10**6, UTC)
+            return _date(round((stored - BIAS) / 10**6) / 1000, UTC)
     return ""
 
 
@@ -193,24 +194,20 @@ class _Info:
         self.node = document.get("runInfo")
         if not isinstance(self.node, Mapping):
             raise ArchiveError("does not say how the run went")
+        self.part = partial(self.archive.part, self.node)
 
     def text(self, name: str) -> str:
-        return self.archive.text(self.archive.part(self.node, name))
+        return self.archive.text(self.part(name))
 
     def number(self, name: str) -> int | None:
-        return self.archive.integer(self.archive.part(self.node, name))
+        return self.archive.integer(self.part(name))
 
     def seconds(self, name: str) -> float | None:
-        found = self.archive.plain(self.archive.part(self.node, name))
-        known = isinstance(found, int | float) and abs(found) < _LATEST
-        return float(found) if known else None
-
-    def date(self, name: str, zone: tzinfo) -> str:
-        seconds = self.seconds(name)
-        return _date(None if seconds is None else seconds * 1000, zone)
+        found = self.archive.plain(self.part(name))
+        return float(found) if isinstance(found, int | float) and abs(found) < _LATEST else None
 
     def dictionary(self, name: str) -> dict[Any, Any]:
-        found = self.archive.part(self.node, name)
+        found = self.part(name)
         return {} if found is None else self.archive.mapping(found)
 
 
@@ -242,8 +239,8 @@ def _documented(run: BundleRun, document: RunDocument) -> tuple[TocRun, tuple[st
         exit_status=status,
         termination_reason=reason,
         environment=tuple(str(key) for key in info.dictionary("_environment")),
-        start_date=info.date("_rawStartTime", zone),
-        end_date=info.date("_rawEndTime", zone),
+        start_date=_date(info.seconds("_rawStartTime"), zone),
+        end_date=_date(info.seconds("_rawEndTime"), zone),
         duration=None if duration is None else round(duration, 6),
         end_reason=info.text("_endReason"),
         instruments_version=info.text("_instrumentVersion"),
@@ -271,7 +268,7 @@ def _missing(run: BundleRun, summary: TocRun) -> tuple[str, ...]:
 
 
 def _arguments(info: _Info) -> str:
-    found = info.archive.part(info.node, "_arguments")
+    found = info.part("_arguments")
     if isinstance(found, Mapping) and "NS.objects" in found:
         return " ".join(str(info.archive.plain(value)) for value in info.archive.sequence(found))
     return info.text("_arguments")
@@ -304,12 +301,12 @@ def _zone(document: RunDocument, device: str) -> tzinfo:
         return UTC
 
 
-def _date(milliseconds: float | None, zone: tzinfo) -> str:
+def _date(seconds: float | None, zone: tzinfo) -> str:
     """Return a moment in ISO 8601 with milliseconds; empty for none that a calendar has."""
-    if milliseconds is None:
+    if seconds is None:
         return ""
     try:
-        moment = (_EPOCH + timedelta(milliseconds=round(milliseconds))).astimezone(zone)
+        moment = (_EPOCH + timedelta(milliseconds=round(seconds * 1000))).astimezone(zone)
     except (OverflowError, ValueError):
         return ""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

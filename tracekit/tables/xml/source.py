@@ -47,23 +47,17 @@ def root(beginning: bytes) -> str:
 def not_an_export(path: Path) -> InputError:
     """Say what a file is that should have been an export of tables."""
     beginning = head(path)
-    name = root(beginning)
-    if name == TOC_ROOT:
-        return InputError(
-            f"{path} is the table of contents of a trace, not a table.",
-            hint="Export a table: --xpath '/trace-toc/run[@number=\"1\"]/data/table[@schema=…]'.",
-        )
+    name, first = root(beginning), beginning.decode("utf-8", "replace").strip().partition("\n")[0]
     if name == ROOT:
         return DamagedExportError(f"{path} is cut before its first table.", hint="Export it again.")
-    if not beginning.strip():
+    if not first:
         return InputError(f"{path} is empty.", hint="Export it again.")
-    first = beginning.decode("utf-8", "replace").strip().partition("\n")[0][:120]
-    found = f"is XML with the root <{name}>" if name else f"is not XML; it begins with {first!r}"
+    found = (
+        f"is XML with the root <{name}>" if name else f"is not XML; it begins with {first!r:.120}"
+    )
     return InputError(
-        f"{path} {found}, and no export of xctrace.",
-        hint=""
-        if name
-        else "What is compressed has to be unpacked, and UTF-16 to be made UTF-8, first.",
+        f"{path} {found}, and no export of a table.",
+        hint="Export one with --xpath; what is compressed or UTF-16 has to be made UTF-8 first.",
     )
 
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tracekit.tables.bundle.cells.cells import TEXTS, decimals, distinct, numbers, signed
 from tracekit.tables.bundle.cells.encodings import engineering_type
+from tracekit.tables.bundle.cells.labels import signed
 from tracekit.tables.bundle.container.requirements import Requirements
 from tracekit.tables.bundle.errors import ArchiveError
+from tracekit.tables.bundle.reader import TEXTS, decimals, distinct, numbers
 
 NULL = (1 << 32) - 1
 BIAS = (1 << 63) - 1

@@ -27,30 +27,29 @@ def ids(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 def test_a_process_without_a_pid_is_not_known(tmp_path: Path) -> None:
     encoder = Encoder()
     wanted = ids(encoder.arrays.id((ALL, 0)), encoder.arrays.id((1, ALL)))
-    found = identities(tmp_path, encoder).processes(wanted)
-    assert found.texts.to_pylist() == [None, "Unknown (1)"]
-    assert found.pids.to_pylist() == [None, 1]
+    texts, pids = identities(tmp_path, encoder).processes(wanted)
+    assert (texts.to_pylist(), pids.to_pylist()) == ([None, "Unknown (1)"], [None, 1])
 
 
 def test_threads_have_names_tids_and_the_pids_of_their_processes(tmp_path: Path) -> None:
     encoder = Encoder()
     threads = (Thread(0x10, PYTHON, "worker"), Thread(0x20, SERVER), Thread(0x30, None))
     wanted = ids(*(encoder.thread(one) for one in threads))
-    found = identities(tmp_path, encoder).threads(wanted)
-    assert found.texts[0].as_py() == "worker 0x10 (python3, pid: 4711)"
-    assert found.texts[1].as_py().endswith(" 0x20 (WindowServer, pid: 420)")
-    assert found.texts[2].as_py() is None
-    assert found.tids.to_pylist() == [0x10, 0x20, 0x30]
-    assert found.pids.to_pylist() == [4711, 420, None]
+    texts, tids, pids = identities(tmp_path, encoder).threads(wanted)
+    assert texts[0].as_py() == "worker 0x10 (python3, pid: 4711)"
+    assert texts[1].as_py().endswith(" 0x20 (WindowServer, pid: 420)")
+    assert texts[2].as_py() is None
+    assert tids.to_pylist() == [0x10, 0x20, 0x30]
+    assert pids.to_pylist() == [4711, 420, None]
 
 
 def test_a_thread_of_a_process_without_a_pid_has_none(tmp_path: Path) -> None:
     encoder = Encoder()
     owner = encoder.arrays.id((ALL, 0))
     wanted = ids(encoder.arrays.id((7, owner)), encoder.arrays.id((ALL, encoder.process(PYTHON))))
-    found = identities(tmp_path, encoder).threads(wanted)
-    assert found.texts.to_pylist() == [None, None]
-    assert (found.tids.to_pylist(), found.pids.to_pylist()) == ([7, None], [None, 4711])
+    texts, tids, pids = identities(tmp_path, encoder).threads(wanted)
+    assert texts.to_pylist() == [None, None]
+    assert (tids.to_pylist(), pids.to_pylist()) == ([7, None], [None, 4711])
 
 
 def test_a_thread_of_a_process_that_is_not_there_is_damage(tmp_path: Path) -> None:

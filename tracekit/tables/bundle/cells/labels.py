@@ -9,7 +9,6 @@ those with the same sequence of types together.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -18,10 +17,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tracekit.tables.bundle.bundle import BundleRun
-from tracekit.tables.bundle.cells.cells import blocks, signed
 from tracekit.tables.bundle.cells.encodings import (
     ALL_32,
     ALL_64,
+    BIAS,
     UNITS,
     Encoding,
     EngineeringType,
@@ -99,11 +98,6 @@ def worded(tag: str, numbers: Stored) -> pa.Array:
     return pa.array(map(words, numbers.tolist()), pa.string())
 
 
-def uuid_words(high: int, low: int) -> str:
-    """Return a UUID as a text, from its halves."""
-    return str(UUID(int=high << 64 | low)).upper()
-
-
 def decimal(scaled: int) -> str:
     """Return a number in units of 10^-9 with all its nine places."""
     whole, rest = divmod(abs(scaled), UNITS)
@@ -126,23 +120,23 @@ def reordered(parts: Sequence[tuple[NDArray[np.int64], pa.Array]]) -> pa.Array:
     return pa.concat_arrays([texts for _, texts in parts]).take(pa.array(order))
 
 
+_BLOCK = 1 << 17
+
+
+def signed(raw: Stored) -> NDArray[np.int64]:
+    """Return numbers that are stored as themselves and 2^63 - 1; `raw` is void."""
+    raw -= np.uint64(BIAS)
+    return raw.view(np.int64)
+
+
+def blocks(size: int) -> Iterator[slice]:
+    """Yield the slices of a column that are handled at once."""
+    for first in range(0, size, _BLOCK):
+        yield slice(first, min(first + _BLOCK, size))
+
+
 _HALF = np.uint64(32)
 _LOW = np.uint64(ALL_32)
-
-
-class Processes(NamedTuple):
-    """Processes: their texts and pids, null where a pid is not known."""
-
-    texts: pa.Array
-    pids: pa.Array
-
-
-class Threads(NamedTuple):
-    """Threads: their texts and tids, and the pids of the processes that they are of."""
-
-    texts: pa.Array
-    tids: pa.Array
-    pids: pa.Array
 
 
 class Identities:
@@ -152,19 +146,19 @@ class Identities:
         self._run = run
         self._unnamed: dict[str, set[int]] = {"processes": set(), "threads": set()}
 
-    def processes(self, ids: Numbers) -> Processes:
-        """Return processes."""
+    def processes(self, ids: Numbers) -> tuple[pa.Array, pa.Array]:
+        """Return the texts of processes and their pids, null where one is not known."""
         pids = _integers(self._pairs(ids)[:, 0])
         names = self._run.names if ids.size else Names()
         self._unnamed["processes"] |= {*pids.to_pylist()} - {None, *names.processes}
         texts = [None if pid is None else names.process_with_pid(pid) for pid in pids.to_pylist()]
-        return Processes(pa.array(texts, pa.string()), pids)
+        return pa.array(texts, pa.string()), pids
 
-    def threads(self, ids: Numbers) -> Threads:
-        """Return threads; raise what `processes` raises."""
+    def threads(self, ids: Numbers) -> tuple[pa.Array, pa.Array, pa.Array]:
+        """Return the texts of threads, their tids, and the pids of their processes."""
         pairs = self._pairs(ids)
         tids, owned = _integers(pairs[:, 0]), pairs[:, 1] != ALL_64
-        owners = self.processes(_ids(pairs[owned, 1])).pids
+        _, owners = self.processes(_ids(pairs[owned, 1]))
         pids = owners.take(pa.array(np.cumsum(owned) - 1, mask=~owned))
         names = self._run.names if ids.size else Names()
         self._unnamed["threads"] |= {*tids.to_pylist()} - {None, *names.threads}
@@ -172,7 +166,7 @@ class Identities:
             None if tid is None or pid is None else names.thread_with_tid(tid, pid)
             for tid, pid in zip(tids.to_pylist(), pids.to_pylist(), strict=True)
         ]
-        return Threads(pa.array(texts, pa.string()), tids, pids)
+        return pa.array(texts, pa.string()), tids, pids
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -223,12 +217,13 @@ class Values:
             case Encoding.STRING:
                 found = self._strings(stored)
             case Encoding.PROCESS:
-                found = self.identities.processes(_ids(stored)).texts
+                found = self.identities.processes(_ids(stored))[0]
             case Encoding.THREAD:
-                found = self.identities.threads(_ids(stored)).texts
+                found = self.identities.threads(_ids(stored))[0]
             case Encoding.UUID:
                 halves = self._run.arrays.take(_ids(stored)).pairs("UUID").tolist()
-                found = pa.array([uuid_words(*pair) for pair in halves], pa.string())
+                uuids = [str(UUID(int=high << 64 | low)).upper() for high, low in halves]
+                found = pa.array(uuids, pa.string())
             case Encoding.LOCATION:
                 images = self.named(Encoding.UUID, stored >> _HALF)
                 found = joined([images, worded("mach-o-vm-offset", stored & _LOW)], " + ")
@@ -256,7 +251,8 @@ class Values:
     def _thread_names(self, names: Stored, threads: Stored) -> pa.Array:
         """Return names of threads with their tids; where both are missing, the text is empty."""
         texts = iter(self._strings(names[names != _LOW]).to_pylist())
-        tids = iter(self.identities.threads(_ids(threads[threads != _LOW])).tids.to_pylist())
+        _, known, _ = self.identities.threads(_ids(threads[threads != _LOW]))
+        tids = iter(known.to_pylist())
         words: list[str] = []
         for name, thread in zip((names != _LOW).tolist(), (threads != _LOW).tolist(), strict=True):
             text, tid = next(texts) if name else "", hex(next(tids) or 0) if thread else ""

@@ -9,7 +9,6 @@ import mmap
 import struct
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import Any
 
@@ -20,6 +19,7 @@ from tracekit.tables.bundle.container.files import Files, inflated, most_inflate
 from tracekit.tables.bundle.container.requirements import Field
 from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.bundle.errors import ArchiveError
+from tracekit.tables.values import ahead
 
 Column = NDArray[np.unsignedinteger[Any]]
 Order = NDArray[np.int64]
@@ -51,7 +51,7 @@ def read_records(files: Files, store: Store, fields: Sequence[Field]) -> list[Co
         }
     )
     done = 0
-    for records in _ahead(_records(files, store, dtype)):
+    for records in ahead(_records(files, store, dtype)):
         for number, column in enumerate(columns):
             column[done : done + records.size] = records[str(number)]
         done += records.size
@@ -135,12 +135,3 @@ class _Exactly:
                 raise EOFError("it goes on behind its last chunk")
             if np.frombuffer(block, np.uint8).any():
                 raise EOFError("it has records behind its last row")
-
-
-def _ahead(blocks: Iterator[NDArray[np.void]]) -> Iterator[NDArray[np.void]]:
-    """Yield blocks while a thread gets the next one."""
-    with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, blocks, None)
-        while (block := coming.result()) is not None:
-            coming = thread.submit(next, blocks, None)
-            yield block

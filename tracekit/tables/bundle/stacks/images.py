@@ -1,8 +1,8 @@
 """What lies at the addresses of a run's processes: binaries, and symbols in them.
 
-The document keeps a signature for each process: its
-binaries, from when to when they were there, and their segments. Damage is never an error here: what
-cannot be read is not known, and `remarks` tell of it.
+The document keeps a signature for each process: its binaries, from when to when they were there,
+and their segments. Damage is never an error here: what cannot be read is not known, and `remarks`
+say so.
 """
 
 import struct
@@ -296,7 +296,7 @@ class RunPlaces:
         yield from signature.images
         listed = archive.part(node, _IN_CACHE)
         for value in [] if listed is None else archive.sequence(listed):
-            address = _number(archive.plain(value))
+            address = archive.integer(value)
             if address is not None:
                 images = self._in_cache(signature.cache, address)
                 yield from (image.moved(signature.base) for image in images)
@@ -318,7 +318,7 @@ class RunPlaces:
             return found
         for key, node in stores.items():
             device, _, tail = str(key).rpartition(".")
-            pid = _number(tail)
+            pid = archive.integer(tail)
             if pid is not None:
                 of = KERNEL if pid in _KERNEL_PIDS else pid
                 found.setdefault(of, []).append((device, node))
@@ -333,7 +333,9 @@ class RunPlaces:
             if of is not None:
                 listed = archive.mapping(node).items()
                 found[of] = {
-                    at: signature for key, signature in listed if (at := _number(key)) is not None
+                    at: signature
+                    for key, signature in listed
+                    if (at := archive.integer(key)) is not None
                 }
         return found
 
@@ -353,15 +355,6 @@ class RunPlaces:
         except (ArchiveError, TypeError, ValueError):
             self._tell("The mach times of the run cannot be read: the last binaries are taken.")
         return found
-
-
-def _number(value: Value) -> int | None:
-    if isinstance(value, int):
-        return int(value)
-    try:
-        return int(value) if isinstance(value, str) and len(value) < 21 else None  # noqa: PLR2004
-    except ValueError:
-        return None
 
 
 def _uuid(value: Value) -> UUID | None:

@@ -7,11 +7,9 @@ not the one expected, the reader gives up: it never guesses.
 """
 
 import re
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -20,14 +18,9 @@ from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage
 from numpy.typing import NDArray
 
 from tracekit.base import open_input, unreadable
-from tracekit.tables.values import FORMS, Form
+from tracekit.tables.values import FORMS, Form, ahead
 from tracekit.tables.xml.fast.definitions import NUMERIC, Definitions, Identities
-from tracekit.tables.xml.fast.elements import (
-    ROW,
-    SENTINEL,
-    SOURCE,
-    Elements,
-)
+from tracekit.tables.xml.fast.elements import ROW, SENTINEL, SOURCE, Elements
 from tracekit.tables.xml.fast.stacks import Stacks
 from tracekit.tables.xml.fast.tokens import (
     DEEPEST,
@@ -51,25 +44,7 @@ from tracekit.tables.xml.node import (
     no_symbols,
 )
 
-_Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
-_MOST_WAITING = 2
-
-
-def ahead(work: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
-    """Yield the results of `work` in order, those of the next items begun already.
-
-    numpy and Arrow let other threads run while they work on long arrays. An exception of `work`
-    is raised where its result would come.
-    """
-    with ThreadPoolExecutor(1, "tracekit-ahead") as pool:
-        waiting: deque[Future[_Result]] = deque()
-        for item in items:
-            waiting.append(pool.submit(work, item))
-            if len(waiting) > _MOST_WAITING:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+_AHEAD = 3  # blocks
 
 
 def check_repeats(elements: Elements, definitions: Definitions) -> None:
@@ -204,7 +179,7 @@ class FastReader:
 
     def _pieces(self, file: BinaryIO) -> Iterator[Node]:
         self._table = table = _Table(*read_opening(file))
-        for elements in ahead(table.prepare, blocks(file)):
+        for elements in ahead(map(table.prepare, blocks(file)), _AHEAD):
             table.add(elements)
             if table.rows >= _ROWS_IN_A_PIECE:
                 yield table.piece()
