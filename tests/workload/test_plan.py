@@ -1,6 +1,7 @@
 """What a user asks to record."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,7 +80,26 @@ def test_an_empty_folder_and_a_new_one_are_taken_and_no_other(tmp_path: Path) ->
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_a_plan_says_just_one_thing_to_record() -> None:
-    for plan in (Plan(), Plan(command=("ls",), attach=7)):
-        with pytest.raises(UsageError, match="Say what to record"):
-            check(plan)
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"command": ()}, "Say what to record"),
+        ({"attach": 7}, "Say what to record"),
+        ({"method": "attach"}, "--method attach is for workloads"),
+        ({"command": (), "attach": 7, "method": "launch"}, "contradict each other"),
+        ({"repeats": 0}, "--repeats must be at least 1; it is 0."),
+        ({"warmup": -1}, "--warmup must be at least 0; it is -1."),
+        ({"time_limit": 0.0}, "--time-limit must be more than 0 s; it is 0 s."),
+        ({"time_limit": float("nan")}, "it is nan s."),
+        ({"time_limit": float("inf")}, "it is inf s."),
+        ({"counters": "yes"}, "There is no counters 'yes'."),
+        ({"recorder": "hots"}, "There is no recorder 'hots'."),
+        ({"method": "start"}, "There is no method 'start'."),
+        ({"telemetry": "on"}, "There is no telemetry 'on'."),
+    ],
+)
+def test_a_plan_that_cannot_be_followed_is_refused(given: dict[str, Any], said: str) -> None:
+    check(Plan(command=("ls",), repeats=1, warmup=0, time_limit=0.001))
+    with pytest.raises(UsageError) as caught:
+        check(Plan(**{"command": ("ls",), **given}))
+    assert said in caught.value.message

@@ -14,7 +14,6 @@ from .msl.emulation import emulation as emulation
 from .msl.program import Order as Order
 from .parity import COLUMNS as COLUMNS
 from .parity import GRID as GRID
-from .parity import VERSION as VERSION
 from .parity import Parity as Parity
 from .parity import chosen_implementations as chosen_implementations
 from .parity import error_words as error_words

@@ -1,6 +1,7 @@
 """What a user asked to record, before a recorder is chosen."""
 
 import errno
+import math
 import re
 import shutil
 from collections.abc import Generator, Iterable
@@ -16,6 +17,7 @@ from tracekit.base import (
     RecordingError,
     TracekitError,
     UsageError,
+    require,
     require_apart,
 )
 from tracekit.workload.workload import Workload
@@ -26,6 +28,12 @@ ANY_PROGRAM = "command"  # the workload that is the program after `--`
 
 _UNFINISHED = ".recording.json.unfinished-"
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_WORDS = {
+    "recorder": ("auto", "xctrace", "host"),
+    "method": ("auto", "launch", "attach"),
+    "counters": ("auto", "on", "off"),
+    "telemetry": ("auto", "macmon", "powermetrics", "ioreg", "off"),
+}
 
 
 @dataclass(frozen=True)
@@ -33,11 +41,10 @@ class Plan:
     """What to record, and how.
 
     Exactly one of `workload`, `command` and `attach` is given. `time_limit` is in seconds;
-    `recorder` is auto, xctrace or host; `method`, of xctrace alone, is auto, launch or attach;
-    `counters` is auto, on or off; `telemetry` is a monitor of the machine, auto or off; `repeats`
-    is the number of steady steps after which the workload stops, None for the time limit alone.
-    Where `steps` are wanted, a workload on the host goes on up to six times the time limit until
-    it has made them.
+    `recorder`, `method` (of xctrace alone), `counters` and `telemetry` (a monitor of the machine)
+    are words that the command line takes; `repeats` is the number of steady steps after which the
+    workload stops, None for the time limit alone. Where `steps` are wanted, a workload on the host
+    goes on up to six times the time limit until it has made them.
     """
 
     workload: Workload | None = None
@@ -66,7 +73,15 @@ class Plan:
 
 
 def check(plan: Plan) -> None:
-    """Raise UsageError unless the plan says just one thing to record."""
+    """Raise UsageError unless the plan says just one thing to record, and how."""
+    for name, words in _WORDS.items():
+        require(getattr(plan, name), words, name, otherwise=f"It is one of {', '.join(words)}.")
+    least = {"repeats": (plan.repeats, 1), "warmup": (plan.warmup, 0), "steps": (plan.steps, 0)}
+    for name, (number, fewest) in least.items():
+        if number is not None and number < fewest:
+            raise UsageError(f"--{name} must be at least {fewest}; it is {number}.")
+    if not 0 < plan.time_limit < math.inf:
+        raise UsageError(f"--time-limit must be more than 0 s; it is {plan.time_limit:g} s.")
     given = [plan.workload is not None, bool(plan.command), plan.attach is not None]
     if sum(given) != 1:
         raise UsageError(

@@ -74,7 +74,10 @@ TUNING = Tuning(
         [row("quick", *[10.0] * 8), row("near", 9, 11, 12, 9, 11, 12, 11, 9)],
         {"quick": Candidate(16), "near": Candidate(32)},
     ),
-    (Row("block 64", "decode", "failed", "why"),),
+    (
+        Row("block 64", "decode", "failed", "why"),
+        Row("TG 512", "decode", "unavailable", "it is too large"),
+    ),
     Plan("grouped", 256, 2, 8),
     MEANINGLESS,
 )

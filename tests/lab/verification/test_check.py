@@ -1,9 +1,10 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tracekit.base.errors import InputError
-from tracekit.lab.verification.check import load
+from tracekit.base.errors import InputError, UsageError
+from tracekit.lab.verification.check import Check, load
 
 HEAD = "from tracekit.lab import Check, check\nimport numpy as np\n"
 GOOD = '''
@@ -67,3 +68,10 @@ def test_what_returns_no_check_is_told(tmp_path: Path) -> None:
     declared = load(_file(tmp_path, "@check\ndef one():\n    return 7\n"))
     with pytest.raises(InputError, match="returned int, which is no Check"):
         declared.check({})
+
+
+@pytest.mark.parametrize("bound", ["1e-5", None, -1e-9, float("nan"), float("inf")])
+def test_a_bound_that_is_none_is_one_sentence(bound: object) -> None:
+    with pytest.raises(UsageError, match="bound of a check must be a number of at least 0; it is"):
+        Check(lambda: 1, 1, bound)  # type: ignore[arg-type]
+    assert Check(lambda: 1, 1, np.float32(0)).bound == 0

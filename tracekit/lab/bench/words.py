@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from tracekit.base import duration, quantity, size
-from tracekit.lab.bench.document import INTERRUPTED, Bench, Comparison, Row
+from tracekit.lab.bench.document import INTERRUPTED, LEAST_ROUNDS, Bench, Comparison, Row
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.tune import Tuning
 
@@ -47,14 +47,21 @@ def remarks(bench: Bench) -> Iterator[str]:
         )
     for row in bench.rows:
         if row.state == "unavailable":
-            yield f"{row.name} is not available here: {row.reason}."
+            yield _missing(row)
+    against = bench.settings.get("against")
+    others = [row for row in bench.rows if row.micro and row.name != against]
+    if against is not None and any(row.against is None for row in others):
+        yield f"{against} is compared with those of its family only; the others do other work."
+    few = [row for row in bench.rows if row.micro and row.micro.summary.count <= LEAST_ROUNDS]
+    if few:
+        yield f"{_names(few)}: {LEAST_ROUNDS} samples or fewer; a larger --budget takes more."
 
 
 def warnings(bench: Bench) -> Iterator[str]:
     """Yield a sentence for each subject that failed or was cut short."""
     for row in bench.rows:
         if row.state in {"failed", "partial"} and row.reason != INTERRUPTED:
-            yield f"{row.name} failed: {row.reason}"
+            yield _missing(row)
     for row in bench.rows:
         if row.against is not None and row.against.reason:
             yield f"{row.name} has no ratio: {row.against.reason}."
@@ -86,8 +93,7 @@ def tuning_remarks(tuning: Tuning) -> Iterator[str]:
     yield "Ratios are of neighbours in a round, with their interval of 95 % confidence."
     if tuning.without_meaning:
         yield f"Not swept: {tuning.without_meaning}."
-    for row in tuning.failed:
-        yield f"{row.name} failed: {row.reason}"
+    yield from map(_missing, tuning.failed)
     if (plan := tuning.planned) is not None:
         yield (
             f"Without options the kernel takes TG {plan.threadgroup}, HD_TILE {plan.hd_tile} and "
@@ -144,7 +150,9 @@ _SIZES: Mapping[str, tuple[str, ...]] = {
 
 def _sizes(family: str, shape: Shape) -> str:
     names = _SIZES.get(family, _SIZES["decode"])
-    return f"{family}: {', '.join(f'{name} {getattr(shape, name)}' for name in names)}"
+    sizes = [f"{name} {getattr(shape, name)}" for name in names]
+    ragged = ["ragged"] if shape.ragged and "context" in names else []
+    return f"{family}: {', '.join([*sizes, *ragged])}"
 
 
 def _title(family: str, shape: Shape, row: Row) -> str:
@@ -157,6 +165,12 @@ def _clocks(bench: Bench) -> str:
         return "GPU time is of the kernels alone; everything else is by the host's clock."
     reasons = {row.no_gpu for row in bench.rows if row.micro and row.no_gpu}
     return f"All times are by the host's clock. {' '.join(sorted(reasons))}".strip()
+
+
+def _missing(row: Row) -> str:
+    if row.state == "unavailable":
+        return f"{row.name} is not available here: {row.reason}."
+    return f"{row.name} failed: {row.reason}"
 
 
 def _names(rows: Sequence[Row]) -> str:

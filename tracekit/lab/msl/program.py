@@ -107,16 +107,14 @@ class _Request(ctypes.Structure):
 
 
 class _Moved(ctypes.Structure):
-    _fields_ = (("loaded", c_uint64), ("stored", c_uint64), ("referenced", c_uint64))
+    _fields_ = (("loaded", c_uint64), ("stored", c_uint64))
 
 
 class _Counts(ctypes.Structure):
     _fields_ = (
         ("barriers", c_uint64),
         ("simd_operations", c_uint64),
-        ("partial_simd_operations", c_uint64),
         ("threadgroup_bytes", c_uint64),
-        ("switches", c_uint64),
         ("traffic", _Moved * MOST_BUFFERS),
     )
 

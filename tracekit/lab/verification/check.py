@@ -9,18 +9,20 @@
 Its parameters are options of `tracekit verify-kernel FILE.py`.
 """
 
+import math
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
+from numbers import Real
 from pathlib import Path
 from typing import Any, overload
 
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base import InputError, TracekitError, open_input
+from tracekit.base import InputError, TracekitError, UsageError, open_input
 from tracekit.lab.msl.edits import Kernel
 from tracekit.lab.msl.emulation import emulation, generated
 from tracekit.lab.msl.program import Order
@@ -47,6 +49,15 @@ class Check:
     expected: Any
     bound: float
     loaded: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def __post_init__(self) -> None:
+        """Refuse a bound that no error could be held against."""
+        bound: Any = self.bound
+        if not isinstance(bound, Real) or not 0 <= float(bound) < math.inf:
+            raise UsageError(
+                f"The bound of a check must be a number of at least 0; it is {bound!r}.",
+                hint="It is the largest error allowed, relative: bound=1e-5.",
+            )
 
 
 Make = Callable[..., Check]

@@ -38,8 +38,8 @@ inline void check(int buffer, const void* address, size_t bytes, Access access, 
   const size_t offset = size_t(at - bound.start);
   if (offset > bound.size || bytes > bound.size - offset) fail_access(site, buffer, at, bytes);
   Traffic& traffic = group->traffic[buffer];
-  (access == Access::load ? traffic.loaded
-                          : access == Access::store ? traffic.stored : traffic.referenced) += bytes;
+  if (access == Access::load) traffic.loaded += bytes;
+  if (access == Access::store) traffic.stored += bytes;
   touch(bound.touched, offset, bytes);
 }
 

@@ -88,13 +88,10 @@ static std::string where(const Group& group) {
 static void add(Counts& to, const Counts& from) {
   to.barriers += from.barriers;
   to.simd_operations += from.simd_operations;
-  to.partial_simd_operations += from.partial_simd_operations;
-  to.switches += from.switches;
   to.threadgroup_bytes = std::max(to.threadgroup_bytes, from.threadgroup_bytes);
   for (unsigned i = 0; i < MOST_BUFFERS; ++i) {
     to.traffic[i].loaded += from.traffic[i].loaded;
     to.traffic[i].stored += from.traffic[i].stored;
-    to.traffic[i].referenced += from.traffic[i].referenced;
   }
 }
 

@@ -46,7 +46,7 @@ struct Buffer {
 };
 
 struct Traffic {
-  uint64_t loaded, stored, referenced;
+  uint64_t loaded, stored;
 };
 
 // The threadgroup that an operating-system thread runs at present.

@@ -10,7 +10,7 @@ namespace tracekit {
 
 enum class Order : int { ascending, descending, random };
 
-// As ctypes lays it out: see tracekit/lab/msl/library.py.
+// As ctypes lays it out: see tracekit/lab/msl/program.py.
 struct Request {
   unsigned grid[3], threadgroup[3];
   int order;
@@ -24,7 +24,7 @@ struct Request {
 };
 
 struct Counts {
-  uint64_t barriers, simd_operations, partial_simd_operations, threadgroup_bytes, switches;
+  uint64_t barriers, simd_operations, threadgroup_bytes;
   Traffic traffic[MOST_BUFFERS];
 };
 

@@ -68,12 +68,9 @@ struct Rounds {
       const Fiber* leader = first_waiting(first, last);
       if (leader == nullptr) return true;
       const uint32_t mask = waiting_with(*leader, first, last);
-      if (!is_whole(mask, first, last)) {
-        if (!worker.launch.request.lenient) {
-          return complain("divergent simdgroup operation (lanes of one simdgroup are at "
-                          "different places):", first, last);
-        }
-        ++worker.counts.partial_simd_operations;
+      if (!is_whole(mask, first, last) && !worker.launch.request.lenient) {
+        return complain("divergent simdgroup operation (lanes of one simdgroup are at "
+                        "different places):", first, last);
       }
       publish(worker.simdgroups[simdgroup], mask, first);
       ++worker.counts.simd_operations;
@@ -82,7 +79,6 @@ struct Rounds {
 
   void run_fiber(Fiber& fiber) {
     if (fiber.state != State::ready) return;
-    ++worker.counts.switches;
     here = &fiber;
     tracekit_switch(&worker.scheduler, fiber.stack_pointer);
     here = nullptr;
