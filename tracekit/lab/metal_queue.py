@@ -11,7 +11,6 @@ that it includes.
 
 import importlib
 import math
-import re
 import statistics
 import sys
 from collections.abc import Callable, Sequence
@@ -26,6 +25,7 @@ from tracekit.base import ToolError
 from tracekit.lab.msl.edits import with_includes
 from tracekit.lab.msl.emulation import Call, handled_by
 from tracekit.lab.msl.program import Triple
+from tracekit.lab.msl.signature import parameters_of
 
 
 def unavailable(reason: str, hint: str = "") -> ToolError:
@@ -181,22 +181,19 @@ def prelude() -> str:
     raise unavailable(f"the installed MLX has no header {UTILS}, which its kernels need")
 
 
-_BUFFER = re.compile(r"(\w+)\s*\[\[\s*buffer\((\d+)\)\s*\]\]")
-
-
 def buffers_of(call: Call) -> dict[int, bytes | int]:
     """Return each buffer's contents, or the size of those to be written, by its index."""
-    source = call.source
-    signature = source.text.partition(f"void {source.function}(")[2].partition("{")[0]
-    found: dict[int, bytes | int] = {}
-    for name, index in _BUFFER.findall(signature):
-        if name in call.outputs:
-            found[int(index)] = call.outputs[name].nbytes
-        elif name in call.inputs:
-            found[int(index)] = call.inputs[name].tobytes()
+    function, found = call.source.function, dict[int, bytes | int]()
+    for parameter in parameters_of(call.source.text, function, call.source.kernel.file):
+        if parameter.kind == "builtin":
+            continue
+        if parameter.name in call.outputs:
+            found[parameter.index] = call.outputs[parameter.name].nbytes
+        elif parameter.name in call.inputs:
+            found[parameter.index] = call.inputs[parameter.name].tobytes()
         else:
             raise unavailable(
-                f"it is not known what the parameter {name!r} of {source.function} holds"
+                f"it is not known what the parameter {parameter.name!r} of {function} holds"
             )
     return found
 
@@ -242,13 +239,8 @@ def _timed(queue: Queue, calls: Sequence[Call]) -> Dispatch:
         bindings = [
             {index: queue.buffer(held) for index, held in content.items()} for content in contents
         ]
-        return queue.time(
-            source.function,
-            state,
-            bindings,
-            grid=source.grid,
-            threadgroup=(x, y, z),
-        )
+        sizes = {"grid": source.grid, "threadgroup": (x, y, z)}
+        return queue.time(source.function, state, bindings, **sizes)
     except (AttributeError, TypeError, ValueError) as error:
         # What PyObjC raises for a method that is not there, or takes something else.
         raise unavailable(

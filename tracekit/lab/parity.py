@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import mlx.core as mx
 import msgspec
@@ -42,7 +41,6 @@ class Heads(NamedTuple):
 
 SHARED = Heads(8, 2)
 OTHER_HEADS = (Heads(4, 4), Heads(8, 4), Heads(8, 1), Heads(6, 2), Heads(16, 2))
-OTHER_LENGTHS: tuple[Lengths, ...] = ("one", "full", "edges", "empty", "seven", "eight", "long")
 _BLOCKS = 4  # that a sequence has
 _LONG_BLOCKS = 48
 
@@ -70,23 +68,18 @@ class Case:
         return f"{self.dtype}-d{self.head_dim}-b{self.block_size}-{heads}-{self.lengths}"
 
     @property
-    def max_blocks(self) -> int:
-        """Pages that each sequence has."""
-        return _LONG_BLOCKS if self.lengths == "long" else _BLOCKS
-
-    @cached_property
     def lens(self) -> list[int]:
         """Tokens of each sequence."""
-        page, table = self.block_size, self.max_blocks * self.block_size
-        lengths: dict[str, list[int]] = {
-            "ragged": [1, page + 3, 2 * page - 1, table],
+        page = self.block_size
+        lengths = {
+            "ragged": [1, page + 3, 2 * page - 1, _BLOCKS * page],
             "one": [1],
-            "full": [table, table],
+            "full": [_BLOCKS * page] * 2,
             "edges": [page - 1, page, page + 1],
             "empty": [page, 0, 5],
             "seven": [page + number for number in range(7)],
             "eight": [page + number for number in range(8)],
-            "long": [table - 5, 17],
+            "long": [_LONG_BLOCKS * page - 5, 17],
         }
         return lengths[self.lengths]
 
@@ -98,7 +91,7 @@ class Case:
             kv_heads=self.heads.kv,
             head_dim=self.head_dim,
             block_size=self.block_size,
-            max_blocks=self.max_blocks,
+            max_blocks=_LONG_BLOCKS if self.lengths == "long" else _BLOCKS,
             dtype=getattr(mx, self.dtype),
             seed=seed,
         )
@@ -108,11 +101,12 @@ class Case:
 def _grid() -> tuple[Case, ...]:
     quick = {(64, 16), (128, 32)}
     shapes = [(size, page) for size in HEAD_DIMS for page in BLOCK_SIZES]
+    _, *lengths = get_args(Lengths)  # the first, ragged ones, have those shapes
     cases: list[Case] = []
     for dtype in DTYPES:
         cases += [Case(dtype, *shape, quick=shape in quick) for shape in shapes]
         cases += [Case(dtype, 128, 32, heads) for heads in OTHER_HEADS]
-        cases += [Case(dtype, 64, 16, SHARED, length, quick=True) for length in OTHER_LENGTHS]
+        cases += [Case(dtype, 64, 16, SHARED, length, quick=True) for length in lengths]
     return tuple(cases)
 
 
@@ -181,9 +175,7 @@ def chosen_implementations(
 ) -> tuple[Implementation, ...]:
     """Return some of those that can run here, and dense attention; all of them for no name.
 
-    Raises:
-        UsageError: There is no such implementation, or it cannot run here: kernels need Metal, or
-            `emulate`.
+    Raises UsageError for one that is not there, or cannot run: kernels need Metal, or `emulate`.
     """
     kernels = emulate or backend() == "metal"
     by_name = {implementation.name: implementation for implementation in IMPLEMENTATIONS}
@@ -269,8 +261,7 @@ def run_parity(
 ) -> Parity:
     """Run every implementation, dense ones first, on every case; an interrupt keeps what there is.
 
-    Raises:
-        ToolError: Kernels are to be emulated, and there is no compiler.
+    Raises ToolError where kernels are to be emulated, and there is no compiler.
     """
     if emulate and any(asked.kernel for asked in implementations):
         find_compiler()
@@ -329,21 +320,14 @@ def rows(parity: Parity) -> list[tuple[str, ...]]:
         groups[outcome.subject, outcome.case.partition("-")[0]].append(outcome)
     made: list[tuple[str, ...]] = []
     for (subject, dtype), outcomes in groups.items():
+        count, bound = len(outcomes), BOUNDS[dtype]
         errors = [outcome.error for outcome in outcomes if outcome.error is not None]
         apart = [outcome.apart for outcome in outcomes if outcome.apart is not None]
+        error = (error_words(max(errors, default=None)), f"{bound:g}")
+        distance = (error_words(max(apart, default=None)), f"{_BOTH * bound:g}" if apart else "")
         breaches = sum(outcome.breach for outcome in outcomes)
-        made.append(
-            (
-                subject,
-                dtype,
-                str(len(outcomes)),
-                error_words(max(errors, default=None)),
-                f"{BOUNDS[dtype]:g}",
-                error_words(max(apart, default=None)),
-                f"{_BOTH * BOUNDS[dtype]:g}" if apart else "",
-                "ok" if not breaches else f"{breaches} of {len(outcomes)} breach",
-            )
-        )
+        verdict = "ok" if not breaches else f"{breaches} of {count} breach"
+        made.append((subject, dtype, str(count), *error, *distance, verdict))
     return made
 
 
@@ -356,9 +340,9 @@ def error_words(error: float | None) -> str:
 
 def repeat(outcome: Outcome, parity: Parity) -> str:
     """Return the command line that runs one outcome again."""
-    words = ["tracekit parity", "--case", outcome.case, "--subject", outcome.subject]
-    words += ["--seed", str(parity.seed)] if parity.seed else []
-    return " ".join([*words, *(["--emulate"] if parity.emulated else [])])
+    seed = f" --seed {parity.seed}" if parity.seed else ""
+    emulate = " --emulate" if parity.emulated else ""
+    return f"tracekit parity --case {outcome.case} --subject {outcome.subject}{seed}{emulate}"
 
 
 def parity_document(parity: Parity) -> dict[str, Any]:

@@ -130,15 +130,11 @@ class Journal:
             raise RecordingError(f"{path} cannot be written: {error.strerror}.") from error
 
     def write(self, mark: str, **values: Any) -> None:
-        """Append one mark, such as `write("phase", name="steady", start=...)`.
-
-        Raises:
-            RecordingError: The file cannot take it, as on a full disk; earlier marks are safe.
-        """
+        """Append one mark, such as `write("phase", name="steady", start=...)`."""
         self.append({"mark": mark, **values})
 
     def append(self, value: object) -> None:
-        """Append a line of JSON; raise as `write` does."""
+        """Append a line of JSON; raise RecordingError where the disk is full."""
         line = msgspec.json.encode(value, enc_hook=str) + b"\n"
         try:
             written = self._file.write(line)
@@ -197,9 +193,11 @@ def fold(path: Path) -> WorkloadReport:
                     name, key, kind = _NAMED[mark]
                     named[name][values.pop(key)] = msgspec.convert(values, kind)
                 case "phase":
-                    phases = _entered(phases, msgspec.convert(values, Phase))
+                    phase = msgspec.convert(values, Phase)
+                    _leave(phases, phase.start)
+                    phases.append(phase)
                 case "end" | "left":
-                    phases = _left(phases, msgspec.convert(values["at"], int))
+                    _leave(phases, msgspec.convert(values["at"], int))
                 case "warning":
                     warnings.append(msgspec.convert(values["text"], str))
                 case "model":
@@ -210,11 +208,10 @@ def fold(path: Path) -> WorkloadReport:
                     continue
         except (msgspec.MsgspecError, KeyError):
             unreadable += 1
-    last = kept["steps"][-1].completed if kept["steps"] else 0
-    phases = _left(phases, last) if phases and phases[-1].end is None else phases
+    _leave(phases, kept["steps"][-1].completed if kept["steps"] else 0)
+    kept |= {"phases": phases, "warnings": warnings}
     lists = {name: tuple(values) for name, values in kept.items()}
-    ended = {"phases": tuple(phases), "warnings": tuple(warnings)}
-    return replace(report, unreadable=unreadable, **ended, **named, **lists)
+    return replace(report, unreadable=unreadable, **named, **lists)
 
 
 def unclosed(report: WorkloadReport, error: str) -> WorkloadReport:
@@ -239,11 +236,7 @@ def _described(report: WorkloadReport, values: dict[str, Any]) -> WorkloadReport
     return replace(report, **{name: getattr(checked, name) for name in known})
 
 
-def _entered(phases: list[Phase], phase: Phase) -> list[Phase]:
-    return [*_left(phases, phase.start), phase]
-
-
-def _left(phases: list[Phase], at: int) -> list[Phase]:
-    if not phases or phases[-1].end is not None:
-        return phases
-    return [*phases[:-1], replace(phases[-1], end=max(at, phases[-1].start))]
+def _leave(phases: list[Phase], at: int) -> None:
+    """End the last phase, unless it has ended."""
+    if phases and phases[-1].end is None:
+        phases[-1] = replace(phases[-1], end=max(at, phases[-1].start))

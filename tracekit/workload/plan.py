@@ -118,12 +118,10 @@ def require_place(plan: Plan) -> None:
         Path.cwd()
     except FileNotFoundError:
         raise UsageError(
-            "The folder you stand in is gone.", hint="Go to one that exists, and try again."
+            "The folder you stand in is gone.", hint="Go to one that exists."
         ) from None
     if plan.output is not None:
-        _require_apart(plan.output)
-        if not _is_free(plan.output):
-            raise _taken(plan.output)
+        _require_free(plan.output)
 
 
 def claimed(
@@ -136,7 +134,7 @@ def claimed(
         RecordingError: The disk is full.
     """
     if output is not None:
-        _require_apart(output, inputs)
+        _require_free(output, inputs)
         lent = output.is_dir()
         if not _claimed(output, provenance):
             raise _taken(output)
@@ -149,11 +147,11 @@ def claimed(
     raise UsageError(f"There are too many runs named {stem} in {TRACES}.")
 
 
-def _require_apart(output: Path, inputs: Iterable[Path] = ()) -> None:
-    try:
+def _require_free(output: Path, inputs: Iterable[Path] = ()) -> None:
+    with _usable(output):
         require_apart([output], inputs)
-    except OSError as error:
-        raise _unusable(output, error) from error
+        if not _is_free(output):
+            raise _taken(output)
 
 
 def discard(recording: Recording) -> None:
@@ -187,12 +185,9 @@ def _taken(output: Path) -> UsageError:
 
 def _is_free(folder: Path) -> bool:
     """Tell whether a folder can be taken: it is not there, or holds no more than half a claim."""
-    try:
-        return not folder.exists() or (
-            folder.is_dir() and all(path.name.startswith(_UNFINISHED) for path in folder.iterdir())
-        )
-    except OSError as error:
-        raise _unusable(folder, error) from error
+    return not folder.exists() or (
+        folder.is_dir() and all(path.name.startswith(_UNFINISHED) for path in folder.iterdir())
+    )
 
 
 def _claimed(folder: Path, provenance: Provenance) -> bool:
@@ -200,24 +195,27 @@ def _claimed(folder: Path, provenance: Provenance) -> bool:
 
     Of several who make a new one at once only one succeeds.
     """
-    if not _is_free(folder):
-        return False
-    made = not folder.exists()
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        if made:
-            folder.mkdir()
-    except OSError as error:
-        if isinstance(error, FileExistsError) and folder.is_dir():
+    with _usable(folder):
+        if not _is_free(folder):
             return False
-        raise _unusable(folder, error) from error
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if not folder.exists():
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                return False
     Recording(folder).save_provenance(provenance)
     return True
 
 
-def _unusable(folder: Path, error: OSError) -> UsageError | RecordingError:
-    full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
-    return (RecordingError if full else UsageError)(
-        f"The folder {folder} cannot be made: {error.strerror}.",
-        hint="Name a folder that you may write to with --output.",
-    )
+@contextmanager
+def _usable(folder: Path) -> Generator[None]:
+    """Say of a folder that cannot be had why, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
+        raise (RecordingError if full else UsageError)(
+            f"The folder {folder} cannot be made: {error.strerror}.",
+            hint="Name a folder that you may write to with --output.",
+        ) from error

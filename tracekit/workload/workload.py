@@ -17,10 +17,9 @@ import inspect
 import logging
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
@@ -160,9 +159,7 @@ class Step:
     # called when a step is complete: what that step was; the time it takes is no step's
     tell: Callable[[], StepReport] | None = None
     begin: Callable[[], None] = _nothing  # called when the steady phase begins
-    exhausted: Callable[[], bool] = (
-        bool  # whether there is nothing left to do, though there is time
-    )
+    exhausted: Callable[[], bool] = bool  # whether nothing is left to do, though there is time
     # called when the steady phase is over: what the workload measured in it
     finish: Callable[[], Results] = dict[str, float | Measured]
     # called after that: what is still to report, such as requests that are not complete
@@ -172,9 +169,8 @@ class Step:
         """Refuse what no account could hold."""
         for name in (work.name for work in fields(Work)):
             value: Any = getattr(self, name)
-            if value is None and name == "dispatches":
-                continue
-            if not isinstance(value, int) or not 0 <= value < 2**63:
+            unknown = value is None and name == "dispatches"
+            if not unknown and not (isinstance(value, int) and 0 <= value < 2**63):
                 raise InputError(
                     f"The {name} of a step must be a whole number of at least 0; it is {value!r}."
                 )
@@ -182,11 +178,7 @@ class Step:
 
 
 def measured(results: Results) -> dict[str, Measured]:
-    """Give plain numbers among results the form of the others.
-
-    Raises:
-        InputError: A value is no number.
-    """
+    """Give plain numbers among results the form of the others; raise InputError for no number."""
     return {name: _measured(name, value) for name, value in results.items()}
 
 
@@ -225,17 +217,16 @@ class Workload:
     def bind(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Turn values as JSON or a command line knows them into the function's own types.
 
-        Bounds that a parameter states in `typer.Option(min=…, max=…)` hold here too.
-
-        Raises:
-            UsageError: A name is unknown or missing, or a value does not fit its type or bounds.
+        Bounds that a parameter states in `typer.Option(min=…, max=…)` hold here too. Raises
+        UsageError where a name is unknown or missing, or a value does not fit.
         """
         parameters = self.parameters
+        known = f"It has: {', '.join(parameters) or 'none'}."
         for name in given:
             if name not in parameters:
                 raise UsageError(
                     f"The workload {self.name} has no parameter {name!r}.",
-                    hint=nearest(name, parameters, otherwise=_has(parameters)),
+                    hint=nearest(name, parameters, otherwise=known),
                 )
         for name, parameter in parameters.items():
             if parameter.default is parameter.empty and name not in given:
@@ -243,12 +234,7 @@ class Workload:
         return {name: _converted(parameters[name], value) for name, value in given.items()}
 
     def make(self, given: Mapping[str, Any]) -> Step:
-        """Prepare the workload and return its step.
-
-        Raises:
-            UsageError: A name is unknown or missing, or a value does not fit its type or bounds.
-            InputError: The function returns something else than a step.
-        """
+        """Prepare the workload and return its step; raise as `bind`, and InputError for no step."""
         step: Any = self.prepare(**self.bind(given))
         if not isinstance(step, Step):
             raise InputError(
@@ -310,12 +296,18 @@ def load(file: Path) -> Workload:
 def load_marked(file: Path, what: str, mark: str, line: str) -> Callable[..., Any]:
     """Load a file, and return its one function that has the attribute `mark`.
 
-    `what` the function is, is the name of the decorator that marks it, which `line` imports.
-
-    Raises:
-        InputError: The file cannot be loaded, or has no such function, or several.
+    `what` is the name of the decorator that marks it, which `line` imports. Raises InputError where
+    the file cannot be loaded, or has no such function, or several.
     """
-    module = _execute(file, what)
+    name = f"tracekit.{what}s.{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise InputError(f"The {what} {file} cannot be loaded: {error!r}.") from error
     marked = [value for value in vars(module).values() if hasattr(value, mark)]
     if len(marked) != 1:
         raise InputError(
@@ -329,16 +321,9 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _has(parameters: Iterable[str]) -> str:
-    return f"It has: {', '.join(parameters) or 'none'}."
-
-
 def _converted(parameter: inspect.Parameter, value: Any) -> Any:
     kind: Any = Any if parameter.annotation is parameter.empty else parameter.annotation
-    bounds: tuple[Any, ...] = ()
-    if get_origin(kind) is Annotated:
-        kind, *rest = get_args(kind)
-        bounds = tuple(rest)
+    kind, *bounds = get_args(kind) if get_origin(kind) is Annotated else (kind,)
     option = _option(parameter.name)
     try:
         converted = msgspec.convert(
@@ -357,17 +342,3 @@ def _converted(parameter: inspect.Parameter, value: Any) -> Any:
 
 def _files(folder: Path) -> Iterator[Path]:
     yield from sorted(file for file in folder.glob("*.py") if not file.stem.startswith("_"))
-
-
-def _execute(file: Path, what: str) -> ModuleType:
-    name = f"tracekit.{what}s.{file.stem}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise InputError(f"The {what} {file} cannot be loaded: {error!r}.") from error
-    return module

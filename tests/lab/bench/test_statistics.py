@@ -3,7 +3,7 @@
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.lab.bench.document import calls_of, in_turn, rounds_of, summarize
+from tracekit.lab.bench.document import calls_of, rounds_of, summarize
 
 SAMPLES = [10.0, 12.0, 11.0, 13.0, 100.0, 12.0, 11.0, 12.0, 10.0, 9.0]
 
@@ -26,12 +26,6 @@ def test_ten_samples_in_numbers() -> None:
 def test_statistics_of_nothing_are_refused(samples: list[float]) -> None:
     with pytest.raises(InputError, match="finite number"):
         summarize(samples)
-
-
-@pytest.mark.parametrize("pair", ["AB", "AC", "BC"])
-def test_two_rounds_measure_any_two_as_abba(pair: str) -> None:
-    taken = [one for number in range(2) for one in in_turn("ABC", number) if one in pair]
-    assert "".join(taken) == pair + pair[::-1]
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,7 @@ def test_appending_a_row_writes_only_that() -> None:
     assert made.step.bytes_written == 2 * 2 * 2 * 64 * 4
     concat = BY_NAME["append-concat"].prepare(inputs())
     assert concat.step.bytes_written == (48 + 1) * 2 * 2 * 2 * 64 * 4
+    assert made.working_set == 48 * 2 * 2 * 2 * 64 * 4  # each row of the context, once
 
 
 def test_what_is_appended_is_in_its_page() -> None:
@@ -105,18 +106,18 @@ def test_a_small_cache_takes_two_sets_and_a_large_one_more() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cache", "working_set", "fits"),
+    ("cache", "working_set", "residence"),
     [
-        (Cache(100, ""), 100, True),
-        (Cache(100, ""), 101, False),
-        (Cache(None, ""), 96 << 20, None),
-        (Cache(None, ""), (96 << 20) + 1, False),
+        (100, 100, "cache"),
+        (100, 101, "memory"),
+        (None, 96 << 20, "unknown"),
+        (None, (96 << 20) + 1, "memory"),
     ],
 )
 def test_whether_a_cache_holds_the_inputs(
-    cache: Cache, working_set: int, fits: bool | None
+    cache: int | None, working_set: int, residence: str
 ) -> None:
-    assert cache.holds(working_set) is fits
+    assert Cache(cache, "").residence(working_set) == residence
 
 
 @pytest.mark.parametrize(

@@ -3,38 +3,22 @@
 import csv
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
-from tracekit.base import (
-    InputError,
-    UsageError,
-    least_pairs,
-    recording,
-    require_writable,
-    write_whole,
-)
+from tracekit.base import InputError, UsageError, least_pairs, require_writable, write_whole
+from tracekit.base import save as save_json
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.metal_queue import Dispatch
-
-T = TypeVar("T")
 
 LEAST_ROUNDS = least_pairs()
 MOST_CALLS = 64
 _SAMPLE = 20_000_000  # ns that a sample should last, for clocks and schedulers to be small beside
-
-
-def in_turn(things: Sequence[T], number: int) -> list[T]:
-    """Return the order of round `number`: forwards, then backwards, and so on.
-
-    Of any two things, two rounds measure them as ABBA: what drifts evenly cancels out.
-    """
-    return list(things) if number % 2 == 0 else list(reversed(things))
 
 
 def calls_of(duration: float) -> int:
@@ -236,85 +220,66 @@ class Bench:
         return [row.name for row in self.rows if row.state in broken and row.reason != INTERRUPTED]
 
 
-_MS = 1e6
-
-
 def _ms(nanoseconds: float | None) -> float | None:
-    return None if nanoseconds is None else nanoseconds / _MS
+    return None if nanoseconds is None else nanoseconds / 1e6
 
 
-def _of_heads(name: str) -> "Cell":
-    return lambda row, shape: None if row.family == "norm" else getattr(shape, name)
-
-
-def _of_limits(name: str) -> "Cell":
-    return lambda row, _: getattr(row.dispatches[0], name) if row.dispatches else None
-
-
-def _of_summary(name: str) -> "Cell":
-    return lambda row, _: _ms(getattr(row.micro.summary, name)) if row.micro else None
-
-
-def _of_comparison(comparison: str, name: str) -> "Cell":
-    return lambda row, _: getattr(getattr(row, comparison), name, None)
-
-
-Cell = Callable[[Row, Shape], Any]
-COLUMNS: Mapping[str, Cell] = {
-    "tokens": lambda row, _: row.tokens or None,
-    "seq_len": lambda row, _: row.sequence or None,
-    "heads": _of_heads("q_heads"),
-    "head_dim": _of_heads("head_dim"),
-    "BLOCK_SIZE": lambda row, _: row.block_size,
-    "TG_SIZE": lambda row, _: row.threadgroup,
-    "gpu_ms": lambda row, _: _ms(row.gpu_ns),
-    "subject": lambda row, _: row.name,
-    "family": lambda row, _: row.family,
-    "state": lambda row, _: row.state,
-    "kernel": lambda row, _: row.kernel,
-    "kv_heads": _of_heads("kv_heads"),
-    "dtype": lambda _, shape: shape.dtype,
-    "HD_TILE": lambda row, _: row.hd_tile,
-    "partitions": lambda row, _: row.partitions,
-    "host_ms": _of_summary("median"),
-    "host_ms_mad": _of_summary("mad"),
-    "host_ms_p95": _of_summary("p95"),
-    "samples": lambda row, _: row.micro.summary.count if row.micro else None,
-    "clock": lambda row, _: "host" if row.micro else None,
-    "step_ms": lambda row, _: _ms(row.macro.summary.median) if row.macro else None,
-    "tokens_per_s": lambda row, _: row.tokens_per_s,
-    "bytes": lambda row, _: (row.bytes_unique + row.bytes_written) or None,
-    "bytes_read": lambda row, _: row.bytes_read or None,
-    "flops": lambda row, _: row.flops or None,
-    "intensity": lambda row, _: row.intensity,
-    "gb_per_s": lambda row, _: row.gb_per_s,
-    "residence": lambda row, _: row.residence,
-    "error": lambda row, _: row.error,
-    "speed_up": _of_comparison("speed_up", "median"),
-    "speed_up_low": _of_comparison("speed_up", "low"),
-    "speed_up_high": _of_comparison("speed_up", "high"),
-    "against": _of_comparison("against", "other"),
-    "ratio": _of_comparison("against", "median"),
-    "ratio_low": _of_comparison("against", "low"),
-    "ratio_high": _of_comparison("against", "high"),
-    "execution_width": _of_limits("execution_width"),
-    "most_threads": _of_limits("most_threads"),
-    "threadgroup_memory": _of_limits("threadgroup_memory"),
-    "reason": lambda row, _: row.reason or row.no_gpu,
-}
-"""What a line of the CSV holds, by column; what is not known is empty."""
+def columns(row: Row, shape: Shape) -> dict[str, Any]:
+    """Return what a line of the CSV holds, by column; what is not known is None."""
+    micro = row.micro and row.micro.summary
+    heads = None if row.family == "norm" else shape
+    limits = row.dispatches[0] if row.dispatches else None
+    speed_up, against = row.speed_up, row.against
+    return {
+        "tokens": row.tokens or None,
+        "seq_len": row.sequence or None,
+        "heads": heads and heads.q_heads,
+        "head_dim": heads and heads.head_dim,
+        "BLOCK_SIZE": row.block_size,
+        "TG_SIZE": row.threadgroup,
+        "gpu_ms": _ms(row.gpu_ns),
+        "subject": row.name,
+        "family": row.family,
+        "state": row.state,
+        "kernel": row.kernel,
+        "kv_heads": heads and heads.kv_heads,
+        "dtype": shape.dtype,
+        "HD_TILE": row.hd_tile,
+        "partitions": row.partitions,
+        "host_ms": micro and _ms(micro.median),
+        "host_ms_mad": micro and _ms(micro.mad),
+        "host_ms_p95": micro and _ms(micro.p95),
+        "samples": micro and micro.count,
+        "clock": HOST if micro else None,
+        "step_ms": row.macro and _ms(row.macro.summary.median),
+        "tokens_per_s": row.tokens_per_s,
+        "bytes": (row.bytes_unique + row.bytes_written) or None,
+        "bytes_read": row.bytes_read or None,
+        "flops": row.flops or None,
+        "intensity": row.intensity,
+        "gb_per_s": row.gb_per_s,
+        "residence": row.residence,
+        "error": row.error,
+        "speed_up": speed_up and speed_up.median,
+        "speed_up_low": speed_up and speed_up.low,
+        "speed_up_high": speed_up and speed_up.high,
+        "against": against and against.other,
+        "ratio": against and against.median,
+        "ratio_low": against and against.low,
+        "ratio_high": against and against.high,
+        "execution_width": limits and limits.execution_width,
+        "most_threads": limits and limits.most_threads,
+        "threadgroup_memory": limits and limits.threadgroup_memory,
+        "reason": row.reason or row.no_gpu,
+    }
 
 
 def save(bench: Bench, path: Path) -> None:
-    """Write a bench: as CSV if the name ends in .csv, else as JSON.
-
-    Raises:
-        RecordingError: The file cannot be written.
-    """
+    """Write a bench, as CSV if the name ends in .csv, else as JSON; may raise RecordingError."""
     if path.suffix == ".csv":
         write_whole(path, as_csv(bench).encode())
     else:
-        recording.save(path, bench_document(bench))
+        save_json(path, bench_document(bench))
 
 
 def check_writable(path: Path) -> None:
@@ -330,12 +295,8 @@ def bench_document(bench: Bench) -> dict[str, Any]:
     """Return a bench as plain values, with what follows from its numbers."""
     plain: dict[str, Any] = msgspec.to_builtins(bench)
     for row, measured in zip(plain["rows"], bench.rows, strict=True):
-        row |= {
-            "gpu_ns": measured.gpu_ns,
-            "tokens_per_s": measured.tokens_per_s,
-            "intensity": measured.intensity,
-            "gb_per_s": measured.gb_per_s,
-        }
+        for name in ("gpu_ns", "tokens_per_s", "intensity", "gb_per_s"):
+            row[name] = getattr(measured, name)
     return plain | {"failures": bench.failures}
 
 
@@ -343,6 +304,6 @@ def as_csv(bench: Bench) -> str:
     """Return a line for each subject; what is not known is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows([cell(row, bench.shape) for cell in COLUMNS.values()] for row in bench.rows)
+    writer.writerow(columns(Row("", "", "failed"), bench.shape))
+    writer.writerows(columns(row, bench.shape).values() for row in bench.rows)
     return text.getvalue()

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import mlx.core as mx
 import psutil
@@ -88,11 +88,11 @@ class Cache:
     bytes: int | None
     known: str
 
-    def holds(self, working_set: int) -> bool | None:
-        """Tell whether a working set fits; None if it may."""
-        if self.bytes is None:
-            return None if working_set <= LARGEST_SYSTEM_CACHE else False
-        return working_set <= self.bytes
+    def residence(self, working_set: int) -> Literal["memory", "cache", "unknown"]:
+        """Say where a working set stays between two calls."""
+        if working_set > (self.bytes or LARGEST_SYSTEM_CACHE):
+            return "memory"
+        return "cache" if self.bytes else "unknown"
 
 
 def cache_here() -> Cache:

@@ -2,12 +2,13 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any
 
 from tracekit.base import ToolError, UsageError, paired_ratio, require
 from tracekit.lab.bench.document import (
@@ -19,7 +20,6 @@ from tracekit.lab.bench.document import (
     Row,
     Timing,
     calls_of,
-    in_turn,
     rounds_of,
     summarize,
 )
@@ -104,8 +104,7 @@ def measure_in_turns(
 ) -> tuple[dict[str, Row], bool]:
     """Prepare subjects, measure them in turns, and time their kernels on the GPU.
 
-    `title` stands before the number of a round. Return rows by the names of subjects, and whether
-    somebody stopped it.
+    Return rows by the names of subjects, and whether somebody stopped it.
     """
     rows: dict[str, Row] = {}
     runners: list[Runner] = []
@@ -140,14 +139,19 @@ def _sample_all(
 ) -> None:
     """Warm all up, then sample them in turns; what fails is left out from then on."""
     for runner in runners:
-        _guarded(runner, partial(_warm, runner, effort, clock))
+        with _guarded(runner):
+            _warm(runner, effort, clock)
     there = [peer for peer in runners if not peer.failure]
     rounds = rounds_of(effort.budget * _SECOND, [peer.cost for peer in there], effort.repetitions)
     for number in range(rounds):
         progress(f"round {number + 1} of {rounds}")
-        for runner in in_turn(there, number):
+        # every other round backwards: of two, two rounds are ABBA, and what drifts evenly cancels
+        for runner in there if number % 2 == 0 else reversed(there):
             if not runner.failure:
-                _guarded(runner, partial(_sample, runner, clock))
+                with _guarded(runner):  # both samples, or none
+                    micro, macro = runner.chained(clock), runner.step(clock)
+                    runner.micro.append(micro)
+                    runner.macro.append(macro)
 
 
 def _warm(runner: Runner, effort: Effort, clock: Clock) -> None:
@@ -161,15 +165,10 @@ def _warm(runner: Runner, effort: Effort, clock: Clock) -> None:
     runner.cost = took + chain
 
 
-def _sample(runner: Runner, clock: Clock) -> None:
-    micro, macro = runner.chained(clock), runner.step(clock)  # both, or none
-    runner.micro.append(micro)
-    runner.macro.append(macro)
-
-
-def _guarded(runner: Runner, act: Callable[[], None]) -> None:
+@contextmanager
+def _guarded(runner: Runner) -> Generator[None]:
     try:
-        act()
+        yield
     except Exception as error:  # noqa: BLE001  one that fails must not end the others
         runner.failure = describe(error)
 
@@ -187,10 +186,13 @@ def compared(rows: Sequence[Row], subjects: Sequence[Subject], against: str | No
     """
     by_name = {row.name: row for row in rows}
     naive = {subject.family: subject.name for subject in subjects if subject.naive}
-    pairs = [(row, _comparison(row, naive.get(row.family), by_name)) for row in rows]
     return [
-        replace(row, speed_up=speed_up, against=_comparison(row, against, by_name))
-        for row, speed_up in pairs
+        replace(
+            row,
+            speed_up=_comparison(row, naive.get(row.family), by_name),
+            against=_comparison(row, against, by_name),
+        )
+        for row in rows
     ]
 
 
@@ -214,23 +216,16 @@ def quicker(ours: Sequence[float], theirs: Sequence[float], other: str) -> Compa
     return Comparison(other, found.median, found.low, found.high, found.pairs)
 
 
-_RESIDENCES: Mapping[bool | None, Literal["memory", "cache", "unknown"]] = {
-    None: "unknown",
-    True: "cache",
-    False: "memory",
-}
-
-
 def finished(runner: Runner, stopped: str = "") -> Row:
     """Make a row of what a subject left; `stopped` says why it was stopped before its time."""
     prepared, step = runner.prepared, runner.prepared.step
     reason = runner.failure or stopped
     dispatches, no_gpu = ((), reason) if reason else gpu_times(prepared)
-    partial_or_failed = "partial" if runner.micro else "failed"
+    stopped_as = "partial" if runner.micro else "failed"
     return Row(
         name=runner.subject.name,
         family=runner.subject.family,
-        state=partial_or_failed if reason else "measured",
+        state=stopped_as if reason else "measured",
         reason=reason,
         **vars(prepared.launched),
         block_size=runner.inputs.shape.block_size if runner.subject.paged else None,
@@ -248,7 +243,7 @@ def finished(runner: Runner, stopped: str = "") -> Row:
         error=prepared.error,
         sets=prepared.sets,
         working_set=prepared.working_set,
-        residence=_RESIDENCES[runner.inputs.cache.holds(prepared.working_set)],
+        residence=runner.inputs.cache.residence(prepared.working_set),
     )
 
 
@@ -261,11 +256,7 @@ SUITES = ("attention", "cache", "norm")
 
 
 def chosen(suite: str, names: Sequence[str] = ()) -> tuple[Subject, ...]:
-    """Return the subjects of a suite, or those of `names`.
-
-    Raises:
-        UsageError: There is no such suite, or no such subject in it.
-    """
+    """Return the subjects of a suite, or those of `names`; raise UsageError for unknown ones."""
     require(suite, (*SUITES, "all"), "suite")
     in_suite = [subject for subject in SUBJECTS if suite in {"all", subject.suite}]
     for name in names:
@@ -294,25 +285,19 @@ def run_bench(
     clock: Clock = time.perf_counter_ns,
     progress: Progress = quiet,
 ) -> Bench:
-    """Measure subjects on a shape.
+    """Measure subjects on a shape, by default those of the settings' suite.
 
     One that fails is a row that says so; an interrupt ends the measuring, and keeps what there
-    is. The subjects are those of the settings' suite by default.
-
-    Raises:
-        UsageError: There is no such suite, or no such subject in it.
+    is. Raises UsageError where there is no such suite, or no such subject in it.
     """
     if subjects is None:
-        against = [settings.against] if settings.against else []
-        names = [*settings.subjects, *against] if settings.subjects else []
-        subjects = chosen(settings.suite, names)
+        against = [settings.against] if settings.subjects and settings.against else []
+        subjects = chosen(settings.suite, [*settings.subjects, *against])
     asked = tuple(subjects)
     if settings.against is not None:
         require(settings.against, [subject.name for subject in asked], "subject")
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    inputs = Inputs(shape, cache_here())
-    rows: dict[str, Row] = {}
-    stopped = False
+    inputs, rows, stopped = Inputs(shape, cache_here()), dict[str, Row](), False
     for family in dict.fromkeys(subject.family for subject in asked):
         pairs = [(subject, inputs) for subject in asked if subject.family == family]
         found, stopped = measure_in_turns(
@@ -322,11 +307,12 @@ def run_bench(
         if stopped:
             break
     plain = asdict(settings)
+    effort = plain.pop("effort")
     compared_rows = [rows[subject.name] for subject in asked if subject.name in rows]
     return Bench(
         environment=_environment(inputs, compared_rows),
         shape=shape,
-        settings={**{k: v for k, v in plain.items() if k != "effort"}, **plain["effort"]},
+        settings=plain | effort,
         rows=compared(compared_rows, asked, settings.against),
         started=started,
         interrupted=stopped,
@@ -338,9 +324,7 @@ def _environment(inputs: Inputs, rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "tracekit": version("tracekit"),
         "machine": describe_machine(),
-        "variables": {
-            name: os.environ[name] for name in sorted(os.environ) if name.startswith("MLX_")
-        },
+        "variables": {k: v for k, v in sorted(os.environ.items()) if k.startswith("MLX_")},
         "backend": backend(),
         "clock": HOST,
         "kernel_clock": GPU if on_gpu else HOST,

@@ -12,12 +12,7 @@ import msgspec
 
 from tracekit.lab.bench.document import VERSION, Comparison, Row
 from tracekit.lab.bench.inputs import Inputs, Launch, Shape, Subject, cache_here
-from tracekit.lab.bench.measure import (
-    Clock,
-    Effort,
-    measure_in_turns,
-    quicker,
-)
+from tracekit.lab.bench.measure import Clock, Effort, measure_in_turns, quicker
 from tracekit.lab.bench.subjects.attention import paged
 from tracekit.ops import HD_TILES, LEAST_BUFFER, Plan, Problem, check_head_dim, plan
 from tracekit.record import Progress, quiet
@@ -39,13 +34,10 @@ class Candidate:
     @property
     def name(self) -> str:
         """The candidate in a few words."""
-        given = {
-            "TG": self.choice.threadgroup,
-            "HD_TILE": self.choice.hd_tile,
-            "partitions": self.choice.partitions,
-        }
-        words = [f"{name} {value}" for name, value in given.items() if value is not None]
-        return ", ".join([f"block {self.block_size}", *words])
+        how, block = self.choice, f"block {self.block_size}"
+        if how.threadgroup is None:
+            return block
+        return f"{block}, TG {how.threadgroup}, HD_TILE {how.hd_tile}, partitions {how.partitions}"
 
 
 @dataclass(frozen=True)
@@ -112,15 +104,11 @@ def tune(
         sized = replace(shape, block_size=size, active_blocks=pages, max_blocks=None)
         pools[size] = Inputs(sized, cache_here())
     subjects = [
-        (
-            Subject(
-                name, "attention", "decode", "", partial(paged, choice=candidate.choice), paged=True
-            ),
-            pools[candidate.block_size],
-        )
-        for name, candidate in by_name.items()
+        Subject(name, "attention", "decode", "", partial(paged, choice=launch.choice), paged=True)
+        for name, launch in by_name.items()
     ]
-    rows, stopped = measure_in_turns(subjects, effort, clock=clock, progress=progress)
+    pairs = [(subject, pools[by_name[subject.name].block_size]) for subject in subjects]
+    rows, stopped = measure_in_turns(pairs, effort, clock=clock, progress=progress)
     return Tuning(
         shape=shape,
         ranked=ranked([rows[name] for name in by_name if name in rows], by_name),

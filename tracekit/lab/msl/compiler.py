@@ -24,9 +24,7 @@ def compiler_words(words: str, kernel: Kernel, text: Edited) -> str:
         for line in words.splitlines()
         if re.search(r"\berror: |: note: |undefined reference", line)
     ]
-    head = "\n".join(lines[:_MOST_LINES]) or "\n".join(words.splitlines()[:_MOST_LINES])
-    more = len(lines) - _MOST_LINES
-    return located(head, kernel, text) + (f"\n({more} more)" if more > 0 else "")
+    return located("\n".join((lines or words.splitlines())[:_MOST_LINES]), kernel, text)
 
 
 def located(words: str, kernel: Kernel, text: Edited) -> str:
@@ -142,10 +140,8 @@ def find_compiler() -> Compiler:
 def _known(path: str, _changed: int) -> Compiler:
     said = ran([path, "--version"])
     if said.returncode != 0:
-        words = (said.stderr or said.stdout).strip()
-        raise ToolError(
-            f"{path} does not say its version: {words or f'status {said.returncode}'}.", hint=_HINT
-        )
+        words = said.stderr.strip() or f"status {said.returncode}"
+        raise ToolError(f"{path} does not say its version: {words}.", hint=_HINT)
     return Compiler(path, said.stdout.partition("\n")[0].strip())
 
 

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -132,12 +132,12 @@ def blank(piece: str) -> str:
 _WORDS = re.compile(r'"(?:\\.|[^"\\\n])*"|//(?:\\\n|[^\n])*|/\*.*?\*/|/\*', re.DOTALL)
 
 
-def without_comments(text: str, as_blanks: Callable[[str], str] = blank) -> str:
+def without_comments(text: str) -> str:
     """Turn comments into blanks of the same shape. One that never ends is left to be found."""
 
     def plain(found: re.Match[str]) -> str:
         is_comment = found[0] != "/*" and found[0][0] != '"'
-        return as_blanks(found[0]) if is_comment else found[0]
+        return blank(found[0]) if is_comment else found[0]
 
     return _WORDS.sub(plain, text)
 
@@ -159,11 +159,8 @@ def with_includes(
 
     Files are looked for beside the one that includes them, then in `folders`. Those of Metal
     itself (`<metal_stdlib>`) stay as they are, and so does a name that is found nowhere: whether
-    it matters depends on the conditions around it, which the preprocessor knows. It also leaves
-    out what is there once more.
-
-    Returns:
-        The text, and where its pieces stood before; none where nothing was included.
+    it matters depends on the conditions around it, which the preprocessor knows. Return also
+    where the pieces stood before; none where nothing was included.
     """
     joined: list[str] = []
     origins: list[Origin] = []

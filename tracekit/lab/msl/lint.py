@@ -14,7 +14,7 @@ from shutil import which
 
 from tracekit.base import ToolError
 from tracekit.lab.msl.compiler import ran
-from tracekit.lab.msl.edits import without_comments
+from tracekit.lab.msl.edits import blank, without_comments
 
 _DECLARATIONS = Path(__file__).parent / "opencl"
 _SCALARS = "bool char uchar short ushort int uint long ulong half float bfloat"
@@ -38,11 +38,11 @@ def as_opencl(text: str, function: str, template: str, file: str) -> str:
     Threadgroup variables, which OpenCL would allow in the kernel itself only, become references
     into threadgroup memory.
     """
-    plain = without_comments(text, as_blanks=_blank)
+    plain = without_comments(text)
     # OpenCL wants a value of a constant, and no matter which
-    plain = _CONSTANT.sub(lambda found: "= {}" + _blank(found[0])[4:], plain)
+    plain = _CONSTANT.sub(lambda found: "= {}" + blank(found[0])[4:], plain)
     for left_out in (_ATTRIBUTE, _DIRECTIVE):
-        plain = left_out.sub(lambda found: _blank(found[0]), plain)
+        plain = left_out.sub(lambda found: blank(found[0]), plain)
     plain = _DECLARED.sub(lambda found: _referred(plain, found, file), plain)
     there = re.search(rf"decltype\(\s*{re.escape(function)}\s*<", plain)
     made = f"template decltype({function}<{template}>) {function}<{template}>;"
@@ -51,7 +51,7 @@ def as_opencl(text: str, function: str, template: str, file: str) -> str:
 
 def prelude(text: str) -> str:
     """Return what must stand before the text: Metal's library and MLX's, without its own names."""
-    plain = without_comments(text, as_blanks=_blank)
+    plain = without_comments(text)
     own = [
         name
         for name in _OWN_NAMES
@@ -73,11 +73,6 @@ def prelude(text: str) -> str:
     return "\n".join(parts)
 
 
-def _blank(piece: str) -> str:
-    """Return as many blanks as `piece` has bytes, which clang counts; line ends stay."""
-    return re.sub(r"(?:[^\n\\]|\\(?!\n))+", lambda line: " " * len(line[0].encode()), piece)
-
-
 def _referred(text: str, found: re.Match[str], file: str) -> str:
     """Turn `threadgroup float a[4], b;` into references, and go on in the same column."""
     kind, names = found["type"], found["names"].replace("\n", " ")
@@ -90,8 +85,7 @@ def _referred(text: str, found: re.Match[str], file: str) -> str:
     if text[begin:].lstrip().startswith("#") or text[begin:end].endswith("\\"):
         return made  # a macro must stay on its line
     line = text.count("\n", 0, found.end()) + 1
-    column = len(text[begin : found.end()].encode())
-    return f'{made}\n#line {line} "{file}"\n{" " * column}'
+    return f'{made}\n#line {line} "{file}"\n{" " * (found.end() - begin)}'
 
 
 OLDEST, NEWEST = 14, 40
@@ -126,7 +120,7 @@ _BAD = "void f(device float* a, threadgroup float* b) { a = b; }"
 
 @dataclass(frozen=True)
 class Complaint:
-    """What clang says of one place; lines and columns (in bytes) count from 1."""
+    """What clang says of one place; lines and columns count from 1."""
 
     line: int
     column: int
@@ -153,12 +147,10 @@ def lint(text: str, function: str = "", template: str = "") -> Lint:
     """
     clang = find_clang()
     program = as_opencl(text, function, template, _KERNEL)
-    complaints = _complaints(_asked(clang, f'#line 1 "{_OWN}"\n{prelude(text)}\n{program}'))
+    complaints = _complaints(clang, text, program)
     missing = any(_UNKNOWN.search(complaint.message) for complaint in complaints)
-    defects = tuple(
-        complaint for complaint in complaints if _certain(complaint, text, missing=missing)
-    )
-    return Lint(defects, tuple(complaint for complaint in complaints if complaint not in defects))
+    defects = tuple(found for found in complaints if _certain(found, text, missing=missing))
+    return Lint(defects, tuple(found for found in complaints if found not in defects))
 
 
 @cache
@@ -192,10 +184,7 @@ def _unfit(clang: str) -> str:
     """Return why this clang cannot judge, or "" if it can."""
     try:
         good, bad = (
-            _complaints(
-                _asked(clang, f'#line 1 "{_OWN}"\n{prelude("")}\n#line 1 "{_KERNEL}"\n{text}')
-            )
-            for text in (_GOOD, _BAD)
+            _complaints(clang, "", f'#line 1 "{_KERNEL}"\n{text}') for text in (_GOOD, _BAD)
         )
     except ToolError as error:
         return error.message
@@ -204,20 +193,19 @@ def _unfit(clang: str) -> str:
     return "" if bad else "it accepts a device pointer to threadgroup memory"
 
 
-def _asked(clang: str, program: str) -> str:
-    """Return what clang writes; raise ToolError where it does not judge at all."""
-    done = ran([clang, *_ARGUMENTS], program)
+def _complaints(clang: str, text: str, program: str) -> tuple[Complaint, ...]:
+    """Return the errors of a text as OpenCL, each once, in Metal's words; a reason goes with it.
+
+    Raises:
+        ToolError: clang does not judge at all.
+    """
+    done = ran([clang, *_ARGUMENTS], f'#line 1 "{_OWN}"\n{prelude(text)}\n{program}')
     if done.returncode != 0 and not _SAID.search(done.stderr):
         words = " ".join(done.stderr.split())[:300]
         raise ToolError(f"{clang} ended with {done.returncode}: {words or 'no word'}")
-    return done.stderr
-
-
-def _complaints(words: str) -> tuple[Complaint, ...]:
-    """Return the errors, each once, in Metal's words; a remark on one's reason goes with it."""
     found: dict[Complaint, None] = {}
     last: Complaint | None = None
-    for file, line, column, kind, said in _SAID.findall(words):
+    for file, line, column, kind, said in _SAID.findall(done.stderr):
         message = re.sub("|".join(_SPACES), lambda word: _SPACES[word[0]], said)
         if kind == "error":
             place = (int(line), int(column)) if file == _KERNEL else (0, 0)
@@ -237,6 +225,5 @@ def excerpt(text: str, complaints: Iterable[Complaint]) -> Iterator[str]:
         yield f"{complaint.line}:{complaint.column}: {complaint.message}"
         if 0 < complaint.line <= len(lines):
             line = lines[complaint.line - 1]
-            before = line.encode()[: complaint.column - 1].decode(errors="replace")
             yield f"  {line}"
-            yield "  " + re.sub(r"[^\t]", " ", before) + "^"
+            yield "  " + re.sub(r"[^\t]", " ", line[: complaint.column - 1]) + "^"

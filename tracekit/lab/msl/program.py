@@ -201,8 +201,8 @@ class _Bound:
         for name, array, copy, room in self._copies:
             array[...] = copy
             start = copy.ctypes.data - room.ctypes.data
-            margins = (room[:start], room[start + copy.nbytes :])
-            if any((margin != _UNTOUCHED).any() for margin in margins):
+            room[start : start + copy.nbytes] = _UNTOUCHED
+            if (room != _UNTOUCHED).any():
                 beside = beside or name
         return beside
 
@@ -227,11 +227,12 @@ def _is_there(parameter: Parameter, kernel: Kernel) -> bool:
 
 
 def _fitting(given: Array, parameter: Parameter, compiled: _Type) -> Array:
-    kind, size = chr(compiled.kind), compiled.size
-    if not _is_of(given.dtype, kind, size):
+    kind = chr(compiled.kind)  # a struct may be given as anything
+    wanted = {"b": "uint16", "?": "bool", "s": given.dtype}.get(kind, f"{kind}{compiled.size}")
+    if given.dtype != np.dtype(wanted):
         raise UsageError(
             f"{parameter.name} is {given.dtype}; the kernel takes "
-            f"{'bfloat16' if kind == 'b' else _dtype(kind, size).name} ({parameter.element}).",
+            f"{'bfloat16' if kind == 'b' else np.dtype(wanted).name} ({parameter.element}).",
             hint="numpy has no bfloat16: give its bits as uint16." if kind == "b" else "",
         )
     if not given.flags.c_contiguous or (parameter.writable and not given.flags.writeable):
@@ -244,18 +245,6 @@ def _fitting(given: Array, parameter: Parameter, compiled: _Type) -> Array:
             f"{parameter.name} has {given.nbytes} bytes; the kernel reads {compiled.bytes}."
         )
     return given
-
-
-def _dtype(kind: str, size: int) -> np.dtype[Any]:
-    return np.dtype("?" if kind == "?" else f"{kind}{size}")
-
-
-def _is_of(dtype: np.dtype[Any], kind: str, size: int) -> bool:
-    if kind == "s":
-        return True
-    if kind == "b":
-        return dtype == np.uint16 or dtype.name == "bfloat16"
-    return dtype == _dtype(kind, size)
 
 
 MOST_THREADS = 1024
@@ -294,17 +283,11 @@ class Program:
     ) -> Statistics:
         """Run the kernel over a grid; what it writes is written into the arrays.
 
-        Args:
-            buffers: An array for each buffer, by the parameter's name: contiguous, of the dtype
-                that the kernel declares. numpy has no bfloat16: give its bits as uint16.
-            grid: Threads along x, y and z; as `dispatchThreads`, so the last threadgroups may be
-                smaller.
-            threadgroup: Threads of a threadgroup along x, y and z.
-            order: In which order threads run between two places where they meet.
-            seed: Of the random order.
-            threadgroup_bytes: Sizes of threadgroup memory passed as an argument, by its number.
-            lenient: Let a simdgroup operation be reached by some lanes only, as Metal does.
-            patience: Seconds after which a kernel is stopped: some never end.
+        `buffers` has an array for each buffer, by the parameter's name: contiguous, of the dtype
+        that the kernel declares (the bits of bfloat16, which numpy lacks, as uint16). `grid` is in
+        threads, as of `dispatchThreads`: the last threadgroups may be smaller. `threadgroup_bytes`
+        are sizes of threadgroup memory passed as an argument, by its number. For the rest see
+        `emulation`.
         """
         _check_sizes(grid, threadgroup)
         bound = self._bound(buffers)
@@ -356,19 +339,13 @@ class Program:
                 f"{self.kernel.file} did not end within {patience:g} s and was stopped.",
                 hint="Threads that wait for each other without a barrier never meet here.",
             )
-        names = {
-            str(parameter.index): parameter.name
-            for parameter in self.parameters
-            if parameter.kind == "buffer"
-        }
-        named = re.sub(
-            r"\bof buffer (\d+)",
-            lambda found: f"of buffer {names.get(found[1], found[1])!r}",
-            message,
-        )
+        for parameter in self.parameters:
+            if parameter.kind == "buffer":
+                number = rf"\bof buffer {parameter.index}\b"
+                message = re.sub(number, f"of buffer {parameter.name!r}", message)
         unchecked = "access of memory" in message and not self.checked
         return KernelError(
-            f"{self.kernel.file}: {located(named, self.kernel, self._text)}",
+            f"{self.kernel.file}: {located(message, self.kernel, self._text)}",
             hint=_WHERE if unchecked else "",
         )
 

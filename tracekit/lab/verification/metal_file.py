@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -48,17 +50,12 @@ def whole(word: str) -> int:
     return int(word)
 
 
-def constant(word: str) -> int | float | bool:
-    """Read the value of a function constant: true, false or a number."""
-    if word in {"true", "false"}:
-        return word == "true"
-    try:
-        return int(word, 0) if re.fullmatch(r"[-+]?\w+", word) else float(word)
-    except ValueError:
-        raise UsageError(
-            f"{word!r} is no value of a function constant.",
-            hint="Write true, false or a number, such as --constant 0=true.",
-        ) from None
+def number(word: str, option: str) -> int | float:
+    """Read a number, whole where it is written so; raise UsageError for anything else."""
+    for read in (partial(int, base=0), float):
+        with suppress(ValueError):
+            return read(word)
+    raise UsageError(f"{option}: {word!r} is no number.")
 
 
 BFLOAT16 = "bfloat16"
@@ -150,22 +147,15 @@ def _drawn(
     floating = "float" in dtype
     if low is None:
         return random.normal(size=shape) if floating else np.zeros(shape)
-    first = _number(low)
+    first = number(low, "--buffer")
     if high is None:
         return np.full(shape, first)
-    last = _number(high)
+    last = number(high, "--buffer")
     if first >= last:
         raise UsageError(f"The range {low}:{high} is empty.", hint="The upper end is left out.")
     if floating:
         return random.uniform(first, last, shape)
     return random.integers(int(first), int(last), shape)
-
-
-def _number(text: str) -> float | int:
-    try:
-        return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
-    except ValueError:
-        raise UsageError(f"{text!r} is no number.", hint=_HINT) from None
 
 
 def _stored(values: Array, dtype: str) -> Array:
@@ -271,13 +261,17 @@ def _kernel(file: Path, launch: Launch) -> Kernel:
     except UnicodeDecodeError as error:
         raise InputError(f"{file} cannot be read as text: {error}.") from error
     text, origins = with_includes(text, file, [Path(folder) for folder in launch.includes])
-    constants = pairs(launch.constants, "--constant")
+    words = {"true": True, "false": False}
+    constants = {
+        whole(index): words[value] if value in words else number(value, "--constant")
+        for index, value in pairs(launch.constants, "--constant").items()
+    }
     return Kernel(
         text=text,
         function=launch.function or _only_kernel(file, text),
         template=launch.template,
         name=file.name,
-        constants={whole(index): constant(value) for index, value in constants.items()},
+        constants=constants,
         origins=origins,
     )
 

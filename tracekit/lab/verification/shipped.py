@@ -56,7 +56,7 @@ def paged_decode_grouped(
     return decode_check("grouped", problem, hd_tile=hd_tile, partitions=partitions)
 
 
-def _decode(kernel: Kernel, summary: str) -> Callable[..., Check]:
+def _decode(kernel: Kernel) -> Callable[..., Check]:
     @check(each={"dtype": DTYPES})
     def decode(
         *,
@@ -68,7 +68,6 @@ def _decode(kernel: Kernel, summary: str) -> Callable[..., Check]:
     ) -> Check:
         return decode_check(kernel, trapped(dtype, int(head_dim), block_size, kv_heads, group))
 
-    decode.__doc__ = summary
     return decode
 
 
@@ -144,10 +143,8 @@ def decode_check(
 
 _SHIPPED = {
     "paged-decode": paged_decode_grouped,  # and, with partitions, paged-merge
-    "paged-decode-barriers": _decode(
-        "barriers", "Decode with three barriers for each token, as a first attempt does."
-    ),
-    "paged-decode-per-head": _decode("per-head", "Decode with a threadgroup for each query head."),
+    "paged-decode-barriers": _decode("barriers"),
+    "paged-decode-per-head": _decode("per-head"),
     "rmsnorm-linear": rmsnorm_linear,
 }
 
@@ -158,11 +155,7 @@ def shipped_names() -> tuple[str, ...]:
 
 
 def shipped_check(name: str) -> Declared:
-    """Return the check of a kernel of ours.
-
-    Raises:
-        UsageError: There is no such kernel; the hint says which there are.
-    """
+    """Return the check of a kernel of ours; raise UsageError where there is none of that name."""
     if name not in _SHIPPED:
         raise UsageError(
             f"There is no kernel {name!r}, and no file of that name.",

@@ -28,6 +28,9 @@ class Outcome(StrEnum):
     NOT_CHECKED = "not checked"
 
 
+PASSED, DEFECT, NOT_CHECKED = Outcome
+
+
 class Question(StrEnum):
     """What is asked of every kernel, in this order."""
 
@@ -48,7 +51,7 @@ class Verdict:
 
     question: Question
     outcome: Outcome
-    detail: str
+    detail: str = ""
     excerpt: tuple[str, ...] = ()
 
 
@@ -83,19 +86,7 @@ class Verification:
     @property
     def defects(self) -> tuple[Verdict, ...]:
         """The verdicts that found something."""
-        return tuple(verdict for verdict in self.verdicts if verdict.outcome is Outcome.DEFECT)
-
-
-def _passed(question: Question, detail: str = "") -> Verdict:
-    return Verdict(question, Outcome.PASSED, detail)
-
-
-def _defect(question: Question, detail: str, excerpt: Sequence[str] = ()) -> Verdict:
-    return Verdict(question, Outcome.DEFECT, detail, tuple(excerpt))
-
-
-def _unknown(question: Question, why: str) -> Verdict:
-    return Verdict(question, Outcome.NOT_CHECKED, why)
+        return tuple(verdict for verdict in self.verdicts if verdict.outcome is DEFECT)
 
 
 PATIENCE = 60.0
@@ -169,29 +160,24 @@ def verify(subject: Subject, orders: Sequence[Order] = tuple(Order)) -> Verifica
     operations = sum(launch.statistics.simd_operations for launch in launches)
     kernels = tuple(launch.kernel.function for launch in launches)
     count = len(set(kernels))
-    verdicts = [
-        _passed(Question.COMPILES, f"{count} kernel{'s' if count != 1 else ''}"),
-        address_spaces([launch.kernel for launch in launches]),
-        _passed(
-            Question.SYNCHRONISATION,
-            f"{barriers:,} barriers and {operations:,} simd operations, each met by all",
-        ),
-        _passed(Question.BOUNDS, "every access to a buffer was watched"),
-        _passed(Question.ENDS),
-        orders_agree(answers),
-    ]
-    if subject.expected:
-        error_found = within_bound(answers, subject.expected, subject.bound)
-    else:
-        error_found = _unknown(Question.ERROR, "there is nothing to compare with")
-    verdicts += [all_written(answers, subject.expected), error_found]
+    met = f"{barriers:,} barriers and {operations:,} simd operations, each met by all"
     moved = tuple(
         Moved(launch.kernel.function, name, traffic.loaded, traffic.stored, traffic.touched)
         for launch in launches
         for name, traffic in launch.statistics.traffic.items()
     )
-    verdicts.append(loaded_as_modelled(moved, subject.loaded))
-    return Verification(subject.name, subject.parameters, kernels, tuple(verdicts), moved)
+    verdicts = (
+        Verdict(Question.COMPILES, PASSED, f"{count} kernel{'s' if count != 1 else ''}"),
+        address_spaces([launch.kernel for launch in launches]),
+        Verdict(Question.SYNCHRONISATION, PASSED, met),
+        Verdict(Question.BOUNDS, PASSED, "every access to a buffer was watched"),
+        Verdict(Question.ENDS, PASSED),
+        orders_agree(answers),
+        all_written(answers, subject.expected),
+        within_bound(answers, subject.expected, subject.bound),
+        loaded_as_modelled(moved, subject.loaded),
+    )
+    return Verification(subject.name, subject.parameters, kernels, verdicts, moved)
 
 
 def _stopped(subject: Subject, error: KernelError, order: Order) -> Verification:
@@ -203,15 +189,15 @@ def _stopped(subject: Subject, error: KernelError, order: Order) -> Verification
     words = head if question is Question.COMPILES else f"{head.rstrip(':.')} (order {order})"
     if _UNENDED in head:
         lines.append("--patience SECONDS gives a launch longer.")
-    found = _defect(question, words, lines)
+    found = Verdict(question, DEFECT, words, tuple(lines))
     why = "the kernel does not compile" if question is Question.COMPILES else "it was stopped"
     try:
         spaces = address_spaces(subject.sources())
     except InputError as reason:
-        spaces = _unknown(Question.ADDRESS_SPACES, reason.message)
-    known = {Question.COMPILES: _passed(Question.COMPILES), Question.ADDRESS_SPACES: spaces}
+        spaces = Verdict(Question.ADDRESS_SPACES, NOT_CHECKED, reason.message)
+    known = {verdict.question: verdict for verdict in (Verdict(Question.COMPILES, PASSED), spaces)}
     known[question] = found
-    verdicts = [known.get(asked, _unknown(asked, why)) for asked in Question]
+    verdicts = [known.get(asked, Verdict(asked, NOT_CHECKED, why)) for asked in Question]
     return Verification(subject.name, subject.parameters, (), tuple(verdicts))
 
 
@@ -221,30 +207,27 @@ def address_spaces(kernels: Sequence[Kernel]) -> Verdict:
     try:
         clang = find_clang()
     except ToolError as error:
-        return _unknown(question, error.message)
+        return Verdict(question, NOT_CHECKED, error.message)
     doubts: list[str] = []
-    for kernel in {
-        (source.text, source.function, source.template): source for source in kernels
-    }.values():
+    unlike = {(kernel.text, kernel.function, kernel.template): kernel for kernel in kernels}
+    for kernel in unlike.values():
         found = lint(kernel.text, kernel.function, kernel.template)
         if found.defects:
             first, *lines = excerpt(kernel.text, found.defects)
             line, _, rest = first.partition(":")
             file, own = kernel.where(int(line))
-            return _defect(question, f"{file}:{own}:{rest}", lines)
+            return Verdict(question, DEFECT, f"{file}:{own}:{rest}", tuple(lines))
         doubts += [f"{doubt.message} (line {doubt.line})" for doubt in found.unknown]
-    return (
-        _unknown(question, f"clang cannot judge all: {doubts[0]}")
-        if doubts
-        else _passed(question, clang)
-    )
+    if doubts:
+        return Verdict(question, NOT_CHECKED, f"clang cannot judge all: {doubts[0]}")
+    return Verdict(question, PASSED, clang)
 
 
 def loaded_as_modelled(moved: Sequence[Moved], model: Mapping[str, int]) -> Verdict:
     """Compare the bytes loaded of buffers, over all launches, with what a model says."""
     question = Question.TRAFFIC
     if not model:
-        return _unknown(question, "no model says how many there should be")
+        return Verdict(question, NOT_CHECKED, "no model says how many there should be")
     there = Counter[str]()
     for traffic in moved:
         there[traffic.buffer] += traffic.loaded
@@ -254,8 +237,8 @@ def loaded_as_modelled(moved: Sequence[Moved], model: Mapping[str, int]) -> Verd
         if there[name] != wanted
     ]
     if wrong:
-        return _defect(question, "; ".join(wrong))
-    return _passed(question, f"as modelled: {', '.join(model)}")
+        return Verdict(question, DEFECT, "; ".join(wrong))
+    return Verdict(question, PASSED, f"as modelled: {', '.join(model)}")
 
 
 _WIDTH = 30
@@ -280,9 +263,9 @@ def in_full(verification: Verification) -> Iterator[str]:
     """Return every answer, the kernels that were launched, and the bytes that they moved."""
     yield case(verification.name, verification.parameters)
     for verdict in verification.verdicts:
-        if verdict.outcome is not Outcome.NOT_CHECKED:
+        if verdict.outcome is not NOT_CHECKED:
             yield from _lines(verdict)
-    unasked = [gap for gap in verification.verdicts if gap.outcome is Outcome.NOT_CHECKED]
+    unasked = [gap for gap in verification.verdicts if gap.outcome is NOT_CHECKED]
     for why in dict.fromkeys(gap.detail for gap in unasked):
         questions = ", ".join(gap.question for gap in unasked if gap.detail == why)
         yield f"  not checked, because {why}: {questions}"
@@ -295,7 +278,7 @@ def in_full(verification: Verification) -> Iterator[str]:
 
 
 def _lines(verdict: Verdict) -> Iterator[str]:
-    mark = "ok" if verdict.outcome is Outcome.PASSED else "DEFECT"
+    mark = "ok" if verdict.outcome is PASSED else "DEFECT"
     yield f"  {verdict.question:<{_WIDTH}}{mark:<8}{verdict.detail}".rstrip()
     yield from (f"      {line}" for line in verdict.excerpt)
 
@@ -310,9 +293,8 @@ def arrays(found: Any) -> tuple[Array, ...]:
 
 
 def _plain(array: Any) -> Array:
-    if isinstance(array, mx.array):
-        exact = array.astype(mx.float32) if array.dtype in {mx.bfloat16, mx.float16} else array
-        array = np.array(exact)
+    if isinstance(array, mx.array) and array.dtype == mx.bfloat16:  # which numpy lacks
+        array = array.astype(mx.float32)
     plain = np.asarray(array)
     return plain.astype(np.float64) if plain.dtype.kind == "f" else plain
 
@@ -332,18 +314,19 @@ def orders_agree(answers: Answers) -> Verdict:
     question = Question.ORDERS
     (first, reference), *others = answers.items()
     if not others:
-        return _unknown(question, f"only the order {first} was run")
+        return Verdict(question, NOT_CHECKED, f"only the order {first} was run")
     for order, got in others:
         for number, (array, other) in enumerate(zip(reference, got, strict=True)):
             same = (array == other) | ((array != array) & (other != other))  # noqa: PLR0124  NaN
             if not same.all():
                 place = _place(np.argwhere(~same)[0], number, len(got))
-                return _defect(
+                return Verdict(
                     question,
+                    DEFECT,
                     f"{np.count_nonzero(~same)} of {same.size} elements differ between {first} "
                     f"and {order}, the first at {place}: a barrier is missing, or threads race.",
                 )
-    return _passed(question, ", ".join(answers))
+    return Verdict(question, PASSED, ", ".join(answers))
 
 
 def all_written(answers: Answers, expected: Sequence[Array] = ()) -> Verdict:
@@ -355,22 +338,24 @@ def all_written(answers: Answers, expected: Sequence[Array] = ()) -> Verdict:
             strange = np.isnan(output) & ~there if output.dtype.kind == "f" else np.zeros((), bool)
             if strange.any():
                 place = _place(np.argwhere(strange)[0], number, len(got))
-                return _defect(
+                return Verdict(
                     question,
+                    DEFECT,
                     f"{np.count_nonzero(strange)} of {output.size} elements are NaN in the order "
                     f"{order}, the first at {place}: never written, or computed of memory that "
                     "was never written.",
                 )
-    kinds = {array.dtype.kind for got in answers.values() for array in got}
-    if "f" not in kinds:
-        return _unknown(question, "the outputs are no floating-point numbers: none can be NaN")
-    return _passed(question)
+    if not any(array.dtype.kind == "f" for got in answers.values() for array in got):
+        why = "the outputs are no floating-point numbers: none can be NaN"
+        return Verdict(question, NOT_CHECKED, why)
+    return Verdict(question, PASSED)
 
 
 def within_bound(answers: Answers, expected: Sequence[Array], bound: float) -> Verdict:
     """Say whether every answer is as near to what is expected as the check demands."""
-    question = Question.ERROR
-    worst, where = 0.0, ""
+    question, worst, where = Question.ERROR, 0.0, ""
+    if not expected:
+        return Verdict(question, NOT_CHECKED, "there is nothing to compare with")
     for order, got in answers.items():
         require_shapes(got, expected)
         for number, (array, wanted) in enumerate(zip(got, expected, strict=True)):
@@ -378,18 +363,17 @@ def within_bound(answers: Answers, expected: Sequence[Array], bound: float) -> V
             if error > worst:
                 worst, where = error, f"at {_place(place, number, len(got))}, order {order}"
     measured = f"{worst:.2g} of {bound:g} allowed"
-    return (
-        _passed(question, measured) if worst <= bound else _defect(question, f"{measured}, {where}")
-    )
+    if worst <= bound:
+        return Verdict(question, PASSED, measured)
+    return Verdict(question, DEFECT, f"{measured}, {where}")
 
 
 def error_and_place(got: Array, expected: Array) -> tuple[float, Array]:
     """Return the largest error as a share of the largest finite magnitude expected, and where.
 
-    Unlike `agreement.relative_error` it takes the array as a whole: a check may expect
-    anything, and nobody knows which axis of it is that of sequences. NaN and infinity where they
-    are expected count as right, elsewhere as infinitely wrong. The share is of 1 where nothing
-    but zeros is expected.
+    The share is of the whole array, as nobody knows which axis is that of sequences, and of 1 where
+    nothing but zeros is expected. NaN and infinity count as right where they are expected,
+    elsewhere as infinitely wrong.
     """
     if got.size == 0:
         return 0.0, np.zeros(got.ndim, int)

@@ -7,13 +7,22 @@ any more, after the current step; those of `base.errors` for a failure, which is
 """
 
 import os
+import platform
 import sys
 from io import TextIOWrapper
 from queue import SimpleQueue
 
 from tracekit.base import InterruptedRunError
-from tracekit.workload.interleaved.protocol import Answer, Failed, line_of, request_of
-from tracekit.workload.interleaved.resident import Resident, hello
+from tracekit.machine import installed
+from tracekit.workload.interleaved.protocol import (
+    PROTOCOL,
+    Answer,
+    Failed,
+    Hello,
+    line_of,
+    request_of,
+)
+from tracekit.workload.interleaved.resident import Resident
 from tracekit.workload.worker.stopping import Stop, failure_of
 
 Lines = SimpleQueue[bytes | None]
@@ -66,7 +75,8 @@ def main() -> int:
     out, stop = answering(), Stop()
     lines = asked(stop)
     try:
-        answer(out, Answer(hello=hello()))
+        versions = (installed("tracekit"), platform.python_version(), installed("mlx"))
+        answer(out, Answer(hello=Hello(PROTOCOL, *versions, os.getpid())))
         return _serve(out, lines, Resident(stop))
     except OSError:  # nobody listens any more
         return InterruptedRunError.exit_code

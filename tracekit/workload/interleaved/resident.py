@@ -2,24 +2,19 @@
 
 import gc
 import importlib
-import platform
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from os import getpid
 from typing import Any
 
 from tracekit.base import InputError, ToolError
-from tracekit.machine import installed
 from tracekit.workload.interleaved.protocol import (
-    PROTOCOL,
     Answer,
     Calibrate,
     Calibrated,
     ChildRequest,
     Finished,
-    Hello,
     Prepare,
     Ready,
     RunSteps,
@@ -181,13 +176,6 @@ def step_times(notes: Notes, step: Step) -> StepTimes:
         variants=tuple(sorted({mark["variant"] for mark in busy if mark.get("variant")})),
         specializations=tuple(notes.made),
         exhausted=step.exhausted(),
-    )
-
-
-def hello() -> Hello:
-    """Say what this child is."""
-    return Hello(
-        PROTOCOL, installed("tracekit"), platform.python_version(), installed("mlx"), getpid()
     )
 
 

@@ -101,13 +101,6 @@ def _dense(
     return _prepared(inputs, call, padded=True, copies=copies)
 
 
-def _gather_sdpa(inputs: Inputs) -> Prepared:
-    def arrays(number: int) -> tuple[mx.array, mx.array]:
-        return gathered(inputs.problems[number], inputs.longest)
-
-    return _dense(inputs, arrays, copies=True)
-
-
 def _prepared(
     inputs: Inputs,
     call: Call,
@@ -174,7 +167,14 @@ DECODE = (
             inputs, lambda number: inputs.dense_bshd[number], axis=1, layout="BSHD"
         ),
     ),
-    _decode("gather-sdpa", "pages copied, then dense", _gather_sdpa, paged=True),
+    _decode(
+        "gather-sdpa",
+        "pages copied, then dense",
+        lambda inputs: _dense(
+            inputs, lambda number: gathered(inputs.problems[number], inputs.longest), copies=True
+        ),
+        paged=True,
+    ),
     _decode(
         "naive",
         "dense, every score kept",

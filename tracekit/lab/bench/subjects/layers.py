@@ -1,6 +1,6 @@
 """Caches and layers to measure: new keys and values, RMSNorm and the linear layer after it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import mlx.core as mx
@@ -25,66 +25,56 @@ from tracekit.workload import Work, backend
 
 def _append(inputs: Inputs) -> Prepared:
     """Write one row of keys and one of values for each sequence."""
-    shape, pools, tables = inputs.shape, _Pools(inputs), inputs.problems[0].block_tables
-    rows, size = _rows(inputs, shape.batch)
-    places = [mx.full((shape.batch,), token, mx.int32) for token in range(shape.context)]
-    mx.eval(places)
-
-    def write(number: int) -> None:
-        positions = places[number % shape.context]
-        pools.keys = append(pools.keys, rows, tables, positions)
-        pools.values = append(pools.values, rows, tables, positions)
-
-    work = Work(shape.batch, 2 * size, 2 * size, 2 * size)
-    return _prepared(pools.arrays, write, work, shape.batch * shape.context * 2 * size)
+    shape, tables = inputs.shape, inputs.problems[0].block_tables
+    places = [(tables, mx.full((shape.batch,), token, mx.int32)) for token in range(shape.context)]
+    return _into_pages(inputs, shape.batch, append, places)
 
 
 def _append_run(inputs: Inputs) -> Prepared:
     """Write the keys and values of one sequence's whole prompt."""
-    shape, pools = inputs.shape, _Pools(inputs)
-    tables = inputs.problems[0].block_tables
-    rows, size = _rows(inputs, shape.context)
-    each = [tables[sequence] for sequence in range(shape.batch)]
-    mx.eval(each)
+    places = [(table, 0) for table in inputs.problems[0].block_tables]
+    return _into_pages(inputs, inputs.shape.context, append_run, places)
 
-    def write(number: int) -> None:
-        table = each[number % shape.batch]
-        pools.keys = append_run(pools.keys, rows, table, 0)
-        pools.values = append_run(pools.values, rows, table, 0)
 
-    work = Work(shape.context, 2 * size, 2 * size, 2 * size)
-    return _prepared(pools.arrays, write, work, shape.batch * 2 * size)
+def _into_pages(
+    inputs: Inputs,
+    count: int,
+    write: Callable[..., mx.array],
+    places: Sequence[tuple[mx.array, mx.array | int]],
+) -> Prepared:
+    """Write `count` rows of keys and of values; `places` are tables and positions, in turns."""
+    problem, (rows, size) = inputs.problems[0], _rows(inputs, count)
+    # pages that only this subject writes to: whoever held a view would make MLX copy them
+    pools = [problem.k_pages * 1, problem.v_pages * 1]
+    mx.eval(pools, places)
+
+    def turn(number: int, _: object) -> list[mx.array]:
+        place = places[number % len(places)]
+        pools[:] = [write(pool, rows, *place) for pool in pools]
+        return list(pools)
+
+    work = Work(count, 2 * size, 2 * size, 2 * size)
+    return prepared(turn, work, working_set=len(places) * 2 * size, sets=1, sequence=count)
 
 
 def _append_concat(inputs: Inputs) -> Prepared:
     """Put one row for each sequence behind its context, as a cache without room does."""
-    shape = inputs.shape
-    rows, size = _rows(inputs, shape.batch)
+    batch, (rows, size) = inputs.shape.batch, _rows(inputs, inputs.shape.batch)
     ends = [rows[:, :, None], rows[:, :, None]]
 
-    def write(number: int) -> None:
+    def turn(number: int, _: object) -> list[mx.array]:
         # From the same contexts each time, which would grow with the calls otherwise; the row
         # is the last one of the call before, so that calls wait for each other.
-        keys, values = inputs.dense[number % len(inputs.dense)]
-        ends[0] = mx.concatenate([keys, ends[0][:, :, -1:]], 2)
-        ends[1] = mx.concatenate([values, ends[1][:, :, -1:]], 2)
+        contexts = inputs.dense[number % len(inputs.dense)]
+        ends[:] = [
+            mx.concatenate([context, end[:, :, -1:]], 2)
+            for context, end in zip(contexts, ends, strict=True)
+        ]
+        return list(ends)
 
     whole = 2 * size * inputs.longest
-    work = Work(shape.batch, whole + 2 * size, whole + 2 * size, whole + 2 * size)
-    return _prepared(lambda: list(ends), write, work, len(inputs.dense) * whole)
-
-
-class _Pools:
-    """Pages that only this subject writes to; whoever held a view would make MLX copy them."""
-
-    def __init__(self, inputs: Inputs) -> None:
-        problem = inputs.problems[0]
-        self.keys, self.values = problem.k_pages * 1, problem.v_pages * 1
-        mx.eval(self.keys, self.values)
-
-    def arrays(self) -> list[mx.array]:
-        """Return what to evaluate."""
-        return [self.keys, self.values]
+    work = Work(batch, *[whole + 2 * size] * 3)
+    return prepared(turn, work, working_set=len(inputs.dense) * whole, sets=1, sequence=batch)
 
 
 def _rows(inputs: Inputs, count: int) -> tuple[mx.array, int]:
@@ -94,19 +84,6 @@ def _rows(inputs: Inputs, count: int) -> tuple[mx.array, int]:
     )
     mx.eval(rows)
     return rows, rows.nbytes
-
-
-def _prepared(
-    arrays: Callable[[], list[mx.array]],
-    write: Callable[[int], None],
-    work: Work,
-    working_set: int,
-) -> Prepared:
-    def turn(number: int, _: object) -> list[mx.array]:
-        write(number)
-        return arrays()
-
-    return prepared(turn, work, working_set=working_set, sets=1, sequence=work.tokens)
 
 
 CACHE = (
