@@ -58,8 +58,8 @@ class Turns:
     def tell(self) -> StepReport:
         """Say whose step the last one was."""
         name = self.timed[-1][0]
-        work = self.subject.work if name == self.subject.name else self.baseline.work
-        return StepReport(variant=name, tokens=work.tokens)
+        variant = self.subject if name == self.subject.name else self.baseline
+        return StepReport(variant=name, tokens=variant.work.tokens)
 
     def begin(self) -> None:
         """Start again, with the first turn: what came before was warm-up."""
@@ -96,7 +96,7 @@ def compared(timed: Sequence[Timed], subject: Variant, baseline: Variant) -> Res
 
     A pair is a step of each, one right after the other. The speed-up is the median over pairs
     of the baseline's time by the subject's, above 1 where the subject is faster, with a 95 %
-    interval of order statistics; see `tracekit.base.tolerances`.
+    interval of order statistics.
     """
     results: dict[str, float | Measured] = {}
     for variant in (subject, baseline):

@@ -22,43 +22,31 @@ SMALL = (
 ).split()
 
 
-def subjects(table: str) -> list[str]:
-    """Return the subjects of tables in a file: below a title and a head, and before a blank."""
-    blocks = [block.splitlines() for block in table.split("\n\n") if block]
-    assert all(block[0].startswith("# ") for block in blocks)
-    assert {block[1].split("\t")[0] for block in blocks} == {"subject"}
-    return [line.split("\t")[0] for block in blocks for line in block[2:]]
-
-
 on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")
 
 
 @pytest.mark.processes
 @on_the_cpu
 def test_all_suites_end_to_end(tracekit: Run, tmp_path: Path) -> None:
-    ran = tracekit(
-        *("bench", "--suite", "all", "-o", tmp_path / "results.json", *SMALL),
-    )
+    ran = tracekit("bench", "--suite", "all", "-o", tmp_path / "results.json", *SMALL)
     assert ran.code == 0, ran.err
     plain = json.loads((tmp_path / "results.json").read_text())
     measured = [row["name"] for row in plain["rows"] if row["state"] == "measured"]
-    assert [row["name"] for row in plain["rows"]] == [one.name for one in SUBJECTS]
+    assert [row["name"] for row in plain["rows"]] == [subject.name for subject in SUBJECTS]
     assert len(measured) == len(SUBJECTS) - 3
-    assert subjects(ran.out) == measured
-    titles = [line.partition(";")[0] for line in ran.out.splitlines() if line.startswith("# ")]
+    tables = [block.splitlines() for block in ran.out.split("\n\n") if block]
+    assert [line.split("\t")[0] for table in tables for line in table[2:]] == measured
+    titles = [table[0].partition(";")[0] for table in tables]
     families = [title.removeprefix("# ").partition(":")[0] for title in titles]
     assert families == ["decode", "prefill", "append", "append-run", "norm"]
     assert titles[-1] == "# norm: rows 2, dims 32, out_dims 32, dtype float32"
     assert all(len(row["micro"]["samples"]) == 6 for row in plain["rows"] if row["micro"])
     assert plain["environment"]["backend"] == "cpu"
-    assert plain["settings"]["suite"] == "all"
-    assert "All times are by the host's clock." in ran.err
     assert "norm-fused is not available here: it is a Metal kernel" in ran.err
-    assert "cache-resident: paged" in ran.err
     assert f"written: {tmp_path / 'results.json'}" in ran.err
 
 
-def test_a_failing_subject_is_told_and_ends_in_three(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failing_subject_is_shown_and_ends_in_three(capsys: pytest.CaptureFixture[str]) -> None:
     hand = Hand()
     subjects = [
         literal_subject(hand, "broken", 10_000_000, fails_after=0),
@@ -70,38 +58,32 @@ def test_a_failing_subject_is_told_and_ends_in_three(capsys: pytest.CaptureFixtu
         bench._end(done, None)
     assert caught.value.exit_code == 3
     shown = capsys.readouterr()
-    title, head, row, last = shown.out.splitlines()
-    assert title.startswith("# decode: batch 16, context 1024, ")
-    assert head.startswith("subject\tcall, host clock\tMAD\tp95\t")
-    assert row.startswith("sound\t10 ms\t")
-    assert last == ""
+    assert shown.out.splitlines()[2].startswith("sound\t10 ms\t")
     assert "warning: broken failed: RuntimeError: the kernel is broken" in shown.err
 
 
-def test_an_interrupted_bench_ends_in_130_and_says_where_its_samples_are(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("steps", "hint"), [(5, "What was measured is in b.json."), (1, "Nothing")]
+)
+def test_an_interrupted_bench_ends_in_130_and_says_where_its_samples_are(
+    steps: int, hint: str
+) -> None:
     hand = Hand()
-    stopped = literal_subject(hand, "A", 10_000_000, fails_after=3, error=KeyboardInterrupt)
+    stopped = literal_subject(hand, "A", 10_000_000, fails_after=steps, error=KeyboardInterrupt)
     done = run_bench(Shape(), Settings(), subjects=[stopped], clock=hand.read)
     with pytest.raises(InterruptedRunError) as caught:
-        bench._end(done, tmp_path / "b.json")
+        bench._end(done, Path("b.json"))
     assert caught.value.exit_code == 130
-    measured = any(row.micro for row in done.rows)
-    kept = f"What was measured is in {tmp_path / 'b.json'}."
-    assert caught.value.hint == (kept if measured else "Nothing was measured before.")
+    assert caught.value.hint.startswith(hint)
 
 
 @on_the_cpu
 def test_tuning_ranks_pages_and_writes_them(tracekit: Run, tmp_path: Path) -> None:
     ran = tracekit("bench", "--tune", "-o", tmp_path / "t.json", *SMALL)
     assert ran.code == 0
-    title, head, *rows, last = ran.out.splitlines()
-    assert (
-        title
-        == "# launches: batch 2, context 32, q_heads 4, kv_heads 2, head_dim 64, dtype float32"
-    )
+    _, head, *rows = ran.out.splitlines()
     assert head.split("\t") == ["launch", "call, host clock", "MAD", "x of fastest"]
-    assert {line.split("\t")[0] for line in rows} == {"block 16", "block 32"}
-    assert last == ""
+    assert {line.split("\t")[0] for line in rows if line} == {"block 16", "block 32"}
     assert "Not swept: threadgroup, HD_TILE and partitions" in ran.err
     assert json.loads((tmp_path / "t.json").read_text())["kind"] == "tuning"
 

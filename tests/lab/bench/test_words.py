@@ -6,19 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tracekit.lab.bench import words
 from tracekit.lab.bench.document import Bench, Comparison, Row, Timing, summarize
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Tuning, ranked
-from tracekit.lab.bench.words import (
-    Table,
-    families,
-    ranking,
-    remarks,
-    swept,
-    times_words,
-    tuning_remarks,
-    warnings,
-)
 from tracekit.lab.metal_queue import Dispatch
 from tracekit.ops.attention.metal import Plan
 
@@ -52,7 +43,7 @@ BENCHES = (
             working_set=1 << 21,
             residence="unknown",
         ),
-        row("naive", tokens=16, micro=Timing((1.0, 2.0), 1, summarize((1.0, 2.0)))),
+        row("naive", 1.0, 2.0, tokens=16, speed_up=Comparison("naive", 2.0, pairs=5)),
         row("sdpa", *[5.0] * 6),
         row("gather-sdpa", *[5.0] * 7),
         row("append", family="append", tokens=16, residence="cache", working_set=1 << 20),
@@ -83,36 +74,22 @@ TUNING = Tuning(
 )
 
 
-def lines(title: str, table: Table) -> Iterator[str]:
+def lines(title: str, table: words.Table) -> Iterator[str]:
     yield from (title, *("\t".join(cells) for cells in (table[0], *table[1])))
 
 
-def told() -> Iterator[str]:
-    """Return all that is printed of the benches and the sweep, a line each."""
+def said() -> Iterator[str]:
     for done in BENCHES:
-        for title, table in families(done):
+        for title, table in words.families(done):
             yield from lines(title, table)
-        yield from remarks(done)
-        yield from (f"warning: {one}" for one in warnings(done))
-    yield from lines(swept(TUNING), ranking(TUNING))
-    yield from tuning_remarks(TUNING)
+        yield from words.remarks(done)
+        yield from (f"warning: {warning}" for warning in words.warnings(done))
+    yield from lines(words.swept(TUNING), words.ranking(TUNING))
+    yield from words.tuning_remarks(TUNING)
 
 
 def test_the_words_are_those_of_the_file(request: pytest.FixtureRequest) -> None:
-    text = "\n".join(told()) + "\n"
+    text = "\n".join(said()) + "\n"
     if request.config.getoption("--update-goldens"):
         GOLDEN.write_text(text)
     assert text == GOLDEN.read_text()
-
-
-@pytest.mark.parametrize(
-    ("found", "words"),
-    [
-        (None, ""),
-        (Comparison("naive", reason="why"), ""),
-        (Comparison("naive", 2.0, None, None, 5), "2.00 (5 pairs: no interval)"),
-        (Comparison("naive", 0.5, 0.25, 1.0, 8), "0.50 (0.25 to 1.00)"),
-    ],
-)
-def test_a_ratio_comes_with_its_interval(found: Comparison | None, words: str) -> None:
-    assert times_words(found) == words

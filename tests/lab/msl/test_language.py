@@ -1,17 +1,24 @@
-"""What Metal has beside C++: vectors, literals, casts, constants, memory that threads share."""
+"""What Metal has beside C++: vectors, literals, casts, constants, simdgroups, memory of threads.
+
+And what public kernels hold: conditions, macros, overloads by address space.
+"""
+
+from typing import Any
 
 import numpy as np
 import pytest
 
-from small_kernels import compiled, needs_compiler, one_output, run
-from tracekit.base.errors import UsageError
+from small_kernels import compiled, kernel, needs_compiler, one_output, run
+from tracekit.base.errors import KernelError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.edits import Kernel
+from tracekit.lab.msl.program import Order, Traffic
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 BOTH = pytest.mark.parametrize("checked", [False, True], ids=["unchecked", "checked"])
 FOUR = np.array([1, 2, 3, 4], np.float32)
+ONE: dict[str, Any] = {"grid": (1, 1, 1), "threadgroup": (1, 1, 1)}
 
 # A body that reads `a` and writes `out`, 1 to 4 of a type; what it writes; what stands before it.
 CASES: dict[str, tuple[str, str, list[float], str]] = {
@@ -106,6 +113,62 @@ template <typename T> struct element<device T*> { typedef T type; };
 template <typename T> struct element<threadgroup T*> { typedef T type; };
 """,
     ),
+    "an array is filled by a range of its indices": (
+        "float f[4] = {[0 ... 4 - 1] = 7.0f}; for (int n = 0; n < 4; ++n) out[n] = f[n] + a[n];",
+        "float",
+        [8, 9, 10, 11],
+        "",
+    ),
+    "a text may add to Metal's namespace": (
+        """out[0] = metal::exp(0.0f) + metal::fast::exp(0.0f); out[1] = metal::mine::value;
+        out[2] = float(fast::log(bfloat(1.0f))); out[3] = float(metal::exp(bfloat(0.0f)));""",
+        "float",
+        [2, 10, 7, 1],
+        """
+#define VALUE 10
+#include <metal_stdlib>
+namespace metal {
+METAL_FUNC bfloat exp(bfloat x) { return bfloat(__metal_exp(float(x), __METAL_MAYBE_FAST_MATH__)); }
+namespace fast { METAL_FUNC bfloat log(bfloat x) { return bfloat(7.0f); } }
+struct mine { static constexpr constant int value = VALUE; };
+}
+using namespace metal;
+""",
+    ),
+    "structs keep their fields, which have addresses": (
+        """const device shape* s = (const device shape*)a;
+        device block* x = (device block*)out;
+        device half* d = &x[1].scale;
+        device uchar* q = x[0].digits + 1;
+        out[0] = s[1].ab * 10 + s[1].rg; out[1] = 0; out[2] = sum(s[0]); out[3] = 0;
+        d[0] = half(1.5h); q[1] = 0; *(&x[1].scale + 4) = half(1.5h);""",
+        "float",
+        [34, 0.125, 3, 0.125],
+        """struct shape { float ab; float rg; };
+struct block { half scale; uchar digits[4]; };
+float sum(const device shape& of) { return of.ab + of.rg; }
+""",
+    ),
+    "an element may be given by reference": (
+        "put(out[0], a[0]); float x = out[0]; out[0] = x + 1; out[1] = out[2] = out[3] = 0;",
+        "float",
+        [4, 0, 0, 0],
+        "void put(device float& to, const device float& from) { to = 3 * from; }\n",
+    ),
+    "what a condition leaves out is not judged": (
+        "out[0] = one; out[1] = out[2] = out[3] = 0;",
+        "float",
+        [1, 0, 0, 0],
+        """
+#if __METAL_VERSION__ >= 400 || defined(MODERN)
+#include <metal_tensor>
+texture2d<float> t;
+constant float one [[surprising]] = 2;
+#else
+constant float one = 1;
+#endif
+""",
+    ),
 }
 
 
@@ -126,19 +189,29 @@ def test_bfloats_are_bits_rounded_to_nearest_even() -> None:
     assert out.tolist() == [0x3F80, 0x3F82, 0x7FC0, 0x4049]
 
 
+def first(given: Kernel, **buffers: np.ndarray) -> float:
+    """Run one thread of a kernel; return the first number that it writes."""
+    out = np.zeros(1, np.float32)
+    compile_kernel(given).run({"out": out, **buffers}, **ONE)
+    return float(out[0])
+
+
 def test_function_constants_are_given_by_number() -> None:
     before = (
-        "constant int size [[function_constant(3)]];\n"
+        "#define GROUP 2\n#define FIRST (GROUP + 1)\n"
+        "static constant int size [[function_constant(FIRST + 0)]];\n"
         "constant bool twice [[function_constant(4)]];\n"
         "constant bool is_twice = is_function_constant_defined(twice) ? twice : false;\n"
     )
-    body = "out[0] = is_twice ? 2 * size : size;"
-    parameters = "device float* out"
-    for constants, expected in (({3: 7}, 7), ({3: 7, 4: True}, 14)):
-        out = np.zeros(1, np.float32)
-        options = {"before": before, "constants": {4: False, **constants}}
-        run(body, parameters, {"out": out}, threads=1, **options)
-        assert out[0] == expected
+    body, parameters = "out[0] = is_twice ? 2 * size : size;", "device float* out"
+    for constants, expected in (({3: 7, 4: False}, 7), ({3: 7, 4: True}, 14)):
+        assert first(kernel(body, parameters, before=before, constants=constants)) == expected
+    with pytest.raises(UsageError, match=r"no value: 3 \(size\)"):
+        first(kernel(body, parameters, before=before, constants={4: True}))
+    other = "kernel void other(device float* out) { out[0] = size; }\n"
+    assert first(kernel("out[0] = 5;", parameters, before=before + other, constants={4: True})) == 5
+    with pytest.raises(UsageError, match="the index of a function constant, 'NIX', is no number"):
+        first(kernel(body, parameters, before=before.replace("FIRST + 0", "NIX")))
 
 
 def test_a_parameter_that_a_constant_switches_off_needs_no_buffer() -> None:
@@ -148,14 +221,12 @@ def test_a_parameter_that_a_constant_switches_off_needs_no_buffer() -> None:
         "const device float* mask [[buffer(1), function_constant(masked)]]"
     )
     body = "out[0] = masked ? mask[0] : 3;"
-    out = np.zeros(1, np.float32)
-    run(body, parameters, {"out": out}, threads=1, before=before, constants={0: False})
-    assert out[0] == 3
-    given = {"out": out, "mask": FOUR}
-    run(body, parameters, given, threads=1, before=before, constants={0: True})
-    assert out[0] == 1
+    off, on = (
+        kernel(body, parameters, before=before, constants={0: value}) for value in (False, True)
+    )
+    assert (first(off), first(on, mask=FOUR)) == (3, 1)
     with pytest.raises(UsageError, match="'mask' is not given"):
-        run(body, parameters, {"out": out}, threads=1, before=before, constants={0: True})
+        first(on)
 
 
 def test_threadgroup_memory_may_be_an_argument() -> None:
@@ -164,59 +235,59 @@ def test_threadgroup_memory_may_be_an_argument() -> None:
         "const device float* a, device float* out, threadgroup float* room [[threadgroup(0)]]"
     )
     out = np.zeros(4, np.float32)
-    program = compiled(body, parameters)
-    sizes = {"grid": (4, 1, 1), "threadgroup": (4, 1, 1)}
-    program.run({"a": FOUR, "out": out}, **sizes, threadgroup_bytes={0: 16})
+    sizes = {"grid": (4, 1, 1), "threadgroup": (4, 1, 1), "threadgroup_bytes": {0: 16}}
+    compiled(body, parameters).run({"a": FOUR, "out": out}, **sizes)
     assert out.tolist() == [4, 3, 2, 1]
 
 
-def test_atomics_count_over_all_threadgroups() -> None:
+@BOTH
+def test_atomics_count_over_all_threadgroups(checked: bool) -> None:
     parameters = "device atomic_int* counts, device atomic<float>* sum"
     body = """
     atomic_fetch_add_explicit(&counts[i % 2], 1, memory_order_relaxed);
     atomic_fetch_max_explicit(&counts[2], int(i), memory_order_relaxed);
     atomic_fetch_add_explicit(sum, 0.5f, memory_order_relaxed);"""
-    for checked in (False, True):
-        counts, total = np.zeros(3, np.int32), np.zeros(1, np.float32)
-        buffers = {"counts": counts, "sum": total}
-        run(body, parameters, buffers, threads=100, checked=checked)
-        assert (counts.tolist(), total.tolist()) == ([50, 50, 99], [50.0])
+    counts, total = np.zeros(3, np.int32), np.zeros(1, np.float32)
+    run(body, parameters, {"counts": counts, "sum": total}, threads=100, checked=checked)
+    assert (counts.tolist(), total.tolist()) == ([50, 50, 99], [50.0])
 
 
-def test_structs_of_the_text_keep_their_fields() -> None:
-    before = "struct Shape { int ab; int rg; };\n"
-    parameters = "const device Shape* shapes, constant Shape& one, device int* out"
-    body = "out[i] = shapes[i].ab * 100 + shapes[i].rg * 10 + one.rg;"
-    shapes, out = np.array([[1, 2], [3, 4]], np.int32), np.zeros(2, np.int32)
-    for checked in (False, True):
-        buffers = {"shapes": shapes, "one": shapes[:1], "out": out}
-        run(body, parameters, buffers, threads=2, before=before, checked=checked)
-        assert out.tolist() == [122, 342]
+def test_kernels_and_instances_are_found_by_the_names_that_a_host_gives() -> None:
+    text = """
+#define KERNEL(NAME, VALUE) \\
+  [[kernel]] void NAME(device float* out [[buffer(0)]]) { out[0] = VALUE; }
+KERNEL(two, 2)
+KERNEL(three, 3)
+#define SIZES 5, 6
+template <int A, int B> kernel void sum(device float* out) { out[0] = A + B; }
+typedef decltype(sum<SIZES>) sum_t;
+template [[host_name("sum_of_sizes")]] kernel sum_t sum<SIZES>;
+#undef SIZES
+#define instantiate(name, func, ...) \\
+  template [[host_name(name)]] [[kernel]] decltype(func<__VA_ARGS__>) func<__VA_ARGS__>;
+#define instantiate_by(n) instantiate("sum_by_" #n, sum, 10, n)
+instantiate_by(7)
+template <typename T, int N> [[kernel]] void scaled(device T* out [[buffer(0)]]) { out[0] = T(N); }
+template [[host_name("scaled_8")]] [[kernel]] decltype(scaled<float, 8>) scaled<float, 8>;
+template [[host_name("scaled_9")]] [[kernel]] void scaled<float, 9>(device float* o [[buffer(0)]]);
+"""
+    names = {"two": 2, "three": 3, "sum_of_sizes": 11, "sum_by_7": 17, "scaled_8": 8, "scaled_9": 9}
+    assert {name: first(Kernel(text, name)) for name in names} == names
+    with pytest.raises(UsageError, match="has no kernel function 'four'"):
+        compile_kernel(Kernel(text, "four"))
 
 
 def test_macros_of_a_text_stay_in_it() -> None:
     text = (
-        "#define HERE {}\n#define max(a, b) {}\nkernel void k(device int* out) {{ out[0] = HERE; }}"
+        "#define HERE {}\n#define max(a, b) {}\nkernel void k(device float* out) {{ *out = HERE; }}"
     )
-    one, other = (Kernel(text.format(n, n), "k") for n in (1, 2))
-    for expected, given in enumerate((one, other), start=1):
-        program = compile_kernel(given)
-        out = np.zeros(1, np.int32)
-        program.run({"out": out}, grid=(1, 1, 1), threadgroup=(1, 1, 1))
-        assert out[0] == expected
+    assert [first(Kernel(text.format(n, n), "k")) for n in (1, 2)] == [1, 2]
 
 
-def test_a_host_name_finds_its_instantiation() -> None:
-    text = """
-template <typename T, int N> [[kernel]] void scaled(device T* out [[buffer(0)]]) { out[0] = T(N); }
-template [[host_name("scaled_2")]] [[kernel]] decltype(scaled<float, 2>) scaled<float, 2>;
-template [[host_name("scaled_3")]] [[kernel]] void scaled<half, 3>(device half* out [[buffer(0)]]);
-"""
-    for name, dtype, expected in (("scaled_2", np.float32, 2), ("scaled_3", np.float16, 3)):
-        out = np.zeros(1, dtype)
-        sizes = {"grid": (1, 1, 1), "threadgroup": (1, 1, 1)}
-        compile_kernel(Kernel(text, name)).run({"out": out}, **sizes)
-        assert out[0] == expected
+def test_functions_of_one_form_with_two_bodies_stay_two() -> None:
+    before = "float f(thread float& a) { return a; }\nfloat f(device float& a) { return -a; }\n"
+    with pytest.raises(KernelError, match="redefinition"):
+        compiled("out[0] = 1;", "device float* out", before=before)
 
 
 def test_the_places_of_a_thread_in_three_dimensions() -> None:
@@ -231,8 +302,155 @@ kernel void k(device uint* out, uint3 at [[thread_position_in_grid]],
   o[0] = in.x; o[1] = in.y; o[2] = size.x; o[3] = full.x; o[4] = count.x * 10 + count.y; o[5] = t;
 }"""
     out = np.zeros((2, 3, 5, 6), np.uint32)
-    program = compile_kernel(Kernel(text, "k"))
-    program.run({"out": out}, grid=(5, 3, 2), threadgroup=(4, 2, 2))
+    compile_kernel(Kernel(text, "k")).run({"out": out}, grid=(5, 3, 2), threadgroup=(4, 2, 2))
     assert out[0, 0, 0].tolist() == [0, 0, 4, 4, 22, 0]
     assert out[1, 2, 4].tolist() == [0, 0, 1, 4, 22, 1]
     assert out[1, 1, 3].tolist() == [3, 1, 4, 4, 22, 15]
+
+
+@BOTH
+def test_parameters_may_be_arrays_and_vectors_be_stored_in_braces(checked: bool) -> None:
+    before = "int last(constant const int sizes[3]) { return sizes[2]; }\n"
+    body = """
+    device float2* pairs = (device float2*)out;
+    pairs[i] = {float(last(sizes)), x[i]};
+    if (i > 1) pairs[i] = {1.5f, 0};"""
+    out, sizes = np.zeros(4, np.float32), np.array([1, 2, 3], np.int32)
+    parameters = "constant int* sizes, const device float x[2], device float* out"
+    buffers = {"sizes": sizes, "x": FOUR[:2].copy(), "out": out}
+    statistics = run(body, parameters, buffers, threads=2, before=before, checked=checked)
+    assert out.tolist() == [3, 1, 3, 2]
+    if checked:
+        assert statistics.traffic["sizes"].loaded == statistics.traffic["x"].loaded == 8
+
+
+def test_two_buffers_of_one_memory_stay_one() -> None:
+    a = FOUR.copy()
+    body = "out[0] = 5; threadgroup_barrier(mem_flags::mem_device); out[1] = a[0];"
+    run(body, "const device float* a, device float* out", {"a": a, "out": a}, threads=1)
+    assert a.tolist() == [5, 5, 3, 4]
+
+
+LANES = np.arange(32)
+A = (LANES * 3 % 7 + 1).astype(np.float32)
+QUADS = A.reshape(8, 4)
+OPERATIONS = {
+    "simd_sum(x)": A.sum(),
+    "simd_max(x)": A.max(),
+    "simd_min(x)": A.min(),
+    "simd_product(simd_min(x) + 1)": 2.0**32,
+    "simd_shuffle(x, 5)": A[5],
+    "simd_shuffle_xor(x, 3)": A[LANES ^ 3],
+    "simd_shuffle_down(x, 4)": np.concatenate([A[4:], A[-4:]]),
+    "simd_shuffle_up(x, 4)": np.concatenate([A[:4], A[:-4]]),
+    "simd_shuffle_and_fill_down(x, -x, 4)": np.concatenate([A[4:], -A[:4]]),
+    "simd_shuffle_and_fill_up(x, -x, 4)": np.concatenate([-A[-4:], A[:-4]]),
+    "simd_shuffle_rotate_down(x, 4)": np.roll(A, -4),
+    "simd_shuffle_rotate_up(x, 4)": np.roll(A, 4),
+    "simd_broadcast(x, 9)": A[9],
+    "simd_broadcast_first(x)": A[0],
+    "simd_prefix_inclusive_sum(x)": np.cumsum(A),
+    "simd_prefix_exclusive_sum(x)": np.cumsum(A) - A,
+    "simd_any(x > 6.5)": 1,
+    "simd_all(x > 1.5)": 0,
+    "popcount(uint64_t(simd_ballot(x > 6.5)))": (A > 6.5).sum(),
+    "simd_sum(float4(x, 1, 2, 3)).y": 32,
+    "simd_or(lane)": 31,
+    "quad_sum(x)": np.repeat(QUADS.sum(1), 4),
+    "quad_shuffle_xor(x, 1)": A[LANES ^ 1],
+    "quad_broadcast(x, 2)": np.repeat(QUADS[:, 2], 4),
+    "quad_shuffle_up(x, 1)": A[np.where(LANES % 4 >= 1, LANES - 1, LANES)],
+}
+
+
+@pytest.mark.parametrize("order", Order)
+def test_every_simd_operation_gives_what_it_is_defined_to_give(order: Order) -> None:
+    body = "float x = a[i];\n" + "\n".join(
+        f"out[{32 * at} + lane] = {what};" for at, what in enumerate(OPERATIONS)
+    )
+    program = compiled(body, "const device float* a, device float* out")
+    out = np.full((len(OPERATIONS), 32), np.nan, np.float32)
+    sizes = {"grid": (32, 1, 1), "threadgroup": (32, 1, 1)}
+    program.run({"a": A, "out": out}, **sizes, order=order, seed=3)
+    for row, (what, expected) in zip(out, OPERATIONS.items(), strict=True):
+        assert np.array_equal(row, np.broadcast_to(expected, 32)), what
+
+
+def test_lanes_that_returned_or_are_not_there_take_no_part() -> None:
+    out = one_output("if (lane >= 7) return; out[i] = simd_sum(a[i]);", A)
+    assert out[:7].tolist() == [A[:7].sum()] * 7
+    assert np.isnan(out[7:]).all()
+    out = one_output("out[i] = simd_sum(a[i]) + simd_shuffle_down(a[i], 1);", A[:5])
+    assert out[:4].tolist() == (A[1:5] + A[:5].sum()).tolist()
+    assert np.isnan(out[4])  # Metal leaves it undefined: the lane is not there
+
+
+@pytest.mark.parametrize(
+    ("order", "checked"), [(Order.ASCENDING, False), (Order.DESCENDING, True), (Order.RANDOM, True)]
+)
+def test_simdgroup_matrices_multiply_and_add(checked: bool, order: Order) -> None:
+    body = """
+    simdgroup_float8x8 x, y, z = make_filled_simdgroup_matrix<float, 8>(0.5f);
+    simdgroup_load(x, a, 16, ulong2(8, 0)); simdgroup_load(y, b, 8, ulong2(0, 0), true);
+    simdgroup_multiply_accumulate(z, x, y, z);
+    simdgroup_store(z, out, 8);"""
+    draw = np.random.default_rng(0)
+    a, b = draw.normal(size=(8, 16)).astype(np.float32), draw.normal(size=(8, 8)).astype(np.float32)
+    out = np.full((8, 8), np.nan, np.float32)
+    parameters = "const device float* a, const device float* b, device float* out"
+    buffers = {"a": a, "b": b, "out": out}
+    statistics = run(body, parameters, buffers, threads=32, checked=checked, order=order)
+    assert np.abs(out - (a[:, 8:].astype(float) @ b.T + 0.5)).max() < 1e-5
+    assert statistics.simd_operations == 4  # two loads, a product, a store
+    if checked:
+        assert statistics.traffic["a"].loaded == statistics.traffic["out"].stored == 256
+        with pytest.raises(KernelError, match=r"offset 480 of buffer 'a' \(480 bytes\)(.|\n)*:9:"):
+            run(body, parameters, buffers | {"a": a.reshape(-1)[:120]}, threads=32, checked=True)
+
+
+def test_lanes_hold_two_neighbours_of_a_row() -> None:
+    """The layout that MLX's kernels depend on: lanes 0 ... 3 begin rows 0 and 1."""
+    body = """
+    simdgroup_matrix<float, 8, 8> m;
+    simdgroup_load(m, a);
+    float2 own = m.thread_elements();
+    out[2 * lane] = own[0]; out[2 * lane + 1] = own[1];
+    m.thread_elements()[0] = 0;"""
+    held = one_output(body, np.arange(64, dtype=np.float32), threads=32).reshape(32, 2)
+    assert held[:5].tolist() == [[0, 1], [2, 3], [8, 9], [10, 11], [16, 17]]
+    assert held[8].tolist() == [4, 5]
+    assert held[16].tolist() == [32, 33]
+    assert sorted(held.reshape(-1)) == list(range(64))
+
+
+IN_HALVES = "const device half* a, device float* out"
+LOADS = {
+    "out[i] = a[i] + a[0];": (64, Traffic(256, 0, 128), Traffic(0, 256, 256)),
+    "out[i / 2] += 1; out[99]++;": (64, Traffic(0, 0, 0), Traffic(512, 512, 132)),
+    "const device half4* p = (const device half4*)a; out[0] = p[i].x;": (
+        3, Traffic(24, 0, 24), Traffic(0, 12, 4),
+    ),
+    "device float4* p = (device float4*)out; p[i].y = p[i].z;": (
+        3, Traffic(0, 0, 0), Traffic(12, 12, 24),
+    ),
+    "((device Pair*)out)[i].other = 2;": (4, Traffic(0, 0, 0), Traffic(0, 0, 32)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", LOADS)
+def test_every_access_is_counted_and_every_byte_touched_once(body: str) -> None:
+    threads, a, out = LOADS[body]
+    buffers = {"a": np.zeros(100, np.float16), "out": np.zeros(100, np.float32)}
+    before = "struct Pair { float one, other; };\n"
+    found = run(body, IN_HALVES, buffers, threads=threads, before=before, checked=True)
+    assert found.traffic == {"a": a, "out": out}
+
+
+def test_barriers_simdgroup_operations_and_memory_are_counted() -> None:
+    body = """threadgroup half room[40]; room[t % 40] = a[i];
+    for (int n = 0; n < 3; ++n) threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = simd_sum(room[0]) + simd_max(1.0);"""
+    buffers = {"a": np.zeros(128, np.float16), "out": np.zeros(128, np.float32)}
+    counted = run(body, IN_HALVES, buffers, threads=128, threadgroup=64)
+    assert (counted.barriers, counted.simd_operations) == (2 * 3, 4 * 2)
+    assert counted.threadgroup_bytes == 80

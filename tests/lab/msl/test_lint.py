@@ -1,6 +1,5 @@
 """Address spaces, judged by a real clang: what it must find, and what it must not."""
 
-import re
 from pathlib import Path
 
 import mlx
@@ -14,16 +13,12 @@ from tracekit.lab.msl.lint import Complaint, Lint, excerpt, find_clang, lint
 pytestmark = pytest.mark.emulator
 
 
-def _clang() -> str:
+@pytest.fixture(autouse=True)
+def _with_clang() -> None:
     try:
-        return find_clang()
+        find_clang()
     except ToolError as error:
-        return pytest.skip(error.message)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _with_clang(request: pytest.FixtureRequest) -> None:
-    _clang()
+        pytest.skip(error.message)
 
 
 GOOD = """\
@@ -59,43 +54,39 @@ template <typename T, int D>
 
 def _messages(text: str, function: str = "scale", template: str = "float16_t, 64") -> list[str]:
     return [
-        f"{one.line}:{one.column}: {one.message}" for one in lint(text, function, template).defects
+        f"{found.line}:{found.column}: {found.message}"
+        for found in lint(text, function, template).defects
     ]
 
 
-@pytest.mark.parametrize("template", ["float16_t, 64", "bfloat16_t, 128", "float, 64", "half, 96"])
+@pytest.mark.parametrize("template", ["float16_t, 64", "bfloat16_t, 128", "float, 64"])
 def test_a_good_kernel_is_clean(template: str) -> None:
-    found = lint(GOOD, "scale", template)
-    assert found == Lint((), ())
+    assert lint(GOOD, "scale", template) == Lint((), ())
 
 
-PLANTED = {
-    "threadgroup memory is not device memory": (
-        "  sums[0] = simd_sum(mine[0]);",
-        "  device float* z = sums;",
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
         (
-            "21:17: cannot initialize a variable of type 'device float *thread' with an lvalue of "
-            "type 'threadgroup float[2]'"
+            "  sums[0] = simd_sum(mine[0]);",
+            "  device float* z = sums;",
+            "21:17: cannot initialize a variable of type 'device float *thread' with an lvalue",
         ),
-    ),
-    "there is no double": (
-        "  if (wide) {",
-        "  double d = 2; if (wide) {",
-        "23:3: use of type 'double' requires cl_khr_fp64 and __opencl_c_fp64 support",
-    ),
-    "a semicolon is missing": (
-        "  float mine[D / LANES] = {0};",
-        "  float mine[D / LANES] = {0}",
-        "16:30: expected ';' at end of declaration",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_error_is_found_at_its_place(name: str) -> None:
-    good, bad, message = PLANTED[name]
+        (
+            "  if (wide) {",
+            "  /* é */ double d = 2; if (wide) {",
+            "23:11: use of type 'double' requires cl_khr_fp64 and __opencl_c_fp64 support",
+        ),
+        (
+            "  float mine[D / LANES] = {0};",
+            "  float mine[D / LANES] = {0}",
+            "16:30: expected ';' at end of declaration",
+        ),
+    ],
+)
+def test_a_planted_error_is_found_at_its_place(good: str, bad: str, message: str) -> None:
     assert good in GOOD
-    assert message in _messages(GOOD.replace(good, bad))
+    assert any(found.startswith(message) for found in _messages(GOOD.replace(good, bad)))
 
 
 def test_a_wrong_argument_says_which() -> None:
@@ -111,7 +102,7 @@ def test_a_wrong_argument_says_which() -> None:
 def test_a_name_that_the_declarations_lack_is_no_defect() -> None:
     found = lint(GOOD.replace("fast::exp(", "fast::erfcx("), "scale", "float, 64")
     assert found.defects == ()
-    assert [(one.line, "erfcx" in one.message) for one in found.unknown] == [(19, True)]
+    assert [(doubt.line, "erfcx" in doubt.message) for doubt in found.unknown] == [(19, True)]
 
 
 def test_what_stands_in_comments_and_strings_is_no_code() -> None:
@@ -125,30 +116,22 @@ def test_what_stands_in_comments_and_strings_is_no_code() -> None:
 
 def test_the_excerpt_puts_a_caret_below_the_place() -> None:
     text = "a\n\tfoo(é, bar);\n"
-    assert list(excerpt(text, [Complaint(2, 9, "no bar")])) == [
-        "2:9: no bar",
+    assert list(excerpt(text, [Complaint(2, 8, "no bar")])) == [
+        "2:8: no bar",
         "  \tfoo(é, bar);",
         "  \t      ^",
     ]
     assert list(excerpt(text, [Complaint(9, 1, "no such line")])) == ["9:1: no such line"]
 
 
-def _generated(size: int, body: str, header: str = "") -> Generated:
+def _generated(size: int, body: str) -> Generated:
     kernel = mx.fast.metal_kernel(
-        name="k", input_names=["a", "lens"], output_names=["o"], source=body, header=header
+        name="k", input_names=["a", "lens"], output_names=["o"], source=body
     )
     arrays = (mx.zeros((64,), mx.float16), mx.zeros((size,), mx.int32))
-    (found,) = generated(
-        lambda a, lens: kernel(
-            inputs=[a, lens],
-            template=[("T", a.dtype)],
-            grid=(64, 1, 1),
-            threadgroup=(64, 1, 1),
-            output_shapes=[a.shape],
-            output_dtypes=[a.dtype],
-        )[0],
-        *arrays,
-    )
+    sizes = {"grid": (64, 1, 1), "threadgroup": (64, 1, 1)}
+    shapes = {"output_shapes": [(64,)], "output_dtypes": [mx.float16]}
+    (found,) = generated(lambda *arrays: kernel(inputs=list(arrays), **sizes, **shapes)[0], *arrays)
     return found
 
 
@@ -174,16 +157,11 @@ KERNELS = Path(next(iter(mlx.__path__))) / "include/mlx/backend/metal/kernels"
 def test_mlxs_own_kernels_are_clean(function: str, template: str) -> None:
     text = (KERNELS / "sdpa_vector.h").read_text()
     assert lint(text, function, template) == Lint((), ())
-    (line,) = [
-        number
-        for number, line in enumerate(text.splitlines(), 1)
-        if re.search(rf"\bvoid {function}\(", line)
-    ]
     at = text.index("typedef float U;", text.index(f"void {function}("))
     bad = text[:at] + "const device int* z = &blocks; " + text[at:]
-    (one, *_) = lint(bad, function, template).defects
-    assert one.line > line
-    assert "const device int *thread" in one.message
+    (found, *_) = lint(bad, function, template).defects
+    assert found.line == text[:at].count("\n") + 1
+    assert "const device int *thread" in found.message
 
 
 def test_a_clang_that_cannot_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,3 +186,130 @@ def test_a_clang_that_cannot_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
     find_clang.cache_clear()
+
+
+TEXT = """\
+#include <metal_stdlib>
+#include <metal_simdgroup>
+using namespace metal;
+#define N 4
+enum class Kind : uint { X = 1 };
+struct Args { int n; float scale; uint4 dims; };
+struct Pair {
+  float a, b;
+  Pair(float x, float y) : a(x), b(y) {}
+  float sum() const { return a + b; }
+};
+template <typename T> struct Sum {
+  static constexpr constant T init = T(0);
+  T operator()(T a, T b) { return a + b; }
+};
+constant float table[4] = {1, 2, 3, 4};
+constant constexpr float eps = 1e-5f;
+
+template <typename T, typename Op = Sum<T>>
+METAL_FUNC T reduce(threadgroup T* buf, uint lid, uint n, Op op = Op()) {
+  for (uint s = n / 2; s > 0; s >>= 1) {
+    if (lid < s) buf[lid] = op(buf[lid], buf[lid + s]);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  return buf[0];
+}
+inline float gelu(float x) { return 0.5f * x * (1.0f + precise::tanh(0.8f * x * x)); }
+
+[[kernel]] void k(
+    device const float4* a [[buffer(0)]],
+    device float* out [[buffer(1)]],
+    constant Args& args [[buffer(2)]],
+    device atomic_uint* counter [[buffer(3)]],
+    device atomic<float>* total [[buffer(4)]],
+    threadgroup float* shared [[threadgroup(0)]],
+    uint tid [[thread_position_in_grid]],
+    uint2 position [[thread_position_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]],
+    uint n [[threads_per_threadgroup]]) {
+  threadgroup float buf[256];
+  threadgroup atomic_int flag;
+  threadgroup float2 pairs[N][2];
+  const uint lid = position.x;
+  float4 v = a[tid];
+  v.xy = v.zw;
+  v = fma(v, v, float4(1)) * 2.0f;
+  half4 h = half4(v);
+  float3 f3 = float3(h.xyz);
+  packed_float3 p3 = packed_float3(1, 2, 3);
+  float d = dot(v, v) + length(f3) + p3.x;
+  uint4 u = uint4(v);
+  float s = select(1.0f, 2.0f, any(v > 0)) + clamp(d, 0.0f, 1.0f) + mix(0.f, 1.f, .5f);
+  buf[lid] = gelu(s) + table[lid & 3] * eps * args.scale + metal::exp(s) + Sum<float>::init;
+  buf[lid] += as_type<float>(u.x) + popcount(u.y) + metal::fast::log(s);
+  pairs[0][1] = float2(1, 2);
+  threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+  float r = reduce<float>(buf, lid, n);
+  Pair q(r, 1.0f);
+  Pair w = {1.0f, 2.0f};
+  auto twice = [&](float x) { return x * r; };
+  r += q.sum() + w.sum() + twice(2.0f) + simd_shuffle_down(r, 1) + simd_broadcast_first(r);
+  shared[lid] = r + simd_prefix_exclusive_sum(r);
+  atomic_fetch_add_explicit(counter, 1u, memory_order_relaxed);
+  atomic_fetch_add_explicit(total, r, memory_order_relaxed);
+  atomic_store_explicit(&flag, 0, memory_order_relaxed);
+  #pragma clang loop unroll(full)
+  for (short i = 0; i < N; ++i) { r += i; }
+  switch (args.n) { case 0: r = 1; break; default: r = 2; }
+  thread float* pr = &r;
+  *pr += 1;
+  device float* o = out + tid;
+  const device char* raw = (const device char*)a;
+  device auto& first = *o;
+  first += 1 + float(raw[0]) + float(Kind::X) + numeric_limits<float>::infinity() + M_PI_F;
+  uchar4 bytes = *(const device uchar4*)raw;
+  o[1] = as_type<char>(bytes.x) + max(1, int(tid)) + (isnan(r) ? 1 : 0);
+  simdgroup_barrier(mem_flags::mem_none);
+  const size_t big = size_t(tid) * 4ul;
+  int64_t wide = 4;
+  vec<float, 4> four(1.0f);
+  float zeros[3] = {0};
+  o[2] = float(big + wide) + lane + four.x + zeros[0];
+  if constexpr (sizeof(float) == 4) { o[3] = 1; }
+  static_assert(N == 4, "four");
+}
+"""
+
+
+def test_much_of_the_language_is_clean() -> None:
+    assert lint(TEXT, "k") == Lint((), ())
+
+
+@pytest.mark.parametrize(
+    ("line", "doubt"),
+    [
+        ("bool4 b = v > 0;", "cannot initialize a variable"),
+        ("ulong e = simd_vote::vote_t(simd_ballot(r > 0));", "default address space"),
+        ("vec<float, 2> two = vec<float, 2>(1.0f, 2.0f);", "excess elements"),
+    ],
+)
+def test_what_clang_takes_otherwise_than_metal_is_a_doubt_not_a_defect(
+    line: str, doubt: str
+) -> None:
+    found = lint(TEXT.replace("  *pr += 1;", f"  *pr += 1; {line}"), "k")
+    assert found.defects == ()
+    assert len(found.unknown) == 1
+    assert doubt in found.unknown[0].message
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("reduce<float>(buf, lid, n)", "reduce<float>(out, lid, n)"),
+        ("thread float* pr = &r;", "thread float* pr = &buf[0];"),
+        ("device float* o = out + tid;", "device float* o = shared + tid;"),
+        ("(const device char*)a", "(const threadgroup char*)a"),
+        ("atomic_store_explicit(&flag, 0,", "atomic_store_explicit((device atomic_int*)&flag, 0,"),
+        ("device auto& first = *o;", "device auto& first = buf[0];"),
+        ("pairs[0][1] = float2(1, 2);", "device float2* p = pairs[0];"),
+    ],
+)
+def test_every_mixed_address_space_is_a_defect(right: str, wrong: str) -> None:
+    assert right in TEXT
+    assert lint(TEXT.replace(right, wrong), "k").defects != ()

@@ -1,45 +1,179 @@
-"""What tracekit brings along: one check for each kernel, address spaces clean in every case."""
+"""Shipped kernels: each has a check that it passes, and whatever is broken on purpose is found."""
 
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import mlx.core as mx
+import numpy as np
 import pytest
 
 from tracekit.base.errors import ToolError
 from tracekit.base.files import shipped
 from tracekit.lab.msl.emulation import generated
-from tracekit.lab.msl.lint import find_clang, lint
-from tracekit.lab.verification.check import check_subjects
-from tracekit.lab.verification.shipped import shipped_check, shipped_names
-from tracekit.lab.verification.verify import verify
+from tracekit.lab.msl.lint import Lint, find_clang, lint
+from tracekit.lab.msl.program import Order
+from tracekit.lab.verification.check import Check, Declared, check_subjects
+from tracekit.lab.verification.shipped import shipped_check, shipped_names, trapped
+from tracekit.lab.verification.verify import (
+    Outcome,
+    Question,
+    Subject,
+    all_written,
+    orders_agree,
+    verify,
+    within_bound,
+)
+from tracekit.ops.attention.metal import Kernel, paged_decode, plan
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
-PARTS = {"paged-merge"}  # launched by another's check
-CASES = [(name, case) for name in shipped_names() for case in shipped_check(name).cases({})]
+Change = Callable[[str], str]
+BARRIER = re.compile(r"threadgroup_barrier\([^;]*;")
+# Cases in which every barrier has something to guard: all heads do not fit the scratch at once,
+# there are more tokens than simdgroups, rows are longer than a threadgroup.
+CASES: dict[str, dict[str, Any]] = {
+    "paged-decode": {
+        "dtype": "float32", "head_dim": "256", "block_size": 16, "kv_heads": 1, "group": 4,
+        "hd_tile": 8, "partitions": 1,
+    },
+    "paged-decode-per-head": {"dtype": "float32", "head_dim": "64", "block_size": 16},
+    "paged-decode-barriers": {"dtype": "float32", "head_dim": "256", "block_size": 16},
+    "rmsnorm-linear": {"dtype": "float32", "rows": 5, "dims": 600, "out_dims": 40},
+}  # fmt: skip
 
 
-def test_every_kernel_has_its_check() -> None:
-    files = {one.stem.replace("_", "-") for one in shipped("kernels").glob("*.metal")}
-    assert files - PARTS == set(shipped_names()), "write it in tracekit/lab/verification/shipped.py"
+def _text(name: str) -> str:
+    return (shipped("kernels") / f"{name.replace('-', '_')}.metal").read_text()
 
 
-@pytest.mark.parametrize(("name", "case"), CASES, ids=str)
-def test_address_spaces_are_clean(name: str, case: dict[str, Any]) -> None:
-    try:
-        find_clang()
-    except ToolError as error:
-        pytest.skip(error.message)
-    kernels = generated(shipped_check(name).check(case).run)
-    assert kernels
-    for one in kernels:
-        found = lint(one.text, one.function, one.template)
-        assert (found.defects, found.unknown) == ((), ())
+BARRIERS = [(name, number) for name in CASES for number in range(len(BARRIER.findall(_text(name))))]
+
+
+def _subject(name: str) -> Subject:
+    (subject,) = check_subjects(shipped_check(name), CASES[name], 0)
+    return subject
+
+
+@pytest.fixture
+def change(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
+    """Change the body of every kernel that is made from now on."""
+    make: Any = mx.fast.metal_kernel
+
+    def changed(to: Change, **given: Any) -> Any:
+        body = to(given["source"])
+        assert body != given["source"], "the change changes nothing"
+        return make(**{**given, "source": body})
+
+    return lambda to: monkeypatch.setattr(mx.fast, "metal_kernel", partial(changed, to))
+
+
+def _nth(number: int, new: Change, body: str) -> str:
+    found = list(BARRIER.finditer(body))[number]
+    return body[: found.start()] + new(found[0]) + body[found.end() :]
+
+
+def test_every_kernel_has_its_check_and_is_broken_here() -> None:
+    files = {file.stem.replace("_", "-") for file in shipped("kernels").glob("*.metal")}
+    assert {name for name in files if BARRIER.search(_text(name))} == {name for name, _ in BARRIERS}
+    # the merge is launched by another's check
+    assert files - {"paged-merge"} == set(shipped_names()), "see lab/verification/shipped.py"
 
 
 @pytest.mark.parametrize("name", shipped_names())
-@pytest.mark.usefixtures("compiled_kernels")
 def test_each_is_right_and_loads_what_it_should(name: str) -> None:
     subjects = list(check_subjects(shipped_check(name), {"dtype": "bfloat16"}, 0))
     found = verify(subjects[-1])  # the last is the one of several partitions, or odd sizes
     assert found.defects == ()
     assert found.traffic != ()
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_address_spaces_are_clean_in_every_case(name: str) -> None:
+    try:
+        find_clang()
+    except ToolError as error:
+        pytest.skip(error.message)
+    texts = {
+        (made.text, made.function, made.template)
+        for case in shipped_check(name).cases({})
+        for made in generated(shipped_check(name).check(case).run)
+    }
+    assert texts
+    assert {lint(*text) for text in texts} == {Lint((), ())}
+
+
+@pytest.mark.parametrize(("name", "number"), BARRIERS)
+def test_a_barrier_less_is_seen(change: Callable[[Change], None], name: str, number: int) -> None:
+    change(partial(_nth, number, lambda _: ";"))
+    subject = _subject(name)
+    answers = {order.value: subject.launch(order, False).arrays for order in Order}
+    outcomes = {
+        orders_agree(answers).outcome,
+        all_written(answers, subject.expected).outcome,
+        within_bound(answers, subject.expected, subject.bound).outcome,
+    }
+    assert Outcome.DEFECT in outcomes
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_barrier_that_some_never_reach_is_seen(
+    change: Callable[[Change], None], name: str
+) -> None:
+    last = len(BARRIER.findall(_text(name))) - 1
+    some = "if (thread_position_in_threadgroup.x >= 32) {{ {} }}"
+    change(partial(_nth, last, some.format))
+    (found,) = verify(_subject(name), (Order.ASCENDING,)).defects
+    assert found.question is Question.SYNCHRONISATION
+    assert "divergent threadgroup_barrier" in found.detail
+
+
+LENGTH = "context_lens[sequence]"
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("paged-decode", "block_tables + ", "block_tables + 1 + "),
+        ("paged-decode", "k_pages + at", "k_pages + 8 + at"),
+        ("paged-decode", LENGTH, f"{LENGTH} + 1"),
+        ("paged-decode", LENGTH, f"max(0, {LENGTH} - 1)"),
+        ("paged-decode", "out[row", "out[1 + row"),
+        ("paged-decode-per-head", "v_pages[at + d]", "v_pages[at + d + 1]"),
+        ("paged-decode-barriers", LENGTH, "context_lens[sequence ^ 1]"),
+        ("rmsnorm-linear", "float(gain[k])", "float(gain[k + 1])"),
+        ("rmsnorm-linear", "buffer = 1 - buffer;", ""),
+        ("rmsnorm-linear", "first_row + r < rows", "first_row + r <= rows"),
+        ("rmsnorm-linear", "column < outputs)", "column <= outputs)"),
+    ],
+)
+def test_an_index_off_by_one_is_seen(
+    change: Callable[[Change], None], name: str, right: str, wrong: str
+) -> None:
+    change(lambda body: body.replace(right, wrong))
+    assert verify(_subject(name), (Order.ASCENDING,)).defects != ()
+
+
+def _with_page(kernel: Kernel, page: int) -> Check:
+    """Return a check in which one page that is used has another number."""
+    problem = trapped("float16", 64, 16, 1, 2)
+    tables = np.array(problem.block_tables)
+    tables[5, 2] = page
+    wrong = replace(problem, block_tables=mx.array(tables))
+    how = plan(wrong, kernel=kernel)
+    run = partial(paged_decode, wrong, scale=0.125, how=how)
+    return Check(run=run, expected=np.zeros(problem.q.shape), bound=1.0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "page"), [("grouped", 10**6), ("grouped", 28), ("per-head", -1), ("barriers", 28)]
+)
+def test_a_page_that_is_not_there_is_seen(kernel: Kernel, page: int) -> None:
+    declared = Declared("page", Path(__file__), partial(_with_page, kernel))
+    (subject,) = check_subjects(declared, {"page": page}, 0)
+    (found,) = verify(subject).defects
+    assert found.question is Question.BOUNDS
+    assert re.search(r"of buffer '[kv]_pages' \(57344 bytes\)", found.detail)

@@ -1,3 +1,4 @@
+import gc
 import signal
 import subprocess
 import time
@@ -9,45 +10,35 @@ from typing import Any
 import pytest
 
 from tracekit.workload.journal import WorkloadReport, fold
-from tracekit.workload.worker.spec import Spec, command
-
-NAPS = '''
-import time
-
-from tracekit.workload import Step, workload
-
-
-@workload
-def naps(seconds: float = 0.002) -> Step:
-    """Sleep a little in each step."""
-    return Step(
-        submit=lambda: None,
-        wait=lambda _: time.sleep(seconds),
-        backend="cpu",
-        tokens=3,
-        flops=7,
-        results={"depth": 0.25},
-    )
-'''
+from tracekit.workload.worker.phases import run
+from tracekit.workload.worker.spec import Account, Spec, command
+from tracekit.workload.worker.stopping import Stop
+from worker_naps import naps_that
 
 MakeSpec = Callable[..., Spec]
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> Iterator[Account]:
+    made = Account(tmp_path / "workload.jsonl", tmp_path / "workload.json")
+    yield made
+    made.end("done")
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Callable[[], WorkloadReport]:
+    return lambda: fold(tmp_path / "workload.jsonl")
 
 
 @pytest.fixture
 def make_spec(tmp_path: Path) -> MakeSpec:
     """Make a spec for a workload's text in a fresh folder."""
 
-    def make(text: str = NAPS, **values: Any) -> Spec:
+    def make(text: str = "", **values: Any) -> Spec:
         file = tmp_path / "naps.py"
-        file.write_text(text)
-        defaults: dict[str, Any] = {"warmup": 2, "repeats": 5}
-        spec = Spec(
-            file=file,
-            name="naps",
-            journal=tmp_path / "workload.jsonl",
-            report=tmp_path / "workload.json",
-            **{**defaults, **values},
-        )
+        file.write_text(text or naps_that())
+        files = {"journal": tmp_path / "workload.jsonl", "report": tmp_path / "workload.json"}
+        spec = Spec(file=file, name="naps", **files, **{"warmup": 2, "repeats": 5, **values})
         spec.save(tmp_path / "worker.json")
         return spec
 
@@ -55,13 +46,27 @@ def make_spec(tmp_path: Path) -> MakeSpec:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
+def lived(
+    make_spec: MakeSpec, account: Account, report: Callable[[], WorkloadReport]
+) -> Iterator[Callable[..., WorkloadReport]]:
+    """Live a worker's life in this process; return its report."""
+
+    def live(text: str = "", **values: Any) -> WorkloadReport:
+        run(make_spec(text, **values), account, Stop())
+        return report()
+
+    yield live
+    gc.unfreeze()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Start the worker of the spec that was made; none outlives the test."""
     started: list[subprocess.Popen[str]] = []
 
-    def begin() -> subprocess.Popen[str]:
+    def begin(**options: Any) -> subprocess.Popen[str]:
         argv = command(tmp_path / "worker.json")
-        started.append(subprocess.Popen(argv, stderr=subprocess.PIPE, text=True))
+        started.append(subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, **options))
         return started[-1]
 
     yield begin
@@ -75,24 +80,25 @@ def start(tmp_path: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
 def finish(start: Callable[[], subprocess.Popen[str]]) -> Callable[[], tuple[int, str]]:
     """Run the worker to its end; return its exit code and what it wrote to stderr."""
 
-    def run() -> tuple[int, str]:
+    def run_to_end() -> tuple[int, str]:
         process = start()
         _, complaint = process.communicate(timeout=60)
         return process.returncode, complaint
 
-    return run
+    return run_to_end
 
 
 @pytest.fixture
-def when(tmp_path: Path) -> Callable[[Callable[[WorkloadReport], bool]], WorkloadReport]:
+def when(
+    report: Callable[[], WorkloadReport],
+) -> Callable[[Callable[[WorkloadReport], bool]], WorkloadReport]:
     """Wait until the journal says something."""
 
     def until(said: Callable[[WorkloadReport], bool]) -> WorkloadReport:
         for _ in range(3000):
-            report = fold(tmp_path / "workload.jsonl")
-            if said(report):
-                return report
+            if said(report()):
+                return report()
             time.sleep(0.01)
-        pytest.fail(f"the journal never said so: {fold(tmp_path / 'workload.jsonl')}")
+        pytest.fail(f"the journal never said so: {report()}")
 
     return until

@@ -1,22 +1,43 @@
 """The hot loop and what hangs on it, in this process, with steps that count."""
 
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import RecordingError
 from tracekit.record.host.recorder import Listener
-from tracekit.workload.journal import WorkloadReport, fold
-from tracekit.workload.worker.loop import FEWEST, FEWEST_PAIRS, Loop, Stop, budget, measure
-from tracekit.workload.worker.phases import calm_down, capture_steps
+from tracekit.workload.journal import WorkloadReport
+from tracekit.workload.worker.loop import (
+    FEWEST,
+    FEWEST_PAIRS,
+    Loop,
+    Reference,
+    Stop,
+    budget,
+    measure,
+    reference,
+)
+from tracekit.workload.worker.phases import calm_down, capture_steps, note
 from tracekit.workload.worker.spec import Account, Spec
-from tracekit.workload.workload import Gauge, Request, Span, Step, StepReport
+from tracekit.workload.workload import (
+    REFERENCE,
+    Gauge,
+    Measured,
+    Memory,
+    Request,
+    Span,
+    Step,
+    StepReport,
+)
 
 NEVER = 2**63 - 1
+Report = Callable[[], WorkloadReport]
 
 
 class Counter:
@@ -54,46 +75,23 @@ def counter() -> Counter:
 
 
 @pytest.fixture
-def account(tmp_path: Path) -> Iterator[Account]:
-    one = Account(tmp_path / "workload.jsonl", tmp_path / "workload.json")
-    yield one
-    one.end("done")
-
-
-@pytest.fixture
 def loop(counter: Counter, account: Account) -> Loop:
     return Loop(counter.step(), account, Stop())
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Callable[[], WorkloadReport]:
-    return lambda: fold(tmp_path / "workload.jsonl")
-
-
-@pytest.fixture
-def spec(tmp_path: Path) -> Spec:
-    return Spec(
-        file=tmp_path / "none.py",
-        name="none",
-        journal=tmp_path / "workload.jsonl",
-        report=tmp_path / "workload.json",
-        warmup=4,
-        repeats=1,
-    )
-
-
-Told = Callable[[], WorkloadReport]
+def spec(make_spec: Callable[..., Spec]) -> Spec:
+    return make_spec(warmup=4, repeats=1)
 
 
 def test_each_step_is_submitted_awaited_and_marked(
-    loop: Loop, counter: Counter, told: Told
+    loop: Loop, counter: Counter, report: Report
 ) -> None:
     assert loop.run("steady", 3, NEVER) == 3
     assert counter.calls == ["submit", "wait"] * 3
-    steps = told().steps
+    steps = report().steps
     assert [step.phase for step in steps] == ["steady"] * 3
-    moments = [(one.start, one.submitted, one.completed) for one in steps]
-    flat = [moment for step in moments for moment in step]
+    flat = [at for step in steps for at in (step.start, step.submitted, step.completed)]
     assert flat == sorted(flat)
     assert loop.last == steps[-1].completed - steps[-1].start
 
@@ -107,94 +105,97 @@ def test_a_deadline_long_past_still_lets_some_steps_be_made(
     assert loop.run("steady", wanted, deadline) == made
 
 
-def test_a_request_to_stop_is_heard_after_the_step(loop: Loop, counter: Counter) -> None:
+def test_a_request_to_stop_is_heard_after_the_step(
+    loop: Loop, counter: Counter, report: Report
+) -> None:
     def ask() -> None:
         loop.stop.requests += 1
 
     counter.on_wait = ask
     assert loop.run("steady", 100, NEVER) == 1
-    assert counter.calls == ["submit", "wait"]
     assert loop.run("steady", 100, NEVER) == 0
+    assert loop.stop.settle()
+    assert not loop.stop.settle()
+    assert not loop.stop.requested  # what was asked before is not asked again
+    assert loop.run_unrecorded(4) == 4  # without a mark
+    assert counter.calls == ["submit", "wait"] * 5
+    assert len(report().steps) == 1
 
 
-def test_unrecorded_steps_leave_no_mark(loop: Loop, counter: Counter, told: Told) -> None:
-    loop.run_unrecorded(4)
-    assert counter.calls == ["submit", "wait"] * 4
-    assert told().steps == ()
-
-
-def test_a_pipeline_is_marked_once(loop: Loop, counter: Counter, told: Told) -> None:
+def test_a_pipeline_is_marked_once(loop: Loop, counter: Counter, report: Report) -> None:
     counter.names = {"b", "a"}
-    assert loop.look()
-    assert not loop.look()
+    loop.look()
+    loop.look()
     counter.names = {"b", "a", "c"}
     loop.run("steady", 2, NEVER)
-    assert [one.name for one in told().specializations] == ["a", "b", "c"]
+    assert [made.name for made in report().specializations] == ["a", "b", "c"]
 
 
-def test_a_new_pipeline_starts_the_warm_up_again(loop: Loop, counter: Counter, told: Told) -> None:
+def test_a_new_pipeline_starts_the_warm_up_again(
+    loop: Loop, counter: Counter, report: Report
+) -> None:
     def compile_another() -> None:
         if len(counter.calls) == 6:
             counter.names = {"late"}
 
     counter.on_wait = compile_another
     calm_down(loop, 4)
-    assert len(told().steps) == 3 + 4
-    assert told().warnings == ()
+    assert len(report().steps) == 3 + 4
+    assert report().warnings == ()
 
 
 def test_a_warm_up_out_of_time_is_told(
-    loop: Loop, told: Told, monkeypatch: pytest.MonkeyPatch
+    loop: Loop, report: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tracekit.workload.worker.phases._MOST_WARMUP", 0)
     calm_down(loop, 4)
-    assert len(told().steps) == 1
-    (warning,) = told().warnings
+    assert len(report().steps) == 1
+    (warning,) = report().warnings
     assert warning == "The warm-up ended before 4 steps in a row brought no new pipeline."
 
 
-def test_blocks_take_turns(loop: Loop, counter: Counter, told: Told, spec: Spec) -> None:
+def test_blocks_take_turns(loop: Loop, counter: Counter, report: Report, spec: Spec) -> None:
     loop.last = 50_000_000  # so that a block is one step
     measure(loop, spec)
-    blocks = told().blocks
+    blocks = report().blocks
     assert len(blocks) >= 2 * FEWEST_PAIRS
     assert [block.recorded for block in blocks[:8]] == [True, False, False, True] * 2
     assert {block.steps for block in blocks} == {1}
     assert len(counter.calls) == 2 * len(blocks)
-    assert len(told().steps) == sum(block.recorded for block in blocks)
+    assert len(report().steps) == sum(block.recorded for block in blocks)
 
 
 def test_blocks_end_when_there_is_nothing_left_to_do(
-    counter: Counter, account: Account, told: Told, spec: Spec
+    counter: Counter, account: Account, report: Report, spec: Spec
 ) -> None:
     """A block that was cut short is not marked: it cannot be compared."""
     step = replace(counter.step(), exhausted=lambda: counter.calls.count("wait") >= 7)
     loop = Loop(step, account, Stop(), last=25_000_000)  # a block is two steps
     measure(loop, spec)
     assert counter.calls.count("wait") == 7
-    blocks = [(block.recorded, block.steps) for block in told().blocks]
+    blocks = [(block.recorded, block.steps) for block in report().blocks]
     assert blocks == [(True, 2), (False, 2), (False, 2)]
 
 
 def test_steps_that_would_take_too_long_are_not_compared(
-    loop: Loop, counter: Counter, told: Told, spec: Spec
+    loop: Loop, counter: Counter, report: Report, spec: Spec
 ) -> None:
     loop.last = 2_000_000_000
     measure(loop, spec)
     assert counter.calls == []
     why = "Steps of 2.0 s are too long to measure what recording costs."
-    assert (told().warnings, told().overhead_reason) == ((why,), why)
+    assert (report().warnings, report().overhead_reason) == ((why,), why)
 
 
 def test_the_measurement_ends_in_time_though_steps_become_slow(
-    loop: Loop, counter: Counter, told: Told, spec: Spec, monkeypatch: pytest.MonkeyPatch
+    loop: Loop, counter: Counter, report: Report, spec: Spec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tracekit.workload.worker.loop._MOST", 1.0)
     counter.on_wait = lambda: time.sleep(0.1)
     loop.last = 1_000_000  # so that a block has 50 steps, which now take 5 s
     begun = time.monotonic_ns()
     measure(loop, spec)
-    assert told().blocks == ()
+    assert report().blocks == ()
     listener = Listener(spec.journal)
     listener.listen()
     assert begun < time.monotonic_ns() <= listener.busy + 1_000_000_000
@@ -202,14 +203,12 @@ def test_the_measurement_ends_in_time_though_steps_become_slow(
 
 
 @pytest.mark.parametrize(
-    ("seconds", "expected"), [(None, 1.0), (5.0, 1.0), (10.0, 1.0), (60.0, 6.0), (3600.0, 20.0)]
+    ("seconds", "expected"), [(None, 1.0), (10.0, 1.0), (60.0, 6.0), (3600.0, 20.0)]
 )
 def test_the_measurement_takes_a_tenth_of_the_limit_up_to_a_bound(
-    tmp_path: Path, seconds: float | None, expected: float
+    spec: Spec, seconds: float | None, expected: float
 ) -> None:
-    path = tmp_path / "x"
-    spec = Spec(path, "x", path, path, repeats=1, seconds=seconds)
-    assert budget(spec) == expected
+    assert budget(replace(spec, seconds=seconds)) == expected
 
 
 def test_the_report_is_saved_at_each_phase(account: Account, tmp_path: Path) -> None:
@@ -220,33 +219,23 @@ def test_the_report_is_saved_at_each_phase(account: Account, tmp_path: Path) -> 
     assert '"name": "prepare"' in saved
 
 
-def test_what_was_asked_before_a_settlement_is_not_asked_again() -> None:
-    stop = Stop()
-    assert not stop.settle()
-    stop.requests += 1
-    assert stop.requested
-    assert stop.settle()
-    assert not stop.requested
-    stop.requests += 1
-    assert stop.requested
-
-
-def test_what_a_step_tells_is_marked_with_it(account: Account, tmp_path: Path) -> None:
-    said = StepReport(
-        "sdpa", 3, [Span("admit", 1, 2)], [Gauge("used", 4, 5)], [Request(0, 1, 2, 3)]
-    )
+def test_what_a_step_tells_is_marked_with_it(account: Account, report: Report) -> None:
+    span, gauge, request = Span("admit", 1, 2), Gauge("used", 4, 5), Request(0, 1, 2, 3)
+    said = StepReport("sdpa", 3, [span], [gauge], [request])
     step = Step(int, lambda _: None, "cpu", tell=lambda: said)
     Loop(step, account, Stop()).run("steady", 2, NEVER)
-    report = fold(tmp_path / "workload.jsonl")
-    assert [(mark.variant, mark.tokens) for mark in report.steps] == [("sdpa", 3)] * 2
-    assert report.spans == (Span("admit", 1, 2),) * 2
-    assert report.gauges == (Gauge("used", 4, 5),) * 2
-    assert report.requests == (Request(0, 1, 2, 3),) * 2
+    found = report()
+    assert [(mark.variant, mark.tokens) for mark in found.steps] == [("sdpa", 3)] * 2
+    assert (found.spans, found.gauges, found.requests) == (
+        (span,) * 2,
+        (gauge,) * 2,
+        (request,) * 2,
+    )
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_captured_steps_lie_between_start_and_stop(
-    fails: bool, loop: Loop, counter: Counter, told: Told, tmp_path: Path
+    fails: bool, loop: Loop, counter: Counter, report: Report, tmp_path: Path
 ) -> None:
     def fail() -> None:
         raise RuntimeError("lost the device")
@@ -263,6 +252,137 @@ def test_captured_steps_lie_between_start_and_stop(
     else:
         capture_steps(loop, metal, path, 2)
     assert counter.calls == ["start", *["submit", "wait"] * (1 if fails else 2), "stop"]
-    assert (told().state, told().steps) == ("capturing", ())
+    assert (report().state, report().steps) == ("capturing", ())
     with pytest.raises(RecordingError, match="never written over"):
         capture_steps(loop, metal, path, 2)
+
+
+def test_reference_work_rests_far_longer_than_it_took(loop: Loop, report: Report) -> None:
+    done: list[int] = []
+    work = Reference(lambda: done.append(1), "MLX")
+    for _ in range(3):
+        work.take(loop)
+    [gauge], [span] = report().gauges, report().spans
+    assert (gauge.name, gauge.unit, gauge.source) == (REFERENCE, "ns", "tracekit (MLX)")
+    assert (span.name, span.start, span.end - span.start) == (REFERENCE, gauge.at, gauge.value)
+    assert work.due >= span.end + 50_000_000
+    work.due = 0
+    work.take(loop)
+    assert len(done) == 2
+    slow = Reference(lambda: time.sleep(0.002), "Python")
+    slow.take(loop)
+    assert slow.due >= time.monotonic_ns() + 60 * 2_000_000 - 20_000_000
+
+
+def test_the_workloads_own_reference_goes_first(loop: Loop, report: Report) -> None:
+    loop.mark_report(StepReport(gauges=(Gauge("used", 1.0, 5),)))
+    assert not loop.referenced
+    loop.mark_report(StepReport(gauges=(Gauge(REFERENCE, 7.0, 5, "ns"),)))
+    Reference(lambda: None, "Python").take(loop)
+    assert [gauge.source for gauge in report().gauges] == ["workload", "workload"]
+
+
+def test_reference_work_lies_before_a_step_and_not_in_it(loop: Loop, report: Report) -> None:
+    loop.between = reference().take
+    loop.run("steady", 1, NEVER)
+    [span], [step] = report().spans, report().steps
+    assert span.start < span.end <= step.start
+
+
+PACED = """
+import time
+from tracekit.workload import Gauge, Step, StepReport, workload
+
+def tell():
+    return StepReport(gauges=(Gauge("reference", 5.0, time.monotonic_ns(), "ns"),))
+
+@workload
+def naps() -> Step:
+    return Step(
+        submit=lambda: None, wait=lambda _: None, backend="{backend}", tell={tell}, tokens=len([])
+    )
+"""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "backend", "tell", "sources"),
+    [
+        (True, "cpu", "None", {"tracekit (MLX)"}),
+        (True, "cpu", "tell", {"workload"}),
+        (True, "metal", "None", set()),
+        (False, "cpu", "None", set()),
+    ],
+)
+def test_a_worker_does_reference_work_in_steady_steps_on_a_cpu_only(
+    lived: Callable[..., WorkloadReport], wanted: bool, backend: str, tell: str, sources: set[str]
+) -> None:
+    said = lived(PACED.format(backend=backend, tell=tell), reference=wanted, repeats=8)
+    assert {gauge.source for gauge in said.gauges} == sources
+    steady = next(phase for phase in said.phases if phase.name == "steady")
+    assert bool(said.spans) == (sources == {"tracekit (MLX)"})
+    assert all(steady.start <= span.start < span.end for span in said.spans)
+
+
+SERVES = """
+from tracekit.workload import Measured, Request, Step, StepReport, workload
+
+begun = []
+
+@workload
+def naps() -> Step:
+    return Step(
+        submit=lambda: None,
+        wait=lambda _: None,
+        backend="cpu",
+        tell=lambda: StepReport(tokens=len(begun)),
+        begin=lambda: begun.append(1),
+        finish=lambda: {"began": Measured(len(begun), "count")},
+        leave=lambda: StepReport(requests=[Request(7, 5, 3, 2)]),
+    )
+"""
+
+
+def test_what_is_left_at_the_end_is_reported_after_the_steady_phase(
+    lived: Callable[..., WorkloadReport],
+) -> None:
+    said = lived(SERVES)
+    assert [step.tokens for step in said.steps] == [0, 0, 1, 1, 1, 1, 1]
+    assert said.results == {"began": Measured(1, "count")}
+    assert said.requests == (Request(7, 5, 3, 2),)
+
+
+def test_time_ends_the_steady_phase_and_memory_is_noted_after_each(
+    lived: Callable[..., WorkloadReport],
+) -> None:
+    said = lived(repeats=None, seconds=0.1)
+    steady = said.phases[-1]
+    assert 100_000_000 <= steady.end - steady.start < 2_000_000_000
+    resident = [level for level in said.memory if level.what == "resident"]
+    phases = ["baseline", "prepare", "warm-up", "steady"]
+    assert [level.phase for level in resident] == phases
+    assert all(level.bytes for level in resident)
+    assert resident[-1].at >= steady.end
+    assert all(step.completed <= steady.end for step in said.steps)
+
+
+def test_peaks_of_mlx_count_from_note_to_note(
+    account: Account, report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def noted(phase: str) -> dict[str, Memory]:
+        note(account, phase)
+        return {level.what: level for level in report().memory if level.phase == phase}
+
+    noted("before")
+    mx.eval(mx.zeros(4_000_000, mx.uint8) + 1)
+    busy, calm = noted("busy"), noted("calm")
+    assert busy["mlx_peak"].bytes - busy["mlx_active"].bytes >= 4_000_000
+    assert calm["mlx_peak"].bytes - calm["mlx_active"].bytes < 4_000_000
+    assert busy["mlx_cache"].bytes >= 0
+    assert busy["resident"].at <= calm["resident"].at
+    monkeypatch.delitem(sys.modules, "mlx.core")
+    without = noted("without")
+    assert (without["mlx_active"].bytes, without["mlx_active"].reason) == (
+        None,
+        "MLX is not loaded",
+    )
+    assert without["resident"].bytes > 1_000_000

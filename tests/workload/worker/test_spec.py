@@ -1,29 +1,16 @@
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.workload.worker.spec import Spec
 
-FILES: dict[str, Any] = {
-    "file": Path("naps.py"),
-    "name": "naps",
-    "journal": Path("workload.jsonl"),
-    "report": Path("workload.json"),
-}
+FILES = {"file": Path("naps.py"), "name": "naps", "journal": Path("x"), "report": Path("y")}
 
 
 def test_it_is_saved_and_read_back(tmp_path: Path) -> None:
-    spec = Spec(
-        **FILES,
-        parameters={"batch": 4, "dtype": "float16"},
-        repeats=7,
-        seconds=1.5,
-        measure_overhead=True,
-        go_file=tmp_path / "go",
-        lifeline=True,
-    )
+    given = {"parameters": {"batch": 4, "dtype": "float16"}, "go_file": tmp_path / "go"}
+    spec = Spec(**FILES, **given, repeats=7, seconds=1.5, measure_overhead=True, lifeline=True)
     spec.save(tmp_path / "worker.json")
     assert Spec.load(tmp_path / "worker.json") == spec
 

@@ -20,7 +20,7 @@ from tracekit.base import (
 )
 from tracekit.lab.msl.compiler import SHIM, Compiler, compiler_words, find_compiler
 from tracekit.lab.msl.edits import Edited, Kernel, blank, without_comments
-from tracekit.lab.msl.program import MOST_BUFFERS, Library, Program
+from tracekit.lab.msl.program import ENTRY, MOST_BUFFERS, Library, Program
 from tracekit.lab.msl.rewrite import rewritten
 from tracekit.lab.msl.signature import (
     Instance,
@@ -64,7 +64,7 @@ def compile_kernel(kernel: Kernel, *, checked: bool = False) -> Program:
 
     path = cached("so", text, found, make)
     try:
-        library = Library(path, ENTRY)
+        library = Library(path)
     except OSError as error:
         raise ToolError(
             f"The compiled kernel {path} cannot be loaded: {error}.",
@@ -163,9 +163,6 @@ def _shim_text() -> str:
     )
 
 
-ENTRY = "tracekit_entry_0"
-
-
 def unit(
     given: Kernel, *, checked: bool, expand: Callable[[Kernel], str]
 ) -> tuple[str, tuple[Parameter, ...], Edited]:
@@ -183,8 +180,8 @@ def unit(
             f"{kernel.file}: buffers are numbered {', '.join(map(str, sorted(numbers)))}; "
             f"each needs a number of its own, below {MOST_BUFFERS}."
         )
-    body = _body(code.text, _call(kernel, parameters))
-    return "\n".join(['#include "prelude.hpp"', *body, *_ENTRY, ""]), parameters, code
+    lines = ['#include "prelude.hpp"', *_body(code.text, _call(kernel, parameters)), ""]
+    return "\n".join(lines), parameters, code
 
 
 def _resolved(kernel: Kernel, expand: Callable[[Kernel], str]) -> tuple[Kernel, str]:
@@ -243,16 +240,10 @@ def _call(kernel: Kernel, parameters: Sequence[Parameter]) -> list[str]:
         "static constexpr tracekit::Parameter tracekit_parameters[] =",
         f"{{{', '.join(described) or '{}'}}};",
         "}; }",
+        '#line 1 "unit"',
+        f'extern "C" __attribute__((visibility("default"))) const tracekit::Entry {ENTRY} =',
+        "{kernel_0::called_0::tracekit_body, kernel_0::called_0::tracekit_parameters};",
     ]
-
-
-_ENTRY = (
-    '#line 1 "unit"',
-    (
-        f'extern "C" __attribute__((visibility("default"))) const tracekit::Entry {ENTRY} = '
-        "{kernel_0::called_0::tracekit_body, kernel_0::called_0::tracekit_parameters};"
-    ),
-)
 
 
 def _argument(parameter: Parameter, kind: str) -> str:

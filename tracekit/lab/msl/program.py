@@ -69,6 +69,7 @@ class Launched:
 Array = NDArray[Any]
 Triple = tuple[int, int, int]
 
+ENTRY = "tracekit_entry_0"  # the name of the entry of a compiled library
 MOST_BUFFERS = 64
 _ROOM = 4096
 
@@ -124,7 +125,7 @@ class Library:
 
     _stacks: ClassVar[int | None] = None
 
-    def __init__(self, path: Path, entry: str) -> None:
+    def __init__(self, path: Path) -> None:
         library = ctypes.CDLL(str(path))
         self._run = library.tracekit_run
         self._run.argtypes = [
@@ -134,7 +135,7 @@ class Library:
         share = library.tracekit_share_stacks
         share.argtypes, share.restype = [c_void_p], c_void_p
         Library._stacks = share(Library._stacks)
-        self.entry = _Entry.in_dll(library, entry)
+        self.entry = _Entry.in_dll(library, ENTRY)
 
     def run(self, request: _Request, patience: float) -> tuple[_Counts, str]:
         """Launch; return what was counted, and why it failed or ""; "stopped" after `patience`."""

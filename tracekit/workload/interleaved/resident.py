@@ -121,17 +121,11 @@ class Resident:
         if request.prepare is not None:
             return Answer(ready=self._prepare(request.prepare))
         if request.steps is not None:
-            return Answer(steps=self._run(self._prepared, request.steps))
+            return Answer(steps=self._run(request.steps))
         if request.calibration is not None:
             self._calibration = self._calibration or work_of(request.calibration)
             return Answer(calibration=calibrate(self._calibration, request.calibration))
         return Answer(finished=self._finish())
-
-    @property
-    def _prepared(self) -> Loop:
-        if self._loop is None:
-            raise InputError("Steps were asked of a child that nothing was prepared in.")
-        return self._loop
 
     def _prepare(self, asked: Prepare) -> Ready:
         step = find(asked.name, asked.workloads).make(asked.parameters)
@@ -146,7 +140,10 @@ class Resident:
         loaded, device = loaded_mlx()
         return Ready(step.backend, loaded, device, step.tokens, made, loop.last, warnings)
 
-    def _run(self, loop: Loop, asked: RunSteps) -> StepTimes:
+    def _run(self, asked: RunSteps) -> StepTimes:
+        loop = self._loop
+        if loop is None:
+            raise InputError("Steps were asked of a child that nothing was prepared in.")
         if asked.wake > 0:
             loop.run("wake-up", _NEVER, time.monotonic_ns() + round(asked.wake * _SECOND), 1)
         self.notes.clear()
@@ -181,7 +178,5 @@ def step_times(notes: Notes, step: Step) -> StepTimes:
 
 def _tokens(mark: dict[str, Any], step: Step) -> int:
     """Return a step's own tokens, else those of its variant, else those of every step."""
-    if mark.get("tokens") is not None:
-        return int(mark["tokens"])
-    work = step.variants.get(mark.get("variant", ""))
-    return step.tokens if work is None else work.tokens
+    own = mark.get("tokens")
+    return step.variants.get(mark.get("variant", ""), step).tokens if own is None else own

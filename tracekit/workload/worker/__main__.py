@@ -37,17 +37,13 @@ def _work(spec: Spec, account: Account, stop: Stop) -> int:
         run(spec, account, stop)
         stopped = stop.settle()
         account.end("interrupted" if stopped else "done")
-    except BaseException as error:  # noqa: BLE001 - whatever a workload raises is reported
+    except BaseException as raised:  # noqa: BLE001 - whatever a workload raises is reported
         stop.settle()
-        return _fail(account, error)
+        error = failure_of(raised)
+        with suppress(TracekitError):  # where the disk is full, stderr must do
+            account.end("failed", error=error.message, hint=error.hint, exit_code=error.exit_code)
+        return _complain(error)
     return InterruptedRunError.exit_code if stopped else 0
-
-
-def _fail(account: Account, raised: BaseException) -> int:
-    error = failure_of(raised)
-    with suppress(TracekitError):  # where the disk is full, stderr must do
-        account.end("failed", error=error.message, hint=error.hint, exit_code=error.exit_code)
-    return _complain(error)
 
 
 def _complain(error: TracekitError) -> int:

@@ -87,10 +87,7 @@ class Loop:
         self.referenced |= any(gauge.name == REFERENCE for gauge in report.gauges)
 
     def run_unrecorded(self, steps: int, deadline: int = _NEVER) -> int:
-        """Make up to `steps` steps until `deadline`, without a mark; return how many were made.
-
-        As with those that are marked, the first few are made whatever the clock says.
-        """
+        """Make steps as `run` does, without a mark."""
         submit, wait, exhausted = self.step.submit, self.step.wait, self.step.exhausted
         for made in range(steps):
             if exhausted() or (made >= FEWEST and time.monotonic_ns() >= deadline):
@@ -98,16 +95,15 @@ class Loop:
             wait(submit())
         return steps
 
-    def look(self) -> bool:
-        """Mark the pipelines that are new since the last look; return whether there are any."""
+    def look(self) -> None:
+        """Mark the pipelines that are new since the last look."""
         names = self.step.specializations()
         if len(names) == len(self.known):
-            return False
+            return
         at = time.monotonic_ns()
         for name in sorted(names - self.known):
             self.account.mark("specialization", name=name, at=at)
         self.known |= names
-        return True
 
 
 _PERIOD = 50_000_000  # ns between two of them, at least

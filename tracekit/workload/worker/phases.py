@@ -5,10 +5,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import psutil
 
@@ -46,12 +45,10 @@ def capture_steps(loop: Loop, metal: Any, path: Path, steps: int) -> None:
     if path.exists():
         raise RecordingError(f"{path} exists; a capture is never written over.")
     loop.account.enter("gputrace", "capturing")
-    try:  # MLX says by an exception, in older versions by False, that it cannot begin
-        began, why = metal.start_capture(str(path)) is not False, "It did not say why."
+    try:
+        metal.start_capture(str(path))
     except (RuntimeError, ValueError) as error:
-        began, why = False, str(error)
-    if not began:
-        raise ToolError(f"MLX could not begin to capture: {why}", hint=_ENVIRONMENT)
+        raise ToolError(f"MLX could not begin to capture: {error}", hint=_ENVIRONMENT) from error
     try:
         loop.run_unrecorded(steps)
     finally:
@@ -75,30 +72,17 @@ def note(account: "Account | Notes", phase: str, *, thorough: bool = False) -> N
     `phase` is the one that is over, or "baseline". A `thorough` look asks `vmmap` too, where there
     is one: that takes its time, and may pause this process.
     """
-    at = time.monotonic_ns()
-    for what, level, reason in (*_cheap(), *(_by_vmmap() if thorough else ())):
+    at, core = time.monotonic_ns(), sys.modules.get("mlx.core")
+    levels: dict[str, int | None] = {"resident": psutil.Process().memory_info().rss}
+    levels |= {what: getattr(core, name)() if core else None for what, name in _MLX.items()}
+    levels |= sampler.read_vmmap(os.getpid()) if thorough else {}
+    no_vmmap = "vmmap does not say" if sys.platform == "darwin" else "vmmap is a program of macOS"
+    for what, level in levels.items():
+        why = "MLX is not loaded" if what in _MLX else no_vmmap
+        reason = why if level is None else ""
         account.mark("memory", phase=phase, what=what, bytes=level, at=at, reason=reason)
-    core: Any = sys.modules.get("mlx.core")
-    if core is not None and hasattr(core, "reset_peak_memory"):
-        core.reset_peak_memory()
-
-
-def _cheap() -> Iterator[tuple[str, int | None, str]]:
-    yield "resident", psutil.Process().memory_info().rss, ""
-    core: Any = sys.modules.get("mlx.core")
-    for what, name in _MLX.items():
-        if core is None:
-            yield what, None, "MLX is not loaded"
-        elif not hasattr(core, name):
-            yield what, None, f"this MLX has no {name}"
-        else:
-            yield what, getattr(core, name)(), ""
-
-
-def _by_vmmap() -> Iterator[tuple[str, int | None, str]]:
-    why = "vmmap does not say" if sys.platform == "darwin" else "vmmap is a program of macOS"
-    for what, level in sampler.read_vmmap(os.getpid()).items():
-        yield what, level, why if level is None else ""
+    if core is not None:
+        cast("Any", core).reset_peak_memory()
 
 
 SECOND = 1_000_000_000

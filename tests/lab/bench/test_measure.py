@@ -1,0 +1,305 @@
+"""A bench of subjects whose times are literal: order, ratios, failures, interrupts, files."""
+
+import csv
+import io
+import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench_subjects import Hand, literal_subject
+from fake_metal import FakeMetal, microseconds
+from tracekit.base import as_json
+from tracekit.base.errors import InputError
+from tracekit.lab.bench import measure
+from tracekit.lab.bench.document import (
+    Bench,
+    Row,
+    Timing,
+    as_csv,
+    bench_document,
+    calls_of,
+    columns,
+    rounds_of,
+    save,
+    summarize,
+)
+from tracekit.lab.bench.inputs import Shape, Subject, Unavailable
+from tracekit.lab.bench.measure import Effort, Settings, run_bench
+from tracekit.lab.bench.tune import Candidate, candidates, ranked, tune
+from tracekit.lab.metal_queue import Queue
+
+SHAPE = Shape(batch=4, q_heads=8, kv_heads=2, head_dim=64, block_size=16, active_blocks=1)
+EFFORT = Effort(warmup=2, repetitions=8, budget=1000)
+MS = 1_000_000
+
+
+def bench(
+    hand: Hand, *subjects: Subject, against: str | None = None, effort: Effort = EFFORT
+) -> Bench:
+    settings = Settings(against=against, effort=effort)
+    return run_bench(SHAPE, settings, subjects=subjects, clock=hand.read)
+
+
+def test_ten_samples_in_numbers() -> None:
+    said = summarize([10.0, 12.0, 11.0, 13.0, 100.0, 12.0, 11.0, 12.0, 10.0, 9.0])
+    assert (said.count, said.mean) == (10, pytest.approx(20.0))
+    assert said.std == pytest.approx(28.1345, abs=1e-3)
+    assert (said.min, said.median, said.p50, said.max) == (9.0, 11.5, 11.5, 100.0)
+    assert said.mad == 1.0  # distances from 11.5: 0.5 six times, 1.5 three times less 2.5 and 88.5
+    assert (said.filtered_out, said.filtered_mean) == (1, pytest.approx(100 / 9))
+    assert said.p95 == pytest.approx(13 + 0.55 * 87)
+    edge = summarize([8.0, 12.0, *[10.0] * 7])  # its deviation is 1
+    assert (edge.std, edge.filtered_out) == (1.0, 0)
+    one = summarize([7.0])
+    assert (one.std, one.median, one.mad, one.p99, one.filtered_mean) == (None, 7.0, 0.0, 7.0, 7.0)
+    for samples in ([], [1.0, float("nan")], [float("inf")]):
+        with pytest.raises(InputError, match="finite number"):
+            summarize(samples)
+
+
+@pytest.mark.parametrize(
+    ("duration", "calls"),
+    [(0.0, 64), (100_000.0, 64), (1_000_000.0, 20), (6_000_001.0, 4), (5e9, 1)],
+)
+def test_a_sample_has_as_many_calls_as_make_twenty_milliseconds(
+    duration: float, calls: int
+) -> None:
+    assert calls_of(duration) == calls
+
+
+@pytest.mark.parametrize(
+    ("budget", "costs", "most", "rounds"),
+    [
+        (1e9, [1e7, 1e7], 1000, 100),
+        (1e9, [1e7, 9e7], 1000, 20),
+        (1e9, [1e7, 1e7], 50, 50),
+        (1e6, [5e9], 100, 6),
+        (1e6, [5e9], 2, 2),
+        (1e9, [], 10, 6),
+    ],
+)
+def test_rounds_share_the_budget_and_are_enough_for_an_interval(
+    budget: float, costs: list[float], most: int, rounds: int
+) -> None:
+    assert rounds_of(budget, costs, most) == rounds
+
+
+def test_samples_are_what_the_clock_says_and_all_of_them_are_kept() -> None:
+    hand = Hand()
+    (row,) = bench(hand, literal_subject(hand, "slow", 30 * MS)).rows
+    assert row.state == "measured"
+    assert (row.micro.samples, row.micro.calls) == ((30e6,) * 8, 1)
+    assert row.macro.summary.median == 30e6
+    assert row.tokens_per_s == pytest.approx(4 / 0.03)
+    assert row.gb_per_s == pytest.approx(1000 / 30e6)
+    assert row.intensity == 0.01
+    (row,) = bench(hand, literal_subject(hand, "quick", 2 * MS)).rows
+    assert (row.micro.calls, set(row.micro.samples)) == (10, {2e6})
+    # a step of 10 ms, and a chain of two such calls
+    effort = Effort(warmup=1, repetitions=100, budget=0.3)
+    (row,) = bench(hand, literal_subject(hand, "one", 10 * MS), effort=effort).rows
+    assert (row.micro.calls, row.micro.summary.count) == (2, 10)
+
+
+def test_subjects_take_turns_forwards_and_backwards() -> None:
+    hand = Hand()
+    bench(hand, *(literal_subject(hand, name, 10 * MS) for name in "ABC"))
+    assert "".join(hand.calls) == "AABBCC" + "ABCCBA" * 4
+
+
+def test_ratios_are_of_those_of_one_family_only() -> None:
+    hand = Hand()
+    done = bench(
+        hand,
+        literal_subject(hand, "fused", 10 * MS),
+        literal_subject(hand, "naive", 40 * MS, naive=True),
+        literal_subject(hand, "norm", 10 * MS, family="norm"),
+        against="fused",
+    )
+    fused, naive, norm = done.rows
+    found = fused.speed_up
+    assert (found.other, found.median, found.low, found.high) == ("naive", 4.0, 4.0, 4.0)
+    assert found.pairs == 8
+    assert (naive.against.other, naive.against.median) == ("fused", 0.25)
+    assert (naive.speed_up, norm.speed_up) == (None, None)
+    assert (fused.against, norm.against) == (None, None)
+    still = bench(hand, literal_subject(hand, "A", 0), literal_subject(hand, "B", 0), against="B")
+    assert still.rows[0].against.reason == "a sample took no time that this clock can see"
+    assert (still.rows[0].gb_per_s, still.rows[0].tokens_per_s) == (None, None)
+
+
+def raising(error: BaseException) -> Subject:
+    def prepare(_: Any) -> Any:
+        raise error
+
+    return Subject("raises", "attention", "decode", "", prepare)
+
+
+def test_one_that_fails_ends_no_other() -> None:
+    hand = Hand()
+    broken, sound, huge = bench(
+        hand,
+        literal_subject(hand, "broken", 10 * MS, fails_after=2 + 2),
+        literal_subject(hand, "sound", 10 * MS),
+        raising(MemoryError()),
+    ).rows
+    assert (broken.state, len(broken.micro.samples)) == ("partial", 2)
+    assert len(sound.micro.samples) == 8
+    assert (huge.state, huge.reason) == ("failed", "MemoryError: no message")
+    done = bench(hand, raising(Unavailable("it needs Metal")))
+    assert (done.rows[0].state, done.rows[0].reason) == ("unavailable", "it needs Metal")
+    assert done.failures == []
+    against = bench(hand, raising(ValueError()), literal_subject(hand, "A", MS), against="raises")
+    assert against.rows[1].against.reason == "raises was not measured"
+    assert against.failures == ["raises"]
+
+
+def test_an_interrupt_keeps_what_was_measured() -> None:
+    hand = Hand()
+    done = bench(
+        hand,
+        literal_subject(hand, "first", 10 * MS, family="earlier"),
+        literal_subject(hand, "second", 10 * MS),
+        literal_subject(hand, "third", 10 * MS, fails_after=2 + 1, error=KeyboardInterrupt),
+        literal_subject(hand, "never", 10 * MS, family="later"),
+    )
+    assert done.interrupted
+    assert [(row.name, row.state) for row in done.rows] == [
+        ("first", "measured"),
+        ("second", "partial"),
+        ("third", "partial"),
+    ]
+    assert [len(row.micro.samples) for row in done.rows[1:]] == [1, 1]
+    assert done.rows[1].reason == "the bench was interrupted"
+    assert done.failures == []
+    assert json.loads(as_json(bench_document(done)))["interrupted"] is True
+
+
+@pytest.fixture
+def done() -> Bench:
+    hand = Hand()
+    subjects = [
+        literal_subject(hand, "paged", 10 * MS, paged=True),
+        literal_subject(hand, "naive", 40 * MS, naive=True),
+        literal_subject(hand, "broken", 1, fails_after=0),
+        literal_subject(hand, "norm-separate", 10 * MS, family="norm"),
+    ]
+    return bench(hand, *subjects, against="naive", effort=Effort(1, 8, 1000))
+
+
+def test_a_csv_has_a_line_for_each_subject(done: Bench, tmp_path: Path) -> None:
+    text = as_csv(done)
+    assert text.startswith("tokens,seq_len,heads,head_dim,BLOCK_SIZE,TG_SIZE,gpu_ms,subject,")
+    assert as_csv(replace(done, rows=())).splitlines() == text.splitlines()[:1]
+    lines = list(csv.DictReader(io.StringIO(text)))
+    assert [line["subject"] for line in lines] == ["paged", "naive", "broken", "norm-separate"]
+    known = {"tokens": "4", "seq_len": "16", "heads": "8", "head_dim": "64", "BLOCK_SIZE": "16"}
+    known |= {"host_ms": "10.0", "clock": "host", "step_ms": "10.0", "tokens_per_s": "400.0"}
+    known |= {"state": "measured", "samples": "8", "bytes": "1000", "flops": "10", "error": "0.5"}
+    known |= {"speed_up": "4.0", "against": "naive", "ratio": "4.0", "ratio_low": "4.0"}
+    known |= {"kv_heads": "2", "host_ms_mad": "0.0", "TG_SIZE": "", "bytes_read": ""}
+    assert {name: lines[0][name] for name in known} == known
+    assert (lines[3]["heads"], lines[2]["host_ms"], lines[1]["BLOCK_SIZE"]) == ("", "", "")
+    save(done, tmp_path / "bench.csv")
+    assert (tmp_path / "bench.csv").read_text() == text
+
+
+def test_gpu_time_has_its_column_and_the_limits_of_its_pipeline() -> None:
+    queue = Queue(FakeMetal(times=microseconds(50)))
+    state, one = queue.compile("void decode(", "decode"), (1, 1, 1)
+    dispatch = queue.time("decode", state, [{}], grid=one, threadgroup=one)
+    row = Row("paged", "decode", "measured", threadgroup=256, dispatches=(dispatch, dispatch))
+    line = columns(row, SHAPE)
+    assert line["gpu_ms"] == pytest.approx(0.1)
+    limits = ("TG_SIZE", "execution_width", "most_threads", "threadgroup_memory")
+    assert [line[name] for name in limits] == [256, 32, 1024, 2176]
+
+
+def test_json_has_every_sample_and_says_how_they_were_taken(done: Bench, tmp_path: Path) -> None:
+    save(done, tmp_path / "new" / "bench.json")
+    plain = json.loads((tmp_path / "new" / "bench.json").read_text())
+    assert list(plain) == [
+        *("environment", "shape", "settings", "rows", "started", "interrupted", "version"),
+        *("kind", "definitions", "failures"),
+    ]
+    assert (plain["kind"], plain["version"], plain["failures"]) == ("bench", 1, ["broken"])
+    assert plain["definitions"]["percentiles"] == "linear between ranks"
+    assert plain["environment"]["clock"] == "host"
+    assert plain["environment"]["machine"]["python"]
+    assert plain["shape"]["q_heads"] == 8
+    assert plain["settings"] == {
+        "suite": "all", "subjects": [], "against": "naive",
+        "warmup": 1, "repetitions": 8, "budget": 1000,
+    }  # fmt: skip
+    paged = plain["rows"][0]
+    assert paged["micro"]["samples"] == [10e6] * 8
+    assert set(paged["micro"]["summary"]) == {
+        *("count", "mean", "std", "median", "mad", "p50", "p95", "p99", "min", "max"),
+        *("filtered_mean", "filtered_out"),
+    }
+    assert (paged["gpu_ns"], paged["gb_per_s"], paged["tokens_per_s"]) == (None, 1e-4, 400)
+    assert paged["no_gpu"] == "GPU time is not available, because MLX runs on the CPU here."
+    assert paged["speed_up"] == {
+        "other": "naive", "median": 4.0, "low": 4.0, "high": 4.0, "pairs": 8, "reason": "",
+    }  # fmt: skip
+
+
+def test_what_is_swept_keeps_the_context() -> None:
+    four, three = replace(SHAPE, active_blocks=4), replace(SHAPE, active_blocks=3)
+    names = [candidate.name for candidate in candidates(four, "cpu")]
+    assert names == ["block 16", "block 32", "block 64"]
+    odd = replace(three, block_size=5)
+    sizes = [[found.block_size for found in candidates(shape, "cpu")] for shape in (three, odd)]
+    assert sizes == [[16], [5]]
+    swept = candidates(Shape(block_size=32, active_blocks=32), "metal")
+    assert len({found.name for found in swept}) == len(swept) == 3 * 4 * 2 * 4
+    assert "block 32, TG 256, HD_TILE 8, partitions 4" in {found.name for found in swept}
+    assert {found.choice.kernel for found in swept} == {"grouped"}
+    # a short context is not split into less than a page
+    assert {found.choice.partitions for found in candidates(four, "metal")} == {1, 2, 4}
+
+
+@pytest.mark.parametrize(
+    ("near", "median", "tied"),
+    [
+        ([30] * 8, 3.0, False),
+        ([9, 11, 12, 9, 11, 12, 11, 9], 1.1, True),
+        ([10] * 8, 1.0, True),  # an interval that begins at one
+        ([30] * 5, 3.0, True),  # too few for an interval
+    ],
+)
+def test_launches_are_ranked_by_their_median(near: list[float], median: float, tied: bool) -> None:
+    samples = {"near": near, "quick": [10] * 8}
+    rows = [
+        Row(name, "decode", "measured", micro=Timing(times, 1, summarize(times)))
+        for name, times in samples.items()
+    ]
+    first, second = ranked(rows, dict.fromkeys(samples, Candidate(16)))
+    if median > 1:
+        assert (first.row.name, second.row.name) == ("quick", "near")
+    assert (first.behind, first.tied) == (None, False)
+    assert (second.behind.median, second.tied) == (median, tied)
+
+
+def test_a_stopped_sweep_keeps_its_samples_and_takes_no_gpu_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked_gpu: list[object] = []
+    monkeypatch.setattr(measure, "gpu_times", asked_gpu.append)
+    reads = itertools.count()
+
+    def clock() -> int:
+        number = next(reads)
+        if number > 9:  # 4 to warm up, 4 of a round, and into the next one
+            raise KeyboardInterrupt
+        return number * 20 * MS
+
+    done = tune(SHAPE, Effort(1, 6, 1000), asked=[Candidate(16)], clock=clock)
+    assert done.interrupted
+    (row,) = (found.row for found in done.ranked)
+    assert (row.state, row.reason, row.block_size) == ("partial", "the bench was interrupted", 16)
+    assert (len(row.micro.samples), asked_gpu) == (1, [])

@@ -1,0 +1,165 @@
+"""GPU time by a queue of our own, on a Metal that speaks the documented calls."""
+
+import math
+import sys
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from fake_metal import Device, Error, FakeMetal, microseconds
+from tracekit.base.errors import ToolError
+from tracekit.lab.metal_queue import (
+    Dispatch,
+    Queue,
+    buffers_of,
+    load_metal,
+    prelude,
+    recorded,
+    time_kernels,
+)
+from tracekit.lab.msl.emulation import Call
+from tracekit.ops.attention.metal import paged_decode, plan
+from tracekit.ops.attention.problem import Problem, draw_problem
+
+SOURCE = "kernel void scale(device float* x [[buffer(0)]]) { x[0] = 2; }"
+BODY = """
+    uint i = thread_position_in_grid.x;
+    o[i] = a[i] * T(s) + T(b_shape[0]) + T(b_strides[0]) + T(b_ndim) + T(b[0]);
+"""
+
+
+def timed(metal: FakeMetal) -> Dispatch:
+    queue = Queue(metal)
+    bindings = [{0: queue.buffer(bytes([number] * 4)), 1: queue.buffer(64)} for number in range(3)]
+    sizes = {"grid": (64, 2, 1), "threadgroup": (32, 1, 1)}
+    return queue.time("scale", queue.compile(SOURCE, "scale"), bindings, **sizes)
+
+
+def test_one_buffer_does_not_count_and_five_of_two_hundred_dispatches_do() -> None:
+    metal = FakeMetal(times=lambda number: (10.0, 10.0 + (number + 1) * 0.002), most_threads=640)
+    found = timed(metal)
+    assert [len(commands.dispatches) for commands in metal.committed] == [200] * 6
+    # 4, 6, 8, 10, 12 ms of 200 dispatches: what the first buffer took does not count.
+    assert [round(sample) for sample in found.samples] == [20_000, 30_000, 40_000, 50_000, 60_000]
+    assert (round(found.minimum), round(found.median)) == (20_000, 40_000)
+    assert (found.execution_width, found.most_threads, found.threadgroup_memory) == (32, 640, 2176)
+    dispatches = metal.committed[0].dispatches
+    assert (dispatches[0].grid, dispatches[0].threadgroup) == ((64, 2, 1), (32, 1, 1))
+    assert {index: buffer.size for index, buffer in dispatches[0].bound.items()} == {0: 4, 1: 64}
+    taken = [dispatch.bound[0].contents for dispatch in dispatches[:5]]
+    assert taken == [bytes([number] * 4) for number in (0, 1, 2, 0, 1)]  # in turns
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"has_device": False}, "the system has no Metal device."),
+        ({"has_queue": False}, "Metal gives no command queue."),
+        ({"compile_error": "line 3: error: 'flot'"}, "Metal cannot compile scale: line 3: error: "),
+        (
+            {"pipeline_error": "Internal error."},
+            "Metal makes no pipeline of scale: Internal error.",
+        ),
+        ({"most_bytes": 8}, "Metal gives no buffer of 64 bytes."),
+        ({"most_threads": 31}, "scale may have 31 threads in a threadgroup, not 32."),
+        ({"gpu_error": Error("Timeout")}, "the GPU did not complete the work: Timeout."),
+        ({"times": lambda _: (0.0, 9.0)}, "the GPU's clock gave zeros."),
+        ({"times": lambda _: (5.0, 0.0)}, "the GPU's clock gave zeros."),
+        ({"times": lambda _: (5.0, 5.0)}, "the GPU's clock ran from 5.0 to 5.0 s."),
+        ({"times": lambda _: (5.0, math.nan)}, "the GPU's clock ran from 5.0 to nan s."),
+    ],
+)
+def test_what_cannot_be_had_is_said_with_its_reason(options: dict[str, object], said: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        timed(FakeMetal(**options))
+    assert caught.value.message.startswith(f"GPU time is not available, because {said}")
+
+
+def test_without_metal_or_its_bindings_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    if sys.platform != "darwin":
+        with pytest.raises(ToolError, match="because there is no Metal on this system"):
+            load_metal()
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setitem(sys.modules, "Metal", None)
+    with pytest.raises(ToolError, match="PyObjC's Metal cannot be loaded") as caught:
+        load_metal()
+    assert caught.value.hint == "pip install 'tracekit[metal]'"
+
+
+def test_the_installed_headers_become_one_text() -> None:
+    text = prelude()
+    assert '#include "' not in text
+    assert "#pragma once" not in text
+    for needed in ("struct Limits", "typedef half float16_t", "bfloat16_t", "struct complex_t"):
+        assert needed in text, needed
+    assert text.index("bfloat16_t;") < text.index("instantiate_float_limit(bfloat16_t)")
+
+
+def launched(a: mx.array, *others: object, source: str = BODY, threads: int = 32) -> mx.array:
+    kernel = mx.fast.metal_kernel(
+        name="scaled", input_names=["a", "b", "s"], output_names=["o"], source=source
+    )
+    sizes = {"grid": (12, 1, 1), "threadgroup": (threads, 2, 1)}
+    shapes = {"output_shapes": [a.shape], "output_dtypes": [a.dtype]}
+    return kernel(inputs=[a, *others], template=[("T", a.dtype)], **sizes, **shapes)[0]
+
+
+def test_buffers_are_bound_by_the_names_of_parameters() -> None:
+    a = mx.arange(12).astype(mx.bfloat16)
+    b = mx.arange(60).reshape(3, 4, 5).astype(mx.float32)
+    (call,) = recorded(lambda: launched(a, b, 1.5))
+    assert call.source.function.startswith("custom_kernel_scaled__bfloat16_t")
+    assert call.source.grid == (12, 1, 1)
+    bound = buffers_of(call)
+    a_bits, b_bits, *rest = (bound[index] for index in range(7))
+    assert np.frombuffer(a_bits, np.uint16)[1] == 0x3F80  # 1 in bfloat16
+    assert np.frombuffer(b_bits, np.float32).tolist() == list(range(60))
+    strides = np.array([20, 5, 1], np.int64).tobytes()
+    shape, scalar = np.array([3, 4, 5], np.int32).tobytes(), np.float32(1.5).tobytes()
+    assert rest == [shape, strides, np.int32(3).tobytes(), scalar, 24]
+    nameless = Call(call.source, {}, call.outputs, call.dtypes)
+    with pytest.raises(ToolError, match="not known what the parameter 'a' of custom_kernel_scaled"):
+        buffers_of(nameless)
+    metal = FakeMetal()
+    time_kernels([lambda: launched(a, b, 1.5)], metal)  # no larger than the grid
+    assert metal.committed[0].dispatches[0].threadgroup == (12, 1, 1)
+
+
+@pytest.fixture
+def decode() -> Problem:
+    return draw_problem(
+        [100, 20], q_heads=4, kv_heads=2, head_dim=64, block_size=16, max_blocks=8,
+        dtype=mx.bfloat16, seed=0,
+    )  # fmt: skip
+
+
+def test_each_kernel_of_a_call_is_timed_alone(decode: Problem) -> None:
+    metal, how = FakeMetal(times=microseconds(30)), plan(decode, partitions=2)
+    found = time_kernels([lambda: paged_decode(decode, scale=0.1, how=how)], metal)
+    assert [round(kernel.median) for kernel in found] == [30_000, 30_000]
+    assert len(metal.committed) == 12
+    for (source, fast), kernel, name in zip(
+        metal.compiled, found, ("decode", "merge"), strict=True
+    ):
+        assert kernel.function.startswith(f"custom_kernel_paged_{name}")
+        assert not fast
+        assert source.index("struct Limits") < source.index(f"void {kernel.function}(")
+    first = metal.committed[0].dispatches[0]
+    assert (first.grid, first.threadgroup) == ((how.threadgroup * 2, 2, 2), (how.threadgroup, 1, 1))
+    assert sorted(first.bound) == list(range(10))
+    with pytest.raises(ToolError, match="the call launches no kernel"):
+        time_kernels([lambda: mx.ones(3)], metal)
+
+
+@pytest.mark.parametrize("kind", [AttributeError, TypeError, ValueError])
+def test_a_call_that_this_pyobjc_takes_otherwise_is_a_reason(
+    kind: type[Exception], decode: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise kind("expected 2 arguments, got 3")
+
+    monkeypatch.setattr(Device, "newBufferWithBytes_length_options_", refuse)
+    how = plan(decode, partitions=1)
+    with pytest.raises(ToolError, match=r"^GPU time is not available, .*: expected 2 arguments"):
+        time_kernels([lambda: paged_decode(decode, scale=0.1, how=how)], FakeMetal())

@@ -1,0 +1,261 @@
+"""Parity: the grid, errors of planted implementations, the command."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+import pytest
+import typer
+
+from tracekit.base.errors import InterruptedRunError
+from tracekit.cli import verify as command
+from tracekit.lab.parity import (
+    GRID,
+    Attend,
+    Case,
+    Heads,
+    Implementation,
+    Outcome,
+    Parity,
+    chosen_implementations,
+    parity_document,
+    repeat,
+    rows,
+    run_parity,
+)
+from tracekit.ops.attention.paged import attend
+from tracekit.ops.attention.problem import Problem
+
+Run = Callable[..., Any]
+CASE = Case("float32", 64, 16, lengths="edges")
+EMPTY = Case("float16", 64, 16, lengths="empty")
+on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")
+DENSE = next(found for found in chosen_implementations(emulate=False) if found.dense)
+
+
+def test_the_short_grid_has_every_type_and_every_kind_of_lengths() -> None:
+    assert len({case.name for case in GRID}) == len(GRID)
+    case = Case("float16", 128, 32, Heads(6, 2), "edges")
+    assert case.name == "float16-d128-b32-q6-kv2-edges"
+    quick = [case for case in GRID if case.quick]
+    kinds = {"ragged", "one", "full", "edges", "empty", "seven", "eight", "long"}
+    assert {(case.dtype, case.lengths) for case in quick} == {
+        (dtype, kind) for dtype in ("float32", "float16", "bfloat16") for kind in kinds
+    }
+    assert len(quick) == 27
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        ("ragged", [1, 19, 31, 64]),
+        ("one", [1]),
+        ("full", [64, 64]),
+        ("edges", [15, 16, 17]),
+        ("empty", [16, 0, 5]),
+        ("seven", [16, 17, 18, 19, 20, 21, 22]),
+        ("long", [763, 17]),
+    ],
+)
+def test_everything_past_an_end_is_not_a_number_and_nothing_else(
+    lengths: Any, expected: list[int]
+) -> None:
+    case = Case("bfloat16", 64, 16, lengths=lengths)
+    assert case.lens == expected
+    problem = case.problem(0)
+    tables = np.array(problem.block_tables)
+    for pages in (problem.k_pages, problem.v_pages):
+        nan = np.array(mx.isnan(pages))
+        for table, length in zip(tables, case.lens, strict=True):
+            read = nan[table].reshape(-1, 2, 64)
+            assert not read[:length].any()
+            assert read[length:].all()
+
+
+def right(problem: Problem, lens: list[int], scale: float) -> mx.array:
+    return attend(problem, scale=scale, longest=max(lens))
+
+
+def run(*planted: Attend, cases: tuple[Case, ...] = (CASE,)) -> Parity:
+    return run_parity(cases, [DENSE, *(Implementation("planted", each) for each in planted)])
+
+
+def changed(by: float, sequence: int = 0) -> Attend:
+    """Return an implementation that is off by a part of one sequence's largest value."""
+
+    def wrong(problem: Problem, lens: list[int], scale: float) -> mx.array:
+        out = right(problem, lens, scale)
+        out[sequence, 0, 0] += by * mx.abs(out[sequence]).max()
+        return out
+
+    return wrong
+
+
+def test_what_is_right_is_within_its_bounds() -> None:
+    done = run(right)
+    dense, paged = done.outcomes
+    assert (dense.subject, dense.apart, paged.subject) == ("sdpa", None, "planted")
+    assert 0 < paged.error <= 1e-5
+    assert paged.apart <= paged.apart_bound == 2e-5
+    assert done.breaches == ()
+
+
+@pytest.mark.parametrize(("by", "breach"), [(5e-6, False), (2e-5, True), (1.0, True)])
+def test_an_error_beyond_the_bound_is_a_breach(by: float, *, breach: bool) -> None:
+    outcome = run(changed(by, sequence=2)).outcomes[1]
+    assert outcome.error == pytest.approx(by, rel=0.5)
+    assert outcome.breach is breach
+
+
+@pytest.mark.parametrize(
+    ("error", "apart", "breach"),
+    [(1e-5, 2e-5, False), (9e-6, 2.1e-5, True), (1.1e-5, 0.0, True), (None, None, True)],
+)
+def test_a_distance_beyond_its_bound_is_a_breach(
+    error: float | None, apart: float | None, *, breach: bool
+) -> None:
+    assert Outcome("case", "paged", error, 1e-5, apart, 2e-5).breach is breach
+
+
+def test_what_is_not_a_number_is_a_breach() -> None:
+    done = run(lambda problem, *_: problem.q * mx.nan)
+    assert done.worst is done.outcomes[1]
+    plain = parity_document(done)
+    assert plain["breaches"] == 1
+    assert plain["outcomes"][1]["error"] is None
+    assert plain["outcomes"][1]["failure"] == "the result is not finite"
+    json.dumps(plain, allow_nan=False)
+
+
+def test_one_that_raises_or_has_another_shape_is_a_breach_with_its_words() -> None:
+    def broken(*_: object) -> mx.array:
+        raise ValueError("no such  kernel")  # two blanks
+
+    _, raised, short = run(broken, lambda problem, *_: problem.q[:1]).outcomes
+    assert (raised.error, raised.failure) == (None, "ValueError: no such kernel")
+    assert short.failure == "its shape is [1, 8, 64] and not [3, 8, 64]"
+    assert raised.breach
+    assert short.breach
+
+
+def test_an_empty_sequence_must_be_zeros_in_paged_attention() -> None:
+    def ones(problem: Problem, lens: list[int], scale: float) -> mx.array:
+        out = right(problem, lens, scale)
+        out[1] = mx.ones_like(out[1])
+        return out
+
+    outcomes = run(right, ones, cases=(EMPTY,)).outcomes
+    assert [outcome.breach for outcome in outcomes] == [False, False, True]
+
+
+def test_a_row_for_each_implementation_and_type() -> None:
+    done = run(changed(1.0), cases=(CASE, EMPTY))
+    table = rows(done)
+    assert [row[:3] for row in table] == [
+        ("sdpa", "float32", "1"),
+        ("planted", "float32", "1"),
+        ("sdpa", "float16", "1"),
+        ("planted", "float16", "1"),
+    ]
+    assert table[0][4:] == ("1e-05", "", "", "ok")
+    assert table[1][6:] == ("2e-05", "1 of 1 breach")
+    seeded = Parity(done.outcomes, 7, emulated=True, backend="cpu")
+    assert repeat(seeded.worst, seeded).endswith("--subject planted --seed 7 --emulate")
+
+
+def test_an_interrupt_keeps_the_cases_that_ran() -> None:
+    def stop(problem: Problem, lens: list[int], scale: float) -> mx.array:
+        if problem.dtype == mx.float16:
+            raise KeyboardInterrupt
+        return right(problem, lens, scale)
+
+    done = run(stop, cases=(CASE, EMPTY, CASE))
+    assert done.interrupted
+    assert [outcome.case for outcome in done.outcomes] == [CASE.name, CASE.name]
+
+
+@on_the_cpu
+def test_kernels_need_metal_or_the_emulation() -> None:
+    kernels = ("paged-grouped", "paged-split", "paged-per-head", "paged-barriers")
+    for emulate, expected in ((False, ("sdpa", "paged")), (True, ("sdpa", "paged", *kernels))):
+        found = chosen_implementations(emulate=emulate)
+        assert tuple(implementation.name for implementation in found) == expected
+
+
+@pytest.mark.emulator
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++ to run Metal on the CPU")
+@pytest.mark.parametrize("name", ["paged-grouped", "paged-split", "paged-per-head"])
+def test_the_metal_kernels_agree_on_the_cpu(name: str, compiled_kernels: object) -> None:
+    chosen = chosen_implementations([name], emulate=True)
+    done = run_parity((EMPTY, Case("float16", 64, 16, lengths="seven")), chosen, emulate=True)
+    assert [outcome.subject for outcome in done.outcomes] == ["sdpa", name] * 2
+    assert done.breaches == ()
+
+
+@on_the_cpu
+def test_the_short_grid_holds(tracekit: Run) -> None:
+    ran = tracekit("parity", "--quick")
+    assert ran.code == 0, ran.err
+    title, head, *lines, _ = ran.out.splitlines()
+    assert title == "# parity: 27 cases, MLX on the cpu"
+    assert head.split("\t")[:3] == ["subject", "dtype", "cases"]
+    table = [line.split("\t") for line in lines]
+    assert [(row[0], row[1], row[2], row[-1]) for row in table] == [
+        (subject, dtype, "9", "ok")
+        for dtype in ("float16", "bfloat16", "float32")
+        for subject in ("sdpa", "paged")
+    ]
+    assert "--emulate runs them." in ran.err
+    assert "Nearest to its bound: tracekit parity --case " in ran.err
+
+
+def test_json_has_every_outcome(tracekit: Run, tmp_path: Path) -> None:
+    case = "float16-d64-b16-q8-kv2-one"
+    ran = tracekit("parity", "--case", case, "--json", "--seed", "3", "-o", tmp_path / "p.json")
+    assert ran.code == 0
+    plain = json.loads(ran.out)
+    assert plain == json.loads((tmp_path / "p.json").read_text())
+    known = {"kind": "parity", "version": 1, "breaches": 0, "seed": 3, "interrupted": False}
+    known["bounds"] = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
+    assert {name: plain[name] for name in known} == known
+    assert {outcome["case"] for outcome in plain["outcomes"]} == {case}
+    assert set(plain["outcomes"][0]) == {
+        *("case", "subject", "error", "bound", "apart", "apart_bound", "failure", "breach"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ("--case float16-d64-b16", 2, "There is no case 'float16-d64-b16'."),
+        ("--subject pagd", 2, "Did you mean paged?"),
+        ("-o parity.csv", 2, "--output writes JSON; parity.csv ends in something else."),
+        ("--case float16-d64-b16-q8-kv2-one --emulate", 3, "compiler"),
+    ],
+)
+def test_what_cannot_be_run_is_no_breach(
+    tracekit: Run, monkeypatch: pytest.MonkeyPatch, arguments: str, code: int, said: str
+) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    ran = tracekit("parity", *arguments.split())
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+
+
+def test_a_breach_ends_in_one_and_says_how_to_repeat_it(capsys: pytest.CaptureFixture[str]) -> None:
+    breached = run(lambda problem, *_: problem.q)
+    with pytest.raises(typer.Exit) as caught:
+        command._end(breached)
+    assert caught.value.exit_code == 1
+    said = capsys.readouterr().err
+    assert "warning: planted on float32-d64-b16-q8-kv2-edges: error " in said
+    assert "bound 1e-05" in said
+    assert "Repeat it: tracekit parity --case float32-d64-b16-q8-kv2-edges --subject" in said
+    with pytest.raises(InterruptedRunError) as stopped:
+        command._end(Parity((), 0, emulated=False, backend="cpu", interrupted=True))
+    assert stopped.value.exit_code == 130

@@ -1,0 +1,347 @@
+"""The child of interleaved runs: its protocol, its state in this process, and its program."""
+
+import gc
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.base.errors import InputError, ToolError
+from tracekit.workload.interleaved import resident_command
+from tracekit.workload.interleaved.protocol import (
+    PROTOCOL,
+    Answer,
+    Calibrate,
+    Calibrated,
+    ChildRequest,
+    Failed,
+    Finish,
+    Finished,
+    Hello,
+    Prepare,
+    Ready,
+    RunSteps,
+    StepTimes,
+    answer_of,
+    line_of,
+    request_of,
+)
+from tracekit.workload.interleaved.resident import Notes, Resident, calibrate, step_times, work_of
+from tracekit.workload.worker.stopping import Stop
+from tracekit.workload.workload import IDLE, Measured, Step, Work
+
+processes = pytest.mark.processes
+NAPS = """
+import sys
+import time
+
+from tracekit.workload import IDLE, Step, StepReport, workload
+
+names = set()
+counted = {"steps": 0, "begun": 0}
+
+
+@workload
+def naps(seconds: float = 0.001, trick: str = "") -> Step:
+    counted.update(steps=0, begun=0)
+    names.clear()
+    print("prepared")
+
+    def wait(_):
+        counted["steps"] += 1
+        if trick == "churn" or (trick == "compile" and counted["steps"] in (1, 2, 20)):
+            names.add(f"kernel-{counted['steps']}")
+        if trick == "read":
+            assert sys.stdin.read() == ""
+        if trick == "fail" and counted["steps"] > 5:
+            raise RuntimeError()
+        time.sleep(seconds)
+
+    def tell():
+        idle = counted["steps"] % 2 == 0
+        return StepReport(variant=IDLE) if idle else StepReport(tokens=counted["steps"])
+
+    return Step(
+        submit=lambda: None,
+        wait=wait,
+        backend="cpu",
+        tokens=3,
+        specializations=lambda: frozenset(names),
+        results={"depth": 0.25},
+        begin=lambda: counted.update(begun=counted["begun"] + 1),
+        tell=tell if trick == "idle" else None,
+        exhausted=lambda: trick == "exhausted" and counted["steps"] >= 7,
+        finish=lambda: dict(counted),
+    )
+"""
+
+
+REQUESTS = [
+    ChildRequest(prepare=Prepare("paged", Path("/own"), {"batch": 2, "kernel": None}, 7)),
+    ChildRequest(steps=RunSteps(0.5, 9, 0.01)),
+    ChildRequest(calibration=Calibrate("gpu", mlx=True)),
+    ChildRequest(finish=Finish()),
+]
+ANSWERS = [
+    Answer(hello=Hello(PROTOCOL, "0.1.0", "3.12.1", "0.30.0", 4711)),
+    Answer(ready=Ready("metal", "0.30.0", {"memory_size": 1 << 40}, 16, 12, 345, ("late",))),
+    Answer(steps=StepTimes((1, 2, 3), 4, 5, 6, ("a", "b"), ("kernel",), True)),
+    Answer(calibration=Calibrated(123, 4)),
+    Answer(finished=Finished({"error": Measured(None, "ratio", "lower", "nobody looked")})),
+    Answer(failed=Failed("it broke", "fix it", 2)),
+]
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [*((said, request_of) for said in REQUESTS), *((said, answer_of) for said in ANSWERS)],
+)
+def test_what_is_said_comes_across(said: Any, read: Callable[[bytes], object]) -> None:
+    line = line_of(said)
+    assert (line[-1:], line.count(b"\n"), len(json.loads(line))) == (b"\n", 1, 1)
+    assert read(line) == said
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(b"", b"{", b"[]", b"{}", b'{"dance":{}}', b'{"steps":{}}', b'{"steps":{"seconds":"x"}}'),
+        b'{"finish":{},"calibration":{}}',
+        b'{"steps":null}',
+        b"\xff",
+    ],
+)
+def test_what_is_no_request_is_refused(line: bytes) -> None:
+    with pytest.raises(InputError, match="What was asked is"):
+        request_of(line)
+
+
+@pytest.mark.parametrize("line", [b"", b"hello", b'{"steps":{"times":["x"]}}', b'{"hello":{}}'])
+def test_what_is_no_answer_is_refused(line: bytes) -> None:
+    with pytest.raises(InputError, match="What was answered is no answer"):
+        answer_of(line)
+
+
+def test_calibration_is_the_median_of_work_done_five_times_at_least() -> None:
+    done: list[int] = []
+    found = calibrate(lambda: done.append(1), Calibrate(seconds=0.0, wake=0.0))
+    assert (found.times, len(done)) == (5, 6)
+    for mlx in (False, True) if importlib.util.find_spec("mlx") else (False,):
+        found = calibrate(work_of(Calibrate(mlx=mlx)), Calibrate(seconds=0.02, wake=0.0))
+        assert found.times >= 5
+        assert 1e3 < found.nanoseconds < 1e8
+
+
+def test_a_device_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mlx.core", None)
+    with pytest.raises(ToolError, match=r"^The machine's pace cannot be measured by MLX"):
+        work_of(Calibrate("gpu"))
+
+
+@pytest.fixture
+def workloads(tmp_path: Path) -> Path:
+    """A folder with one workload, which sleeps."""
+    folder = tmp_path / "workloads"
+    folder.mkdir()
+    (folder / "naps.py").write_text(NAPS)
+    return folder
+
+
+@pytest.fixture
+def resident() -> Iterator[Resident]:
+    yield Resident(Stop())
+    gc.unfreeze()
+
+
+def prepare(resident: Resident, workloads: Path, warmup: int = 2, **parameters: Any) -> Ready:
+    asked = Prepare("naps", workloads, {"seconds": 0.0, **parameters}, warmup)
+    return resident.answer(ChildRequest(prepare=asked)).ready
+
+
+def step_on(
+    resident: Resident, seconds: float = 0.0, least: int = 5, wake: float = 0.0
+) -> StepTimes:
+    return resident.answer(ChildRequest(steps=RunSteps(seconds, least, wake))).steps
+
+
+def test_it_is_warm_once_it_is_ready(resident: Resident, workloads: Path) -> None:
+    ready = prepare(resident, workloads, warmup=4)
+    assert (ready.backend, ready.tokens, ready.steps, ready.warnings) == ("cpu", 3, 4, ())
+    assert ready.last > 0
+    never = prepare(resident, workloads, trick="churn")
+    assert never.steps == 64
+    assert "before 2 steps in a row brought no new pipeline" in never.warnings[0]
+
+
+def test_steps_that_wait_for_load_stand_apart(resident: Resident, workloads: Path) -> None:
+    prepare(resident, workloads, warmup=2, trick="idle")
+    turn = step_on(resident, least=4)
+    assert (len(turn.times), turn.idle, turn.variants) == (2, 2, ())
+    assert turn.tokens == 3 + 5
+
+
+def test_work_that_runs_out_is_said(resident: Resident, workloads: Path) -> None:
+    prepare(resident, workloads, warmup=2, trick="exhausted")
+    first, second = step_on(resident, seconds=1), step_on(resident, seconds=1)
+    assert (len(first.times), first.exhausted) == (5, True)
+    assert second == StepTimes(exhausted=True)
+
+
+def test_tokens_are_those_of_the_variant() -> None:
+    variants = {"paged": Work(tokens=7), "sdpa": Work(tokens=5)}
+    step = Step(int, lambda _: None, "cpu", tokens=100, variants=variants)
+    notes = Notes()
+    for start, values in ((10, {"variant": "paged"}), (20, {"variant": "sdpa", "tokens": 1})):
+        notes.mark("step", start=start, submitted=start, completed=start + 4, **values)
+    notes.mark("step", start=30, submitted=31, completed=39, variant=IDLE)
+    assert step_times(notes, step) == StepTimes((4, 4), 1, 8, 29, ("paged", "sdpa"))
+
+
+def test_new_pipelines_make_the_warm_up_longer_and_those_of_a_turn_are_named(
+    resident: Resident, workloads: Path
+) -> None:
+    assert prepare(resident, workloads, trick="compile").steps == 4
+    assert step_on(resident, least=16).specializations == ("kernel-20",)
+    assert step_on(resident).specializations == ()
+
+
+def test_a_turn_makes_its_fewest_steps_or_lasts_its_time(
+    resident: Resident, workloads: Path
+) -> None:
+    prepare(resident, workloads, seconds=0.002)
+    for least in (7, 6):  # each turn tells its own steps
+        turn = step_on(resident, least=least)
+        assert len(turn.times) == least
+        assert (turn.tokens, turn.idle, turn.variants, turn.exhausted) == (3 * least, 0, (), False)
+        assert min(turn.times) >= 0.002e9
+        assert sum(turn.times) <= turn.length
+    assert 0.045e9 < step_on(resident, seconds=0.05).length < 0.5e9
+
+
+def test_the_work_begins_once_is_asked_at_the_end_and_steps_that_wake_it_are_nobodys(
+    resident: Resident, workloads: Path
+) -> None:
+    prepare(resident, workloads)
+    step_on(resident)
+    assert len(step_on(resident, wake=0.05).times) == 5
+    results = resident.answer(ChildRequest(finish=Finish())).finished.results
+    assert (results["begun"], results["depth"]) == (Measured(1), Measured(0.25))
+    assert results["steps"].value > 12  # two warm up, ten are told
+
+
+class Line:
+    """A child, and both ends of the line to it."""
+
+    def __init__(self) -> None:
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        self.process = subprocess.Popen(resident_command(Path(sys.executable)), **pipes)
+        self.hello = self.hear().hello
+
+    def send(self, request: ChildRequest | bytes) -> None:
+        """Ask, and do not wait."""
+        self.process.stdin.write(request if isinstance(request, bytes) else line_of(request))
+        self.process.stdin.flush()
+
+    def hear(self) -> Answer:
+        """Wait for an answer."""
+        return answer_of(self.process.stdout.readline())
+
+    def ask(self, request: ChildRequest | bytes) -> Answer:
+        """Ask, and wait for the answer."""
+        self.send(request)
+        return self.hear()
+
+    def end(self) -> tuple[int, str]:
+        """Close its input and wait; return its exit code and what it wrote to stderr."""
+        out, err = self.process.communicate(timeout=20)
+        assert out == b""
+        return self.process.returncode, err.decode()
+
+
+@pytest.fixture
+def child() -> Iterator[Line]:
+    """A child that has said hello; it does not outlive the test."""
+    started = Line()
+    yield started
+    started.process.kill()
+    started.process.wait()
+    for pipe in (started.process.stdin, started.process.stdout, started.process.stderr):
+        try:
+            pipe.close()
+        except OSError:
+            os.close(pipe.fileno())
+
+
+def naps(workloads: Path, **parameters: Any) -> ChildRequest:
+    return ChildRequest(prepare=Prepare("naps", workloads, parameters, 2))
+
+
+@processes
+def test_a_whole_life(child: Line, workloads: Path) -> None:
+    assert (child.hello.protocol, child.hello.pid) == (PROTOCOL, child.process.pid)
+    assert child.hello.python == ".".join(map(str, sys.version_info[:3]))
+    assert child.ask(naps(workloads, trick="read")).ready.backend == "cpu"  # it finds nothing
+    assert len(child.ask(ChildRequest(steps=RunSteps(0.0))).steps.times) == 5
+    assert child.ask(ChildRequest(calibration=Calibrate(seconds=0.0))).calibration.nanoseconds > 0
+    assert child.ask(ChildRequest(finish=Finish())).finished.results["depth"].value == 0.25
+    assert child.end() == (0, "prepared\n")
+
+
+@processes
+def test_a_failure_is_answered_and_its_traceback_kept(child: Line, workloads: Path) -> None:
+    child.ask(naps(workloads, trick="fail"))
+    failed = child.ask(ChildRequest(steps=RunSteps(0.0, 9))).failed
+    assert (failed.message, failed.exit_code) == ("The workload failed: RuntimeError", 3)
+    code, said = child.end()
+    assert code == 3
+    assert "Traceback" in said
+
+
+@processes
+@pytest.mark.parametrize(
+    ("asked", "message", "code"),
+    [
+        (b"what?\n", "What was asked is no request", 3),
+        (ChildRequest(prepare=Prepare("nap-s")), "There is no workload 'nap-s'.", 2),
+        (ChildRequest(steps=RunSteps(1.0)), "Steps were asked of a child that nothing was", 3),
+    ],
+)
+def test_what_cannot_be_done_is_answered(
+    child: Line, asked: ChildRequest | bytes, message: str, code: int
+) -> None:
+    failed = child.ask(asked).failed
+    assert failed.message.startswith(message)
+    assert failed.exit_code == code
+    assert child.end() == (code, "")
+
+
+@processes
+def test_who_is_asked_no_more_leaves_after_the_step(child: Line, workloads: Path) -> None:
+    child.ask(naps(workloads))
+    child.send(ChildRequest(steps=RunSteps(60.0)))
+    time.sleep(0.1)
+    begun = time.monotonic()
+    assert child.end() == (130, "prepared\n")
+    assert time.monotonic() - begun < 4
+
+
+@processes
+@pytest.mark.parametrize(("number", "busy"), [(signal.SIGTERM, False), (signal.SIGINT, True)])
+def test_a_signal_ends_it_after_the_step_and_no_turn_is_answered(
+    child: Line, workloads: Path, number: int, busy: bool
+) -> None:
+    child.ask(naps(workloads))
+    if busy:
+        child.send(ChildRequest(steps=RunSteps(60.0)))
+        time.sleep(0.1)
+    os.kill(child.process.pid, number)
+    assert child.process.wait(20) == 130
+    assert child.process.stdout.read() == b""
