@@ -65,7 +65,7 @@ def test_without_its_document_what_is_missing_is_said(tmp_path: Path) -> None:
     path = write_bundle(tmp_path / "x.trace", TABLES, with_document=False, names=names)
     said = " ".join(imported(path, tmp_path / "run").provenance.warnings)
     assert "form.template" in said
-    assert "Which build of Instruments made x.trace is not known" in said
+    assert "x.trace is not verified for its build of Instruments" in said
 
 
 def test_a_document_in_an_unknown_form_is_said_in_the_run_and_on_its_page(tmp_path: Path) -> None:

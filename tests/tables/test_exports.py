@@ -16,27 +16,23 @@ TOC = '<?xml version="1.0"?>\n\n<trace-toc><run number="1"/></trace-toc>'
 @pytest.mark.parametrize(
     ("text", "content"),
     [
-        pytest.param(TOC, Content("toc"), id="a table of contents"),
-        pytest.param("<trace-query-result/>", Content("tables"), id="an empty answer"),
-        pytest.param(
+        (TOC, Content("toc")),
+        ("<trace-query-result/>", Content("tables")),
+        (
             "<trace-query-result><node><schema name='a&amp;b'/>",
             Content("tables", (Header("a&b", "", 1),)),
-            id="an escaped name",
         ),
-        pytest.param(
+        (
             '<trace-query-result><node><schema documentation=" name=&quot;x&quot; >" name="a">',
             Content("tables", (Header("a", "", 1),)),
-            id="a documented schema",
         ),
-        pytest.param(
-            "<!-- <trace-toc> --><?x?><trace-query-result >", Content("tables"), id="a comment"
-        ),
-        pytest.param("<html/>", Content("unknown"), id="a page"),
-        pytest.param("", Content("unknown"), id="nothing"),
-        pytest.param("start,duration\n1,2\n", Content("unknown"), id="CSV"),
-        pytest.param("Export failed: XQueryError:3", Content("unknown"), id="words of xctrace"),
+        ("<!-- <trace-toc> --><?x?><trace-query-result >", Content("tables")),
+        ("<html/>", Content("unknown")),
+        ("", Content("unknown")),
+        ("start,duration\n1,2\n", Content("unknown")),
+        ("Export failed: XQueryError:3", Content("unknown")),
     ],
-)  # fmt: skip
+)
 def test_a_file_is_what_it_begins_with(tmp_path: Path, text: str, content: Content) -> None:
     path = tmp_path / "file.xml"
     path.write_text(text)

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError, TracekitError
+from tracekit.tables.drift import Flaw, Remark
 from tracekit.tables.tables import MissingTableError, Tables
 
 STATES = (
@@ -132,6 +133,16 @@ def test_readers_are_heard(states: Path, export: Export) -> None:
     assert "host-intervals: columns that tracekit does not know: odd" in tables.warnings
     assert len(tables["gpu_states"]) == 1
     assert len(tables.warnings) == 2
+    assert [(one.flaw, one.table, one.columns) for one in tables.remarks] == [
+        (Flaw.DAMAGED, "", ()),
+        (Flaw.UNKNOWN, "gpu_intervals", ("odd",)),
+    ]
+
+
+def test_a_file_with_nothing_in_it_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "metal-gpu-intervals.xml").touch()
+    [remark] = Tables(tmp_path, frozenset()).remarks
+    assert remark == Remark(Flaw.DAMAGED, "", "", (), "metal-gpu-intervals.xml is empty.")
 
 
 def kept(folder: Path) -> list[Path]:

@@ -6,7 +6,7 @@ words and numbers. Of a label only the words are written, not its parts.
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -86,8 +86,9 @@ class _Elements:
         return (known.get(text) or self._value(tag, text, kind.encoding) for text in texts)
 
     def _element(
-        self, tag: str, value: object, content: Callable[[], str], **attributes: str | None
+        self, tag: str, value: object, content: Iterable[str], **attributes: str | None
     ) -> str:
+        """Define a value, or repeat it; its content is asked for after it has its own id."""
         known = self._known[tag]
         if (found := known.get(value)) is not None:
             return found
@@ -98,7 +99,7 @@ class _Elements:
         known[value] = f'<{tag} ref="{self._last}"/>'
         for name, text in attributes.items():
             head += "" if text is None else f' {name.replace("_", "-")}="{quoted(text)}"'
-        inside = content()
+        inside = "".join(content)
         return f"<{head}>{inside}</{tag}>" if inside or "fmt" in attributes else f"<{head}/>"
 
     def _value(self, tag: str, value: Any, encoding: Encoding) -> str:
@@ -110,72 +111,64 @@ class _Elements:
             words = self._names.core(number) if tag == "core" else FMT.get(tag, str)(number)
         else:
             words = text = f"{value:.9f}" if encoding is Encoding.DECIMAL else value
-        return self._element(tag, value, lambda: escaped(text), fmt=words)
+        return self._element(tag, value, map(escaped, (text,)), fmt=words)
 
     def _process(self, text: str | None, pid: int | None) -> str:
-        def content() -> str:
-            own = self._value("pid", pid, Encoding.INTEGER)
-            return own + self._value("device-session", "TODO", Encoding.STRING)
-
+        parts = (("pid", pid, Encoding.INTEGER), ("device-session", "TODO", Encoding.STRING))
+        content = (self._value(*part) for part in parts)
         return SENTINEL if text is None else self._element("process", pid, content, fmt=text)
 
     def _thread(self, text: str | None, tid: int | None, pid: int | None) -> str:
-        def content() -> str:
-            process = None if pid is None else self._names.process_with_pid(pid)
-            return self._value("tid", tid, Encoding.INTEGER) + self._process(process, pid)
+        def content() -> Iterator[str]:
+            yield self._value("tid", tid, Encoding.INTEGER)
+            yield self._process(None if pid is None else self._names.process_with_pid(pid), pid)
 
         if tid is None:
             return SENTINEL
         words = f"Unknown {tid:#x}" if text is None else text
-        return self._element("thread", (tid, pid), content, fmt=words)
+        return self._element("thread", (tid, pid), content(), fmt=words)
 
     def _backtrace(self, tag: str, text: str | None, stack: int | None, symbols: Symbols) -> str:
-        def content() -> str:
-            return "".join(self._frame(number, symbols) for number in _frames(stack, symbols))
-
+        content = (self._frame(number, symbols) for number in _frames(stack, symbols))
         return SENTINEL if text is None else self._element(tag, stack, content)
 
     def _callstack(self, tag: str, text: str | None, stack: int | None, symbols: Symbols) -> str:
         """Write a stack of addresses, of which the program counter stands behind the others."""
 
-        def content() -> str:
+        def content() -> Iterator[str]:
             column = symbols.frames["address"]
             addresses = [column[number].as_py() for number in _frames(stack, symbols)]
             counters = addresses[:1] if words.startswith("PC:") else []
             others = " ".join(map(str, addresses[len(counters) :]))
-            found = SENTINEL
-            if others:
-                fmt = f"frag {stack}"
-                found = self._element("text-addresses", others, lambda: others, fmt=fmt)
-            return found + "".join(
-                self._value("text-address", counter, Encoding.INTEGER) for counter in counters
-            )
+            frag = {"fmt": f"frag {stack}"}
+            yield self._element("text-addresses", others, (others,), **frag) if others else SENTINEL
+            for counter in counters:
+                yield self._value("text-address", counter, Encoding.INTEGER)
 
         words = text or ""
-        return SENTINEL if text is None else self._element(tag, (text, stack), content, fmt=text)
+        return SENTINEL if text is None else self._element(tag, (text, stack), content(), fmt=text)
 
     def _frame(self, number: int, symbols: Symbols) -> str:
         if (found := self._known["frame"].get(number)) is not None:
             return found
         known = {name: symbols.frames[name][number].as_py() for name in symbols.frames.column_names}
 
-        def binary() -> str:
-            if known["binary"] is None:
-                return ""
+        def binary() -> Iterator[str]:
             load = known["load_address"]
-            return self._element(
-                "binary",
-                (known["uuid"], known["path"], load),
-                str,
-                name=known["binary"],
-                UUID=known["uuid"],
-                arch=known["arch"],
-                load_addr=None if load is None else hex(load),
-                path=known["path"],
-            )
+            if known["binary"] is not None:
+                yield self._element(
+                    "binary",
+                    (known["uuid"], known["path"], load),
+                    (),
+                    name=known["binary"],
+                    UUID=known["uuid"],
+                    arch=known["arch"],
+                    load_addr=None if load is None else hex(load),
+                    path=known["path"],
+                )
 
         address = hex(known["address"])
-        return self._element("frame", number, binary, name=known["name"], addr=address)
+        return self._element("frame", number, binary(), name=known["name"], addr=address)
 
 
 def _frames(stack: int | None, symbols: Symbols) -> list[int]:

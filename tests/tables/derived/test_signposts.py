@@ -1,98 +1,77 @@
 """Signposts become intervals, and those that are agreed for it, phases."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pandas as pd
 
 Joined = Callable[..., tuple[pd.DataFrame, list[str]]]
-Values = Callable[[pd.DataFrame, str], list[Any]]
+Holds = Callable[[pd.DataFrame, str], bool]
 
 
-def mark(time: int, event: str, name: str = "step", **more: Any) -> dict[str, Any]:
-    known = {"time": time, "event": event, "name": name, "identifier": 1, "subsystem": "app"}
-    owner = {"category": "work", "process": "App", "pid": 7, "target": True, "tid": 9}
-    return {**known, **owner, "clock": "gpu", **more}
+def marks(*rows: str) -> str:
+    """Write signposts of the target: time, event, name, identifier, category, pid, message."""
+    names = "time event name identifier category pid message subsystem process target tid clock"
+    return "\n".join([names, *(f"{row} app App True 9 gpu" for row in rows)])
 
 
-def test_a_begin_and_the_next_end_are_an_interval(joined: Joined, values: Values) -> None:
-    marks = [
-        mark(10, "Begin", message="go"),
-        mark(12, "Begin", "other"),
-        mark(15, "Event"),
-        mark(20, "End", message="done"),
-        mark(30, "End", "other"),
-    ]
-    intervals, warnings = joined("signpost_intervals", signposts=marks)
-    assert values(intervals, "start") == [10, 12]
-    assert values(intervals, "duration") == [10, 18]
-    assert values(intervals, "name") == ["step", "other"]
-    assert values(intervals, "begin_message") == ["go", None]
-    assert values(intervals, "end_message") == ["done", None]
-    assert values(intervals, "pid") == [7, 7]
-    assert values(intervals, "tid") == [9, 9]
-    assert values(intervals, "target") == [True, True]
+def test_a_begin_and_the_next_end_are_an_interval(joined: Joined, holds: Holds) -> None:
+    signposts = marks(
+        "10 Begin step 1 work 7 go",
+        "12 Begin other 1 work 7 -",
+        "15 Event step 1 work 7 -",
+        "20 End step 1 work 7 done",
+        "30 End other 1 work 7 -",
+    )
+    intervals, warnings = joined("signpost_intervals", signposts=signposts)
+    assert holds(
+        intervals,
+        """start duration name begin_message end_message pid tid target
+        10 10 step go done 7 9 True
+        12 18 other - - 7 9 True""",
+    )
     assert warnings == []
 
 
 def test_identifiers_categories_and_processes_keep_signposts_apart(
-    joined: Joined, values: Values
+    joined: Joined, holds: Holds
 ) -> None:
-    marks = [
-        mark(1, "Begin", identifier=1),
-        mark(2, "Begin", identifier=2),
-        mark(3, "Begin", category=None),
-        mark(4, "Begin", pid=8),
-        mark(5, "End", pid=8),
-        mark(6, "End", category=None),
-        mark(7, "End", identifier=1),
-        mark(9, "End", identifier=2),
-    ]
-    intervals, warnings = joined("signpost_intervals", signposts=marks)
-    assert values(intervals, "start") == [1, 2, 3, 4]
-    assert values(intervals, "duration") == [6, 7, 3, 1]
+    signposts = marks(
+        "1 Begin step 1 work 7 -",
+        "2 Begin step 2 work 7 -",
+        "3 Begin step 1 - 7 -",
+        "4 Begin step 1 work 8 -",
+        "5 End step 1 work 8 -",
+        "6 End step 1 - 7 -",
+        "7 End step 1 work 7 -",
+        "9 End step 2 work 7 -",
+    )
+    intervals, warnings = joined("signpost_intervals", signposts=signposts)
+    assert holds(intervals, "start duration\n1 6\n2 7\n3 3\n4 1")
     assert warnings == []
 
 
 def test_what_has_no_counterpart_makes_no_interval_and_is_counted(
-    joined: Joined, values: Values
+    joined: Joined, holds: Holds
 ) -> None:
-    marks = [
-        mark(1, "End"),
-        mark(2, "Begin"),
-        mark(3, "Begin"),
-        mark(4, "End"),
-        mark(5, "End"),
-        mark(6, "Begin"),
-    ]
-    intervals, warnings = joined("signpost_intervals", signposts=marks)
-    assert values(intervals, "start") == [3]
+    events = ("1 End", "2 Begin", "3 Begin", "4 End", "5 End", "6 Begin")
+    signposts = marks(*(f"{event} step 1 work 7 -" for event in events))
+    intervals, warnings = joined("signpost_intervals", signposts=signposts)
+    assert holds(intervals, "start\n3")
     assert warnings == ["signpost_intervals: 4 signposts have no counterpart and are left out"]
-    nothing, warnings = joined("signpost_intervals", signposts=[])
-    assert len(nothing) == 0
-    assert warnings == []
-
-
-def interval(start: int, name: str, **more: Any) -> dict[str, Any]:
-    agreed = {"subsystem": "tracekit", "category": "phases", "target": True, "clock": "gpu"}
-    return {"start": start, "duration": 5, "name": name, **agreed, **more}
+    nothing, warnings = joined("signpost_intervals", signposts=marks())
+    assert (len(nothing), warnings) == (0, [])
 
 
 def test_only_the_target_s_signposts_of_the_agreed_kind_are_phases(
-    joined: Joined, values: Values
+    joined: Joined, holds: Holds
 ) -> None:
-    phases, warnings = joined(
-        "phases",
-        signpost_intervals=[
-            interval(1, "prepare"),
-            interval(6, "steady"),
-            interval(7, "another's", target=False),
-            interval(8, "another subsystem", subsystem="com.apple.SkyLight"),
-            interval(9, "no category", category=None),
-            interval(10, "never ended", duration=None),
-        ],
-    )
-    assert values(phases, "name") == ["prepare", "steady"]
-    assert values(phases, "start") == [1, 6]
-    assert values(phases, "duration") == [5, 5]
+    intervals = """start duration name subsystem category target clock
+        1 5 prepare tracekit phases True gpu
+        6 5 steady tracekit phases True gpu
+        7 5 another's tracekit phases False gpu
+        8 5 another com.apple.SkyLight phases True gpu
+        9 5 none tracekit - True gpu
+        10 - endless tracekit phases True gpu"""
+    phases, warnings = joined("phases", signpost_intervals=intervals)
+    assert holds(phases, "name start duration\nprepare 1 5\nsteady 6 5")
     assert warnings == []

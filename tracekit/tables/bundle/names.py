@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracekit.tables.bundle.cells.encodings import ALL_32
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.keyed import Archive, Value
+from tracekit.tables.bundle.container.keyed import Archive, Part, Value
 from tracekit.tables.bundle.container.records import read_records
 from tracekit.tables.bundle.errors import ArchiveError, BundleError, called
 from tracekit.tables.values import without_collecting
@@ -23,18 +23,6 @@ if TYPE_CHECKING:
 NAME = "form.template"
 _LARGEST = 1 << 26
 _RUNS = "com.apple.xray.run.data"
-
-
-class RunDocument:
-    """What the document says of one run: values by their names, and the archive to follow them."""
-
-    def __init__(self, archive: Archive, values: Mapping[Any, Value]) -> None:
-        self.archive = archive
-        self._values = values
-
-    def get(self, name: str) -> Value:
-        """Return a value; None where there is none."""
-        return self.archive.at(self._values.get(name))
 
 
 class Document:
@@ -48,14 +36,13 @@ class Document:
         """The document; None where it is missing or damaged."""
         return self._read[0]
 
-    def run(self, number: int) -> RunDocument | None:
+    def run(self, number: int) -> Part | None:
         """Return what it says of a run; None where it says nothing that can be read."""
-        if self.archive is None or number not in self.runs:
-            return None
-        try:
-            return RunDocument(self.archive, self.archive.mapping(self.runs[number]))
-        except ArchiveError:
-            return None
+        if self.archive is not None and number in self.runs:
+            with suppress(ArchiveError):
+                self.archive.mapping(self.runs[number])
+                return Part(self.archive, self.runs[number])
+        return None
 
     @cached_property
     def runs(self) -> Mapping[int, Value]:
@@ -96,17 +83,11 @@ _LESS = (
 )
 
 
-@dataclass(frozen=True)
-class ProcessNames:
+class ProcessNames(NamedTuple):
     """What the document calls a process: by its path or name, and as people are shown it."""
 
     execname: str
     display: str
-
-    @property
-    def short(self) -> str:
-        """The name that cells show."""
-        return short_name(self.execname)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,26 +159,22 @@ def gather_names(run: "BundleRun") -> Names:
         )
         if missing
     ]
-    named = processes | {pid: names.short for pid, names in own.items()}
+    named = processes | {pid: short_name(names.execname) for pid, names in own.items()}
     return Names(named, threads | own_threads, _cores(document), tuple(remarks))
 
 
-def documented_processes(document: RunDocument) -> dict[int, ProcessNames]:
+def documented_processes(document: Part) -> dict[int, ProcessNames]:
     """Return what the document calls processes, of those that it names in a form that is known."""
-    archive, found = document.archive, dict[int, ProcessNames]()
+    found: dict[int, ProcessNames] = {}
     with suppress(ArchiveError):
-        for value in archive.sequence(document.get(PROCESSES)):
-            pid = archive.integer(archive.part(value, "_pid"))
-            execname = archive.text(archive.part(value, "_execname"))
+        for process in document.members(PROCESSES):
+            pid, execname = process.integer("_pid"), process.text("_execname")
             if pid is not None and execname:
-                display = archive.text(archive.part(value, "displayName"))
-                found[pid] = ProcessNames(execname, display)
+                found[pid] = ProcessNames(execname, process.text("displayName"))
     return found
 
 
-def _documented_threads(
-    document: RunDocument, processes: Mapping[int, ProcessNames]
-) -> dict[int, str]:
+def _documented_threads(document: Part, processes: Mapping[int, ProcessNames]) -> dict[int, str]:
     """Return what the document calls threads.
 
     A thread that has its process's name, or none, is called as cells call that process.
@@ -205,21 +182,22 @@ def _documented_threads(
     archive, found = document.archive, dict[int, str]()
     with suppress(ArchiveError):
         for tid, node in archive.numbered(document.get(THREADS)).items():
-            pid = archive.integer(archive.part(node, "pid"))
-            own = archive.text(archive.part(node, "preferredName"))[:_LONGEST]
+            thread = Part(archive, node)
+            pid, own = thread.integer("pid"), thread.text("preferredName")[:_LONGEST]
             of = None if pid is None else processes.get(pid)
             if pid is not None or own:
-                found[tid] = of.short if of is not None and own == of.display else own
+                same = of is not None and own == of.display
+                found[tid] = short_name(of.execname) if of and same else own
     return found
 
 
-def _cores(document: RunDocument) -> dict[int, str]:
+def _cores(document: Part) -> dict[int, str]:
     """Return the kinds of cores, by number."""
-    archive, found = document.archive, dict[int, str]()
+    found: dict[int, str] = {}
     with suppress(ArchiveError):
-        for place, core in enumerate(archive.sequence(document.get("allObjects"))):
-            flags = archive.integer(archive.part(archive.part(core, "topology"), "_clusterFlags"))
-            number = archive.integer(archive.part(core, "$0"))
+        for place, core in enumerate(document.members("allObjects")):
+            flags = Part(core.archive, core.get("topology")).integer("_clusterFlags")
+            number = core.integer("$0")
             if flags in _KINDS:
                 found[place if number is None else number] = _KINDS[flags]
     return found

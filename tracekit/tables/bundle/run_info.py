@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import partial
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -24,7 +23,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from tracekit.base import Process, write_whole
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.cells.encodings import ALL_64, BIAS
-from tracekit.tables.bundle.container.keyed import Archive
+from tracekit.tables.bundle.container.keyed import Archive, Part
 from tracekit.tables.bundle.container.records import read_records
 from tracekit.tables.bundle.container.store import Store, Unreadable, run_folder
 from tracekit.tables.bundle.errors import ArchiveError, BundleError, called
@@ -33,7 +32,6 @@ from tracekit.tables.bundle.names import (
     UNKNOWN,
     Document,
     ProcessNames,
-    RunDocument,
     documented_processes,
     short_name,
 )
@@ -123,8 +121,8 @@ def without_document(run: BundleRun) -> TocRun:
     with run.files.reading(name):
         archive = Archive(run.files.read(name, _LARGEST_PARAMETERS))
         found = archive.mapping(archive.root)
-        system = archive.integer(archive.part(found.get("bindingParameters"), "osx-version"))
-        pid = archive.integer(archive.part(found.get("modelingParameters"), "target-pid"))
+        system = Part(archive, found.get("bindingParameters")).integer("osx-version")
+        pid = Part(archive, found.get("modelingParameters")).integer("target-pid")
     name = UNKNOWN if pid is None else run.names.process(pid)
     return TocRun(
         number=run.number,
@@ -186,39 +184,16 @@ def run_info(run: BundleRun) -> tuple[TocRun, tuple[str, ...]]:
         return TocRun(run.number), (less, error.message)
 
 
-class _Info:
-    """The values of `runInfo`, each by its name."""
-
-    def __init__(self, document: RunDocument) -> None:
-        self.archive = document.archive
-        self.node = document.get("runInfo")
-        if not isinstance(self.node, Mapping):
-            raise ArchiveError("does not say how the run went")
-        self.part = partial(self.archive.part, self.node)
-
-    def text(self, name: str) -> str:
-        return self.archive.text(self.part(name))
-
-    def number(self, name: str) -> int | None:
-        return self.archive.integer(self.part(name))
-
-    def seconds(self, name: str) -> float | None:
-        found = self.archive.plain(self.part(name))
-        return float(found) if isinstance(found, int | float) and abs(found) < _LATEST else None
-
-    def dictionary(self, name: str) -> dict[Any, Any]:
-        found = self.part(name)
-        return {} if found is None else self.archive.mapping(found)
-
-
-def _documented(run: BundleRun, document: RunDocument) -> tuple[TocRun, tuple[str, ...]]:
-    info = _Info(document)
+def _documented(run: BundleRun, document: Part) -> tuple[TocRun, tuple[str, ...]]:
+    info = Part(document.archive, document.get("runInfo"))
+    if not isinstance(info.node, Mapping):
+        raise ArchiveError("does not say how the run went")
     names = documented_processes(document)
     zone = _zone(document, info.text("_targetUUID"))
     processes = [_listed(pid, names.get(pid)) for pid in _pids(run.document, run.number)]
-    duration = info.seconds("_rawDuration")
+    duration = _seconds(info, "_rawDuration")
     status, reason, unsure = _end(info)
-    pid, kind = info.number("_targetProcessPid"), info.number("targetType")
+    pid, kind = info.integer("_targetProcessPid"), info.integer("targetType")
     target, unnamed = None, tuple[str, ...]()
     if pid is not None and kind != _ALL_PROCESSES:
         target = Process(pid, info.text("_targetProcessName"))
@@ -238,9 +213,9 @@ def _documented(run: BundleRun, document: RunDocument) -> tuple[TocRun, tuple[st
         arguments=_arguments(info),
         exit_status=status,
         termination_reason=reason,
-        environment=tuple(str(key) for key in info.dictionary("_environment")),
-        start_date=_date(info.seconds("_rawStartTime"), zone),
-        end_date=_date(info.seconds("_rawEndTime"), zone),
+        environment=tuple(map(str, info.mapping("_environment"))),
+        start_date=_date(_seconds(info, "_rawStartTime"), zone),
+        end_date=_date(_seconds(info, "_rawEndTime"), zone),
         duration=None if duration is None else round(duration, 6),
         end_reason=info.text("_endReason"),
         instruments_version=info.text("_instrumentVersion"),
@@ -267,17 +242,22 @@ def _missing(run: BundleRun, summary: TocRun) -> tuple[str, ...]:
     return (f"{where} does not say {', '.join(lacking)}.",) if lacking else ()
 
 
-def _arguments(info: _Info) -> str:
-    found = info.part("_arguments")
+def _seconds(info: Part, name: str) -> float | None:
+    found = info.archive.plain(info.get(name))
+    return float(found) if isinstance(found, int | float) and abs(found) < _LATEST else None
+
+
+def _arguments(info: Part) -> str:
+    found = info.get("_arguments")
     if isinstance(found, Mapping) and "NS.objects" in found:
         return " ".join(str(info.archive.plain(value)) for value in info.archive.sequence(found))
     return info.text("_arguments")
 
 
-def _end(info: _Info) -> tuple[str, str, tuple[str, ...]]:
+def _end(info: Part) -> tuple[str, str, tuple[str, ...]]:
     """Return exit status and reason of the target's end; a signal's number may be a status too."""
-    status = info.number("_targetExitStatus")
-    if status is None or info.number("targetType") == _ALL_PROCESSES:
+    status = info.integer("_targetExitStatus")
+    if status is None or info.integer("targetType") == _ALL_PROCESSES:
         return "", "", ()
     if status >= 0 and status not in _SIGNALS:
         return str(status), f"exit({status})", ()
@@ -288,9 +268,8 @@ def _end(info: _Info) -> tuple[str, str, tuple[str, ...]]:
     return str(status), "", (unsure,)
 
 
-def _zone(document: RunDocument, device: str) -> tzinfo:
-    archive, clocks = document.archive, document.get("mach_time_info")
-    by_device = {} if clocks is None else archive.mapping(clocks)
+def _zone(document: Part, device: str) -> tzinfo:
+    archive, by_device = document.archive, document.mapping("mach_time_info")
     clock = by_device.get(device, next(iter(by_device.values()), None))
     values = [] if clock is None else archive.sequence(clock)
     named = values[_ZONE] if len(values) > _ZONE else None
@@ -312,8 +291,8 @@ def _date(seconds: float | None, zone: tzinfo) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _settings(info: _Info) -> dict[str, tuple[str, ...]]:
-    archive, settings = info.archive, info.dictionary("_recordingSettings")
+def _settings(info: Part) -> dict[str, tuple[str, ...]]:
+    archive, settings = info.archive, info.mapping("_recordingSettings")
     return {
         str(name): tuple(
             line
@@ -397,15 +376,10 @@ def remarks_of(bundle: Bundle, number: int | None = None) -> tuple[str, ...]:
 
 
 def _build(run: BundleRun, version: str) -> Iterator[str]:
-    bundle, found = called(run.files.bundle), _BUILD.search(version)
-    verified = " and ".join(VERIFIED_BUILDS)
-    if found is None:
+    found = _BUILD.search(version)
+    if found is None or found[1] not in VERIFIED_BUILDS:
+        build = found[1] if found else "which it does not name"
         yield (
-            f"Which build of Instruments made {bundle} is not known; reading bundles was verified "
-            f"for {verified}."
-        )
-    elif found[1] not in VERIFIED_BUILDS:
-        yield (
-            f"Reading {bundle} is not verified for this build of Instruments, {found[1]}; it was "
-            f"for {verified}."
+            f"Reading {called(run.files.bundle)} is not verified for its build of Instruments, "
+            f"{build}; it was for {' and '.join(VERIFIED_BUILDS)}."
         )

@@ -61,12 +61,12 @@ def test_of_a_verified_build_nothing_is_said(tmp_path: Path, version: str) -> No
 @pytest.mark.parametrize("version", ["", "26.0", "26.0 ()", "(a build; no build)"])
 def test_an_unknown_build_is_told(tmp_path: Path, version: str) -> None:
     (remark,) = remarks_of(Bundle(written(tmp_path, version)))
-    assert remark.startswith("Which build of Instruments made made.trace is not known")
+    assert "made.trace is not verified for its build of Instruments, which it" in remark
 
 
 def test_a_missing_document_is_told(tmp_path: Path) -> None:
     path = write_bundle(tmp_path / "made.trace", [TICK], with_document=False)
     build, info, names = remarks_of(Bundle(path))
-    assert "is not known" in build
+    assert "which it does not name" in build
     assert info.startswith("Device, template, settings")
     assert names.startswith("Names of processes and threads")

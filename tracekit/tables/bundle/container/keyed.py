@@ -11,6 +11,7 @@ import plistlib
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 from xml.parsers.expat import ExpatError
 
@@ -212,3 +213,32 @@ class Archive:
         if len(members) > _MOST_MEMBERS:
             raise ArchiveError("has a collection of more members than there can be")
         return cast("list[Value]", members)
+
+
+@dataclass(frozen=True)
+class Part:
+    """An archived object or dictionary, whose parts are asked for by their keys."""
+
+    archive: Archive
+    node: Value
+
+    def get(self, key: str) -> Value:
+        """Return a part; None where there is none."""
+        return self.archive.part(self.node, key)
+
+    def text(self, key: str) -> str:
+        """Return a part that is a text, or an empty one."""
+        return self.archive.text(self.get(key))
+
+    def integer(self, key: str) -> int | None:
+        """Return a part that is an integer, or None."""
+        return self.archive.integer(self.get(key))
+
+    def mapping(self, key: str) -> dict[Any, Value]:
+        """Return a part that is a dictionary; an empty one where there is none."""
+        found = self.get(key)
+        return {} if found is None else self.archive.mapping(found)
+
+    def members(self, key: str) -> list["Part"]:
+        """Return the members of a part that is an array; raise ArchiveError if it is none."""
+        return [Part(self.archive, member) for member in self.archive.sequence(self.get(key))]

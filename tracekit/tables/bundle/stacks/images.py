@@ -7,7 +7,7 @@ say so.
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple
 from uuid import UUID
@@ -54,13 +54,6 @@ class Image:
     end: int
     segments: tuple[Segment, ...]
 
-    def moved(self, base: int) -> "Image":
-        """Return the image with all its addresses so much higher."""
-        load = self.binary.load_address
-        binary = replace(self.binary, load_address=None if load is None else load + base)
-        segments = tuple(part._replace(address=part.address + base) for part in self.segments)
-        return replace(self, binary=binary, segments=segments)
-
 
 class Signature(NamedTuple):
     """The binaries of a process, and the shared cache beside: its UUID and where it lies."""
@@ -70,8 +63,8 @@ class Signature(NamedTuple):
     base: int
 
 
-def read_signature(content: bytes) -> Signature:
-    """Return the binaries of a process."""
+def read_signature(content: bytes, base: int = 0) -> Signature:
+    """Return the binaries of a process, or of a cache that lies at `base`."""
     try:
         magic, version, _, _, _, count = _HEAD.unpack_from(content)
         if (magic, version) != (_HEAD_MAGIC, _HEAD_VERSION):
@@ -80,17 +73,17 @@ def read_signature(content: bytes) -> Signature:
             raise ArchiveError(f"names more than {_MOST_IMAGES:,} binaries")
         offset, images = _HEAD.size, list[Image]()
         for _ in range(count):
-            image, offset = _image(content, offset)
+            image, offset = _image(content, offset, base)
             images.append(image)
-        magic, version, cache, base = _TRAILER.unpack_from(content, offset)
+        magic, version, cache, above = _TRAILER.unpack_from(content, offset)
     except struct.error as error:
         raise ArchiveError("is cut") from error
     if (magic, version) != (_TRAILER_MAGIC, _TRAILER_VERSION):
         raise ArchiveError("does not end as it must")
-    return Signature(tuple(images), UUID(bytes=cache), base)
+    return Signature(tuple(images), UUID(bytes=cache), above)
 
 
-def _image(content: bytes, offset: int) -> tuple[Image, int]:
+def _image(content: bytes, offset: int, base: int) -> tuple[Image, int]:
     uuid, _, _, begin, gone, cpu, subtype, segments, length = _IMAGE.unpack_from(content, offset)
     offset += _IMAGE.size
     if offset + length + segments * _SEGMENT.size > len(content):
@@ -99,7 +92,7 @@ def _image(content: bytes, offset: int) -> tuple[Image, int]:
     offset += length
     end = offset + segments * _SEGMENT.size
     found = tuple(
-        Segment(name.rstrip(b"\0").decode(errors="replace"), address, size)
+        Segment(name.rstrip(b"\0").decode(errors="replace"), base + address, size)
         for name, address, size in _SEGMENT.iter_unpack(content[offset:end])
     )
     load = next((segment.address for segment in found if segment.name == _TEXT), None)
@@ -298,12 +291,11 @@ class RunPlaces:
         for value in [] if listed is None else archive.sequence(listed):
             address = archive.integer(value)
             if address is not None:
-                images = self._in_cache(signature.cache, address)
-                yield from (image.moved(signature.base) for image in images)
+                yield from self._in_cache(signature.cache, address, signature.base)
 
-    def _read_cached(self, of: UUID, address: int) -> tuple[Image, ...]:
+    def _read_cached(self, of: UUID, address: int, base: int) -> tuple[Image, ...]:
         content = self._document.plain(self._caches.get(of, {}).get(address))
-        return read_signature(content).images if isinstance(content, bytes) else ()
+        return read_signature(content, base).images if isinstance(content, bytes) else ()
 
     @cached_property
     def _listed(self) -> dict[int, list[tuple[str, Value]]]:
