@@ -1,5 +1,7 @@
 """What a scheduler is to start, in which environment, and when: each date once."""
 
+import os
+import pwd
 import sys
 import time as clock
 from collections.abc import Iterator
@@ -30,22 +32,18 @@ from tracekit.nightly.schedule.job import (
 NIGHT = time(2, 30)
 
 
-def test_the_command_line_names_the_interpreter_that_runs_now(plan: NightPlan) -> None:
+def test_a_job_names_whole_paths_and_the_interpreter_that_runs_now(
+    plan: NightPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = job_of(plan, NIGHT)
     assert job.argv == (sys.executable, "-P", "-m", "tracekit", "nightly", str(plan.file))
-    assert Path(job.argv[0]).is_absolute()
-    assert job.folder == plan.file.parent
-    assert job.log == plan.output / "nightly.log"
-
-
-def test_a_relative_plan_becomes_a_whole_path(
-    plan: NightPlan, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    assert (job.folder, job.log) == (plan.file.parent, plan.output / "nightly.log")
     monkeypatch.chdir(plan.file.parent)
-    job = job_of(replace(plan, file=Path("tracekit.toml"), output=Path("nights")), NIGHT)
-    assert job.argv[-1] == str(plan.file)
-    assert job.log == plan.file.parent / "nights" / "nightly.log"
-    assert job.label == job_of(plan, NIGHT).label
+    near = job_of(replace(plan, file=Path("tracekit.toml"), output=Path("nights")), NIGHT)
+    assert (near.argv[-1], near.label) == (str(plan.file), job.label)
+    assert near.log == plan.file.parent / "nights" / "nightly.log"
+    with pytest.raises(UsageError, match="control character"):
+        job_of(replace(plan, output=tmp_path / "two\nlines"), NIGHT)
 
 
 def test_the_label_tells_plans_apart_and_holds_no_odd_letter(
@@ -55,41 +53,25 @@ def test_the_label_tells_plans_apart_and_holds_no_odd_letter(
     assert named.startswith("tracekit.nightly.nder-the-hood-h-HOME.")
     assert job_of(replace(plan, name="…"), NIGHT).label.startswith("tracekit.nightly.plan.")
     other = job_of(replace(plan, file=tmp_path / "other.toml"), NIGHT).label
-    assert other.rpartition(".")[2] != named.rpartition(".")[2]
-    assert Path(named).match(names_of(plan.file))
-    assert not Path(other).match(names_of(plan.file))
-
-
-def test_a_control_character_is_refused(plan: NightPlan, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="control character"):
-        job_of(replace(plan, output=tmp_path / "two\nlines"), NIGHT)
-
-
-def test_the_path_has_whole_folders_once_and_those_of_the_system() -> None:
-    found = bare_environment({"PATH": "/opt/bin:relative:/usr/bin:/opt/bin:", "HOME": "/h"})
-    assert found["PATH"] == "/opt/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+    assert [Path(label).match(names_of(plan.file)) for label in (named, other)] == [True, False]
 
 
 def test_only_what_is_named_is_taken_of_the_environment() -> None:
     seen = {
+        "PATH": "/opt/bin:relative:/usr/bin:/opt/bin:",
         "HOME": "/home/ada",
         "LANG": "de_DE.UTF-8",
         "DEVELOPER_DIR": "/Applications/Xcode.app",
         "TRACEKIT_CACHE": "/cache",
         "TRACEKIT_DISK_FLOOR": "",
-        "TRACEKIT_NIGHTLY_AT": "03:00",
         "SECRET_TOKEN": "s3cret",
-        "PYTHONPATH": "/somewhere",
         "VIRTUAL_ENV": "/venv",
     }
-    found = bare_environment(seen)
-    assert found == {
-        "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
-        "HOME": "/home/ada",
-        "LANG": "de_DE.UTF-8",
-        "DEVELOPER_DIR": "/Applications/Xcode.app",
-        "TRACEKIT_CACHE": "/cache",
-    }
+    names = ("HOME", "LANG", "DEVELOPER_DIR", "TRACEKIT_CACHE")
+    path = "/opt/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+    assert bare_environment(seen) == {"PATH": path} | {name: seen[name] for name in names}
+    own = pwd.getpwuid(os.getuid()).pw_dir
+    assert bare_environment({"HOME": ""}) == {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": own}
 
 
 @pytest.mark.parametrize(("size", "rotated"), [(1 << 20, False), ((1 << 20) + 1, True)])
@@ -102,9 +84,7 @@ def test_a_log_that_is_too_large_is_renamed(size: int, rotated: bool, tmp_path: 
     assert (tmp_path / "nightly.log.1").stat().st_size == (size if rotated else 5)
 
 
-BERLIN = ZoneInfo("Europe/Berlin")
-NEW_YORK = ZoneInfo("America/New_York")
-HALF_PAST_TWO = time(2, 30)
+BERLIN, NEW_YORK = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York")
 
 
 def utc(text: str) -> datetime:
@@ -113,50 +93,46 @@ def utc(text: str) -> datetime:
 
 @pytest.mark.parametrize(
     ("text", "meant"),
-    [("02:30", time(2, 30)), ("2:30", time(2, 30)), (" 23:59 ", time(23, 59)), ("0:00", time())],
+    [
+        *(("02:30", time(2, 30)), ("2:30", time(2, 30)), (" 23:59 ", time(23, 59))),
+        *((text, None) for text in ("24:00", "2:60", "2", "02:30:00", "-1:00", "", "٢:30")),
+    ],
 )
-def test_a_time_of_the_day_is_read(text: str, meant: time) -> None:
-    assert time_of_day(text) == meant
+def test_a_time_of_the_day_is_read(text: str, meant: time | None) -> None:
+    if meant is None:
+        with pytest.raises(UsageError, match="no time of the day"):
+            time_of_day(text)
+    else:
+        assert time_of_day(text) == meant
 
 
 @pytest.mark.parametrize(
-    "text", ["24:00", "2:60", "2", "half past two", "02:30:00", "-1:00", "", "٢:30"]
-)
-def test_no_time_of_the_day_is_a_usage_error(text: str) -> None:
-    with pytest.raises(UsageError, match="no time of the day") as caught:
-        time_of_day(text)
-    assert "02:30" in caught.value.hint
-
-
-def test_a_night_is_due_each_day_at_the_clocks_time() -> None:
-    found = due_times(HALF_PAST_TWO, utc("2026-11-20T12:00"), utc("2026-11-23T12:00"), NEW_YORK)
-    assert found == [utc("2026-11-21T07:30"), utc("2026-11-22T07:30"), utc("2026-11-23T07:30")]
-
-
-def test_the_bounds_are_open_below_and_closed_above() -> None:
-    first, last = utc("2026-11-21T07:30"), utc("2026-11-22T07:30")
-    assert due_times(HALF_PAST_TWO, first, last, NEW_YORK) == [last]
-
-
-def test_a_time_that_spring_leaves_out_is_due_as_if_nothing_changed() -> None:
-    """On 29 March 2026 the clocks of Berlin go from 02:00 to 03:00."""
-    found = due_times(HALF_PAST_TWO, utc("2026-03-27T12:00"), utc("2026-03-30T12:00"), BERLIN)
-    assert found == [utc("2026-03-28T01:30"), utc("2026-03-29T01:30"), utc("2026-03-30T00:30")]
-    assert [f"{one.astimezone(BERLIN):%H:%M}" for one in found] == ["02:30", "03:30", "02:30"]
-
-
-def test_a_time_that_autumn_repeats_is_due_the_first_time_only() -> None:
-    """On 25 October 2026 the clocks of Berlin go from 03:00 to 02:00."""
-    found = due_times(HALF_PAST_TWO, utc("2026-10-23T12:00"), utc("2026-10-26T12:00"), BERLIN)
-    assert found == [utc("2026-10-24T00:30"), utc("2026-10-25T00:30"), utc("2026-10-26T01:30")]
+    ("zone", "after", "until", "due"),
+    [
+        (NEW_YORK, "2026-11-20T12:00", "2026-11-22T12:00",
+         ["2026-11-21T07:30", "2026-11-22T07:30"]),
+        # The bounds are open below and closed above.
+        (NEW_YORK, "2026-11-21T07:30", "2026-11-22T07:30", ["2026-11-22T07:30"]),
+        # On 29 March 2026 the clocks of Berlin go from 02:00 to 03:00.
+        (BERLIN, "2026-03-27T12:00", "2026-03-30T12:00",
+         ["2026-03-28T01:30", "2026-03-29T01:30", "2026-03-30T00:30"]),
+        # On 25 October 2026 they go from 03:00 to 02:00: the first time counts.
+        (BERLIN, "2026-10-23T12:00", "2026-10-26T12:00",
+         ["2026-10-24T00:30", "2026-10-25T00:30", "2026-10-26T01:30"]),
+    ],
+)  # fmt: skip
+def test_a_night_is_due_once_each_day_at_the_clocks_time(
+    zone: ZoneInfo, after: str, until: str, due: list[str]
+) -> None:
+    assert due_times(NIGHT, utc(after), utc(until), zone) == [utc(text) for text in due]
 
 
 @given(
     start=st.datetimes(datetime(2020, 1, 1), datetime(2035, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
     days=st.integers(0, 40),
-    at=st.times().map(lambda one: one.replace(second=0, microsecond=0)),
+    at=st.times().map(lambda drawn: drawn.replace(second=0, microsecond=0)),
     zone=st.sampled_from(
-        [BERLIN, NEW_YORK, UTC, ZoneInfo("Australia/Lord_Howe"), ZoneInfo("Pacific/Apia")]
+        [BERLIN, NEW_YORK, UTC, *map(ZoneInfo, ("Australia/Lord_Howe", "Pacific/Apia"))]
     ),
 )
 def test_any_stretch_of_days_has_as_many_due_times(
@@ -165,11 +141,9 @@ def test_any_stretch_of_days_has_as_many_due_times(
     found = due_times(at, start, start + timedelta(days=days), zone)
     assert abs(len(found) - days) <= 1
     assert found == sorted(set(found))
-    assert all(
-        timedelta(hours=22) <= after - before <= timedelta(hours=26)
-        for before, after in pairwise(found)
-    )
-    assert len({one.astimezone(zone).date() for one in found}) >= len(found) - 1
+    apart = [after - before for before, after in pairwise(found)]
+    assert all(timedelta(hours=22) <= each <= timedelta(hours=26) for each in apart)
+    assert len({due.astimezone(zone).date() for due in found}) >= len(found) - 1
 
 
 @pytest.fixture
@@ -183,13 +157,7 @@ def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def missed(begun: datetime | None, now: datetime, since: datetime | None = None) -> list[datetime]:
     """What a night that begins now says of those before it."""
-    return unserved(HALF_PAST_TWO, begun, now + EARLY, since)[:-1]
-
-
-@pytest.mark.usefixtures("in_berlin")
-def test_the_next_night_is_the_first_after_now() -> None:
-    assert next_due(HALF_PAST_TWO, utc("2026-11-21T01:29")) == utc("2026-11-21T01:30")
-    assert next_due(HALF_PAST_TWO, utc("2026-11-21T01:30")) == utc("2026-11-22T01:30")
+    return unserved(NIGHT, begun, now + EARLY, since)[:-1]
 
 
 @pytest.mark.usefixtures("in_berlin")
@@ -213,21 +181,19 @@ def test_the_next_night_is_the_first_after_now() -> None:
 def test_due_times_that_no_night_served_are_missed(
     begun: str, now: str, expected: list[str]
 ) -> None:
-    assert missed(utc(begun), utc(now)) == [utc(one) for one in expected]
+    assert missed(utc(begun), utc(now)) == [utc(text) for text in expected]
 
 
 @pytest.mark.usefixtures("in_berlin")
-def test_nothing_was_due_before_it_was_installed() -> None:
+def test_nothing_was_due_before_it_was_installed_and_the_list_is_bounded() -> None:
     since, now = utc("2026-11-19T12:00"), utc("2026-11-21T01:30")
     for begun in (utc("2026-10-01T01:30"), None):
         assert missed(begun, now, since) == [utc("2026-11-20T01:30")]
     assert missed(None, now) == []
-
-
-@pytest.mark.usefixtures("in_berlin")
-def test_after_years_away_the_list_is_bounded() -> None:
-    found = missed(utc("2001-01-01T00:00"), utc("2026-11-21T01:30"))
+    found = missed(utc("2001-01-01T00:00"), now)
     assert (len(found), found[-1]) == (399, utc("2026-11-20T01:30"))
+    assert next_due(NIGHT, utc("2026-11-21T01:29")) == utc("2026-11-21T01:30")
+    assert next_due(NIGHT, utc("2026-11-21T01:30")) == utc("2026-11-22T01:30")
 
 
 @given(gaps=st.lists(st.integers(1, 9 * 24 * 60), min_size=1, max_size=12))
@@ -236,12 +202,7 @@ def test_each_due_time_is_served_or_missed_just_once(gaps: list[int]) -> None:
     starts = [utc("2026-03-20T12:00")]
     for gap in gaps:
         starts.append(starts[-1] + timedelta(minutes=gap))
-    told = [one for pair in pairwise(starts) for one in missed(*pair)]
-    served = [
-        found[-1]
-        for before, now in pairwise(starts)
-        if (found := unserved(HALF_PAST_TWO, before, now + EARLY, None))
-    ]
-    assert sorted([*told, *served]) == due_times(
-        HALF_PAST_TWO, starts[0] + EARLY, starts[-1] + EARLY
-    )
+    told = [due for pair in pairwise(starts) for due in missed(*pair)]
+    due = (unserved(NIGHT, before, now + EARLY, None) for before, now in pairwise(starts))
+    served = [found[-1] for found in due if found]
+    assert sorted([*told, *served]) == due_times(NIGHT, starts[0] + EARLY, starts[-1] + EARLY)

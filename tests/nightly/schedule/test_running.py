@@ -1,10 +1,8 @@
 """A night under way: one at a time, on a Mac that stays awake, within its time."""
 
 import os
-import re
 import subprocess
 import sys
-import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -42,46 +40,34 @@ def another(output: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+def refused(plan: NightPlan, words: str) -> str:
+    with pytest.raises(ToolError, match=words) as caught, only_one(plan):
+        pytest.fail("two nights at once")
+    return caught.value.hint
+
+
 @pytest.mark.processes
 def test_a_second_night_is_refused_with_the_name_of_the_first_until_that_is_dead(
     plan: NightPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = replace(plan, output=tmp_path / "elsewhere")
     with another(plan.output) as other:
-        with pytest.raises(ToolError, match="Another night runs") as caught, only_one(plan):
-            pytest.fail("two nights at once")
-        assert re.search(
-            rf"theirs \({plan.output}/tracekit.toml\), since \d{{4}}-\d\d-\d\d "
-            rf"\d\d:\d\d:\d\d, in process {other.pid}\.$",
-            caught.value.message,
-        )
-        assert f"`kill -TERM {other.pid}`" in caught.value.hint
-        with pytest.raises(ToolError, match="on this machine"), only_one(elsewhere):
-            pytest.fail("two nights at once")
+        whose = rf"theirs \({plan.output}/tracekit.toml\), since \d{{4}}-\d\d-\d\d "
+        whose += rf"\d\d:\d\d:\d\d, in process {other.pid}\.$"
+        assert f"`kill -TERM {other.pid}`" in refused(plan, whose)
+        refused(elsewhere, "on this machine")
         with monkeypatch.context() as patch:
             patch.setenv("TRACEKIT_CACHE", str(tmp_path / "notes"))
-            with pytest.raises(ToolError, match="Another night runs here"), only_one(plan):
-                pytest.fail("two nights at once")
+            refused(plan, "Another night runs here")
         for file in (plan.output / LOCK, *Path(os.environ["TRACEKIT_CACHE"]).glob("night-on-*")):
             file.write_text("{")
-        with (
-            pytest.raises(ToolError, match=r"Another night runs on this machine\.$"),
-            only_one(plan),
-        ):
-            pytest.fail("two nights at once")
+        refused(plan, r"Another night runs on this machine\.$")
         assert runs_in(plan.output)
         other.kill()
         other.wait()
         assert not runs_in(plan.output)
     with only_one(plan):
         assert runs_in(plan.output)
-
-
-def script(folder: Path, text: str) -> Path:
-    program = folder / "caffeinate"
-    program.write_text(f"#!/bin/sh\n{text}\n")
-    program.chmod(0o755)
-    return program
 
 
 def started(before: Collection[psutil.Process]) -> list[psutil.Process]:
@@ -91,7 +77,9 @@ def started(before: Collection[psutil.Process]) -> list[psutil.Process]:
 
 @pytest.mark.processes
 def test_caffeinate_holds_on_as_long_as_the_night(tmp_path: Path) -> None:
-    program = script(tmp_path, f'echo "$@" > {tmp_path}/said; exec sleep 600')
+    program = tmp_path / "caffeinate"
+    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/said; exec sleep 600\n')
+    program.chmod(0o755)
     before = psutil.Process().children()
     with awake(program, "linux"):
         assert started(before) == []
@@ -118,9 +106,7 @@ with enforced(0.1, grace=0.2):
 
 @pytest.mark.processes
 def test_a_night_that_hangs_is_stopped_as_systemd_would() -> None:
-    started = time.monotonic()
     ran = subprocess.run(
         [sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=50, check=False
     )
     assert (ran.returncode, ran.stdout) == (0, "kept\n")
-    assert time.monotonic() - started < 45

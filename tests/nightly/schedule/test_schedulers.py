@@ -96,7 +96,7 @@ def test_a_job_is_loaded_found_replaced_and_removed(ours: Ours, job: Job, plan: 
     assert add(ours.scheduler, job) == ()
     [found] = find(ours.scheduler, job.plan)
     assert (found.label, found.at, found.log) == (job.label, time(2, 30), job.log)
-    assert found.since == job.environment["TRACEKIT_NIGHTLY_SINCE"]
+    assert abs(now() - datetime.fromisoformat(found.since)) < timedelta(minutes=5)
     assert oct(found.file.stat().st_mode & 0o777) == "0o644"
     known = standing(ours.scheduler, found)
     assert (known.loaded, known.last_exit) == (True, None)
@@ -136,6 +136,11 @@ def test_an_odd_job_is_read_back_as_it_was_written_and_leaves_nothing(
     add(ours.scheduler, odd)
     [found] = find(ours.scheduler, odd.plan)
     assert (found.label, found.at, found.log) == (odd.label, time(23, 5), odd.log)
+    whole = found.file.read_bytes()
+    for other in (b"\xff\xfe", b"[Timer]\nOnCalendar=daily\n", b"<plist><dict/></plist>"):
+        found.file.write_bytes(other)
+        assert find(ours.scheduler, odd.plan) == (), "it is none of ours"
+    found.file.write_bytes(whole)
     with monkeypatch.context() as patch:
         patch.setenv("PATH", "/nowhere")
         assert "there is no " in ours.scheduler.lacks()
@@ -143,18 +148,6 @@ def test_an_odd_job_is_read_back_as_it_was_written_and_leaves_nothing(
     assert remove(ours.scheduler, found.label) == ()
     assert (ours.there, find(ours.scheduler, odd.plan)) == ((set(), []), ())
     assert standing(ours.scheduler, found).loaded is False
-
-
-@pytest.mark.parametrize(
-    "content", [b"\xff\xfe", b"[Timer]\nOnCalendar=daily\n", b"<plist><dict/></plist>"]
-)
-def test_a_file_of_its_name_that_is_none_is_passed_over(
-    content: bytes, ours: Ours, job: Job
-) -> None:
-    file = next(iter(files_of(ours.scheduler, job)))
-    file.parent.mkdir(parents=True)
-    file.write_bytes(content)
-    assert find(ours.scheduler, job.plan) == ()
 
 
 @pytest.mark.parametrize("ours", ["launchd"], indirect=True)
@@ -228,11 +221,18 @@ def test_systemd_makes_up_for_a_night_stops_gently_and_takes_any_letter(odd: Job
 
 @pytest.mark.parametrize("ours", ["systemd"], indirect=True)
 def test_a_systemd_timer_forgets_when_it_last_ran(
-    ours: Ours, job: Job, monkeypatch: pytest.MonkeyPatch
+    ours: Ours,
+    job: Job,
+    plan: NightPlan,
+    programs: Callable[..., Fakes],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A timer remembers when it last ran; of a new time it would think that it was missed."""
+    programs("launchctl")
     ours.fakes.tell(lingers=False)
-    [warning] = add(ours.scheduler, job)
+    schedule.install(plan, NIGHT, "launchd")
+    [warning] = schedule.install(plan, NIGHT, "systemd").warnings
+    assert (agents(), len(units())) == ([], 3), "another scheduler takes the place of the first"
     assert "loginctl enable-linger" in warning
     add(ours.scheduler, job)
     verbs = ours.fakes.verbs()
@@ -243,9 +243,6 @@ def test_a_systemd_timer_forgets_when_it_last_ran(
     assert "Failed to connect to bus" in ours.scheduler.lacks()
     [warning] = remove(ours.scheduler, found.label)
     assert "Failed to connect to bus" in warning
-    assert units() == []
-    ours.fakes.tell(no_bus=False)
-    add(ours.scheduler, job)
     monkeypatch.setenv("PATH", "/nowhere")
     [warning] = remove(ours.scheduler, found.label)
     assert "no systemctl" in warning
@@ -288,21 +285,10 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def test_another_scheduler_takes_the_place_of_the_first(
-    home: Path, programs: Callable[..., Fakes], plan: NightPlan
-) -> None:
-    programs("launchctl", "systemctl", "loginctl")
-    schedule.install(plan, NIGHT, "launchd")
-    schedule.install(plan, NIGHT, "systemd")
-    assert agents() == []
-    assert units()
-    schedule.install(plan, NIGHT, "launchd")
-    assert units() == []
-    assert len(agents()) == 1
-
-
 @pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has launchd")
-def test_auto_is_systemd_where_it_runs_and_else_a_line(systemd: Fakes, plan: NightPlan) -> None:
+def test_auto_is_systemd_where_it_runs_and_else_a_line(
+    systemd: Fakes, plan: NightPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert schedule.preview(plan, NIGHT).method == "systemd"
     systemd.tell(no_bus=True)
     one = schedule.install(plan, NIGHT)
@@ -311,12 +297,9 @@ def test_auto_is_systemd_where_it_runs_and_else_a_line(systemd: Fakes, plan: Nig
     assert "Failed to connect to bus" in one.warnings[0]
     assert "crontab -e" in one.warnings[1]
     assert units() == []
-
-
-def test_a_scheduler_that_is_not_here_is_told(
-    home: Path, programs: Callable[..., Fakes], plan: NightPlan
-) -> None:
-    programs()
+    monkeypatch.setenv("PATH", "/opt/" + "x" * 1000)
+    long = schedule.preview(plan, NIGHT, "cron")
+    assert "998 is the most" in long.warnings[-1]
     with pytest.raises(ToolError, match="launchd cannot be used here: there is no launchctl"):
         schedule.install(plan, NIGHT, "launchd")
 
@@ -336,7 +319,11 @@ def test_a_running_night_is_not_stopped_by_installing_or_removing(
 
 def test_status_tells_the_last_night_and_the_missed_ones(launchd: Fakes, plan: NightPlan) -> None:
     at = (now().astimezone() - timedelta(hours=1)).time().replace(second=0, microsecond=0)
+    week_ago = now() - timedelta(days=7)
+    assert schedule.status(plan) == schedule.Scheduled((), (), None, None, running=False, missed=())
+    assert schedule.missed(plan, week_ago, now()) == []
     schedule.install(plan, at, "launchd")
+    assert schedule.missed(plan, week_ago, now()) == []
     night(plan, now() - timedelta(days=9), outcome="regression", ended="x")
     night(plan, now() - timedelta(days=3), outcome="ok", ended="x", reason="All as it was.")
     (plan.output / "broken").mkdir()
@@ -358,17 +345,6 @@ def test_a_due_time_of_just_now_is_not_missed_yet(launchd: Fakes, plan: NightPla
     assert schedule.status(plan, due + timedelta(minutes=20)).missed == (due,)
     with only_one(plan):  # a night that runs is the one that was due
         assert schedule.status(plan, due + timedelta(minutes=20)).missed == ()
-
-
-def test_missed_is_nothing_without_a_schedule_and_before_it(
-    launchd: Fakes, plan: NightPlan
-) -> None:
-    week_ago = now() - timedelta(days=7)
-    assert schedule.status(plan) == schedule.Scheduled((), (), None, None, running=False, missed=())
-    assert schedule.missed(plan, week_ago, now()) == []
-    schedule.install(plan, NIGHT, "launchd")
-    assert schedule.missed(plan, week_ago, now()) == []
-    assert len(schedule.missed(plan, None, now() + timedelta(days=3, hours=1))) in {2, 3}
 
 
 def test_a_python_without_tracekit_is_found_out_at_once(

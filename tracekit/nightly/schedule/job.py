@@ -9,6 +9,7 @@ time that comes twice counts the first time. So each date has just one due time.
 """
 
 import os
+import pwd
 import re
 import sys
 from collections.abc import Mapping
@@ -18,24 +19,22 @@ from datetime import UTC, datetime, time, timedelta, tzinfo
 from hashlib import blake2b
 from pathlib import Path
 
-from tracekit.base import UsageError, now
+from tracekit.base import UsageError
 from tracekit.nightly.plan.plan import NightPlan
 
 _SYSTEM_PATH = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
 _TAKEN = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "XDG_CACHE_HOME", "DEVELOPER_DIR")
-_NOT_OURS = ("TRACEKIT_NIGHTLY_", "TRACEKIT_CORPUS")
 
 
 def bare_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return all that a scheduled night sees of an environment.
+    """Return all that a scheduled night sees of an environment: what is set of `_TAKEN`, and ours.
 
-    These are PATH with the system's folders, HOME, the language, DEVELOPER_DIR and what begins with
-    TRACEKIT_, where they are set.
+    PATH has the system's folders too.
     """
     taken = {
         name: value
         for name, value in sorted(environment.items())
-        if name in _TAKEN or (name.startswith("TRACEKIT_") and not name.startswith(_NOT_OURS))
+        if value and (name in _TAKEN or name.startswith("TRACEKIT_"))
     }
     folders = [
         part
@@ -43,8 +42,7 @@ def bare_environment(environment: Mapping[str, str] = os.environ) -> dict[str, s
         if os.path.isabs(part)  # noqa: PTH117  as it stands in PATH
     ]
     path = os.pathsep.join(dict.fromkeys((*folders, *_SYSTEM_PATH)))
-    known = {"PATH": path, "HOME": str(Path.home()), **taken}
-    return {name: value for name, value in known.items() if value}
+    return {"PATH": path, "HOME": pwd.getpwuid(os.getuid()).pw_dir, **taken}
 
 
 LOG = "nightly.log"
@@ -108,18 +106,13 @@ def unserved(
     return due_times(at, max([*known, until - _MOST * _DAY]), until) if known else []
 
 
-SINCE = "TRACEKIT_NIGHTLY_SINCE"
 _LONGEST_NAME = 40
 _PREFIX = "tracekit.nightly"
 
 
 @dataclass(frozen=True)
 class Job:
-    """A night at a time of the day on the local clock: of a plan's file there is one.
-
-    Each program of `argv` has its whole path. The log takes what it prints, and after `budget`
-    seconds it ends by itself.
-    """
+    """A night at a time of the day on the local clock, which ends by itself after `budget` s."""
 
     label: str
     plan: Path
@@ -135,7 +128,7 @@ def job_of(plan: NightPlan, at: time) -> Job:
     """Return the job that runs a plan's nights, as this environment allows."""
     file, output = plan.file.absolute(), plan.output.absolute()
     argv = (os.path.abspath(sys.executable), "-P", "-m", "tracekit", "nightly", str(file))  # noqa: PTH100  a link to it is the environment
-    environment = {**bare_environment(), SINCE: now()}
+    environment = bare_environment()
     for text in (*argv, str(output), *environment.values()):
         if re.search(r"[\x00-\x1f\x7f]", text):
             raise UsageError(

@@ -83,11 +83,9 @@ def only_one(plan: NightPlan) -> Generator[None]:
 def _another(where: str, holder: locks.Holder | None) -> ToolError:
     if holder is None:
         return ToolError(f"Another night runs {where}.", hint=_WAIT)
-    return ToolError(
-        f"Another night runs {where}: {holder.what}, since {holder.begun}, in process "
-        f"{holder.pid}.",
-        hint=f"{_WAIT} `kill -TERM {holder.pid}` stops it; what it measured is kept.",
-    )
+    which = f"{holder.what}, since {holder.begun}, in process {holder.pid}"
+    stop = f"`kill -TERM {holder.pid}` stops it; what it measured is kept."
+    return ToolError(f"Another night runs {where}: {which}.", hint=f"{_WAIT} {stop}")
 
 
 def runs_in(output: Path) -> bool:

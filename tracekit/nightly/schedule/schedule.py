@@ -18,6 +18,7 @@ from tracekit.nightly.schedule.schedulers import Installed, Launchd, Scheduler, 
 from tracekit.record import run
 
 _SECONDS = 120.0
+_CRON_LONGEST = 998  # bytes of a line that every cron takes
 _PATIENCE = timedelta(minutes=15)  # after a due time, before a night counts as not begun
 
 Method = Literal["auto", "launchd", "systemd", "cron"]
@@ -59,9 +60,12 @@ def preview(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
     scheduler, warnings = _chosen(method)
     job, after = job_of(plan, at), next_due(at, datetime.now(UTC))
     if scheduler is None:
-        manual = "Nothing is installed yet: put the line into your crontab with `crontab -e`."
         line = schedulers.cron_line(job)
-        return Installation("cron", job, {}, line, after, (*warnings, manual))
+        advice = "Nothing is installed yet: put the line into your crontab with `crontab -e`."
+        if (size := len(line.encode())) > _CRON_LONGEST:
+            limit = f"many crons take no line of {size} bytes, {_CRON_LONGEST} is the most"
+            advice = f"Install it again with fewer folders in PATH: {limit}."
+        return Installation("cron", job, {}, line, after, (*warnings, advice))
     files = schedulers.files_of(scheduler, job)
     return Installation(scheduler.name, job, files, "", after, warnings)
 
@@ -69,13 +73,8 @@ def preview(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
 def install(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
     """Let a plan's nights begin at `at` of every day, in the place of what was installed.
 
-    `auto` is launchd on macOS, systemd where it runs for this user, else a line for cron.
-
-    Raises:
-        UsageError: A path cannot be written for a scheduler.
-        ToolError: The scheduler is not here or refuses, the command line does not work in a bare
-            environment, or a night runs now; what was installed before still is.
-        RecordingError: A file cannot be written.
+    `auto` is launchd on macOS, systemd where it runs for this user, else a line for cron. Where
+    that fails, what was installed before still is.
     """
     planned = preview(plan, at, method)
     _require_quiet(planned.job.log.parent)
@@ -92,7 +91,6 @@ def install(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
 
 
 def _rehearse(job: Job) -> None:
-    """Start tracekit in nothing but the job's environment; raise ToolError where that fails."""
     variables = (f"{name}={value}" for name, value in job.environment.items())
     done = run(("/usr/bin/env", "-i", *variables, *job.argv[:4], "--version"), _SECONDS)
     if done.returncode != 0:
@@ -103,18 +101,15 @@ def _rehearse(job: Job) -> None:
 
 
 def uninstall(file: Path) -> tuple[tuple[Installed, ...], tuple[str, ...]]:
-    """Take away whatever starts the nights of a plan's file, which need not exist any more.
-
-    Return what was installed, and warnings.
-    """
+    """Take away what starts the nights of a plan's file, gone or not; return it, and warnings."""
     found = _found(file)
-    for _, installed in found:
-        if installed.log is not None:
-            _require_quiet(installed.log.parent)
+    for _, job in found:
+        if job.log is not None:
+            _require_quiet(job.log.parent)
     warnings = [
         words for scheduler, job in found for words in schedulers.remove(scheduler, job.label)
     ]
-    return tuple(installed for _, installed in found), tuple(warnings)
+    return tuple(job for _, job in found), tuple(warnings)
 
 
 def status(plan: NightPlan, now: datetime | None = None) -> Scheduled:
@@ -154,7 +149,6 @@ def _all() -> tuple[Scheduler, ...]:
 
 
 def _found(file: Path) -> list[tuple[Scheduler, Installed]]:
-    """Return what is installed for a plan's file, each with its scheduler."""
     plan = file.absolute()
     return [(scheduler, job) for scheduler in _all() for job in schedulers.find(scheduler, plan)]
 

@@ -14,13 +14,13 @@ import time as clock
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from datetime import time
+from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
 
 from tracekit.base import ToolError, TracekitError, exit_words, write_whole
-from tracekit.nightly.schedule.job import SINCE, Job, names_of
+from tracekit.nightly.schedule.job import Job, names_of
 from tracekit.record import Completed, run
 
 _SECONDS = 60.0
@@ -31,15 +31,14 @@ _STOP_SECONDS = 300  # a trace that is being saved takes that long
 class Installed:
     """A job that a scheduler, the `method`, was given, as its own files say.
 
-    Its `file` says when. `since` is when it was installed, ISO 8601, empty where that is not known;
-    nights print into the `log`.
+    Its `file` says when. `since` is when that was written, ISO 8601; nights print into the `log`.
     """
 
     method: str
     label: str
     file: Path
     at: time
-    since: str = ""
+    since: str
     log: Path | None = None
 
 
@@ -78,7 +77,13 @@ _EXIT = re.compile(r"^\s*last exit code = (\d+)\b", re.MULTILINE)
 
 
 class Launchd:
-    """launchd, for the user who is logged in at the desktop."""
+    """launchd, for the user who is logged in at the desktop.
+
+    `lacks` says why it cannot be used here, empty where it can; `contents` are what the files of a
+    job hold, by `suffixes`; `read` reads an agent of ours, None where the file is none; `load` lets
+    it start a job whose files are written; `look` asks what it does with a job; `remarks` are what
+    whoever installs nights must know.
+    """
 
     name = "launchd"
     suffixes = (".plist",)
@@ -91,16 +96,13 @@ class Launchd:
         self.folder = Path.home() / "Library" / "LaunchAgents"
         self._domain = f"gui/{os.getuid()}"  # what launchctl calls the user's session
 
-    def lacks(self) -> str:
-        """Say why it cannot be used here; empty where it can."""
+    def lacks(self) -> str:  # noqa: D102
         return "" if shutil.which("launchctl") else "there is no launchctl, which macOS has"
 
-    def contents(self, job: Job) -> tuple[bytes, ...]:
-        """Return what the files of a job hold, by `suffixes`."""
+    def contents(self, job: Job) -> tuple[bytes, ...]:  # noqa: D102
         return (plistlib.dumps(property_list(job)),)
 
-    def read(self, file: Path) -> Installed | None:
-        """Read an agent of ours; None where the file is none."""
+    def read(self, file: Path) -> Installed | None:  # noqa: D102
         with suppress(OSError, ValueError, LookupError, TypeError, ExpatError, AttributeError):
             found = plistlib.loads(file.read_bytes())
             due = found["StartCalendarInterval"]
@@ -109,13 +111,12 @@ class Launchd:
                 label=str(found["Label"]),
                 file=file,
                 at=time(due["Hour"], due["Minute"]),
-                since=str(found["EnvironmentVariables"].get(SINCE, "")),
+                since=_written(file),
                 log=Path(found["StandardOutPath"]),
             )
         return None
 
-    def load(self, label: str) -> Completed:
-        """Let it start a job whose files are written."""
+    def load(self, label: str) -> Completed:  # noqa: D102
         return ask("launchctl", "bootstrap", self._domain, str(self.folder / f"{label}.plist"))
 
     def unload(self, label: str) -> tuple[str, ...]:
@@ -131,16 +132,14 @@ class Launchd:
             clock.sleep(_POLL)
         return ()
 
-    def look(self, label: str) -> Standing:
-        """Ask what it does with a job."""
+    def look(self, label: str) -> Standing:  # noqa: D102
         answer = ask("launchctl", "print", f"{self._domain}/{label}")
         if answer.returncode != 0:
             return Standing(loaded=False, words=f"launchctl says: {said(answer)}")
         found = _EXIT.search(answer.stdout)
         return Standing(loaded=True, last_exit=int(found[1]) if found else None)
 
-    def remarks(self) -> tuple[str, ...]:
-        """Return what whoever installs nights must know."""
+    def remarks(self) -> tuple[str, ...]:  # noqa: D102
         return ()
 
 
@@ -167,7 +166,6 @@ def property_list(job: Job) -> dict[str, Any]:
 
 _SPARE_SECONDS = 3600  # for a night that does not see that its budget is spent
 _CALENDAR = re.compile(r"^OnCalendar=\*-\*-\* (\d{2}):(\d{2}):00$", re.MULTILINE)
-_SINCE = re.compile(rf'^Environment="{SINCE}=([^"\\]*)"$', re.MULTILINE)
 _LOG = re.compile(r"^StandardOutput=append:(.*)$", re.MULTILINE)
 
 
@@ -198,14 +196,14 @@ class Systemd:
             due = _CALENDAR.search(file.read_text(encoding="utf-8"))
             beside = file.with_suffix(".service")
             words = beside.read_text(encoding="utf-8") if beside.exists() else ""
-            since, log = _SINCE.search(words), _LOG.search(words)
+            log = _LOG.search(words)
             if due is not None:
                 return Installed(
                     method=self.name,
                     label=file.stem,
                     file=file,
                     at=time(int(due[1]), int(due[2])),
-                    since=since[1] if since else "",
+                    since=_written(file),
                     log=Path(log[1].replace("%%", "%")) if log else None,
                 )
         return None
@@ -215,10 +213,7 @@ class Systemd:
         return answer if answer.returncode else _systemctl("enable", "--now", f"{label}.timer")
 
     def unload(self, label: str) -> tuple[str, ...]:
-        """Stop the timer, and forget when it last ran.
-
-        Else a timer of the same name would start at once, to make up for the past.
-        """
+        """Stop the timer, and forget when it last ran: another one would make up for the past."""
         timer, warnings = f"{label}.timer", tuple[str, ...]()
         if shutil.which("systemctl") is None:
             warnings = ("There is no systemctl to stop the timer with; its files are removed.",)
@@ -303,6 +298,10 @@ def _percent(text: str) -> str:
     return text.replace("%", "%%")
 
 
+def _written(file: Path) -> str:
+    return datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="milliseconds")
+
+
 def _systemctl(*words: str) -> Completed:
     return ask("systemctl", "--user", "--no-pager", *words)
 
@@ -337,11 +336,9 @@ def find(scheduler: Scheduler, plan: Path) -> tuple[Installed, ...]:
 
 
 def add(scheduler: Scheduler, job: Job) -> tuple[str, ...]:
-    """Put a job in the place of what was installed; return warnings.
+    """Put a job in the place of what was installed, which is loaded again where that fails.
 
-    Raises:
-        TracekitError: It is refused, or cannot be written or loaded; what was installed before is
-            loaded again, as far as that goes.
+    Return warnings.
     """
     before: dict[str, dict[Path, bytes]] = {}
     for old in find(scheduler, job.plan):
