@@ -20,9 +20,8 @@ from pathlib import Path
 
 from paging.browsing import painted
 from tracekit.base.redaction import Redaction
-from tracekit.nightly.history.levels import steps_of
 from tracekit.nightly.history.night import Described, Entry, Judged, Night, Outcome, Pair
-from tracekit.nightly.history.steps import Point, Series
+from tracekit.nightly.history.steps import Point, Series, steps_of
 from tracekit.nightly.trend.page import render_trend
 
 _FIRST = datetime(2026, 1, 1, 2, 30, tzinfo=UTC)

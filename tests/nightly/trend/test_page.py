@@ -12,12 +12,28 @@ from lxml import html
 import made_nights
 from tracekit.base.redaction import Redaction
 from tracekit.nightly.history.night import Accepted, Described, Night, Outcome, TracedFinding
-from tracekit.nightly.history.steps import Series
+from tracekit.nightly.history.steps import Series, Step
 from tracekit.nightly.history.store.decisions import Missed
-from tracekit.nightly.trend.page import render_trend
+from tracekit.nightly.trend.course import courses_of
+from tracekit.nightly.trend.page import (
+    Claim,
+    claims_of,
+    deciding_words,
+    finding_rows,
+    lost_of,
+    render_trend,
+    stale_of,
+    tally_of,
+    turns_of,
+    verdict_of,
+)
 
 HOSTILE = "</script></title><script>alert(1)</script>\u202e\ud800\x00"
 GOLDEN = Path(__file__).parent / "page.txt"
+NOW = "2026-11-05T08:00:00+00:00"
+OK, WORSE, FAILED = Outcome.OK, Outcome.REGRESSION, Outcome.FAILED
+OPEN, UNJUDGED = Outcome.INCONCLUSIVE, Outcome.UNJUDGED
+US = 1_000.0
 
 
 def beside(path: str) -> str:
@@ -34,16 +50,15 @@ def page_of(
     return render_trend(series, nights, accepted, **kept)
 
 
+def parsed(*known: Any, **others: Any) -> Any:
+    return html.document_fromstring(page_of(*known, **others))
+
+
 @pytest.fixture(scope="module")
 def forty() -> str:
     """The page of forty made-up nights."""
     held = made_nights.history()
     return page_of(held.series, held.nights, held.accepted, missed=held.missed)
-
-
-@pytest.fixture(scope="module")
-def tree(forty: str) -> Any:
-    return html.document_fromstring(forty)
 
 
 def words(element: Any) -> str:
@@ -52,8 +67,8 @@ def words(element: Any) -> str:
 
 def test_all_words_of_the_page_are_those_of_last_time(request: pytest.FixtureRequest) -> None:
     held = made_nights.history(12)
-    page = page_of(held.series, held.nights, missed=held.missed)
-    found = "\n".join(said(html.document_fromstring(page).find("body"))) + "\n"
+    page = parsed(held.series, held.nights, missed=held.missed)
+    found = "\n".join(said(page.find("body"))) + "\n"
     if request.config.getoption("--update-goldens"):
         GOLDEN.write_text(found)
     assert found == GOLDEN.read_text()
@@ -61,12 +76,13 @@ def test_all_words_of_the_page_are_those_of_last_time(request: pytest.FixtureReq
 
 def said(element: Any) -> Iterator[str]:
     """Yield the words of a page, a line for each block, cells with bars between them."""
-    for one in element.iter("h1", "h2", "h3", "p", "li", "tr", "summary", "figcaption", "desc"):
-        text = " | ".join(words(cell) for cell in one) if one.tag == "tr" else words(one)
-        yield f"{one.tag}: {text}"
+    for each in element.iter("h1", "h2", "h3", "p", "li", "tr", "summary", "figcaption", "desc"):
+        text = " | ".join(words(cell) for cell in each) if each.tag == "tr" else words(each)
+        yield f"{each.tag}: {text}"
 
 
-def test_points_and_rows_lead_to_the_nights_reports(tree: Any) -> None:
+def test_points_and_rows_lead_to_reports_and_nothing_runs_or_is_loaded(forty: str) -> None:
+    tree = html.document_fromstring(forty)
     section = tree.get_element_by_id("capture-1")
     links = section.xpath("(.//figure)[1]//*[name()='a']/@href")
     assert links[0] == "nights/2026-10-12T02-30-00Z-0000/paged/candidate-1/report.html"
@@ -77,9 +93,6 @@ def test_points_and_rows_lead_to_the_nights_reports(tree: Any) -> None:
         for side in ("candidate", "reference")
     ]
     assert set(links) <= set(section.xpath(".//table[@class='values']//a/@href"))
-
-
-def test_nothing_runs_and_nothing_is_loaded(forty: str, tree: Any) -> None:
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', forty)
     assert policy is not None
     assert "default-src 'none'" in policy[1]
@@ -87,7 +100,7 @@ def test_nothing_runs_and_nothing_is_loaded(forty: str, tree: Any) -> None:
     assert "<script" not in forty
     assert "style=" not in forty.partition("<body>")[2]
     assert not re.search(r"(?:src|href)=\"(?:https?:|//)", forty)
-    inner = [one[1:] for one in tree.xpath("//a/@href") if one.startswith("#")]
+    inner = [href[1:] for href in tree.xpath("//a/@href") if href.startswith("#")]
     assert inner
     assert set(inner) <= set(tree.xpath("//@id"))
 
@@ -103,46 +116,41 @@ def test_several_plans_are_counted_and_one_whose_last_night_failed_has_decided_n
 ) -> None:
     nights = [
         made.night(1, made.entry(judged=(made.judged(change=0.1),))),
-        made.night(3, outcome=Outcome.FAILED),
+        made.night(3, outcome=FAILED),
         made.replace(made.night(2, made.entry()), plan="q", id="x"),
     ]
-    empty = html.document_fromstring(page_of([], []))
+    empty = parsed([], [])
     assert words(empty.xpath("//h1")[0]) == "Nights of an empty history"
     assert "There is no night in the history yet. tracekit nightly makes one." in words(empty)
-    page = html.document_fromstring(page_of([], nights))
+    page = parsed([], nights)
     assert words(page.xpath("//h1")[0]) == "Nights of 2 plans on m"
     assert words(page.xpath("//table[contains(@class, 'stands')]//tr[1]/td[2]")[0]) == "nothing"
 
 
 def test_nights_that_were_all_inconclusive_say_why_and_draw_no_line(made: Any) -> None:
-    why = {"outcome": Outcome.INCONCLUSIVE, "reason": "The battery was at 20 %."}
+    why = {"outcome": OPEN, "reason": "The battery was at 20 %."}
     nights = [made.night(day, made.entry(**why)) for day in range(1, 9)]
     points = [made.point(day, None, **why) for day in range(1, 9)]
     absent = made.series(made.point(1, None), metric="gpu_time_per_token", gated=False)
-    page = html.document_fromstring(page_of([made.series(*points), absent], nights))
+    page = parsed([made.series(*points), absent], nights)
     assert "Inconclusive" in words(page.xpath("//p[contains(@class, 'verdict')]")[0])
     assert why["reason"] in words(page.get_element_by_id("standing"))
-    assert "2 series with fewer than 6 nights" not in words(page.get_element_by_id("standing"))
     assert "1 series with fewer than 6 nights with a value" in words(page)
     assert not page.xpath("//*[@class='median']")
     assert len(page.xpath("//*[name()='svg']//*[contains(@class, 'unclear')]")) == 8
-    assert [words(one) for one in page.xpath("//figcaption/b")] == ["Step p50"]
     section = words(page.get_element_by_id("capture-1"))
     assert "but no night has a value of it; the nights' reports say why: GPU time" in section
-    assert "GPU time per token" not in words(page.xpath("//table[@class='values']")[0])
 
 
 def test_the_table_has_all_nights_the_latest_first(made: Any) -> None:
     nights = [
         made.night(1, made.entry(pairs=(made.traced("c"),)), commit="0123456789abcdef"),
-        made.night(2, made.entry(Outcome.FAILED, reason="It broke.")),
+        made.night(2, made.entry(FAILED, reason="It broke.")),
     ]
-    step = made.series(
-        made.point(1, 1e6, change=0.02, low=0.01, high=0.03, reference=1e6), made.point(2, None)
-    )
+    measured = {"change": 0.02, "low": 0.01, "high": 0.03, "reference": 1e6}
+    step = made.series(made.point(1, 1e6, **measured), made.point(2, None))
     idle = made.series(made.point(1, 0.2), metric="gpu_idle_ratio", unit="ratio", gated=False)
-    page = html.document_fromstring(page_of([step, idle], nights))
-    rows = page.xpath("//table[@class='values']/tbody/tr")
+    rows = parsed([step, idle], nights).xpath("//table[@class='values']/tbody/tr")
     assert [[words(cell) for cell in row] for row in rows] == [
         ["2026-11-02 02:30", "✕ failed It broke.", "", "", "", ""],
         ["2026-11-01 02:30", "✓ ok", "1 ms; +2.0 % [+1.0 % … +3.0 %]", "20.0 %", "0123456789ab",
@@ -153,70 +161,45 @@ def test_the_table_has_all_nights_the_latest_first(made: Any) -> None:
 def test_earlier_work_and_many_followed_series_are_folded_away(made: Any) -> None:
     nights = [made.night(1, made.entry(work="old")), made.night(2, made.entry())]
     series = [made.series(made.point(2, 1.0), metric=f"m{at}", gated=False) for at in range(13)]
-    few = html.document_fromstring(page_of(series[:12], nights))
-    many = html.document_fromstring(page_of(series, nights))
-    assert [words(one) for one in few.xpath("//main/section/h2")] == [
-        "How things stand",
-        "paged",
-        "paged earlier work",
-    ]
-    assert few.xpath("//section[3]/details/summary/text()") == [
-        "1 night before the plan changed what is measured"
-    ]
-    assert len(few.xpath("//details[@open]")) == 1
-    assert len(many.xpath("//details[@open]")) == 0
+    few, many = parsed(series[:12], nights), parsed(series, nights)
+    heads = [words(head) for head in few.xpath("//main/section/h2")]
+    assert heads == ["How things stand", "paged", "paged earlier work"]
+    assert len(few.xpath("//section[3]/details/summary")) == 1
+    assert [len(page.xpath("//details[@open]")) for page in (few, many)] == [1, 0]
     assert len(many.xpath("//details//figure")) == 13
 
 
 def test_hostile_words_stay_words(made: Any) -> None:
     described = Described(HOSTILE, words=HOSTILE, commit=HOSTILE)
     named = dict.fromkeys(("plan", "machine", "reason", "folder", "commit"), HOSTILE)
-    nights = [
-        made.night(
-            day,
-            made.replace(
-                made.entry(
-                    Outcome.REGRESSION, HOSTILE, reason=HOSTILE, findings=findings,
-                    pairs=(made.traced(HOSTILE),), parity=HOSTILE,
-                    judged=(made.judged(reason=HOSTILE, change=0.1),),
-                ),
-                candidate=described,
-                reference=described,
-            ),
-            environment={HOSTILE: f"{HOSTILE}{day}"},
-            partial=True,
-            **named,
-        )
-        for day, findings in enumerate(
-            [(TracedFinding(*[HOSTILE] * 3, 1, 1, saving_per_token=1.0),), ()], 1
-        )
-    ]  # fmt: skip
-    points = [made.point(1, 1.0, reason=HOSTILE, outcome=Outcome.REGRESSION), made.point(2, 1.0)]
+    found = (TracedFinding(*[HOSTILE] * 3, 1, 1, saving_per_token=1.0),)
+    nights = []
+    for day, findings in ((1, found), (2, ())):
+        entry = made.entry(
+            WORSE, HOSTILE, reason=HOSTILE, findings=findings, pairs=(made.traced(HOSTILE),),
+            parity=HOSTILE, judged=(made.judged(reason=HOSTILE, change=0.1),),
+        )  # fmt: skip
+        entry = made.replace(entry, candidate=described, reference=described)
+        facts = {HOSTILE: f"{HOSTILE}{day}"}
+        nights.append(made.night(day, entry, environment=facts, partial=True, **named))
+    points = [made.point(1, 1.0, reason=HOSTILE, outcome=WORSE), made.point(2, 1.0)]
     known = dict.fromkeys(("capture", "machine", "plan", "metric", "unit"), HOSTILE)
     series = made.replace(made.series(*points), **known)
     accepted = [Accepted("n01", HOSTILE, "w1", made.at(1), HOSTILE)]
     missed = [Missed(HOSTILE, HOSTILE, made.at(3), HOSTILE)]
     page = page_of([series], nights, accepted, missed=missed)
-    assert "<script" not in page
-    assert "\u202e" not in page
+    assert not [text for text in ("<script", "\u202e") if text in page]
     assert "alert(1)" in page
     page.encode()
 
 
 def test_what_names_a_person_is_left_out_of_words_and_links(made: Any) -> None:
     home = "/Users/ada"
-    night = made.night(
-        1,
-        made.entry(Outcome.FAILED, reason=f"{home}/x is gone.", pairs=(made.traced("run"),)),
-        folder=f"{home}/nights",
-        environment={"where": home},
-    )
-    page = page_of(
-        [made.series(made.point(1, 1.0))], [night], redact=Redaction(), links=lambda path: path
-    )
-    assert "ada" not in page
+    entry = made.entry(FAILED, reason=f"{home}/x is gone.", pairs=(made.traced("run"),))
+    night = made.night(1, entry, folder=f"{home}/nights", environment={"where": home})
+    page = page_of([made.series(made.point(1, 1.0))], [night], redact=Redaction(), links=str)
+    assert not [text for text in ("ada", "report.html") if text in page]
     assert "~/x is gone." in page
-    assert "report.html" not in page
 
 
 def test_the_page_of_a_year_is_bounded() -> None:
@@ -225,4 +208,168 @@ def test_the_page_of_a_year_is_bounded() -> None:
     marks = len(re.findall(r"<(?:circle|a) ", page.partition('<table class="values">')[0]))
     assert len(page) < 1_200_000
     assert marks < 600
-    assert "The charts mark the latest 120 nights of a series" in page
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "verdict"),
+    [
+        ([FAILED, WORSE, OK], ("error", "▲ Regression", "c1 in {}: as it is.")),
+        ([FAILED, OPEN], ("warning", "✕ Failed", "c0 in {}: as it is.")),
+        ([OPEN, None, OK, OPEN], ("unclear", "? Inconclusive", "c0, c3 in {}: as it is.")),
+        ([None, OK], ("plain", "… Unfinished", "c0 in {}: as it is.")),
+        ([OK, UNJUDGED],
+         ("good", "✓ OK", "1 capture: nothing became worse than allowed in {}.")),
+        ([], ("unclear", "? Nothing yet", "No capture has been measured in any night.")),
+    ],
+)  # fmt: skip
+def test_the_page_begins_with_the_worst(
+    made: Any, outcomes: list[Outcome | None], verdict: tuple[str, str, str]
+) -> None:
+    entries = [
+        made.entry(outcome, f"c{at}", reason="as it is.") for at, outcome in enumerate(outcomes)
+    ]
+    tone, sign, sentence = verdict
+    sentence = sentence.format("the night of 4 Nov 2026 (yesterday)")
+    found = verdict_of(courses_of([], [made.night(4, *entries)], [], []), NOW)
+    assert found == (tone, sign, sentence)
+
+
+def test_a_capture_says_what_decided_beyond_what_was_expected(made: Any) -> None:
+    change = made.judged(change=-0.047, low=-0.05, high=-0.04)
+    assert deciding_words(change) == "Step p50 -4.7 % [-5.0 % … -4.0 %]"
+    assert deciding_words(made.judged(candidate=2e6)) == "Step p50 2 ms, not compared"
+
+
+def test_a_change_point_says_how_surely_it_is_dated_and_what_else_changed(made: Any) -> None:
+    nights = [
+        made.night(day, made.entry(), environment={"mlx": "1" if day < 3 else "2"})
+        for day in range(1, 6)
+    ]
+    series = made.series(*(made.point(day, 1e6) for day in range(1, 6)))
+    steps = [
+        Step(1, 1e6, 2e6, 1.0, earliest=1, latest=1),
+        Step(2, 0.0, -0.05, -0.05, earliest=1, latest=3, of="change"),
+    ]
+    course = made.course(nights, series)
+    first, second = turns_of(course, series, steps)
+    assert (first.at, first.change, first.tone) == (made.at(2), "+100.0 %, worse", "error")
+    assert (first.levels, first.doubt, first.with_it) == ("1 ms → 2 ms", "", "")
+    assert (second.at, second.change, second.tone) == (made.at(3), "-5.0 %, better", "good")
+    assert second.levels == "0.0 % → -5.0 % from the reference"
+    assert (second.doubt, second.with_it) == ("2 Nov 2026 to 4 Nov 2026", "MLX 1 → 2")
+    neither = made.replace(series, better="neither")
+    assert [turn.change for turn in turns_of(course, neither, steps[:1])] == ["+100.0 %"]
+
+
+def test_nothing_that_did_not_count_is_left_out(made: Any) -> None:
+    nights = [
+        made.night(1, made.entry(FAILED, reason="It broke.")),
+        made.night(2, made.entry(OPEN, reason="Hot."), made.entry(capture="b")),
+        made.night(3, outcome=FAILED, reason="No plan."),
+        made.night(4, made.entry(), partial=True),
+        made.night(5, made.entry(None)),
+        made.night(6, made.entry()),
+    ]
+    lost = lost_of(nights, [Missed("p", "m", made.at(7), "")])
+    assert [(each.at[8:10], each.what, each.state.value, each.reason) for each in lost] == [
+        ("07", "p", "missed", "it did not run"),
+        ("05", "p: paged", "unfinished", ""),
+        ("04", "p", "not run", "it ended before all of its captures were measured"),
+        ("03", "p", "failed", "No plan."),
+        ("02", "p: paged", "inconclusive", "Hot."),
+        ("01", "p: paged", "failed", "It broke."),
+    ]
+    ended = [made.night(day, outcome=outcome) for day, outcome in enumerate([*Outcome, None], 1)]
+    assert [words for words, _ in tally_of(ended, [Missed("p", "m", made.at(9), "")])] == [
+        *("6 nights", "✓ 1 ok", "▲ 1 regression", "? 1 inconclusive", "◇ 1 unjudged"),
+        *("✕ 1 failed", "… 1 unfinished", "▯ 1 missed"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("last", "due", "now", "stale"),
+    [
+        (5, (), NOW, ""),
+        (4, (1,), NOW, ""),
+        (4, (5,), NOW, "No night has run since 4 Nov 2026, yesterday; 1 was missed."),
+        (2, (3, 4), NOW, "No night has run since 2 Nov 2026, 3 days ago; 2 were missed."),
+        # A night is fresh for a day and a half.
+        (4, (), "2026-11-05T14:29:59+00:00", ""),
+        (4, (), "2026-11-05T14:30:00+00:00", "No night has run since 4 Nov 2026, yesterday."),
+    ],
+)
+def test_a_history_that_has_stopped_says_so(
+    made: Any, last: int, due: tuple[int, ...], now: str, stale: str
+) -> None:
+    nights = [made.night(day, made.entry()) for day in range(1, last + 1)]
+    missed = [Missed("p", "m", made.at(day), "") for day in due]
+    assert stale_of(nights, missed, now) == stale
+    assert stale_of([], missed, now) == ""
+
+
+def found(rule: str = "bubbles", traces: int = 1, of: int = 1, **facts: Any) -> TracedFinding:
+    return TracedFinding(rule, f"{rule} was seen.", "warning", traces, of, **facts)
+
+
+def night(made: Any, day: int, *findings: TracedFinding, traced: bool = True) -> Any:
+    pairs = (made.traced("candidate-1"),) if traced else ()
+    return made.night(day, made.entry(findings=findings, pairs=pairs))
+
+
+def test_a_rule_has_a_row_that_says_when_it_was_seen(made: Any) -> None:
+    nights = [
+        night(made, 1, found("alone")),
+        night(made, 2, found(), found("only-theirs", 0, 1, in_reference=1)),
+        night(made, 3, traced=False),
+        night(made, 4, found("bubbles", 1, 2, in_reference=2)),
+    ]
+    bubbles, alone = finding_rows(made.course(nights))
+    assert (bubbles.rule, bubbles.severity) == ("bubbles", "warning")
+    assert bubbles.became == (
+        "first seen 2 Nov 2026, now in 1 of 2 traces; the reference has it in 2"
+    )
+    assert bubbles.nights == (
+        (0.0, "1 Nov 2026: not found"),
+        (1.0, "2 Nov 2026: found in 1 of 1 trace"),
+        (None, "3 Nov 2026: no traces"),
+        (0.5, "4 Nov 2026: found in 1 of 2 traces"),
+    )
+    assert (alone.rule, alone.became) == ("alone", "first seen 1 Nov 2026, last 1 Nov 2026")
+
+
+NO_RATE = "one of both nights has no tokens_per_second"
+
+
+@pytest.mark.parametrize(
+    ("rates", "references", "measured", "reason"),
+    [
+        ((500, 1000), (1000, 1250), "1 ms per token won",
+         "the reference meanwhile: 200 µs per token won"),
+        ((1000, 500), (1250, 1000), "1 ms per token lost",
+         "the reference meanwhile: 200 µs per token lost"),
+        ((500, 1000), (5, None), "1 ms per token won",
+         "without a reference, so the machine's own pace is in it"),
+        ((500, None), (5, 5), "", NO_RATE),
+        ((0.0, 500), (5, 5), "", NO_RATE),
+    ],
+)  # fmt: skip
+def test_a_claim_stands_beside_what_was_measured(
+    made: Any, rates: Any, references: Any, measured: str, reason: str
+) -> None:
+    old, new = (
+        made.point(day, rate, reference=reference)
+        for day, rate, reference in zip((1, 3), rates, references, strict=True)
+    )
+    claiming = found(saving_per_token=600 * US), found("silent", saving=3e6)
+    nights = [night(made, 1, *claiming), night(made, 2, traced=False), night(made, 3)]
+    for metric in ("tokens_per_second", "step_p50"):
+        series = made.series(old, made.point(2, 1.0), new, metric=metric, unit="tokens/s")
+        [claim] = claims_of(made.course(nights, series))
+        known = (measured, reason) if metric == "tokens_per_second" else ("", NO_RATE)
+        assert claim == Claim("bubbles", made.at(3), "600 µs per token", *known)
+
+
+def test_the_latest_claim_comes_first_and_what_stays_is_none(made: Any) -> None:
+    held = [(found(saving_per_token=US),) if day % 2 else () for day in range(1, 8)]
+    course = made.course([night(made, day, *each) for day, each in enumerate(held, 1)])
+    assert [claim.at for claim in claims_of(course)] == [made.at(day) for day in (6, 4, 2)]

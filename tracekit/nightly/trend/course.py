@@ -47,8 +47,7 @@ class State(StrEnum):
     NOT_RUN = "not run", "—", "plain"  # a night that ended before this capture's turn
     MISSED = "missed", "▯", "plain"
 
-    def __new__(cls, value: str, sign: str, tone: Tone) -> Self:
-        """Make a state that is its word."""
+    def __new__(cls, value: str, sign: str, tone: Tone) -> Self:  # noqa: D102
         state = str.__new__(cls, value)
         state._value_ = value
         state.sign, state.tone = sign, tone
@@ -99,8 +98,8 @@ def cost_of(overhead: Overhead | None) -> str:
     if overhead is None:
         return ""
     if overhead.ratio is None:
-        reason = overhead.reason.rstrip(".")
-        return f"What tracing costs is not known{f', because {reason}' if reason else ''}."
+        why = f", because {overhead.reason.rstrip('.')}" if overhead.reason else ""
+        return f"What tracing costs is not known{why}."
     doubt = "" if overhead.spread is None else f" ± {percent(overhead.spread)}"
     return f"Tracing costs {percent(overhead.ratio)}{doubt} of a step's time."
 
@@ -190,27 +189,29 @@ def courses_of(
     places = {night.id: (night.machine, night.plan) for night in nights}
     found: list[Course] = []
     for key in dict.fromkeys(keys):
-        machine, plan, capture, work = key
-        current = newest[key[:3]] == key
-        of_plan = [line for line in series if (line.machine, line.plan) == (machine, plan)]
-        own = [line for line in of_plan if (line.capture, line.work) == (capture, work)]
+        current, anchor = newest[key[:3]] == key, (*key[:2], key[2] + ANCHORED)
+        own = [line for line in series if _key(line) == key]
+        held = (
+            known
+            for known in accepted
+            if (*places.get(known.night, key[:2]), known.capture, known.work) == key
+        )
         found.append(
             Course(
                 *key,
                 series=tuple(sorted(own, key=lambda line: not line.gated)),
                 fared=tuple(_fared(key, ordered, missed, current=current)),
-                accepted=tuple(
-                    baseline
-                    for baseline in accepted
-                    if (*places.get(baseline.night, key[:2]), baseline.capture, baseline.work)
-                    == key
-                ),
+                accepted=tuple(held),
                 current=current,
-                anchors=tuple(line for line in of_plan if line.capture == capture + ANCHORED),
+                anchors=tuple(line for line in series if _key(line)[:3] == anchor),
             )
         )
     found.sort(key=lambda course: not course.current)
     return tuple(replace(course, name=f"capture-{at}") for at, course in enumerate(found, 1))
+
+
+def _key(series: Series) -> _Key:
+    return series.machine, series.plan, series.capture, series.work
 
 
 def _fared(
@@ -218,18 +219,16 @@ def _fared(
 ) -> Iterator[Fared]:
     """Yield how a capture fared, oldest first.
 
-    A night that has no entry for a capture counts for the work that the capture had at that time,
-    so that it is seen to be missing there. Nothing is missing of an anchor, which is not due every
-    night.
+    A night without an entry counts for the work that the capture had then; of an anchor, which is
+    not due every night, nothing is missing.
     """
-    own = [night for night in nights if (night.machine, night.plan) == key[:2]]
     found: list[Fared] = []
     absent = [
         Fared(miss.due, State.MISSED, miss.reason)
         for miss in missed
         if (miss.machine, miss.plan) == key[:2]
     ]
-    for night in own:
+    for night in (night for night in nights if (night.machine, night.plan) == key[:2]):
         entries = {(entry.capture, entry.work): entry for entry in night.entries}
         if (entry := entries.get(key[2:])) is not None:
             state = state_of(entry.outcome)
@@ -249,10 +248,7 @@ def _fared(
 
 
 def links_from(page: Path, history: Path) -> Links:
-    """Return what links from a page in one folder to files of a history that are there.
-
-    Folders of nights are relative to the folder that holds the history.
-    """
+    """Return what links from a page's folder to files that are there, relative to the history's."""
 
     def link(path: str) -> str:
         file = history / path
@@ -276,14 +272,14 @@ def reports_of(fared: Fared, links: Links) -> Iterator[tuple[str, str]]:
 
 
 NOT_STATED = "not stated"
+_SPELLED = {"mlx": "MLX", "os": "system", "os build": "OS build", "xcode build": "Xcode build"}
 
 
 @dataclass(frozen=True)
 class Happening:
-    """Something that happened to a course at one night, lettered as on its charts.
+    """What happened to a course before the night that began `at`, lettered as on its charts.
 
-    `at` is when the first night with it began. It is a baseline that was `accepted`; else the
-    environment changed.
+    It is a baseline that was `accepted`; else the environment changed.
     """
 
     letter: str
@@ -327,17 +323,16 @@ def changed(course: Course, *, commits: bool) -> dict[str, str]:
 
 
 def _facts(fared: Fared) -> Mapping[str, str]:
-    """Return what a night was measured on and with, by name."""
     night, entry = fared.night, fared.entry
     if night is None or entry is None:
         return {}
-    facts = dict(flat(night.environment))
+    facts = {_SPELLED.get(name, name): value for name, value in flat(night.environment)}
     facts |= {"plan": short_commit(night.digest), "backend": entry.backend}
     for side, described in (("candidate", entry.candidate), ("reference", entry.reference)):
         if described is not None:
             facts |= {
-                f"{side}'s python": described.python,
-                f"{side}'s mlx": described.mlx,
+                f"{side}'s Python": described.python,
+                f"{side}'s MLX": described.mlx,
                 f"{side}'s tracekit": described.tracekit,
                 f"{side}'s commit": short_commit(described.commit),
             }

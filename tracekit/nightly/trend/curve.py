@@ -1,8 +1,10 @@
-"""A series as a picture: its change from the reference, its values, its limits, its steps."""
+"""A series as a picture: panels above one another that share the axis of days, and their shapes."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import groupby, pairwise
 from statistics import median
 
@@ -10,23 +12,247 @@ import numpy as np
 
 from tracekit.base import quantity, short_commit
 from tracekit.nightly.gate.decision import plain_change
-from tracekit.nightly.history.levels import anchors_of, levels, moves
 from tracekit.nightly.history.night import Judged, moment_of
-from tracekit.nightly.history.steps import Point, Series, Step
+from tracekit.nightly.history.steps import Point, Series, Step, anchors_of, levels, moves
 from tracekit.nightly.trend.course import (
     WAYS,
     Course,
     Fared,
     Happening,
     State,
+    date_of,
     day,
     days_of,
     direction,
     several,
     state_of,
 )
-from tracekit.nightly.trend.picture import RADIUS, Mark, Panel, Picture, dated, lines, nights
-from tracekit.report import Axis, Shape, binary, heading, linear
+from tracekit.report import (
+    Axis,
+    Plane,
+    Shape,
+    binary,
+    figure,
+    finished,
+    heading,
+    linear,
+    moved,
+    svg_text,
+)
+
+_LEFT, _RIGHT = 10.0, 92.0  # the room beside panels: the numbers of their axes stand on the right
+_HEAD, _GAP, _LANE, _FOOT = 16.0, 24.0, 20.0, 18.0  # tags, above a panel, marks below, dates
+_STEPS = (1, 2, 7, 14, 28, 91, 182, 364, 1820)  # days between dates
+_APART = 66.0  # the least room of a date
+_CHARACTER = 6.0
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One of the panels: what stands above it, its axis and what is drawn, from back to front."""
+
+    title: str
+    height: float
+    y: Axis
+    shapes: tuple[Shape, ...]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What a picture shows: panels over an axis of days since 1970, lettered lines through all.
+
+    The `lane` stands under the last panel, on a plane of its own.
+    """
+
+    title: str
+    summary: str
+    width: float
+    x: Axis
+    panels: tuple[Panel, ...]
+    tags: Sequence[Happening] = ()
+    lane: tuple[Shape, ...] = ()
+
+
+def svg(picture: Picture, spoken: Callable[[str], str] = str) -> str:
+    """Return the picture as an SVG element without style, script and ids.
+
+    All words of it pass through `spoken`. The same picture gives the same characters.
+    """
+    bottom = _HEAD - 6 + sum(_GAP + panel.height for panel in picture.panels)
+    across = picture.width - _LEFT - _RIGHT
+    size = picture.width, bottom + _LANE + _FOOT
+    root = figure("nights", size, picture.title, picture.summary)
+    for at, words in day_marks(picture.x, across):
+        x = _LEFT + picture.x.project(at, 0, across)
+        room = len(words) * _CHARACTER / 2
+        place = min(max(x, room + 1), picture.width - room)
+        ET.SubElement(root, "path", {"class": "grid", "d": f"M{x:.1f} {bottom:.1f}v{_LANE:g}"})
+        root.append(_text(place, size[1] - 5, words, "mid"))
+    root.extend(_tags(picture, across, bottom))
+    top = _HEAD - 6
+    for panel in picture.panels:
+        root.append(_panel(panel, picture.x, across, top + _GAP))
+        top += _GAP + panel.height
+    lane = moved(_LEFT, bottom)
+    plane = Plane(across, _LANE, picture.x, Axis("", 0, 1, (), str))
+    lane.extend(element for shape in picture.lane for element in shape(plane))
+    root.append(lane)
+    return finished(root, spoken)
+
+
+def day_marks(x: Axis, width: float) -> list[tuple[float, str]]:
+    """Return where dates stand on an axis so wide, and their words; the year where it begins."""
+    most = max(2, int(width / _APART))
+    first = date_of(x.low)
+    midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
+    days = [midnight + timedelta(days=at) for at in range(1, int(x.high - x.low) + 2)]
+    days = [day for day in days if day <= date_of(x.high)]
+    step = next((stride for stride in _STEPS if len(days) <= most * stride), _STEPS[-1])
+    year = 0
+    marks: list[tuple[float, str]] = []
+    for each in days[::step]:
+        words = f"{each.day} {each:%b}" if each.year == year else f"{each.day} {each:%b %Y}"
+        year = each.year
+        marks.append((x.low + (each - first) / timedelta(days=1), words))
+    return marks
+
+
+def day_axis(days: Sequence[float]) -> Axis:
+    """Return the axis over nights, with room at both ends; of one night alone, too."""
+    air = max(0.6, (max(days) - min(days)) * 0.015)
+    return Axis("", min(days) - air, max(days) + air, (), str)
+
+
+def _panel(panel: Panel, x: Axis, across: float, top: float) -> ET.Element:
+    group = moved(_LEFT, top)
+    plane = Plane(across, panel.height, x, panel.y)
+    group.append(_text(across, -7, panel.title, "name end"))
+    for mark in panel.y.marks:
+        _, y = plane.at((x.low, mark))
+        ET.SubElement(group, "path", {"class": "grid", "d": f"M0 {y:.1f}H{across:g}"})
+        group.append(_text(across + 7, y + 4, panel.y.words(mark)))
+    group.extend(element for shape in panel.shapes for element in shape(plane))
+    return group
+
+
+def _tags(picture: Picture, across: float, bottom: float) -> Iterator[ET.Element]:
+    """Draw a lettered line through all panels for each tag; no letter covers another."""
+    end = 0.0
+    for tag in picture.tags:
+        x = _LEFT + picture.x.project(days_of(tag.at), 0, across)
+        width = len(tag.letter) * 7.5 + 6
+        place = max(x - width / 2, end + 1)
+        end = place + width
+        group = ET.Element("g", {"class": "accepted" if tag.accepted else "changed"})
+        ET.SubElement(group, "title").text = f"{tag.letter}: {tag.words}"
+        line = f"M{x:.1f} {_HEAD:g}V{bottom:g}"
+        ET.SubElement(group, "path", {"class": "through", "d": line})
+        box = {"x": f"{place:.1f}", "y": "0", "width": f"{width:g}", "height": f"{_HEAD:g}"}
+        ET.SubElement(group, "rect", {**box, "rx": "8" if tag.accepted else "2"})
+        group.append(_text(place + width / 2, 12, tag.letter, "mid"))
+        yield group
+
+
+def _text(x: float, y: float, words: str, name: str = "") -> ET.Element:
+    return svg_text(x, y, words, {"class": name} if name else {})
+
+
+RADIUS = 3.4
+_ROW = 13.0
+# A night that went well is a disc; the others differ from it by their shape alone.
+_SHAPES = {
+    State.REGRESSION: "M{x} {y}m0 -5.5l5.5 9.5h-11z",
+    State.INCONCLUSIVE: "M{x} {y}m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0z",
+    State.UNJUDGED: "M{x} {y}m0 -4l4 4l-4 4l-4 -4z",
+    State.FAILED: "M{x} {y}m-4 -4l8 8m0 -8l-8 8",
+    State.UNFINISHED: "M{x} {y}m-4 0h1.5m1.7 0h1.6m1.7 0h1.5",
+    State.NOT_RUN: "M{x} {y}m-3.5 0h7",
+    State.MISSED: "M{x} {y}m-3.5 -4.5h7v9h-7z",
+}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One night, in days since 1970; `state` is None where it is followed only."""
+
+    at: float
+    value: float
+    state: State | None
+    words: str
+    href: str = ""
+
+
+def lines(
+    runs: Iterable[Sequence[tuple[float, float]]], name: str, words: str = "", *, end: str = ""
+) -> Shape:
+    """Draw a line through each run of points; an `end` of "Z" closes each.
+
+    A point alone has no line.
+    """
+
+    def draw(plane: Plane) -> Iterator[ET.Element]:
+        path = "".join(
+            "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in map(plane.at, run)) + end
+            for run in runs
+            if len(run) > 1
+        )
+        if path:
+            element = ET.Element("path", {"class": name, "d": path})
+            if words:
+                ET.SubElement(element, "title").text = words
+            yield element
+
+    return draw
+
+
+def dated(steps: Sequence[tuple[float, str, str]]) -> Shape:
+    """Draw change points: (day, words, tone), their words in rows so that none covers another."""
+
+    def draw(plane: Plane) -> Iterator[ET.Element]:
+        ends: list[float] = []
+        for at, words, tone in steps:
+            x, _ = plane.at((at, plane.y.low))
+            room = len(words) * _CHARACTER + 10
+            left = x + room > plane.width
+            begin = x - room if left else x
+            row = next((n for n, end in enumerate(ends) if end <= begin), len(ends))
+            ends[row : row + 1] = [begin + room]
+            group = ET.Element("g", {"class": f"step {tone}"})
+            ET.SubElement(group, "path", {"d": f"M{x:.1f} 0V{plane.height:g}"})
+            beside, name = (x - 5, "end") if left else (x + 5, "")
+            group.append(_text(beside, 11 + row * _ROW, words, name))
+            yield group
+
+    return draw
+
+
+def nights(marks: Sequence[Mark], radius: float = RADIUS) -> Shape:
+    """Draw a mark for each night, with its words, and a link where it leads anywhere."""
+
+    def draw(plane: Plane) -> Iterator[ET.Element]:
+        for mark in marks:
+            x, y = plane.at((mark.at, mark.value))
+            element = _mark(mark.state, x, y, radius)
+            if mark.href:  # keys do not stop at it: the table has the same links
+                link = ET.Element("a", {"href": mark.href, "tabindex": "-1"})
+                ET.SubElement(link, "title").text = mark.words
+                link.append(element)
+                yield link
+            else:
+                ET.SubElement(element, "title").text = mark.words
+                yield element
+
+    return draw
+
+
+def _mark(state: State | None, x: float, y: float, radius: float) -> ET.Element:
+    if state is None or state is State.OK:
+        size = radius * 0.8 if state is None else radius
+        return ET.Element("circle", {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{size:.2g}"})
+    kind = "full" if state is State.REGRESSION else "open"
+    path = _SHAPES[state].format(x=f"{x:.1f}", y=f"{y:.1f}")
+    return ET.Element("path", {"class": f"{state.tone} {kind}", "d": path})
+
 
 RECENT = 120  # nights that have marks of their own; of older ones only those that stand out
 _WIDE, _COMPACT = 960, 400
@@ -40,10 +266,7 @@ _Ends = Callable[[Point], tuple[float | None, float | None]]
 
 @dataclass(frozen=True)
 class Curve:
-    """A series with its change points, and what all pictures of its course share.
-
-    That are the axis of days, the tags, and where the report of a night is.
-    """
+    """A series with its change points, and what pictures of its course share: axis, tags, links."""
 
     series: Series
     steps: Sequence[Step]
@@ -57,13 +280,14 @@ def summary_of(curve: Curve) -> str:
     """Return what can be seen of a series, in sentences."""
     series = curve.series
     known = [(point, point.value) for point in series.points if point.value is not None]
+    nights = several(len(series.points), "night")
     if not known:
-        return f"{several(len(series.points), 'night')}, none with a value."
+        return f"{nights}, none with a value."
     last, values = known[-1][0], [value for _, value in known]
     low, high = (quantity(edge(values), series.unit) for edge in (min, max))
     span = f"always {low}" if low == high else f"from {low} to {high}"
-    number = f"{several(len(series.points), 'night')}, {len(known)} with a value"
-    parts = [f"{number}, {span}; the last, of {day(last.at)}, {_said(series, last)}."]
+    latest = f"the last, of {day(last.at)}, {_said(series, last)}"
+    parts = [f"{nights}, {len(known)} with a value, {span}; {latest}."]
     for step in curve.steps:
         way = direction(step.change, series.better)
         at, change = day(series.points[step.index].at), series.shown.change(step.change)
@@ -72,11 +296,8 @@ def summary_of(curve: Curve) -> str:
 
 
 def _said(series: Series, point: Point) -> str:
-    value = quantity(point.value, series.unit)
-    if point.change is None:
-        return value
     change = series.shown.whole(point.change, point.low, point.high)
-    return f"{value}, {change} from the reference"
+    return quantity(point.value, series.unit) + f", {change} from the reference" * bool(change)
 
 
 def _total(curve: Curve) -> Iterator[str]:
@@ -230,12 +451,10 @@ def _runs(curve: Curve, pick: _Pick) -> list[list[tuple[float, float]]]:
 
 
 def _dates(curve: Curve) -> Shape:
-    """Draw the change points with their dates."""
-    found: list[tuple[float, str, str]] = []
+    series, found = curve.series, list[tuple[float, str, str]]()
     for step in curve.steps:
-        at, series = curve.series.points[step.index].at, curve.series
-        moment = moment_of(at)
-        words = f"{moment.day} {moment:%b}: {series.shown.change(step.change)}"
+        at = series.points[step.index].at
+        words = f"{day(at)[:-5]}: {series.shown.change(step.change)}"
         found.append((days_of(at), words, WAYS[direction(step.change, series.better)]))
     return dated(found)
 
@@ -255,8 +474,10 @@ def _marks(curve: Curve, pick: _Pick) -> Iterator[Mark]:
 
 
 def _words(series: Series, point: Point) -> str:
-    """Return what one night says of a series."""
     parts = [f"{moment_of(point.at):%d %b %Y %H:%M} UTC: {_said(series, point)}"]
+    if point.least is not None and point.most is not None:
+        least, most = (quantity(value, series.unit) for value in (point.least, point.most))
+        parts.append(f"pairs from {least} to {most}")
     parts += [several(point.pairs, "pair")] * bool(point.pairs)
     parts += [f"commit {short_commit(point.commit)}"] * bool(point.commit)
     if point.outcome:
@@ -270,6 +491,5 @@ def _lane(curve: Curve) -> Iterator[Mark]:
     for fared in curve.course.fared:
         at = days_of(fared.at)
         if fared.state not in {State.OK, State.REGRESSION} or at not in seen:
-            reason = f": {fared.reason}" if fared.reason else ""
-            words = f"{day(fared.at)}: {fared.state}{reason}"
+            words = ": ".join(filter(None, (day(fared.at), fared.state, fared.reason)))
             yield Mark(at, 0.5, fared.state, words, curve.href(fared))

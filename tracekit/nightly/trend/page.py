@@ -1,43 +1,57 @@
-"""The trend as one page: how things stand, every series over nights, findings, claims."""
+"""The trend as one page: how things stand, every series over nights, findings, claims.
 
+A rule estimates how much time could be won. Once its finding is gone, the nights before and
+after show how much was: both stand side by side, so that estimates can be believed, or not.
+"""
+
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 from markupsafe import Markup
 
-from tracekit.base import quantity, short_commit
-from tracekit.nightly.history.levels import anchors_of, steps_of
-from tracekit.nightly.history.night import KINDS, Accepted, Night, moment_of
-from tracekit.nightly.history.steps import SHORTEST, Point, Series, is_searched
+from tracekit.base import duration, quantity, short_commit
+from tracekit.nightly.history.night import (
+    KINDS,
+    Accepted,
+    Judged,
+    Night,
+    Outcome,
+    TracedFinding,
+    moment_of,
+)
+from tracekit.nightly.history.steps import (
+    SHORTEST,
+    Point,
+    Series,
+    Step,
+    anchors_of,
+    is_searched,
+    steps_of,
+)
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.course import (
+    WAYS,
     Course,
     Fared,
     Links,
+    State,
     ago,
+    changed,
     cost_of,
     courses_of,
     day,
     days_of,
+    direction,
     happenings,
     reports_of,
     several,
+    state_of,
 )
-from tracekit.nightly.trend.curve import RECENT, Curve, picture_of
-from tracekit.nightly.trend.findings import claims_of, finding_rows
-from tracekit.nightly.trend.picture import day_axis, svg
-from tracekit.nightly.trend.standing import (
-    LATELY,
-    MOST_CHANGES,
-    MOST_LOST,
-    Turn,
-    deciding_words,
-    lost_of,
-    stale_of,
-    tally_of,
-    turns_of,
-    verdict_of,
-)
+from tracekit.nightly.trend.curve import RECENT, Curve, day_axis, picture_of, svg
 from tracekit.report import Redact, document, environment_of, heading, text
 
 FEW_FOLLOWED = 12  # as many compact charts are open from the start
@@ -55,19 +69,10 @@ def render_trend(
 ) -> str:
     """Return the page: one HTML document that loads nothing and reads without script.
 
-    Args:
-        series: All series that are shown, of any machines and plans.
-        nights: The nights of these series; they say why something has no value.
-        accepted: All that was accepted as what to expect.
-        missed: Nights that were due and did not run.
-        now: The time at which the page is made, ISO 8601: it says how old the last night is.
-        redact: Takes out of a string what must not be shown.
-        links: Returns the link to a file of the history, such as "night/run/report.html", whose
-            path is relative to the history's folder where the night's is; an empty one is none.
-            A link that names a person or a machine is left out.
-
-    Returns:
-        The document. The same input gives the same characters.
+    `nights` are those of the series, `missed` were due and did not run, and `now` is ISO 8601.
+    `redact` takes out of a string what must not be shown; `links` returns the link to a file of the
+    history, such as "night/run/report.html", empty for none. A link that names a person or a
+    machine is left out. The same input gives the same characters.
     """
 
     def shown(path: str) -> str:
@@ -115,18 +120,15 @@ def render_trend(
 
 
 def _title(courses: Sequence[Course]) -> str:
-    """Return what the page is of: plan and machine, where there is one of each."""
-    plans = list(dict.fromkeys(course.plan for course in courses))
-    machines = list(dict.fromkeys(course.machine for course in courses))
     if not courses:
         return "an empty history"
-    of = plans[0] if len(plans) == 1 else several(len(plans), "plan")
-    on = machines[0] if len(machines) == 1 else several(len(machines), "machine")
+    plans, machines = {course.plan for course in courses}, {course.machine for course in courses}
+    of = courses[0].plan if len(plans) == 1 else several(len(plans), "plan")
+    on = courses[0].machine if len(machines) == 1 else several(len(machines), "machine")
     return f"{of} on {on}"
 
 
 def _curves(course: Course, links: Links) -> list[Curve]:
-    """Return the series of a course that are drawn, with their change points."""
     x = day_axis([days_of(fared.at) for fared in course.fared])
     tags = happenings(course)
 
@@ -142,7 +144,6 @@ def _curves(course: Course, links: Links) -> list[Curve]:
 def _section(
     course: Course, curves: Sequence[Curve], links: Links, redact: Redact
 ) -> dict[str, Any]:
-    """Return a course as the template shows it."""
     last = course.last.entry
     reference = last.reference if last else None
     figures: list[dict[str, Any]] = []
@@ -175,17 +176,247 @@ _Row = tuple[Fared, list[str], list[tuple[str, str]]]
 
 def table_of(course: Course, links: Links) -> list[_Row]:
     """Return the nights of a course, the latest first, with their values and reports."""
-    points = [(series, {point.night: point for point in series.points}) for series in course.shown]
+    cells = [
+        {point.night: _cell(series, point) for point in series.points} for series in course.shown
+    ]
     rows: list[_Row] = []
     for fared in reversed(course.fared):
         night = fared.night.id if fared.night else ""
-        cells = [_cell(series, known.get(night)) for series, known in points]
-        rows.append((fared, cells, list(reports_of(fared, links))))
+        own = [known.get(night, "") for known in cells]
+        rows.append((fared, own, list(reports_of(fared, links))))
     return rows
 
 
-def _cell(series: Series, point: Point | None) -> str:
-    if point is None or point.value is None:
-        return ""
+def _cell(series: Series, point: Point) -> str:
     change = series.shown.whole(point.change, point.low, point.high)
-    return f"{quantity(point.value, series.unit)}{f'; {change}' if change else ''}"
+    parts = [] if point.value is None else [quantity(point.value, series.unit), change]
+    return "; ".join(filter(None, parts))
+
+
+_FRESH = timedelta(hours=36)  # a night a day, and half a day for one that is late
+MOST_CHANGES, MOST_LOST, LATELY = 12, 40, 30
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A change point: when, of what, how much, and what else changed that night."""
+
+    at: str
+    course: Course
+    series: Series
+    change: str
+    tone: str
+    levels: str
+    doubt: str
+    with_it: str
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A night, or a capture of one, that says nothing of a change."""
+
+    at: str
+    what: str
+    state: State
+    reason: str
+
+
+def deciding_words(judged: Judged) -> str:
+    """Return what a metric that decides says of the last night."""
+    change = judged.shown.whole(judged.change, judged.low, judged.high)
+    value = f"{quantity(judged.candidate, judged.unit)}, not compared"
+    return f"{heading(judged.metric)} {value if judged.change is None else change}"
+
+
+def turns_of(course: Course, series: Series, steps: Sequence[Step]) -> list[Turn]:
+    """Return the change points of a series, oldest first."""
+    turns: list[Turn] = []
+    others = changed(course, commits=True) if steps else {}
+    for step in steps:
+        at = series.points[step.index].at
+        way = direction(step.change, series.better)
+        change = series.shown.change(step.change) + f", {way}" * (way != "changed")
+        levels = " → ".join(
+            series.shown.change(level) if step.of == "change" else quantity(level, series.unit)
+            for level in (step.before, step.after)
+        )
+        levels += " from the reference" * (step.of == "change")
+        first, last = (day(series.points[place].at) for place in (step.earliest, step.latest))
+        doubt = f"{first} to {last}" if step.earliest < step.latest else ""
+        turns.append(Turn(at, course, series, change, WAYS[way], levels, doubt, others.get(at, "")))
+    return turns
+
+
+def lost_of(nights: Sequence[Night], missed: Sequence[Missed]) -> list[Lost]:
+    """Return what failed, was inconclusive, was cut short or missed, the latest first."""
+    found = [
+        Lost(miss.due, miss.plan, State.MISSED, miss.reason or "it did not run") for miss in missed
+    ]
+    for night in nights:
+        for entry in night.entries:
+            if entry.outcome in {Outcome.FAILED, Outcome.INCONCLUSIVE, None}:
+                what, state = f"{night.plan}: {entry.capture}", state_of(entry.outcome)
+                found.append(Lost(night.started, what, state, entry.reason))
+        if night.partial or not night.entries:
+            state = State.NOT_RUN if night.entries else state_of(night.outcome)
+            reason = night.reason or "it ended before all of its captures were measured"
+            found.append(Lost(night.started, night.plan, state, reason))
+    return sorted(found, key=lambda lost: (moment_of(lost.at), lost.what), reverse=True)
+
+
+def tally_of(nights: Sequence[Night], missed: Sequence[Missed]) -> list[tuple[str, str]]:
+    """Return how many nights ended how, in words and tones."""
+    ended = Counter([*(state_of(night.outcome) for night in nights), *[State.MISSED] * len(missed)])
+    counted = [(state, ended[state]) for state in State if ended[state]]
+    tally = [(f"{state.sign} {number} {state}", state.tone) for state, number in counted]
+    return [(several(len(nights), "night"), "plain"), *tally]
+
+
+def stale_of(nights: Sequence[Night], missed: Sequence[Missed], now: str) -> str:
+    """Return that no night has run lately, in a sentence; empty where the last one is fresh."""
+    if not nights:
+        return ""
+    last = max((night.started for night in nights), key=moment_of)
+    since = sum(moment_of(miss.due) > moment_of(last) for miss in missed)
+    if not since and moment_of(now) - moment_of(last) < _FRESH:
+        return ""
+    words = f"; {since} {'was' if since == 1 else 'were'} missed" if since else ""
+    return f"No night has run since {day(last)}, {ago(last, now)}{words}."
+
+
+# What the page begins with is the first of these that the last night of any capture was.
+_RANKS = (
+    *(State.REGRESSION, State.FAILED, State.INCONCLUSIVE, State.NOT_RUN, State.UNFINISHED),
+    *(State.OK, State.UNJUDGED),
+)
+
+
+def verdict_of(courses: Sequence[Course], now: str) -> tuple[str, str, str]:
+    """Return the tone, the sign and the sentence that the page begins with."""
+    current = [course for course in courses if course.current]
+    if not current:
+        return "unclear", "? Nothing yet", "No capture has been measured in any night."
+    last = max((course.last.at for course in current), key=moment_of)
+    when = f"the night of {day(last)} ({ago(last, now)})"
+    worst = min((course.last.state for course in current), key=_RANKS.index)
+    named = [course for course in current if course.last.state is worst]
+    if worst is State.OK:
+        every = f"{several(len(named), 'capture')}: nothing became worse than allowed"
+        return worst.tone, f"{worst.sign} OK", f"{every} in {when}."
+    names, why = ", ".join(course.capture for course in named), named[0].last.reason.rstrip(".")
+    said = f"{names} in {when}{f': {why}' if why else ''}."
+    return worst.tone, f"{worst.sign} {worst.capitalize()}", said
+
+
+@dataclass(frozen=True)
+class FindingRow:
+    """What became of one rule's finding, in words and in each night of the course.
+
+    Of a night it is in how many of the traces the rule found something, None without traces, and
+    the same in words.
+    """
+
+    rule: str
+    severity: str
+    message: str
+    became: str
+    nights: tuple[tuple[float | None, str], ...]
+
+
+def finding_rows(course: Course) -> list[FindingRow]:
+    """Return the findings of a course by rule: those that stand, then those that went."""
+    rules = {finding.rule for fared in course.fared for finding in fared.findings if finding.traces}
+    last = next((fared for fared in reversed(course.fared) if looked(fared)), None)
+    standing = {rule for rule in rules if last and found_in(last, rule)}
+    return [_row(rule, course) for rule in (*sorted(standing), *sorted(rules - standing))]
+
+
+def looked(fared: Fared) -> bool:
+    """Tell whether a night has traces of the capture, so that a finding could be in them."""
+    pairs = fared.entry.pairs if fared.entry else ()
+    return bool(fared.findings) or any(pair.traced for pair in pairs)
+
+
+def found_in(fared: Fared, rule: str) -> TracedFinding | None:
+    """Return what a rule found in a night; None where it found nothing."""
+    return next(
+        (finding for finding in fared.findings if finding.rule == rule and finding.traces), None
+    )
+
+
+def _row(rule: str, course: Course) -> FindingRow:
+    known = [fared for fared in course.fared if looked(fared)]
+    there = [(fared.at, found) for fared in known if (found := found_in(fared, rule))]
+    last, found = there[-1]
+    became = f"last {day(last)}"
+    if last == known[-1].at:
+        became = f"now in {found.traces} of {several(found.of, 'trace')}"
+        became += f"; the reference has it in {found.in_reference}" * bool(found.in_reference)
+    became = f"first seen {day(there[0][0])}, {became}"
+    nights = tuple(_night(fared, rule) for fared in course.fared)
+    return FindingRow(rule, found.severity, found.message, became, nights)
+
+
+def _night(fared: Fared, rule: str) -> tuple[float | None, str]:
+    if not looked(fared):
+        return None, f"{day(fared.at)}: no traces"
+    found = found_in(fared, rule)
+    if found is None:
+        return 0.0, f"{day(fared.at)}: not found"
+    words = f"{day(fared.at)}: found in {found.traces} of {several(found.of, 'trace')}"
+    return found.traces / max(1, found.of), words
+
+
+_RATE = "tokens_per_second"
+_NS = 1e9
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A finding that went away, with what it claimed and what was measured, in words.
+
+    `at` is when the first night without it began. `measured` is empty where it is not known:
+    `reason` says why, or what else is to be kept in mind.
+    """
+
+    rule: str
+    at: str
+    claimed: str
+    measured: str
+    reason: str
+
+
+def claims_of(course: Course) -> list[Claim]:
+    """Return the findings that claimed a time for each token and went away, the latest first."""
+    claims = [
+        _claim(course, found, before, after)
+        for before, after in pairwise(filter(looked, course.fared))
+        for found in before.findings
+        if found.traces and found.saving_per_token is not None
+        if found_in(after, found.rule) is None
+    ]
+    return claims[::-1]
+
+
+def _claim(course: Course, found: TracedFinding, before: Fared, after: Fared) -> Claim:
+    old, new = (_rate(course, fared) for fared in (before, after))
+    measured, reason = "", f"one of both nights has no {_RATE}"
+    if old and new and old.value and new.value:
+        measured = _won(old.value, new.value)
+        reason = "without a reference, so the machine's own pace is in it"
+        if old.reference and new.reference:
+            reason = f"the reference meanwhile: {_won(old.reference, new.reference)}"
+    claimed = f"{duration(found.saving_per_token)} per token"
+    return Claim(found.rule, after.at, claimed, measured, reason)
+
+
+def _rate(course: Course, fared: Fared) -> Point | None:
+    night = fared.night.id if fared.night else ""
+    rates = (point for series in course.series if series.metric == _RATE for point in series.points)
+    return next((point for point in rates if point.night == night and point.value), None)
+
+
+def _won(old: float, new: float) -> str:
+    """Return what the time of a token became shorter by, of two rates."""
+    won = _NS / old - _NS / new
+    return f"{duration(abs(won))} per token {'won' if won >= 0 else 'lost'}"
