@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from tracekit.machine import StateLimits
 from tracekit.nightly.plan.document import STARTER
-from tracekit.nightly.plan.kinds import STATE, words_of
+from tracekit.nightly.plan.plan import STATE, words_of
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
 from tracekit.nightly.plan.reading import FOLLOWED, keys_of
 

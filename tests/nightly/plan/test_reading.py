@@ -14,8 +14,7 @@ from tracekit.base.errors import UsageError
 from tracekit.base.git import done
 from tracekit.machine.state import StateLimits
 from tracekit.nightly.plan.document import STARTER, Route, open_document, write_starter
-from tracekit.nightly.plan.kinds import STATE
-from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
+from tracekit.nightly.plan.plan import STATE, Capture, Gated, NightPlan, Reference
 from tracekit.nightly.plan.reading import FOLLOWED, UNTRACED, history_of, read_plan, usual
 
 Plan = Callable[[str], NightPlan]
@@ -139,42 +138,17 @@ def test_what_a_plan_does_not_say_is_usual(plan_of: Plan, plan_file: Path) -> No
     (capture,) = plan.captures
     assert dataclasses.replace(capture, metrics=()) == Capture("paged", "paged")
     assert (plan.budget, plan.retries, plan.state) == (7200.0, 5, StateLimits())
-
-
-def test_paths_are_relative_to_the_plan(plan_of: Plan, plan_file: Path) -> None:
-    own = plan_file.parent / "work"
-    own.mkdir()
-    (own / "mine.py").write_text(
-        "from tracekit.workload import Step, workload\n"
-        "@workload\n"
-        "def mine(*, size: int = 1) -> Step:\n"
-        "    'Do nothing.'\n"
-        "    return Step(submit=lambda: None, wait=lambda _: None)\n"
-    )
-    (capture,) = plan_of(
-        '[nightly]\n[[nightly.capture]]\nworkload = "mine"\nworkloads = "work"\n'
-        'parameters.size = 3\nreference.python = "old/bin/python"\n'
-    ).captures
-    assert capture.workloads == own
-    assert capture.reference is not None
-    assert capture.reference.python == plan_file.parent / "old/bin/python"
-    assert capture.reference.same_work
-
-
-def test_a_capture_may_do_without_the_reference_of_all(plan_of: Plan) -> None:
+    assert set(STATE) == {each.name for each in dataclasses.fields(StateLimits)}
     text = SMALLEST.replace("[nightly]", '[nightly]\ndefaults.reference.revision = "main"')
     for more, reference in (("", Reference(revision="main")), ("reference = false\n", None)):
         (capture,) = plan_of(text + more).captures
         assert capture.reference == reference
-
-
-def test_workloads_are_left_alone_where_only_the_plan_is_asked_for(plan_file: Path) -> None:
-    plan_file.write_text(SMALLEST.replace("paged", "gone"))
-    assert read_plan(plan_file, work=False).captures[0].workload == "gone"
-
-
-def test_every_limit_of_the_machines_state_has_a_key() -> None:
-    assert set(STATE) == {one.name for one in dataclasses.fields(StateLimits)}
+    asked = 'workload = "gone"\nworkloads = "work"\nreference.python = "old/python"\n'
+    plan_file.write_text(SMALLEST.replace('workload = "paged"\n', asked))
+    (capture,) = read_plan(plan_file, work=False).captures
+    assert capture.workloads == folder / "work", "paths are relative to the plan"
+    assert capture.reference is not None
+    assert capture.reference.python == folder / "old/python"
 
 
 SHARED = "[project]\nname = 'x'\n" + re.sub(r"(\[+)nightly", r"\1tool.tracekit.nightly", WHOLE)
@@ -190,21 +164,18 @@ def test_a_plan_is_the_same_in_a_shared_file(plan_of: Plan, plan_file: Path) -> 
 def test_the_nearest_plan_is_found_from_below(
     name: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / f"{name}.toml").write_text(text)
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
     (below / "pyproject.toml").write_bytes(b"[project\n\xff")  # broken, and without a plan
     monkeypatch.chdir(below)
+    with pytest.raises(UsageError, match=r"no tracekit\.toml in .* or above, and no pyproject"):
+        read_plan()
+    text = f"\ufeff{text}"
+    (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8", newline="\r\n")
     assert read_plan().file == tmp_path / f"{name}.toml"
     (below / "tracekit.toml").write_text(SMALLEST)
     (below / "pyproject.toml").write_text("[tool.tracekit.nightly]\n")
     assert read_plan().file == below / "tracekit.toml"
-
-
-def test_a_file_by_any_name_is_a_plan(tmp_path: Path) -> None:
-    file = tmp_path / "große Nacht.toml"
-    file.write_text("\ufeff" + SMALLEST, encoding="utf-8", newline="\r\n")
-    assert read_plan(file).captures[0].workload == "paged"
 
 
 def test_a_workload_may_import_what_the_pythonpath_of_its_plan_has(
@@ -238,12 +209,6 @@ HEAD = '[nightly]\n[[nightly.capture]]\nworkload = "paged"\n'
 REFERENCE = HEAD + 'reference.revision = "main"\n'
 
 
-def test_every_metric_that_is_followed_by_itself_is_one() -> None:
-    assert set(FOLLOWED) <= set(METRICS)
-    assert set(METRICS) >= UNTRACED
-    assert len(FOLLOWED) == len(set(FOLLOWED))
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -258,21 +223,24 @@ def test_every_metric_that_is_followed_by_itself_is_one() -> None:
 )
 def test_what_decides(text: str, expected: list[str], plan_of: Plan) -> None:
     (capture,) = plan_of(text).captures
-    assert [one.metric for one in capture.metrics if one.gate] == expected
-    names = [one.metric for one in capture.metrics]
+    assert [metric.metric for metric in capture.metrics if metric.gate] == expected
+    names = [metric.metric for metric in capture.metrics]
     assert names[: len(expected)] == expected
     assert sorted(names) == sorted(FOLLOWED)
+    assert {*FOLLOWED, *UNTRACED} <= set(METRICS)
 
 
-def test_true_is_the_usual_threshold_and_false_drops_a_metric(plan_of: Plan) -> None:
-    (capture,) = plan_of(REFERENCE + "metrics = { step_p99 = true, memory_peak = false }").captures
-    assert capture.metrics[0] == Gated("step_p99", 0.03, "ratio")
-    assert "memory_peak" not in [one.metric for one in capture.metrics]
-
-
-def test_where_nothing_is_traced_only_turns_are_followed(plan_of: Plan) -> None:
+def test_a_metric_may_be_one_s_own_usual_or_dropped(plan_of: Plan) -> None:
+    own = 'cache_hits = { threshold = 0.1, better = "higher" }'
+    text = f"metrics = {{ {own}, step_p99 = true, memory_peak = false }}"
+    (capture,) = plan_of(REFERENCE + text).captures
+    assert capture.metrics[:2] == (
+        Gated("cache_hits", 0.1, "ratio", "higher"), Gated("step_p99", 0.03, "ratio"),
+    )  # fmt: skip
+    assert "memory_peak" not in [metric.metric for metric in capture.metrics]
     (capture,) = plan_of(REFERENCE + "traced = 0").captures
-    assert {one.metric for one in capture.metrics} == {"step_p50", "step_p99", "tokens_per_second"}
+    known = {metric.metric for metric in capture.metrics}
+    assert known == {"step_p50", "step_p99", "tokens_per_second"}, "what turns tell"
 
 
 @pytest.mark.parametrize(
@@ -289,11 +257,6 @@ def test_each_kind_of_metric_has_its_usual_threshold(
     assert usual(metric) == expected
 
 
-def test_a_workloads_own_result_may_decide(plan_of: Plan) -> None:
-    plan = plan_of(REFERENCE + 'metrics.cache_hits = { threshold = 0.1, better = "higher" }')
-    assert plan.captures[0].metrics[0] == Gated("cache_hits", 0.1, "ratio", "higher")
-
-
 PLAN = """
 [nightly]
 [[nightly.capture]]
@@ -306,47 +269,34 @@ reference.python = "old/python"
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("before", "after", "same"),
     [
-        "batch = 8>batch = 16",
-        'name = "decode">name = "prefill"',
-        '"old/python">"new/python"',
-        'workloads = "own">workloads = "others"',
-        'workloads = "own">pairs = 12',
-        'workloads = "own">turn = "1s"',
-        "[nightly]>[nightly]\nmachine-state.load = 0.1",
-        "[nightly]>[nightly]\nretries = 1",
+        ("batch = 8", "batch = 16", False),
+        ('name = "decode"', 'name = "prefill"', False),
+        ('"old/python"', '"new/python"', False),
+        ('workloads = "own"', 'workloads = "others"', False),
+        ('workloads = "own"', 'workloads = "own"\npairs = 12', False),
+        ("[nightly]", "[nightly]\nmachine-state.load = 0.1", False),
+        ("[nightly]", "[nightly]\nretries = 1", False),
+        # Names, places and judgements do not.
+        ("batch = 8, seed = 1", "seed = 1, batch = 8", True),
+        ("[nightly]", "[nightly]\nname = 'x'\nbudget = '1h'\nmachine = 'y'\noutput = 'z'", True),
+        ("[nightly]", "[nightly] # said again\ndefaults.pairs = 10", True),
+        (
+            'workloads = "own"',
+            'workloads = "own"\nmetrics.step_p50 = 0.1\nfail-on = "bubbles"',
+            True,
+        ),
+        ('workloads = "own"', 'workloads = "own"\nparity = "full"\nchecks = ["true"]', True),
     ],
 )
-def test_what_is_measured_changes_the_digest(change: str, plan_of: Plan) -> None:
-    before, _, after = change.partition(">")
+def test_what_is_measured_changes_the_digest(
+    before: str, after: str, same: bool, plan_of: Plan, tmp_path: Path
+) -> None:
+    (tmp_path / "tracekit.toml").write_text(PLAN)  # of a checkout elsewhere
+    elsewhere = read_plan(tmp_path / "tracekit.toml").digest
     assert before in PLAN
-    assert plan_of(PLAN.replace(before, after)).digest != plan_of(PLAN).digest
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "batch = 8, seed = 1>seed = 1, batch = 8",
-        "[nightly]>[nightly]\nname = 'x'\nbudget = '1h'\nmachine = 'y'\noutput = 'z'",
-        "[nightly]>[nightly] # said again\ndefaults.pairs = 10",
-        'workloads = "own">workloads = "own"\nmetrics.step_p50 = 0.1\nfail-on = "bubbles"',
-        'workloads = "own">workloads = "own"\nparity = "full"\nchecks = ["true"]',
-    ],
-)
-def test_names_places_and_judgements_do_not(change: str, plan_of: Plan) -> None:
-    before, _, after = change.partition(">")
-    assert before in PLAN
-    assert plan_of(PLAN.replace(before, after)).digest == plan_of(PLAN).digest
-
-
-def test_a_checkout_elsewhere_has_the_same_digest(tmp_path: Path) -> None:
-    digests: set[str] = set()
-    for name in ("here", "there"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "tracekit.toml").write_text(PLAN)
-        digests.add(read_plan(tmp_path / name / "tracekit.toml").digest)
-    assert len(digests) == 1
+    assert (plan_of(PLAN.replace(before, after)).digest == elsewhere) is same
 
 
 FOLDER = Path("/srv/plan folder")
@@ -364,12 +314,8 @@ FOLDER = Path("/srv/plan folder")
 )
 def test_an_address_is_made_whole(url: str, whole: str) -> None:
     assert history_of(url, FOLDER) == whole
-
-
-@pytest.mark.parametrize("url", ["sqlite:///:memory:", " "])
-def test_what_keeps_nothing_is_refused(url: str) -> None:
     with pytest.raises(UsageError):
-        history_of(url, FOLDER)
+        history_of("sqlite:///:memory:", FOLDER)
 
 
 CASES: dict[str, tuple[str, dict[Route, int]]] = {
@@ -378,6 +324,7 @@ CASES: dict[str, tuple[str, dict[Route, int]]] = {
     "table": ("# c\n[x] # d\na = 1", {("x",): 2, ("x", "a"): 3}),
     "dotted": ("x . y.z = 1\nx.y.u = 2", {("x", "y"): 1, ("x", "y", "z"): 1, ("x", "y", "u"): 2}),
     "quoted": ("'a b'.\"c\" = 1", {("a b", "c"): 1}),
+    "quoted head": ('[x]\n[x."a.b/s"]\nc = 1', {("x", "a.b/s"): 2, ("x", "a.b/s", "c"): 3}),
     "array of several lines": ("a = [\n 'b',\n]\nc = 1", {("a", 0): 1, ("c",): 4}),
     "arrays that look like tables": ("a = [\n ['a'],\n ['b']\n]\nc = 1", {("c",): 5}),
     "inline table": ("[x]\na = { b = 1 }", {("x", "a", "b"): 2}),
@@ -399,6 +346,26 @@ def test_each_key_has_its_line(name: str, tmp_path: Path) -> None:
     assert {route: found.line(route) for route in expected} == expected
 
 
+def test_the_starter_is_written_where_there_is_a_folder_and_no_plan(tmp_path: Path) -> None:
+    file, shared = tmp_path / "tracekit.toml", tmp_path / "pyproject.toml"
+
+    def refused(place: Path, words: str) -> None:
+        with pytest.raises(UsageError, match=words):
+            write_starter(place)
+
+    refused(shared, "for others as well")
+    assert not shared.exists()
+    refused(tmp_path / "gone" / "tracekit.toml", "There is no folder")
+    assert 'revision = "COMMIT"' in write_starter(file).read_text(), "outside of a repository"
+    file.write_text("mine")
+    refused(file, "is there already")
+    assert file.read_text() == "mine"
+    file.unlink()
+    shared.write_text("[tool.tracekit.nightly]\n")
+    refused(file, "has a plan")
+    assert not file.exists()
+
+
 @pytest.mark.processes
 def test_the_starter_measures_against_the_commit_that_stands(tmp_path: Path) -> None:
     for words in ("init --quiet --initial-branch=trunk", "commit --quiet --allow-empty -m first"):
@@ -407,10 +374,6 @@ def test_the_starter_measures_against_the_commit_that_stands(tmp_path: Path) -> 
     assert capture.reference is not None
     assert done(tmp_path, "rev-parse", "HEAD").startswith(capture.reference.revision)
     assert [metric.metric for metric in capture.metrics if metric.gate] == ["tokens_per_second"]
-
-
-def test_outside_of_a_repository_the_commit_is_to_be_filled_in(tmp_path: Path) -> None:
-    assert 'revision = "COMMIT"' in write_starter(tmp_path / "tracekit.toml").read_text()
 
 
 def test_what_the_starter_leaves_out_can_be_put_in(tmp_path: Path) -> None:
@@ -425,29 +388,6 @@ def test_what_the_starter_leaves_out_can_be_put_in(tmp_path: Path) -> None:
     reference = plan.captures[0].reference
     assert reference is not None
     assert (reference.workload, reference.setup) == ("sdpa", ("uv", "sync"))
-
-
-def test_a_plan_that_is_there_stays(tmp_path: Path) -> None:
-    file = tmp_path / "tracekit.toml"
-    file.write_text("mine")
-    with pytest.raises(UsageError, match="is there already"):
-        write_starter(file)
-    assert file.read_text() == "mine"
-
-
-def test_a_shared_file_is_never_written_to(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="for others as well"):
-        write_starter(tmp_path / "pyproject.toml")
-    assert not (tmp_path / "pyproject.toml").exists()
-    (tmp_path / "pyproject.toml").write_text("[tool.tracekit.nightly]\n")
-    with pytest.raises(UsageError, match="has a plan"):
-        write_starter(tmp_path / "tracekit.toml")
-    assert not (tmp_path / "tracekit.toml").exists()
-
-
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="There is no folder"):
-        write_starter(tmp_path / "gone" / "tracekit.toml")
 
 
 Refused = Callable[..., UsageError]
@@ -478,11 +418,3 @@ def test_a_missing_file_is_told_with_a_plan_to_paste(tmp_path: Path) -> None:
     pasted = refusal.value.hint.partition(":\n")[2]
     (tmp_path / "pasted.toml").write_text(pasted)
     assert read_plan(tmp_path / "pasted.toml").captures[0].workload == "paged"
-
-
-def test_without_a_plan_anywhere_both_names_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=r"no tracekit\.toml in .* or above, and no pyproject"):
-        read_plan()

@@ -4,20 +4,20 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tracekit.base import (
     InputError,
-    RecordingError,
     ToolError,
     UsageError,
     git,
     read_input,
     require_apart,
     shipped,
+    write_whole,
 )
 
 Route = tuple[str | int, ...]
@@ -30,8 +30,9 @@ workload = "paged"
 [nightly.capture.reference]
 revision = "main\""""
 _HINT = f"`tracekit nightly --init` writes one. The least is:\n{MINIMAL}"
-_HEADER = re.compile(r"\s*(\[\[?)([\w.\s-]+)\]\]?\s*(?:#.*)?")
-_PAIR = re.compile(r"\s*([^=]+?)\s*=.*")
+_KEY = r"[\w-]+|\"[^\"]*\"|'[^']*'"
+_HEADER = re.compile(rf"\s*(\[\[?)(\s*[\w-]+(?:\s*\.\s*(?:{_KEY}))*)\s*\]\]?\s*(?:#.*)?")
+_PAIR = re.compile(r"\s*([^=#]+?)\s*=.*")
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,7 @@ def open_document(path: Path | None) -> Document:
     """Read the file of a plan; of None the nearest, from the current folder upwards."""
     if path is not None:
         return _read(path)
-    try:
-        here = Path.cwd()
-    except FileNotFoundError:
-        raise UsageError(
-            "The folder you stand in is gone.", hint="Go to one that exists, and try again."
-        ) from None
+    here = Path.cwd()
     for folder in (here, *here.parents):
         if (own := folder / OWN).exists():
             return _read(own)
@@ -113,7 +109,7 @@ def _lines(text: str) -> Iterator[tuple[Route, int]]:
         found = header or _PAIR.fullmatch(line)
         if found is None:
             continue
-        keys = [key.strip().strip("\"'") for key in found[found.lastindex or 0].split(".")]
+        keys = [key.strip("\"'") for key in re.findall(_KEY, found[found.lastindex or 0])]
         route: Route = () if header else holder
         for place, key in enumerate(keys, 1):
             route = (*route, key)
@@ -129,13 +125,9 @@ _COMMIT = "1a2b3c4d5e6f"
 
 
 def write_starter(file: Path = Path(OWN)) -> Path:
-    """Write a plan to begin with, and return its file.
+    """Write a plan to begin with, where there is none, and return its file.
 
     It measures against the commit that stands now; outside of a repository that is to be filled in.
-
-    Raises:
-        UsageError: There is a plan already, for nothing is written over; or no folder to write to.
-        RecordingError: It cannot be written.
     """
     shared = file.parent / SHARED
     if file.name == SHARED or has_plan(shared):
@@ -145,21 +137,11 @@ def write_starter(file: Path = Path(OWN)) -> Path:
         )
     require_apart([file])
     text = STARTER.read_text(encoding="utf-8").replace(_COMMIT, _commit(file.parent))
-    try:
-        with file.open("x", encoding="utf-8") as stream, ExitStack() as stack:
-            stack.callback(file.unlink)  # where writing fails, no part of it is left
-            stream.write(text)
-            stream.flush()
-            stack.pop_all()
-    except FileExistsError:
-        raise UsageError(f"{file} is there already.", hint="Nothing was written over.") from None
-    except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(f"There is no folder {file.parent}.", hint="Make it first.") from None
-    except OSError as error:
-        raise RecordingError(
-            f"{file} cannot be written: {error.strerror}.",
-            hint="Make room, or name another place that you may write to.",
-        ) from error
+    if file.exists():
+        raise UsageError(f"{file} is there already.", hint="Nothing was written over.")
+    if not file.parent.is_dir():
+        raise UsageError(f"There is no folder {file.parent}.", hint="Make it first.")
+    write_whole(file, text.encode())
     return file
 
 

@@ -18,8 +18,16 @@ from tracekit.compare import Scale
 from tracekit.machine import StateLimits
 from tracekit.nightly.history.night import ANCHORED
 from tracekit.nightly.plan.document import MINIMAL, SHARED, Document, Route, open_document
-from tracekit.nightly.plan.kinds import STATE, converted
-from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference, digested, searched
+from tracekit.nightly.plan.plan import (
+    STATE,
+    Capture,
+    Gated,
+    NightPlan,
+    Reference,
+    converted,
+    digested,
+    searched,
+)
 from tracekit.workload import ANY_PROGRAM, find
 
 # Keys that are not their field's name with dashes, and those of earlier versions.
@@ -75,15 +83,6 @@ class Mistakes:
                 except ValueError as error:
                     self.add((*route, written), f"is wrong: {error}")
         return found
-
-    def place(self, holders: Sequence[Route], keys: Sequence[str]) -> Route:
-        """Return where keys stand: in the first of the tables that has most of them."""
-        lines = self._document.lines
-        depths = [
-            sum((*holder, *keys[: depth + 1]) in lines for depth in range(len(keys)))
-            for holder in holders
-        ]
-        return (*holders[depths.index(max(depths))], *keys)
 
     def end(self) -> None:
         """Raise UsageError that names all mistakes, one a line, or do nothing without one."""
@@ -165,16 +164,11 @@ def from_traces(metric: str) -> bool:
 
 
 def read_plan(path: Path | None = None, *, work: bool = True) -> NightPlan:
-    """Read the plan of a night.
+    """Read the plan of a night, from a TOML file with a table `[nightly]`.
 
-    Args:
-        path: A TOML file with a table `[nightly]`, or a `pyproject.toml` with
-            `[tool.tracekit.nightly]`; None for the nearest, from the current folder upwards.
-        work: Whether workloads are loaded, which runs their files, and their parameters bound.
-
-    Raises:
-        UsageError: There is no plan, or there are mistakes in it; the message names all of them,
-            each with its line.
+    In a `pyproject.toml` it is `[tool.tracekit.nightly]`; None is the nearest, from the current
+    folder upwards. Unless `work`, workloads are not loaded, which would run their files. One
+    UsageError names all mistakes, each with its line.
     """
     document = open_document(path)
     mistakes = Mistakes(document)
@@ -189,8 +183,8 @@ def read_plan(path: Path | None = None, *, work: bool = True) -> NightPlan:
         values["captures"] = tuple(_captures(captures, defaults, document, mistakes, work=work))
     values["output"] = output = folder / values.get("output", Path("bench") / "nights")
     try:
-        history = values.get("history", f"sqlite:///{output / 'history.db'}")
-        values["history"] = history_of(history, folder) if "history" in values else history
+        own = f"sqlite:///{output / 'history.db'}"
+        values["history"] = history_of(values["history"], folder) if "history" in values else own
     except UsageError as error:
         mistakes.add((*root, "history"), f"is wrong: {error.message}", error.hint)
     name = re.sub(r"[^\w.+-]+", "-", folder.name)
@@ -207,13 +201,12 @@ def _night_of(document: Document, mistakes: Mistakes) -> dict[str, Any]:
                 hint = nearest(key, document.root, otherwise="A plan is below [nightly].")
                 mistakes.add((key,), "is no table of a plan.", hint)
     found: Any = document.table
-    for place, key in enumerate(document.root):
+    for place, key in enumerate(document.root, 1):
         if key not in found:
-            name = ".".join(document.root)
-            mistakes.add((), f"there is no table [{name}].", f"The least is:\n{MINIMAL}")
-        elif mistakes.is_table(document.root[: place + 1], found[key]):
+            words = f"there is no table [{'.'.join(document.root)}]."
+            mistakes.add((), words, f"The least is:\n{MINIMAL}")
+        elif mistakes.is_table(document.root[:place], found[key]):
             found = found[key]
-            continue
         mistakes.end()
     return found
 
@@ -227,8 +220,7 @@ def _captures(
         mistakes.add((*root, "capture"), "must be an array of tables, one for each capture.", hint)
         return []
     if "name" in defaults:
-        hint = "Leave it out."
-        mistakes.add((*root, "defaults", "name"), "cannot be the same for all captures.", hint)
+        mistakes.add((*root, "defaults", "name"), "cannot be the same for all captures.")
         return []
     usual = mistakes.read(Capture, defaults, (*root, "defaults"))
     captures: list[Capture] = []
@@ -241,7 +233,7 @@ def _captures(
         for key in ("parameters", "metrics"):
             both = [table[key] for table in (usual, values) if isinstance(table.get(key), dict)]
             values |= {key: both[0] | both[1]} if len(both) > 1 else {}
-        reading = _Reading([route, (*root, "defaults")], mistakes, document.file.parent)
+        reading = _Reading(route, mistakes, document.file.parent)
         capture = reading.capture(usual | values, right=right, work=work)
         if capture is None:
             continue
@@ -250,17 +242,16 @@ def _captures(
             mistakes.add((*route, "name"), words)
         # Folders of two must not be one on any disk.
         if capture.name.casefold() in {other.name.casefold() for other in captures}:
-            words = f"is a second capture named {capture.name!r}."
-            mistakes.add((*route, "name"), words, "Give each a name of its own.")
+            mistakes.add((*route, "name"), f"is a second capture named {capture.name!r}.")
         captures.append(capture)
     return captures
 
 
 class _Reading:
-    """One capture, of which keys stand in the first of the tables `holders`, or the second."""
+    """One capture, whose table stands at `route`."""
 
-    def __init__(self, holders: Sequence[Route], mistakes: Mistakes, folder: Path) -> None:
-        self._holders, self._mistakes, self._folder = holders, mistakes, folder
+    def __init__(self, route: Route, mistakes: Mistakes, folder: Path) -> None:
+        self._route, self._mistakes, self._folder = route, mistakes, folder
 
     def capture(self, values: dict[str, Any], *, right: bool, work: bool) -> Capture | None:
         """Return it; None where it has mistakes that leave nothing to look at."""
@@ -283,7 +274,7 @@ class _Reading:
         return replace(capture, metrics=tuple(self._metrics(metrics, capture)))
 
     def _at(self, *keys: str) -> Route:
-        return self._mistakes.place(self._holders, keys)
+        return (*self._route, *keys)
 
     def _refuse(self, keys: Sequence[str], words: str, hint: str = "") -> None:
         self._mistakes.add(self._at(*keys), words, hint)
@@ -323,9 +314,8 @@ class _Reading:
             works["reference",] = (reference.workload or capture.workload, reference.parameters)
         for keys, (name, parameters) in works.items():
             if name == ANY_PROGRAM:
-                hint = "Write a workload that does the same work."
                 words = "is any program, which cannot be measured in turns."
-                self._refuse((*keys, "workload"), words, hint)
+                self._refuse((*keys, "workload"), words)
                 continue
             part = "workload"
             try:
@@ -337,14 +327,12 @@ class _Reading:
                 self._refuse((*keys, part), f"is not fit: {error.message}", error.hint)
 
     def _check_keys(self, capture: Capture) -> None:
-        """Look at what keys of a capture say together."""
         for name in capture.fail_on:
             if name not in RULES:
                 hint = nearest(name, RULES, otherwise="`tracekit rules` lists them.")
                 self._refuse(("fail-on",), f"names no rule: {name!r}.", hint)
         if capture.fail_on and not capture.traced:
-            words = "needs a trace, and traced is 0: findings are made of traces."
-            self._refuse(("fail-on",), words, "Let traced be 1 or more.")
+            self._refuse(("fail-on",), "needs a trace, and traced is 0.", _TRACED)
         if any(words[0].startswith("-") for words in capture.checks):
             hint = 'Write [["python", "-m", "pytest"]], or ["python -m pytest"].'
             self._refuse(("checks",), "must be an array of commands.", hint)
@@ -378,6 +366,7 @@ class _Reading:
         return gated
 
 
+_TRACED = "Let traced be 1 or more."
 _LARGEST_RATIO = 10
 _NEAR = 0.8  # of difflib's: a workload's own results are no slips of ours
 
@@ -394,7 +383,7 @@ def _unfit(gated: Gated, capture: Capture) -> list[tuple[str, str]]:
         words = f"must be below {_LARGEST_RATIO} for a ratio; it is {gated.threshold:g}."
         found.append((words, "0.03 is 3 %."))
     if from_traces(name) and not capture.traced:
-        found.append(("comes from traces, and traced is 0.", "Let traced be 1 or more."))
+        found.append(("comes from traces, and traced is 0.", _TRACED))
     elif gated.gate and from_traces(name) and capture.traced < least and not exact:
         words = f"cannot decide by fewer than {least} traces: they have no 95 % interval."
         found.append((words, f"Let traced be {least}, or let gate be false."))
