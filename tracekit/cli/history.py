@@ -299,7 +299,7 @@ def unpin(
     """Let prune remove a night or a run again."""
     with nightly.Store.open(history_url(history, config), make=False) as store:
         require_clear(store, [what])
-        console.show_line(store.unpin(what, reason))
+        console.show_line(store.pin(what, reason, pinned=False))
 
 
 def _export(
@@ -351,7 +351,7 @@ def _draw(
     store: "nightly.Store", url: str, of: dict[str, Any], named: dict[str, Any], page: Path
 ) -> None:
     # A server's history has folders of any machine; those that are not here are not linked.
-    folder = nightly.folder_of(url) or Path()
+    file = nightly.file_of(url)
     html = nightly.render_trend(
         known_series(store, of | named),
         store.nights(**of),
@@ -359,7 +359,7 @@ def _draw(
         missed=store.missed_nights(plan=of["plan"]),
         now=now(),
         redact=own_redaction(),
-        links=nightly.links_from(page.resolve().parent, folder),
+        links=nightly.links_from(page.resolve().parent, file.parent if file else Path()),
     )
     write_whole(page, html.encode())
     console.show_written(page)

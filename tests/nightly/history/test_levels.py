@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tracekit.nightly.history.levels import levels, moves, steps_of
-from tracekit.nightly.history.steps import Point, Series
+from tracekit.nightly.history.steps import Point, Series, levels, moves, steps_of
 
 HALF = 0.004
 
@@ -56,11 +55,15 @@ def test_the_doubt_of_a_chain_grows_with_the_root_of_its_length() -> None:
     assert found.total(last - before) == pytest.approx((0.0, deviations[0]), abs=1e-12)
 
 
-def test_against_a_commit_that_stays_levels_are_the_changes() -> None:
+def test_against_a_commit_that_stays_levels_are_the_changes_and_differences_are_no_ratios() -> None:
     nights = [point(at, 0.01 * at, ("base", "same")) for at in range(4)]
     found = levels(series(nights))
     assert np.expm1(found.values) == pytest.approx([0.0, 0.01, 0.02, 0.03])
     assert found.covariance[0, 1] == 0
+    found = levels(series(chain([2.0, 3.0], 1.0), "difference"))
+    assert found.values == pytest.approx([2.0, 5.0])
+    assert levels(series([point(0, None)])).nights == ()
+    assert not moves(series([point(0, None)]))
 
 
 def test_an_anchor_ties_the_ends_of_a_chain() -> None:
@@ -104,14 +107,11 @@ def test_files_that_are_no_commit_are_the_nights_own_and_no_link() -> None:
     assert levels(series([nights[0], dirty, nights[2]])).nights == (2,)
 
 
-def test_a_circle_of_commits_is_solved() -> None:
+def test_a_circle_of_commits_is_solved_and_the_same_code_is_no_distance() -> None:
     circle = [*chain([0.02, 0.02]), point(2, -0.01, ("c2", "c0"))]
     found = levels(series(circle))
     assert np.isfinite(found.values).all()
     assert found.values[-1] == 0
-
-
-def test_the_same_code_is_no_distance() -> None:
     nights = [*chain([0.02]), point(1, 0.5, ("c1", "c1"))]
     assert levels(series(nights)).values == pytest.approx([math.log1p(0.02)] * 2)
     assert levels(series([point(0, 0.5, ("c1", "c1")), point(1, 0.1, ("c2", "c2"))])).nights == (1,)
@@ -128,16 +128,6 @@ def test_nights_that_differ_more_than_their_pairs_show_are_less_certain() -> Non
     assert levels(series(scattered)).covariance[-1, -1] > 8 * 0.02**2
     few = levels(series(scattered[:3])).covariance[-1, -1]
     assert few < 1e-5, "of three nothing is known"
-
-
-def test_a_difference_is_no_ratio() -> None:
-    found = levels(series(chain([2.0, 3.0], 1.0), "difference"))
-    assert found.values == pytest.approx([2.0, 5.0])
-
-
-def test_without_a_change_there_is_no_level() -> None:
-    assert levels(series([point(0, None)])).nights == ()
-    assert not moves(series([point(0, None)]))
 
 
 def test_a_chain_of_equal_nights_wanders_and_has_no_step() -> None:

@@ -11,10 +11,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from gate_night import NIGHT
 from stored_nights import entry_of, judged_of, night_of
 from tracekit.base.errors import UsageError
-from tracekit.base.recording import save
 from tracekit.base.redaction import nothing, own_redaction
 from tracekit.cli.history import time_of
 from tracekit.nightly.history.listing import (
@@ -76,11 +74,8 @@ def test_nights_stand_in_order_missed_ones_among_them() -> None:
     studio = line(night_of(4, machine="studio", outcome=None))
     columns, rows = table_of([lines[0], studio], missed, ())
     assert list(columns) == ["night", "machine", "outcome", "change", "pairs", "commit"]
-    assert [row[1:3] for row in rows] == [
-        ["mini", "regression"],
-        ["mini", "missed"],
-        ["studio", "not ended"],
-    ]
+    ended = [("mini", "regression"), ("mini", "missed"), ("studio", "not ended")]
+    assert [tuple(row[1:3]) for row in rows] == ended
 
 
 def test_the_last_baseline_of_a_work_holds() -> None:
@@ -105,12 +100,9 @@ def test_what_is_expected_is_said_in_words() -> None:
     ("text", "time"),
     [
         ("36h", "2026-03-09T00:00:00+00:00"),
-        ("7d", "2026-03-03T12:00:00+00:00"),
-        ("2w", "2026-02-24T12:00:00+00:00"),
         ("2026-03-01", "2026-03-01T00:00:00+00:00"),
         (" 2026-03-01T02:30 ", "2026-03-01T02:30:00+00:00"),
-        ("2026-03-01T02:30-07:00", "2026-03-01T02:30:00-07:00"),
-        *((text, None) for text in ("", "d", "yesterday", "30", "-3d", "2026-13-01")),
+        *((text, None) for text in ("", "d", "30", "2026-13-01")),
     ],
 )
 def test_times_are_read_as_people_write_them(text: str, time: str | None) -> None:
@@ -121,38 +113,28 @@ def test_times_are_read_as_people_write_them(text: str, time: str | None) -> Non
         assert time_of(text, NOW).isoformat() == time
 
 
-def write(folder: Path, **facts: Any) -> NightSummary | None:
-    folder.mkdir(parents=True)
-    (folder / DOCUMENT).write_text(json.dumps(facts))
-    return course_in(folder)
+def test_the_course_of_a_night_is_read_of_any_version_and_the_last_is_what_began_last(
+    tmp_path: Path,
+) -> None:
+    def write(name: str, at: str, **facts: Any) -> NightSummary | None:
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+        document = {"id": name, "started": at, "plan": "own"} | facts
+        (tmp_path / name / DOCUMENT).write_text(json.dumps(document))
+        return course_in(tmp_path / name)
 
-
-def test_the_course_of_a_night_is_read_of_any_version(tmp_path: Path) -> None:
-    save(tmp_path / DOCUMENT, NIGHT)
-    found = course_in(tmp_path)
-    assert found is not None
-    assert (found.id, found.outcome, found.plan) == (NIGHT.id, "failed", "attention")
-    assert found.began == datetime(2026, 11, 20, 2, 30, tzinfo=UTC)
-    started = "2027-01-01T04:30:00+02:00"
-    newer = write(tmp_path / "n", format=99, id="n", started=started, moons=3, outcome="odd")
-    assert newer == NightSummary("n", started, outcome="odd")
-    assert newer.began == datetime(2027, 1, 1, 2, 30, tzinfo=UTC)
-    for text in ("", "{", "[]", '{"id": "n"}', '{"id": 7, "started": "x"}', "\xff"):
-        (tmp_path / DOCUMENT).write_bytes(text.encode("latin-1"))
-        assert course_in(tmp_path) is None
-    for at in ("", "tonight", "2026-11-20T02:30:00", "2026-11-20"):
-        assert NightSummary("n", at).began is None, "a time without a zone"
-
-
-def test_the_last_night_is_the_one_that_began_last(tmp_path: Path) -> None:
-    write(tmp_path / "a", id="late", plan="own", started="2026-11-21T01:00:00+02:00")
-    write(tmp_path / "b", id="early", plan="own", started="2026-11-20T02:30:00+00:00")
-    write(tmp_path / "c", id="undated", plan="own", started="2026-12-01")
-    write(tmp_path / "d")
-    write(tmp_path / "e", id="other", plan="other", started="2026-11-22T02:30:00+00:00")
-    found = last_course(tmp_path, "own")
-    assert found is not None
-    assert found.id == "late"
+    newer = write("a", "2026-11-21T01:00:00+02:00", format=99, moons=3, outcome="odd")
+    assert newer == NightSummary("a", "2026-11-21T01:00:00+02:00", outcome="odd", plan="own")
+    assert newer.began == datetime(2026, 11, 20, 23, tzinfo=UTC)
+    write("b", "2026-11-20T02:30:00+00:00")
+    write("e", "2026-11-22T02:30:00+00:00", plan="other")
+    for name, at in (("c", "2026-12-01"), ("d", "2026-12-01T02:30:00")):
+        undated = write(name, at)
+        assert undated is not None
+        assert undated.began is None, "a time without a zone"
+    for text in ("", '{"id": 7, "started": "x"}', "\xff"):
+        (tmp_path / "d" / DOCUMENT).write_bytes(text.encode("latin-1"))
+        assert course_in(tmp_path / "d") is None
+    assert last_course(tmp_path, "own") == newer
     assert last_course(tmp_path, "none") is None
 
 
@@ -165,37 +147,19 @@ FAILED = Point("n2", POINT.at, None, night_outcome=Outcome.FAILED, reason="It br
 SERIES = Series(
     "mini", "nightly", "decode", "w1", "step_p50", "ns", "lower", points=(POINT, FAILED)
 )
-VALUE: dict[str, Any] = {
-    "night": "n1",
-    "at": "2026-03-01",
-    "machine": "mini",
-    "plan": "nightly",
-    "capture": "decode",
-    "work": "w1",
-    "metric": "step_p50",
-    "side": "candidate",
-    "sitting": 1,
-    "pair": 1,
-    "traced": False,
-    "turn": 0,
-    "value": 3.5,
-    "counted": True,
-    "reason": "",
-}
+VALUE: dict[str, Any] = dict.fromkeys(
+    ("night", "at", "machine", "plan", "capture", "work", "metric", "side"), "text"
+) | {"reason": "", "value": 3.5, "pair": 1, "sitting": 1, "turn": 0, "traced": 0, "counted": 1}
 
 
 def test_a_series_has_a_row_for_each_night() -> None:
     title, columns, rows = series_table(SERIES)
     assert title == "decode step_p50, lower is better: nightly on mini, work w1"
-    assert dict(zip(columns, rows[0], strict=True)) == {
-        "began": "2026-03-01 02:30:00 UTC",
-        "value": "2 ms",
-        "reference": "1 ms",
-        "change": "+50.0 % [+40.0 % … +60.0 %]",
-        "pairs": "9",
-        "outcome": "ok",
-        "commit": "aaaaaaaaa",
-    }
+    change = "+50.0 % [+40.0 % … +60.0 %]"
+    assert [*columns[:4], *rows[0]] == [
+        *("began", "value", "reference", "change", "2026-03-01 02:30:00 UTC", "2 ms", "1 ms"),
+        *(change, "9", "ok", "aaaaaaaaa"),
+    ]
     assert list(rows[1][1:]) == ["", "", "It broke.", "0", "failed", ""]
 
 
@@ -216,31 +180,15 @@ def test_an_export_has_a_row_for_each_point_in_each_format() -> None:
     assert [list(row) for row in known] == [list(rows[0])] * 2
     table = pq.read_table(io.BytesIO(written("parquet", SERIES)))
     assert table.to_pylist() == known
+    home = "/Users/ada/x"
+    named = replace(POINT, folder=home, reason=f"{home} failed", environment={"at": home})
+    for kind in ("csv", "json", "parquet"):
+        file = io.BytesIO()
+        write_values(file, [VALUE | {"reason": f"see {home}"}], kind, own_redaction())
+        text = written(kind, replace(SERIES, points=(named,)), redact=own_redaction())
+        assert b"ada" not in text + file.getvalue(), "no person is named"
     types = [str(table.schema.field(name).type) for name in ("value", "pairs", "gated", "night")]
     assert types == ["double", "int64", "bool", "string"]
-
-
-def test_nothing_is_a_table_without_rows() -> None:
     assert json.loads(written("json")) == []
     assert written("csv").count(b"\n") == 1
     assert pq.read_table(io.BytesIO(written("parquet"))).num_rows == 0
-
-
-@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
-def test_no_person_is_named(kind: Any) -> None:
-    home = "/Users/ada/x"
-    point = replace(POINT, folder=home, reason=f"{home} failed", environment={"at": home})
-    named = written(kind, replace(SERIES, points=(point,)), redact=own_redaction())
-    assert b"ada" not in named
-    file = io.BytesIO()
-    write_values(file, [VALUE | {"reason": f"see {home}"}], kind, own_redaction())
-    assert b"ada" not in file.getvalue()
-
-
-def test_values_are_written_raw_in_batches() -> None:
-    many = [VALUE | {"pair": number, "value": number / 3} for number in range(60_000)]
-    file = io.BytesIO()
-    write_values(file, iter(many), "parquet", nothing)
-    table = pq.read_table(file)
-    assert table["value"].to_pylist() == [one["value"] for one in many]
-    assert table["counted"].to_pylist()[0] is True

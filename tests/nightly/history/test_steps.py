@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tracekit.nightly.history.levels import steps_of
-from tracekit.nightly.history.steps import Point, Series, is_searched, steps
+from tracekit.nightly.history.steps import Point, Series, is_searched, steps, steps_of
 
 LITTLE = (0.002, -0.004, 0.0, 0.005, -0.001, -0.003, 0.004, 0.001, -0.005, 0.003)
 Values = Sequence[float | None]

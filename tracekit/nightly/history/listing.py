@@ -6,6 +6,7 @@ Of nights in a line no more is read than how they ended, so that a newer traceki
 import codecs
 import csv
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -53,10 +54,9 @@ class NightSummary:
 
 def course_in(folder: Path) -> NightSummary | None:
     """Return the course of the night in a folder; None where it cannot be read."""
-    try:
+    with suppress(OSError, msgspec.MsgspecError):
         return msgspec.json.decode((folder / DOCUMENT).read_bytes(), type=NightSummary)
-    except (OSError, msgspec.MsgspecError):
-        return None
+    return None
 
 
 def last_course(output: Path, plan: str) -> NightSummary | None:
@@ -74,12 +74,10 @@ _POINTS = ("began", "value", "reference", "change", "pairs", "outcome", "commit"
 
 @dataclass(frozen=True)
 class Line:
-    """A night in short; `commit` is that of the folder that holds the plan.
+    """A night in short: so many `pairs` without a trace count, of all that were `measured`.
 
-    So many `pairs` without a trace count, of all that were `measured`.
-    `capture` and `metric` say most of it; they are empty where none was judged. Their `change`, in
-    `words` too, is beyond what was expected, on its own scale; `low` and `high` are the ends of its
-    95 % interval.
+    `capture` and `metric` say most of it, empty where none was judged; their `change`, in `words`
+    too, and its 95 % interval are as of `Judged`.
     """
 
     id: str
@@ -112,9 +110,9 @@ class Held:
 def line(night: Night) -> Line:
     """Return a night in short."""
     pairs = [pair for entry in night.entries for pair in entry.pairs if not pair.traced]
+    names = ("id", "plan", "machine", "started", "outcome", "reason", "commit", "partial")
     short = Line(
-        *(night.id, night.plan, night.machine, night.started, night.outcome, night.reason),
-        *(night.commit, night.partial),
+        **{name: getattr(night, name) for name in names},
         pairs=sum(not pair.contaminated for pair in pairs),
         measured=len(pairs),
     )
@@ -198,14 +196,10 @@ def series_table(series: Series) -> tuple[str, Sequence[str], list[Sequence[str]
 
 def held_on(machine: str, accepted: Sequence[Accepted]) -> list[Held]:
     """Return what was accepted on a machine, oldest first; the last of a work holds."""
-    last = {(baseline.capture, baseline.work): number for number, baseline in enumerate(accepted)}
+    last = {(baseline.capture, baseline.work): baseline for baseline in accepted}
     return [
-        Held(
-            machine,
-            last[baseline.capture, baseline.work] == number and bool(baseline.changes),
-            baseline,
-        )
-        for number, baseline in enumerate(accepted)
+        Held(machine, bool(known.changes) and known is last[known.capture, known.work], known)
+        for known in accepted
     ]
 
 
@@ -257,7 +251,8 @@ def write_values(
     file: BinaryIO, values: Iterable[dict[str, Any]], kind: FlatFormat, redact: Redact
 ) -> None:
     """Write a row for each value of each turn, without names of persons."""
-    rows = (value | {"reason": redact(value["reason"])} for value in values)
+    known = (value | {"reason": redact(value["reason"])} for value in values)
+    rows = ({name: value[name] for name in _OF_VALUES.names} for value in known)
     _write(file, _OF_VALUES, rows, kind)
 
 
@@ -277,11 +272,12 @@ def _write(
             while batch := list(islice(rows, _BATCH)):
                 writer.write_table(pa.Table.from_pylist(batch, schema))
     elif kind == "json":
-        before = b"[\n"
-        for row in rows:
-            file.write(before + msgspec.json.encode(row))
-            before = b",\n"
-        file.write(b"[]\n" if before == b"[\n" else b"\n]\n")
+        file.write(b"[")
+        file.writelines(
+            (b",\n" if number else b"\n") + msgspec.json.encode(row)
+            for number, row in enumerate(rows)
+        )
+        file.write(b"\n]\n")
     else:
         writer = csv.DictWriter(codecs.getwriter("utf-8")(file), schema.names, lineterminator="\n")
         writer.writeheader()

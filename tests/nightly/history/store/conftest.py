@@ -12,7 +12,6 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from postgresql import Server, server
-from stored_nights import night_of
 from tracekit.nightly.history.store.place import place
 from tracekit.nightly.history.store.store import Store
 
@@ -78,9 +77,7 @@ def nobody() -> Iterator[Callable[[], None]]:
 
 
 @pytest.fixture
-def sqlite_file(tmp_path: Path) -> Path:
-    """A history with one night."""
-    file = tmp_path / "history.db"
-    with Store.open(str(file)) as store:
-        store.append(night_of(1))
-    return file
+def sqlite_store(tmp_path: Path) -> Iterator[Store]:
+    """One in a file, where the database makes no difference."""
+    with Store.open(str(tmp_path / "history.db")) as opened:
+        yield opened

@@ -15,33 +15,26 @@ from tracekit.nightly.history.store.store import Store
 Say = Callable[[str], list[Any]]
 
 
-def counts(sql: Say) -> dict[str, int]:
-    return {name: sql(f"SELECT count(*) FROM {name}")[0][0] for name in METADATA.tables}  # noqa: S608
+def test_a_night_and_a_baseline_are_whole_or_not_there(store: Store, sql: Say) -> None:
+    def counts() -> dict[str, int]:
+        return {name: sql(f"SELECT count(*) FROM {name}")[0][0] for name in METADATA.tables}  # noqa: S608
 
-
-def test_a_night_is_whole_or_not_there_wherever_its_writing_ends(store: Store, sql: Say) -> None:
-    with cut_at(store.database.engine, -1) as statements:
-        store.append(night_of(1))
-    written = len(statements)
-    assert written > 2, "a look for its id, the night, what was judged"
-    before = counts(sql)
-    for number in range(written):
+    with cut_at(store.database.engine, -1) as written:
+        store.append(night_of(1, [entry_of("decode"), entry_of("prefill")]))
+    with cut_at(store.database.engine, -1) as accepting:
+        store.accept("latest", [], "first")
+    assert len(written) > 2, "a look for its id, the night, what was judged"
+    before = counts()
+    for number in range(len(written)):
         with cut_at(store.database.engine, number), pytest.raises(Cut):
             store.append(night_of(2))
-        assert counts(sql) == before, f"cut at {number}"
-        assert store.nights() == [night_of(1)]
-    assert store.append(night_of(2))
-    assert store.nights() == [night_of(1), night_of(2)]
-
-
-def test_a_baseline_is_accepted_whole_or_not_at_all(store: Store) -> None:
-    store.append(night_of(1, [entry_of("decode"), entry_of("prefill")]))
-    with cut_at(store.database.engine, -1) as statements:
-        store.accept("latest", [], "first")
-    for number in range(len(statements)):
+        assert counts() == before, f"cut at {number}"
+    for number in range(len(accepting)):
         with cut_at(store.database.engine, number), pytest.raises(Cut):
             store.accept("latest", [], "second")
-        assert [one.reason for one in store.acceptances()] == ["first", "first"]
+        assert [baseline.reason for baseline in store.acceptances()] == ["first", "first"]
+    assert store.append(night_of(2))
+    assert [night.id for night in store.nights()] == [night_of(1).id, night_of(2).id]
 
 
 @pytest.mark.parametrize("number", [4, 10, 16, 20])
@@ -61,10 +54,10 @@ def test_several_who_open_a_new_history_at_once_make_it_once(
     url: str, processes: ForkServerContext
 ) -> None:
     opening = [processes.Process(target=open_once, args=(url,)) for _ in range(3)]
-    for one in opening:
-        one.start()
-    for one in opening:
-        one.join(60)
-    assert [one.exitcode for one in opening] == [0, 0, 0]
+    for process in opening:
+        process.start()
+    for process in opening:
+        process.join(60)
+    assert [process.exitcode for process in opening] == [0, 0, 0]
     with Store.open(url) as store:
         assert store.append(night_of(1))

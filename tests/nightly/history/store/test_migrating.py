@@ -65,17 +65,16 @@ def test_a_history_of_the_version_before_answers_as_it_did(url: str) -> None:
         assert found == known
 
 
-def test_nothing_of_the_version_before_is_left(url: str, sql: Callable[[str], Any]) -> None:
-    with Store.open(url, make=False) as store, store.database.reading() as connection:
-        names = set(connection.dialect.get_table_names(connection))
-    assert names == {*METADATA.tables, VERSION_TABLE}
-    assert sql(f"SELECT version_num FROM {VERSION_TABLE}") == [(VERSIONS[-1],)]  # noqa: S608
-    with pytest.raises(Exception, match="a history is append-only"):
-        sql("DELETE FROM nights")
-
-
-def test_numbers_go_on_from_where_they_were(url: str, sql: Callable[[str], Any]) -> None:
+def test_nothing_of_the_version_before_is_left_and_numbers_go_on_from_where_they_were(
+    url: str, sql: Callable[[str], Any]
+) -> None:
     with Store.open(url) as store:
+        with store.database.reading() as connection:
+            names = set(connection.dialect.get_table_names(connection))
+        assert names == {*METADATA.tables, VERSION_TABLE}
+        assert sql(f"SELECT version_num FROM {VERSION_TABLE}") == [(VERSIONS[-1],)]  # noqa: S608
+        with pytest.raises(Exception, match="a history is append-only"):
+            sql("DELETE FROM nights")
         assert not store.append(night_of(1))
         assert store.append(night_of(9))
         store.accept("latest", [], "as it is now")

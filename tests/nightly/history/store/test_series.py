@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stored_nights import ENVIRONMENT, entry_of, judged_of, night_of, pair_of
-from tracekit.nightly.history.night import Night, Outcome, Pair
+from tracekit.nightly.history.night import Described, Night, Outcome, Pair
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.store import Store
 
@@ -15,7 +15,8 @@ from tracekit.nightly.history.store.store import Store
 def test_a_point_says_what_the_night_says(store: Store) -> None:
     pairs = [pair_of(number, 100.0 + number) for number in range(1, 11)]
     dirty = pair_of(11, 900.0, contaminated=("the load was 3.1",))
-    store.append(night_of(1, [entry_of(pairs=[*pairs, dirty])]))
+    against = Described("sdpa", commit="9f9f9f9")
+    store.append(night_of(1, [entry_of(pairs=[*pairs, dirty], reference=against)]))
     (series,) = store.series()
     (point,) = series.points
     assert replace(series, points=()) == Series(
@@ -26,11 +27,11 @@ def test_a_point_says_what_the_night_says(store: Store) -> None:
         "2026-03-01T02-30-00-abcd", "2026-03-01T02:30:00.000+00:00", 110.0, 100.0,
         least=101.0, most=110.0, pairs=2, outcome=Outcome.REGRESSION, reason="It is slower.",
         night_outcome=Outcome.REGRESSION, commit="1a2b3c4", environment=ENVIRONMENT,
-        folder="2026-03-01T02-30-00-abcd",
+        folder="2026-03-01T02-30-00-abcd", reference_commit="9f9f9f9",
     )  # fmt: skip
     # The middle of all means of two logarithms of ratios, by hand.
     logs = [log(1.0 + number / 100) for number in range(1, 11)]
-    means = sorted((one + other) / 2 for at, one in enumerate(logs) for other in logs[at:])
+    means = sorted((first + other) / 2 for at, first in enumerate(logs) for other in logs[at:])
     assert point.change == pytest.approx(exp(means[27]) - 1)
     assert point.low is not None
     assert point.high is not None
@@ -55,10 +56,10 @@ FOLLOWED: dict[str, Any] = dict.fromkeys(("reference", "change", "low", "high", 
     ],
 )  # fmt: skip
 def test_a_point_has_the_measured_change(
-    store: Store, pairs: list[Pair], judged: Any, change: float | None, extremes: Any
+    sqlite_store: Store, pairs: list[Pair], judged: Any, change: float | None, extremes: Any
 ) -> None:
-    store.append(night_of(1, [entry_of(pairs=pairs, judged=[judged])]))
-    (point,) = store.series()[0].points
+    sqlite_store.append(night_of(1, [entry_of(pairs=pairs, judged=[judged])]))
+    (point,) = sqlite_store.series()[0].points
     assert point.change == (None if change is None else pytest.approx(change))
     assert (point.least, point.most) == extremes
 
@@ -97,24 +98,28 @@ def test_which_nights_are_points_of_which_series(
     for night in nights:
         store.append(night)
     assert [
-        f"{one.capture} {one.work} {one.metric} " + "".join(point.night[9] for point in one.points)
-        for one in store.series(**asked)
+        f"{each.capture} {each.work} {each.metric} " + "".join(at.night[9] for at in each.points)
+        for each in store.series(**asked)
     ] == found
 
 
-def test_a_night_that_failed_is_a_point_that_says_why(store: Store) -> None:
-    store.append(night_of(1))
-    store.append(night_of(2, [FAILED], outcome=Outcome.FAILED, reason="decode: Parity failed."))
-    store.append(night_of(3, [], outcome=Outcome.FAILED, reason="No disk."))
-    store.append(night_of(4, [], outcome=Outcome.OK, partial=True, reason="The budget was spent."))
-    store.append(night_of(5, [], outcome=Outcome.OK, reason="decode is not in the plan any more."))
-    store.append(night_of(6, [entry_of(judged=[judged_of(threshold=0.5, gated=False)])]))
-    (series,) = store.series()
+def test_a_night_that_failed_is_a_point_that_says_why(sqlite_store: Store) -> None:
+    failed = {"outcome": Outcome.FAILED}
+    for night in (
+        night_of(1),
+        night_of(2, [FAILED], **failed, reason="decode: Parity failed."),
+        night_of(3, [], **failed, reason="No disk."),
+        night_of(4, [], outcome=Outcome.OK, partial=True, reason="The budget was spent."),
+        night_of(5, [], outcome=Outcome.OK, reason="decode is not in the plan any more."),
+        night_of(6, [entry_of(judged=[judged_of(threshold=0.5, gated=False)])]),
+    ):
+        sqlite_store.append(night)
+    (series,) = sqlite_store.series()
     assert (series.threshold, series.gated) == (0.5, False), "as the last night was judged"
-    assert [(one.night[9], one.value, one.reason) for one in series.points[1:4]] == [
+    assert [(point.night[9], point.value, point.reason) for point in series.points[1:4]] == [
         ("2", None, "Parity failed."),
         ("3", None, "No disk."),
         ("4", None, "The budget was spent."),
     ]
-    assert [one.night[9] for one in series.points[4:]] == ["6"]
+    assert [point.night[9] for point in series.points[4:]] == ["6"]
     assert series.points[1].night_outcome is Outcome.FAILED

@@ -3,16 +3,19 @@
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, insert
 
 from stored_nights import append_all, night_of, numbered
-from tracekit.base.errors import RecordingError
+from tracekit.base.errors import InputError, RecordingError
+from tracekit.nightly.history.store.documents import append
+from tracekit.nightly.history.store.schema import NIGHTS
 from tracekit.nightly.history.store.store import Store
 
 Say = Callable[[str], list[Any]]
@@ -94,11 +97,6 @@ def test_two_writers_at_once_add_every_night_once(
     require_whole(url, sql, set(new))
 
 
-def _append(store: Store, numbers: Iterable[int]) -> None:
-    for number in numbers:
-        store.append(numbered(number))
-
-
 def test_a_disk_that_is_full_is_told_and_nothing_of_the_night_is_kept(
     store: Store, url: str, sql: Say
 ) -> None:
@@ -114,7 +112,7 @@ def test_a_disk_that_is_full_is_told_and_nothing_of_the_night_is_kept(
         )
         sql("CREATE TRIGGER no_room BEFORE INSERT ON judgements EXECUTE FUNCTION full_disk()")
     with pytest.raises(RecordingError, match=r"disk is full|could not extend file") as raised:
-        _append(store, range(1, 50))
+        any(not store.append(numbered(number)) for number in range(1, 50))
     assert raised.value.exit_code == 3
     if not store.database.is_sqlite:
         sql("DROP TRIGGER no_room ON judgements")
@@ -122,6 +120,30 @@ def test_a_disk_that_is_full_is_told_and_nothing_of_the_night_is_kept(
         kept = len(again.nights())
         assert again.append(numbered(kept))
     assert require_whole(url, sql, set(range(kept + 1))) == set(range(kept + 1))
+
+
+def test_a_reader_sees_what_was_there_while_another_writes(url: str) -> None:
+    with Store.open(url) as writer, Store.open(url, make=False) as reader:
+        writer.append(night_of(1))
+        with writer.database.writing() as connection:
+            append(connection, night_of(2))
+            assert reader.nights() == [night_of(1)]
+            assert len(reader.series()[0].points) == 1
+        assert reader.nights() == [night_of(1), night_of(2)]
+
+
+def test_a_night_of_a_newer_format_is_a_point_and_is_not_read(url: str) -> None:
+    with Store.open(url) as store:
+        newer = msgspec.to_builtins(night_of(2)) | {"format": 99}
+        newer["entries"][0] |= {"pairs": "otherwise", "judged": {}}
+        store.append(night_of(1))
+        row = {"id": newer["id"], "plan": "nightly", "machine": "mini", "outcome": "failed"}
+        row |= {"started": newer["started"], "document": msgspec.json.encode(newer).decode()}
+        with store.database.writing() as connection:
+            connection.execute(insert(NIGHTS).values(row))
+        assert len(store.series()) == 1, "what prune asks for"
+        with pytest.raises(InputError, match=r"cannot be read|has format 99"):
+            store.nights()
 
 
 def test_a_file_that_is_read_only_is_read_and_not_written(

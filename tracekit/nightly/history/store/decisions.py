@@ -31,13 +31,7 @@ def stated(what: str, reason: str) -> str:
 
 
 def acceptances_of(
-    nights: Sequence[Night],
-    captures: Sequence[str],
-    reason: str,
-    at: str,
-    *,
-    least: int = 1,
-    who: str = "",
+    nights: Sequence[Night], captures: Sequence[str], reason: str, at: str, *, least: int, who: str
 ) -> tuple[list[Accepted], list[Refused]]:
     """Return what is expected from now on: the changes of the nights' pairs that count.
 
@@ -72,31 +66,21 @@ def acceptances_of(
             accepted.append(Accepted(night.id, name, known[name].work, at, words, found, who))
     if refused and (captures or not accepted):
         reasons = "; ".join(f"{refusal.capture}: {refusal.reason}" for refusal in refused)
-        raise UsageError(
-            f"The night {night.id} cannot be accepted. {reasons}",
-            hint=_ANOTHER,
-        )
+        raise UsageError(f"The night {night.id} cannot be accepted. {reasons}", hint=_ANOTHER)
     return accepted, refused
 
 
 def revocations_of(
-    held: Sequence[Accepted],
-    night: str,
-    captures: Sequence[str],
-    reason: str,
-    at: str,
-    *,
-    who: str = "",
+    held: Sequence[Accepted], night: str, captures: Sequence[str], reason: str, *, at: str, who: str
 ) -> list[Accepted]:
     """Return what ends acceptances of a night that are in force: one without changes for each."""
     words = stated("A revocation", reason)
     last = {(baseline.capture, baseline.work): baseline for baseline in held}
+    own = [baseline for baseline in last.values() if baseline.night == night and baseline.changes]
     ended = [
         replace(baseline, at=at, reason=f"revoked: {words}", changes={}, who=who)
-        for baseline in last.values()
-        if baseline.night == night
-        and baseline.changes
-        and (not captures or baseline.capture in captures)
+        for baseline in own
+        if not captures or baseline.capture in captures
     ]
     if not ended:
         raise UsageError(
@@ -130,7 +114,6 @@ def _together(nights: Sequence[Night], name: str, least: int) -> dict[str, tuple
 
 
 def _changes(entry: Entry) -> dict[str, tuple[float, ...]] | str:
-    """Return the changes of an entry's metrics, or why it cannot be accepted."""
     if entry.reference is None:
         return "it has no reference that it could be expected to differ from."
     if entry.outcome is Outcome.FAILED:

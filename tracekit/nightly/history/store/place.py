@@ -22,9 +22,7 @@ _HINT = (
 def place(text: str) -> URL:
     """Return the URL of a history as SQLAlchemy takes it; a path names a file of SQLite.
 
-    Raises:
-        UsageError: It names no database, or one that is neither SQLite nor PostgreSQL. The text
-            is not repeated, for it may hold a password.
+    Errors do not repeat the text, which may hold a password.
     """
     if not text.strip():
         raise UsageError("The history's URL is empty.", hint=_HINT)
@@ -56,17 +54,8 @@ def shown(url: URL) -> str:
     return f"postgresql://{url.host or ''}{port}/{url.database or ''}"
 
 
-def folder_of(text: str) -> Path | None:
-    """Return the folder that holds a history, which folders of nights are relative to.
-
-    It is None where a server holds it.
-    """
-    file = file_of(text)
-    return file.parent if file else None
-
-
 def file_of(text: str) -> Path | None:
-    """Return the file that holds a history; None where a server does."""
+    """Return the file that holds a history, whose folder nights' are relative to, if one does."""
     url = place(text)
     if url.get_backend_name() != "sqlite":
         return None
@@ -90,14 +79,22 @@ def night_id(connection: Connection, name: str) -> str | None:
         found = connection.scalar(select(NIGHTS.c.id).where(NIGHTS.c.id == held.id))
         if found is not None:
             return found
-    return _beginning(connection, name) if name else None
+    like = NIGHTS.c.id.startswith(name, autoescape=True)
+    ids = connection.scalars(select(NIGHTS.c.id).where(like).order_by(NIGHTS.c.started)).all()
+    if len(ids) > 1 and name:
+        raise UsageError(
+            f"Several nights begin with {name!r}: {_listed(ids)}.", hint="Write more of the id."
+        )
+    return ids[0] if ids and name else None
 
 
 def require_clear_latest(connection: Connection) -> None:
     """Raise UsageError where nights are of several plans or machines, so that each has a latest."""
     newest = select(NIGHTS.c.id, NIGHTS.c.plan, NIGHTS.c.machine)
-    newest = newest.order_by(NIGHTS.c.started, NIGHTS.c.number)
-    last = {(row.plan, row.machine): row.id for row in connection.execute(newest)}
+    newest = newest.order_by(NIGHTS.c.started.desc(), NIGHTS.c.number.desc())
+    last: dict[tuple[str, str], str] = {}
+    for row in connection.execute(newest):
+        last.setdefault((row.plan, row.machine), row.id)
     if len(last) > 1:
         named = [f"{night} ({plan} on {machine})" for (plan, machine), night in last.items()]
         raise UsageError(
@@ -108,13 +105,3 @@ def require_clear_latest(connection: Connection) -> None:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-
-
-def _beginning(connection: Connection, name: str) -> str | None:
-    like = NIGHTS.c.id.startswith(name, autoescape=True)
-    found = list(connection.scalars(select(NIGHTS.c.id).where(like).order_by(NIGHTS.c.started)))
-    if len(found) > 1:
-        raise UsageError(
-            f"Several nights begin with {name!r}: {_listed(found)}.", hint="Write more of the id."
-        )
-    return found[0] if found else None

@@ -11,102 +11,88 @@ version 2 a night is its document and what was judged of it. Version 3 knows who
 
 from collections.abc import Sequence
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Connection,
-    Double,
-    ForeignKey,
-    Identity,
-    Index,
-    Integer,
-    MetaData,
-    SmallInteger,
-    Table,
-    Text,
-    UniqueConstraint,
-    delete,
-    insert,
-    inspect,
-    select,
-)
+import sqlalchemy as sql
 
-METADATA = MetaData()
+METADATA = sql.MetaData()
 
 # SQLite counts up by itself in a column of this very type only.
-_NUMBER = BigInteger().with_variant(Integer, "sqlite")
+_NUMBER = sql.BigInteger().with_variant(sql.Integer, "sqlite")
 _SENTENCE = "a history is append-only"
 
 
-def _number() -> Column[int]:
-    return Column("number", _NUMBER, Identity(always=True), primary_key=True)
+def _number() -> sql.Column[int]:
+    return sql.Column("number", _NUMBER, sql.Identity(always=True), primary_key=True)
 
 
-def _texts(*names: str) -> list[Column[str]]:
-    return [Column(name, Text, nullable=False) for name in names]
+def _texts(*names: str) -> list[sql.Column[str]]:
+    return [sql.Column(name, sql.Text, nullable=False) for name in names]
 
 
-NIGHTS = Table(
+def _numbers(*names: str) -> list[sql.Column[float]]:
+    return [sql.Column(name, sql.Double) for name in names]
+
+
+NIGHTS = sql.Table(
     "nights",
     METADATA,
     _number(),
-    Column("id", Text, nullable=False, unique=True),
+    sql.Column("id", sql.Text, nullable=False, unique=True),
     *_texts("plan", "machine", "started"),
-    Column("outcome", Text),
+    sql.Column("outcome", sql.Text),
     *_texts("document"),
-    Index("nights_of_a_plan", "plan", "machine", "started"),
+    sql.Index("nights_of_a_plan", "plan", "machine", "started"),
 )
 
-JUDGEMENTS = Table(
+JUDGEMENTS = sql.Table(
     "judgements",
     METADATA,
-    Column("night", _NUMBER, ForeignKey("nights.number"), primary_key=True, autoincrement=False),
-    Column("entry", SmallInteger, primary_key=True, autoincrement=False),
-    Column("metric", Text, primary_key=True),
-    Column("position", SmallInteger, nullable=False),
+    sql.Column(
+        "night", _NUMBER, sql.ForeignKey("nights.number"), primary_key=True, autoincrement=False
+    ),
+    sql.Column("entry", sql.SmallInteger, primary_key=True, autoincrement=False),
+    sql.Column("metric", sql.Text, primary_key=True),
+    sql.Column("position", sql.SmallInteger, nullable=False),
     *_texts("capture", "work", "unit", "better", "scale"),
-    Column("threshold", Double, nullable=False),
-    Column("gated", Boolean, nullable=False),
-    Column("outcome", Text),
-    *(Column(name, Double) for name in ("candidate", "reference", "change", "low", "high")),
-    *(Column(name, Double) for name in ("expected", "measured", "measured_low", "measured_high")),
-    *(Column(name, Double) for name in ("least", "most")),
+    sql.Column("threshold", sql.Double, nullable=False),
+    sql.Column("gated", sql.Boolean, nullable=False),
+    sql.Column("outcome", sql.Text),
+    *_numbers("candidate", "reference", "change", "low", "high", "expected"),
+    *_numbers("measured", "measured_low", "measured_high", "least", "most"),
     *_texts("baseline"),
-    Column("pairs", Integer, nullable=False),
-    Column("reproduced", Boolean),
+    sql.Column("pairs", sql.Integer, nullable=False),
+    sql.Column("reproduced", sql.Boolean),
     *_texts("reason"),
 )
 
-ACCEPTANCES = Table(
+ACCEPTANCES = sql.Table(
     "acceptances",
     METADATA,
     _number(),
-    Column("night", Text, ForeignKey("nights.id"), nullable=False),
+    sql.Column("night", sql.Text, sql.ForeignKey("nights.id"), nullable=False),
     *_texts("machine", "capture", "work", "at", "reason", "changes"),
-    Column("who", Text, nullable=False, server_default=""),
-    Index("acceptances_of_a_capture", "machine", "capture", "work"),
+    sql.Column("who", sql.Text, nullable=False, server_default=""),
+    sql.Index("acceptances_of_a_capture", "machine", "capture", "work"),
 )
 
-PINS = Table(
+PINS = sql.Table(
     "pins",
     METADATA,
     _number(),
     *_texts("name"),
-    Column("pinned", Boolean, nullable=False),
+    sql.Column("pinned", sql.Boolean, nullable=False),
     *_texts("at", "reason"),
 )
 
-MISSED = Table(
+MISSED = sql.Table(
     "missed_nights",
     METADATA,
     _number(),
     *_texts("plan", "machine", "due", "reason"),
-    UniqueConstraint("plan", "machine", "due"),
+    sql.UniqueConstraint("plan", "machine", "due"),
 )
 
 
-def create(connection: Connection, tables: Sequence[Table]) -> None:
+def create(connection: sql.Connection, tables: Sequence[sql.Table]) -> None:
     """Make tables, and the triggers that keep them append-only."""
     METADATA.create_all(connection, tables, checkfirst=False)
     sqlite = connection.dialect.name == "sqlite"
@@ -134,7 +120,9 @@ def _triggers(table: str, *, sqlite: bool) -> list[str]:
 
 VERSIONS = ("0001", "0002", "0003")
 VERSION_TABLE = "tracekit_history_version"
-_VERSION = Table(VERSION_TABLE, MetaData(), Column("version_num", Text, primary_key=True))
+_VERSION = sql.Table(
+    VERSION_TABLE, sql.MetaData(), sql.Column("version_num", sql.Text, primary_key=True)
+)
 _TABLES = (NIGHTS, JUDGEMENTS, ACCEPTANCES)
 _KEPT = {
     "nights": "SELECT * FROM nights",
@@ -149,14 +137,14 @@ _DROPPED = (
 )
 
 
-def version_of(connection: Connection) -> str | None:
+def version_of(connection: sql.Connection) -> str | None:
     """Return the version of the tables; None where there are none."""
-    if not inspect(connection).has_table(VERSION_TABLE):
+    if not sql.inspect(connection).has_table(VERSION_TABLE):
         return None
-    return connection.scalar(select(_VERSION.c.version_num))
+    return connection.scalar(sql.select(_VERSION.c.version_num))
 
 
-def make_or_change(connection: Connection) -> None:
+def make_or_change(connection: sql.Connection) -> None:
     """Make the tables, or change those of an earlier version, within the transaction."""
     version = version_of(connection)
     if version is None:
@@ -167,11 +155,11 @@ def make_or_change(connection: Connection) -> None:
     elif version == "0002":
         sql = f"ALTER TABLE {ACCEPTANCES.name} ADD COLUMN who TEXT NOT NULL DEFAULT ''"
         connection.exec_driver_sql(sql)
-    connection.execute(delete(_VERSION))
-    connection.execute(insert(_VERSION).values(version_num=VERSIONS[-1]))
+    connection.execute(sql.delete(_VERSION))
+    connection.execute(sql.insert(_VERSION).values(version_num=VERSIONS[-1]))
 
 
-def _to_documents(connection: Connection) -> None:
+def _to_documents(connection: sql.Connection) -> None:
     """Take nights, judgements and acceptances into the tables of today; drop the others."""
     run = connection.exec_driver_sql
     for name, rows in _KEPT.items():

@@ -2,15 +2,16 @@
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack
 
+import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, Table, insert, select
 
 from tracekit.base import UsageError, now
-from tracekit.nightly.history.night import Accepted, Entry, Night, Outcome, Pair
+from tracekit.nightly.history.night import Accepted, Described, Night, Outcome, Pair
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.database import PATIENCE, Database, database, require_tables
 from tracekit.nightly.history.store.decisions import (
@@ -23,19 +24,40 @@ from tracekit.nightly.history.store.decisions import (
     revocations_of,
     stated,
 )
-from tracekit.nightly.history.store.documents import (
-    append,
-    cut_short,
-    decoded,
-    moment,
-    night_in,
-    plain,
-)
+from tracekit.nightly.history.store.documents import append, decoded, moment, plain
 from tracekit.nightly.history.store.place import night_id
 from tracekit.nightly.history.store.schema import JUDGEMENTS, MISSED, NIGHTS, PINS
 
 
-def series_of(nights: Mapping[int, Night], judged: Iterable[RowMapping]) -> list[Series]:
+@dataclass(frozen=True)
+class _Capture:
+    """What series need of a capture, whatever version wrote its night."""
+
+    capture: str
+    work: str
+    reference: Described | None = None
+    outcome: Outcome | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """What series need of a night, whatever version wrote it."""
+
+    id: str
+    plan: str
+    machine: str
+    started: str
+    environment: dict[str, Any] = field(default_factory=dict[str, Any])
+    commit: str = ""
+    entries: tuple[_Capture, ...] = ()
+    outcome: Outcome | None = None
+    reason: str = ""
+    partial: bool = False
+    folder: str = ""
+
+
+def series_of(nights: Mapping[int, _Ended], judged: Iterable[RowMapping]) -> list[Series]:
     """Return the series of nights by number, oldest first, and of what was judged in them."""
     found: dict[tuple[str, ...], dict[int, RowMapping]] = {}
     for row in judged:
@@ -45,7 +67,7 @@ def series_of(nights: Mapping[int, Night], judged: Iterable[RowMapping]) -> list
     return [_series(rows, nights) for rows in found.values()]
 
 
-def _series(rows: dict[int, RowMapping], nights: Mapping[int, Night]) -> Series:
+def _series(rows: dict[int, RowMapping], nights: Mapping[int, _Ended]) -> Series:
     """Return one series; `rows` are what was judged of it, by the number of the night.
 
     A night that has no value because it failed, or because the capture did, is a point without one
@@ -62,16 +84,11 @@ def _series(rows: dict[int, RowMapping], nights: Mapping[int, Night]) -> Series:
         work = entry.work if entry else work
         if (row := rows.get(number)) is not None or work == last["work"]:
             points += _points(night, entry, row)
-    return Series(
-        machine,
-        plan,
-        *(last[name] for name in ("capture", "work", "metric", "unit", "better", "scale")),
-        *(last[name] for name in ("threshold", "gated")),
-        points=tuple(points),
-    )
+    names = ("capture", "work", "metric", "unit", "better", "scale", "threshold", "gated")
+    return Series(machine, plan, *(last[name] for name in names), points=tuple(points))
 
 
-def _points(night: Night, entry: Entry | None, row: RowMapping | None) -> Iterator[Point]:
+def _points(night: _Ended, entry: _Capture | None, row: RowMapping | None) -> Iterator[Point]:
     point = Point(
         night=night.id,
         at=night.started,
@@ -138,30 +155,19 @@ def _nights(
     return found
 
 
-def documents(
-    connection: Connection, wanted: WantedNights, limit: int | None
-) -> list[tuple[str, str]]:
-    """Return ids and documents of the last nights that are wanted, oldest first."""
-    query = select(NIGHTS.c.id, NIGHTS.c.document).where(*_nights(wanted))
-    query = query.order_by(NIGHTS.c.started.desc(), NIGHTS.c.number.desc()).limit(limit)
-    return [(row.id, row.document) for row in connection.execute(query)][::-1]
-
-
 def _rows(connection: Connection, wanted: Wanted) -> Iterator[Any]:
-    """Yield the rows of the nights that are wanted, oldest first."""
     query = select(NIGHTS).where(*_nights(wanted)).order_by(NIGHTS.c.started, NIGHTS.c.number)
     with connection.execute(query, execution_options={"yield_per": _AT_ONCE}) as rows:
         yield from rows
 
 
-def ended_nights(connection: Connection, wanted: Wanted) -> dict[int, Night]:
+def ended_nights(connection: Connection, wanted: Wanted) -> dict[int, _Ended]:
     """Return the nights that are wanted by number, without what they measured, oldest first."""
-    found: dict[int, Night] = {}
-    for row in _rows(connection, wanted):
-        night = decoded(row.document, row.id)
-        entries = tuple(replace(entry, pairs=(), judged=()) for entry in night.entries)
-        found[row.number] = replace(night, started=row.started, entries=entries)
-    return found
+    decoder = msgspec.json.Decoder(_Ended)
+    return {
+        row.number: replace(decoder.decode(row.document), started=row.started)
+        for row in _rows(connection, wanted)
+    }
 
 
 def judgements(connection: Connection, wanted: Wanted) -> Sequence[RowMapping]:
@@ -178,32 +184,21 @@ def values(connection: Connection, wanted: Wanted) -> Iterator[dict[str, Any]]:
         of_night = {"night": row.id, "at": row.started, "machine": row.machine, "plan": row.plan}
         for entry in decoded(row.document, row.id).entries:
             if wanted.get("capture") in {None, entry.capture}:
+                of_entry = of_night | {"capture": entry.capture, "work": entry.work}
                 for pair in entry.pairs:
-                    for found in _values_of(entry, pair, wanted.get("metric")):
-                        yield of_night | found
+                    for found in _values_of(pair, wanted.get("metric")):
+                        yield of_entry | found
 
 
-def _values_of(entry: Entry, pair: Pair, wanted: str | None) -> Iterator[dict[str, Any]]:
+def _values_of(pair: Pair, wanted: str | None) -> Iterator[dict[str, Any]]:
     """Yield the values of a pair: by metric, then by side, then by turn."""
-    sides = {"candidate": pair.candidate, "reference": pair.reference}
+    of_pair = {"sitting": pair.sitting, "pair": pair.number, "traced": pair.traced}
+    of_pair |= {"counted": not pair.contaminated, "reason": "; ".join(pair.contaminated)}
     for metric in sorted({*pair.candidate, *pair.reference}):
-        if wanted not in {None, metric}:
-            continue
-        for side, measured in sides.items():
-            for turn, value in enumerate(measured.get(metric, ())):
-                yield {
-                    "capture": entry.capture,
-                    "work": entry.work,
-                    "metric": metric,
-                    "side": side,
-                    "sitting": pair.sitting,
-                    "pair": pair.number,
-                    "traced": pair.traced,
-                    "turn": turn,
-                    "value": value,
-                    "counted": not pair.contaminated,
-                    "reason": "; ".join(pair.contaminated),
-                }
+        if wanted in {None, metric}:
+            for side, measured in (("candidate", pair.candidate), ("reference", pair.reference)):
+                for turn, value in enumerate(measured.get(metric, ())):
+                    yield of_pair | {"metric": metric, "side": side, "turn": turn, "value": value}
 
 
 @dataclass(frozen=True)
@@ -219,11 +214,6 @@ class Store:
 
         It is made where there is none if `make` is true; tables of an older version are changed in
         any case. A writer waits for another for `patience` seconds.
-
-        Raises:
-            UsageError: The URL names no database that can hold one.
-            RecordingError: It cannot be reached, read or written.
-            InputError: It is something else, damaged, or a newer tracekit's.
         """
         opened = database(url, create=make, patience=patience)
         try:
@@ -233,42 +223,20 @@ class Store:
             opened.engine.dispose()
 
     def append(self, night: Night) -> bool:
-        """Add a night, whole or not at all; return False where the very same is there already.
-
-        Raises:
-            InputError: There is another one of its id, or it cannot be kept as a document.
-        """
+        """Add a night, whole or not at all; return False where the very same is there already."""
         with self.database.writing() as connection:
             return append(connection, night)
 
-    def recover(self, folder: Path) -> Night | None:
-        """Add what a folder's night.json holds, as partial where the night was cut short.
-
-        Nobody else may be writing it. Returns the night, or None where there is no document, the
-        night was not to be kept, or the history has one of its id already.
-        """
-        found = night_in(folder)
-        if found is None or not found.kept:
-            return None
-        with self.database.writing() as connection:
-            if connection.scalar(select(NIGHTS.c.id).where(NIGHTS.c.id == found.id)) is not None:
-                return None
-            night = cut_short(found)
-            append(connection, night)
-            return night
-
     def nights(self, *, limit: int | None = None, **wanted: Unpack[WantedNights]) -> list[Night]:
         """Return nights, oldest first; of more than `limit`, the last ones."""
+        query = select(NIGHTS.c.id, NIGHTS.c.document).where(*_nights(wanted))
+        query = query.order_by(NIGHTS.c.started.desc(), NIGHTS.c.number.desc()).limit(limit)
         with self.database.reading() as connection:
-            found = documents(connection, wanted, limit)
-        return [decoded(document, name) for name, document in found]
+            found = connection.execute(query).all()
+        return [decoded(row.document, row.id) for row in reversed(found)]
 
     def night(self, name: str) -> Night:
-        """Return the night of an id, of the beginning of one, of a folder, or the `latest`.
-
-        Raises:
-            UsageError: There is none, or more than one.
-        """
+        """Return the night of an id, of the beginning of one, of a folder, or the `latest`."""
         with self.database.reading() as connection:
             return _night(connection, name)
 
@@ -316,16 +284,12 @@ class Store:
         *,
         who: str = "",
     ) -> list[Accepted]:
-        """Expect nothing any more of what was accepted of a night; return what was revoked.
-
-        Raises:
-            UsageError: There is no reason, no such night, or nothing of it is in force.
-        """
+        """Expect nothing any more of what was accepted of a night; return what was revoked."""
         at = moment(at or now())
         with self.database.writing() as connection:
             found = _night(connection, night)
             held = all_accepted(connection, machine=found.machine)
-            revoked = revocations_of(held, found.id, captures, reason, at, who=who)
+            revoked = revocations_of(held, found.id, captures, reason, at=at, who=who)
             add_accepted(connection, found.machine, revoked)
         return revoked
 
@@ -345,14 +309,6 @@ class Store:
         with self.database.reading() as connection:
             return frozenset(connection.scalars(select(NIGHTS.c.id)))
 
-    def pin(self, name: str, reason: str, *, at: str | None = None) -> str:
-        """Keep a night or a folder of runs from being pruned; return what is pinned."""
-        return self._pin(name, reason, at, pinned=True)
-
-    def unpin(self, name: str, reason: str = "", *, at: str | None = None) -> str:
-        """Let a night or a folder be pruned again; return what is not pinned any more."""
-        return self._pin(name, reason, at, pinned=False)
-
     def pinned(self) -> frozenset[str]:
         """Return what is pinned: ids of nights, and whole paths of folders."""
         with self.database.reading() as connection:
@@ -370,13 +326,14 @@ class Store:
 
     def missed_nights(self, **wanted: Unpack[WantedNights]) -> list[Missed]:
         """Return the nights that did not run, oldest first."""
-        columns = [MISSED.c[field.name] for field in fields(Missed)]
+        columns = [MISSED.c[column.name] for column in fields(Missed)]
         query = select(*columns).where(*_nights(wanted, MISSED, "due"))
         with self.database.reading() as connection:
             rows = connection.execute(query.order_by(MISSED.c.due, MISSED.c.number)).mappings()
             return [Missed(**row) for row in rows]
 
-    def _pin(self, name: str, reason: str, at: str | None, *, pinned: bool) -> str:
+    def pin(self, name: str, reason: str, *, pinned: bool = True) -> str:
+        """Keep a night or a folder of runs from being pruned, or no longer; return which it is."""
         if pinned:
             stated("A pin", reason)
         with self.database.writing() as connection:
@@ -388,7 +345,7 @@ class Store:
                 found = str(folder)
             if not pinned and found not in all_pinned(connection):
                 raise UsageError(f"{found} is not pinned.", hint="Nothing is different now.")
-            row = {"name": found, "pinned": pinned, "at": moment(at or now())}
+            row = {"name": found, "pinned": pinned, "at": moment(now())}
             connection.execute(insert(PINS), {**row, "reason": plain(reason.strip())})
         return found
 
