@@ -1,3 +1,5 @@
+"""Captures of naps, their processes, and a repository of two commits."""
+
 import os
 import subprocess
 import sys
@@ -17,16 +19,13 @@ from tracekit.record.supervisor import Supervisor
 @pytest.fixture(scope="session", autouse=True)
 def own_git(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep the settings of whoever runs the tests away from the repositories of tests."""
-    patch = pytest.MonkeyPatch()
     config = tmp_path_factory.mktemp("git") / "config"
-    config.write_text(
-        "[user]\nname = Test\nemail = test@example.org\n[init]\ndefaultBranch = main\n"
-        '[protocol "file"]\nallow = always\n'
-    )
-    patch.setenv("GIT_CONFIG_GLOBAL", str(config))
-    patch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
-    yield
-    patch.undo()
+    user = "[user]\nname = Test\nemail = test@example.org\n[init]\ndefaultBranch = main\n"
+    config.write_text(f'{user}[protocol "file"]\nallow = always\n')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GIT_CONFIG_GLOBAL", str(config))
+        patch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
+        yield
 
 
 @pytest.fixture
@@ -69,22 +68,18 @@ def children() -> Iterator[Callable[[], list[psutil.Process]]]:
 
 @pytest.fixture
 def git() -> Callable[..., str]:
-    """Run git in a folder."""
-
     def run(folder: Path, *arguments: str) -> str:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True
-        )
-        return done.stdout.strip()
+        argv = ["git", "-C", str(folder), *arguments]
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
 
     return run
 
 
 @pytest.fixture
 def repository(workloads: Path, git: Callable[..., str]) -> Path:
-    """Make a repository of the plan's folder, whose workload naps was faster in its first commit.
+    """Make a repository of the plan's folder, whose tag `fast` is the first of two commits.
 
-    The tag `fast` is the first commit; HEAD sleeps twenty times as long.
+    HEAD sleeps twenty times as long.
     """
     top = workloads.parent
     git(top, "init", "--quiet")
@@ -103,8 +98,8 @@ def repository(workloads: Path, git: Callable[..., str]) -> Path:
 def interpreter(tmp_path: Path) -> Callable[..., Path]:
     """Make a program that is this interpreter with another environment."""
 
-    def make(name: str = "python", **environment: str) -> Path:
-        place = tmp_path / "elsewhere" / name
+    def make(**environment: str) -> Path:
+        place = tmp_path / "elsewhere" / "python"
         place.parent.mkdir(exist_ok=True)
         lines = [f"export {key}={value!r}" for key, value in environment.items()]
         place.write_text("\n".join(["#!/bin/sh", *lines, f'exec {sys.executable} "$@"', ""]))

@@ -68,15 +68,8 @@ def saying(*answers: Answer, then: str = "sys.stdin.read()") -> str:
 def test_answers_come_in_order_and_whole(pretend: Pretend) -> None:
     ready, many = Ready("cpu", last=5, warnings=("late",)), StepTimes((123,) * 25_000, length=9)
     greeting = line_of(Answer(hello=Hello(PROTOCOL, "0.1.0")))
-    rest = b"".join(
-        line_of(one)
-        for one in (
-            Answer(ready=ready),
-            Answer(steps=many),
-            Answer(calibration=Calibrated(77, 5)),
-            Answer(finished=Finished()),
-        )
-    )
+    rest = line_of(Answer(ready=ready)) + line_of(Answer(steps=many))
+    rest += line_of(Answer(calibration=Calibrated(77, 5))) + line_of(Answer(finished=Finished()))
     # The first answer comes in pieces, all others at once.
     script = f"import os, sys, time; os.write(1, {greeting[:9]!r}); time.sleep(0.1)\n"
     script += f"sys.stdout.buffer.write({greeting[9:] + rest!r})"
@@ -99,9 +92,6 @@ def test_who_does_not_answer_in_time_is_quoted(pretend: Pretend) -> None:
     assert caught.value.message == (
         "The candidate did not answer within 0 s and was ended. Its last words: busy"
     )
-
-
-def test_the_night_s_end_comes_before_a_timeout(pretend: Pretend) -> None:
     child = pretend("import sys; sys.stdin.read()", deadline=time.monotonic() + 0.2)
     spent = "^The night's time was spent while the candidate worked"
     with pytest.raises(BudgetSpentError, match=spent):
@@ -123,16 +113,12 @@ def test_a_failure_is_what_it_was_there(
     [
         (saying(Answer(finished=Finished())), "something else than it was asked"),
         (saying(then="os.write(1, b'hello\\n')"), "said what is no answer"),
-        (
-            saying(then="os.close(1); sys.stdin.read(); os._exit(0)"),
-            "ended in the middle of its work, with no exit code",
-        ),
-        (
-            saying(then="os.write(2, b'No module named other'); sys.exit(1)"),
-            r"with exit code 1\. Its last words: No module named other",
-        ),
+        (saying(then="os.close(1); sys.stdin.read(); os._exit(0)"),
+         "ended in the middle of its work, with no exit code"),
+        (saying(then="os.write(2, b'No module named other'); sys.exit(1)"),
+         r"with exit code 1\. Its last words: No module named other"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_greeting_is_an_error(pretend: Pretend, script: str, reason: str) -> None:
     with pytest.raises(ToolError, match=reason):
         pretend(script).greet(Path("python"))
@@ -192,6 +178,8 @@ def test_what_it_says_is_added_to_the_log_and_its_output_may_go_elsewhere(
         assert run(program("echo one; echo three >&2", output=output), bounds, 10) == 0
     assert (tmp_path / "logs" / "one.log").read_text() == f"{tmp_path}\ntwo\nthree\nthree\n"
     assert output.read_text() == "one\n", "of the last one alone"
+    with pytest.raises(RecordingError, match=r"one\.log cannot be written"):
+        run(program("true", log=output / "one.log"), bounds, 10)
 
 
 def test_one_that_takes_too_long_is_ended(program: Make, bounds: Bounds) -> None:
@@ -200,11 +188,3 @@ def test_one_that_takes_too_long_is_ended(program: Make, bounds: Bounds) -> None
         run(program("echo slow; exec sleep 60"), bounds, 0.5)
     with pytest.raises(BudgetSpentError, match="time was spent while"):
         run(program("exec sleep 60"), replace(bounds, deadline=time.monotonic() + 0.2), 60)
-
-
-def test_a_log_that_cannot_be_written_is_an_error(
-    program: Make, bounds: Bounds, tmp_path: Path
-) -> None:
-    (tmp_path / "logs").touch()
-    with pytest.raises(RecordingError, match=r"one\.log cannot be written"):
-        run(program("true"), bounds, 10)

@@ -75,32 +75,23 @@ def test_a_pair_tells_each_turn_of_each_side(session: Session) -> None:
     assert session.prepared.backend == "cpu"
     assert session.prepared.results["depth"].better == "neither"
     assert session.prepared.remarks == []
+    looks = [state for pair in session.pairs for state in (pair.before, pair.after) if state]
+    assert len(looks) == 4
+    assert all(before.at <= after.at for before, after in pairwise(looks))
+    assert all(1e5 < look.readings["calibration"] < 1e10 for look in looks)
+    assert all("load" in look.readings for look in looks)
 
 
-def test_the_machine_is_looked_at_before_and_after_each_pair(session: Session) -> None:
-    states = [one for pair in session.pairs for one in (pair.before, pair.after) if one is not None]
-    assert len(states) == 4
-    assert all(before.at <= after.at for before, after in pairwise(states))
-    assert all(1e5 < one.readings["calibration"] < 1e10 for one in states)
-    assert all("load" in one.readings for one in states)
-
-
-@pytest.mark.parametrize(
-    ("together", "reference", "orders"),
-    [
-        (True, True, ["abba", "baab"]),
-        (False, True, ["ab", "ba"]),
-        (True, False, ["aa", "aa"]),
-        (False, False, ["a", "a"]),
-    ],
-)
-def test_odd_and_even_pairs_go_the_other_way_round(
-    together: bool, reference: bool, orders: list[str], session: Session
-) -> None:
-    capture = replace(session.prepared.capture, together=together)
-    known = session.prepared.reference if reference else None
-    asked = replace(session.prepared, capture=capture, reference=known)
-    assert [order_of(asked, number) for number in (1, 2)] == orders
+def test_odd_and_even_pairs_go_the_other_way_round(session: Session) -> None:
+    for together, known, orders in (
+        (True, session.prepared.reference, ["abba", "baab"]),
+        (False, session.prepared.reference, ["ab", "ba"]),
+        (True, None, ["aa", "aa"]),
+        (False, None, ["a", "a"]),
+    ):
+        capture = replace(session.prepared.capture, together=together)
+        asked = replace(session.prepared, capture=capture, reference=known)
+        assert [order_of(asked, number) for number in (1, 2)] == orders
 
 
 def test_sides_that_do_not_fit_together_run_one_after_the_other(ready: Ready) -> None:

@@ -40,13 +40,19 @@ def sdpa(heads: int = 2) -> Step:
 
 
 def test_each_side_says_what_it_is(
-    described: Ready, interpreter: Callable[..., Path], tmp_path: Path
+    described: Ready,
+    interpreter: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     python = interpreter(KIND="other")
     values = {"reference": Reference(python=python), "parameters": {"slow": 2.0}}
+    monkeypatch.setenv("PYTHONPATH", "/nowhere")
     with described(**values) as prepared:
         side, said = prepared.candidate, prepared.described["candidate"]
         reference = prepared.described["reference"]
+        assert prepared.reference.python == python
+        assert "PYTHONPATH" not in prepared.reference.env, "those are modules of another Python"
     assert (side.python, side.cwd) == (Path(sys.executable), tmp_path / "plan")
     assert (said.workload, said.words, said.commit) == ("naps", "naps, slow 2.0", "")
     assert said.python == ".".join(str(one) for one in sys.version_info[:3])
@@ -67,31 +73,6 @@ def test_a_reference_takes_the_candidate_s_parameters_that_its_work_has(
     with ready(reference=asked, parameters=parameters) as prepared:
         assert prepared.reference.parameters == {"heads": 4}
         assert prepared.reference.difference == ("sdpa", "heads 4")
-
-
-def test_another_interpreter_has_no_modules_of_this_one(
-    ready: Ready, interpreter: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", "/nowhere")
-    python = interpreter()
-    with ready(reference=Reference(python=python)) as prepared:
-        assert prepared.reference.python == python
-        assert "PYTHONPATH" not in prepared.reference.env
-
-
-def test_an_interpreter_is_sought_beside_the_plan(
-    ready: Ready, interpreter: Callable[..., Path], tmp_path: Path
-) -> None:
-    interpreter()
-    with ready(reference=Reference(python=Path("../elsewhere/python"))) as prepared:
-        assert prepared.reference.python.samefile(tmp_path / "elsewhere" / "python")
-    (tmp_path / "elsewhere" / "python").chmod(0o644)
-    for asked in ("gone/bin/python", "../elsewhere/python"):
-        with (
-            pytest.raises(UsageError, match=rf"^There is no interpreter .*/{asked}"),
-            ready(reference=Reference(python=Path(asked))),
-        ):
-            pytest.fail("it was prepared")
 
 
 @pytest.mark.parametrize(
@@ -124,18 +105,15 @@ def side(python: str = sys.executable, *difference: str) -> CodeVariant:
     return CodeVariant("reference", "naps", None, {}, Path(python), {}, place, "abc", difference)
 
 
-@pytest.mark.parametrize(
-    ("one", "mlx", "words"),
-    [
+def test_a_reference_is_described_by_what_differs() -> None:
+    for variant, mlx, words in (
         (side(), "0.30.0", "naps"),
         (side(sys.executable, "revision 1a2b3c4"), "0.30.0", "revision 1a2b3c4"),
         (side("/venv/python", "batch 4"), "0.30.0", "batch 4, Python 3.12.1 with MLX 0.30.0"),
         (side("/venv/python"), "", "Python 3.12.1 without MLX"),
-    ],
-)
-def test_a_reference_is_described_by_what_differs(one: CodeVariant, mlx: str, words: str) -> None:
-    described = one.described(Hello(1, "0.1.0", "3.12.1", mlx))
-    assert (described.words, described.mlx, described.commit) == (words, mlx, "abc")
+    ):
+        described = variant.described(Hello(1, "0.1.0", "3.12.1", mlx))
+        assert (described.words, described.mlx, described.commit) == (words, mlx, "abc")
 
 
 Git = Callable[..., str]
@@ -171,25 +149,19 @@ def test_a_revision_is_measured_from_a_work_tree_of_its_own_by_its_own_interpret
     assert git(repository, "status", "--porcelain") == "?? tracekit.toml"
 
 
-def test_modules_of_either_side_come_from_its_own_folders(
-    ready: Callable[..., Any], repository: Path
-) -> None:
-    asked = Reference(revision="fast", pythonpath=("src", "."))
-    with ready(reference=asked) as prepared:
-        top = prepared.reference.cwd
-        assert prepared.reference.env["PYTHONPATH"].split(":")[:2] == [f"{top}/src", str(top)]
-        ours = prepared.candidate.env["PYTHONPATH"].split(":")
-        assert ours[:2] == [f"{repository}/src", str(repository)]
-
-
-def test_a_commit_is_named_in_short_and_a_changed_candidate_is_told(
+def test_modules_of_either_side_come_from_its_own_folders_and_a_changed_one_is_told(
     ready: Callable[..., Any], repository: Path, git: Git
 ) -> None:
     commit = git(repository, "rev-parse", "fast")
     (repository / "module_of_plan.py").write_text("SPEED = 'unknown'\n")
-    with ready(reference=Reference(revision=commit[:10], parameters={"slow": 3.0})) as prepared:
+    asked = Reference(revision=commit[:10], parameters={"slow": 3.0}, pythonpath=("src", "."))
+    with ready(reference=asked) as prepared:
         assert prepared.reference.difference == (f"revision {commit[:7]}", "slow 3.0")
         assert prepared.candidate.commit.endswith("-dirty")
+        top = prepared.reference.cwd
+        assert prepared.reference.env["PYTHONPATH"].split(":")[:2] == [f"{top}/src", str(top)]
+        ours = prepared.candidate.env["PYTHONPATH"].split(":")
+        assert ours[:2] == [f"{repository}/src", str(repository)]
 
 
 def test_a_work_tree_is_made_and_set_up_once(
@@ -242,6 +214,10 @@ def test_a_work_tree_that_is_not_whole_is_made_again(
 def test_a_setup_that_fails_is_quoted_and_tried_again(
     worktree: Callable[..., Worktree], bounds: Bounds, tmp_path: Path
 ) -> None:
+    changing = worktree("fast", "sh", "-c", "echo x > module_of_plan.py")
+    changed = r"changed files of the commit.*module_of_plan"
+    with pytest.raises(ToolError, match=changed), checked_out(changing, bounds):
+        pytest.fail("it was accepted")
     script = f"test -e {tmp_path}/ok || {{ echo no such wheel >&2; exit 3; }}"
     one = worktree("fast", "sh", "-c", script)
     with pytest.raises(ToolError) as caught, checked_out(one, bounds):
@@ -253,15 +229,6 @@ def test_a_setup_that_fails_is_quoted_and_tried_again(
         assert folder.is_dir()
 
 
-def test_a_setup_that_changes_the_commit_s_files_is_refused(
-    worktree: Callable[..., Worktree], bounds: Bounds
-) -> None:
-    one = worktree("fast", "sh", "-c", "echo x > module_of_plan.py")
-    told = r"changed files of the commit.*module_of_plan"
-    with pytest.raises(ToolError, match=told), checked_out(one, bounds):
-        pytest.fail("it was accepted")
-
-
 def test_one_that_somebody_else_makes_is_waited_for_while_there_is_time(
     worktree: Callable[..., Worktree], bounds: Bounds
 ) -> None:
@@ -271,10 +238,7 @@ def test_one_that_somebody_else_makes_is_waited_for_while_there_is_time(
     soon = replace(bounds, deadline=time.monotonic() + 0.3)
     with one.folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with (
-            pytest.raises(BudgetSpentError, match=told),
-            checked_out(one, soon),
-        ):
+        with pytest.raises(BudgetSpentError, match=told), checked_out(one, soon):
             pytest.fail("it was not waited for")
         threading.Timer(0.2, lambda: fcntl.flock(lock, fcntl.LOCK_UN)).start()
         with checked_out(one, replace(bounds, deadline=time.monotonic() + 60)) as folder:
@@ -299,21 +263,17 @@ def test_only_the_last_used_are_kept_and_those_in_use(
     assert str(made[0].folder) not in git(repository, "worktree", "list")
 
 
-@pytest.mark.parametrize("name", ["fast", "main~1", "HEAD^", "tags/fast", "v1"])
-def test_names_of_a_commit_are_resolved(repository: Path, git: Git, name: str) -> None:
+def test_names_of_a_commit_are_resolved_and_others_are_refused(repository: Path, git: Git) -> None:
     git(repository, "tag", "--annotate", "--message", "one", "v1", "fast")
     found = repository_of(repository / "workloads")
     assert found.top == repository
-    assert found.commit(name) == git(repository, "rev-list", "--max-parents=0", "HEAD")
-    assert [found.has_tag(one) for one in ("fast", "v1", "main", "fas")] == [True, True] + [
-        False
-    ] * 2
-
-
-@pytest.mark.parametrize("revision", ["v9", "--help", "-h", "HEAD:module_of_plan.py", "a b", ""])
-def test_what_is_no_revision_is_no_option_either(repository: Path, revision: str) -> None:
-    with pytest.raises(UsageError, match="has no revision"):
-        repository_of(repository).commit(revision)
+    first = git(repository, "rev-list", "--max-parents=0", "HEAD")
+    names = ("fast", "main~1", "HEAD^", "tags/fast", "v1")
+    assert {found.commit(name) for name in names} == {first}
+    assert [name for name in ("fast", "v1", "main", "fas") if found.has_tag(name)] == ["fast", "v1"]
+    for revision in ("v9", "--help", "HEAD:module_of_plan.py", "a b", ""):
+        with pytest.raises(UsageError, match="has no revision"):
+            found.commit(revision)
 
 
 def test_a_plan_outside_of_repositories_has_no_revisions(

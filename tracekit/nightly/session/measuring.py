@@ -1,27 +1,39 @@
-"""Pairs of fresh processes, stepped in turns: abba, baab, and so on; checked before.
+"""Pairs of fresh processes, stepped in turns: abba, baab, and so on; checked before, and traced.
 
 What drifts over the seconds of a pair, as heat does, falls on both variants alike. What a process
 happens to get and keeps, as the place of its memory, differs from process to process: so each
 pair has processes of its own, and varies as nights do.
+
+What is traced runs one after the other, as `tracekit capture` in the variant's own interpreter and
+folder: recorded, exported and analyzed by the tracekit that the variant has.
 """
 
 import math
 import os
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from tracekit.analysis import METRICS, Result
-from tracekit.base import Overhead, ToolError, exit_words
+from tracekit.analysis import METRICS, Result, load
+from tracekit.base import (
+    InconclusiveError,
+    Overhead,
+    Recording,
+    ToolError,
+    TracekitError,
+    exit_words,
+)
 from tracekit.compare import quantile
 from tracekit.machine import State, Watch
 from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Pair, Values
 from tracekit.nightly.session.child import Prepared, RemoteWorkload, started
 from tracekit.nightly.session.program import ParityError, Program, last_words, run
+from tracekit.nightly.session.variants import CodeVariant
 from tracekit.workload import Calibrate, Finished, Prepare, RunSteps, StepTimes
 
 ENOUGH = 100
@@ -33,9 +45,8 @@ _SECOND = 1e9
 def values_of(turns: Sequence[StepTimes], finished: Finished) -> Values:
     """Return the value of each metric in each turn, and what the workload measured itself.
 
-    Metrics mean what they mean in `tracekit.analysis.metrics`: of steps of several variants,
-    which are compared, no step time is given. A result of the workload's own has one value; one
-    that is called like a metric is left out.
+    Of steps of several variants, which are compared, no step time is given. A result of the
+    workload's own has one value; one that is called like a metric is left out.
     """
     found: dict[str, list[float]] = {}
     for turn in turns:
@@ -70,9 +81,8 @@ def require_steps(name: str, turn: StepTimes) -> StepTimes:
 def overhead(traced: Sequence[Pair], untraced: Sequence[Pair]) -> Overhead:
     """Compare the candidate's steps while traced with those that were not, in ns a step.
 
-    The ratio is that of medians of pairs. Its spread takes a traced run to vary as pairs of
-    untraced ones do, on a logarithmic scale, and Student's t for their number: several untraced
-    pairs and one traced run are enough. Pairs that do not count are left out.
+    The ratio is that of medians of pairs that count. Its spread takes a traced run to vary as
+    pairs of untraced ones do, on a logarithmic scale, and Student's t for their number.
     """
     recorded, other = _step_times(traced), _step_times(untraced)
     if not recorded or not other:
@@ -118,19 +128,19 @@ def worst(states: Sequence[State]) -> State | None:
     if not states:
         return None
     readings: dict[str, float] = {}
-    absences: dict[str, str] = {}
+    missing: dict[str, str] = {}
     for state in states:
-        absences |= state.absences
+        missing |= state.absences
         for name, value in state.readings.items():
             choose = max if name in MORE_IS_WORSE else min
             readings[name] = choose(value, readings.get(name, value))
-    missing = {name: why for name, why in absences.items() if name not in readings}
+    missing = {name: why for name, why in missing.items() if name not in readings}
     return State(states[-1].at, readings, missing)
 
 
 OF_ATTENTION = frozenset({"paged", "sdpa", "flash", "paged-vs-sdpa", "serve", "kv-cache"})
 """Workloads whose code `tracekit parity` checks."""
-_LIMIT = 3600.0  # seconds of one check
+_LIMIT = 3600.0  # seconds of one check, or traced capture: saving can take many minutes
 
 
 def check(prepared: Prepared) -> str:
@@ -199,11 +209,9 @@ def measure(
 ) -> Iterator[Pair]:
     """Measure pairs, by default as many as the plan says; each one is whole when it comes.
 
-    Whoever asks decides how many: one that does not count is measured again by asking for more,
-    with another `first`; odd ones go abba, even ones baab. No process of a pair outlives it, nor
-    the calibration's the iterator. The machine is looked at before and after each pair where there
-    is a `watch`; if `calibrate` is true, fixed work at each look shows its pace. `session` is 1, or
-    2 for the one that is to reproduce the first.
+    One that does not count is measured again by asking for more, with another `first`. No process
+    of a pair outlives it, nor the calibration's the iterator. The machine is looked at before and
+    after each pair where there is a `watch`; if `calibrate`, fixed work shows its pace.
     """
     count = prepared.capture.pairs if pairs is None else pairs
     with ExitStack() as stack:
@@ -215,12 +223,8 @@ def measure(
 
 def order_of(prepared: Prepared, number: int) -> str:
     """Return the order of a pair's runs: a the candidate, b the reference."""
-    odd = number % 2 == 1
-    if prepared.reference is None:
-        return "aa" if prepared.capture.together else "a"
-    if prepared.capture.together:
-        return "abba" if odd else "baab"
-    return "ab" if odd else "ba"
+    once = "a" if prepared.reference is None else "ab" if number % 2 else "ba"
+    return once + once[::-1] if prepared.capture.together else once
 
 
 def _pair(prepared: Prepared, session: int, number: int, looks: "_Looks") -> Pair:
@@ -240,14 +244,11 @@ def _pair(prepared: Prepared, session: int, number: int, looks: "_Looks") -> Pai
             after.append(looks.after(next(iter(children.values()))))
             for letter, child in children.items():
                 finished = child.finish()
-                own = finished.results.items()
-                results = {name: Quantity(result.unit, result.better) for name, result in own}
-                prepared.results |= results
+                for name, result in finished.results.items():
+                    prepared.results[name] = Quantity(result.unit, result.better)
                 values[letter] = values_of(runs[letter], finished)
     return Pair(
-        session,
-        number,
-        order,
+        *(session, number, order),
         candidate=values["a"],
         reference=values.get("b", {}),
         before=worst([*filter(None, before)]),
@@ -319,3 +320,91 @@ class _Looks:
             )
         device = "cpu" if like.ready.backend == "cpu" else "gpu"
         return self._calibration.calibrate(Calibrate(device, mlx=bool(like.ready.mlx)))
+
+
+def trace(prepared: Prepared, *, session: int = 1, watch: Watch | None = None) -> Iterator[Pair]:
+    """Trace as many pairs as the plan says; each one is whole when it comes.
+
+    A trace without rows of its target says nothing of it, so its pair does not count, and says
+    why. The arguments are those of `session.measuring.measure`; odd pairs go ab, even ones ba.
+    """
+    for number in range(1, prepared.capture.traced + 1):
+        yield _traced_pair(prepared, session, number, watch)
+
+
+def arguments_of(prepared: Prepared, variant: CodeVariant, output: Path) -> tuple[str, ...]:
+    """Return the command line that captures a variant into a folder."""
+    capture = prepared.capture
+    own = ("--workloads", str(variant.workloads)) if variant.workloads is not None else ()
+    templates = [word for template in capture.templates for word in ("--template", template)]
+    return (
+        *(str(variant.python), "-P", "-m", "tracekit", "capture"),
+        *("--workload", variant.workload, *own, "--recorder", capture.recorder, *templates),
+        *("--counters", capture.counters, "--telemetry", capture.telemetry),
+        *("--time-limit", f"{capture.time_limit:.3f}s", "--warmup", str(capture.warmup)),
+        *("--output", str(output), *options(variant.parameters)),
+    )
+
+
+def options(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a workload's parameters as options; what is None is left to its default."""
+    words: list[str] = []
+    for name, value in parameters.items():
+        option = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        elif value is not None:
+            several = value if isinstance(value, list | tuple) else (value,)
+            words += [f"--{option}={item}" for item in several]
+    return tuple(words)
+
+
+def _traced_pair(prepared: Prepared, session: int, number: int, watch: Watch | None) -> Pair:
+    variants = prepared.variants if number % 2 else tuple(reversed(prepared.variants))
+    values: dict[str, Values] = {}
+    runs: dict[str, str] = {}
+    reasons: list[str] = []
+    before = watch.before() if watch is not None else None
+    for variant in variants:
+        name = f"{variant.role}-{session}-{number}"
+        recording = Recording(prepared.own_folder / name)
+        result, known = _capture(prepared, variant, recording)
+        for metric in result.results:
+            prepared.results[metric.name] = Quantity(metric.unit, metric.better.value)
+        values[variant.role] = traced_values(result)
+        runs[variant.role] = f"{prepared.capture.name}/{name}"
+        if not known:
+            reasons.append(f"The trace of the {variant.role} is not known to hold its work.")
+    return Pair(
+        session,
+        number,
+        order="".join("a" if side.role == "candidate" else "b" for side in variants),
+        traced=True,
+        candidate=values["candidate"],
+        reference=values.get("reference", {}),
+        before=before,
+        after=watch.after() if watch is not None else None,
+        contaminated=tuple(reasons),
+        runs=tuple(runs[role] for role in ("candidate", "reference") if role in runs),
+    )
+
+
+def _capture(prepared: Prepared, variant: CodeVariant, recording: Recording) -> tuple[Result, bool]:
+    place = prepared.log_of(recording.folder.name)
+    argv = arguments_of(prepared, variant, recording.folder.resolve())
+    program = Program(argv, variant.env, variant.cwd, place, place.with_suffix(".out"))
+    status = run(program, prepared.bounds, _LIMIT)
+    if status not in {0, InconclusiveError.exit_code}:
+        raise ToolError(
+            f"The traced capture of {prepared.named(variant)} ended with {exit_words(status)}."
+            f"{last_words(place)}",
+            hint=f"What it kept is in {recording.folder}; the same line by hand: {program.line}",
+        )
+    try:
+        return load(recording.result_file), status == 0
+    except TracekitError as error:
+        raise ToolError(
+            f"The traced capture of {prepared.named(variant)} left no result that can be read: "
+            f"{error.message}",
+            hint=error.hint,
+        ) from error

@@ -92,13 +92,7 @@ class Program:
 
 
 def run(program: Program, bounds: Bounds, limit: float) -> int:
-    """Run a program for `limit` seconds at most; return its exit status, negative for a signal.
-
-    Raises:
-        ToolError: It cannot be started, or took too long and was ended.
-        BudgetSpentError: The night's time is spent; it was ended.
-        RecordingError: What it says cannot be kept.
-    """
+    """Run a program for `limit` seconds at most; return its exit status, negative for a signal."""
     child, _ = start(program, bounds.supervisor)
     try:
         ended = child.wait(max(0.0, min(limit, bounds.deadline - time.monotonic())))

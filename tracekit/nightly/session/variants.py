@@ -89,10 +89,7 @@ def candidate_of(capture: Capture, plan: NightPlan) -> CodeVariant:
 
 @contextmanager
 def reference_of(
-    capture: Capture,
-    plan: NightPlan,
-    candidate: CodeVariant,
-    bounds: Bounds,
+    capture: Capture, plan: NightPlan, candidate: CodeVariant, bounds: Bounds
 ) -> Generator[CodeVariant | None]:
     """Give the reference, None where a capture has none; its revision stays while it is used."""
     asked = capture.reference
@@ -148,7 +145,7 @@ def _reference(
     parameters = dict(capture.parameters) | asked.parameters
     if name != capture.workload or here:
         parameters = _parameters(name, capture, asked, strict=here)
-    work = [work_words(name, {})] if name != capture.workload else []
+    work = [name] if name != capture.workload else []
     work += [f"{key} {value}" for key, value in asked.parameters.items()]
     env = candidate.env
     if python != candidate.python:
@@ -172,14 +169,14 @@ def _parameters(name: str, capture: Capture, asked: Reference, *, strict: bool) 
     """
     try:
         workload = find(name, capture.workloads)
-        known = workload.parameters
-        shared = {key: value for key, value in capture.parameters.items() if key in known}
-        if strict:
-            workload.bind(shared | asked.parameters)
     except TracekitError:
         if strict:
             raise
-        shared = {}
+        return asked.parameters
+    known = workload.parameters
+    shared = {key: value for key, value in capture.parameters.items() if key in known}
+    if strict:
+        workload.bind(shared | asked.parameters)
     return shared | asked.parameters
 
 
@@ -198,10 +195,7 @@ def interpreter(python: Path, home: Path) -> Path:
 def _with_modules(
     env: Mapping[str, str], top: Path, folders: tuple[str, ...], without: Path | None = None
 ) -> dict[str, str]:
-    """Let folders of a work tree be searched for modules before all others.
-
-    Those that lie in the work tree `without` are left out: they are those of another.
-    """
+    """Let folders of a work tree be searched for modules first, and none of the one `without`."""
     own = [str((top / folder).resolve()) for folder in folders]
     rest = [part for part in env.get("PYTHONPATH", "").split(os.pathsep) if part]
     if without is not None:
