@@ -133,10 +133,11 @@ def _of_night(
 ) -> "nightly.GateReport":
     longest = age(max_age).total_seconds() if max_age else None
     try:
-        found = nightly.find_night(str(words[0]) if words else nightly.LATEST, plan, history)
+        name = str(words[0]) if words else nightly.LATEST
+        night, own = nightly.find_night(name, plan, history)
     except InconclusiveError as error:
         return nightly.of_no_night(error.message, error.hint)
-    report = nightly.placed(nightly.of_night(found.night, found.plan), found.plan)
+    report = nightly.placed(nightly.of_night(night, own), own)
     return report if longest is None else nightly.aged(report, longest)
 
 

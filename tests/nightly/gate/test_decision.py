@@ -73,11 +73,7 @@ def test_a_policy_says_what_it_takes() -> None:
 
 @pytest.mark.parametrize(
     ("sittings", "expected"),
-    [
-        ([at(0.40)], Ruling.SAME),
-        ([at(0.46), at(0.46)], Ruling.WORSE),
-        ([at(0.34)], Ruling.BETTER),
-    ],
+    [([at(0.40)], Ruling.SAME), ([at(0.46), at(0.46)], Ruling.WORSE), ([at(0.34)], Ruling.BETTER)],
 )
 def test_the_baseline_is_taken_off(sittings: list[list[float]], expected: Ruling) -> None:
     assert decide(sittings, at(0.40), T, POLICY) is expected

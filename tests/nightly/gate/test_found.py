@@ -14,28 +14,42 @@ from tracekit.base.errors import InconclusiveError, InputError, RecordingError, 
 from tracekit.machine.environment import own_name
 from tracekit.nightly.gate.found import aged, find_night, in_repository, placed
 from tracekit.nightly.gate.report.model import of_night
-from tracekit.nightly.history.night import Outcome
+from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.store.store import Store
 
 Keep = Callable[..., Path]
 EARLIER, LATER = "2026-11-19T02-30-00-aaaa", "2026-11-20T02-30-00-bbbb"
 
 
-def test_a_night_on_the_disk_is_named_by_its_id_its_beginning_or_its_folder(
-    keep: Keep, project: Path
+@pytest.fixture
+def remember(project: Path) -> Callable[..., str]:
+    """Add nights to the plan's history; return its file."""
+
+    def add(*nights: Night) -> str:
+        with Store.open(str(project / "history.db")) as store:
+            for night in nights:
+                store.append(night)
+        return str(project / "history.db")
+
+    return add
+
+
+def test_a_night_is_named_by_its_folder_its_id_or_the_beginning_of_that(
+    keep: Keep, project: Path, remember: Callable[..., str]
 ) -> None:
-    later, earlier = keep(id=LATER), keep(id=EARLIER)
-    assert find_night().folder == later
-    for name in (EARLIER, EARLIER[:10], str(earlier), str(earlier / "night.json")):
-        found = find_night(name)
-        assert (found.folder, found.night.id) == (earlier, EARLIER)
-        assert found.plan is not None
-        assert found.plan.captures[0].fail_on == ("pipeline-churn",)
-    with pytest.raises(UsageError, match="2 nights begin with '2026-11'") as error:
+    folder = keep(id=EARLIER)
+    later = replace(NIGHT, id=LATER, started="2026-11-20T02:31:00+00:00")
+    history = remember(replace(NIGHT, id=EARLIER), later)
+    for name in (str(folder), str(folder / "night.json"), EARLIER, EARLIER[:10]):
+        night, plan = find_night(name)
+        assert night.id == EARLIER
+        assert plan is not None
+        assert plan.captures[0].fail_on == ("pipeline-churn",)
+    assert find_night(LATER, history=history)[0] == later
+    with pytest.raises(UsageError, match="Several nights begin with '2026-11'"):
         find_night("2026-11")
-    assert EARLIER in error.value.hint
     (project / "tracekit.toml").unlink()
-    assert find_night(str(earlier)).plan is None, "a folder needs no plan"
+    assert find_night(str(folder))[1] is None, "a folder needs no plan"
 
 
 PLANS = (("attention", "m1-8gb"), ("other", "m1-8gb"), ("attention", "m4-64gb"))
@@ -43,87 +57,68 @@ PLANS = (("attention", "m1-8gb"), ("other", "m1-8gb"), ("attention", "m4-64gb"))
 
 @pytest.mark.parametrize("kept", ["folders", "history", "named-history"])
 def test_the_latest_night_is_never_one_of_another_plan_or_machine(
-    kept: str, keep: Keep, project: Path
+    kept: str, keep: Keep, project: Path, remember: Callable[..., str]
 ) -> None:
     """A failed night of the 20th, and good ones since, of another plan and another machine."""
-    history = str(project / "history.db")
     nights = [
         replace(
-            NIGHT,
-            id=f"2026-11-{20 + number}T02-30-00-aaaa",
+            *(NIGHT,), plan=plan, machine=machine, id=f"2026-11-{20 + number}T02-30-00-aaaa",
             started=f"2026-11-{20 + number}T02:30:00+00:00",
-            plan=plan,
-            machine=machine,
             outcome=Outcome.OK if number else Outcome.FAILED,
         )
         for number, (plan, machine) in enumerate(PLANS)
-    ]
-    with Store.open(history) as store:
-        for one in nights:
-            if kept == "folders":
-                keep(one)
-            else:
-                store.append(one)
-    asked = history if kept == "named-history" else ""
+    ]  # fmt: skip
+    history = remember(*nights if kept != "folders" else ())
+    for night in nights if kept == "folders" else ():
+        keep(night)
     for file in (None, project / "tracekit.toml"):
-        found = find_night(plan=file, history=asked)
-        assert found.night == nights[0]
-        assert found.plan is not None
+        found = find_night(plan=file, history=history if kept == "named-history" else "")
+        assert found[0] == nights[0]
+        assert found[1] is not None
 
 
 @pytest.mark.parametrize("kept", ["folder", "history"])
 @pytest.mark.parametrize("other", [{"plan": "other"}, {"machine": "m4-64gb"}])
 def test_where_there_are_nights_of_others_only_the_latest_is_inconclusive(
-    other: dict[str, Any], kept: str, keep: Keep, project: Path
+    other: dict[str, Any], kept: str, keep: Keep, remember: Callable[..., str]
 ) -> None:
     night = replace(NIGHT, outcome=Outcome.OK, **other)
-    if kept == "folder":
-        keep(night)
-    else:
-        with Store.open(str(project / "history.db")) as store:
-            store.append(night)
+    name = str(keep(night)) if kept == "folder" else night.id
+    if kept == "history":
+        remember(night)
     with pytest.raises(InconclusiveError, match="no night of the plan attention") as raised:
         find_night()
     assert "m1-8gb" in raised.value.message
-    assert find_night(NIGHT.id).night == night, "one that is named is judged"
+    assert find_night(name)[0] == night, "one that is named is judged"
 
 
 def test_a_night_that_is_named_is_of_the_plan_that_is_named(keep: Keep, project: Path) -> None:
-    folder = keep(id=LATER, plan="other")
-    for name in (LATER, LATER[:10], str(folder)):
-        assert find_night(name).plan is None
-        with pytest.raises(UsageError, match="is of the plan other, not of attention"):
-            find_night(name, project / "tracekit.toml")
+    folder = str(keep(id=LATER, plan="other"))
+    assert find_night(folder)[1] is None
+    with pytest.raises(UsageError, match="is of the plan other, not of attention"):
+        find_night(folder, project / "tracekit.toml")
 
 
-def test_without_a_plan_the_latest_of_a_history_must_be_clear(project: Path) -> None:
+def test_without_a_plan_the_latest_of_a_history_must_be_clear(
+    project: Path, remember: Callable[..., str]
+) -> None:
     (project / "tracekit.toml").unlink()
-    history = str(project / "history.db")
-    with Store.open(history) as store:
-        store.append(replace(NIGHT, machine=own_name()))
-        assert find_night(history=history).night.id == NIGHT.id
-        store.append(replace(NIGHT, id=EARLIER, plan="other"))
-        with pytest.raises(UsageError, match="Nights of several plans or machines"):
-            find_night(history=history)
+    history = remember(replace(NIGHT, machine=own_name()))
+    assert find_night(history=history)[0].id == NIGHT.id
+    remember(replace(NIGHT, id=EARLIER, plan="other", started="2026-11-19T02:30:00+00:00"))
+    said = rf"plans or machines.*: {NIGHT.id} \(attention on .*, {EARLIER} \(other"
+    with pytest.raises(UsageError, match=said):  # the newest first
+        find_night(history=history)
 
 
-def test_a_night_that_is_in_the_history_only_is_found_there(project: Path) -> None:
-    with Store.open(str(project / "history.db")) as store:
-        store.append(replace(NIGHT, id=EARLIER))
-        store.append(replace(NIGHT, id=LATER, started="2026-11-20T02:31:00+00:00"))
-    assert find_night().night.id == LATER
-    for name, history in ((EARLIER[:10], ""), (EARLIER, str(project / "history.db"))):
-        found = find_night(name, history=history)
-        assert (found.night.id, found.folder) == (EARLIER, None)
-
-
-def test_no_night_no_history_and_no_plan_are_refused(project: Path) -> None:
+def test_no_night_no_history_and_no_plan_are_refused(
+    project: Path, remember: Callable[..., str]
+) -> None:
     for name, said in (("latest", r"yet, and no history at .*history\.db"), ("2026", "'2026'")):
         with pytest.raises(UsageError, match=f"There is no night {said}"):
             find_night(name)
     assert not (project / "history.db").exists(), "who only asks makes nothing"
-    with Store.open(str(project / "history.db")):
-        pass
+    remember()
     for name, said in (("latest", "no night yet"), ("x", "has no night 'x'")):
         with pytest.raises(UsageError, match=said):
             find_night(name)
@@ -162,17 +157,16 @@ def test_an_old_night_says_nothing_of_today(started: str, said: str) -> None:
     old = aged(replace(GOOD, started=started), DAY, NOW)
     assert old.outcome is Outcome.INCONCLUSIVE
     assert re.search(said, old.reason)
-    assert [one.outcome for one in old.cases] == [Outcome.OK, Outcome.INCONCLUSIVE]
+    assert [case.outcome for case in old.cases] == [Outcome.OK, Outcome.INCONCLUSIVE]
     worse = replace(GOOD, outcome=Outcome.REGRESSION, started=started)
     assert aged(worse, 1.0, NOW) is worse
 
 
 def test_a_capture_stands_at_its_line_of_the_plan(keep: Keep) -> None:
-    keep()
-    found = find_night()
-    report = placed(of_night(found.night, found.plan), found.plan)
+    night, plan = find_night(str(keep()))
+    report = placed(of_night(night, plan), plan)
     assert report.file == "tracekit.toml"
-    lines = {one.name: one.line for one in report.suites}
+    lines = {suite.name: suite.line for suite in report.suites}
     assert lines == {"decode": 7, "prefill": 14, "serve": None, "micro": None}
     assert placed(report, None) is report
 

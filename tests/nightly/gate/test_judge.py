@@ -135,11 +135,7 @@ LACKING = [*made(at(0.0))[:9], replace(made(at(0.0))[9], candidate={})]
          "No pair counts: on battery."),
         ([], {}, (OPEN, None), "No pair measured step_p50."),
         ([replace(one, reference={}) for one in made(at(0.0))], {}, (OPEN, None),
-         "The reference did not say its step_p50, or not as a number."),
-        ([replace(one, candidate={"step_p50": (math.nan,)}) for one in made(at(0.0))], {},
-         (OPEN, None), "The candidate did not say its step_p50, or not as a number."),
-        ([replace(one, candidate={"step_p50": (0.0,)}) for one in made(at(0.0))], {}, (OPEN, None),
-         "No pair has step_p50 of both sides, above 0 where its ratio is taken."),
+         "No pair has step_p50 of both sides as a number, above 0 where its ratio is taken."),
         (made(at(0.0)), {"expected": at(0.0)[:4]}, (OPEN, None),
          "The accepted night has 4 pairs; it takes 6."),
         # What is followed says its change, and never fails.
@@ -202,9 +198,7 @@ def test_against_an_accepted_night_the_change_is_what_came_since(same_work: bool
 
 
 def traced(*changes: float, metric: str = "steady_compiles", sitting: int = 1, **more: Any) -> Any:
-    return made(
-        changes, metric=metric, sitting=sitting, difference=True, traced=True, **more
-    )  # fmt: skip
+    return made(changes, metric=metric, sitting=sitting, difference=True, traced=True, **more)
 
 
 @pytest.mark.parametrize(
@@ -238,15 +232,6 @@ def test_a_count_is_held_against_the_worst_that_was_accepted() -> None:
         for one in (3, 4)
     ]
     assert [one.outcome for one in ended] == [OK, WORSE]
-
-
-def test_a_count_that_is_no_number_in_one_trace_is_left_out() -> None:
-    first, second = traced(0, 0)
-    pairs = [first, replace(second, candidate={"steady_compiles": (math.nan,)})]
-    assert timed(pairs, COUNT, unit="count").outcome is OK
-    assert timed(pairs, COUNT, unit="count", wanted=2).reason == (
-        "0, but only 1 of 2 pairs count; others do not have steady_compiles of both sides."
-    )
 
 
 @pytest.mark.parametrize("unit", ["ns", "bytes", "ratio"])

@@ -24,25 +24,20 @@ from tracekit.nightly.plan.plan import Gated
 
 @dataclass(frozen=True)
 class Policy:
-    """What it takes to decide. `bench/gate_simulation.py` shows what other values would do.
-
-    Attributes:
-        confidence: Of intervals; a change whose interval leaves out 0 is significant.
-        certainty: The same, of the interval of both sessions together that must leave out 0 for a
-            regression: however much a machine varies, no more of equal nights than half of what is
-            left are false alarms.
-        spread: An interval that reaches further to either side than this multiple of the
-            threshold decides nothing, for a change of that size could hide in it.
-        agreement: Which part of the threshold a session must show by itself: the first one, for a
-            second to look again, and either of both, for a change to be reproduced.
-        least: How many pairs a metric needs at least to be judged by an interval.
-    """
+    """What it takes to decide. `bench/gate_simulation.py` shows what other values would do."""
 
     confidence: float = CONFIDENCE
+    """Of intervals; a change whose interval leaves out 0 is significant."""
     certainty: float = 0.99
+    """Of the interval of both sessions together that must leave out 0 for a regression: however
+    much a machine varies, of equal nights half of what is left at most are false alarms."""
     spread: float = 1.0
+    """The multiple of the threshold beyond which a half of an interval decides nothing."""
     agreement: float = 0.5
+    """The part of the threshold that the first session must show for a second to look again, and
+    each of both for a change to be reproduced."""
     least: int = least_pairs()
+    """How many pairs a metric needs at least to be judged by an interval."""
 
 
 POLICY = Policy()
@@ -86,10 +81,7 @@ _SETTLED = {Ruling.SAME, Ruling.UNSHOWN, Ruling.BETTER}  # no second session is 
 
 
 def decide(
-    sittings: Sequence[Sequence[float]],
-    expected: Sequence[float],
-    threshold: float,
-    policy: Policy,
+    sittings: Sequence[Sequence[float]], expected: Sequence[float], threshold: float, policy: Policy
 ) -> Ruling | None:
     """Decide by an interval of what both sessions say together; None for too few changes.
 
@@ -166,10 +158,9 @@ def decide_exactly(
 def changes(pairs: Sequence[Pair], metric: str, scale: Scale) -> tuple[float, ...]:
     """Return the change in each pair that counts, on a scale on which changes add up.
 
-    A side's value is the median of its turns; a change is the logarithm of the ratio where the
-    metric is compared by ratio, else the difference. Pairs in which either is not known, or not in
-    as many turns as the other, or of which there is no ratio, are left out, as contaminated ones
-    are: drift falls on both sides alike only where all turns are known.
+    A side's value is the median of its turns; a change is the logarithm of the ratio, else the
+    difference. Pairs of which it is not known are left out, as contaminated ones are, and those
+    with more turns of one side: drift falls on both alike only where all turns are known.
     """
     found = (
         change(pair, metric, scale) for pair in pairs_of(pairs, metric) if not pair.contaminated

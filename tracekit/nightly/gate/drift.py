@@ -1,6 +1,6 @@
 """What nights add up to: drift that no single night shows, where it began, and the anchor.
 
-Every night is judged through the levels of the nights before it too (`history/levels.py`). A
+Every night is judged through the levels of the nights before it too (`history/steps.py`). A
 metric is a regression if tonight and the night before lie beyond the threshold together, each by
 half of it, and by more than equal nights explain, above three earlier nights in a row; or tonight
 above the beginning of a chain. `bench/drift_simulation.py` counts false alarms, and how soon drift
@@ -9,7 +9,7 @@ is found. A reference that moves along is measured against an anchor now and the
 
 import math
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,6 @@ import numpy as np
 
 from tracekit.base import TracekitError, short_commit
 from tracekit.nightly.gate.decision import POLICY, plain_change
-from tracekit.nightly.history.levels import SURE, Levels, levels, moves
 from tracekit.nightly.history.night import (
     ANCHORED,
     INTERRUPTED,
@@ -29,7 +28,7 @@ from tracekit.nightly.history.night import (
     Night,
     Outcome,
 )
-from tracekit.nightly.history.steps import Point, Series
+from tracekit.nightly.history.steps import SURE, Levels, Point, Series, levels, moves
 from tracekit.nightly.history.store.documents import measured_of
 from tracekit.nightly.plan.plan import Capture
 from tracekit.nightly.plan.reading import UNTRACED
@@ -154,23 +153,17 @@ def with_drift(
     entries: list[Entry] = []
     for entry in night.entries:
         name = entry.capture.removesuffix(ANCHORED)
-        judged = [
+        judged = tuple(
             _judged(old, entry, past_of(night, name, old, earlier, accepted), workloads.get(name))
             for old in entry.judged
-        ]
-        changed = [new for new, old in zip(judged, entry.judged, strict=True) if new is not old]
-        new = replace(entry, judged=tuple(judged))
-        if any(metric.outcome is Outcome.REGRESSION for metric in changed):
-            reason = " ".join(
-                f"{metric.metric}: {metric.reason}"
-                for metric in judged
-                if metric.outcome is Outcome.REGRESSION
-            )
-            if entry.outcome is Outcome.FAILED:
-                reason = f"{entry.reason} {reason}"
-            if entry.reason.endswith(INTERRUPTED):
-                reason = f"{reason} {INTERRUPTED}"
-            new = replace(new, outcome=Outcome.REGRESSION, reason=reason)
+        )
+        new = replace(entry, judged=judged)
+        worse = [metric for metric in judged if metric.outcome is Outcome.REGRESSION]
+        if worse and new != entry:
+            parts = [entry.reason] * (entry.outcome is Outcome.FAILED)
+            parts += [f"{metric.metric}: {metric.reason}" for metric in worse]
+            parts += [INTERRUPTED] * entry.reason.endswith(INTERRUPTED)
+            new = replace(new, outcome=Outcome.REGRESSION, reason=" ".join(parts))
         entries.append(new)
     return replace(night, entries=tuple(entries))
 
@@ -183,21 +176,15 @@ def past_of(
     accepted: dict[str, Accepted],
 ) -> Past | None:
     """Return a metric of a capture up to tonight; None where tonight does not have it."""
-    entry = next((found for found in night.entries if found.capture == capture), None)
-    if entry is None or entry.reference is None:
+    own_entry, own = next(_of(night, capture, judged.metric), (None, None))
+    if own_entry is None or own is None or own_entry.reference is None:
         return None
-    own = next((found for found in entry.judged if found.metric == judged.metric), None)
-    if own is None:
-        return None
-    points = _points(earlier, capture, judged.metric, entry.work)
+    points = _points(earlier, capture, judged.metric, own_entry.work)
+    points += [_tonight(night, own_entry, own)]
     anchors = _points(earlier, capture + ANCHORED, judged.metric)
-    points += [_tonight(night, entry, own)]
-    for other in night.entries:
-        if other.capture == capture + ANCHORED:
-            same = [each for each in other.judged if each.metric == own.metric]
-            anchors += [_tonight(night, other, each) for each in same]
+    anchors += [_tonight(night, *found) for found in _of(night, capture + ANCHORED, own.metric)]
     series = Series(
-        *(night.machine, night.plan, capture, entry.work, own.metric, own.unit, own.better),
+        *(night.machine, night.plan, capture, own_entry.work, own.metric, own.unit, own.better),
         *(own.scale, own.threshold, own.gated),
         points=tuple(points[-_CHAINED:]),
     )
@@ -208,6 +195,12 @@ def past_of(
         series = replace(series, points=series.points[begin:])
         anchors = [anchor for anchor in anchors if anchor.at >= series.points[0].at]
     return Past(series, tuple(anchors))
+
+
+def _of(night: Night, capture: str, metric: str) -> Iterator[tuple[Entry, Judged]]:
+    for entry in night.entries:
+        if entry.capture == capture:
+            yield from ((entry, judged) for judged in entry.judged if judged.metric == metric)
 
 
 def _points(
@@ -323,38 +316,34 @@ def with_previous(capture: Capture, earlier: Sequence[Series], folder: Path) -> 
 
 def anchors_due(
     night: Night,
-    captures: Sequence[Capture],
+    captures: Iterable[Capture],
     earlier: Sequence[Series],
     accepted: dict[str, Accepted],
 ) -> Iterator[Capture]:
     """Yield what is to be measured against an anchor tonight, as captures of their own.
 
-    It is due after as many nights as the plan says, and where the chain of nights has lost half of
-    a threshold. The anchor is the commit of the night that was accepted last, else the reference
-    of the first night.
+    It is due after as many nights as the plan says, and where they have lost half of a threshold.
+    The anchor is the commit of the night accepted last, else the reference of the first night.
     """
+    entries = {entry.capture: entry for entry in night.entries}
     for capture in captures:
-        reference = capture.reference
-        entry = next((found for found in night.entries if found.capture == capture.name), None)
+        reference, entry = capture.reference, entries.get(capture.name)
         if entry is None or entry.reference is None or reference is None:
             continue
-        pasts = [
-            past
-            for judged in entry.judged
-            if judged.gated and (past := past_of(night, capture.name, judged, earlier, accepted))
-        ]
+        gated = [judged for judged in entry.judged if judged.gated]
+        found = (past_of(night, capture.name, judged, earlier, accepted) for judged in gated)
+        pasts = [past for past in found if past is not None]
         commit = _anchor(pasts)
         if not commit or commit in {entry.reference.commit, entry.candidate.commit}:
             continue
         if any(_since(past) >= reference.anchor_every or _near(past) for past in pasts):
-            anchor = replace(reference, revision=commit, merge_base="", previous_night=False)
             metrics = tuple(
                 metric for metric in capture.metrics if metric.metric in UNTRACED or metric.gate
             )
             yield replace(
                 capture,
                 name=capture.name + ANCHORED,
-                reference=anchor,
+                reference=replace(reference, revision=commit, merge_base="", previous_night=False),
                 metrics=metrics,
                 traced=0,
                 checks=(),

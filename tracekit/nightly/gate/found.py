@@ -3,7 +3,7 @@
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tracekit.nightly.folder import nights_in
 from tracekit.nightly.gate.report.model import GateReport, Suite, explained
 from tracekit.nightly.history.night import DOCUMENT, Night, Outcome, moment_of
 from tracekit.nightly.history.store.documents import night_in
-from tracekit.nightly.history.store.place import LATEST, place, require_clear_latest, shown
+from tracekit.nightly.history.store.place import LATEST, file_of, place, require_clear_latest, shown
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.document import open_document
 from tracekit.nightly.plan.plan import NightPlan
@@ -36,34 +36,21 @@ def aged(report: GateReport, longest: float, now: datetime | None = None) -> Gat
         if age <= longest:
             return report
         reason = f"It began {age / 3600:.1f} h ago; --max-age allows {longest / 3600:.1f} h."
-    suite = explained(Suite(report.plan or "night", Outcome.INCONCLUSIVE, reason))
-    suites = (*report.suites, suite)
-    return replace(report, outcome=Outcome.INCONCLUSIVE, reason=reason, suites=suites)
+    old = explained(Suite(report.plan or "night", Outcome.INCONCLUSIVE, reason))
+    return replace(report, outcome=old.outcome, reason=reason, suites=(*report.suites, old))
 
 
 _HINT = "`tracekit nightly` makes one; a night's folder can be named, too."
 
 
-@dataclass(frozen=True)
-class FoundNight:
-    """A night, its folder where that is here, and its plan where that is known."""
-
-    night: Night
-    folder: Path | None = None
-    plan: NightPlan | None = None
-
-
-def find_night(name: str = LATEST, plan: Path | None = None, history: str = "") -> FoundNight:
+def find_night(
+    name: str = LATEST, plan: Path | None = None, history: str = ""
+) -> tuple[Night, NightPlan | None]:
     """Find a night by its folder, its `night.json`, its id, the beginning of one, or `latest`.
 
-    Ids are looked for where the plan, else the nearest one, puts its nights, then in its history,
-    or in the one that is named alone. The latest is the last one of the plan on this machine.
-
-    Raises:
-        UsageError: There is no such night, more than one, or no plan to look into; or the night is
-            of another plan than the one that was named.
-        InconclusiveError: There are nights, but none of the plan on this machine is the latest.
-        TracekitError: It cannot be read.
+    It comes with its plan where that is at hand. Ids are looked for in the history that is named,
+    else in that of the plan, else of the nearest one. The latest is the last one of the plan on
+    this machine: an InconclusiveError says that there are others only.
     """
     path = Path(name)
     named = name != LATEST and (len(path.parts) > 1 or path.exists())
@@ -73,14 +60,10 @@ def find_night(name: str = LATEST, plan: Path | None = None, history: str = "") 
         if plan is not None or not (named or history):
             raise
         known = None
-    folder = None
     if named:
-        folder = path.parent if path.name == DOCUMENT else path
-        night = _read(folder)
+        night = _read(path.parent if path.name == DOCUMENT else path)
     elif name == LATEST:
-        night, folder = _latest(known, history)
-    elif known is not None and not history and (folder := _on_disk(known, name)):
-        night = _read(folder)
+        night = _latest(known, history)
     else:
         with _opened(history or (known.history if known else ""), name) as store:
             night = store.night(name)
@@ -89,17 +72,17 @@ def find_night(name: str = LATEST, plan: Path | None = None, history: str = "") 
             f"The night {night.id} is of the plan {night.plan}, not of {known.name}.",
             hint="Name the file of its own plan, or leave --plan out.",
         )
-    return FoundNight(night, folder, known if known and known.name == night.plan else None)
+    return night, known if known and known.name == night.plan else None
 
 
-def _latest(plan: NightPlan | None, history: str) -> tuple[Night, Path | None]:
+def _latest(plan: NightPlan | None, history: str) -> Night:
     """Return the last night of the plan on this machine; never one of another plan or machine."""
     machine = (plan.machine if plan else "") or own_name()
     folders = nights_in(plan.output) if plan and not history else []
     for each in reversed(folders):
         night = _read(each.folder)
         if plan and (night.plan, night.machine) == (plan.name, machine):
-            return night, each.folder
+            return night
     url, nights, others = history or (plan.history if plan else ""), list[Night](), bool(folders)
     if not (others and _is_absent(url)):
         with _opened(url, LATEST) as store:
@@ -109,7 +92,7 @@ def _latest(plan: NightPlan | None, history: str) -> tuple[Night, Path | None]:
             nights = store.nights(plan=plan.name if plan else None, machine=machine, limit=1)
             others = others or bool(store.machines())
     if nights:
-        return nights[-1], None
+        return nights[-1]
     if not others:
         raise UsageError("There is no night yet.", hint=_HINT)
     whose = f" of the plan {plan.name}" if plan else ""
@@ -128,19 +111,6 @@ def _read(folder: Path) -> Night:
     return night
 
 
-def _on_disk(plan: NightPlan, name: str) -> Path | None:
-    """Return the folder of the night that a name means."""
-    folders = [each.folder for each in nights_in(plan.output)]
-    found = [folder for folder in folders if folder.name == name]
-    found = found or [folder for folder in folders if folder.name.startswith(name)]
-    if len(found) > 1:
-        raise UsageError(
-            f"{len(found)} nights begin with {name!r}.",
-            hint=f"Such as {found[0].name} and {found[1].name}: say more of it.",
-        )
-    return found[0] if found else None
-
-
 @contextmanager
 def _opened(url: str, name: str) -> Generator[Store]:
     """Open a history to look for a night; raise UsageError where there is none."""
@@ -153,16 +123,22 @@ def _opened(url: str, name: str) -> Generator[Store]:
 
 
 def _is_absent(url: str) -> bool:
-    where = place(url)
-    return where.get_backend_name() == "sqlite" and not Path(str(where.database)).exists()
+    file = file_of(url)
+    return file is not None and not file.exists()
 
 
 def placed(report: GateReport, plan: NightPlan | None) -> GateReport:
     """Return the report of a night with the lines of its plan."""
     if plan is None:
         return report
-    lines = _lines(plan)
-    suites = tuple(replace(suite, line=lines.get(suite.name)) for suite in report.suites)
+    document = open_document(plan.file)
+    routes = {
+        capture.name: (*document.root, "capture", n) for n, capture in enumerate(plan.captures)
+    }
+    suites = tuple(
+        replace(suite, line=document.lines.get(routes.get(suite.name, ())))
+        for suite in report.suites
+    )
     return replace(report, suites=suites, file=in_repository(plan.file))
 
 
@@ -179,12 +155,3 @@ def in_repository(file: Path) -> str:
         if file.is_relative_to(root):
             return file.relative_to(root).as_posix()
     return file.name
-
-
-def _lines(plan: NightPlan) -> dict[str, int]:
-    """Return the line at which each capture stands in the plan's file."""
-    document = open_document(plan.file)
-    routes = {
-        capture.name: (*document.root, "capture", n) for n, capture in enumerate(plan.captures)
-    }
-    return {name: line for name, at in routes.items() if (line := document.lines.get(at))}

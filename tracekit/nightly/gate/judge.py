@@ -34,7 +34,6 @@ from tracekit.nightly.plan.plan import Capture, Gated
 
 
 def _counted(case: MetricPairs, wanted: int) -> str:
-    """Say how many pairs count, of how many that were asked for."""
     number = len(case.changes)
     return f"{number} of {max(wanted, number)} pairs count"
 
@@ -60,16 +59,12 @@ def _short(case: MetricPairs) -> str:
 
 
 def _missing(case: MetricPairs) -> str:
-    """Say why there is nothing to judge."""
     metric = case.gated.metric
     if not case.own:
         return f"No pair measured {metric}."
     if all(pair.contaminated for pair in case.own):
         return f"No pair counts: {_why(case.own)}."
-    for side in ("candidate", "reference"):
-        if not case.values(side):
-            return f"The {side} did not say its {metric}, or not as a number."
-    return f"No pair has {metric} of both sides, above 0 where its ratio is taken."
+    return f"No pair has {metric} of both sides as a number, above 0 where its ratio is taken."
 
 
 def _why(pairs: Sequence[Pair]) -> str:
@@ -100,19 +95,9 @@ def judge(
 
     A change for the worse is a regression where it is beyond the threshold, significant and
     reproduced by the second session. What one session leaves open is inconclusive, with
-    `reproduced` False: then a second one is needed.
-
-    Args:
-        gated: The metric, its threshold and its scale.
-        pairs: All pairs of the capture, those that do not count included.
-        unit: The metric's unit.
-        better: Which direction is good news, unless `gated` says so.
-        expected: The changes of the accepted baseline, as of `changes`; None without one.
-        same_work: Whether the reference does the same work, so that no change is expected where
-            no baseline was accepted; None where there is no reference.
-        wanted: How many pairs were asked for: where fewer are left, for the others were
-            contaminated, nothing is called harmless.
-        policy: What it takes to decide.
+    `reproduced` False: then a second one is needed. `expected` are changes of the accepted
+    baseline; without one none is expected of the `same_work`, which is None without a reference.
+    Where fewer pairs count than were `wanted`, nothing is called harmless.
     """
     direction = Better(gated.better or better)
     case = MetricPairs(gated, tuple(pairs), unit, direction, tuple(expected or ()), policy)
@@ -259,9 +244,8 @@ def needs_second_session(
 ) -> bool:
     """Tell whether something is to be looked at again, after the first session.
 
-    It is where a metric that decides seems to have changed, or its interval is too wide, and
-    where a trace has a finding that is to fail. What is missing for another reason, as where the
-    machine was not quiet or nothing was accepted, a second session would not bring.
+    That is a metric that decides and seems to have changed or has too wide an interval, or a
+    finding that is to fail; what is missing for another reason a second session would not bring.
     """
     metrics = any(
         metric.outcome is Outcome.INCONCLUSIVE and metric.reproduced is False
@@ -276,8 +260,7 @@ def findings_outcome(
 ) -> tuple[Outcome, str]:
     """Return how the findings end, and why: a rule that is to fail and has found something.
 
-    It is a regression where every trace of the candidate's in both sessions has it, and none of
-    the reference's.
+    It is a regression where all traces of the candidate's in both sessions have it, no other's.
     """
     if fail_on and not sittings:
         return Outcome.INCONCLUSIVE, f"No trace counts, so {', '.join(fail_on)} could find nothing."

@@ -16,6 +16,7 @@ from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.gate.report.openmetrics import openmetrics
 from tracekit.nightly.gate.report.sarif import sarif
 from tracekit.nightly.gate.report.text import markdown, said
+from tracekit.nightly.history.night import Outcome
 
 WRITERS: dict[str, Callable[[GateReport], bytes]] = {
     "junit": junit,
@@ -52,11 +53,7 @@ _PREFIX = "TRACEKIT_"
 
 
 def command_of(text: str) -> tuple[str, ...]:
-    """Part a command into its words, as a shell would; no shell runs it.
-
-    Raises:
-        UsageError: It is empty, or its quotes are not closed.
-    """
+    """Part a command into its words, as a shell would; no shell runs it."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -96,17 +93,8 @@ def tell(command: tuple[str, ...], report: GateReport, patience: float = PATIENC
 
 def facts(report: GateReport) -> dict[str, str]:
     """Return what a command finds in its environment; each fits into one line."""
-    known = {
-        "OUTCOME": str(report.outcome),
-        "TITLE": report.title,
-        "SUBJECT": report.subject,
-        "REASON": report.reason,
-        "PLAN": report.plan,
-        "MACHINE": report.machine,
-        "COMMIT": report.commit,
-        "STARTED": report.started,
-        "WORSE": ", ".join(
-            f"{case.suite}: {case.name}" for case in report.cases if case.outcome == "regression"
-        ),
-    }
-    return {f"{_PREFIX}{name}": said(value) for name, value in known.items()}
+    names = ("outcome", "title", "subject", "reason", "plan", "machine", "commit", "started")
+    known = {name: str(getattr(report, name)) for name in names}
+    worse = [case for case in report.cases if case.outcome is Outcome.REGRESSION]
+    known["worse"] = ", ".join(f"{case.suite}: {case.name}" for case in worse)
+    return {f"{_PREFIX}{name.upper()}": said(value) for name, value in known.items()}

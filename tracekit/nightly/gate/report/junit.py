@@ -74,13 +74,9 @@ def _tag(case: Case) -> str | None:
 
 
 def _numbers(case: Case) -> list[str]:
-    """Return what is known of a case in numbers, a line for each."""
-    known: dict[str, object] = {
-        name: words for name, words in numbers(case).items() if words != NOTHING
-    }
     more = {"pairs": case.pairs or None, "baseline": case.baseline or None}
-    known |= {**more, "reproduced": case.reproduced}
-    return [f"{name}: {value}" for name, value in known.items() if value is not None]
+    known: dict[str, object] = {**numbers(case), **more, "reproduced": case.reproduced}
+    return [f"{name}: {value}" for name, value in known.items() if value not in {None, NOTHING}]
 
 
 def _properties(suite: Suite, report: GateReport) -> dict[str, str]:

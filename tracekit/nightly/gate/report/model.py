@@ -227,11 +227,10 @@ _STOPPED = "The night was stopped before all of its captures were through."
 
 
 def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
-    """Return what a gate says of a night.
+    """Return what a gate says of a night; its plan, if at hand, says which findings decide.
 
     What is missing is never good news: a night that has not ended, is partial or judged nothing is
-    inconclusive at best, whatever it says of itself. The plan that it carried out says which
-    findings decide; where it is not at hand they are listed, and the capture's own outcome stands.
+    inconclusive at best, whatever it says of itself.
     """
     rules = {capture.name: capture.fail_on for capture in plan.captures} if plan is not None else {}
     suites = tuple(_suite(entry, rules.get(entry.capture, ())) for entry in night.entries)
@@ -242,6 +241,7 @@ def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
         outcome, reason = Outcome.INCONCLUSIVE, _MISSING
     if not any(suite.outcome is outcome for suite in suites):
         suites = (*suites, explained(Suite(night.plan or "night", outcome, reason)))
+    names = ("plan", "machine", "started", "ended", "commit")
     return GateReport(
         title=f"Night {night.id} of {night.plan}" if night.plan else f"Night {night.id}",
         subject=night.id,
@@ -249,13 +249,9 @@ def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
         reason=reason,
         suites=suites,
         environment=_known(night.environment),
-        plan=night.plan,
-        machine=night.machine,
-        started=night.started,
-        ended=night.ended,
-        commit=night.commit,
+        **{name: getattr(night, name) for name in names},
         links=tuple(_links(night)),
-        warnings=(*night.warnings, *((_STOPPED,) if night.partial else ())),
+        warnings=(*night.warnings, *[_STOPPED] * night.partial),
     )
 
 
@@ -283,9 +279,7 @@ _SHARED = (
 def _suite(entry: Entry, rules: tuple[str, ...]) -> Suite:
     metrics = (
         Case(
-            suite=entry.capture,
-            name=judged.metric,
-            kind="metric",
+            *(entry.capture, judged.metric, "metric"),
             message=judged.reason,
             **{name: getattr(judged, name) for name in _SHARED},
         )

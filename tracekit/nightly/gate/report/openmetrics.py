@@ -111,12 +111,7 @@ def _metric(gauges: _Gauges, case: Case, labels: Mapping[str, str]) -> None:
 
 
 def _environment(report: GateReport) -> dict[str, str]:
-    known = report.environment
-    return {
-        "plan": report.plan,
-        "machine": report.machine,
-        "chip": known.get("chip", ""),
-        "os": known.get("os_build") or known.get("os", ""),
-        "xcode": known.get("xcode_build", ""),
-        "mlx": known.get("mlx", ""),
-    }
+    names = {"chip": "chip", "os": "os_build", "xcode": "xcode_build", "mlx": "mlx"}
+    known = {"os_build": report.environment.get("os", "")} | report.environment
+    facts = {name: known.get(fact, "") for name, fact in names.items()}
+    return {"plan": report.plan, "machine": report.machine, **facts}

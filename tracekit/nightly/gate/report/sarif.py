@@ -6,7 +6,6 @@ what kept a tool from answering.
 """
 
 import hashlib
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -17,11 +16,7 @@ from tracekit.nightly.history.night import Outcome, moment_in
 from tracekit.report import visible
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVELS = {
-    Outcome.FAILED: "error",
-    Outcome.INCONCLUSIVE: "warning",
-    Outcome.UNJUDGED: "warning",
-}
+_LEVELS = {Outcome.FAILED: "error", Outcome.INCONCLUSIVE: "warning", Outcome.UNJUDGED: "warning"}
 
 
 def sarif(report: GateReport, version: str) -> bytes:
@@ -32,7 +27,8 @@ def sarif(report: GateReport, version: str) -> bytes:
         for case in suite.cases
         if case.outcome is Outcome.REGRESSION
     ]
-    rules = {_rule_id(case): case for _, case in pairs}
+    rules = {_word(case.name): case for _, case in pairs}
+    facts = {visible(name): visible(value) for name, value in report.environment.items()}
     run = {
         "tool": {
             "driver": {
@@ -46,7 +42,7 @@ def sarif(report: GateReport, version: str) -> bytes:
         # The same every night, so that an alert that is gone is closed.
         "automationDetails": {"id": f"tracekit/{_word(report.plan or 'runs')}/"},
         "columnKind": "unicodeCodePoints",
-        "properties": {"outcome": str(report.outcome), "environment": _visible(report.environment)},
+        "properties": {"outcome": str(report.outcome), "environment": facts},
     }
     document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return as_json(document)
@@ -62,40 +58,28 @@ def _rule(name: str, case: Case) -> dict[str, Any]:
 
 
 def _result(suite: Suite, case: Case, report: GateReport, rules: list[str]) -> dict[str, Any]:
-    known = {
-        "unit": visible(case.unit),
-        "candidate": case.candidate,
-        "reference": case.reference,
-        "change": case.change,
-        "low": case.low,
-        "high": case.high,
-        "threshold": case.threshold,
-        "pairs": case.pairs,
-        "reproduced": case.reproduced,
-    }
+    names = ("candidate", "reference", "change", "low", "high", "threshold", "pairs", "reproduced")
+    known = {"unit": visible(case.unit)} | {name: getattr(case, name) for name in names}
     return {
-        "ruleId": _rule_id(case),
-        "ruleIndex": rules.index(_rule_id(case)),
+        "ruleId": _word(case.name),
+        "ruleIndex": rules.index(_word(case.name)),
         "kind": "fail",
         "level": "error",
         "message": {"text": f"{said(suite.name)}: {sentences(case)}"},
-        "locations": list(_locations(suite, report)),
+        "locations": [_location(suite, report)],
         # The same regression of the next night is the same alert.
         "partialFingerprints": {"tracekit/v1": _fingerprint(suite, case)},
         "properties": {name: value for name, value in known.items() if value not in (None, [], "")},
     }
 
 
-def _locations(suite: Suite, report: GateReport) -> Iterator[dict[str, Any]]:
-    physical: dict[str, Any] = {}
-    if report.file:
-        physical["artifactLocation"] = {
-            "uri": quote(visible(report.file)),
-            "uriBaseId": "%SRCROOT%",
-        }
-        physical["region"] = {"startLine": suite.line or 1}
+def _location(suite: Suite, report: GateReport) -> dict[str, Any]:
     logical = {"logicalLocations": [{"name": said(suite.name)}]}
-    yield {"physicalLocation": physical, **logical} if physical else logical
+    if not report.file:
+        return logical
+    file = {"uri": quote(visible(report.file)), "uriBaseId": "%SRCROOT%"}
+    physical = {"artifactLocation": file, "region": {"startLine": suite.line or 1}}
+    return {"physicalLocation": physical, **logical}
 
 
 def _invocation(report: GateReport) -> dict[str, Any]:
@@ -112,10 +96,6 @@ def _invocation(report: GateReport) -> dict[str, Any]:
     }
 
 
-def _rule_id(case: Case) -> str:
-    return _word(case.name)
-
-
 def _word(text: str) -> str:
     """Return a text as an identifier: no spaces, nothing that a path would take apart."""
     kept = "".join(char if char.isalnum() or char in "-._" else "-" for char in said(text))
@@ -124,7 +104,3 @@ def _word(text: str) -> str:
 
 def _fingerprint(suite: Suite, case: Case) -> str:
     return hashlib.sha256(f"{suite.name}\0{case.name}".encode(errors="replace")).hexdigest()
-
-
-def _visible(facts: dict[str, str]) -> dict[str, str]:
-    return {visible(name): visible(value) for name, value in facts.items()}

@@ -189,32 +189,18 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[st
     yield from (f"| {' | '.join(escaped(cell) for cell in cells)} |" for cells in rows)
 
 
-_COMMANDS = {
-    Outcome.REGRESSION: "error",
-    Outcome.FAILED: "error",
-    Outcome.INCONCLUSIVE: "warning",
-    Outcome.UNJUDGED: "warning",
-}
-
-
 def annotations(report: GateReport) -> Iterator[str]:
     """Yield a line for each case that is not good, `::error file=…::message`."""
     for suite in report.suites:
+        place = {"file": visible(report.file), "line": str(suite.line or "") * bool(report.file)}
         for case in suite.cases:
-            command = _COMMANDS.get(case.outcome) if case.outcome else None
-            if command is not None:
-                yield _line(command, case, suite, report)
-
-
-def _line(command: str, case: Case, suite: Suite, report: GateReport) -> str:
-    assert case.outcome is not None
-    known = {
-        "file": visible(report.file),
-        "line": str(suite.line) if suite.line and report.file else "",
-        "title": f"{LEADS[case.outcome]}: {said(suite.name)}, {said(case.name)}",
-    }
-    properties = ",".join(f"{name}={_property(value)}" for name, value in known.items() if value)
-    return f"::{command} {properties}::{_message(sentences(case))}"
+            if (outcome := case.outcome) is None or outcome is Outcome.OK:
+                continue
+            command = "error" if outcome in {Outcome.REGRESSION, Outcome.FAILED} else "warning"
+            title = f"{LEADS[outcome]}: {said(suite.name)}, {said(case.name)}"
+            known = [(name, value) for name, value in (*place.items(), ("title", title)) if value]
+            properties = ",".join(f"{name}={_property(value)}" for name, value in known)
+            yield f"::{command} {properties}::{_message(sentences(case))}"
 
 
 def _message(text: str) -> str:
