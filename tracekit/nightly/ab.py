@@ -65,13 +65,10 @@ class Side:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long both are measured.
+    """How long both are measured: until an interval reaches no further `within`, as a ratio.
 
-    Attributes:
-        within: The half width of the interval at which it is narrow enough, as a ratio.
-        seconds: After how many seconds no pair is begun any more.
-        turn: Seconds of one turn; a pair has four.
-        state: What the machine must be like for a pair to count; None to count all.
+    After so many seconds no pair, of four turns of `turn` seconds, is begun any more. `state` is
+    what the machine must be like for a pair to count; None counts all.
     """
 
     within: float = 0.01
@@ -81,11 +78,7 @@ class Effort:
 
 
 def parse_side(words: Sequence[str], workload: str = "") -> Side:
-    """Read `WORKLOAD[@REVISION] [NAME=VALUE …]`; without a workload it is the one given.
-
-    Raises:
-        UsageError: Nothing names a workload, or a word is neither.
-    """
+    """Read `WORKLOAD[@REVISION] [NAME=VALUE …]`; without a workload it is the one given."""
     name, revision, parameters = workload, "", dict[str, Any]()
     for place, word in enumerate(words):
         key, equals, value = word.partition("=")
@@ -117,53 +110,52 @@ def measure_ab(
     limits: Limits | None = None,
     progress: Progress = quiet,
 ) -> Comparison:
-    """Measure both in turns, and compare them.
-
-    Raises:
-        UsageError: A workload, a parameter or a revision is not there.
-        ToolError: A variant failed.
-        InconclusiveError: Not a single pair counts.
-    """
+    """Measure both in turns, and compare them; an InconclusiveError says that no pair counts."""
     effort, limits = effort or Effort(), limits or Limits()
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tracekit-ab-")))
-        supervisor = stack.enter_context(Supervisor(folder))
         progress("making ready")
-        bounds = Bounds(supervisor)
-        sides: dict[Role, Side] = {"candidate": after, "reference": before}
-        prepared = _prepared(sides, workloads, bounds, stack, folder)
-        prepared = replace(prepared, capture=replace(prepared.capture, turn=effort.turn))
+        prepared = _prepared(before, after, workloads, effort.turn, stack)
         watch = stack.enter_context(Watch("auto")) if effort.state else None
         pairs, ended = _measured(prepared, watch, effort, limits, progress)
-    compared = _compared(pairs, prepared, limits)
-    return replace(compared, before=(before.words,), after=(after.words,), notes=(ended,))
+    found = _changes(pairs, prepared, limits)
+    verdict, reason = overall([change for change in found if change.deciding], ())
+    return Comparison(
+        before=(before.words,),
+        after=(after.words,),
+        verdict=verdict,
+        reason=reason,
+        changes=found,
+        findings=(),
+        kernels=(),
+        environment=tuple(_differences(prepared.described)),
+        conditions=(),
+        order=Order.ALTERNATING,
+        limits=limits,
+        notes=(ended,),
+    )
 
 
 def _prepared(
-    sides: Mapping[Role, Side],
-    workloads: Path | None,
-    bounds: Bounds,
-    stack: ExitStack,
-    folder: Path,
+    before: Side, after: Side, workloads: Path | None, turn: float, stack: ExitStack
 ) -> Prepared:
-    """Make both ready."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tracekit-ab-")))
+    bounds = Bounds(stack.enter_context(Supervisor(folder)))
     plan = NightPlan(NAME, Path.cwd() / NAME, (), folder, "")
-    asked = Reference(
-        revision=next((side.revision for side in sides.values() if side.revision), "")
-    )
+    asked = Reference(revision=after.revision or before.revision)
+    sides: dict[Role, Side] = {"candidate": after, "reference": before}
+    captures = {
+        role: Capture(NAME, side.workload, workloads, side.parameters, asked, turn=turn)
+        for role, side in sides.items()
+    }
     variants: dict[Role, CodeVariant] = {}
     for role, side in sides.items():
-        capture = Capture(NAME, side.workload, workloads, side.parameters, asked)
-        variant = candidate_of(capture, plan)
+        variant = candidate_of(captures[role], plan)
         if side.revision:
-            capture = replace(capture, reference=Reference(revision=side.revision))
-            found = stack.enter_context(reference_of(capture, plan, variant, bounds))
-            assert found is not None
-            variant = found
+            own = replace(captures[role], reference=Reference(revision=side.revision))
+            variant = stack.enter_context(reference_of(own, plan, variant, bounds)) or variant
         variants[role] = replace(variant, role=role, difference=(side.words,))
-    after = sides["candidate"]
-    capture = Capture(NAME, after.workload, workloads, after.parameters, asked)
-    ready = Prepared(capture, folder, variants["candidate"], variants["reference"], bounds)
+    both = variants["candidate"], variants["reference"]
+    ready = Prepared(captures["candidate"], folder, *both, bounds)
     ready.describe()
     return ready
 
@@ -221,8 +213,8 @@ def half_width(change: Change) -> float:
 def _changes(pairs: Sequence[Pair], prepared: Prepared, limits: Limits) -> tuple[Change, ...]:
     """Judge every metric that both have; those that decide come first."""
     names = dict.fromkeys(name for pair in pairs for name in pair.candidate)
-    found = [_change(name, pairs, prepared, limits) for name in names]
-    known = [change for change in found if change.before is not None and change.after is not None]
+    found = (_change(name, pairs, prepared, limits) for name in names)
+    known = [change for change in found if change is not None]
     if unknown := [name for name in limits.metrics if name not in names]:
         raise UsageError(
             f"No variant has the metric {unknown[0]!r}.", hint=f"They have: {', '.join(names)}."
@@ -232,37 +224,36 @@ def _changes(pairs: Sequence[Pair], prepared: Prepared, limits: Limits) -> tuple
     return tuple(sorted(marked, key=lambda change: not change.deciding))
 
 
-def _change(name: str, pairs: Sequence[Pair], prepared: Prepared, limits: Limits) -> Change:
+def _change(name: str, pairs: Sequence[Pair], prepared: Prepared, limits: Limits) -> Change | None:
+    """Judge one metric; None where no pair that counts has it of both sides."""
     quantity = quantity_of(name, prepared.results)
     old, new = values(pairs, name, "reference"), values(pairs, name, "candidate")
     relative = min((*old, *new), default=0) > 0
+    scale = "ratio" if relative else "difference"
+    if not (found := changes(pairs, name, scale)):
+        return None
+    before, after = median(old), median(new)
+    plain = after / before - 1 if relative else after - before
     change = Change(
         metric=name,
         unit=quantity.unit,
         better=Better(quantity.better),
-        before=median(old) if old else None,
-        after=median(new) if new else None,
+        before=before,
+        after=after,
         relative=relative,
         values_before=old,
         values_after=new,
         paired=True,
+        measured=plain,
+        change=plain,
     )
-    scale = "ratio" if relative else "difference"
-    found = changes(pairs, name, scale)
-    if change.before is None or change.after is None or not found:
-        return replace(change, before=None)
-    plain = change.after / change.before - 1 if relative else change.after - change.before
-    interval = shift(found)
+    judged, interval = change.better is not Better.NEITHER, shift(found)
     if interval is None:
         few = f"{len(found)} pairs count, and an interval takes {least_pairs()}"
-        verdict = None if change.better is Better.NEITHER else Verdict.UNCLEAR
-        return replace(change, measured=plain, change=plain, verdict=verdict, reason=few)
-    verdict = None
-    if change.better is not Better.NEITHER:
-        verdict = verdict_of(interval, change, limits)
+        return replace(change, verdict=Verdict.UNCLEAR if judged else None, reason=few)
+    verdict = verdict_of(interval, change, limits) if judged else None
     return replace(
         change,
-        measured=plain,
         change=plain_change(interval.middle, scale),
         low=plain_change(interval.low, scale),
         high=plain_change(interval.high, scale),
@@ -271,26 +262,7 @@ def _change(name: str, pairs: Sequence[Pair], prepared: Prepared, limits: Limits
     )
 
 
-def _compared(pairs: Sequence[Pair], prepared: Prepared, limits: Limits) -> Comparison:
-    found = _changes(pairs, prepared, limits)
-    verdict, reason = overall([change for change in found if change.deciding], ())
-    return Comparison(
-        before=(),
-        after=(),
-        verdict=verdict,
-        reason=reason,
-        changes=found,
-        findings=(),
-        kernels=(),
-        environment=tuple(_differences(prepared.described)),
-        conditions=(),
-        order=Order.ALTERNATING,
-        limits=limits,
-    )
-
-
 def _differences(described: Mapping[Role, Described]) -> Iterator[Difference]:
-    """Yield what the variants differ in."""
     old, new = described["reference"], described["candidate"]
     for name in ("workload", "python", "mlx", "tracekit", "commit"):
         values = str(getattr(old, name)), str(getattr(new, name))

@@ -23,9 +23,8 @@ from tracekit.nightly.history.night import (
 )
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.session.child import Prepared, prepared
-from tracekit.nightly.session.measuring import check, measure, overhead
+from tracekit.nightly.session.measuring import check, measure, overhead, trace
 from tracekit.nightly.session.program import BudgetSpentError, BusyError, ParityError
-from tracekit.nightly.session.tracing import trace
 from tracekit.nightly.session.worktree import kind_of
 from tracekit.record import Progress
 
@@ -38,10 +37,8 @@ def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[TracedFinding, ...
     """
     counted = [pair for pair in pairs if pair.traced and pair.runs and not pair.contaminated]
     own = [_findings(folder / pair.runs[0]) for pair in counted]
-    others = [_findings(folder / pair.runs[1]) for pair in counted if len(pair.runs) > 1]
-    first: dict[str, Finding] = {}
-    for found in own:
-        first = found | first
+    others = [_findings(folder / run) for pair in counted for run in pair.runs[1:]]
+    first = {rule: found for known in reversed(own) for rule, found in known.items()}
     rules = [
         TracedFinding(
             rule=rule,
@@ -66,7 +63,6 @@ def _findings(run: Path) -> dict[str, Finding]:
 
 
 def _states(pairs: Iterable[Pair], session: int = 0) -> list[State]:
-    """Return how the machine was seen around pairs, of one session or of all."""
     own = (pair for pair in pairs if session in {0, pair.sitting})
     return [state for pair in own for state in (pair.before, pair.after) if state is not None]
 
@@ -110,24 +106,20 @@ class Carrier:
     def carry_out(self) -> None:
         """Make all captures ready and check them; measure them if all that was checked holds."""
         try:
-            self._carry_out()
+            with ExitStack() as stack:
+                ready = [self._ready(stack, capture) for capture in self.captures]
+                for task in filter(None, ready):
+                    if self.partial or self._unsound:
+                        why = _STOPPED_BEFORE if self.partial else _NOT_BEGUN
+                        self._end(task.capture.name, Outcome.INCONCLUSIVE, why)
+                    else:
+                        self._measure(task)
+            self.partial |= self._unsound or len(self.keeper.night.entries) < len(self.captures)
         except KeyboardInterrupt:
             self.partial = self.interrupted = True
         except BaseException:
             self.partial = True
             raise
-
-    def _carry_out(self) -> None:
-        with ExitStack() as stack:
-            ready = [self._ready(stack, capture) for capture in self.captures]
-            for task in filter(None, ready):
-                if self.partial:
-                    self._end(task.capture.name, Outcome.INCONCLUSIVE, _STOPPED_BEFORE)
-                elif self._unsound:
-                    self._end(task.capture.name, Outcome.INCONCLUSIVE, _NOT_BEGUN)
-                else:
-                    self._measure(task)
-        self.partial |= self._unsound or len(self.keeper.night.entries) < len(self.captures)
 
     def _ready(self, stack: ExitStack, capture: Capture) -> Prepared | None:
         """Make a capture ready and check it; None where it is not to be measured."""
@@ -142,13 +134,8 @@ class Carrier:
             folder = self.keeper.folder.folder
             ready = self.session.prepared(capture, self.plan, folder, deadline=self.deadline)
             task = stack.enter_context(ready)
-            sides = task.described
-            entry = replace(
-                entry,
-                candidate=sides["candidate"],
-                reference=sides.get("reference"),
-                reference_kind=kind_of(capture, self.plan.file.parent),
-            )
+            kind = kind_of(capture, self.plan.file.parent)
+            entry = replace(entry, **task.described, reference_kind=kind)
             self.keeper.put(entry)
             if task.same_commit:
                 self.progress(f"{capture.name}: {same_code(task.same_commit)}")
@@ -168,52 +155,43 @@ class Carrier:
 
     def _until_reproduced(self, task: Prepared, watch: Watch) -> None:
         """Measure, judge, and measure again where something is to be reproduced."""
-        name, fail_on = task.capture.name, task.capture.fail_on
+        fail_on = task.capture.fail_on
         self._session(task, watch, 1)
-        self._judge(task, watch)
-        entry = self.keeper.entry(name)
+        entry = self._judge(task, watch)
         if needs_second_session(entry.judged, entry.findings, fail_on):
             self._session(task, watch, _AGAIN)
-            self._judge(task, watch)
-        outcome, reason = outcome_of(self.keeper.entry(name), fail_on)
-        self.keeper.put(replace(self.keeper.entry(name), outcome=outcome, reason=reason))
+            entry = self._judge(task, watch)
+        outcome, reason = outcome_of(entry, fail_on)
+        self.keeper.put(replace(entry, outcome=outcome, reason=reason))
 
-    def _judge(self, task: Prepared, watch: Watch) -> None:
+    def _judge(self, task: Prepared, watch: Watch) -> Entry:
         """Judge what there is: metrics, findings, what tracing cost."""
-        entry = self.keeper.entry(task.capture.name)
+        capture, entry = task.capture, self.keeper.entry(task.capture.name)
+        accepted, same_commit = self.accepted.get(capture.name), task.same_commit
         own = [pair for pair in entry.pairs if pair.sitting == 1]
         traced, untraced = ([each for each in own if each.traced is kind] for kind in (True, False))
-        self.keeper.put(
-            replace(
-                entry,
-                judged=judge_entry(
-                    task.capture,
-                    entry.pairs,
-                    task.results,
-                    self.accepted.get(task.capture.name),
-                    same_commit=task.same_commit,
-                ),
-                findings=findings_of(entry.pairs, self.keeper.folder.folder),
-                overhead=overhead(traced, untraced) if traced else None,
-                backend=task.backend,
-            )
+        entry = replace(
+            entry,
+            judged=judge_entry(
+                capture, entry.pairs, task.results, accepted, same_commit=same_commit
+            ),
+            findings=findings_of(entry.pairs, self.keeper.folder.folder),
+            overhead=overhead(traced, untraced) if traced else None,
+            backend=task.backend,
         )
+        self.keeper.put(entry)
         unknown = unjudged(_states(entry.pairs))
         self.keeper.warn(filter(None, (*task.remarks, *watch.remarks, unknown)))
+        return entry
 
     def _session(self, task: Prepared, watch: Watch, session: int) -> None:
         """Measure as many pairs as are to count, those that do not count once more; then trace."""
         wanted, first = task.capture.pairs, 1
         more = wanted
         while more > 0:
-            found = self.session.measure(
-                task,
-                session=session,
-                first=first,
-                pairs=more,
-                watch=watch,
-                calibrate=self.plan.state.calibration is not None,
-            )
+            calibrate = self.plan.state.calibration is not None
+            asked = {"session": session, "first": first, "pairs": more, "calibrate": calibrate}
+            found = self.session.measure(task, **asked, watch=watch)
             self._keep(task.capture.name, found, "pair", session, range(first, first + more))
             pairs = self.keeper.entry(task.capture.name).pairs
             own = [pair for pair in pairs if pair.sitting == session and not pair.traced]
@@ -271,15 +249,15 @@ class Carrier:
         """Write down how a capture ended where it did not come to its end."""
         try:
             yield
-        except (BudgetSpentError, BusyError) as error:
-            self.partial |= isinstance(error, BudgetSpentError)
-            self._end(capture, Outcome.INCONCLUSIVE, f"{error.message} {error.hint}".strip())
         except (KeyboardInterrupt, InterruptedRunError):
             self.partial = self.interrupted = True
             self._end(capture, Outcome.INCONCLUSIVE, INTERRUPTED)
         except TracekitError as error:
+            self.partial |= isinstance(error, BudgetSpentError)
             self._unsound |= isinstance(error, ParityError)
-            self._end(capture, Outcome.FAILED, f"{error.message} {error.hint}".strip())
+            open_ = isinstance(error, BudgetSpentError | BusyError)
+            outcome = Outcome.INCONCLUSIVE if open_ else Outcome.FAILED
+            self._end(capture, outcome, f"{error.message} {error.hint}".strip())
 
     def _end(self, capture: str, outcome: Outcome, reason: str) -> None:
         """Write down how a capture ended; a regression that was reproduced stays one."""

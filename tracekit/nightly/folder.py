@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tracekit.base import RecordingError, save
 from tracekit.nightly.history.night import DOCUMENT, Entry, Night, Pair
-from tracekit.nightly.history.store.documents import night_in
 from tracekit.nightly.plan.plan import Capture, digest_of, relative
 
 _LENGTH = 12  # hexadecimal digits
@@ -21,24 +21,15 @@ def work_of(capture: Capture, folder: Path) -> str:
     may change them, and its nights can still be compared. Paths in `folder`, the plan's, count
     relative to it.
     """
-    reference = capture.reference
-    what = {
-        "workload": capture.workload,
-        "parameters": capture.parameters,
-        "reference": reference
-        and {
-            "workload": reference.workload,
-            "parameters": reference.parameters,
-            "python": relative(reference.python, folder),
-            "revision": "" if reference.previous_night else reference.revision,
-            **({"merge_base": reference.merge_base} if reference.merge_base else {}),
-            **({"previous_night": True} if reference.previous_night else {}),
-        },
-        "together": capture.together,
-        "recorder": capture.recorder,
-        "templates": capture.templates,
-        "counters": capture.counters,
-    }
+    names = ("workload", "parameters", "together", "recorder", "templates", "counters")
+    what: dict[str, Any] = {name: getattr(capture, name) for name in names}
+    what["reference"] = reference = capture.reference
+    if reference is not None:
+        own = {"workload": reference.workload, "parameters": reference.parameters}
+        own |= {"python": relative(reference.python, folder), "revision": reference.revision}
+        own |= {"merge_base": reference.merge_base} if reference.merge_base else {}
+        own |= {"previous_night": True, "revision": ""} if reference.previous_night else {}
+        what["reference"] = own
     return digest_of(what, _LENGTH)
 
 
@@ -64,21 +55,6 @@ class NightFolder:
     def save(self, night: Night) -> None:
         """Write the document, whole or not at all; raise RecordingError where that fails."""
         save(self.document, night)
-
-    def load(self) -> Night:
-        """Read the document.
-
-        Raises:
-            RecordingError: There is none.
-            InputError: It cannot be understood, or a newer tracekit wrote it.
-        """
-        night = night_in(self.folder)
-        if night is None:
-            raise RecordingError(
-                f"{self.folder} is not a night's folder: it has no {DOCUMENT}.",
-                hint="`tracekit nightly` makes one.",
-            )
-        return night
 
 
 def night_id(begun: datetime) -> str:

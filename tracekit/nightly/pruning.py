@@ -69,8 +69,8 @@ def bundles(recording: Recording) -> tuple[Path, ...]:
 
 def roots(folders: Iterable[Path]) -> list[Path]:
     """Return the folders by their real paths, without those that lie in another of them."""
-    real = sorted({folder.resolve() for folder in folders})
-    return [folder for folder in real if not any(other in folder.parents for other in real)]
+    real = {folder.resolve() for folder in folders}
+    return sorted(folder for folder in real if real.isdisjoint(folder.parents))
 
 
 def runs_below(root: Path, now: datetime) -> Iterator[RunSeen]:
@@ -208,27 +208,23 @@ def decide(
 ) -> tuple[list[Removal], dict[Path, str]]:
     """Decide what goes, and say by folder why runs stay whole that have something to remove.
 
-    First comes what is old, then what may go for room; of each bundles before exports, and of
-    these the oldest first. `reason` says why a run must stay; it is empty where it may go.
+    What is old comes before what may go for room, of each bundles before exports, the oldest first.
     """
-    newest_first = sorted(runs, key=lambda run: (run.begun, run.folder), reverse=True)
-    seen: Counter[Path] = Counter()
+    oldest_first = sorted(runs, key=lambda run: (run.begun, run.folder))
+    left = Counter(run.root for run in runs)
     stay: dict[Path, str] = {}
-    for run in newest_first:
-        seen[run.root] += 1
-        new = "it is one of the newest" if seen[run.root] <= limits.newest else ""
+    for run in oldest_first:
+        new = "it is one of the newest" if left[run.root] <= limits.newest else ""
         stay[run.folder] = run.stays or reason(run) or new
+        left[run.root] -= 1
     removals: list[Removal] = []
     for kind in get_args(Kind):
-        for run in reversed(newest_first):
+        for run in oldest_first:
             old = limits.keep is not None and now - run.begun > limits.keep
             if kind in run.parts and not stay[run.folder] and (old or limits.most is not None):
                 removals.append((run, kind, "old" if old else "room"))
-    kept = {
-        run.folder: stay[run.folder]
-        for run in runs
-        if stay[run.folder] and (run.parts or run.stays)
-    }
+    able = [run.folder for run in runs if run.parts or run.stays]
+    kept = {folder: stay[folder] for folder in able if stay[folder]}
     return sorted(removals, key=lambda removal: removal[2]), kept
 
 
@@ -274,7 +270,6 @@ def _stand_for(recording: Recording, away: Sequence[PutAway]) -> None:
 
 
 def _note(recording: Recording, what: str) -> None:
-    """Note in recording.json what was removed, and when."""
     before = recording.provenance().pruned
     entry = f"{what} on {now()[:10]}"
     if entry not in before.split("; "):
@@ -306,8 +301,8 @@ class Stays:
 class Pruned:
     """What became of folders, which held `before` bytes and hold `after` now, or would if `dry`.
 
-    Runs that have something to remove are `kept`, files of runs that were pruned have `stayed`;
-    `failed` says in words what could not be done. So many bytes more than allowed are `missing`.
+    Whole runs are `kept`, files of pruned ones have `stayed`; `failed` is what could not be done,
+    in words. So many bytes more than allowed are `missing`.
     """
 
     before: int
@@ -338,13 +333,7 @@ def prune(
 
     Results, pages, kept tables, journals and nights' documents always stay. Of several folders
     the limits hold for all together. What cannot be removed is reported, and the others go on.
-
-    If `dry`, it is only reported; how much the kept tables of exports will take is not known then,
-    and counts as nothing.
-
-    Raises:
-        UsageError: There is no limit at all.
-        RecordingError: A folder is none.
+    If `dry`, all is only reported; what the kept tables of exports will take counts as nothing.
     """
     if limits.keep is None and limits.most is None:
         raise UsageError(
@@ -384,15 +373,13 @@ def prune(
 
 
 def _finish(run: RunSeen, done: Pruned) -> None:
-    """Remove what an interrupted pruning left."""
-    recording = Recording(run.folder)
-    for bundle in bundles(recording):
+    for bundle in bundles(Recording(run.folder)):
         left = trash(bundle)
         if left.is_dir() and not left.is_symlink():
             done.after -= size([left])
             with _removing(run, done):
                 if not done.dry:
-                    _delete(recording, bundle)
+                    _delete(Recording(run.folder), bundle)
 
 
 @contextmanager

@@ -11,19 +11,12 @@ import msgspec
 from sqlalchemy.engine import make_url
 
 from tracekit.analysis import METRICS
-from tracekit.base import (
-    TracekitError,
-    UsageError,
-    nearest,
-    percent,
-    quantity,
-    short_commit,
-    span,
-)
+from tracekit.base import TracekitError, UsageError, nearest, short_commit, span
+from tracekit.compare import Shown
 from tracekit.machine import git_commit
 from tracekit.nightly.gate.judge import same_code
 from tracekit.nightly.history.night import KINDS
-from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, searched
+from tracekit.nightly.plan.plan import Capture, NightPlan, searched
 from tracekit.nightly.session.variants import interpreter, work_words
 from tracekit.nightly.session.worktree import commit_of, kind_of, repository
 from tracekit.workload import find
@@ -35,10 +28,7 @@ TRACE = 30.0  # seconds of a trace beyond its time limit: start, saving, export,
 
 @dataclass(frozen=True)
 class Timed:
-    """How many seconds one capture takes if nothing has to be repeated.
-
-    `most` is with a second session, and all the repeats that the plan allows.
-    """
+    """How many seconds a capture takes alone, and at `most`: with a second session and repeats."""
 
     capture: str
     seconds: float
@@ -47,10 +37,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Estimate:
-    """How many seconds a night takes if nothing has to be repeated, and at most.
-
-    At `budget` it is stopped. `assumptions` are what the numbers presume, a sentence each.
-    """
+    """How many seconds a night takes if nothing is repeated, and at most; `budget` ends it."""
 
     captures: tuple[Timed, ...]
     seconds: float
@@ -61,10 +48,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a night would do: its plan as plain data, the history's URL without a password.
-
-    `obstacles` would keep it from being measured; it has none where nothing was found.
-    """
+    """What a night would do, its plan as plain data, and what would keep it from being measured."""
 
     plan: dict[str, Any]
     estimate: Estimate
@@ -86,9 +70,7 @@ def rehearse(plan: NightPlan) -> Rehearsal:
 def estimate(plan: NightPlan) -> Estimate:
     """Estimate how long a night takes."""
     captures = tuple(_timed(capture, plan.retries) for capture in plan.captures)
-    seconds, most = (
-        sum(getattr(timed, name) for timed in captures) for name in ("seconds", "most")
-    )
+    seconds, most = sum(each.seconds for each in captures), sum(each.most for each in captures)
     allowed = (
         f"{START:g} s are allowed for each process to start and warm up, and {TRACE:g} s for each "
         "trace in addition to its time limit; parity, checks and setup come on top."
@@ -118,12 +100,8 @@ def _remarks(plan: NightPlan) -> Iterator[str]:
 
 
 def _of(capture: Capture) -> Iterator[str]:
-    own = [metric.metric for metric in capture.metrics if metric.metric not in METRICS]
-    if own:
-        yield (
-            f"{', '.join(own)} is no metric of tracekit, so it must be a result that the workload "
-            f"{capture.workload} tells."
-        )
+    if own := [each.metric for each in capture.metrics if each.metric not in METRICS]:
+        yield f"{', '.join(own)} is no metric of tracekit; {capture.workload} must tell it."
     if capture.reference is None:
         yield "it has no reference, so that it is followed over nights, and decides nothing."
     elif not any(metric.gate for metric in capture.metrics) and not capture.fail_on:
@@ -151,26 +129,25 @@ def _of_reference(capture: Capture, home: Path, own: str) -> Iterator[str]:
             "have lost half of a threshold."
         )
         if own.endswith("-dirty"):
-            yield (
-                "files differ from the commit, or are in none and not ignored, so tonight is no "
-                "link of the chain."
-            )
+            yield "files differ from the commit, so tonight is no link of the chain."
 
 
 def only(plan: NightPlan, names: Sequence[str]) -> NightPlan:
     """Return the plan with the named captures alone; raise UsageError if it lacks one."""
-    known = [capture.name for capture in plan.captures]
+    known = {capture.name: capture for capture in plan.captures}
     for name in names:
         if name not in known:
-            raise UsageError(f"{plan.file} has no capture {name!r}.", hint=nearest(name, known))
-    return replace(
-        plan, captures=tuple(capture for capture in plan.captures if capture.name in names)
-    )
+            raise UsageError(f"{plan.file} has no capture {name!r}.", hint=nearest(name, [*known]))
+    return replace(plan, captures=tuple(known[name] for name in known if name in names))
 
 
 def obstacles(plan: NightPlan) -> tuple[str, ...]:
     """Return why captures cannot be prepared, as far as a glance tells, a sentence each."""
-    sentences = list(_unwritable(plan.output))
+    there = next(path for path in (plan.output, *plan.output.parents) if path.exists())
+    sentences: list[str] = []
+    if not (there.is_dir() and os.access(there, os.W_OK)):
+        why = "cannot be written to" if there.is_dir() else "is no folder"
+        sentences.append(f"Nights cannot be kept in {plan.output}: {there} {why}.")
     for capture in plan.captures:
         try:
             _require_ready(capture, plan.file.parent)
@@ -189,15 +166,6 @@ def _require_ready(capture: Capture, folder: Path) -> None:
         commit_of(reference, repository(folder))
     elif reference is not None and reference.python is not None:
         interpreter(reference.python, folder)
-
-
-def _unwritable(output: Path) -> Iterator[str]:
-    """Yield why no night can be kept, where that is so."""
-    there = next(path for path in (output, *output.parents) if path.exists())
-    if not there.is_dir():
-        yield f"Nights cannot be kept in {output}: {there} is no folder."
-    elif not os.access(there, os.W_OK):
-        yield f"Nights cannot be kept in {output}: {there} cannot be written to."
 
 
 def rows(plan: NightPlan, estimated: Estimate) -> list[tuple[str, ...]]:
@@ -228,14 +196,9 @@ def _reference(capture: Capture) -> str:
 
 
 def _deciding(capture: Capture) -> str:
-    words = [f"{metric.metric} {_threshold(metric)}" for metric in capture.metrics if metric.gate]
+    words: list[str] = []
+    for gated in capture.metrics:
+        unit = METRICS[gated.metric].unit if gated.metric in METRICS else ""
+        threshold = Shown(gated.scale, unit).amount(gated.threshold)
+        words += [f"{gated.metric} {threshold}"] * gated.gate
     return ", ".join([*words, *capture.fail_on]) or "nothing"
-
-
-def _threshold(gated: Gated) -> str:
-    if gated.scale == "ratio":
-        return percent(gated.threshold)
-    unit = METRICS[gated.metric].unit if gated.metric in METRICS else ""
-    return (
-        f"{gated.threshold * 100:g} points" if unit == "ratio" else quantity(gated.threshold, unit)
-    )

@@ -18,21 +18,15 @@ from tracekit.base import (
 )
 from tracekit.machine import environment, git_commit, machine_name
 from tracekit.nightly.captures import Carrier, Session
-from tracekit.nightly.folder import (
-    Keeper,
-    NightFolder,
-    make_output,
-    night_id,
-    nights_in,
-    work_of,
-)
+from tracekit.nightly.folder import Keeper, NightFolder, make_output, night_id, nights_in, work_of
 from tracekit.nightly.gate.drift import anchors_due, with_drift, with_previous
 from tracekit.nightly.gate.judge import night_outcome
 from tracekit.nightly.gate.report.model import of_night
 from tracekit.nightly.gate.report.text import verdict
 from tracekit.nightly.history.night import KINDS, Accepted, Night
 from tracekit.nightly.history.steps import Series
-from tracekit.nightly.history.store.place import folder_of
+from tracekit.nightly.history.store.documents import cut_short, night_in
+from tracekit.nightly.history.store.place import file_of
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import Capture, NightPlan, relative
 from tracekit.nightly.rehearsal import only
@@ -68,11 +62,12 @@ class Memory:
 
     def accepted(self, machine: str, captures: Iterable[Capture]) -> dict[str, Accepted]:
         """Return what is expected of captures, by name, where something was accepted."""
-        if self.store is None:
-            return {}
-        works = {capture.name: work_of(capture, self.plan.file.parent) for capture in captures}
-        found = {name: self.store.accepted(machine, name, work) for name, work in works.items()}
-        return {name: accepted for name, accepted in found.items() if accepted is not None}
+        found: dict[str, Accepted] = {}
+        for capture in captures if self.store else ():
+            work = work_of(capture, self.plan.file.parent)
+            if self.store and (held := self.store.accepted(machine, capture.name, work)):
+                found[capture.name] = held
+        return found
 
     def earlier(self, machine: str) -> list[Series]:
         """Return the series of the plan on the machine before this night."""
@@ -94,8 +89,8 @@ class Memory:
     @property
     def _own_folder(self) -> Path | None:
         """The folder that holds the history; None where a server does."""
-        own = folder_of(self.plan.history)
-        return own and own.resolve()
+        file = file_of(self.plan.history)
+        return file and file.parent.resolve()
 
     def keep(self, night: Night) -> None:
         """Add a night to the history."""
@@ -120,25 +115,18 @@ class Memory:
         write_whole(folder.page, page.encode())
 
     def _left(self, store: Store, machine: str) -> Iterator[str]:
-        """Add nights that were ended from outside, and yield a sentence for each.
-
-        Those of other plans and machines, which may still run, are left to these; those that were
-        not to be kept are left alone.
-        """
+        """Add nights that were ended from outside; those of other plans and machines may run."""
         known = store.ids()
         for night_folder in nights_in(self.plan.output):
             if night_folder.folder.name in known:
                 continue
             try:
-                found = night_folder.load()
-                if not found.kept or (found.plan, found.machine) != (self.plan.name, machine):
-                    continue
-                night = store.recover(night_folder.folder)
+                night = night_in(night_folder.folder)
+                ours = night and (night.plan, night.machine) == (self.plan.name, machine)
+                if night and ours and night.kept and store.append(cut_short(night)):
+                    yield f"The night {night.id} had not been added to the history; now it is."
             except TracekitError as error:
                 yield f"The night {night_folder.folder.name} could not be added: {error.message}"
-                continue
-            if night is not None:
-                yield f"The night {night.id} had not been added to the history; now it is."
 
     def _missed(self, store: Store, machine: str, begun: datetime) -> Iterator[str]:
         """Note nights that were due and did not run, and yield a sentence for each."""
@@ -152,9 +140,8 @@ class Memory:
 def notes(night: Night) -> Iterator[str]:
     """Yield what is to be known beside the numbers, a sentence a line."""
     for entry in night.entries:
-        if entry.reference_kind and entry.reference:
-            kind = KINDS[entry.reference_kind]
-            yield f"{entry.capture}: against {entry.reference.words}, {kind}."
+        if (kind := entry.reference_kind) and entry.reference:
+            yield f"{entry.capture}: against {entry.reference.words}, {KINDS[kind]}."
         if entry.parity:
             yield f"{entry.capture}: {entry.parity}"
         if entry.overhead is not None:
@@ -172,23 +159,11 @@ def run_night(
 ) -> Night:
     """Carry out a plan; what was measured is on the disk at every moment.
 
-    Nights that an earlier process left unfinished are added to the history first, and nights
-    that were due and did not run are noted.
-
-    Args:
-        plan: What to do.
-        captures: The captures to do; all of the plan where none is named.
-        keep: Whether the history keeps the night; what was accepted is read from it all the same.
-        now: The clock.
-        progress: Hears what is being done.
-        session: Measures captures.
-
-    Raises:
-        UsageError: A capture is named that the plan does not have.
-        ToolError: Another night runs.
-        RecordingError: The folder cannot be written, or the history cannot be opened or added to;
-            what was measured is kept in the night's folder, and added at the next start.
-        InterruptedRunError: Somebody asked to stop; the night so far is kept as partial.
+    Nights that an earlier process left unfinished are added to the history first, and nights that
+    were due and did not run are noted. Without `captures` all of the plan are done. Unless `keep`,
+    the history does not keep the night; what was accepted is read from it all the same. Whatever is
+    raised, an InterruptedRunError included, what was measured is kept in the night's folder, and
+    the next night adds it to the history.
     """
     chosen = only(plan, captures).captures if captures else plan.captures
     with ExitStack() as stack:
@@ -206,14 +181,14 @@ def run_night(
         stack.enter_context(awake())
         deadline = time.monotonic() + plan.budget
         stack.enter_context(enforced(plan.budget))
-        moving = [capture for capture in chosen if _moves(capture, plan)]
+        moving = {capture.name: capture for capture in chosen if _moves(capture, plan)}
         # What was accepted of one that moves along is where its chain begins.
-        expected = {name: value for name, value in accepted.items() if name not in _names(moving)}
+        expected = {name: value for name, value in accepted.items() if name not in moving}
         carrier = Carrier(plan, chosen, keeper, expected, deadline, progress)
         carrier.session = session or carrier.session
         try:
             carrier.carry_out()
-            anchors = [*anchors_due(keeper.night, moving, earlier, accepted)]
+            anchors = [*anchors_due(keeper.night, moving.values(), earlier, accepted)]
             if anchors and not carrier.partial:
                 carrier.captures = anchors
                 carrier.carry_out()
@@ -222,10 +197,9 @@ def run_night(
             home = plan.file.parent
             folders = {capture.name: relative(capture.workloads, home) for capture in chosen}
             night = with_drift(keeper.night, earlier, accepted, folders)
-            partly = carrier.partial
-            outcome, reason = night_outcome(night.entries, partial=partly)
-            ended = _stamp(now())
-            night = replace(night, ended=ended, outcome=outcome, reason=reason, partial=partly)
+            night = replace(night, ended=_stamp(now()), partial=carrier.partial)
+            outcome, reason = night_outcome(night.entries, partial=night.partial)
+            night = replace(night, outcome=outcome, reason=reason)
             keeper.save(night)
             _remember(memory, night, folder, now())
     if carrier.interrupted:
@@ -237,20 +211,18 @@ def run_night(
 
 
 def _moves(capture: Capture, plan: NightPlan) -> bool:
-    """Tell whether a reference moves along."""
     with suppress(TracekitError):  # the capture fails, and says why
         return kind_of(capture, plan.file.parent) == "moving"
     return False
 
 
-def _names(captures: Sequence[Capture]) -> set[str]:
-    return {capture.name for capture in captures}
-
-
 def _first(plan: NightPlan, begun: datetime, chosen: Sequence[Capture]) -> Night:
-    """Return the night before anything was measured."""
-    facts = environment()
-    recorders = dict.fromkeys(_recorder(capture) for capture in chosen if capture.traced)
+    facts, recorders = environment(), dict[str, None]()
+    for asked in (capture.recorder for capture in chosen if capture.traced):
+        try:
+            recorders[choose(asked).name] = None
+        except TracekitError:  # the capture fails, and says why
+            recorders[asked] = None
     facts |= {"recorder": ", ".join(recorders)} if recorders else {}
     return Night(
         id=night_id(begun),
@@ -261,14 +233,6 @@ def _first(plan: NightPlan, begun: datetime, chosen: Sequence[Capture]) -> Night
         environment=facts,
         commit=git_commit(plan.file.parent),
     )
-
-
-def _recorder(capture: Capture) -> str:
-    """Return who traces a capture here; what was asked for, where that cannot be had."""
-    try:
-        return choose(capture.recorder).name
-    except TracekitError:
-        return capture.recorder
 
 
 def _remember(memory: Memory, night: Night, folder: NightFolder, now: datetime) -> None:

@@ -48,11 +48,8 @@ def test_what_is_old_goes_first_bundles_before_exports_oldest_first() -> None:
     assert told(found, "old") == ["a bundle", "d bundle", "a exports", "d exports"]
     assert told(found, "room") == ["b bundle", "c bundle", "b exports", "c exports"]
     assert [why for _, _, why in found] == ["old"] * 4 + ["room"] * 4
-
-
-def test_a_run_of_just_that_age_is_not_old() -> None:
     found, _ = decide([run("a", 30)], Limits(timedelta(days=30), newest=0), NOW, free)
-    assert found == []
+    assert found == [], "a run of just that age is not old"
 
 
 RUNS = st.lists(
@@ -118,12 +115,9 @@ def test_what_is_pinned_or_was_accepted_stays_and_says_why(tmp_path: Path) -> No
     assert found.reason(of_night("n3")) == ""
     for name, why in (("a/b/run", "it is pinned"), ("ab", "")):
         assert found.reason(RunSeen(tmp_path / name, tmp_path, BEGUN)) == why
-
-
-def test_without_a_history_nights_stay_and_other_runs_may_go() -> None:
-    found = Protection(known=False)
-    assert "name the plan with --config" in found.reason(of_night("n1"))
-    assert found.reason(RunSeen(Path("/traces/a"), Path("/traces"), BEGUN)) == ""
+    unknown = Protection(known=False)
+    assert "name the plan with --config" in unknown.reason(of_night("n1"))
+    assert unknown.reason(RunSeen(Path("/traces/a"), Path("/traces"), BEGUN)) == ""
 
 
 def seen(root: Path) -> dict[str, RunSeen]:

@@ -30,6 +30,13 @@ def why(done: Pruned) -> dict[str, str]:
 def test_an_old_bundle_goes_and_the_run_says_so(make_run: MakeRun, tmp_path: Path) -> None:
     recording = make_run(size=5000, exports=0)
     young = make_run("young", age=10)
+    own = {"report.html", "workload.jsonl", "mine.txt", "recording.json", "result.json"}
+    for name in own - files(recording.folder):
+        (recording.folder / name).write_text("x")
+    before = files(tmp_path)
+    dry = prune([tmp_path / "traces"], OLD, now=NOW, dry=True)
+    assert files(tmp_path) == before
+    assert [(gone.what, gone.freed, dry.freed) for gone in dry.removed] == [("bundle", 5000, 5000)]
     done = prune([tmp_path / "traces"], OLD, now=NOW)
     assert not recording.bundle.exists()
     assert young.bundle.exists()
@@ -39,17 +46,22 @@ def test_an_old_bundle_goes_and_the_run_says_so(make_run: MakeRun, tmp_path: Pat
     assert done.freed == removed.freed == done.before - done.after
     assert recording.provenance().pruned.startswith("recording.trace on 2")
     assert recording.provenance().unfinished == {}
+    assert files(recording.folder) == own
+
+
+def test_what_an_interruption_left_is_finished_even_where_nothing_is_old_but_never_a_link(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    recording, linked = make_run(age=1, exports=0), make_run("linked", age=1, bundle="")
+    recording.bundle.rename(trash(recording.bundle))
+    (tmp_path / "outside" / "precious").mkdir(parents=True)
+    trash(linked.bundle).symlink_to(tmp_path / "outside")
+    done = prune([tmp_path / "traces"], OLD, now=NOW)
     assert files(recording.folder) == {"recording.json", "result.json"}
-
-
-def test_a_dry_run_touches_nothing(make_run: MakeRun, tmp_path: Path) -> None:
-    make_run(size=5000)
-    before = files(tmp_path)
-    done = prune([tmp_path / "traces"], OLD, now=NOW, dry=True)
-    assert files(tmp_path) == before
-    assert [(one.what, one.freed) for one in done.removed] == [("bundle", 5000), ("exports", 300)]
-    assert done.freed == 5300
-    assert done.dry
+    assert recording.provenance().pruned.startswith("recording.trace on")
+    assert done.freed > 0
+    assert (trash(linked.bundle) / "precious").is_dir()
+    assert linked.provenance().pruned == ""
 
 
 @pytest.mark.parametrize(("spare", "gone"), [(0, ["a"]), (-1, ["a", "b"])])
@@ -105,23 +117,6 @@ def test_exports_that_cannot_be_kept_stay(real_run: Recording) -> None:
     assert set(stayed) >= {"cut.xml", "notes.xml"}
 
 
-def test_nights_results_pages_and_journals_stay(
-    make_run: MakeRun, make_night: MakeNight, tmp_path: Path
-) -> None:
-    night = make_night("2026-08-01T02-30-00-abcd")
-    recording = make_run("traced-1", root=night / "decode")
-    for name in ("report.html", "workload.json", "workload.jsonl", "gauges.jsonl", "mine.txt"):
-        (recording.folder / name).write_text("x")
-    (night / "somebodys.xml").write_text("x")
-    prune([tmp_path / "nights"], ALL, now=NOW)
-    kept = files(tmp_path / "nights")
-    assert {one.rpartition("/")[2] for one in kept} >= {
-        *("night.json", "somebodys.xml", "result.json", "recording.json", "mine.txt"),
-        *("report.html", "workload.json", "workload.jsonl", "gauges.jsonl", "toc.xml"),
-    }
-    assert not recording.bundle.exists()
-
-
 def test_what_is_protected_busy_or_new_stays(
     make_run: MakeRun, make_night: MakeNight, tmp_path: Path
 ) -> None:
@@ -141,17 +136,6 @@ def test_what_is_protected_busy_or_new_stays(
         "of-baseline": "accepted: fine",
         "of-running": "its night has not ended",
     }
-
-
-def test_what_an_interruption_left_is_finished_even_where_nothing_is_old(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
-    recording = make_run(age=1, exports=0)
-    recording.bundle.rename(trash(recording.bundle))
-    done = prune([tmp_path / "traces"], OLD, now=NOW)
-    assert files(recording.folder) == {"recording.json", "result.json"}
-    assert recording.provenance().pruned.startswith("recording.trace on")
-    assert done.freed > 0
 
 
 def test_exports_that_were_noted_and_not_removed_yet_are_read_and_removed(
