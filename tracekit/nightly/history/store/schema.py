@@ -153,8 +153,8 @@ def make_or_change(connection: sql.Connection) -> None:
     elif version == "0001":
         _to_documents(connection)
     elif version == "0002":
-        sql = f"ALTER TABLE {ACCEPTANCES.name} ADD COLUMN who TEXT NOT NULL DEFAULT ''"
-        connection.exec_driver_sql(sql)
+        statement = f"ALTER TABLE {ACCEPTANCES.name} ADD COLUMN who TEXT NOT NULL DEFAULT ''"
+        connection.exec_driver_sql(statement)
     connection.execute(sql.delete(_VERSION))
     connection.execute(sql.insert(_VERSION).values(version_num=VERSIONS[-1]))
 
