@@ -1,42 +1,89 @@
-"""Calls of MLX as steps."""
+"""Calls of MLX as steps, turns of two variants, and what is said of them."""
 
 import mlx.core as mx
+import pytest
 
+from tracekit.base.errors import InputError
 from tracekit.ops.kernels import Traffic
-from tracekit.workload.calls import step_of, submitting
-from tracekit.workload.workload import Work
+from tracekit.workload.calls import Order, Turns, Variant, compared, step_of
+from tracekit.workload.workload import Measured, Work, measured
 
-WORK = Work(
-    tokens=4, bytes_read=40, bytes_unique=30, bytes_written=20, flops=10, dispatches=2
-)  # fmt: skip
-
-
-def test_what_a_call_moves_is_the_work_of_its_step() -> None:
-    cost = Traffic(read=40, unique=30, written=20, flops=10)
-    assert cost.work(4, dispatches=2) == WORK
-    assert cost.work(4).dispatches is None
-    assert cost.intensity == 10 / 50
+A = Variant("new", lambda: "a", Work(tokens=4, flops=7))
+B = Variant("old", lambda: "b", Work(tokens=9))
 
 
-def test_a_step_says_what_its_call_does() -> None:
-    step = step_of(lambda: mx.ones(3), WORK, results={"max_error": 0.5})
-    assert (step.tokens, step.bytes_read, step.bytes_unique, step.flops) == (4, 40, 30, 10)
-    assert (step.bytes_written, step.dispatches) == (20, 2)
-    assert step.results == {"max_error": 0.5}
-    out = step.submit()
-    step.wait(out)
-    assert out.tolist() == [1.0, 1.0, 1.0]
-
-
-def test_a_call_is_made_anew_for_each_step() -> None:
+def test_a_step_says_what_its_call_does_and_makes_it_each_time() -> None:
     calls: list[int] = []
 
     def attend() -> mx.array:
-        calls.append(len(calls))
+        calls.append(1)
         return mx.array([1.0, 2.0]) * len(calls)
 
-    submit = submitting(attend)
+    cost = Traffic(read=40, unique=30, written=20, flops=10)
+    work = cost.work(4, dispatches=2)
+    assert work == Work(4, 40, 30, 20, 10, 2)
+    assert (cost.work(4).dispatches, cost.intensity) == (None, 10 / 50)
+    step = step_of(attend, work, results={"max_error": 0.5})
+    assert (step.tokens, step.bytes_read, step.bytes_unique, step.flops) == (4, 40, 30, 10)
+    assert (step.bytes_written, step.dispatches, step.results) == (20, 2, {"max_error": 0.5})
     assert calls == []
-    outs = [submit(), submit()]
-    mx.eval(outs)
+    outs = [step.submit(), step.submit()]
+    step.wait(outs)
     assert [out.tolist() for out in outs] == [[1.0, 2.0], [2.0, 4.0]]
+
+
+@pytest.mark.parametrize(("order", "made"), [("abba", "abbaabbaab"), ("abab", "ababababab")])
+def test_turns_follow_the_order_and_steady_ones_begin_again(order: Order, made: str) -> None:
+    turns = Turns(A, B, order, lambda _: None)
+
+    def step() -> str:
+        turns.wait(letter := turns.submit())
+        report = turns.tell()
+        assert (report.variant, report.tokens) == {"a": ("new", 4), "b": ("old", 9)}[letter]
+        return letter
+
+    assert [step() for _ in range(3)] == list(made[:3])
+    turns.begin()
+    assert [step() for _ in made] == list(made)
+    assert len(turns.timed) == 10
+
+
+def test_a_step_that_fails_is_nobodys() -> None:
+    def fail(_: object) -> None:
+        raise InputError("broken")
+
+    turns = Turns(A, B, "abba", fail)
+    with pytest.raises(InputError, match="broken"):
+        turns.wait(turns.submit())
+    assert turns.timed == []
+
+
+def test_what_is_said_of_literal_times() -> None:
+    # new, old, old, new: pairs 20/10, 30/20, 60/30, 30/10, 50/20, 40/10; an odd step is left over
+    new, old = (10, 20, 30, 10, 20, 10), (20, 30, 60, 30, 50, 40)
+    timed = []
+    for number, (ours, theirs) in enumerate(zip(new, old, strict=True)):
+        pair = [("new", ours * 1_000_000), ("old", theirs * 1_000_000)]
+        timed += pair if number % 2 == 0 else pair[::-1]
+    said = measured(compared([*timed, ("new", 990_000_000)], A, B))
+    assert said["speedup"].value == pytest.approx((2 + 2.5) / 2)
+    assert (said["speedup_low_95"].value, said["speedup_high_95"].value) == (1.5, 4.0)
+    assert said["pairs"] == Measured(6, "count")
+    assert said["step_time_old"] == Measured(35_000_000, "ns", "lower")
+    assert said["tokens_per_second_old"].value == pytest.approx(9 * 6 / 0.230)
+    assert said["tokens_per_second_new"].value == pytest.approx(4 * 7 / 1.090)
+    assert [found.better for name, found in said.items() if "speedup" in name] == ["higher"] * 3
+
+
+def test_too_few_pairs_have_no_interval_and_say_so() -> None:
+    said = measured(compared([("new", 10), ("old", 30), ("old", 30), ("new", 10)], A, B))
+    assert said["speedup"] == Measured(3.0, "x", "higher")
+    for end in ("low", "high"):
+        found = said[f"speedup_{end}_95"]
+        assert found.value is None
+        assert found.reason == "an interval needs 6 pairs of steps, and there were 2"
+    said = measured(compared([("new", 5)], A, B))
+    assert said["speedup"] == Measured(None, "x", "higher", "there was no pair of steps")
+    assert said["step_time_old"].reason == "the steady phase had no step of old"
+    assert said["tokens_per_second_old"].value is None
+    assert said["pairs"].value == 0

@@ -1,10 +1,20 @@
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 import pytest
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.workload.workload import Step, Workload, all_workloads, find, folders, load
+from tracekit.workload import parameters
+from tracekit.workload.workload import (
+    Measured,
+    Step,
+    Workload,
+    all_workloads,
+    find,
+    folders,
+    load,
+    measured,
+)
 
 GEMM = '''
 from enum import StrEnum
@@ -69,15 +79,15 @@ def test_a_file_is_a_workload_and_values_become_the_functions_own_types(
 @pytest.mark.parametrize(
     ("given", "sentence", "hint"),
     [
-        pytest.param({}, "needs --rows", "", id="missing"),
-        pytest.param({"rows": 1, "row": 2}, "no parameter 'row'", "mean rows", id="unknown"),
-        pytest.param({"rows": 1, "zzz": 2}, "no parameter 'zzz'", "It has: rows", id="strange"),
-        pytest.param({"rows": 0}, "--rows must be at least 1; it is 0.", "", id="too small"),
-        pytest.param({"rows": 10}, "--rows must be at most 9; it is 10.", "", id="too large"),
-        pytest.param({"rows": "x"}, "--rows cannot be 'x'", "", id="no number"),
-        pytest.param({"rows": 1.5}, "--rows cannot be 1.5", "", id="half a row"),
-        pytest.param({"rows": 1, "dtype": "int8"}, "--dtype cannot be 'int8'", "", id="choice"),
-        pytest.param({"rows": 1, "order": "z"}, "--order cannot be 'z'", "", id="enum"),
+        ({}, "needs --rows", ""),
+        ({"rows": 1, "row": 2}, "no parameter 'row'", "mean rows"),
+        ({"rows": 1, "zzz": 2}, "no parameter 'zzz'", "It has: rows"),
+        ({"rows": 0}, "--rows must be at least 1; it is 0.", ""),
+        ({"rows": 10}, "--rows must be at most 9; it is 10.", ""),
+        ({"rows": "x"}, "--rows cannot be 'x'", ""),
+        ({"rows": 1.5}, "--rows cannot be 1.5", ""),
+        ({"rows": 1, "dtype": "int8"}, "--dtype cannot be 'int8'", ""),
+        ({"rows": 1, "order": "z"}, "--order cannot be 'z'", ""),
     ],
 )
 def test_a_bad_value_is_one_sentence(
@@ -92,14 +102,14 @@ def test_a_bad_value_is_one_sentence(
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        pytest.param("x = 1", "has 0 functions marked @workload", id="none"),
-        pytest.param(GEMM + "\nother = workload(lambda: 1)\n", "has 2 functions", id="two"),
-        pytest.param("import nothing_like_it", "cannot be loaded: ModuleNotFound", id="import"),
-        pytest.param("def (", "cannot be loaded: SyntaxError", id="syntax"),
-        pytest.param(LOST, "The workload lost returned 42, which is no Step", id="no step"),
+        ("x = 1", "has 0 functions marked @workload"),
+        (GEMM + "\nother = workload(lambda: 1)\n", "has 2 functions"),
+        ("import nothing_like_it", "cannot be loaded: ModuleNotFound"),
+        ("def (", "cannot be loaded: SyntaxError"),
+        (LOST, "The workload lost returned 42, which is no Step"),
     ],
 )
-def test_a_file_that_is_no_workload_is_told(tmp_path: Path, text: str, sentence: str) -> None:
+def test_a_file_that_is_no_workload_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
     file = tmp_path / "broken.py"
     file.write_text(text)
     with pytest.raises(InputError, match=sentence):
@@ -112,7 +122,7 @@ def test_a_users_folder_is_searched_first_and_a_broken_file_hides_no_other(
     (tmp_path / "broken.py").write_text("import nothing_of_that_name\n")
     (tmp_path / "paged.py").write_text(GEMM.replace("gemm_chain", "paged"))
     assert find("paged", tmp_path).file == tmp_path / "paged.py"
-    found = {one.name: one.file for one in all_workloads(tmp_path)}
+    found = {workload.name: workload.file for workload in all_workloads(tmp_path)}
     assert found["paged"] == tmp_path / "paged.py"
     assert "sdpa" in found
     assert "broken.py" in caplog.text
@@ -138,13 +148,28 @@ def test_a_missing_workload_names_those_that_are_there(gemm: Workload) -> None:
         ({"flops": 1.5e9}, "The flops of a step"),
         ({"bytes_read": -1}, "it is -1"),
         ({"bytes_written": 2**63}, "The bytes_written of a step"),
+        ({"tokens": None}, "The tokens of a step"),
         ({"dispatches": 0.5}, "The dispatches of a step"),
         ({"results": {"error": "none"}}, "The result 'error' of a step must be a number"),
+        ({"results": {"error": Measured(None)}}, "The result 'error' of a step must be a number"),
+        ({"results": {"error": Measured("fast")}}, "The result 'error' of a step must be a number"),
     ],
 )
 def test_a_step_says_in_numbers_what_it_does(values: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         Step(submit=lambda: None, wait=lambda _: None, backend="cpu", **values)
+
+
+def test_a_step_that_says_little_reports_nothing_and_never_runs_out() -> None:
+    step = Step(int, lambda _: None, "cpu", bytes_read=2**63 - 1)
+    step.begin()
+    assert (step.exhausted(), dict(step.finish()), step.tell) == (False, {}, None)
+    given = {"error": 0.5, "ttft": Measured(3, "ns", "lower"), "rate": float("inf")}
+    assert measured(given) == {
+        "error": Measured(0.5),
+        "ttft": Measured(3, "ns", "lower"),
+        "rate": Measured(None, reason="it is inf"),
+    }
 
 
 def test_a_bound_holds_for_a_value_and_not_for_none(tmp_path: Path) -> None:
@@ -156,3 +181,24 @@ def test_a_bound_holds_for_a_value_and_not_for_none(tmp_path: Path) -> None:
     assert several.bind({"rows": 9})["rows"] == 9
     with pytest.raises(UsageError, match="--rows must be at least 1; it is 0"):
         several.bind({"rows": 0})
+
+
+SHAPE = (
+    "batch q_heads kv_heads head_dim block_size max_blocks active_blocks dtype ragged seed"
+).split()
+
+
+def test_shapes_are_chosen_by_the_same_words_wherever_attention_decodes() -> None:
+    first, *others = (find(name).parameters for name in ("paged", "sdpa", "paged-vs-sdpa"))
+    for name in SHAPE:
+        for other in others:
+            assert other[name].annotation == first[name].annotation, name
+            assert other[name].default == first[name].default, name
+    for name, kind in vars(parameters).items():
+        if get_origin(kind) is Annotated:
+            words = get_args(kind)[1].help
+            assert words[0].isupper(), name
+            assert words.endswith("."), name
+    assert find("sdpa").bind({"batch": "4096"}) == {"batch": 4096}
+    with pytest.raises(UsageError, match="--batch must be at most 4096; it is 4097"):
+        find("sdpa").bind({"batch": 4097})

@@ -17,7 +17,6 @@ on_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
 
 
 def step_of(step: Step) -> list[Span]:
-    assert step.tell is not None
     step.wait(step.submit())
     return list(step.tell().spans)
 
@@ -26,21 +25,19 @@ def step_of(step: Step) -> list[Span]:
 def test_churn_compiles_now_and_then_in_the_steady_phase_only() -> None:
     step = prepare("churn", every=3, size=64)
     assert len(step.specializations()) == 1
-    assert [one.name for one in step_of(step)] == ["compile"]  # what preparing compiled
-    for _ in range(8):
-        assert step_of(step) == []
+    assert [span.name for span in step_of(step)] == ["compile"]  # what preparing compiled
+    assert [step_of(step) for _ in range(8)] == [[]] * 8
     assert len(step.specializations()) == 1
     step.begin()
-    told = [step_of(step) for _ in range(6)]
-    assert [len(spans) for spans in told] == [0, 0, 1, 0, 0, 1]
+    steps = [step_of(step) for _ in range(6)]
+    assert [len(spans) for spans in steps] == [0, 0, 1, 0, 0, 1]
     assert len(step.specializations()) == 3
     said = measured(step.finish())
     assert said["pipelines_made"].value == 2
-    spans = [span for one in told for span in one]
+    spans = [span for made in steps for span in made]
     assert said["compile_time"].value == sum(span.end - span.start for span in spans)
     assert all(span.end > span.start for span in spans)
-    for _ in range(4):
-        assert step_of(step) == []
+    assert [step_of(step) for _ in range(4)] == [[]] * 4
 
 
 @on_cpu
@@ -70,20 +67,16 @@ def test_churn_computes_what_it_says() -> None:
 
 
 @on_cpu
-def test_without_a_compiler_churn_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nonexistent")
-    with pytest.raises(ToolError, match=r"with g\+\+, and there is none here"):
-        prepare("churn", size=64)
-
-
-@on_cpu
-def test_where_mlx_does_not_compile_churn_says_so() -> None:
+def test_where_nothing_is_compiled_churn_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     mx.disable_compile()
     try:
         with pytest.raises(ToolError, match="MLX compiled nothing here"):
             prepare("churn", size=64)
     finally:
         mx.enable_compile()
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(ToolError, match=r"with g\+\+, and there is none here"):
+        prepare("churn", size=64)
 
 
 @pytest.mark.usefixtures("compiled_kernels")
@@ -94,9 +87,9 @@ def test_on_metal_each_pipeline_is_a_template_value(monkeypatch: pytest.MonkeyPa
     with emulation() as log:
         step = prepare("churn", every=2, size=64)
         step.begin()
-        told = [step_of(step) for _ in range(4)]
+        steps = [step_of(step) for _ in range(4)]
         out = np.array(step.submit())
-    assert [len(spans) for spans in told] == [0, 1, 0, 1]
+    assert [len(spans) for spans in steps] == [0, 1, 0, 1]
     assert len(step.specializations()) == 3
     assert {launch.kernel.function for launch in log} == step.specializations()
     data = np.array(mx.random.normal((64,), key=mx.random.key(0)))
@@ -106,6 +99,10 @@ def test_on_metal_each_pipeline_is_a_template_value(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("cause", ["sleep", "readback"])
 def test_bubbles_are_a_known_share(cause: str) -> None:
+    empty = prepare("bubbles", size=32)
+    empty.begin()
+    said = measured(empty.finish())["idle_on_purpose"]
+    assert said.reason == "there was no steady step"
     step = prepare("bubbles", idle=0.5, cause=cause, size=256)
     step_of(step)
     step.begin()
@@ -113,7 +110,6 @@ def test_bubbles_are_a_known_share(cause: str) -> None:
     spans = [span for _ in range(12) for span in step_of(step)]
     lasted = time.monotonic_ns() - begun
     said = measured(step.finish())["idle_on_purpose"].value
-    assert said is not None
     assert {span.name for span in spans} == {cause}
     assert len(spans) == 12
     paused = sum(span.end - span.start for span in spans)
@@ -139,9 +135,3 @@ def test_no_idle_time_is_no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     step.begin()
     assert len([span for _ in range(3) for span in step_of(step)]) == 3
     assert step.flops == 2 * 32**3
-
-
-def test_without_a_steady_step_the_share_is_not_known() -> None:
-    step = prepare("bubbles", size=32)
-    step.begin()
-    assert measured(step.finish())["idle_on_purpose"].reason == "there was no steady step"

@@ -166,6 +166,7 @@ def verify(subject: Subject, orders: Sequence[Order] = tuple(Order)) -> Verifica
         for launch in launches
         for name, traffic in launch.statistics.traffic.items()
     )
+    error = within_bound(answers, subject.expected, subject.bound)  # first: it compares shapes
     verdicts = (
         Verdict(Question.COMPILES, PASSED, f"{count} kernel{'s' if count != 1 else ''}"),
         address_spaces([launch.kernel for launch in launches]),
@@ -174,7 +175,7 @@ def verify(subject: Subject, orders: Sequence[Order] = tuple(Order)) -> Verifica
         Verdict(Question.ENDS, PASSED),
         orders_agree(answers),
         all_written(answers, subject.expected),
-        within_bound(answers, subject.expected, subject.bound),
+        error,
         loaded_as_modelled(moved, subject.loaded),
     )
     return Verification(subject.name, subject.parameters, kernels, verdicts, moved)

@@ -1,0 +1,254 @@
+"""The workloads that attend or normalise: what a step does, how right it is, who is compared."""
+
+import subprocess
+import sys
+from functools import partial
+from typing import Any
+
+import mlx.core as mx
+import pytest
+
+from prepared_steps import DECODE
+from prepared_steps import prepared as prepare
+from problems import small_problem
+from tracekit.base.errors import ToolError
+from tracekit.base.tolerances import BOUNDS
+from tracekit.lab.msl.emulation import emulation
+from tracekit.ops.attention.dense import dense_problem
+from tracekit.workload.workload import Step, measured
+
+PREFILL = {"batch": 2, "seq": 24, "q_heads": 4, "kv_heads": 2, "head_dim": 16}
+ROW, OUT = 2 * 2 * 64 * 2, 2 * 4 * 64 * 2  # K and V of a token, 2 heads of 64 halves; a result
+on_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
+paged, sdpa = partial(prepare, "paged", **DECODE), partial(prepare, "sdpa", **DECODE)
+versus = partial(prepare, "paged-vs-sdpa", **DECODE)
+norm = partial(prepare, "rmsnorm-linear", rows=3, dims=96, out_dims=40)
+
+
+def results(step: Step) -> dict[str, float | None]:
+    return {name: found.value for name, found in measured(step.results).items()}
+
+
+def run(step: Step, steps: int) -> list[str]:
+    """Make steps; return whose they were."""
+    said = []
+    for _ in range(steps):
+        step.wait(step.submit())
+        said.append(step.tell().variant)
+    return said
+
+
+@pytest.mark.parametrize("dtype", BOUNDS)
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("paged", (2, 4, 64)), ("sdpa", (2, 4, 1, 64))],
+)
+def test_it_steps_and_knows_its_error(name: str, shape: tuple[int, ...], dtype: str) -> None:
+    for ragged in (False, True):
+        step = prepare(name, **DECODE, dtype=dtype, ragged=ragged)
+        out = step.submit()
+        step.wait(out)
+        assert (out.shape, out.dtype) == (shape, getattr(mx, dtype))
+        assert 0 < results(step)["max_error"] <= BOUNDS[dtype]
+
+
+def test_decoding_states_what_a_step_does() -> None:
+    for step, more in ((paged(), 2 * (2 * 4 + 4)), (sdpa(), 0)):  # tables of 2 pages, lengths
+        assert step.tokens == 2
+        assert step.bytes_unique == 32 * ROW + OUT + more
+        assert step.bytes_written == OUT
+        assert step.flops == 4 * 4 * 64 * 32
+    assert results(sdpa())["padding"] == 0
+
+
+@on_cpu
+def test_without_metal_nothing_is_claimed_of_dispatches_or_kernels() -> None:
+    step = paged()
+    assert (step.backend, step.dispatches) == ("cpu", None)
+    assert step.bytes_read == step.bytes_unique
+    assert "no Metal" in measured(step.results)["specializations"].reason
+    for make in (paged, versus):
+        with pytest.raises(ToolError, match="MLX cannot run a Metal kernel here"):
+            make(kernel="grouped")
+
+
+def test_ragged_lengths_are_drawn_by_the_seed_alike_for_all() -> None:
+    ragged = [paged(ragged=True, seed=seed).flops for seed in (1, 1, 2)]
+    assert ragged[0] == ragged[1] != ragged[2]
+    assert max(ragged) < paged().flops
+    assert sdpa(ragged=True, seed=1).flops == ragged[0]
+
+
+@pytest.mark.usefixtures("compiled_kernels")
+def test_every_specialization_of_the_model_is_made_before_the_first_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The Metal source, run on this CPU."""
+    monkeypatch.setattr("tracekit.ops.BLOCK_SIZES", ())
+    with emulation():
+        step = paged(kernel="grouped", block_size=16, max_blocks=4, dtype="float32")
+        made = step.specializations()
+        step.wait(step.submit())
+        assert step.specializations() == made
+        again = paged(kernel="barriers", dtype="float32")
+    assert results(step)["specializations"] == 3  # two tiles, and the merge
+    assert sum("paged_decode__float_64_16" in name for name in made) >= 2
+    assert step.dispatches == 1
+    # 2 q heads share a row of K and V, which this kernel loads once for both, and the other twice
+    assert step.bytes_read == step.bytes_unique
+    assert again.bytes_read - again.bytes_unique == 2 * 16 * 2 * ROW
+    assert results(step)["max_error"] < 1e-5
+
+
+def test_listing_loads_no_mlx() -> None:
+    code = "import sys; from tracekit.workload import find; find('paged'); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "mlx.core" not in done.stdout.split()
+
+
+@pytest.mark.parametrize(("layout", "shape"), [("BHSD", (2, 4, 3, 64)), ("BSHD", (2, 3, 4, 64))])
+def test_a_prefill_has_several_queries_in_either_layout(
+    layout: str, shape: tuple[int, ...]
+) -> None:
+    step = sdpa(queries=3, layout=layout, dtype="float32")
+    assert step.submit().shape == shape
+    assert step.tokens == 2 * 3
+    # the last 3 of 16 tokens see 14, 15 and 16
+    assert step.flops == 4 * 4 * 64 * 2 * (14 + 15 + 16)
+
+
+def test_padding_is_said_and_read_and_not_needed() -> None:
+    # with this seed the two contexts have unlike lengths
+    step = sdpa(ragged=True, seed=1)
+    padding = results(step)["padding"]
+    assert 0 < padding < 0.5
+    keys = step.flops // (4 * 4 * 64)
+    longest = round(keys / (1 - padding)) // 2
+    assert step.bytes_unique == keys * ROW + OUT + 2 * longest
+    if step.backend == "cpu":
+        assert step.bytes_read - step.bytes_unique == (2 * longest - keys) * ROW
+
+
+@pytest.mark.parametrize("against", ["sdpa", "gather-sdpa", "naive"])
+@pytest.mark.parametrize("ragged", [False, True])
+def test_paged_and_its_rival_agree_before_they_are_timed(against: str, ragged: bool) -> None:
+    step = versus(against=against, ragged=ragged, dtype="float32")
+    known = results(step)
+    assert 0 < known["max_error_paged"] < 1e-5
+    assert 0 < known[f"max_error_{against}"] < 1e-5
+    assert known["max_difference"] < 1e-5
+    assert run(step, 5) == ["paged", against, against, "paged", "paged"]
+
+
+def test_variants_say_what_each_of_them_does() -> None:
+    flops, dense, scores = 4 * 4 * 64 * 32, 32 * ROW + OUT, 4 * 2 * 4 * 16
+    moved = {}
+    for against in ("sdpa", "gather-sdpa", "naive"):
+        works = versus(against=against).variants
+        assert [(work.tokens, work.flops) for work in works.values()] == [(2, flops)] * 2
+        assert works["paged"].bytes_unique == dense + 2 * (2 * 4 + 4)
+        moved[against] = (works[against].bytes_unique, works[against].bytes_written)
+    assert moved == {
+        "sdpa": (dense, OUT),
+        "gather-sdpa": (dense + 32 * ROW + 4 * 4, OUT + 32 * ROW),
+        "naive": (dense + scores, OUT + scores),
+    }
+
+
+@pytest.mark.usefixtures("compiled_kernels")
+def test_a_kernel_is_compared_in_place_of_mlx_ops() -> None:
+    with emulation() as log:
+        step = versus(kernel="grouped", dtype="float32", order="abab")
+        assert run(step, 4) == ["paged", "sdpa"] * 2
+    assert {launch.kernel.file for launch in log} == {"paged_decode.metal"}
+    assert len(step.specializations()) >= 1
+    assert 0 < results(step)["max_error_paged"] < 1e-5
+
+
+@pytest.mark.parametrize("make", [versus, norm])
+def test_the_speed_up_is_that_of_pairs_of_the_steady_phase_alone(make: Any) -> None:
+    step = make()
+    run(step, 9)
+    step.begin()
+    run(step, 13)
+    said = measured(step.finish())
+    assert said["pairs"].value == 6
+    low, middle, high = (said[f"speedup{end}"].value for end in ("_low_95", "", "_high_95"))
+    assert 0 < low <= middle <= high
+
+
+@pytest.mark.parametrize(
+    ("target", "said", "make"),
+    [
+        ("scaled_dot_product_attention", r"The result of \S+ is off by", versus),
+        ("scaled_dot_product_attention", "The result of flash is off", partial(prepare, "flash")),
+        ("scaled_dot_product_attention", "Dense attention is off", sdpa),
+        ("rms_norm", "The result of separate is off by 0", norm),
+    ],
+)
+def test_a_wrong_result_is_not_measured(
+    monkeypatch: pytest.MonkeyPatch, target: str, said: str, make: Any
+) -> None:
+    right = getattr(mx.fast, target)
+    monkeypatch.setattr(mx.fast, target, lambda *given, **how: right(*given, **how) * 1.1 + 0.1)
+    with pytest.raises(ToolError, match=said) as caught:
+        make(**(PREFILL if "flash" in said else {}))
+    assert "not measured" in caught.value.hint
+
+
+@pytest.mark.parametrize(("causal", "layout"), [(True, "BHSD"), (False, "BHSD"), (True, "BSHD")])
+def test_flash_and_naive_agree_and_the_scores_are_spared(causal: bool, layout: str) -> None:
+    step = prepare("flash", **PREFILL, causal=causal, layout=layout, dtype="float32")
+    known = results(step)
+    assert 0 < known["max_error_flash"] < 1e-5
+    assert 0 < known["max_error_naive"] < 1e-5
+    assert run(step, 4) == ["flash", "naive", "naive", "flash"]
+    scores = 4 * 2 * 4 * 24 * 24
+    fast, naive = step.variants["flash"], step.variants["naive"]
+    assert known["scores"] == 4 * 2 * 4 * 24 * 24
+    assert naive.bytes_written - fast.bytes_written == scores
+    assert naive.bytes_read - fast.bytes_read == scores
+    # 24 queries see 1, 2 … 24 keys
+    seen = 24 * 25 // 2 if causal else 24 * 24
+    assert fast.flops == naive.flops == 4 * 4 * 16 * 2 * seen
+    assert fast.tokens == 48
+
+
+def test_naive_attention_really_holds_its_scores() -> None:
+    known = results(prepare("flash", **{**PREFILL, "seq": 128, "kv_heads": 4}))
+    assert known["peak_memory_naive"] >= known["scores"]
+    if not mx.metal.is_available():
+        assert known["fused"] == 0
+
+
+def test_a_dense_copy_holds_what_the_pages_hold() -> None:
+    pages = small_problem([8], q_heads=1, head_dim=2, max_blocks=2)
+    first = pages.block_tables[0, 0].item()
+    keys = dense_problem(pages, [8]).keys
+    assert keys[0, 0, :4].tolist() == pages.k_pages[first, :, 0].tolist()
+
+
+@on_cpu
+def test_without_metal_the_fused_norm_is_not_said_to_have_run() -> None:
+    step = norm()
+    assert step.backend == "cpu"
+    assert set(step.variants) == {"separate", "compiled"}
+    fused = step.results["fused_speedup"]
+    assert fused.value is None
+    assert "the fused kernel needs Metal" in fused.reason
+    assert all(work.dispatches is None for work in step.variants.values())
+    separate = norm(dtype="float16").variants["separate"]
+    # x twice, for the normalised rows are read as x was, a gain, the weight; 2 bytes each
+    assert separate.bytes_unique == 2 * (2 * 3 * 96 + 96 + 40 * 96)
+    assert separate.bytes_written == 2 * (3 * 96 + 3 * 40)
+    assert separate.flops == 2 * 3 * 96 * 40 + 4 * 3 * 96
+    assert separate.tokens == 3
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("dtype", BOUNDS)
+def test_both_norms_know_their_error(dtype: str) -> None:
+    known = results(norm(dtype=dtype))
+    errors = [value for name, value in known.items() if name.startswith("max_error")]
+    assert len(errors) == 2
+    assert all(0 < error < BOUNDS[dtype] for error in errors)
