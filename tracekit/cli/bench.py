@@ -154,7 +154,8 @@ def _tune(shape: "lab.Shape", effort: "lab.Effort", output: Path | None, *, json
     if json:
         console.show_json(lab.tuning_document(done))
     else:
-        console.measurements(words.swept(done), *words.ranking(done))
+        title, (columns, rows) = words.ranking(done)
+        console.measurements(title, columns, rows)
         for remark in words.tuning_remarks(done):
             console.show_hint(remark)
     if output is not None:

@@ -27,7 +27,6 @@ from .journal import WorkloadReport as WorkloadReport
 from .journal import fold as fold
 from .journal import unclosed as unclosed
 from .parameters import DTYPES as DTYPES
-from .parameters import ITEMSIZES as ITEMSIZES
 from .parameters import ActiveBlocks as ActiveBlocks
 from .parameters import Batch as Batch
 from .parameters import BlockSize as BlockSize

@@ -3,7 +3,6 @@
 They are options, so shapes that are to be compared are chosen by the same words everywhere.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Literal, get_args
 
 import typer
@@ -12,10 +11,6 @@ from tracekit.workload.calls import Order
 
 DtypeName = Literal["float16", "bfloat16", "float32"]
 DTYPES: tuple[DtypeName, ...] = get_args(DtypeName)
-
-ITEMSIZES: Mapping[str, int] = {"float16": 2, "bfloat16": 2, "float32": 4}
-"""Bytes of an element."""
-
 
 Dtype = Annotated[DtypeName, typer.Option(help="Type of the elements.")]
 Batch = Annotated[int, typer.Option(min=1, max=4096, help="Sequences of a step.")]

@@ -129,9 +129,8 @@ def claimed(
 ) -> Recording:
     """Make a folder for a run, with its `recording.json`: `output`, or a new one in bench/traces.
 
-    Raises:
-        UsageError: `output` is taken, is among the inputs, or cannot be made.
-        RecordingError: The disk is full.
+    Raises UsageError where `output` is taken, is among the inputs, or cannot be made, and
+    RecordingError where the disk is full.
     """
     if output is not None:
         _require_free(output, inputs)

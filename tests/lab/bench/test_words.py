@@ -84,7 +84,7 @@ def said() -> Iterator[str]:
             yield from lines(title, table)
         yield from words.remarks(done)
         yield from (f"warning: {warning}" for warning in words.warnings(done))
-    yield from lines(words.swept(TUNING), words.ranking(TUNING))
+    yield from lines(*words.ranking(TUNING))
     yield from words.tuning_remarks(TUNING)
 
 

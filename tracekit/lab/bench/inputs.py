@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -13,7 +13,7 @@ import psutil
 from tracekit.base import UsageError
 from tracekit.machine import last_cache
 from tracekit.ops import Problem, check_heads, draw_lengths, draw_problem, gathered, padding_mask
-from tracekit.workload import ITEMSIZES, DtypeName, Step, Work, backend, step_of
+from tracekit.workload import DtypeName, Step, Work, backend, step_of
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Shape:
     @property
     def itemsize(self) -> int:
         """Bytes of an element."""
-        return ITEMSIZES[self.dtype]
+        return getattr(mx, self.dtype).size
 
     @property
     def scale(self) -> float:
@@ -175,20 +175,17 @@ class Inputs:
         )
 
     @cached_property
-    def dense(self) -> tuple[tuple[mx.array, mx.array], ...]:
+    def dense(self) -> list[tuple[mx.array, mx.array]]:
         """Keys and values of each problem, contiguous: `[batch, kv_heads, tokens, head_dim]`.
 
         Rows past a sequence's end hold finite numbers here, which the mask silences.
         """
-        return tuple(_contiguous(gathered(problem, self.longest)) for problem in self.problems)
+        return [_contiguous(*gathered(problem, self.longest)) for problem in self.problems]
 
     @cached_property
-    def dense_bshd(self) -> tuple[tuple[mx.array, mx.array], ...]:
+    def dense_bshd(self) -> list[tuple[mx.array, mx.array]]:
         """The same with tokens before heads: `[batch, tokens, kv_heads, head_dim]`."""
-        return tuple(
-            _contiguous(array.swapaxes(1, 2) for array in gathered(problem, self.longest))
-            for problem in self.problems
-        )
+        return [_contiguous(k.swapaxes(1, 2), v.swapaxes(1, 2)) for k, v in self.dense]
 
     @cached_property
     def mask(self) -> mx.array | None:
@@ -201,7 +198,7 @@ class Inputs:
         return mask
 
 
-def _contiguous(arrays: Iterable[mx.array]) -> tuple[mx.array, mx.array]:
+def _contiguous(*arrays: mx.array) -> tuple[mx.array, mx.array]:
     keys, values = map(mx.contiguous, arrays)
     mx.eval(keys, values)
     return keys, values

@@ -67,13 +67,8 @@ def warnings(bench: Bench) -> Iterator[str]:
             yield f"{row.name} has no ratio: {row.against.reason}."
 
 
-def swept(tuning: Tuning) -> str:
-    """Return the shape whose launches were swept."""
-    return _sizes("launches", tuning.shape)
-
-
-def ranking(tuning: Tuning) -> Table:
-    """Return the candidates of a sweep, fastest first."""
+def ranking(tuning: Tuning) -> tuple[str, Table]:
+    """Return a title, and the candidates of a sweep, fastest first."""
     gpu = any(entry.row.gpu_ns for entry in tuning.ranked)
     head = ("launch", "call, host clock", "MAD", *(["GPU time"] if gpu else []), "x of fastest")
     rows: list[tuple[str, ...]] = []
@@ -85,7 +80,7 @@ def ranking(tuning: Tuning) -> Table:
         verdict = "fastest" if ranked.behind is None else times_words(ranked.behind)
         tie = " (a tie)" if ranked.tied else ""
         rows.append((ranked.candidate.name, *times, *on_gpu, verdict + tie))
-    return head, rows
+    return _sizes("launches", tuning.shape), (head, rows)
 
 
 def tuning_remarks(tuning: Tuning) -> Iterator[str]:

@@ -66,10 +66,8 @@ def compile_kernel(kernel: Kernel, *, checked: bool = False) -> Program:
     try:
         library = Library(path)
     except OSError as error:
-        raise ToolError(
-            f"The compiled kernel {path} cannot be loaded: {error}.",
-            hint="Remove the file; it is made again. Is its folder one that programs may run from?",
-        ) from error
+        hint = "Remove the file; it is made again. Is its folder one that programs may run from?"
+        raise ToolError(f"{path} cannot be loaded: {error}.", hint=hint) from error
     return Program(kernel, parameters, library, code, checked=checked)
 
 
@@ -86,9 +84,8 @@ def with_live_lines(kernel: Kernel, compiler: Compiler) -> Kernel:
     lines = without_comments(kernel.text).split("\n")
     plain = set(_plain(lines))
     marked = (f"{_MARK}{at}" if at in plain else line for at, line in enumerate(lines))
-    try:
-        said = _preprocessed("\n".join(marked), compiler)
-    except ToolError:
+    said = _preprocessed("\n".join(marked), compiler)
+    if not said:
         return kernel  # compiling it will fail too, and say why at its place
     left_out = plain - {int(number) for number in re.findall(rf"{_MARK}(\d+)", said)}
     text = [blank(line) if at in left_out else line for at, line in enumerate(lines)]
@@ -99,10 +96,7 @@ def expanded(kernel: Kernel, compiler: Compiler) -> str:
     """Return the text with its macros replaced; "" where the preprocessor refuses it."""
     lines = without_comments(kernel.text).split("\n")
     source = "\n".join("" if _LEFT_OUT.match(line) else line for line in lines)
-    try:
-        return _preprocessed(source, compiler)
-    except ToolError:
-        return ""
+    return _preprocessed(source, compiler)
 
 
 def _plain(lines: list[str]) -> Iterator[int]:
@@ -117,7 +111,9 @@ def _plain(lines: list[str]) -> Iterator[int]:
 
 @lru_cache(maxsize=256)
 def _preprocessed(source: str, compiler: Compiler) -> str:
-    return compiler.preprocess(f"{source}\n")
+    with suppress(ToolError):
+        return compiler.preprocess(f"{source}\n")
+    return ""
 
 
 _CACHED_FOR = 30 * 24 * 3600  # s without use

@@ -179,7 +179,7 @@ def emulation(
     """Let kernels of `mx.fast.metal_kernel` run on this CPU while the context is active.
 
     Each call is compiled for this processor and run on the arrays' contents at once; see
-    `handled_by`. Outputs hold NaN before, or `init_value`.
+    `handled_by`. Outputs hold NaN before, or `init_value`. Yields what ran, in order; it grows.
 
     Args:
         order: In which order threads run between two places where they meet.
@@ -187,28 +187,16 @@ def emulation(
         checked: Check every access to a buffer and count its bytes.
         lenient: Let a simdgroup operation be reached by some lanes only, as Metal does.
         patience: Seconds after which a kernel is stopped: some never end.
-
-    Yields:
-        What ran, in order; it grows.
     """
     launches: list[Launched] = []
 
     def run(call: Call) -> list[mx.array]:
         source, there = call.source, call.inputs | call.outputs
         program = _program(source.text, source.function, source.template, source.name, checked)
-        statistics = program.run(
-            {
-                parameter.name: there[parameter.name]
-                for parameter in program.parameters
-                if parameter.kind == "buffer"
-            },
-            grid=source.grid,
-            threadgroup=source.threadgroup,
-            order=order,
-            seed=seed,
-            lenient=lenient,
-            patience=patience,
-        )
+        names = [asked.name for asked in program.parameters if asked.kind == "buffer"]
+        sizes = {"grid": source.grid, "threadgroup": source.threadgroup}
+        how: Any = {"order": order, "seed": seed, "lenient": lenient, "patience": patience}
+        statistics = program.run({name: there[name] for name in names}, **sizes, **how)
         launches.append(Launched(source.kernel, statistics))
         return call.results()
 

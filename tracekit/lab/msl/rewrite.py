@@ -380,16 +380,9 @@ def _blank_words(text: str, code: str, replaced: Collection[int], kernel: Kernel
             )
             what = "this use of `threadgroup` is not understood"
             _refuse(kernel, code, found.start(), what, hint=hint)
+        beside = f"{code[max(0, found.start() - 80) : found.start()]}|{code[found.end() :][:80]}"
+        is_const = re.search(r"\bconst(?:expr)?\s+\||\|\s+const(?:expr)?\b", beside)
         is_constant = found[0] == "constant" and not is_qualifier
-        new = "const" if is_constant and not _is_const(code, found) else ""
+        new = "const" if is_constant and not is_const else ""
         made[found.start() : found.end()] = new.ljust(len(found[0]))
     return "".join(made)
-
-
-def _is_const(code: str, found: re.Match[str]) -> bool:
-    """Say whether another `const` stands beside the word."""
-    before = code[max(0, found.start() - 80) : found.start()]
-    after = code[found.end() : found.end() + 80]
-    return bool(
-        re.search(r"\bconst(?:expr)?\s+$", before) or re.match(r"\s+const(?:expr)?\b", after)
-    )

@@ -146,12 +146,8 @@ def check_subjects(
 ) -> Iterator[Subject]:
     """Yield a subject for every case of a check, made when its turn comes.
 
-    MLX's and numpy's generators start at `seed`, so that every run has the same inputs. A
-    `lenient` run lets some lanes leave an operation of their simdgroup out, as Metal does. A
-    launch that takes more seconds than `patience` is stopped.
-
-    Raises:
-        InputError: The check's function fails, or returns no check.
+    MLX's and numpy's generators start at `seed`, so that every run has the same inputs; for the
+    rest see `emulation`. Raises InputError where the check's function fails, or returns no check.
     """
     for case in declared.cases(given):
         mx.random.seed(seed)

@@ -198,9 +198,7 @@ class Launch:
 def metal_subject(file: Path, launch: Launch, seed: int) -> Subject:
     """Return the subject that a file and a command line describe.
 
-    Raises:
-        UsageError: The words do not fit the kernel, or it needs what a CPU has not.
-        InputError: The file, or one with an array, cannot be read.
+    Raises UsageError where words do not fit the kernel, InputError where a file cannot be read.
     """
     kernel = _kernel(file, launch)
     buffers = {held.name: held for held in (buffer(words, seed=seed) for words in launch.buffers)}
@@ -213,11 +211,8 @@ def metal_subject(file: Path, launch: Launch, seed: int) -> Subject:
 
     def run(order: Order, watched: bool) -> Answer:
         program = compile_kernel(kernel, checked=watched)
-        needed = [
-            parameter
-            for parameter in program.parameters
-            if parameter.kind == "buffer" and not parameter.condition
-        ]
+        bound = [parameter for parameter in program.parameters if parameter.kind == "buffer"]
+        needed = [parameter for parameter in bound if not parameter.condition]
         missing = [parameter.name for parameter in needed if parameter.name not in buffers]
         if missing:
             raise UsageError(

@@ -242,9 +242,6 @@ def loaded_as_modelled(moved: Sequence[Moved], model: Mapping[str, int]) -> Verd
     return Verdict(question, PASSED, f"as modelled: {', '.join(model)}")
 
 
-_WIDTH = 30
-
-
 def case(name: str, parameters: Mapping[str, Any]) -> str:
     """Return the name and the chosen parameters, as they would be given again."""
     options = (f"--{key.replace('_', '-')} {value}" for key, value in parameters.items())
@@ -280,7 +277,7 @@ def in_full(verification: Verification) -> Iterator[str]:
 
 def _lines(verdict: Verdict) -> Iterator[str]:
     mark = "ok" if verdict.outcome is PASSED else "DEFECT"
-    yield f"  {verdict.question:<{_WIDTH}}{mark:<8}{verdict.detail}".rstrip()
+    yield f"  {verdict.question:<30}{mark:<8}{verdict.detail}".rstrip()
     yield from (f"      {line}" for line in verdict.excerpt)
 
 

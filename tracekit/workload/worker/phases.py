@@ -27,15 +27,11 @@ _ENVIRONMENT = "Metal captures only in a process that was started with MTL_CAPTU
 def _capturing(backend: str) -> Any:
     """Return the Metal of MLX; raise ToolError where it cannot capture a workload's steps."""
     core: Any = sys.modules.get("mlx.core")
-    if core is None:
+    if core is None or backend != "metal" or not core.metal.is_available():
+        why = "did not load MLX" if core is None else "runs on the CPU"
         raise ToolError(
-            "The workload did not load MLX, which is what captures.",
-            hint="Only GPU work of MLX can be captured.",
-        )
-    if backend != "metal" or not core.metal.is_available():
-        raise ToolError(
-            "The workload runs on the CPU, so there is no GPU work to capture.",
-            hint="GPU frame capture needs Metal: a Mac with a GPU of Apple's.",
+            f"The workload {why}, so there is no GPU work to capture.",
+            hint="GPU frame capture needs work of MLX on Metal: a Mac with a GPU of Apple's.",
         )
     return core.metal
 

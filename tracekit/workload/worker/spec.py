@@ -80,10 +80,7 @@ class Spec:
 
 
 def command(spec_file: Path) -> tuple[str, ...]:
-    """Return the command line that runs the worker of `spec_file`.
-
-    It names this very interpreter, for a recorder must not trace a shim.
-    """
+    """Return the worker's command line, with this very interpreter: a shim must not be traced."""
     return (*program(Path(sys.executable), "tracekit.workload.worker"), str(spec_file))
 
 
@@ -97,8 +94,7 @@ class Account:
 
     def anchor(self) -> None:
         """Note one moment on both clocks."""
-        anchor = ClockAnchor.now()
-        self.mark("anchor", monotonic=anchor.monotonic, epoch=anchor.epoch)
+        self.mark("anchor", **vars(ClockAnchor.now()))
 
     def enter(self, phase: str, state: str) -> None:
         """Begin a phase; the report is saved first, so that its time is nobody's."""
