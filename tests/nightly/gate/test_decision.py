@@ -59,6 +59,7 @@ def found(*sittings: list[float], policy: Policy = POLICY) -> Ruling | None:
         ([[-T] * 6], Ruling.BETTER),
         ([[0.0] * 5 + [T]], Ruling.UNSHOWN),
         ([[-0.6 * T, *[0.0] * 4, 0.9 * T]], Ruling.SAME),
+        ([[0.0, *[0.6 * T] * 5]], Ruling.SAME),  # an interval that reaches 0 is not significant
     ],
 )
 def test_sessions_decide_together(sittings: list[list[float]], expected: Ruling | None) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,71 +91,63 @@ WHY_TEN = ["", "", "", "", "", "fixed work was 31 % slow", "load", "load", "load
 LACKING = [*made(at(0.0))[:9], replace(made(at(0.0))[9], candidate={})]
 
 
-@pytest.mark.parametrize(
-    ("pairs", "more", "ended", "reason"),
-    [
-        (made(at(0.041)), {}, (OPEN, False),
-         "+4.1 % [+3.7 % … +4.5 %]: no second session has shown whether this is so."),
-        (both(0.041, 0.045), {}, (WORSE, True),
-         ("+4.1 % at first, +4.5 % when repeated; together +4.3 % [+4.0 % … +4.6 %]: worse, "
-         "beyond the threshold of 3.0 %, and both sessions show it.")),
-        # On the scale on which changes add up, 3 % are 2.96 %.
-        (logged("step_p50", [math.log1p(0.0301)] * 6, [math.log1p(0.0301)] * 6), {}, (WORSE, True),
-         ("+3.0 % at first, +3.0 % when repeated; together +3.0 % [+3.0 % … +3.0 %]: worse, beyond "
-         "the threshold of 3.0 %, and both sessions show it.")),
-        (both(0.041, 0.002), {}, (OK, False),
-         ("+4.1 % at first, +0.2 % when repeated; together +2.1 % [+0.8 % … +3.5 %]: not shown to "
-         "be worse by 3.0 % when all pairs are counted.")),
-        (made(at(-0.06)), {}, (OK, None),
-         "-6.0 % [-6.4 % … -5.6 %]: better, beyond the threshold of 3.0 %."),
-        (made(at(-0.06)), {"gated": replace(TIME, better="higher")}, (OPEN, False),
-         "-6.0 % [-6.4 % … -5.6 %]: no second session has shown whether this is so."),
-        (both(-0.06, -0.06), {"unit": "tokens/s", "better": "higher"}, (WORSE, True),
-         ("-6.0 % at first, -6.0 % when repeated; together -6.0 % [-6.2 % … -5.8 %]: worse, beyond "
-         "the threshold of 3.0 % (2.9 % of a rate), and both sessions show it.")),
-        (made(at(0.0, 12)), {}, (OPEN, False),
-         "0.0 % [-4.7 % … +4.9 %]: so uncertain that a change of 3.0 % could hide in it."),
-        # Data that are missing are no success.
-        (made([0.0] * 4), {}, (OPEN, None), "Only 4 of 6 pairs count, and an interval takes 6."),
-        (made(at(0.0), contaminated=WHY_TEN), {"wanted": 10}, (OPEN, None),
-         "Only 5 of 10 pairs count, and an interval takes 6; why others do not: load."),
-        (made([0.0] * 10, contaminated=[""] * 8 + ["heat."] * 2), {"wanted": 8}, (OK, None),
-         "0.0 % [0.0 % … 0.0 %]: not worse by 3.0 %."),
-        (made([0.0] * 10, contaminated=[""] * 8 + ["heat."] * 2), {"wanted": 10}, (OPEN, None),
-         "0.0 % [0.0 % … 0.0 %], but only 8 of 10 pairs count; why others do not: heat."),
-        (LACKING, {"wanted": 9}, (OK, None), "-0.1 % [-0.5 % … +0.3 %]: not worse by 3.0 %."),
-        (LACKING, {"wanted": 10}, (OPEN, None),
-         ("-0.1 % [-0.5 % … +0.3 %], but only 9 of 10 pairs count; others do not have step_p50 of "
-         "both sides.")),
-        (made(at(0.103)) + made(at(0.095), sitting=2, contaminated=[""] * 3 + ["load."] * 7),
-         {"wanted": 10}, (OPEN, False),
-         ("+10.3 % at first, +8.8 % when repeated; together +10.0 % [+9.5 % … +10.5 %]: not "
-         "confirmed, for only 3 pairs of the second session count, and it takes 6; why others do "
-         "not: load.")),
-        (made(at(0.0), contaminated=["on battery."] * 10), {}, (OPEN, None),
-         "No pair counts: on battery."),
-        ([], {}, (OPEN, None), "No pair measured step_p50."),
-        ([replace(one, reference={}) for one in made(at(0.0))], {}, (OPEN, None),
-         "No pair has step_p50 of both sides as a number, above 0 where its ratio is taken."),
-        (made(at(0.0)), {"expected": at(0.0)[:4]}, (OPEN, None),
-         "The accepted night has 4 pairs; it takes 6."),
-        # What is followed says its change, and never fails.
-        (both(0.2, 0.2), {"gated": replace(TIME, gate=False)}, (None, None),
-         "+20.0 % [+19.7 % … +20.3 %]."),
-        ([], {"gated": replace(TIME, gate=False)}, (None, None), "No pair measured step_p50."),
-        (made([0.2] * 6), {"better": "neither"}, (None, None),
-         "Which direction is worse is not known: it is followed over nights."),
-        (made([5e5 + 1e4 * at for at in range(6)], difference=True),
-         {"gated": Gated("step_p50", 2e6, scale="difference")}, (OK, None),
-         "+525 µs [+500 µs … +550 µs]: not worse by 2 ms."),
-    ],
-)  # fmt: skip
-def test_how_a_metric_ended_and_why(
-    pairs: list[Pair], more: dict[str, Any], ended: tuple[Any, ...], reason: str
-) -> None:
-    judged = timed(pairs, **more)
-    assert (judged.outcome, judged.reproduced) == ended
-    assert judged.reason == reason
+def traced(*changes: float, metric: str = "steady_compiles", sitting: int = 1, **more: Any) -> Any:
+    return made(changes, metric=metric, sitting=sitting, difference=True, traced=True, **more)
+
+
+GOLDEN = Path(__file__).parent / "judged.txt"
+SPOILT = made([0.0] * 10, contaminated=[""] * 8 + ["heat."] * 2)
+FEW = made(at(0.103)) + made(at(0.095), sitting=2, contaminated=[""] * 3 + ["load."] * 7)
+JUST = [math.log1p(0.0301)] * 6  # on the scale on which changes add up, 3 % are 2.96 %
+TRACES = {"gated": COUNT, "unit": "count"}
+CASES: list[tuple[list[Pair], dict[str, Any]]] = [
+    (made(at(0.041)), {}),
+    (both(0.041, 0.045), {}),
+    (logged("step_p50", JUST, JUST), {}),
+    (both(0.041, 0.002), {}),
+    (made(at(-0.06)), {}),
+    (made(at(-0.06)), {"gated": replace(TIME, better="higher")}),
+    (both(-0.06, -0.06), {"unit": "tokens/s", "better": "higher"}),
+    (made(at(0.0, 12)), {}),
+    # Data that are missing are no success.
+    (made([0.0] * 4), {}),
+    (made(at(0.0), contaminated=WHY_TEN), {"wanted": 10}),
+    (SPOILT, {"wanted": 8}),
+    (SPOILT, {"wanted": 10}),
+    (LACKING, {"wanted": 9}),
+    (LACKING, {"wanted": 10}),
+    (FEW, {"wanted": 10}),
+    (made(at(0.0), contaminated=["on battery."] * 10), {}),
+    ([], {}),
+    ([replace(pair, reference={}) for pair in made(at(0.0))], {}),
+    ([replace(pair, candidate={"step_p50": (0.0,)}) for pair in made(at(0.0))], {}),
+    (made(at(0.0)), {"expected": at(0.0)[:4]}),
+    # What is followed says its change, and never fails.
+    (both(0.2, 0.2), {"gated": replace(TIME, gate=False)}),
+    ([], {"gated": replace(TIME, gate=False)}),
+    (made([0.2] * 6), {"better": "neither"}),
+    (made([5e5 + 1e4 * at for at in range(6)], difference=True),
+     {"gated": Gated("step_p50", 2e6, scale="difference")}),
+    # A count of few traces needs no interval.
+    (traced(1), TRACES),
+    (traced(3, 3) + traced(3, 3, sitting=2), TRACES),
+    (traced(1) + traced(0, sitting=2), TRACES),
+    (traced(0), TRACES),
+    (traced(-1), TRACES),
+    (traced(1, 1) + traced(1, 0, sitting=2), TRACES),
+    (traced(1) + traced(1, sitting=2, contaminated=["no rows"]), TRACES),
+    (traced(0) + traced(1, sitting=2, contaminated=["no rows"]), TRACES),
+]  # fmt: skip
+
+
+def test_how_metrics_ended_and_why(request: pytest.FixtureRequest) -> None:
+    judged = [timed(pairs, **more) for pairs, more in CASES]
+    text = "".join(f"{each.outcome} {each.reproduced}: {each.reason}\n" for each in judged)
+    if request.config.getoption("--update-goldens"):
+        GOLDEN.write_text(text)
+    assert text == GOLDEN.read_text()
+    counts = [each for each, (_, more) in zip(judged, CASES, strict=True) if more is TRACES]
+    assert {each.low for each in counts} == {None}
 
 
 def test_what_could_not_be_measured_again_leaves_no_regression_open() -> None:
@@ -195,35 +188,6 @@ def test_against_an_accepted_night_the_change_is_what_came_since(same_work: bool
     assert same.change == pytest.approx(0.0, abs=1e-9)
     judged = timed(both(0.47, 0.47), **known)
     assert (judged.outcome, judged.change) == (WORSE, pytest.approx(0.05))
-
-
-def traced(*changes: float, metric: str = "steady_compiles", sitting: int = 1, **more: Any) -> Any:
-    return made(changes, metric=metric, sitting=sitting, difference=True, traced=True, **more)
-
-
-@pytest.mark.parametrize(
-    ("pairs", "outcome", "reason"),
-    [
-        (traced(1), OPEN, "+1: no second session has shown whether this is so."),
-        (traced(3, 3) + traced(3, 3, sitting=2), WORSE,
-         ("+3 at first, +3 when repeated; together +3: worse, beyond the threshold of 1, and both "
-         "sessions show it.")),
-        (traced(1) + traced(0, sitting=2), OK, None),
-        (traced(0), OK, "0: not worse by 1."),
-        (traced(-1), OK, "-1: better, beyond the threshold of 1."),
-        (traced(1, 1) + traced(1, 0, sitting=2), OPEN, None),
-        (traced(1) + traced(1, sitting=2, contaminated=["no rows"]), OPEN,
-         ("+1 at first, nothing when repeated; together +1: not confirmed, for only 0 pairs of the "
-         "second session count, and it takes 1; why others do not: no rows.")),
-        (traced(0) + traced(1, sitting=2, contaminated=["no rows"]), OK, None),
-    ],
-)  # fmt: skip
-def test_a_count_of_few_traces_needs_no_interval(
-    pairs: list[Pair], outcome: Outcome, reason: str | None
-) -> None:
-    judged = timed(pairs, COUNT, unit="count")
-    assert (judged.outcome, judged.low) == (outcome, None)
-    assert reason is None or judged.reason == reason
 
 
 def test_a_count_is_held_against_the_worst_that_was_accepted() -> None:

@@ -37,56 +37,10 @@ BEGUN = {
 
 # What stands before, then the lines; the number of the line that is told, what is said of it, and
 # what the hint says.
-ONE_MISTAKE = """
-HEAD | pears = 3 | 4 | nightly.capture.pears | Did you mean pairs?
-HEAD | pairs = 0 | 4 | nightly.capture.pairs |
-HEAD | recorder = 'hots' | 4 | nightly.capture.recorder |
-HEAD | name = '..' | 4 | name that can be a folder's |
-HEAD | name = 'a'; HEAD; name = 'A' | 8 | nightly.capture.name is a second capture |
-HEAD | name = 'decode-anchor' | 4 | must not end in -anchor |
-HEAD | template = [] | 4 | nightly.capture.template |
-HEAD | checks = ['python', '-m', 'x'] | 4 | an array of commands | [[
-HEAD | checks = [['a', 1]] | 4 | nightly.capture.checks |
-HEAD | parameters = 3 | 4 | nightly.capture.parameters |
-HEAD | parameters.bach = 1 | 4 | nightly.capture.parameters | batch
-HEAD | fail-on = ['bubbles', 'bubles'] | 4 | 'bubles' | bubbles?
-HEAD | traced = 0; fail-on = 'bubbles' | 5 | nightly.capture.fail-on needs |
-HEAD | [night] | 4 | night is no table of a plan | nightly
-HEAD | reference = {} | 4 | nightly.capture.reference does not say |
-HEAD | reference = 'main' | 4 | reference must be a table, not 'main' |
-HEAD | reference.previous-night = false | 4 | does not say how it |
-HEAD | reference = { python = 'p', setup = 'x' } | 4 | setup is for |
-HEAD | reference.python = 'p'; reference.anchor-every = 3 | 5 | nightly.capture.reference.anchor |
-HEAD | reference.revision = '--all' | 4 | not an option |
-HEAD | reference.workload = 'sdp' | 4 | nightly.capture.reference.workload | sdpa
-HEAD | reference.parameters.batches = 1 | 4 | has no parameter 'batches' | batch
-HEAD | metrics.step_p50.gate = true | 4 | cannot decide without a reference | Add [nightly.capture.
-REFERENCE | reference.merge-base = "main" | 5 | merge-base names a commit, and revision | Leave one
-REFERENCE | metrics.step_p5 = 0.1 | 5 | metrics.step_p5 | step_p50?
-REFERENCE | metrics.step_p50 = 10 | 5 | below 10 for a ratio | 3 %
-REFERENCE | metrics.step_p50.scale = 'log' | 5 | step_p50.scale |
-REFERENCE | traced = 6; metrics.gpu_busy = 0.1 | 6 | neither direction | better
-REFERENCE | traced = 0; metrics.memory_peak = 0.1 | 6 | traced is 0 | traced be 1
-REFERENCE | traced = 5; metrics.memory_peak = 0.1 | 6 | by fewer than 6 traces | gate be false
-REFERENCE | pairs = 5 | 5 | nightly.capture.pairs must be at least 6 | gate
-UNFINISHED | | 2 | nightly.capture has no workload | tracekit workloads
-UNFINISHED | workload = 'pagd' | 3 | 'pagd' | Did you mean paged?
-UNFINISHED | workload = 'command' | 3 | cannot be measured in turns |
- | [nightly]; budgt = 1; HEAD | 2 | nightly.budgt | budget
- | [nightly]; defaults.name = 'a'; HEAD | 2 | nightly.defaults.name |
- | [nightly]; defaults.parameters = 3; HEAD | 2 | nightly.defaults.parameters |
- | [nightly]; machine-state.lod = 1; HEAD | 2 | lod | load
- | [nightly]; machine-state = 3; HEAD | 2 | must be a table, not 3 |
- | [nightly]; history = 'mysql://ada:secret@h/d'; HEAD | 2 | mysql | sqlite
- | nightly = 3 | 1 | nightly must be a table, not 3 |
- | | 1 | there is no table [nightly] | workload
- | [nightly]; budget = '1h' | 1 | nightly.capture | [[nightly.capture]]
- | [nightly.capture]; workload = 'paged' | 1 | an array of tables | two
- | [nightly]; capture = [3] | 2 | nightly.capture must be a table, not 3 |
-"""
+MISTAKES = (Path(__file__).parent / "mistakes.txt").read_text().splitlines()
 
 
-@pytest.mark.parametrize("case", ONE_MISTAKE.strip("\n").splitlines())
+@pytest.mark.parametrize("case", MISTAKES)
 def test_a_mistake_is_told_with_its_line_and_what_to_do(case: str, refused: Refused) -> None:
     before, lines, line, said, hint = (part.strip() for part in case.split("|"))
     text = BEGUN[before] + lines.replace("; ", "\n").replace("HEAD", HEAD[10:])
@@ -164,36 +118,7 @@ def test_what_is_unfit_is_refused_in_words(kind: Any, given: Any) -> None:
         converted(given, kind)
 
 
-LINES = """\
-[nightly]
-name = "paged"
-budget = "2h"
-retries = 5
-history = "sqlite:///nights.db"
-[nightly.machine-state]
-calibration = 0.15
-memory-free = "1GiB"
-thermal-pressure = "Nominal"
-[nightly.defaults]
-pairs = 10
-turn = "300ms"
-metrics.step_p99 = { threshold = 0.1, gate = false }
-[[nightly.capture]]
-name = "decode"
-workload = "paged"
-parameters = { batch = 16, dtype = "float32" }
-template = ["Metal System Trace"]
-time-limit = "5s"
-checks = [["python", "-m", "pytest"]]
-fail-on = ["pipeline-churn"]
-together = true
-[nightly.capture.reference]
-revision = "v1.2"
-setup = ["uv", "sync"]
-[nightly.capture.metrics]
-tokens_per_second = 0.03
-steady_compiles = { threshold = 1, scale = "difference" }
-""".splitlines()
+LINES = (Path(__file__).parent / "fit.toml").read_text().splitlines()
 NUMBERS = ["1", "-1", "0", "0.5", "nan", "-inf", "9" * 40, "true", "false"]
 TEXTS = ['""', '"x"', "'5s'", "1979-05-27", "07:32:00"]
 NESTED = ["[]", "[[]]", "[1]", '["x"]', "{}", "{ a = 1 }", "{ threshold = [] }"]

@@ -2,7 +2,6 @@
 
 import json
 import os
-import plistlib
 import shutil
 import subprocess
 import sys
@@ -32,9 +31,7 @@ from tracekit.nightly.schedule.schedulers import (
     files_of,
     find,
     remove,
-    service,
     standing,
-    timer,
 )
 
 pytestmark = pytest.mark.processes
@@ -151,22 +148,7 @@ def test_an_odd_job_is_read_back_as_it_was_written_and_leaves_nothing(
 
 
 @pytest.mark.parametrize("ours", ["launchd"], indirect=True)
-def test_launchd_is_given_documented_keys_in_the_users_session(ours: Ours, odd: Job) -> None:
-    """The keys that launchd.plist(5) documents for an agent that runs at a time of the day."""
-    ((file, content),) = files_of(Launchd(), odd).items()
-    assert file == Path.home() / "Library" / "LaunchAgents" / f"{odd.label}.plist"
-    assert plistlib.loads(content) == {
-        "Label": odd.label,
-        "ProgramArguments": list(odd.argv),
-        "WorkingDirectory": str(odd.folder),
-        "EnvironmentVariables": odd.environment,
-        "StandardOutPath": str(odd.log),
-        "StandardErrorPath": str(odd.log),
-        "StartCalendarInterval": {"Hour": 23, "Minute": 5},
-        "ProcessType": "Interactive",
-        "ExitTimeOut": 300,
-        "RunAtLoad": False,
-    }
+def test_launchd_is_asked_in_the_users_session(ours: Ours, odd: Job) -> None:
     add(ours.scheduler, odd)
     domain = f"gui/{os.getuid()}"
     assert ours.fakes.asked[-1] == ["launchctl", "bootstrap", domain, str(agents()[0])]
@@ -176,10 +158,6 @@ def test_launchd_is_given_documented_keys_in_the_users_session(ours: Ours, odd: 
     assert f"launchctl bootstrap {domain}" in caught.value.message
     assert "exit code 125" in caught.value.message
     assert "bootout" not in ours.fakes.verbs(), "what is not loaded is not unloaded"
-
-
-def values(text: str, key: str) -> list[str]:
-    return [one.partition("=")[2] for one in text.splitlines() if one.startswith(f"{key}=")]
 
 
 @pytest.mark.skipif(ANALYZE is None, reason="no systemd-analyze on the PATH")
@@ -206,17 +184,21 @@ def test_systemd_itself_finds_nothing_wrong(
     assert (ran.returncode, said) == (0, [])
 
 
-def test_systemd_makes_up_for_a_night_stops_gently_and_takes_any_letter(odd: Job) -> None:
-    text = service(odd)
-    keys = ("OnCalendar", "Persistent", "WantedBy", "Type", "KillMode", "TimeoutStartSec")
-    assert [one for key in keys for unit in (timer(odd), text) for one in values(unit, key)] == [
-        *("*-*-* 23:05:00", "true", "timers.target", "oneshot", "process", "10800")
-    ]
-    [command] = values(text, "ExecStart")
-    assert command.endswith('50 %% of \\"a\\" $$HOME \'b\' \\\\n ; # é/tracekit.toml"')
-    assert values(text, "WorkingDirectory")[0].endswith("/50 %% of \"a\" $HOME 'b' \\n ; # é/")
-    cache = '"TRACEKIT_CACHE=50 %% of \\"a\\" $HOME \'b\' \\\\n ; # é"'
-    assert cache in values(text, "Environment")
+def test_what_schedulers_are_given_is_what_their_manuals_document(
+    odd: Job, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """A night is made up for, stops gently, and takes any letter."""
+    job = replace(odd, environment={"PATH": "/usr/bin:/bin", "TRACEKIT_CACHE": ODD})
+    files = files_of(Launchd(), job) | files_of(Systemd(), job)
+    text = "".join(f"== {file}\n{content.decode()}" for file, content in files.items())
+    text += f"== crontab\n{cron_line(job)}\n"
+    digest = job.label.rpartition(".")[2]
+    for words, name in ((str(tmp_path), "TMP"), (sys.executable, "PYTHON"), (digest, "DIGEST")):
+        text = text.replace(words, name)
+    golden = Path(__file__).parent / "given.txt"
+    if request.config.getoption("--update-goldens"):
+        golden.write_text(text)
+    assert text == golden.read_text()
 
 
 @pytest.mark.parametrize("ours", ["systemd"], indirect=True)

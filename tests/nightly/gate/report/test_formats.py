@@ -29,11 +29,22 @@ from tracekit.nightly.gate.report.text import (
 from tracekit.nightly.history.night import Judged, Outcome
 
 GOLDENS = Path(__file__).parent / "goldens"
+
+
+def terminal(report: GateReport) -> str:
+    """Return what a terminal shows, cells with bars between them."""
+    rows = [*verdicts(report)]
+    for title, columns, cells in tables(report):
+        rows += [(f"{title}:",), columns, *cells]
+    return "".join(f"{' | '.join(row)}\n" for row in rows)
+
+
 WRITERS: dict[str, Callable[[GateReport], bytes]] = {
     "junit.xml": junit,
     "sarif.json": lambda report: sarif(report, "0.1.0"),
     "openmetrics.txt": openmetrics,
     "markdown.md": lambda report: markdown(report).encode(),
+    "terminal.txt": lambda report: terminal(report).encode(),
     "annotations.txt": lambda report: "".join(f"{one}\n" for one in annotations(report)).encode(),
 }
 REPORT = of_night(NIGHT)
@@ -52,16 +63,6 @@ def test_the_report_is_what_the_golden_file_says(name: str, request: pytest.Fixt
         GOLDENS.mkdir(exist_ok=True)
         (GOLDENS / name).write_bytes(written)
     assert written.decode() == (GOLDENS / name).read_text()
-
-
-def test_counts_of_junit_are_those_of_its_cases() -> None:
-    root = etree.fromstring(junit(REPORT))
-    for part in (root, *root):
-        cases = [*part.iter("testcase")]
-        assert int(part.get("tests", "-1")) == len(cases)
-        for tag, name in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
-            if part is not root or name != "skipped":
-                assert int(part.get(name, "-1")) == sum(one.find(tag) is not None for one in cases)
 
 
 @pytest.mark.parametrize("report", [REPORT, BARE], ids=["night", "nothing"])
@@ -164,32 +165,10 @@ def test_what_is_not_known_is_no_sample() -> None:
     assert "tracekit_gate_metric_outcome" in names
 
 
-def test_a_terminal_gets_the_verdict_a_row_for_each_case_that_decides_and_tables() -> None:
+def test_a_terminal_gets_the_verdict_in_a_line() -> None:
     assert verdict(REPORT) == heading(REPORT)
     assert verdict(replace(REPORT, reason="Too long. " * 20)) == "Failed: serve"
     assert verdict(GateReport("t", "s", Outcome.OK)) == "OK"
-    assert [row[:2] for row in verdicts(REPORT)] == [
-        ("regression", "decode step_p50"),
-        ("inconclusive", "prefill gpu_idle_ratio"),
-        ("ok", "prefill tokens_per_second"),
-        ("failed", "serve"),
-        ("ok", "micro tokens_per_second"),
-    ]
-    (title, columns, rows), (findings, _, found), *_ = tables(REPORT)
-    assert title == "decode: this tree against revision main"
-    assert dict(zip(columns, rows[0], strict=True)) == {
-        "metric": "step_p50",
-        "reference": "1 ms",
-        "candidate": "1.10 ms",
-        "measured": "+9.8 %",
-        "at equal pace": "+9.8 %",
-        "95 % interval": "+8.1 % … +11.7 %",
-    }
-    assert rows[1] == ("memory_peak", "—", "2.79 GiB", "—", "—", "—")
-    assert (findings, found[0][:3]) == (
-        "decode: findings",
-        ("pipeline-churn", "warning", "followed"),
-    )
 
 
 def test_a_case_is_a_sentence_that_stands_alone() -> None:
