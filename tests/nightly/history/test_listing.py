@@ -147,9 +147,11 @@ FAILED = Point("n2", POINT.at, None, night_outcome=Outcome.FAILED, reason="It br
 SERIES = Series(
     "mini", "nightly", "decode", "w1", "step_p50", "ns", "lower", points=(POINT, FAILED)
 )
-VALUE: dict[str, Any] = dict.fromkeys(
-    ("night", "at", "machine", "plan", "capture", "work", "metric", "side"), "text"
-) | {"reason": "", "value": 3.5, "pair": 1, "sitting": 1, "turn": 0, "traced": 0, "counted": 1}
+VALUE: dict[str, Any] = (
+    dict.fromkeys(("night", "at", "machine", "plan", "capture", "work", "metric", "side"), "text")
+    | {"reason": "", "value": 3.5, "pair": 1, "sitting": 1, "turn": 0}
+    | {"traced": False, "counted": True}
+)
 
 
 def test_a_series_has_a_row_for_each_night() -> None:

@@ -124,13 +124,13 @@ def seen(root: Path) -> dict[str, RunSeen]:
     return {one.folder.name: one for one in runs_below(root, NOW)}
 
 
-@pytest.mark.parametrize("bundle", ["recording.trace", "recording.host", "capture.gputrace"])
-def test_bundles_and_exports_are_parts(bundle: str, make_run: MakeRun, tmp_path: Path) -> None:
-    recording = make_run(bundle=bundle)
-    run = seen(tmp_path)["run"]
-    table = recording.exports / "table.xml"  # beside the table of contents, which stays
-    assert run.parts == {"bundle": (recording.folder / bundle,), "exports": (table,)}
-    assert (run.begun.isoformat(), run.stays, run.night) == (days_ago(100), "", "")
+def test_bundles_and_exports_are_parts(make_run: MakeRun, tmp_path: Path) -> None:
+    for bundle in ("recording.trace", "recording.host", "capture.gputrace"):
+        recording = make_run(bundle, bundle=bundle)
+        run = seen(tmp_path)[bundle]
+        table = recording.exports / "table.xml"  # beside the table of contents, which stays
+        assert run.parts == {"bundle": (recording.folder / bundle,), "exports": (table,)}
+        assert (run.begun.isoformat(), run.stays, run.night) == (days_ago(100), "", "")
 
 
 def test_what_keeps_a_run_whole(make_run: MakeRun, make_night: MakeNight, tmp_path: Path) -> None:
@@ -146,7 +146,12 @@ def test_what_keeps_a_run_whole(make_run: MakeRun, make_night: MakeNight, tmp_pa
         night = make_night(f"broken-{number}")
         make_run(f"of-broken-{number}", root=night)
         (night / "night.json").write_text(text)
-    found = {name: run.stays for name, run in seen(tmp_path).items()}
+    make_run("stage", age=1.1, stage="running")  # what was cut off long ago keeps nothing
+    make_run("night", root=make_night("cut-off", 3.1, ended=False))
+    captured = make_run("captured", bundle="capture.gputrace", analyzed=False, exports=0)
+    runs = seen(tmp_path)
+    assert runs["captured"].parts == {"bundle": (captured.gputrace,)}, "it is never analyzed"
+    found = {name: run.stays for name, run in runs.items() if run.stays}
     unread = "its recording.json cannot be read"
     assert found == {
         "not-analyzed": "it was not analyzed, and its bundle is all there is of it",
@@ -156,17 +161,6 @@ def test_what_keeps_a_run_whole(make_run: MakeRun, make_night: MakeNight, tmp_pa
         "of-running": "its night has not ended",
         **{f"of-broken-{number}": "its night.json cannot be read" for number in range(3)},
     }
-
-
-def test_what_was_cut_off_long_ago_keeps_nothing(
-    make_run: MakeRun, make_night: MakeNight, tmp_path: Path
-) -> None:
-    make_run("stage", age=1.1, stage="running")
-    make_run("night", root=make_night("cut-off", 3.1, ended=False))
-    captured = make_run("captured", bundle="capture.gputrace", analyzed=False, exports=0)
-    found = seen(tmp_path)
-    assert [run.stays for run in found.values()] == ["", "", ""]
-    assert found["captured"].parts == {"bundle": (captured.gputrace,)}, "it is never analyzed"
 
 
 def test_links_are_no_parts_and_lead_nowhere(make_run: MakeRun, tmp_path: Path) -> None:

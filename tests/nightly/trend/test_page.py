@@ -18,7 +18,6 @@ from tracekit.nightly.trend.course import courses_of
 from tracekit.nightly.trend.page import (
     Claim,
     claims_of,
-    deciding_words,
     finding_rows,
     lost_of,
     render_trend,
@@ -202,14 +201,6 @@ def test_what_names_a_person_is_left_out_of_words_and_links(made: Any) -> None:
     assert "~/x is gone." in page
 
 
-def test_the_page_of_a_year_is_bounded() -> None:
-    held = made_nights.history(365)
-    page = page_of(held.series[:1], held.nights, held.accepted, missed=held.missed)
-    marks = len(re.findall(r"<(?:circle|a) ", page.partition('<table class="values">')[0]))
-    assert len(page) < 1_200_000
-    assert marks < 600
-
-
 @pytest.mark.parametrize(
     ("outcomes", "verdict"),
     [
@@ -234,12 +225,6 @@ def test_the_page_begins_with_the_worst(
     assert found == (tone, sign, sentence)
 
 
-def test_a_capture_says_what_decided_beyond_what_was_expected(made: Any) -> None:
-    change = made.judged(change=-0.047, low=-0.05, high=-0.04)
-    assert deciding_words(change) == "Step p50 -4.7 % [-5.0 % … -4.0 %]"
-    assert deciding_words(made.judged(candidate=2e6)) == "Step p50 2 ms, not compared"
-
-
 def test_a_change_point_says_how_surely_it_is_dated_and_what_else_changed(made: Any) -> None:
     nights = [
         made.night(day, made.entry(), environment={"mlx": "1" if day < 3 else "2"})
@@ -252,10 +237,11 @@ def test_a_change_point_says_how_surely_it_is_dated_and_what_else_changed(made: 
     ]
     course = made.course(nights, series)
     first, second = turns_of(course, series, steps)
-    assert (first.at, first.change, first.tone) == (made.at(2), "+100.0 %, worse", "error")
-    assert (first.levels, first.doubt, first.with_it) == ("1 ms → 2 ms", "", "")
-    assert (second.at, second.change, second.tone) == (made.at(3), "-5.0 %, better", "good")
-    assert second.levels == "0.0 % → -5.0 % from the reference"
+    assert [(turn.at, turn.change, turn.tone, turn.levels) for turn in (first, second)] == [
+        (made.at(2), "+100.0 %, worse", "error", "1 ms → 2 ms"),
+        (made.at(3), "-5.0 %, better", "good", "0.0 % → -5.0 % from the reference"),
+    ]
+    assert (first.doubt, first.with_it) == ("", "")
     assert (second.doubt, second.with_it) == ("2 Nov 2026 to 4 Nov 2026", "MLX 1 → 2")
     neither = made.replace(series, better="neither")
     assert [turn.change for turn in turns_of(course, neither, steps[:1])] == ["+100.0 %"]
