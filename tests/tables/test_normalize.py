@@ -5,36 +5,37 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.drift import Flaw, Remark
 from tracekit.tables.normalize import normalize
 from tracekit.tables.schema import Column, Kind, Schema, Source
 from tracekit.tables.schemas import SCHEMAS
 
 NONE = 2**64 - 1
 COMMON = {column.name: column for column in SCHEMAS["library_loads"].columns}
-START, DURATION, THREAD, CLOCK = map(COMMON.__getitem__, ("start", "duration", "tid", "clock"))
+START, DURATION = COMMON["start"], COMMON["duration"]
 PROCESS, PID, TARGET = map(COMMON.__getitem__, ("process", "pid", "target"))
-STACK = (COMMON["leaf"], COMMON["stack"])
 
 
 def gpu(name: str, unused: str = "") -> Source:
     return Source(name, "gpu", frozenset(unused.split()))
 
 
-def schema(*columns: Column) -> Schema:
-    return Schema("things", "things", (gpu("raw-things"),), columns)
+RAW = gpu("raw")
 
 
-def words(remarks: list[Remark]) -> list[str]:
-    return [remark.text for remark in remarks]
+def made(
+    columns: object, *declared: Column, source: Source = RAW, targets: str = "", exported: str = ""
+) -> tuple[pd.DataFrame, list[str]]:
+    """Normalize a flat table; return what was made of it, and what was said in words."""
+    schema = Schema("things", "things", (gpu("raw-things"),), declared)
+    pids, names = frozenset(map(int, targets.split())), exported.split() or None
+    table, remarks = normalize(pd.DataFrame(columns), schema, source, pids, names)
+    assert {(one.table, one.schema) for one in remarks} <= {("things", "raw")}
+    return table, [remark.text for remark in remarks]
 
 
 def one(values: object, kind: Kind) -> pd.Series:
     """Normalize one column, called `x`."""
-    table, _ = normalize(
-        pd.DataFrame({"x": values}), schema(Column("x", "x", kind, "x")), gpu("raw"), frozenset()
-    )
-    return table["x"]
+    return made({"x": values}, Column("x", "x", kind, "x"))[0]["x"]
 
 
 @pytest.mark.parametrize(
@@ -93,97 +94,75 @@ def test_a_doubtful_column_that_is_something_else_costs_only_itself() -> None:
         Column("a", "a", Kind.INTEGER, "a"),
         Column("b", "b", Kind.IDENTIFIER, "b", doubtful=True),
     )
-    frame = pd.DataFrame({"a": [1], "b": ["0xff"]})
-    table, remarks = normalize(frame, schema(*columns), gpu("raw"), frozenset())
+    table, said = made({"a": [1], "b": ["0xff"]}, *columns)
     assert table["a"].tolist() == [1]
     assert table["b"].dtype == "UInt64"
     assert table["b"].isna().all()
-    assert words(remarks) == ["The column b of raw holds what is no identifier, and is left null"]
-    table, remarks = normalize(frame.assign(b=[7]), schema(*columns), gpu("raw"), frozenset())
-    assert table["b"].tolist() == [7]
-    assert remarks == []
+    assert said == ["The column b of raw holds what is no identifier, and is left null"]
+    table, said = made({"a": [1], "b": [7]}, *columns)
+    assert (table["b"].tolist(), said) == ([7], [])
 
 
 def test_names_lose_the_pid_that_was_added_and_no_other() -> None:
-    frame = pd.DataFrame(
-        {
-            "process": pd.array(["App (7)", "App (8)", "B (2) (3)", None], dtype="string"),
-            "process.pid": pd.array([7, 9, 3, 4], dtype="Int64"),
-        }
-    )
-    table, _ = normalize(frame, schema(PROCESS, PID), gpu("raw"), frozenset())
-    assert table["process"].tolist()[:3] == ["App", "App (8)", "B (2)"]
-    assert table["process"].isna().tolist() == [False, False, False, True]
+    named = {"process": pd.array(["App (7)", "App (8)", "B (2) (3)", None], dtype="string")}
+    pids = {"process.pid": pd.array([7, 9, 3, 4], dtype="Int64")}
+    table, _ = made(named | pids, PROCESS, PID)
+    assert table["process"].tolist() == ["App", "App (8)", "B (2)", pd.NA]
     assert table["pid"].tolist() == [7, 9, 3, 4]
-    without = frame[["process"]]
-    table, _ = normalize(without, schema(PROCESS), gpu("raw"), frozenset())
+    table, _ = made(named, PROCESS)
     assert table["process"].tolist()[:2] == ["App (7)", "App (8)"]
 
 
-def test_only_the_target_is_the_target() -> None:
-    frame = pd.DataFrame({"process.pid": pd.array([7, 420, None], dtype="Int64")})
-    table, _ = normalize(frame, schema(TARGET), gpu("raw"), frozenset({7, 8}))
+@pytest.mark.parametrize(
+    ("targets", "expected"), [("7 8", [True, False, False]), ("", [False, False, False])]
+)
+def test_only_the_target_is_the_target(targets: str, expected: list[bool]) -> None:
+    pids = pd.array([7, 420, None], dtype="Int64")
+    table, _ = made({"process.pid": pids}, TARGET, targets=targets)
     assert table["target"].dtype == "bool"
-    assert table["target"].tolist() == [True, False, False]
-    table, _ = normalize(frame, schema(TARGET), gpu("raw"), frozenset())
-    assert table["target"].tolist() == [False, False, False]
+    assert table["target"].tolist() == expected
 
 
 def test_a_column_that_is_not_there_is_null_and_is_named() -> None:
     columns = (Column("n", "n", Kind.INTEGER, "n"), Column("t", "t", Kind.TEXT, "t"))
-    frame = pd.DataFrame({"other": [1]})
-    table, remarks = normalize(frame, schema(*columns), gpu("raw"), frozenset())
+    table, said = made({"other": [1]}, *columns)
     assert table.dtypes.astype(str).to_dict() == {"n": "Int64", "t": "string"}
     assert table.isna().all(axis=None)
-    assert words(remarks) == [
-        "raw: columns that tracekit does not know: other",
-        "raw: columns that the export lacks: n, t",
-    ]
-    _, remarks = normalize(frame, schema(*columns), Source("raw", "host"), frozenset())
-    text = "raw: columns that tracekit does not know: other"
-    assert remarks == [Remark(Flaw.UNKNOWN, "things", "raw", ("other",), text)]
+    unknown = "raw: columns that tracekit does not know: other"
+    assert said == [unknown, "raw: columns that the export lacks: n, t"]
+    _, said = made({"other": [1]}, *columns, source=Source("raw", "host"))
+    assert said == [unknown]
 
 
 def test_a_column_of_a_later_version_is_not_missed_in_an_older_export() -> None:
     columns = (START, Column("width", "pixel-width", Kind.INTEGER, "width", since="27.2"))
-    frame = pd.DataFrame({"start": [1]})
-    table, remarks = normalize(frame, schema(*columns), gpu("raw"), frozenset())
-    assert table["width"].isna().tolist() == [True]
-    assert remarks == []
-    newer = frame.assign(**{"pixel-width": [1920]})
-    table, remarks = normalize(newer, schema(*columns), gpu("raw"), frozenset())
-    assert table["width"].tolist() == [1920]
-    assert remarks == []
+    table, said = made({"start": [1]}, *columns)
+    assert (table["width"].isna().tolist(), said) == ([True], [])
+    table, said = made({"start": [1], "pixel-width": [1920]}, *columns)
+    assert (table["width"].tolist(), said) == ([1920], [])
 
 
 def test_unknown_columns_are_those_of_the_export_even_if_few_are_loaded() -> None:
-    frame = pd.DataFrame({"start": [1]})
-    exported = ["start", "new"]
-    _, remarks = normalize(frame, schema(START), gpu("raw"), frozenset(), exported)
-    assert words(remarks) == ["raw: columns that tracekit does not know: new"]
+    _, said = made({"start": [1]}, START, exported="start new")
+    assert said == ["raw: columns that tracekit does not know: new"]
 
 
 def test_ids_beside_a_known_column_are_known() -> None:
-    frame = pd.DataFrame({"start": [1], "thread": ["T"], "thread.tid": [1], "thread.pid": [2]})
-    _, remarks = normalize(frame, schema(START), gpu("raw", unused="thread"), frozenset())
-    assert remarks == []
-    _, remarks = normalize(frame, schema(START), gpu("raw"), frozenset())
-    assert words(remarks) == [
-        "raw: columns that tracekit does not know: thread, thread.tid, thread.pid"
-    ]
+    flat = {"start": [1], "thread": ["T"], "thread.tid": [1], "thread.pid": [2]}
+    assert made(flat, START, source=gpu("raw", unused="thread"))[1] == []
+    _, said = made(flat, START)
+    assert said == ["raw: columns that tracekit does not know: thread, thread.tid, thread.pid"]
 
 
 def test_a_column_that_must_be_there_is_asked_for() -> None:
     with pytest.raises(InputError, match="The export of raw has no column duration, which says"):
-        normalize(pd.DataFrame({"start": [1]}), schema(START, DURATION), gpu("raw"), frozenset())
+        made({"start": [1]}, START, DURATION)
 
 
 def test_rows_without_a_time_are_left_out_and_counted() -> None:
-    frame = pd.DataFrame({"start": pd.array([1, None, 3], dtype="Int64"), "n": [1, 2, 3]})
-    columns = (START, Column("n", "n", Kind.INTEGER, "n"))
-    table, remarks = normalize(frame, schema(*columns), gpu("raw"), frozenset())
+    flat = {"start": pd.array([1, None, 3], dtype="Int64"), "n": [1, 2, 3]}
+    table, said = made(flat, START, Column("n", "n", Kind.INTEGER, "n"))
     assert table["start"].dtype == "int64"
-    assert table["start"].tolist() == [1, 3]
-    assert table["n"].tolist() == [1, 3]
+    assert (table["start"].tolist(), table["n"].tolist()) == ([1, 3], [1, 3])
     assert table.index.tolist() == [0, 1]
-    assert words(remarks) == ["raw: 1 rows without a time are left out"]
+    assert said == ["raw: 1 rows without a time are left out"]

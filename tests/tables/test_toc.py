@@ -1,6 +1,7 @@
 """Tables of contents: every shape that is known."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -154,36 +155,33 @@ SAID = WORDS.filter(bool)
 NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,9}", fullmatch=True).filter(
     lambda name: name != "schema" and not name.startswith("xml")
 )
-PROCESSES = st.lists(
-    st.builds(Process, st.integers(-1, 99_999), TEXTS), max_size=3, unique_by=lambda one: one.pid
-)
 
 
-@st.composite
-def runs(draw: st.DrawFn, number: int) -> TocRun:
-    processes = draw(PROCESSES)
-    tables = draw(st.lists(st.tuples(SAID, st.dictionaries(NAMES, TEXTS, max_size=3)), max_size=4))
-    return TocRun(
-        number=number,
-        device=draw(st.dictionaries(NAMES, TEXTS, max_size=3)),
-        target=draw(st.none() | st.builds(Process, st.integers(-1, 99_999), TEXTS)),
-        target_type=draw(st.sampled_from(["", "launched", "attached"])),
-        arguments=draw(TEXTS),
-        exit_status=draw(st.sampled_from(["", "0", "9"])),
-        termination_reason=draw(TEXTS),
-        all_processes=draw(st.booleans()),
-        environment=tuple(draw(st.lists(TEXTS, max_size=2))),
-        start_date=draw(WORDS),
-        end_date=draw(WORDS),
-        duration=draw(st.none() | st.floats(allow_nan=False)),
-        end_reason=draw(WORDS),
-        instruments_version=draw(WORDS),
-        template=draw(WORDS),
-        recording_mode=draw(WORDS),
-        time_limit=draw(WORDS),
-        processes=tuple(processes),
-        paths={one.pid: draw(TEXTS) for one in processes if draw(st.booleans())},
-        tables=tuple(TocTable(place, *one) for place, one in enumerate(tables, start=1)),
+def runs(number: int) -> st.SearchStrategy[TocRun]:
+    attributes = st.dictionaries(NAMES, TEXTS, max_size=3)
+    process = st.builds(Process, st.integers(-1, 99_999), TEXTS)
+    processes = st.lists(process, max_size=3, unique_by=lambda process: process.pid)
+    tables = st.lists(st.tuples(SAID, attributes), max_size=4)
+    said = ("start_date", "end_date", "end_reason", "instruments_version", "template")
+    return st.builds(
+        TocRun,
+        number=st.just(number),
+        device=attributes,
+        target=st.none() | process,
+        target_type=st.sampled_from(["", "launched", "attached"]),
+        arguments=TEXTS,
+        exit_status=st.sampled_from(["", "0", "9"]),
+        termination_reason=TEXTS,
+        all_processes=st.booleans(),
+        environment=st.lists(TEXTS, max_size=2).map(tuple),
+        duration=st.none() | st.floats(allow_nan=False),
+        **dict.fromkeys((*said, "recording_mode", "time_limit"), WORDS),
+        processes=processes.map(tuple),
+        tables=tables.map(lambda found: tuple(TocTable(n, *one) for n, one in enumerate(found, 1))),
+    ).flatmap(
+        lambda run: st.fixed_dictionaries(
+            {}, optional={one.pid: TEXTS for one in run.processes}
+        ).map(lambda paths: replace(run, paths=paths))
     )
 
 

@@ -34,31 +34,38 @@ def column(encoding: Encoding, *ids: int) -> StackColumn:
     return encoding, np.array(ids, np.uint32)
 
 
-def cells(stacks: Stacks, *columns: StackColumn) -> list[StackCells]:
-    return stacks.cells(columns, np.arange(columns[0][1].size))
+class _Read:
+    """The cells of columns, a table of their own, and the symbols behind them."""
 
+    def __init__(
+        self, stored: StoredArrays, *columns: StackColumn, places: NoPlaces | None = None
+    ) -> None:
+        self.stacks = Stacks(stored.read(), places or NoPlaces())
+        self.cells = self.more(*columns)
+        self.texts, self.numbers = (
+            [one[place].to_pylist() for one in self.cells] for place in (0, 1)
+        )
 
-def frames_of(stacks: Stacks) -> list[list[int]]:
-    return stacks.symbols().stacks["frames"].to_pylist()
+    def more(self, *columns: StackColumn) -> list[StackCells]:
+        return self.stacks.cells(columns, np.arange(columns[0][1].size))
 
+    @property
+    def frames(self) -> list[list[int]]:
+        return self.stacks.symbols().stacks["frames"].to_pylist()
 
-def addresses_of(stacks: Stacks) -> list[int]:
-    return stacks.symbols().frames["address"].to_pylist()
+    @property
+    def addresses(self) -> list[int]:
+        return self.stacks.symbols().frames["address"].to_pylist()
 
 
 def test_a_backtrace_is_worded_as_an_export_words_it(stored: StoredArrays) -> None:
     deep, alone = stored.backtrace(0x195480311, 0x1954390FC), stored.backtrace(0x101)
-    stacks = Stacks(stored.read(), NoPlaces())
-    (found,) = cells(stacks, column(BACKTRACE, deep, NULL, alone, deep))
-    assert found[0].to_pylist() == [
-        "0x195480311 ← (1 other frames)",
-        None,
-        "0x101 ← (0 other frames)",
-        "0x195480311 ← (1 other frames)",
-    ]
-    assert found[1].to_pylist() == [0, None, 1, 0]
-    assert frames_of(stacks) == [[0, 1], [2]]
-    assert addresses_of(stacks) == [0x195480311, 0x1954390FC, 0x101]
+    found = _Read(stored, column(BACKTRACE, deep, NULL, alone, deep))
+    words = "0x195480311 ← (1 other frames)"
+    assert found.texts == [[words, None, "0x101 ← (0 other frames)", words]]
+    assert found.numbers == [[0, None, 1, 0]]
+    assert found.frames == [[0, 1], [2]]
+    assert found.addresses == [0x195480311, 0x1954390FC, 0x101]
 
 
 SIGNED = 0x0034_8001_9543_A35C  # of user space, its upper bits authenticate it
@@ -86,16 +93,15 @@ def test_frames_are_looked_up_one_before_their_addresses_and_carry_binaries(
 ) -> None:
     traces = [stored.backtrace(0x1000, 0x1001, 0x1800, 0x1801), stored.backtrace(0x1801, 0x1001)]
     gone = stored.backtrace(0x1001)
-    stacks = Stacks(stored.read(), OneBinary())
-    cells(stacks, column(BACKTRACE, *traces, gone))
-    frames = stacks.symbols().frames
+    found = _Read(stored, column(BACKTRACE, *traces, gone), places=OneBinary())
+    frames = found.stacks.symbols().frames
     assert frames["name"].to_pylist() == [
         *("0x1000", "start", "start", "0x1800"),
         *("0x1801", "0x1001"),  # a leaf without a symbol, and one whose binary has gone
     ]
     assert frames["binary"].to_pylist() == [None, *["dyld"] * 4, None]
     assert frames["load_address"].to_pylist() == [None, *[0x1000] * 4, None]
-    assert frames_of(stacks) == [[0, 1, 2, 3], [4, 1], [5]]
+    assert found.frames == [[0, 1, 2, 3], [4, 1], [5]]
 
 
 def test_a_chunk_of_all_ones_ends_a_backtrace_and_one_may_have_no_process(
@@ -103,20 +109,16 @@ def test_a_chunk_of_all_ones_ends_a_backtrace_and_one_may_have_no_process(
 ) -> None:
     ended = stored.id(stored.chunk(1), stored.chunk(2), NULL, stored.chunk(3))
     unowned = stored.id(NULL << 32 | stored.id(0x1002), stored.id(NULL, 0) << 32 | stored.id(5))
-    never = stored.id(NULL)
-    stacks = Stacks(stored.read(), OneBinary())
-    found = cells(stacks, column(BACKTRACE, ended, never, unowned))[0]
-    assert found[0].to_pylist() == ["0x1 ← (1 other frames)", "", "0x1002 ← (1 other frames)"]
-    assert found[1].to_pylist() == [0, None, 1]
+    found = _Read(stored, column(BACKTRACE, ended, stored.id(NULL), unowned), places=OneBinary())
+    assert found.texts == [["0x1 ← (1 other frames)", "", "0x1002 ← (1 other frames)"]]
+    assert found.numbers == [[0, None, 1]]
 
 
 def test_addresses_of_user_space_lose_the_bits_that_authenticate_them(
     stored: StoredArrays,
 ) -> None:
-    trace = stored.backtrace(SIGNED, KERNEL)
-    stacks = Stacks(stored.read(), NoPlaces())
-    cells(stacks, column(BACKTRACE, trace))
-    assert addresses_of(stacks) == [0x1_9543_A35C, KERNEL]
+    found = _Read(stored, column(BACKTRACE, stored.backtrace(SIGNED, KERNEL)))
+    assert found.addresses == [0x1_9543_A35C, KERNEL]
 
 
 @pytest.mark.parametrize(
@@ -134,85 +136,75 @@ def test_arrays_of_another_kind_are_refused(
     stored: StoredArrays, encoding: Encoding, array: tuple[int, ...], why: str
 ) -> None:
     stored.process()
-    number = stored.id(*array)
-    stacks = Stacks(stored.read(), NoPlaces())
     with pytest.raises(ArchiveError, match=why):
-        cells(stacks, column(encoding, number))
+        _Read(stored, column(encoding, stored.id(*array)))
 
 
-def test_a_stack_deeper_than_any_is_refused(stored: StoredArrays) -> None:
-    deep = stored.id(*[stored.chunk(*range(1000))] * 17)
-    callstack = stored.callstack(1, *range(17_000))
-    stacks = Stacks(stored.read(), NoPlaces())
-    for encoding, number in ((BACKTRACE, deep), (CALLSTACK, callstack)):
-        with pytest.raises(ArchiveError, match="more than 16,384 frames"):
-            cells(stacks, column(encoding, number))
+@pytest.mark.parametrize("encoding", [BACKTRACE, CALLSTACK])
+def test_a_stack_deeper_than_any_is_refused(stored: StoredArrays, encoding: Encoding) -> None:
+    deepest, deeper = (
+        stored.backtrace(*range(1, depth + 1))
+        if encoding is BACKTRACE
+        else stored.callstack(1, *range(1, depth + 1))
+        for depth in (1 << 14, (1 << 14) + 1)
+    )
+    found = _Read(stored, column(encoding, deepest))
+    with pytest.raises(ArchiveError, match="more than 16,384 frames"):
+        found.more(column(encoding, deeper))
 
 
 def test_zeros_before_the_last_address_are_frames(stored: StoredArrays) -> None:
     one, none = stored.callstack(5, 0, 7, 0, 0), stored.callstack(0, 0)
-    stacks = Stacks(stored.read(), NoPlaces())
-    assert cells(stacks, column(CALLSTACK, one, none))[0][1].to_pylist() == [0, 1]
-    assert frames_of(stacks) == [[0, 1, 2], []]
+    found = _Read(stored, column(CALLSTACK, one, none))
+    assert (found.numbers, found.frames) == ([[0, 1]], [[0, 1, 2], []])
 
 
 def test_what_a_callstack_lacks_is_not_said(stored: StoredArrays) -> None:
     ones = (1 << 64) - 1
     bare, narrow = stored.id(ones, ones, ones), stored.id(NULL, 0x100, NULL)
-    stacks = Stacks(stored.read(), NoPlaces())
-    (found,) = cells(stacks, column(CALLSTACK, bare, narrow))
-    assert found[0].to_pylist() == ["0 frames, 0 regs", "PC:0x100, 0 frames, 0 regs"]
-    assert found[1].to_pylist() == [None, 0]
+    found = _Read(stored, column(CALLSTACK, bare, narrow))
+    assert found.texts == [["0 frames, 0 regs", "PC:0x100, 0 frames, 0 regs"]]
+    assert found.numbers == [[None, 0]]
 
 
 def test_stacks_are_numbered_row_by_row_over_all_columns(stored: StoredArrays) -> None:
     kernel, user, other = (stored.callstack(pc) for pc in (0x30, 0x20, 0x10))
-    stacks = Stacks(stored.read(), NoPlaces())
-    first, second = cells(
-        stacks, column(CALLSTACK, NULL, kernel, other), column(CALLSTACK, user, other, kernel)
-    )
-    assert first[1].to_pylist() == [None, 1, 2]
-    assert second[1].to_pylist() == [0, 2, 1]
-    assert addresses_of(stacks) == [0x20, 0x30, 0x10]
+    columns = column(CALLSTACK, NULL, kernel, other), column(CALLSTACK, user, other, kernel)
+    found = _Read(stored, *columns)
+    assert found.numbers == [[None, 1, 2], [0, 2, 1]]
+    assert found.addresses == [0x20, 0x30, 0x10]
 
 
 def test_bare_addresses_are_numbered_behind_all_frames(stored: StoredArrays) -> None:
     callstack, trace = stored.callstack(0x10), stored.backtrace(0x21, 0x10)
-    stacks = Stacks(stored.read(), NoPlaces())
-    cells(stacks, column(CALLSTACK, callstack), column(BACKTRACE, trace))
-    symbols = stacks.symbols()
-    assert symbols.stacks["frames"].to_pylist() == [[2], [0, 1]]
+    found = _Read(stored, column(CALLSTACK, callstack), column(BACKTRACE, trace))
+    symbols = found.stacks.symbols()
+    assert found.frames == [[2], [0, 1]]
     assert symbols.frames["name"].to_pylist() == ["0x21", "0xf", None]
     assert (symbols.frames.schema, symbols.stacks.schema) == (FRAMES, STACKS)
 
 
 def test_a_tagged_backtrace_is_the_stack_that_it_wraps(stored: StoredArrays) -> None:
     tagged = stored.id(stored.backtrace(0x11, 0x20), 3)
-    stacks = Stacks(stored.read(), NoPlaces())
-    (found,) = cells(stacks, column(TAGGED, tagged))
-    assert found[0].to_pylist() == ["0x11 ← (1 other frames)"]
-    assert frames_of(stacks) == [[0, 1]]
+    found = _Read(stored, column(TAGGED, tagged))
+    assert (found.texts, found.frames) == ([["0x11 ← (1 other frames)"]], [[0, 1]])
 
 
 def test_a_text_symbol_has_a_text_and_no_stack(stored: StoredArrays) -> None:
-    symbol = stored.id(stored.process(), 0x1007C6CA8)
-    stacks = Stacks(stored.read(), NoPlaces())
-    (found,) = cells(stacks, column(SYMBOL, symbol, NULL))
-    assert found[0].to_pylist() == ["0x1007c6ca7  ", None]
-    assert found[1].to_pylist() == [None, None]
-    assert stacks.symbols().stacks.num_rows == 0
+    found = _Read(stored, column(SYMBOL, stored.id(stored.process(), 0x1007C6CA8), NULL))
+    assert (found.texts, found.numbers) == ([["0x1007c6ca7  ", None]], [[None, None]])
+    assert found.frames == []
 
 
 def test_the_same_array_repeated_beyond_all_memory_is_refused(
     stored: StoredArrays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracekit.tables.bundle.stacks.stacks._MOST", 10_000)
+    monkeypatch.setattr("tracekit.tables.bundle.stacks.stacks._MOST", 10_009)
     chunk = stored.chunk(*range(1000))
     ids = [stored.id(chunk, stored.chunk(number)) for number in range(10)]
-    stacks = Stacks(stored.read(), NoPlaces())
-    cells(stacks, column(BACKTRACE, *ids[:9]))
+    found = _Read(stored, column(BACKTRACE, *ids[:9]))
     with pytest.raises(ArchiveError, match="more frames than are read"):
-        cells(stacks, column(BACKTRACE, *ids))
+        found.more(column(BACKTRACE, *ids))
 
 
 @given(st.data())
@@ -223,9 +215,8 @@ def test_numbering_equals_a_plain_loop(
     deep = st.lists(st.integers(1, 6), min_size=1, max_size=4)
     ids = [stored.callstack(*one) for one in data.draw(st.lists(deep, min_size=1, max_size=5))]
     rows = data.draw(st.lists(st.tuples(*[st.sampled_from([NULL, *ids])] * 2), max_size=8))
-    stacks = Stacks(stored.read(), NoPlaces())
     columns = [column(CALLSTACK, *(row[place] for row in rows)) for place in (0, 1)]
-    found = [one[1].to_pylist() for one in cells(stacks, *columns)]
+    found = _Read(stored, *columns).numbers
     order = [*dict.fromkeys(one for row in rows for one in row if one != NULL)]
     numbers = {one: number for number, one in enumerate(order)} | {NULL: None}
     assert found == [[numbers[row[place]] for row in rows] for place in (0, 1)]
