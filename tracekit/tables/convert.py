@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from itertools import chain, count
 from pathlib import Path
 from typing import BinaryIO, Self
 
@@ -18,7 +17,7 @@ from tracekit.tables.direct import Listed, TableRef
 from tracekit.tables.drift import ReadNotes
 from tracekit.tables.exports import ExportIndex, contents_beside, index, of_one_run
 from tracekit.tables.flat import Selection, read_flat, read_pieces
-from tracekit.tables.layout import Layout
+from tracekit.tables.layout import Layout, unused
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.toc import Toc
 from tracekit.tables.values import dtype_of
@@ -296,13 +295,10 @@ def _written(
 def _named(tables: Sequence[Listed]) -> Iterator[tuple[Listed, str]]:
     """Yield tables with the names of their files, none of which leads elsewhere."""
     several = len({table.place.run for table in tables}) > 1
-    taken = set[str]()
+    taken: dict[str, int] = {}
     for table in sorted(tables, key=lambda entry: (entry.place.run or 0, entry.place.index or 0)):
         name = f"{f'run{table.place.run}/' if several else ''}{file_name(table.schema)}"
-        numbered = chain((name,), (f"{name}-{number}" for number in count(2)))
-        free = next(other for other in numbered if other not in taken)
-        taken.add(free)
-        yield table, free
+        yield table, unused(name, taken, "-")
 
 
 def file_name(text: str) -> str:

@@ -6,7 +6,7 @@ are then all that there is of its tables. A file that is there again is read as 
 
 import logging
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -34,6 +34,7 @@ from tracekit.tables.direct import (
 from tracekit.tables.place import (
     HOW_TO_CHOOSE,
     Choice,
+    Place,
     attributes_of,
     place_in,
     place_of,
@@ -84,7 +85,8 @@ def headers(path: Path) -> list[Header]:
     schema = ""
     for text in whole_tags(blocks_of(path, _BLOCK)):
         position = 0
-        for start in (*_places(text, b"<node"), len(text)):
+        # Found literally first, which is many times faster than an expression with alternatives.
+        for start in (*(found.start() for found in re.finditer(b"<node", text)), len(text)):
             for tag in _HEAD.finditer(text, position, start):
                 if not found or found[-1].rows:
                     break
@@ -104,14 +106,6 @@ def headers(path: Path) -> list[Header]:
             detail = detail_name(xpath)
             found.append(Header(detail or schema, xpath, len(found) + 1, inherited=not detail))
     return found
-
-
-def _places(text: bytes, tag: bytes) -> Iterator[int]:
-    """Find literally, which is many times faster than an expression with alternatives."""
-    place = text.find(tag)
-    while place >= 0:
-        yield place
-        place = text.find(tag, place + 1)
 
 
 def _attributes(tag: bytes) -> dict[str, str] | None:
@@ -358,7 +352,7 @@ def of_one_run(
     tables = {
         schema: own
         for schema, every in found.tables.items()
-        if (own := tuple(table for table in every if _belongs(table.choice, kept)))
+        if (own := tuple(table for table in every if _may_be(table.place, kept)))
     }
     if only.table is not None and not tables:
         raise InputError(f"{_called(folder)} has no table that is {kept}.", hint=HOW_TO_CHOOSE)
@@ -406,6 +400,5 @@ def _called(folder: Path) -> str:
     return called(folder) if is_bundle(folder) else str(folder)
 
 
-def _belongs(own: Choice, kept: Choice) -> bool:
-    of_run = kept.run is None or own.run in {None, kept.run}
-    return of_run and kept.table in {None, own.table}
+def _may_be(place: Place, kept: Choice) -> bool:
+    return kept.allows(place if place.run is not None else replace(place, run=kept.run), {})

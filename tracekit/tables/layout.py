@@ -113,7 +113,7 @@ class Layout:
         types: list[pa.DataType] = []
         for name, part, cells in _cells(first):
             declared = part.column.engineering_type if cells is part.cells else None
-            names.append(_unused(name, taken))
+            names.append(unused(name, taken))
             types.append(cells.type)
             self.columns.append(_Column(name, declared))
         self.raw = pa.schema(list(zip(names, types, strict=True)))
@@ -179,13 +179,13 @@ def _cells(piece: Node) -> Iterator[tuple[str, ColumnCells, pa.ChunkedArray]]:
                 yield f"{name}.{suffix}", part, beside
 
 
-def _unused(name: str, taken: dict[str, int]) -> str:
+def unused(name: str, taken: dict[str, int], between: str = ".") -> str:
     """Return the name, or its next number if it is taken; `taken` counts how far each came."""
     number = taken.get(name, 0) + 1
-    candidate = name if number == 1 else f"{name}.{number}"
+    candidate = name if number == 1 else f"{name}{between}{number}"
     while candidate in taken:
         number += 1
-        candidate = f"{name}.{number}"
+        candidate = f"{name}{between}{number}"
     taken[name] = number
     taken.setdefault(candidate, 1)
     return candidate

@@ -248,7 +248,8 @@ class Tables(Mapping[str, pd.DataFrame]):
 
     def __contains__(self, name: object) -> bool:
         """Tell whether an export gives the table, without reading it."""
-        return isinstance(name, str) and name in SCHEMAS and self._is_there(SCHEMAS[name])
+        schema = SCHEMAS.get(name) if isinstance(name, str) else None
+        return schema is not None and (self._source(schema) is not None or self._joins(schema))
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the tables that are there, in the order of SCHEMAS."""
@@ -259,9 +260,6 @@ class Tables(Mapping[str, pd.DataFrame]):
 
     def _source(self, schema: Schema) -> Source | None:
         return next((source for source in schema.sources if source.schema in self.schemas), None)
-
-    def _is_there(self, schema: Schema) -> bool:
-        return self._source(schema) is not None or self._joins(schema)
 
     def _joins(self, schema: Schema) -> bool:
         return schema.join is not None and all(name in self for name in asked(schema.join).required)

@@ -54,10 +54,10 @@ def test_what_has_no_counterpart_makes_no_interval_and_is_counted(
     joined: Joined, holds: Holds
 ) -> None:
     events = ("1 End", "2 Begin", "3 Begin", "4 End", "5 End", "6 Begin")
-    signposts = marks(*(f"{event} step 1 work 7 -" for event in events))
+    signposts = marks(*(f"{event} step 1 work 7 -" for event in events), "7 End other 1 work 7 -")
     intervals, warnings = joined("signpost_intervals", signposts=signposts)
     assert holds(intervals, "start\n3")
-    assert warnings == ["signpost_intervals: 4 signposts have no counterpart and are left out"]
+    assert warnings == ["signpost_intervals: 5 signposts have no counterpart and are left out"]
     nothing, warnings = joined("signpost_intervals", signposts=marks())
     assert (len(nothing), warnings) == (0, [])
 

@@ -136,12 +136,12 @@ class _Detail:
     def table(self, damage: str = "") -> Node:
         """Return the detail as far as it was read."""
         attributes = [
-            ColumnCells(_column(name, _WORD), texts_of(texts))
+            ColumnCells(ExportColumn(name, name, _WORD), texts_of(texts))
             for name, texts in self._texts.items()
         ]
         stacks = [
             ColumnCells(
-                _column(tag, tag),
+                ExportColumn(tag, tag, tag),
                 texts_of([text for _, text, _ in values]),
                 stacks=pa.chunked_array([[link for _, _, link in values]], pa.int64()),
             )
@@ -169,7 +169,3 @@ def _extend(columns: dict[str, list[_T]], cells: Mapping[str, _T], rows: int, mi
         columns.setdefault(name, [missing] * rows)
     for name, column in columns.items():
         column.append(cells.get(name, missing))
-
-
-def _column(name: str, engineering_type: str) -> ExportColumn:
-    return ExportColumn(name, name, engineering_type)
