@@ -1,15 +1,13 @@
 """`export` of a bundle, which needs no Mac."""
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bundle_writer import TIME, Col, Table, write_bundle
+from bundle_writer import write_bundle
 from small_bundle import PYTHON, intervals, ticks
 
 Run = Callable[..., Any]
@@ -76,20 +74,3 @@ def test_a_missing_list_of_tables_is_said(tracekit: Run, bundle: Path, tmp_path:
         ran = tracekit(*arguments)
         assert ran.code == 0
         assert "could not be checked" in " ".join(ran.err.split()), arguments
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("name", ["bulkstore", "spec.plist", "schema.xml"])
-def test_a_byte_behind_the_end_of_a_file_ends_a_command_with_exit_code_3(
-    tmp_path: Path, name: str
-) -> None:
-    """In a process of its own, as one that never ended took no signal either."""
-    columns = [Col(f"c{number}", "", "XRDurationTypeID") for number in range(10)]
-    table = Table("tick", [Col("time", "", "XRSampleTimestampTypeID", TIME), *columns], [[0] * 11])
-    bundle = write_bundle(tmp_path / "x.trace", [table])
-    with (bundle / f"corespace/run1/core/stores/indexed-store-0/{name}").open("ab") as file:
-        file.write(b"x")
-    command = [sys.executable, "-m", "tracekit", "convert", bundle, tmp_path / "out", "--to", "csv"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == 3
-    assert "bytes follow its end" in " ".join(ended.stderr.split())

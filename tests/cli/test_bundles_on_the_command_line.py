@@ -170,7 +170,6 @@ def test_a_packed_bundle_is_read_once_it_is_unpacked(tmp_path: Path, tracekit: T
         assert f"`tracekit import {packed}` unpacks" in "".join(ran.err.split("\n"))
 
 
-@pytest.mark.processes
 def test_a_runs_folder_that_is_called_like_a_bundle_is_one_of_a_run(
     bundle: Path, tmp_path: Path, tracekit: Tracekit
 ) -> None:
@@ -183,7 +182,3 @@ def test_a_runs_folder_that_is_called_like_a_bundle_is_one_of_a_run(
     assert tracekit("convert", run, tmp_path / "run.json", "--to", "chrome").code == 0
     asked = tracekit("query", "select state from runs", run, "--format", "csv")
     assert asked.out == "state\nanalyzed\n"
-    analysed = tracekit("batch", run, "--output", tmp_path / "batch", "--workers", 1)
-    assert analysed.code == 0
-    (row,) = pd.read_parquet(tmp_path / "batch" / "results").to_dict("records")
-    assert (row["form"], row["state"]) == ("run", "ok")

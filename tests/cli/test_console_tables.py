@@ -7,7 +7,14 @@ import pytest
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.base.errors import InconclusiveError
 from tracekit.base.recording import Provenance, Recording
-from tracekit.cli.console import measurements, require_rows, require_target_rows, show
+from tracekit.cli.console import (
+    bisect_code,
+    measurements,
+    require_rows,
+    require_target_rows,
+    show,
+    styled,
+)
 
 
 def test_what_a_workload_could_not_measure_is_not_left_out(
@@ -76,3 +83,17 @@ def test_a_recording_that_is_known_to_lack_its_targets_work_is_inconclusive(
         return
     with pytest.raises(InconclusiveError, match="No GPU work of the target"):
         require_target_rows(recording)
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [(0, 0), (1, 1), (2, 130), (3, 125), (4, 125), (70, 198), (125, 125), (127, 255), (128, 128)],
+)
+def test_git_bisect_is_told_what_it_takes_codes_for(code: int, told: int) -> None:
+    assert bisect_code(code) == told
+
+
+def test_what_words_quote_has_no_style() -> None:
+    words = styled(("a\x1b[31mb", "bold"), "[red]c:smile:\u202e")
+    assert words.plain == r"a\u001b[31mb[red]c:smile:\u202e"
+    assert [(span.start, span.end, span.style) for span in words.spans] == [(0, 12, "bold")]

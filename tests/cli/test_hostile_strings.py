@@ -56,7 +56,6 @@ COMMANDS = {
     "query that is wrong": ("query", f'select "{HOSTILE}"', "RUN"),
     "compare": ("compare", "RUN", "RUN", "--html", "OUT"),
     "index": ("index", "FOLDER"),
-    "batch": ("batch", "RUN", "--output", "OUT", "--workers", "1"),
     "an option that is not there": ("tables", f"--{HOSTILE}"),
     "a folder that is not there": ("analyze", f"nowhere{HOSTILE}"),
 }

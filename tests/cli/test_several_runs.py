@@ -25,18 +25,13 @@ SECOND = RunInfo(process="server", pid=88, start=1774904000.0, duration=2.5)
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
     """Two runs: `python3` is the target of the first, `server` that of the second."""
-    runs = {
-        1: WrittenRun([ticks([1]), intervals((0, 10, PYTHON), (20, 10, PYTHON))], Encoder(), FIRST),
-        2: WrittenRun(
-            [
-                intervals((5, 30, SERVER), (50, 10, HELPER)),
-                ticks([2]),
-                ticks([3], {"frequency": 9}),
-            ],
-            Encoder(),
-            SECOND,
-        ),
-    }
+    first = [ticks([1]), intervals((0, 10, PYTHON), (20, 10, PYTHON))]
+    second = [
+        intervals((5, 30, SERVER), (50, 10, HELPER)),
+        ticks([2]),
+        ticks([3], {"frequency": 9}),
+    ]
+    runs = {1: WrittenRun(first, Encoder(), FIRST), 2: WrittenRun(second, Encoder(), SECOND)}
     return write_runs(tmp_path / "two.trace", runs)
 
 
@@ -139,6 +134,8 @@ def test_an_analysis_can_be_of_another_run_and_what_follows_is_too(
     assert starts(tracekit("tables", run, "gpu_intervals")) == [("0", "true"), ("20", "true")]
     other = tracekit("tables", run, "gpu_intervals", "--run", 2)
     assert starts(other) == [("5", "true"), ("50", "false")]
+    asked = tracekit("query", "select start from gpu_intervals", run)
+    assert asked.out.split() == ["start", "0", "20"], "kept tables of two runs are told apart"
     absent = tracekit("analyze", run, "--run", 3)
     assert (absent.code, Recording(run).provenance()) == (2, provenance)
 
@@ -152,24 +149,6 @@ def test_exports_of_the_first_run_alone_are_of_that_run(
     told = " ".join(ran.err.split())
     assert "Run 1, the last one with tables, is read" in told
     assert Recording(tmp_path / "run").provenance().run == 1
-
-
-@pytest.mark.processes
-def test_a_batch_takes_the_run_that_is_named_of_bundles_and_of_imports(
-    bundle: Path, tmp_path: Path, tracekit: Tracekit
-) -> None:
-    assert tracekit("import", bundle, "--output", tmp_path / "run").code == 0
-    before = Recording(tmp_path / "run").provenance_file.read_bytes()
-    for words, target in (((), "server (88)"), (("--run", 1), "python3 (4711)")):
-        out = tmp_path / f"batch{len(words)}"
-        ran = tracekit(
-            *("batch", bundle, tmp_path / "run", "--output", out, "--workers", 1, *words)
-        )
-        assert ran.code == 0
-        rows = pd.read_parquet(out / "results")
-        assert rows["target"].tolist() == [target, target]
-    assert Recording(tmp_path / "run").provenance_file.read_bytes() == before
-    assert "has 2 runs" in str(pd.read_parquet(tmp_path / "batch0" / "results")["warnings"][0])
 
 
 def test_a_bundle_is_converted_whole_or_one_run_of_it(
@@ -193,15 +172,3 @@ def test_a_question_is_asked_of_one_run(bundle: Path, tracekit: Tracekit) -> Non
     assert (last.out.split(), chosen(last)) == (["busy", "30"], True)
     first = tracekit("query", sql, bundle, "--run", 1)
     assert (first.out.split(), chosen(first)) == (["busy", "20"], False)
-
-
-def test_kept_tables_of_two_runs_are_not_taken_for_each_other(
-    exported: Path, tmp_path: Path, tracekit: Tracekit
-) -> None:
-    run = tmp_path / "run"
-    assert tracekit("import", exported, "--output", run).code == 0
-    for number, expected in ((1, [0, 20]), (2, [5, 50]), (1, [0, 20])):
-        assert tracekit("analyze", run, "--run", number).code == 0
-        assert library.open(run).tables["gpu_intervals"]["start"].tolist() == expected
-        asked = tracekit("query", "select start from gpu_intervals", run)
-        assert asked.out.split() == ["start", *map(str, expected)]

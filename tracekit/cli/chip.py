@@ -13,6 +13,7 @@ from tracekit.cli.options import flag, option
 from tracekit.workload import DtypeName
 
 _CONTEXT = 1024  # tokens
+_UNCOUNTED = "neither `ioreg`, on a Mac, nor --gpu-cores says it"
 Row = tuple[str, str, str]
 
 
@@ -91,12 +92,7 @@ def _shape(given: dict[str, Any], context: int | None) -> "lab.Shape | None":
 
 def _chip_rows(chip: "machine.Chip", facts: dict[str, Any]) -> Iterator[Row]:
     yield "chip", chip.name or unavailable("the system does not name it"), ""
-    uncounted = "only a Mac's are counted"
-    if not facts:
-        uncounted = "--gpu-cores does not say it"
-    elif facts.get("system") == "Darwin":
-        uncounted = "`ioreg` does not count them"
-    yield "gpu cores", str(chip.cores) if chip.cores else unavailable(uncounted), ""
+    yield "gpu cores", str(chip.cores) if chip.cores else unavailable(_UNCOUNTED), ""
     if facts.get("memory"):
         yield "memory", size(facts["memory"]), ""
     yield from _gpu_rows()
@@ -145,9 +141,9 @@ def _measured_rows(measured: "machine.Bandwidth | None") -> Iterator[Row]:
 def _launch_rows(shape: "lab.Shape", chip: "machine.Chip") -> Iterator[Row]:
     for name, value, meaning in _launch(shape):
         yield name, f"{value:,}", meaning
-    work, least = _work(shape), _least(shape, chip)
-    moved = (work.unique + work.written) / 1e6
-    yield "bytes", f"{moved:,.4g} MB", "that memory must move, each counted once."
+    work, least = _work(shape, chip)
+    moved = work.unique + work.written
+    yield "bytes", f"{moved / 1e6:,.4g} MB", "that memory must move, each counted once."
     yield "intensity", f"{work.intensity:.3g} FLOP/byte", f"{work.flops / 1e9:.4g} GFLOP in all."
     if least is None:
         yield "bound", NOT_AVAILABLE, chip.bandwidth.reason
@@ -175,8 +171,9 @@ def _launch(shape: "lab.Shape") -> list[tuple[str, int, str]]:
     ]
 
 
-def _work(shape: "lab.Shape") -> "ops.Traffic":
-    return ops.traffic(
+def _work(shape: "lab.Shape", chip: "machine.Chip") -> "tuple[ops.Traffic, machine.Bound | None]":
+    """Return the work of a shape, and the least time of it where the bandwidth is known."""
+    work = ops.traffic(
         [shape.context] * shape.batch,
         q_heads=shape.q_heads,
         kv_heads=shape.kv_heads,
@@ -184,15 +181,12 @@ def _work(shape: "lab.Shape") -> "ops.Traffic":
         block_size=shape.block_size,
         itemsize=shape.itemsize,
     )
-
-
-def _least(shape: "lab.Shape", chip: "machine.Chip") -> "machine.Bound | None":
-    if chip.bandwidth.value is None:
-        return None
-    work = _work(shape)
+    bandwidth = chip.bandwidth.value
+    if bandwidth is None:
+        return work, None
     rate = chip.fp32.value if shape.dtype == "float32" else chip.fp16.value
     moved = work.unique + work.written
-    return machine.bound(work.flops, moved, bandwidth=chip.bandwidth.value, rate=rate)
+    return work, machine.bound(work.flops, moved, bandwidth=bandwidth, rate=rate)
 
 
 def _document(
@@ -210,13 +204,13 @@ def _document(
         "measured": None if measured is None else asdict(measured),
     }
     if shape is not None:
-        least = _least(shape, chip)
+        work, least = _work(shape, chip)
         sizes = ("batch", "q_heads", "kv_heads", "head_dim", "context", "block_size", "itemsize")
         document["shape"] = {name: getattr(shape, name) for name in sizes}
         document["launch"] = [
             {"name": name, "value": value, "why": meaning}
             for name, value, meaning in _launch(shape)
         ]
-        document["work"] = asdict(_work(shape))
+        document["work"] = asdict(work)
         document["bound"] = None if least is None else asdict(least)
     return document

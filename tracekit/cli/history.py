@@ -1,8 +1,8 @@
 """`history` and `baseline`: nights and series, listed, drawn, exported; what is expected."""
 
 import getpass
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,19 +31,20 @@ History = Annotated[str, option("URL|FILE", "The history, if no plan names it.")
 Reason = Annotated[str, option("TEXT", "Why; it is kept.")]
 
 
-def require_clear(store: "nightly.Store", names: Sequence[str]) -> None:
-    """Raise UsageError where `latest` could mean the night of another plan or machine."""
-    if nightly.LATEST in names:
-        with store.database.reading() as connection:
-            nightly.require_clear_latest(connection)
+@contextmanager
+def _opened(
+    history: str, config: Path | None, *names: str, make: bool = False
+) -> "Generator[nightly.Store]":
+    """Open a history; refuse `latest` where it could mean a night of several plans or machines."""
+    with nightly.Store.open(history_url(history, config), make=make) as store:
+        if nightly.LATEST in names:
+            with store.database.reading() as connection:
+                nightly.require_clear_latest(connection)
+        yield store
 
 
 def history_url(history: str, config: Path | None) -> str:
-    """Return the URL of the history that is named, else of the plan's.
-
-    Raises:
-        UsageError: None is named, and there is no plan that can be read.
-    """
+    """Return the URL of the history that is named, else of the plan's."""
     if history:
         return history
     try:
@@ -54,11 +55,7 @@ def history_url(history: str, config: Path | None) -> str:
 
 
 def time_of(text: str, now: datetime | None = None) -> datetime:
-    """Return a time: so many hours, days or weeks ago, as "30d", or a date or time in UTC.
-
-    Raises:
-        UsageError: It is neither.
-    """
+    """Return a time: so many hours, days or weeks ago, as "30d", or a date or time in UTC."""
     with suppress(UsageError):
         return (now or datetime.now(UTC)) - age(text)
     try:
@@ -74,11 +71,7 @@ Format = Literal["csv", "json", "parquet"]
 
 
 def known_series(store: "nightly.Store", of: dict[str, Any]) -> "list[nightly.Series]":
-    """Return the series of what is named.
-
-    Raises:
-        UsageError: Something that is named is not in the history.
-    """
+    """Return the series of what is named; refuse what is not in the history."""
     if found := store.series(**of):
         return found
     raise UsageError(
@@ -128,8 +121,7 @@ def accept(
     night affects all later ones; accept several nights of the same work together to make it
     smaller.
     """
-    with nightly.Store.open(history_url(history, config), make=False) as store:
-        require_clear(store, nights)
+    with _opened(history, config, *nights) as store:
         accepted, refused = store.accept(
             nights[0],
             capture or (),
@@ -166,8 +158,7 @@ def revoke(
 
     It stays in the list, with the reason. To expect an earlier night again, accept that one.
     """
-    with nightly.Store.open(history_url(history, config), make=False) as store:
-        require_clear(store, [night])
+    with _opened(history, config, night) as store:
         revoked = store.revoke(night, capture or (), reason, who=by or _login())
     names = ", ".join(acceptance.capture for acceptance in revoked)
     console.show_line(f"revoked: {revoked[0].night}, {names}")
@@ -181,7 +172,7 @@ def list_(
     json: options.Json = False,
 ) -> None:
     """List what was accepted, when and why; the latest one of a capture is in force."""
-    with nightly.Store.open(history_url(history, config), make=False) as store:
+    with _opened(history, config) as store:
         held = [
             entry
             for name in store.machines()
@@ -224,13 +215,13 @@ def history(
     until: Annotated[str | None, option("TIME", "Nights before then.")] = None,
     ended: Annotated[
         Literal["ok", "regression", "failed", "inconclusive", "unjudged"] | None,
-        flag("--outcome", "Only nights with this outcome."),
+        typer.Option("--outcome", help="Only nights with this outcome."),
     ] = None,
     limit: Annotated[int, option("N", "List the last N nights.", min=1)] = 30,
     export: Annotated[
         Path | None, option("FILE|-", "Write medians of each night into a file.")
     ] = None,
-    kind: Annotated[Format, flag("--format", "Format of --export.")] = "csv",
+    kind: Annotated[Format, typer.Option("--format", help="Format of --export.")] = "csv",
     samples: Annotated[
         bool, flag("--samples", "Export every value of every turn instead of medians.")
     ] = False,
@@ -283,8 +274,7 @@ def pin(
     history: History = "",
 ) -> None:
     """Protect a night or a run from prune."""
-    with nightly.Store.open(history_url(history, config)) as store:
-        require_clear(store, [what])
+    with _opened(history, config, what, make=True) as store:
         console.show_line(store.pin(what, reason))
 
 
@@ -297,8 +287,7 @@ def unpin(
     history: History = "",
 ) -> None:
     """Let prune remove a night or a run again."""
-    with nightly.Store.open(history_url(history, config), make=False) as store:
-        require_clear(store, [what])
+    with _opened(history, config, what) as store:
         console.show_line(store.pin(what, reason, pinned=False))
 
 

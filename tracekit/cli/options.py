@@ -7,9 +7,9 @@ the function of the workload that the command line names.
 import functools
 import inspect
 import re
+from argparse import ArgumentParser
 from collections.abc import Callable, Collection, Sequence
 from enum import Enum
-from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,7 +27,7 @@ def option(metavar: str, meaning: str, *names: str, **bounds: Any) -> Any:
 
 
 def flag(name: str, meaning: str) -> Any:
-    """Declare an option without a metavar: a switch, or a choice of words."""
+    """Declare a switch."""
     return typer.Option(name, help=meaning)
 
 
@@ -220,12 +220,14 @@ def planned(command: FileCommand, workload: Workload | None) -> FileCommand:
 
 def named_workload(arguments: Sequence[str]) -> Workload | None:
     """Return the workload that a command line names with --workload, before it is parsed."""
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--workload", nargs="?")
+    parser.add_argument("--workloads", nargs="?", type=Path)
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    name = _value_of("--workload", arguments[:end])
-    folder = _value_of("--workloads", arguments[:end])
-    if name is None or name == ANY_PROGRAM:
+    known, _ = parser.parse_known_args(arguments[:end])
+    if known.workload in {None, ANY_PROGRAM}:
         return None
-    return find(name, Path(folder) if folder else None)
+    return find(known.workload, known.workloads)
 
 
 def _plain(value: Any) -> Any:
@@ -234,14 +236,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return str(value) if isinstance(value, Path) else value
-
-
-def _value_of(option: str, arguments: Sequence[str]) -> str | None:
-    """Return the value that an option is given last, as `--option VALUE` or `--option=VALUE`."""
-    found: str | None = None
-    for word, following in zip_longest(arguments, arguments[1:]):
-        if word == option:
-            found = following
-        elif word.startswith(f"{option}="):
-            found = word.partition("=")[2]
-    return found

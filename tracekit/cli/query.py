@@ -43,7 +43,7 @@ def query(
     ] = None,
     form: Annotated[
         Literal["parquet", "csv", "json"] | None,
-        flag("--format", "Format, if FILE's ending does not say it."),
+        typer.Option("--format", help="Format, if FILE's ending does not say it."),
     ] = None,
     rows: Annotated[int, option("N", "Rows to show.", min=1)] = 20,
     schema: Annotated[
@@ -77,9 +77,6 @@ def query(
     written = None if output is None else fleet.form_of(output, form)
     if form is not None and output is None:
         output, written = str(console.STDOUT), form
-    if fleet.asks_for_tables(sql):
-        _list(sources or [], run_number)
-        return
     files = [Path(output)] if output and output != str(console.STDOUT) else []
     with (
         writing(files, sources or [], force=force),

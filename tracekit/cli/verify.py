@@ -106,7 +106,7 @@ def verify_kernel(
     *,
     order: Annotated[
         Literal["all", "ascending", "descending", "random"],
-        flag("--order", "Order in which threads run."),
+        typer.Option(help="Order in which threads run."),
     ] = "all",
     seed: Annotated[int, typer.Option(min=0, help="Seed of inputs and of the random order.")] = 0,
     lenient: Annotated[

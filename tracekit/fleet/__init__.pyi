@@ -6,7 +6,6 @@ from .batch.results import wanted_tables as wanted_tables
 from .index import INDEX as INDEX
 from .index import write_index as write_index
 from .query.ask import asked as asked
-from .query.ask import asks_for_tables as asks_for_tables
 from .query.database import Answer as Answer
 from .query.database import Form as Form
 from .query.database import form_of as form_of

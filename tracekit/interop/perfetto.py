@@ -1,13 +1,11 @@
 """A run as a trace of Perfetto: TrackEvent packets, through Perfetto's own Python package.
 
-Names stand once, at the trace's beginning, and are referred to by number. Perfetto's times are
-unsigned: where a workload's marks lie before the trace, all times are shifted, so that the first
-is 0.
+A name stands where it comes first; after that its number does. Perfetto's times are unsigned:
+where a workload's marks lie before the trace, all times are shifted, so that the first is 0.
 """
 
 from collections.abc import Sequence
-from itertools import chain
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
     TracePacket,
@@ -31,27 +29,21 @@ def write_perfetto(tracks: Sequence[Track], file: BinaryIO) -> None:
     _Writer(tracks, StreamingTraceProtoBuilder(file)).write()
 
 
-class _Numbers(dict[str, int]):
-    """Strings, numbered from 1 in the order in which they are first asked for."""
-
-    def __missing__(self, key: str) -> int:
-        self[key] = len(self) + 1
-        return self[key]
-
-
 class _Writer:
     """Writes packets of one sequence; `_shift` makes all times unsigned."""
 
     def __init__(self, tracks: Sequence[Track], builder: StreamingTraceProtoBuilder) -> None:
         self._tracks = tracks
         self._builder = builder
-        self._names, self._keys = _Numbers(), _Numbers()
+        self._names, self._keys = dict[str, int](), dict[str, int]()
         self._groups: dict[Group, int] = {}
         self._uuid = 0
         self._shift = max(0, -min((_first(track) for track in tracks), default=0))
 
     def write(self) -> None:
-        self._write_names()
+        begin = self._packet()
+        begin.sequence_flags = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
+        self._builder.write_packet(begin)
         for track in self._tracks:
             if isinstance(track, Levels):
                 self._levels(track)
@@ -63,21 +55,6 @@ class _Writer:
         packet = self._builder.create_packet()
         packet.trusted_packet_sequence_id = _SEQUENCE
         return packet
-
-    def _write_names(self) -> None:
-        """Number all names of slices and arguments, and write them down."""
-        slices = [track for track in self._tracks if isinstance(track, Slices)]
-        for name in chain.from_iterable(track.names for track in slices):
-            self._names[name]
-        for key in chain.from_iterable(track.arguments for track in slices):
-            self._keys[key]
-        packet = self._packet()
-        packet.sequence_flags = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
-        for name, number in self._names.items():
-            packet.interned_data.event_names.add(iid=number, name=name)
-        for key, number in self._keys.items():
-            packet.interned_data.debug_annotation_names.add(iid=number, name=key)
-        self._builder.write_packet(packet)
 
     def _group(self, group: Group) -> int:
         if group not in self._groups:
@@ -121,26 +98,37 @@ class _Writer:
             self._builder.write_packet(packet)
 
     def _slices(self, lane: Slices, uuid: int) -> None:
-        numbers = [self._names[name] for name in lane.names]
         columns = (lane.starts.tolist(), lane.ends.tolist(), lane.codes.tolist())
         flows = zip(*(flow.tolist() for flow in lane.flows), strict=True)
         for start, end, code, known in zip(*columns, known_of(lane), strict=True):
             begin = self._event(uuid, _BEGIN, start)
-            begin.track_event.name_iid = numbers[code]
+            names = begin.interned_data.event_names
+            begin.track_event.name_iid = _number(lane.names[code], self._names, names)
             begin.track_event.flow_ids.extend(filter(None, next(flows, ())))
-            self._annotate(begin.track_event, known)
+            self._annotate(begin, known)
             self._builder.write_packet(begin)
             self._builder.write_packet(self._event(uuid, _END, end))
 
-    def _annotate(self, event: TrackEvent, known: dict[str, object]) -> None:
+    def _annotate(self, packet: TracePacket, known: dict[str, object]) -> None:
         for key, value in known.items():
-            if isinstance(value, int):
-                field = {"uint_value": value} if value >= 0 else {"int_value": value}
-                event.debug_annotations.add(name_iid=self._keys[key], **field)
+            number = _number(key, self._keys, packet.interned_data.debug_annotation_names)
+            note = packet.track_event.debug_annotations.add(name_iid=number)
+            if isinstance(value, int) and value >= 0:
+                note.uint_value = value
+            elif isinstance(value, int):
+                note.int_value = value
             elif isinstance(value, float):
-                event.debug_annotations.add(name_iid=self._keys[key], double_value=value)
+                note.double_value = value
             else:
-                event.debug_annotations.add(name_iid=self._keys[key], string_value=str(value))
+                note.string_value = str(value)
+
+
+def _number(name: str, known: dict[str, int], written: Any) -> int:
+    """Return the number of a name, which is written down where it comes first."""
+    if name not in known:
+        known[name] = len(known) + 1
+        written.add(iid=known[name], name=name)
+    return known[name]
 
 
 def _first(track: Track) -> int:

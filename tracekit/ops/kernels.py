@@ -26,9 +26,9 @@ def require_memory(needed: int, what: str, hint: str = _SMALLER) -> None:
 
 
 def check_axes(problem: object, **axes: Sequence[str]) -> None:
-    """Raise UsageError unless the arrays of a problem have these axes, equal where named alike.
+    """Give a problem the sizes of its arrays' axes as attributes; refuse what does not fit.
 
-    None may be 0 long.
+    Axes of one name must be equally long, and none 0.
     """
     sizes: dict[str, int] = {}
     for name, names in axes.items():
@@ -40,6 +40,7 @@ def check_axes(problem: object, **axes: Sequence[str]) -> None:
                 f"its shape is {list(shape)}.",
                 hint=", ".join(f"{axis} is {size}" for axis, size in sizes.items()),
             )
+    vars(problem).update(sizes)
 
 
 def check_dtypes(problem: object, *names: str) -> None:

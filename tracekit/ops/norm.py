@@ -1,6 +1,6 @@
 """RMSNorm and the linear layer after it: fused, separate, their reference and traffic."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import mlx.core as mx
@@ -55,6 +55,9 @@ class NormProblem:
     gain: mx.array
     weight: mx.array
     eps: float = 1e-5
+    rows: int = field(init=False)
+    dims: int = field(init=False)
+    outputs: int = field(init=False)
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit together."""
@@ -62,21 +65,6 @@ class NormProblem:
         check_dtypes(self, "x", "gain", "weight")
         if not 0 <= self.eps < float("inf"):
             raise UsageError(f"eps must be a number of at least 0; it is {self.eps}.")
-
-    @property
-    def rows(self) -> int:
-        """Rows of x: tokens."""
-        return self.x.shape[0]
-
-    @property
-    def dims(self) -> int:
-        """Elements of a row."""
-        return self.x.shape[1]
-
-    @property
-    def outputs(self) -> int:
-        """Elements of a row of the result."""
-        return self.weight.shape[0]
 
     @property
     def dtype(self) -> mx.Dtype:
@@ -87,11 +75,7 @@ class NormProblem:
 def draw_norm_problem(
     rows: int, dims: int, outputs: int, *, dtype: mx.Dtype, seed: int = 0, eps: float = 1e-5
 ) -> NormProblem:
-    """Draw a problem: x normal, gains about 1, weights scaled so that results are about 1.
-
-    Raises:
-        UsageError: The arrays are larger than this machine's memory.
-    """
+    """Draw a problem: x normal, gains about 1, weights scaled so that results are about 1."""
     needed = (rows * dims + dims + outputs * dims + rows * outputs) * dtype.size
     require_memory(needed, "The problem", "Take fewer rows, elements or outputs.")
     keys = mx.random.split(mx.random.key(seed), 3)

@@ -13,8 +13,10 @@ import fsspec
 import pyarrow.parquet as pq
 import pytest
 
+from bundle_writer import Encoder, Run, RunInfo, write_runs
 from many_recordings import GPU, exports, run
 from odd_filesystems import LyingFileSystem
+from small_bundle import PYTHON, SERVER, intervals
 from tracekit import pipeline
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Recording, save
@@ -111,6 +113,22 @@ def test_several_recordings_of_one_folder_are_several_rows(tmp_path: Path) -> No
     assert two.key == f"{one.key}-2"
     assert one.source == two.source
     assert one.metrics["gpu_busy"] != two.metrics["gpu_busy"]
+
+
+def test_of_a_bundle_of_two_runs_the_last_or_the_one_that_is_named_is_analysed(
+    tmp_path: Path,
+) -> None:
+    runs: dict[int, Run] = {}
+    for number, process in ((1, PYTHON), (2, SERVER)):
+        info = RunInfo(process=process.name, pid=process.pid)
+        runs[number] = Run([intervals((0, 10, process))], Encoder(), info)
+    bundle = write_runs(tmp_path / "two.trace", runs)
+    [imported] = pipeline.import_([bundle], tmp_path / "run")
+    for place in (bundle, imported.folder):
+        row = row_of(place)
+        assert row.target == f"{SERVER.name} ({SERVER.pid})"
+        assert "has 2 runs" in str(row.warnings)
+        assert row_of(place, run=1).target == f"{PYTHON.name} ({PYTHON.pid})"
 
 
 @pytest.mark.corpus

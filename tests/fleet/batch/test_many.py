@@ -41,9 +41,9 @@ def test_a_thousand_recordings_are_there_once_though_a_worker_is_killed(tmp_path
         assert cluster.workers[0].pid not in killed  # another took its place
 
     assert (tally.done, tally.failed) == (NUMBER, 0)
-    rows = list(Results(tmp_path / "out" / "results").rows(["recording", "state", "metrics"]))
-    assert Counter(row["recording"] for row in rows) == Counter(map(str, made))
-    assert {row["state"] for row in rows} == {"ok"}
-    busy = [row["metrics"]["gpu_busy"] for row in rows if "gpu_busy" in row["metrics"]]
+    rows = Results(tmp_path / "out" / "results").rows("metrics")
+    assert Counter(row.recording for row in rows) == Counter(map(str, made))
+    assert {row.state for row in rows} == {"ok"}
+    busy = [row.metrics["gpu_busy"] for row in rows if "gpu_busy" in row.metrics]
     assert len(busy) == NUMBER / 20
     assert len(set(busy)) > NUMBER / 40

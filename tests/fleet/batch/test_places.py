@@ -1,6 +1,5 @@
 """Places in file systems, and the paths and URLs that name them."""
 
-import zipfile
 from pathlib import Path
 
 import fsspec
@@ -8,7 +7,7 @@ import pytest
 
 from odd_filesystems import LyingFileSystem
 from tracekit.base.errors import InputError, UsageError
-from tracekit.fleet.batch.sources import absolute, is_pattern, place_of, scheme, shown
+from tracekit.fleet.batch.sources import absolute, place_of, scheme, shown
 
 fsspec.register_implementation("lying", LyingFileSystem, clobber=True)
 
@@ -36,20 +35,6 @@ def test_a_folder_of_this_machine_is_called_as_it_was_given(
     assert listed[0][0].identity == str((tmp_path / "runs" / "a").resolve())
     assert listed[0][0].beginning(10) == b"1"
     assert place_of(f"file://{tmp_path}/runs").identity == place.identity
-
-
-def test_an_archive_is_a_folder(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
-        archive.writestr("a/b.trace/open.creq", "1")
-        archive.writestr("a/b.trace/c/d", "23")
-    place = place_of(f"zip://a::{tmp_path}/x.zip")
-    assert not place.local
-    [(bundle, _)] = place.listed()
-    assert bundle.name == f"zip://a/b.trace::{tmp_path}/x.zip"
-    assert {name: said["size"] for name, said in bundle.below().items()} == {
-        "open.creq": 1,
-        "c/d": 2,
-    }
 
 
 @pytest.mark.parametrize(
@@ -84,12 +69,6 @@ def test_a_listing_that_leads_elsewhere_is_refused(
 )
 def test_a_url_is_shown_without_its_secrets(words: str, reported: str) -> None:
     assert shown(words) == reported
-
-
-def test_a_name_that_is_there_is_no_pattern(tmp_path: Path) -> None:
-    (tmp_path / "a[1]").mkdir()
-    assert not is_pattern(str(tmp_path / "a[1]"))
-    assert is_pattern(str(tmp_path / "a[2]"))
 
 
 def test_an_archive_of_this_machine_is_the_same_from_everywhere(

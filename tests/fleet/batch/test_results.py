@@ -40,7 +40,7 @@ def test_what_is_written_again_is_there_once(results: Results) -> None:
     results.write((replace(ROW, stamp="s2", state="failed"),))
     other = replace(ROW, source="other", key="other")
     results.write((other, replace(other, key="other-2", state="failed")))
-    assert [row["stamp"] for row in results.rows(["stamp"])] == ["s2", "s1", "s1"]
+    assert [row.stamp for row in results.rows()] == ["s2", "s1", "s1"]
     assert results.known() == {
         "k": ("s2", True),
         "other": ("s1", False),

@@ -134,8 +134,3 @@ def test_a_folder_whose_name_is_a_pattern_is_read(run: Make, ask: Ask) -> None:
     folder = run("it's a [1]* {b}", [(0, 10, 7, "python3")])
     rows = ask("select run, start from gpu_intervals", folder)
     assert rows == [{"run": "it's a [1]* {b}", "start": 0}]
-
-
-def test_tables_with_other_columns_are_put_together_by_name(run: Make, ask: Ask) -> None:
-    one = run("one", [(0, 10, 7, "python3")])
-    assert ask("select count(frame) n from gpu_intervals", one) == [{"n": 0}]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tracekit.base.errors import RecordingError
+from tracekit.base.errors import InputError, RecordingError
 from tracekit.fleet.batch.results import BatchRow, RowFinding, as_table
 from tracekit.fleet.query.views import listing
 
@@ -107,6 +107,16 @@ def test_a_file_that_is_cut_is_left_out(out: Path, ask: Ask) -> None:
     said: list[str] = []
     assert ask("select count(*) n from gpu_intervals", out, warnings=said) == [{"n": 2}]
     assert "two.trace" in said[0]
+
+
+@pytest.mark.parametrize("lacking", [["state"], ["key", "stamp"]])
+def test_a_row_that_cannot_be_read_is_said_in_a_sentence(
+    lacking: list[str], out: Path, ask: Ask
+) -> None:
+    file = out / "results" / "k1.parquet"
+    pq.write_table(pq.read_table(file).drop_columns(lacking), file)
+    with pytest.raises(InputError, match=f"A row in .* cannot be read: .*`{lacking[0]}`"):
+        ask("select * from gpu_intervals", out)
 
 
 def test_without_a_batch_there_are_no_results_of_one(run: Make, ask: Ask) -> None:

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from tracekit.base.errors import TracekitError, UsageError
-from tracekit.fleet.query.ask import asks_for_tables, require_question
+from tracekit.fleet.query.ask import require_question
 
 Ask = Callable[..., list[dict[str, Any]]]
 
@@ -55,6 +55,7 @@ def test_what_reads_is_a_question(sql: str, connection: duckdb.DuckDBPyConnectio
         "insert into a values (1)",
         "export database 'x'",
         "prepare a as select 1",
+        "show tables",
     ],
 )
 def test_what_does_more_is_refused(
@@ -74,20 +75,6 @@ def test_one_statement_is_asked_for(
 ) -> None:
     with pytest.raises(UsageError, match=said):
         require_question(connection, sql)
-
-
-@pytest.mark.parametrize(
-    ("sql", "asks"),
-    [
-        ("show tables;", True),
-        ("SHOW ALL TABLES", True),
-        ("describe", True),
-        ("describe runs", False),
-        ("select 'show tables'", False),
-    ],
-)
-def test_the_question_for_tables_is_known(sql: str, asks: bool) -> None:
-    assert asks_for_tables(sql) is asks
 
 
 @pytest.mark.parametrize(

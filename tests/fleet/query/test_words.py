@@ -42,8 +42,8 @@ def test_many_runs_are_counted_and_some_named() -> None:
     left_out = LeftOut()
     for number in range(30):
         left_out.note("hangs", f"r{number}")
-        left_out.note("steps", f"r{number}", "It is cut.")
-        left_out.said("steps", f"r{number}", "A column is new.")
+        left_out.note("steps", f"r{number}", " is left out: It is cut.")
+        left_out.note("steps", f"r{number}", ": A column is new.")
     some = ", ".join(f"r{number}" for number in range(12))
     assert left_out.warnings == (
         f"hangs of {some} and 18 more is left out: there is none.",

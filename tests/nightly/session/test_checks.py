@@ -80,7 +80,7 @@ def test_parity_runs_again_until_it_holds_and_then_once_a_night(
             reason = rf"parity --quick --json ended with exit code {code}\. Its last words: some"
             with pytest.raises(ParityError, match=reason) as caught:
                 check(prepared)
-            assert str(night / "parity-quick.failed.json") in caught.value.hint
+            assert str(prepared.log_of("parity")) in caught.value.hint
         for code in (0, 5):
             pretend(code)
             assert check(prepared) == "Parity holds in the quick grid."

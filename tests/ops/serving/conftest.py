@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tracekit.ops.cache.caches import Blocks
-from tracekit.ops.serving.engine import Chunk, Engine, Scheduler
+from tracekit.ops.serving.engine import Chunk, Clock, Engine, Scheduler
 from tracekit.ops.serving.engine import RunningSequence as Served
 from tracekit.ops.serving.load import Job
 from tracekit.workload.workload import Gauge, Request, Span, StepReport
@@ -141,7 +141,9 @@ def rig() -> MakeRig:
             slots=slots, blocks=Blocks(blocks), block_size=block_size, prefill_chunk=chunk
         )
         schedule = [Job(i, round(at * MS), *sizes) for i, (at, *sizes) in enumerate(jobs)]
-        engine = Engine(schedule, scheduler, device, clock, limits, rehearsal=iter(()))
+        engine = Engine(
+            schedule, scheduler, device, Clock(clock.now, clock.wait), limits, rehearsal=iter(())
+        )
         return Rig(engine, scheduler, device, clock)
 
     return make

@@ -137,7 +137,7 @@ def numbers(several: list[RunningSequence]) -> list[int]:
 def test_who_waits_for_blocks_holds_up_those_behind(scheduler: Scheduling) -> None:
     one = scheduler(slots=3, blocks=4)
     for number, prompt in enumerate((15, 7, 1)):
-        one.arrive(asked(number, prompt, 1))
+        one.waiting.append(asked(number, prompt, 1))
     assert numbers(one.admit(0)) == [0], "it takes all blocks there are"
     retired = [numbers(one.complete(one.plan(), at)) for at in range(4)]
     assert retired == [[], [], [], [0]]
@@ -159,7 +159,7 @@ def test_a_prompt_is_taken_in_pieces_and_its_end_is_the_first_token(
 ) -> None:
     one = scheduler()
     request = asked(0, prompt=9, output=2)
-    one.arrive(request)
+    one.waiting.append(request)
     one.admit(0)
     pieces, tokens = [], []
     while not request.finished:
@@ -192,7 +192,7 @@ def test_every_request_gets_all_its_tokens_and_no_block_is_owned_twice(
     requests = [asked(number, *size) for number, size in enumerate(sizes)]
     for request in requests:
         assert not one.refusal(request.job)
-        one.arrive(request)
+        one.waiting.append(request)
     admitted: list[int] = []
     for tick in range(sum(-(-prompt // chunk) + output for prompt, output in sizes)):
         admitted += numbers(one.admit(tick))

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from itertools import pairwise
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,9 +89,9 @@ def test_another_rate_leaves_lengths_and_contents_as_they_are() -> None:
 SECOND = 1_000_000_000
 
 
-def drawn(rate: Rate, **options: object) -> list[int]:
-    given = {"duration": 10.0, "count": None, "burstiness": 1.0, "seed": 0, **options}
-    return draw_arrivals(rate, **given).tolist()
+def drawn(rate: Rate, **options: Any) -> list[int]:
+    load = Load(rate, PROMPTS, OUTPUTS, **options)
+    return draw_arrivals(load).tolist()
 
 
 def test_a_constant_rate_brings_its_number_in_exactly_its_time() -> None:

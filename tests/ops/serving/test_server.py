@@ -252,9 +252,9 @@ def test_pages_are_written_in_place() -> None:
 
 
 def test_the_offered_load_is_what_the_schedule_takes_of_the_time() -> None:
-    jobs = (Job(0, 0, 9, 11), Job(1, 0, 8, 1))
+    jobs = (Job(0, 0, 9, 11), Job(1, 100_000_000, 8, 1))
     # three pieces of 10 ms, and ten tokens of 4 ms shared by two slots
-    load = offered_load(jobs, (4e6, 10e6), seconds=0.1, slots=2, chunk=8)
+    load = offered_load(jobs, (4e6, 10e6), replace(SHAPE, slots=2, chunk=8))
     assert load == pytest.approx(0.5)
 
 

@@ -31,7 +31,9 @@ def fetched(source: RecordingSource, folder: Path) -> Path:
     """Copy the files that an analysis needs into a folder, and return what became of the source."""
     files, place = source.files(), source.place
     _require_room(source, files, folder)
-    into = folder / _plain(source)
+    # Called as the source, in letters that no file system minds.
+    name = re.sub(r"[^\w.+-]+", "-", place.base)[-_LONGEST:].lstrip(".-")
+    into = folder / (name or "source")
     single = source.form in {SourceForm.ZIPPED, SourceForm.EXPORTS} and [*files] == [place.base]
     copies = {name: into if single else into / name for name in files}
     for copy in copies.values():
@@ -64,11 +66,6 @@ def _require_room(source: RecordingSource, files: Mapping[str, Said], folder: Pa
             f"and {size(free)} are free.",
             hint="Make room on the worker, or analyse it where it lies.",
         )
-
-
-def _plain(source: RecordingSource) -> str:
-    """Return what the copy is called: as the source, in letters that no file system minds."""
-    return re.sub(r"[^\w.+-]+", "-", source.place.base)[-_LONGEST:].lstrip(".-") or "source"
 
 
 _BUG = "This is a bug of tracekit; `tracekit import` and `analyze` show its traceback."

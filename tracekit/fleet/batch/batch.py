@@ -78,7 +78,7 @@ class Tally:
     def add(self, rows: Iterable[BatchRow]) -> None:
         """Count a source that came to its end."""
         every = list(rows)
-        bad = [row for row in every if row.state != "ok"]
+        bad = [row for row in every if row.failed]
         self.recordings += len(every) - len(bad)
         self.done += not bad
         self.failed += bool(bad)

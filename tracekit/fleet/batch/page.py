@@ -8,7 +8,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from tracekit.analysis import METRICS
@@ -29,26 +28,19 @@ from tracekit.report import (
 )
 
 _RANKS = ("error", "warning", "note", "good")
-
-
 _NOT_SHOWN = {"results", "warnings", "tables"}
-
-
-def _failed(row: BatchRow) -> bool:
-    """Tell whether nothing is known of a recording but why."""
-    return row.state != "ok"
 
 
 def _tone(row: BatchRow) -> str:
     """Return the worst of what was found, or what to think of a recording without findings."""
     found = {finding.severity for finding in row.findings}
-    return "error" if _failed(row) else next((tone for tone in _RANKS if tone in found), "good")
+    return "error" if row.failed else next((tone for tone in _RANKS if tone in found), "good")
 
 
 def _rank(row: BatchRow) -> tuple[int, float, str]:
     """Return where it stands: what failed, the worst findings, the largest savings, by name."""
     saving = sum(finding.saving_ms or 0.0 for finding in row.findings)
-    return -1 if _failed(row) else _RANKS.index(_tone(row)), -saving, row.recording
+    return -1 if row.failed else _RANKS.index(_tone(row)), -saving, row.recording
 
 
 MOST_CHARTS = 12
@@ -75,10 +67,9 @@ def _spread(name: str, values: Sequence[float]) -> Chart:
     unit = METRICS[name].unit
     low, middle, high = (float(value) for value in np.quantile(values, (0.0, 0.5, 1.0)))
     counts, edges = np.histogram(values, _BINS, (low, high))
-    said = f"half of them up to {quantity(middle, unit)}"
     summary = (
         f"{count(len(values))} recordings from {quantity(low, unit)} to {quantity(high, unit)}, "
-        f"{said}."
+        f"half of them up to {quantity(middle, unit)}."
     )
     return Chart(
         heading(name),
@@ -95,9 +86,8 @@ def _spread(name: str, values: Sequence[float]) -> Chart:
 def _across(low: float, high: float, unit: str) -> Axis:
     """Return an axis from end to end; numbers below one are spread out for round ticks."""
     factor = 1.0 if high - low > 1 else 10.0 ** math.ceil(1 - math.log10(high - low))
-    axis = span("", low * factor, high * factor, lambda value: quantity(value / factor, unit))
-    marks = tuple(mark / factor for mark in axis.marks)
-    some = marks[:: max(1, len(marks) // 4)]
+    marks = span("", low * factor, high * factor, str).marks
+    some = tuple(mark / factor for mark in marks[:: max(1, len(marks) // 4)])
     return Axis("", low, high, some, lambda value: quantity(value, unit))
 
 
@@ -118,7 +108,7 @@ def render_batch(rows: Sequence[BatchRow], name: str, *, redact: Redact) -> str:
     first, and the page says how many are left out.
     """
     ranked = sorted(rows, key=_rank)
-    good = [row for row in ranked if not _failed(row)]
+    good = [row for row in ranked if not row.failed]
     return document(
         environment_of(redact),
         "batch/page.html",
@@ -143,7 +133,7 @@ def _line(row: BatchRow) -> dict[str, Any]:
     return {
         "row": row,
         "tone": _tone(row),
-        "kind": "failed" if _failed(row) else "found" if row.findings else "clean",
+        "kind": "failed" if row.failed else "found" if row.findings else "clean",
         "details": " · ".join(dict.fromkeys(text for text in about if text)),
         "lasted": "" if row.duration is None else duration(row.duration * _NS_PER_S),
         "numbers": [(name, quantity(row.metrics[name], METRICS[name].unit)) for name in known],
@@ -172,22 +162,16 @@ def _rules(rows: Sequence[BatchRow]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _nameless(error: str, recording: str) -> str:
+def _nameless(row: BatchRow) -> str:
     """Return an error without the recording's path, and without the name of its bundle."""
-    name = recording.rpartition("/")[2]
-    names = (recording, name) if name.endswith(".trace") else (recording,)
-    for text in names:
-        error = error.replace(text, "…")
-    return error.removeprefix("…: ")
+    name = row.recording.rpartition("/")[2]
+    error = row.error.replace(row.recording, "…")
+    return (error.replace(name, "…") if name.endswith(".trace") else error).removeprefix("…: ")
 
 
 def _reasons(rows: Sequence[BatchRow]) -> list[tuple[tuple[str, str], list[str]]]:
     """Return error and hint, most often first, and who failed; their names make no difference."""
-    names = together(
-        ((_nameless(row.error, row.recording), row.hint), row.recording)
-        for row in rows
-        if _failed(row)
-    )
+    names = together(((_nameless(row), row.hint), row.recording) for row in rows if row.failed)
     return sorted(names.items(), key=lambda reason: -len(reason[1]))[:_MOST_REASONS]
 
 
@@ -197,8 +181,7 @@ PAGE = "index.html"
 def write_page(output: Path) -> Path:
     """Write `index.html` of what the data set holds; names in it were redacted as they came."""
     shown = [name for name in ROW_SCHEMA.names if name not in _NOT_SHOWN]
-    found = Results(output / RESULTS).rows(shown)
-    rows = [msgspec.convert(row, BatchRow) for row in found]
+    rows = Results(output / RESULTS).rows(*shown)
     page = output / PAGE
     text = render_batch(rows, output.resolve().name, redact=nothing)
     write_whole(page, text.encode())

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 
 from tracekit import pipeline
 from tracekit.analysis import Finding, Measurement, Result
-from tracekit.base import Recording, TracekitError, now, replacing, require
+from tracekit.base import InputError, Recording, TracekitError, now, replacing, require
 from tracekit.tables import SCHEMAS, own
 
 _NS_PER_MS = 1e6
@@ -32,10 +31,7 @@ class RowFinding:
     within: str = ""
 
 
-@cache
-def _ours() -> str:
-    """Return the version that analyses; finding it out takes as long as a small row."""
-    return version("tracekit")
+_OURS = version("tracekit")  # the version that analyses
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,12 @@ class BatchRow:
     findings: tuple[RowFinding, ...] = ()
     warnings: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
-    tracekit: str = field(default_factory=_ours)
+    tracekit: str = _OURS
+
+    @property
+    def failed(self) -> bool:
+        """Whether nothing is known of the recording but why."""
+        return self.state != "ok"
 
 
 _TYPES: dict[str, pa.DataType] = {
@@ -160,11 +161,7 @@ FOLDER = "tables"
 
 
 def wanted_tables(words: str) -> tuple[str, ...]:
-    """Return the tables that a list with commas names; none, for the word none.
-
-    Raises:
-        UsageError: There is no such table.
-    """
+    """Return the tables that a list with commas names, which must be there; none for `none`."""
     names = [name.strip() for name in words.split(",") if name.strip()]
     for name in names:
         there = (ALL, NONE, *SCHEMAS)
@@ -213,6 +210,7 @@ def forget_tables(output: Path, key: str, kept: Sequence[str] = ()) -> None:
 
 RESULTS = "results"
 # A row in a file of its own has nothing to share or to skip: this is smallest, and soonest done.
+_FIRST = ("recording", "key", "source", "stamp", "form", "state")
 _OF_FEW_ROWS: dict[str, Any] = {"use_dictionary": False, "write_statistics": False}
 
 
@@ -244,10 +242,17 @@ class Results:
                 found[table["source"][0].as_py()] = stamp, "ok" not in states
         return found
 
-    def rows(self, columns: list[str]) -> Iterator[dict[str, Any]]:
-        """Yield every row of the data set, with the columns that are asked for."""
-        for table in self._tables(columns):
-            yield from table.to_pylist(maps_as_pydicts="strict")
+    def rows(self, *columns: str) -> list[BatchRow]:
+        """Return every row of the data set, with its first columns and those that are named."""
+        found = self._tables(list(dict.fromkeys((*_FIRST, *columns))))
+        rows = [row for table in found for row in table.to_pylist(maps_as_pydicts="strict")]
+        try:
+            return msgspec.convert(rows, list[BatchRow])
+        except msgspec.ValidationError as error:
+            raise InputError(
+                f"A row in {self.folder} cannot be read: {error}.",
+                hint="Remove the folder; `tracekit batch` makes it again.",
+            ) from error
 
     def _tables(self, columns: list[str]) -> Iterator[pa.Table]:
         for path in sorted(self.folder.glob("*.parquet")):

@@ -14,7 +14,7 @@ from tracekit.fleet.query.sources import Opener, sources
 from tracekit.fleet.query.views import LeftOut, Views
 from tracekit.record import Progress, quiet
 
-_HINT = "Ask with SELECT, WITH, PIVOT, DESCRIBE, SUMMARIZE or EXPLAIN."
+_HINT = "Ask with SELECT, WITH, PIVOT, DESCRIBE, SUMMARIZE or EXPLAIN; --list lists the tables."
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _EXPLAIN = re.compile(r"\s*explain\s+(?:analyze\s+)?(.*)", re.IGNORECASE | re.DOTALL)
 # What begins a PIVOT, of which DuckDB makes several statements.
@@ -34,18 +34,13 @@ def require_question(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         )
     kind = statements[0].type.name
     first = re.match(r"\(|\w*", _COMMENT.sub(" ", sql).strip())
-    word = first[0] if first else ""
-    if kind != "SELECT" and not (kind == "MULTI" and word.lower() in _PIVOTS):
+    word = first[0].lower() if first else ""
+    reads = kind == "SELECT" or (kind == "MULTI" and word in _PIVOTS)
+    if not reads or word == "show":
         raise UsageError(
             f"{word.upper()} is refused: a query reads, and neither writes nor changes anything.",
             hint=_HINT,
         )
-
-
-def asks_for_tables(sql: str) -> bool:
-    """Tell whether the statement is SHOW TABLES, or DESCRIBE with nothing after it."""
-    words = " ".join(sql.lower().replace(";", " ").split())
-    return words in {"show tables", "show all tables", "describe", "show"}
 
 
 @contextmanager

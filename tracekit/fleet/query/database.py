@@ -30,11 +30,7 @@ _T = TypeVar("_T")
 
 
 def form_of(output: str, form: Form | None) -> Form:
-    """Return the format that is asked for, or that the file's name says; `-` is CSV.
-
-    Raises:
-        UsageError: The name says none.
-    """
+    """Return the format that is asked for, or that the file's name says; `-` is CSV."""
     suffix = Path(output).suffix.lower()
     if form is not None:
         return form

@@ -1,6 +1,5 @@
 """What is known of each run or batch, as rows: where it comes from, metrics, findings."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,12 +8,11 @@ import pyarrow as pa
 
 from tracekit.analysis import METRICS, Finding, Measurement, load
 from tracekit.base import Provenance, Recording, RecordingError
-from tracekit.fleet.batch.results import BatchRow, device_of
+from tracekit.fleet.batch.results import device_of
 from tracekit.fleet.query.database import text, texts
 from tracekit.fleet.query.sources import AskedBatch, AskedRun
 
 RESULTS = "batch_results"
-_TARGET = re.compile(r"(.*?) ?\((\d+)\)")
 
 
 def results(batches: Sequence[AskedBatch]) -> list[str]:
@@ -88,42 +86,39 @@ def rows_of(name: str, run: AskedRun, recording: Recording) -> Iterator[Cells]:
     return (named(run) | row for row in found)
 
 
-def rows_of_batch(name: str, batch: AskedBatch) -> Iterator[Cells]:
-    """Yield the rows of an overview that the recordings of a batch have."""
-    for row in batch.recordings:
-        found: list[Cells] = []
-        if name == "runs":
-            found = [_recording(row)]
-        elif name == "metrics":
-            for metric, value in row.metrics.items():
-                known = METRICS.get(metric)
-                about = {"unit": known.unit, "better": str(known.better)} if known else {}
-                found.append({"metric": metric, "value": value, **about})
-        else:
-            names = ("rule", "severity", "message", "advice")
-            for finding in row.findings:
-                saving = finding.saving_ms
-                found.append(
-                    {name: getattr(finding, name) for name in names}
-                    | {"saving": None if saving is None else round(saving * 1e6)}
-                    | {"within": finding.within or None}
-                )
-        for cells in found:
-            yield {"run": row.recording, "run_path": str(batch.path)} | cells
+def of_batches(name: str, batches: Sequence[AskedBatch]) -> Iterator[str]:
+    """Yield, for each batch, the rows of an overview that its recordings have."""
+    units = ", ".join(
+        f"({text(metric.name)}, {text(metric.unit)}, {text(str(metric.better))})"
+        for metric in METRICS.values()
+    )
+    for batch in batches:
+        if batch.results:
+            rows = _select(batch, batch.results)
+            yield _OF_BATCH[name].replace("ROWS", f"({rows})").replace("UNITS", f"(VALUES {units})")
 
 
-def _recording(row: BatchRow) -> Cells:
-    target = _TARGET.fullmatch(row.target)
-    texts = ("error", "template", "device", "workload", "tracekit")
-    return {
-        **{name: getattr(row, name) or None for name in texts},
-        "state": "analyzed" if row.state == "ok" else row.state,
-        "seconds": row.duration,
-        "recorder_version": row.instruments or None,
-        "target_name": (target[1] if target else row.target) or None,
-        "target_pid": int(target[2]) if target else None,
-        "warnings": list(row.warnings),
-    }
+_TEXTS = ", ".join(
+    f"nullif({name}, '') AS {name}"
+    for name in ("error", "template", "device", "workload", "tracekit")
+)
+_OF_BATCH = {
+    "runs": rf"""
+        SELECT run, run_path, if(state = 'ok', 'analyzed', state) AS state, duration AS seconds,
+            {_TEXTS}, warnings, nullif(instruments, '') AS recorder_version,
+            nullif(regexp_replace(target, ' ?\(\d+\)$', ''), '') AS target_name,
+            TRY_CAST(regexp_extract(target, '\((\d+)\)$', 1) AS BIGINT) AS target_pid
+        FROM ROWS""",
+    "metrics": """
+        SELECT run, run_path, entry.key AS metric, entry.value AS value, unit, better
+        FROM (SELECT run, run_path, unnest(map_entries(metrics)) AS entry FROM ROWS)
+        LEFT JOIN UNITS AS units(metric, unit, better) ON units.metric = entry.key""",
+    "findings": """
+        SELECT run, run_path, found.rule, found.severity, found.message, found.advice,
+            CAST(round(found.saving_ms * 1e6) AS BIGINT) AS saving,
+            nullif(found.within, '') AS within
+        FROM (SELECT run, run_path, unnest(findings) AS found FROM ROWS)""",
+}
 
 
 def named(run: AskedRun) -> Cells:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -17,12 +17,11 @@ from tracekit.base import (
     InterruptedRunError,
     Recording,
     RecordingError,
-    TracekitError,
     UsageError,
     is_text,
     legible,
 )
-from tracekit.fleet.batch.results import ROW_SCHEMA, BatchRow, Results
+from tracekit.fleet.batch.results import BatchRow, Results
 from tracekit.pipeline import import_
 from tracekit.record import Progress
 from tracekit.tables import index, is_bundle, meant
@@ -67,9 +66,8 @@ class AskedBatch:
 
     @cached_property
     def recordings(self) -> list[BatchRow]:
-        """Every recording, by the name that it has here."""
-        found = Results(self.path / "results").rows(ROW_SCHEMA.names)
-        rows = (msgspec.convert(row, BatchRow) for row in found)
+        """Every recording by the name that it has here: its key, its state and its error."""
+        rows = Results(self.path / "results").rows("error")
         return [replace(row, recording=f"{self.prefix}{row.recording}") for row in rows]
 
 
@@ -169,9 +167,9 @@ def _names(paths: Sequence[Path]) -> list[str]:
     lengths = [1] * len(parts)
     while True:
         names = [legible("/".join(part[-n:])) for part, n in zip(parts, lengths, strict=True)]
-        count = Counter(names)
+        taken = Counter(names)
         longer = [
-            min(n + (count[name] > 1), len(part))
+            min(n + (taken[name] > 1), len(part))
             for name, part, n in zip(names, parts, lengths, strict=True)
         ]
         if longer == lengths:
@@ -190,9 +188,8 @@ class Opener:
     workshop: Path
     number: int | None = None
     notes: list[str] = field(default_factory=list[str])
-    _imported: dict[Path, Recording | TracekitError] = field(
-        default_factory=dict[Path, Recording | TracekitError]
-    )
+    _imported: dict[Path, Recording] = field(default_factory=dict[Path, Recording])
+    _numbers: Iterator[int] = field(default_factory=count)
 
     def opened(self, run: AskedRun) -> Recording:
         """Return the run."""
@@ -202,19 +199,14 @@ class Opener:
             return Recording(run.path)
         if run.path not in self._imported:
             self._imported[run.path] = self._import(run.path)
-        found = self._imported[run.path]
-        if isinstance(found, TracekitError):
-            raise found
-        return found
+        return self._imported[run.path]
 
-    def _import(self, bundle: Path) -> Recording | TracekitError:
-        folder = self.workshop / "imported" / str(len(self._imported))
+    def _import(self, bundle: Path) -> Recording:
+        folder = self.workshop / "imported" / str(next(self._numbers))
         try:
             found = import_([bundle], folder, run=self.number)[0]
             _, several = meant(index(found.exports), found.exports, self.number, bundle.name)
         except InterruptedRunError as stop:
             raise KeyboardInterrupt from stop  # no fault of the bundle, which would be left out
-        except TracekitError as error:
-            return error
         self.notes.extend(several)
         return found

@@ -33,13 +33,9 @@ class LeftOut:
     def __init__(self) -> None:
         self._runs: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
 
-    def note(self, table: str, run: str, reason: str = "there is none.") -> None:
-        """Note that a run does not have a table, or why it cannot be read."""
-        self._runs[table, f" is left out: {reason}"].append(run)
-
-    def said(self, table: str, run: str, remark: str) -> None:
-        """Note what the reader of a run's table had to say."""
-        self._runs[table, f": {remark}"].append(run)
+    def note(self, table: str, run: str, words: str = " is left out: there is none.") -> None:
+        """Note why a run does not have a table, or what the reader of it had to say."""
+        self._runs[table, words].append(run)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -96,7 +92,7 @@ class Views:
         for batch in self.sources.batches:
             kept = {file.stem for file in batch.table(name)}
             for recording in batch.recordings:
-                if recording.state == "ok" and recording.key not in kept:
+                if not recording.failed and recording.key not in kept:
                     self.left_out.note(name, recording.recording)
         selects = [f"FROM {overviews.parquet(files)}"] if files else []
         selects += overviews.tables(self.sources.batches, name)
@@ -119,11 +115,11 @@ class Views:
                 self.left_out.note(name, run.name)
                 continue
             except TracekitError as error:
-                self.left_out.note(name, run.name, error.message)
+                self.left_out.note(name, run.name, f" is left out: {error.message}")
                 continue
             said = (remark for remark in tables.said if remark not in before)
             for remark in sentences(said, bundles=False):
-                self.left_out.said(name, run.name, remark)
+                self.left_out.note(name, run.name, f": {remark}")
             for place, (column, value) in enumerate(overviews.named(run).items()):
                 table = table.add_column(place, column, pa.repeat(value, table.num_rows))
             file = self.database.workshop / f"{name}.{number}.parquet"
@@ -140,15 +136,15 @@ class Views:
                 rows = [overviews.named(run) | {"state": "unreadable", "error": error.message}]
                 if name != "runs":
                     rows = []
-                    self.left_out.note(name, run.name, error.message)
+                    self.left_out.note(name, run.name, f" is left out: {error.message}")
             done.append(pa.Table.from_pylist(rows, schema))
         for batch in self.sources.batches:
-            done.append(pa.Table.from_pylist([*overviews.rows_of_batch(name, batch)], schema))
             for recording in batch.recordings if name != "runs" else ():
-                if recording.state != "ok":
-                    self.left_out.note(name, recording.recording, recording.error)
+                if recording.failed:
+                    words = f" is left out: {recording.error}"
+                    self.left_out.note(name, recording.recording, words)
         self.database.table(f"kept_{name}", pa.concat_tables(done).combine_chunks())
-        return [f"FROM kept_{name}"]
+        return [f"FROM kept_{name}", *overviews.of_batches(name, self.sources.batches)]
 
 
 def listing(
@@ -158,10 +154,6 @@ def listing(
 
     Of a bundle with several runs `number` says which; None for the last. The second part says
     what kept runs from being looked at.
-
-    Raises:
-        UsageError: As `tracekit.fleet.query.sources`.
-        RecordingError: There is no run.
     """
     found = sources(paths)
     left_out = LeftOut()
@@ -179,9 +171,9 @@ def _counts(found: Sources, opener: Opener, left_out: LeftOut, progress: Progres
             counts.update(list(tables_of(recording)))
             counts.update(["metrics", "findings"] if recording.result_file.exists() else [])
         except TracekitError as error:
-            left_out.note("every table", run.name, error.message)
+            left_out.note("every table", run.name, f" is left out: {error.message}")
     for batch in found.batches:
-        analysed = sum(recording.state == "ok" for recording in batch.recordings)
+        analysed = sum(not recording.failed for recording in batch.recordings)
         counts.update({name: len(batch.table(name)) for name in SCHEMAS})
         counts.update(dict.fromkeys(("metrics", "findings"), analysed))
         counts.update({"runs": len(batch.recordings), overviews.RESULTS: len(batch.recordings)})

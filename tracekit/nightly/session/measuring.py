@@ -167,7 +167,7 @@ def _require(
     if status != 0:
         raise ParityError(
             f"The check {program.line} ended with {exit_words(status)}.{last_words(log)}",
-            hint=f"All that it said is in {output or log}.",
+            hint=f"All that it said is in {log}.",
         )
 
 

@@ -227,11 +227,7 @@ def dense_problem(
 
 
 def draw_dense(shape: DenseShape, *, dtype: mx.Dtype, seed: int = 0) -> DenseProblem:
-    """Draw queries, keys and values of a shape, and fill the device with them.
-
-    Raises:
-        UsageError: They are larger than this machine's memory.
-    """
+    """Draw queries, keys and values of a shape, and fill the device with them."""
     batch, width = len(shape.lens), shape.head_dim
     require_memory(2 * shape.out + batch * shape.longest * shape.row, "The call")
     keys = mx.random.split(mx.random.key(seed), 3)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import mlx.core as mx
 import numpy as np
@@ -27,6 +27,12 @@ class Problem:
     v_pages: mx.array
     block_tables: mx.array
     context_lens: mx.array
+    batch: int = field(init=False)  # sequences
+    q_heads: int = field(init=False)
+    kv_heads: int = field(init=False)
+    head_dim: int = field(init=False)
+    block_size: int = field(init=False)  # tokens of a page
+    max_blocks: int = field(init=False)  # entries that the table has for each sequence
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit together."""
@@ -49,44 +55,14 @@ class Problem:
         check_heads(self.q_heads, self.kv_heads)
 
     @property
-    def batch(self) -> int:
-        """Sequences."""
-        return self.q.shape[0]
-
-    @property
-    def q_heads(self) -> int:
-        """Query heads."""
-        return self.q.shape[1]
-
-    @property
-    def kv_heads(self) -> int:
-        """Heads of K and V."""
-        return self.k_pages.shape[2]
-
-    @property
     def group(self) -> int:
         """Query heads that share a head of K and V."""
         return self.q_heads // self.kv_heads
 
     @property
-    def head_dim(self) -> int:
-        """Elements of a head."""
-        return self.q.shape[2]
-
-    @property
     def scale(self) -> float:
         """The usual factor of the scores."""
         return self.head_dim**-0.5
-
-    @property
-    def block_size(self) -> int:
-        """Tokens of a page."""
-        return self.k_pages.shape[1]
-
-    @property
-    def max_blocks(self) -> int:
-        """Entries that the table has for each sequence."""
-        return self.block_tables.shape[1]
 
     @property
     def dtype(self) -> mx.Dtype:
@@ -146,9 +122,6 @@ def draw_problem(
 
     Every sequence has `max_blocks` pages of its own, in shuffled order. Contents are normal;
     the lengths are padded to 8 entries, so that every batch runs one and the same kernel.
-
-    Raises:
-        UsageError: The pool is larger than this machine's memory.
     """
     batch = len(lens)
     pool = (batch * max_blocks, block_size, kv_heads, head_dim)

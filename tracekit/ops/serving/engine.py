@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -15,24 +15,12 @@ from tracekit.ops.serving.load import Job
 from tracekit.workload import IDLE, Gauge, Measured, Request, Span, StepReport
 
 
-class Clock(Protocol):
-    """Tells the time and lets it pass; nanoseconds."""
+@dataclass(frozen=True)
+class Clock:
+    """The system-wide monotonic clock, on which all times of a workload are; nanoseconds."""
 
-    def now(self) -> int: ...  # noqa: D102
-
-    def wait(self, nanoseconds: int) -> None: ...  # noqa: D102
-
-
-class SystemClock:
-    """The system-wide monotonic clock, on which all marks of a workload are."""
-
-    def now(self) -> int:
-        """Return the time."""
-        return time.monotonic_ns()
-
-    def wait(self, nanoseconds: int) -> None:
-        """Sleep."""
-        time.sleep(nanoseconds / 1e9)
+    now: Callable[[], int] = time.monotonic_ns
+    wait: Callable[[int], None] = lambda nanoseconds: time.sleep(nanoseconds / 1e9)
 
 
 @dataclass(eq=False)
@@ -130,10 +118,6 @@ class Scheduler:
             f"{job.prompt_tokens} + {job.output_tokens} tokens need {needed} blocks of "
             f"{self._block_size}; the pool has {self.blocks.count}"
         )
-
-    def arrive(self, sequence: RunningSequence) -> None:
-        """Put a request at the end of the queue; it must be one that is not refused."""
-        self.waiting.append(sequence)
 
     def admit(self, now: int) -> list[RunningSequence]:
         """Give slots and blocks to as many as can have them, from the head of the queue on."""
@@ -344,7 +328,7 @@ class Engine:
             if reason:
                 self._tick.requests.append(_told(sequence, "rejected", reason))
             else:
-                self._scheduler.arrive(sequence)
+                self._scheduler.waiting.append(sequence)
         late = [now - request.scheduled for request in due]
         self._lateness += late
         if late:

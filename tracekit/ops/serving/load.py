@@ -154,30 +154,6 @@ class Rate:
         return self.ramp if self.ramp * _SECOND >= 1 else 0.0
 
 
-def draw_arrivals(
-    rate: Rate, *, duration: float, count: int | None, burstiness: float, seed: int
-) -> Times:
-    """Draw when requests arrive, in ns from the start of the run; see `Load`.
-
-    Intervals are drawn from a gamma distribution of shape `burstiness` and mean 1, and are then
-    rescaled so that the last request arrives exactly when the schedule ends, as vLLM's serving
-    benchmark does; last of all the rate says which moment each sum of intervals is. A schedule of N
-    requests at a constant rate thus lasts exactly N / rate seconds.
-    """
-    total = float(count) if count is not None else rate.expected(duration)
-    number = round(total)
-    if number < 1:
-        raise UsageError(
-            f"At this rate no request arrives within {duration:g} s.",
-            hint="Raise --rate or --duration, or give --requests.",
-        )
-    gaps = np.random.default_rng([seed, 0]).gamma(burstiness, 1 / burstiness, number)
-    # A gap of a very bursty process can be zero in float64; the first must come after 0.
-    sums = np.cumsum(np.maximum(gaps, np.finfo(np.float64).tiny))
-    seconds = rate.moments(np.minimum(sums * (total / sums[-1]), total))
-    return np.round(seconds * _SECOND).astype(np.int64)
-
-
 _CONTENTS = 2**31
 
 
@@ -222,19 +198,36 @@ class Job:
         return -(-(self.prompt_tokens + self.output_tokens) // block_size)
 
 
+def draw_arrivals(load: Load) -> Times:
+    """Draw when requests arrive, in ns from the start of the run.
+
+    Intervals are drawn from a gamma distribution of shape `burstiness` and mean 1, and are then
+    rescaled so that the last request arrives exactly when the schedule ends, as vLLM's serving
+    benchmark does; last of all the rate says which moment each sum of intervals is. A schedule of N
+    requests at a constant rate thus lasts exactly N / rate seconds.
+    """
+    drawn = load.rate.expected(load.duration) if load.count is None else load.count
+    total = float(drawn)
+    number = round(total)
+    if number < 1:
+        raise UsageError(
+            f"At this rate no request arrives within {load.duration:g} s.",
+            hint="Raise --rate or --duration, or give --requests.",
+        )
+    gaps = np.random.default_rng([load.seed, 0]).gamma(load.burstiness, 1 / load.burstiness, number)
+    # A gap of a very bursty process can be zero in float64; the first must come after 0.
+    sums = np.cumsum(np.maximum(gaps, np.finfo(np.float64).tiny))
+    seconds = load.rate.moments(np.minimum(sums * (total / sums[-1]), total))
+    return np.round(seconds * _SECOND).astype(np.int64)
+
+
 def draw_schedule(load: Load) -> tuple[Job, ...]:
     """Draw all requests of a load, by arrival.
 
     Arrivals, prompts, outputs and contents have a stream of random numbers each: another rate
     leaves the lengths as they are.
     """
-    arrivals = draw_arrivals(
-        load.rate,
-        duration=load.duration,
-        count=load.count,
-        burstiness=load.burstiness,
-        seed=load.seed,
-    ).tolist()
+    arrivals = draw_arrivals(load).tolist()
     prompts = load.prompts.draw(len(arrivals), np.random.default_rng([load.seed, 1]))
     outputs = load.outputs.draw(len(arrivals), np.random.default_rng([load.seed, 2]))
     contents = np.random.default_rng([load.seed, 3]).integers(0, _CONTENTS, len(arrivals))

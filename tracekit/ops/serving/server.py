@@ -16,15 +16,7 @@ from tracekit.ops.attention.paged import append, append_run, attend
 from tracekit.ops.attention.problem import Problem, check_heads, dense_reference
 from tracekit.ops.cache.caches import Blocks
 from tracekit.ops.kernels import LEAST_BUFFER, require_memory, specializations
-from tracekit.ops.serving.engine import (
-    Chunk,
-    Clock,
-    Engine,
-    Plan,
-    RunningSequence,
-    Scheduler,
-    SystemClock,
-)
+from tracekit.ops.serving.engine import Chunk, Clock, Engine, Plan, RunningSequence, Scheduler
 from tracekit.ops.serving.load import Job, Load, draw_schedule
 from tracekit.workload import Measured, Step, backend
 
@@ -110,8 +102,7 @@ class Model:
     def attend_prompt(self, chunk: Chunk) -> mx.array:
         """Attend from a piece of a prompt to all of the prompt up to it, and hand that over.
 
-        Returns:
-            `[1, q_heads, chunk, head_dim]`, of which the first `count` rows mean something.
+        It is `[1, q_heads, chunk, head_dim]`, whose first `count` rows mean something.
         """
         shape = self.shape
         out = self.queries[self._rows(chunk.sequence, chunk.first, shape.chunk)]
@@ -134,8 +125,7 @@ class Model:
     def attend_tokens(self, decoding: Several[RunningSequence]) -> mx.array:
         """Attend from the newest token of each sequence to its context, and hand that over.
 
-        Returns:
-            `[slots, q_heads, head_dim]`; rows of slots that do not decode are zeros.
+        It is `[slots, q_heads, head_dim]`; rows of slots that do not decode are zeros.
         """
         tables, lens = self._tables(decoding), self._lens(decoding)
         longest = max((sequence.context for sequence in decoding), default=0)
@@ -234,13 +224,10 @@ def measure(model: Model, clock: Clock, *, rounds: int = 3) -> tuple[float, floa
 
 
 def verify(model: Model) -> float:
-    """Serve a few sequences and compare what comes out with a float64 reference.
+    """Serve a few sequences; return the largest relative error against a float64 reference.
 
     The reference takes keys and values from the drawn contents, not from the pages: so pages,
     tables and appends are checked with the attention.
-
-    Returns:
-        The largest relative error.
     """
     worst = 0.0
     for sample in _samples(model):
@@ -291,13 +278,8 @@ class Limits:
 
 
 def serving_step(load: Load, shape: Shape, limits: Limits) -> Step:
-    """Make the step of a server that serves a load; see what it costs and that it is right.
-
-    Raises:
-        UsageError: The load or the shape cannot be had.
-        ToolError: The results are wrong.
-    """
-    jobs, clock = draw_schedule(load), SystemClock()
+    """Make the step of a server that serves a load; see what it costs and that it is right."""
+    jobs, clock = draw_schedule(load), Clock()
     fewest = min(job.blocks(shape.block_size) for job in jobs)
     if fewest > shape.blocks:
         raise UsageError(
@@ -341,30 +323,27 @@ def _levels(shape: Shape, limits: Limits) -> dict[tuple[str, str], float]:
     return levels
 
 
-def offered_load(
-    jobs: tuple[Job, ...], cost: tuple[float, float], *, seconds: float, slots: int, chunk: int
-) -> float:
+def offered_load(jobs: tuple[Job, ...], cost: tuple[float, float], shape: Shape) -> float:
     """Return the share of the time that the jobs need if decode steps are always full.
 
     More than 1 means that the queue grows without end. What `cost` is, `measure` says.
     """
-    pieces = sum(-(-job.prompt_tokens // chunk) for job in jobs)
+    pieces = sum(-(-job.prompt_tokens // shape.chunk) for job in jobs)
     tokens = sum(job.output_tokens - 1 for job in jobs)
-    return (pieces * cost[1] + tokens / slots * cost[0]) / (seconds * 1e9)
+    return (pieces * cost[1] + tokens / shape.slots * cost[0]) / jobs[-1].at
 
 
 def _offered(
     jobs: tuple[Job, ...], cost: tuple[float, float], shape: Shape
 ) -> dict[str, float | Measured]:
     seconds = jobs[-1].at / 1e9
-    load = offered_load(jobs, cost, seconds=seconds, slots=shape.slots, chunk=shape.chunk)
     tokens = sum(job.output_tokens for job in jobs)
     return {
         "scheduled_requests": Measured(len(jobs), "count"),
         "schedule_length": Measured(float(jobs[-1].at), "ns"),
         "scheduled_request_rate": Measured(len(jobs) / seconds, "requests/s"),
         "scheduled_token_rate": Measured(tokens / seconds, "tokens/s"),
-        "offered_load": Measured(load, "ratio"),
+        "offered_load": Measured(offered_load(jobs, cost, shape), "ratio"),
         "rehearsed_decode": Measured(cost[0], "ns", "lower"),
         "rehearsed_prefill_chunk": Measured(cost[1], "ns", "lower"),
     }
