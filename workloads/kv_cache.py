@@ -76,14 +76,13 @@ def kv_cache(
         )
     sizes = Sizes(batch, q_heads, kv_heads, head_dim, getattr(mx, dtype))
     sizes.check(window if kind == "sliding" else max_tokens)
-    shape = (sizes.cache_shape, sizes.dtype)
     cache: Cache
     if kind == "growing":
-        cache = GrowingCache(*shape, step=grow_step)
+        cache = GrowingCache(sizes, step=grow_step)
     elif kind == "sliding":
-        cache = SlidingCache(*shape, window=window)
+        cache = SlidingCache(sizes, window=window)
     else:
-        cache = PagedCache(*shape, block_size=block_size, max_tokens=max_tokens)
+        cache = PagedCache(sizes, block_size=block_size, max_tokens=max_tokens)
     decoding = Decoding(
         sizes, draw_rows(sizes, seed=seed), cache, lambda query: _attend(cache, query), hold_a_view
     )

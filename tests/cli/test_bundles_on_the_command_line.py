@@ -94,15 +94,6 @@ def test_a_bundle_that_is_not_known_is_refused_with_the_way_out(
         assert "xctrace export" in ran.err
 
 
-def test_a_run_of_a_bundle_goes_through_all_stages(run: Path, tracekit: Tracekit) -> None:
-    assert tracekit("analyze", run).code == 0
-    assert tracekit("report", run).code == 0
-    assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4
-    assert tracekit("compare", run, run).code == 0
-    assert tracekit("convert", run, "--to", "perfetto").code == 0
-    assert tracekit("index", run.parent).code == 0
-
-
 @pytest.mark.skipif(shutil.which("xcrun") is not None, reason="xctrace would export it")
 def test_such_a_run_needs_no_export(run: Path, tracekit: Tracekit) -> None:
     ran = tracekit("export", run)

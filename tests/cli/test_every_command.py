@@ -23,6 +23,7 @@ FILES = [name for name in LINES if "." in output_of(name)]
 FOLDERS = [name for name in LINES if output_of(name) == "OUT"]
 # The first of each command: all that one writes goes through one way.
 ONE_EACH = [*{LINES[name].split()[0]: name for name in reversed([*FILES, *FOLDERS])}.values()]
+CONVERT = [name for name in LINES if name.startswith("convert")]  # each has a writer of its own
 # Names of users that states, workloads and other fields have as well.
 WORDS = ["done", "auto", "import", "paged", "passed", "gpu", "metal", "mlx", "run", "host"]
 READ_ONLY = Path("/sys")  # where not even root can write
@@ -155,7 +156,7 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.parametrize("name", [*ONE_EACH, "analyze", "report", "index"])
+@pytest.mark.parametrize("name", dict.fromkeys([*ONE_EACH, *CONVERT, "analyze", "report", "index"]))
 @pytest.mark.usefixtures("unharmed")
 def test_a_full_disk_is_an_error_in_a_sentence(
     name: str, world: World, tracekit: Callable[..., Any]

@@ -177,7 +177,5 @@ def test_several_runs_that_are_worse_are_a_regression(
     (result,) = run["results"]
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "after-0/result.json"
-    back = tracekit("gate", *sides[6:], "vs", *sides[:6], "--metric", "start_latency_p50")
-    assert back.code == 0
     lenient = tracekit("gate", *words, "--metric", "start_latency_p50", "--threshold", "2")
     assert lenient.code != 1

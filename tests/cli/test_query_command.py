@@ -40,7 +40,7 @@ def test_all_rows_are_written_into_a_file(tracekit: Run, imported: Path, tmp_pat
         assert read(file)["total"].tolist() == [1, 20]
 
 
-@pytest.mark.parametrize("words", [(), ("--schema",), ("--format", "csv"), ("--format", "json")])
+@pytest.mark.parametrize("words", [(), ("--format", "csv"), ("--format", "json")])
 def test_every_type_of_duckdb_is_printed(
     words: tuple[str, ...], tracekit: Run, imported: Path
 ) -> None:

@@ -19,8 +19,8 @@ _TYPES = {
 }
 
 
-def frame(rows: list[dict[str, object]]) -> pd.DataFrame:
-    made = pd.DataFrame(rows)
+def frame(columns: str, *rows: tuple[object, ...], **same: object) -> pd.DataFrame:
+    made = pd.DataFrame(rows, columns=columns.split()).assign(**same)
     texts = [name for name in made if name not in _TYPES and made[name].dtype == object]
     types = {name: kind for name, kind in _TYPES.items() if name in made}
     return made.astype(types | dict.fromkeys(texts, "string"))
@@ -32,47 +32,35 @@ THEIRS: dict[str, object] = {"process": "WindowServer", "pid": 420, "target": Fa
 
 @pytest.fixture
 def tables() -> dict[str, pd.DataFrame]:
+    work = "start duration label channel command_buffer encoder start_latency"
+    ours = (
+        (4000, 1500, "copy  ( python3 (4711) )  0x1", "Compute", 70, 80, 2100),
+        (5500, 0, "paged  ( python3 (4711) )  0x2", "Compute", 71, 81, None),
+    )
+    on_gpu = [
+        frame(work, *ours, **OURS),
+        frame(work, (4500, 200, "frame", "Vertex", None, 80, 5), **THEIRS),
+    ]
     return {
-        "phases": frame(
-            [
-                {"start": -500, "duration": 400, "name": "warm-up"},
-                {"start": 0, "duration": 9000, "name": "steady"},
-            ]
-        ),
+        "phases": frame("start duration name", (-500, 400, "warm-up"), (0, 9000, "steady")),
         "submissions": frame(
-            [
-                {"start": at, "duration": 900, "event": "Submission", "command_buffer": 70 + n}
-                | OURS
-                for n, at in enumerate((1000, 1500))
-            ]
+            "start duration event command_buffer",
+            (1000, 900, "Submission", 70),
+            (1500, 900, "Submission", 71),
+            **OURS,
         ),
         "encoders": frame(
-            [
-                {"start": at, "duration": 300, "label": None, "command_buffer": 70 + n}
-                | {"encoder": 80 + n}
-                | OURS
-                for n, at in enumerate((1100, 1600))
-            ]
+            "start duration label command_buffer encoder",
+            (1100, 300, None, 70, 80),
+            (1600, 300, None, 71, 81),
+            **OURS,
         ),
-        "gpu_intervals": frame(
-            [
-                {"start": 4000, "duration": 1500, "label": "copy  ( python3 (4711) )  0x1"}
-                | {"channel": "Compute", "command_buffer": 70, "encoder": 80, "start_latency": 2100}
-                | OURS,
-                {"start": 5500, "duration": 0, "label": "paged  ( python3 (4711) )  0x2"}
-                | {"channel": "Compute", "command_buffer": 71, "encoder": 81}
-                | {"start_latency": None}
-                | OURS,
-                {"start": 4500, "duration": 200, "label": "frame", "channel": "Vertex"}
-                | {"command_buffer": None, "encoder": 80, "start_latency": 5}
-                | THEIRS,
-            ]
-        ),
+        "gpu_intervals": pd.concat(on_gpu, ignore_index=True),
         "gpu_counters": frame(
-            [
-                {"start": at, "counter": "Kernel Occupancy", "value": value, "percentage": True}
-                for at, value in ((4000, 40.5), (4100, np.nan), (4200, 50.25))
-            ]
+            "start value",
+            *((4000, 40.5), (4100, np.nan), (4200, 50.25)),
+            counter="Kernel Occupancy",
+            percentage=True,
         ),
     }
 

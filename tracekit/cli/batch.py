@@ -1,17 +1,14 @@
 """`batch`: many recordings, analysed in parallel."""
 
 from pathlib import Path
-from time import monotonic
 from typing import Annotated
 
 import typer
 
-from tracekit import fleet, record, workload
+from tracekit import fleet, workload
 from tracekit.base import InputError, UsageError
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
-
-_QUIET = 30.0  # s between two lines about what goes on, where there is no terminal
 
 
 def batch(
@@ -59,7 +56,7 @@ def batch(
     most = workload.seconds(time_limit)
     plan = fleet.BatchPlan(tuple(sources), output, scheduler, workers, choices, retry_failed, most)
     with console.progress("batch") as progress:
-        tally, page = fleet.run_batch(plan, progress if console.watched() else _now_and_then())
+        tally, page = fleet.run_batch(plan, progress)
     _show(tally, page)
     if open_page:
         typer.launch(page.resolve().as_uri())
@@ -68,18 +65,6 @@ def batch(
             f"{tally.all_failed:,} of {tally.total:,} sources could not be analysed.",
             hint=f"{page} says why; --retry-failed tries them again.",
         )
-
-
-def _now_and_then() -> "record.Progress":
-    said = monotonic()
-
-    def tell(text: str) -> None:
-        nonlocal said
-        if monotonic() - said > _QUIET:
-            said = monotonic()
-            console.show_hint(f"batch · {text}")
-
-    return tell
 
 
 def _show(tally: "fleet.Tally", page: Path) -> None:

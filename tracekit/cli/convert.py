@@ -1,5 +1,6 @@
 """`convert`: an export or a bundle as flat tables, a run in formats of other programs."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -43,9 +44,7 @@ def convert_bundle(
         raw = tables.Tables(bundle, only=tables.Choice(choice.run))
         table = raw.exported(schema, choice)
         converted = tables.convert(table.ref, output, schema, table.choice, toc=raw.toc)
-    for file in converted.files:
-        console.show_line(file)
-    console.show_warnings((*raw.of_runs, *map(str, converted.notes.said)))
+    _show(converted, raw.of_runs)
 
 
 FormatName = Literal["perfetto", "chrome", "speedscope", "parquet", "csv", "feather"]
@@ -124,11 +123,15 @@ def _convert_export(
         console.progress("convert"),
     ):
         converted = tables.convert(export, output, schema, choice)
+    _show(converted)
+
+
+def _show(converted: "tables.Converted", more: Sequence[str] = ()) -> None:
     for file in converted.files:
         console.show_line(file)
     if len(converted.files) > 1:
         console.show_hint("The stacks are in the files beside it; NAME.stack is their number.")
-    console.show_warnings((*converted.notes.drift, *map(str, converted.notes.remarks)))
+    console.show_warnings((*more, *converted.notes.drift, *map(str, converted.notes.remarks)))
     console.require_undamaged(converted.notes.damage, "The rows before the damage")
 
 
@@ -140,9 +143,7 @@ def _convert_run(
     found = tracekit.pipeline.tables_of(recording)
     redact = str if no_redact else tracekit.pipeline.redaction_of(recording)
     with console.progress("convert"):
-        written = interop.convert_run(recording, found, to, output, redact, force=force)
-    for file in written.files:
+        files, lost = interop.convert_run(recording, found, to, output, redact, force=force)
+    for file in files:
         console.show_line(file)
-    console.show_warnings(
-        (*found.warnings, *(f"{name}: {why}" for name, why in written.unreadable.items()))
-    )
+    console.show_warnings((*found.warnings, *(f"{name}: {why}" for name, why in lost.items())))

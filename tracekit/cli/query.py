@@ -46,9 +46,6 @@ def query(
         typer.Option("--format", help="Format, if FILE's ending does not say it."),
     ] = None,
     rows: Annotated[int, option("N", "Rows to show.", min=1)] = 20,
-    schema: Annotated[
-        bool, flag("--schema", "Show the answer's columns and types, not its rows.")
-    ] = False,
     run_number: options.RunNumber = None,
     list_: Annotated[bool, flag("--list", "List the tables, and how many runs have them.")] = False,
     force: options.Force = False,
@@ -84,9 +81,7 @@ def query(
         fleet.asked(sql, sources or [], progress, run_number) as (answer, warnings),
     ):
         progress("asking")
-        if schema:
-            console.table(("column", "type"), list(answer.types.items()))
-        elif output is not None and written is not None:
+        if output is not None and written is not None:
             with console.written(Path(output)) as file:
                 answer.write(file, written)
             if output != str(console.STDOUT):

@@ -28,14 +28,6 @@ class Format:
     write: Callable[[Sequence[Track], BinaryIO], None] | None = None
 
 
-@dataclass(frozen=True)
-class Written:
-    """The files of a conversion, and the tables that could not be read, with the reason."""
-
-    files: tuple[Path, ...]
-    unreadable: Mapping[str, str]
-
-
 _STACKS = "speedscope"
 FORMATS: Mapping[str, Format] = {
     "perfetto": Format(".pftrace", "tracks, levels and flows, for ui.perfetto.dev", write_perfetto),
@@ -57,12 +49,13 @@ def convert_run(
     redact: Redact,
     *,
     force: bool = False,
-) -> Written:
+) -> tuple[list[Path], dict[str, str]]:
     """Write a run in a format of `FORMATS` into a file, or a folder with a file for each table.
 
-    By default it is `convert/NAME` in the run's folder. `redact` takes out of a text what must not
-    be shared; tables that become files are written as they are. Files that tracekit did not make
-    are replaced only by `force`.
+    Return the files, and the tables that could not be read with the reason. By default the place
+    is `convert/NAME` in the run's folder. `redact` takes out of a text what must not be shared;
+    tables that become files are written as they are. Files that tracekit did not make are replaced
+    only by `force`.
 
     Raises:
         UsageError: There is no such format, or a file is there that is not to be replaced.
@@ -90,7 +83,7 @@ def convert_run(
             write_speedscope(tables, name, redact, file)
         else:
             form.write(list(tracks(tables, findings, redact)), file)
-    return Written((path,), {})
+    return [path], {}
 
 
 def _claimed(
@@ -100,7 +93,7 @@ def _claimed(
     return nullcontext() if output is None else writing(files, [recording.folder], force=force)
 
 
-def _each_table(tables: Tables, places: Mapping[str, Path]) -> Written:
+def _each_table(tables: Tables, places: Mapping[str, Path]) -> tuple[list[Path], dict[str, str]]:
     files: list[Path] = []
     unreadable: dict[str, str] = {}
     for name, file in places.items():
@@ -111,4 +104,4 @@ def _each_table(tables: Tables, places: Mapping[str, Path]) -> Written:
             continue
         write_table(frame, file)
         files.append(file)
-    return Written(tuple(files), unreadable)
+    return files, unreadable

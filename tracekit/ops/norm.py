@@ -1,7 +1,6 @@
 """RMSNorm and the linear layer after it: fused, separate, their reference and traffic."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -178,15 +177,12 @@ def fused_kernel(problem: NormProblem) -> mx.array:
                 *(padded(array) for array in (problem.x, problem.gain, problem.weight)),
                 *(problem.rows, problem.dims, problem.outputs, float(problem.eps)),
             ),
-            _template(problem),
+            [
+                *(("T", problem.dtype), ("ROWS", tile.rows), ("COLUMNS", COLUMNS)),
+                *(("VEC", tile.vec), ("SIMDGROUPS", SIMDGROUPS)),
+            ],
             (across * SIMDGROUPS * LANES, -(-problem.rows // tile.rows), 1),
             SIMDGROUPS * LANES,
             [((problem.rows, problem.outputs), problem.dtype)],
         )
     return out
-
-
-def _template(problem: NormProblem) -> list[tuple[str, Any]]:
-    tile = tile_of(problem)
-    sizes = [("ROWS", tile.rows), ("COLUMNS", COLUMNS), ("VEC", tile.vec)]
-    return [("T", problem.dtype), *sizes, ("SIMDGROUPS", SIMDGROUPS)]

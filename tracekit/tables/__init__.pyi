@@ -10,6 +10,7 @@ from .bundle_xml import write_exports as write_exports
 from .cache import READER_VERSION as READER_VERSION
 from .cache import stored_to_put_away as stored_to_put_away
 from .cache import to_put_away as to_put_away
+from .convert import Converted as Converted
 from .convert import convert as convert
 from .convert import files_of as files_of
 from .convert import unbundle as unbundle

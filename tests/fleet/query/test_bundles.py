@@ -49,19 +49,3 @@ def test_of_several_tables_none_is_chosen_and_the_way_to_one_is_said(
         ask("select * from ticks", bundle)
     assert "run 1 table 5; and 2 more, which `tracekit tables` lists" in raised.value.message
     assert "`tracekit tables RUN ticks`" in raised.value.hint
-
-
-@pytest.mark.corpus
-def test_a_real_bundle_answers_as_its_exports_do(
-    corpus: Path, tmp_path: Path, ask: Ask, tracekit: Run
-) -> None:
-    bundle = next(corpus.rglob("gpu_baseline.trace"))
-    exports = [
-        bundle.parent / "gpu_baseline_toc.xml",
-        *bundle.parent.glob("xctrace_gpu_baseline_metal-gpu-*intervals.xml"),
-    ]
-    assert tracekit("import", *exports, "--output", tmp_path / "exported").code == 0
-    asked = "select * exclude (run, run_path) from gpu_intervals order by all"
-    rows = ask(asked, bundle)
-    assert len(rows) > 1_000
-    assert rows == ask(asked, tmp_path / "exported")

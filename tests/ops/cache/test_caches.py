@@ -33,7 +33,7 @@ def kept(cache: SlidingCache) -> tuple[list[float], list[float]]:
 
 
 def test_the_last_tokens_are_kept_each_in_its_row() -> None:
-    cache = SlidingCache((1, 1, 1), mx.float32, window=4)
+    cache = SlidingCache(Sizes(1, 1, 1, 1, mx.float32), window=4)
     for token in range(7):
         cache.append(rows(token, 1), -rows(token, 1))
     assert kept(cache) == ([4, 5, 6, 3], [-4, -5, -6, -3])
@@ -42,7 +42,7 @@ def test_the_last_tokens_are_kept_each_in_its_row() -> None:
 
 @pytest.mark.parametrize("runs", [[3], [4], [5], [9, 1], [2, 2, 2], [3, 6, 1, 4, 4], [4, 4, 1]])
 def test_runs_of_any_length_keep_the_same_as_one_token_at_a_time(runs: list[int]) -> None:
-    at_once, singly = (SlidingCache((1, 1, 1), mx.float32, window=4) for _ in range(2))
+    at_once, singly = (SlidingCache(Sizes(1, 1, 1, 1, mx.float32), window=4) for _ in range(2))
     first = 0
     for tokens in runs:
         at_once.append(rows(first, tokens), rows(first, tokens))
@@ -53,7 +53,8 @@ def test_runs_of_any_length_keep_the_same_as_one_token_at_a_time(runs: list[int]
     assert sorted(kept(at_once)[0]) == list(range(max(0, first - 4), first))
 
 
-SHAPE = (2, 3, 4)
+def sizes_of(dtype: mx.Dtype) -> Sizes:
+    return Sizes(2, 3, 3, 4, dtype)
 
 
 def full_of(tokens: int, value: float) -> mx.array:
@@ -61,7 +62,7 @@ def full_of(tokens: int, value: float) -> mx.array:
 
 
 def test_it_grows_in_steps_and_copies_what_it_held() -> None:
-    cache = GrowingCache(SHAPE, mx.float16, step=4)
+    cache = GrowingCache(sizes_of(mx.float16), step=4)
     capacities = []
     for _ in range(9):
         cache.append(full_of(1, 1), full_of(1, 1))
@@ -73,7 +74,7 @@ def test_it_grows_in_steps_and_copies_what_it_held() -> None:
 
 
 def test_room_can_be_made_ahead() -> None:
-    cache = GrowingCache(SHAPE, mx.float32, step=4)
+    cache = GrowingCache(sizes_of(mx.float32), step=4)
     cache.append(full_of(4, 7), full_of(4, 7))
     cache.grow(1)
     copied = cache.copied
@@ -83,7 +84,7 @@ def test_room_can_be_made_ahead() -> None:
 
 
 def cache_of(max_tokens: int = 12) -> PagedCache:
-    return PagedCache((2, 3, 4), mx.float32, block_size=4, max_tokens=max_tokens)
+    return PagedCache(sizes_of(mx.float32), block_size=4, max_tokens=max_tokens)
 
 
 def numbered(first: int, tokens: int) -> mx.array:
@@ -183,7 +184,7 @@ def decoding(cache: Any, **changes: Any) -> Decoding:
 
 
 def growing(step: int = 8) -> GrowingCache:
-    return GrowingCache(SMALL.cache_shape, SMALL.dtype, step=step)
+    return GrowingCache(SMALL, step=step)
 
 
 def one_step(one: Decoding) -> None:
@@ -193,9 +194,7 @@ def one_step(one: Decoding) -> None:
 @pytest.mark.parametrize("prompt", [1, 7, 30])
 @pytest.mark.parametrize("window", [None, 10])
 def test_every_step_agrees_with_float64(prompt: int, window: int | None) -> None:
-    cache = (
-        growing() if window is None else SlidingCache(SMALL.cache_shape, SMALL.dtype, window=window)
-    )
+    cache = growing() if window is None else SlidingCache(SMALL, window=window)
     one = decoding(cache)
     assert one.prefill(prompt) > 0
     for _ in range(14):
@@ -204,7 +203,7 @@ def test_every_step_agrees_with_float64(prompt: int, window: int | None) -> None
 
 
 def test_a_cache_that_mixes_tokens_up_is_found_out() -> None:
-    one = decoding(SlidingCache(SMALL.cache_shape, SMALL.dtype, window=10))
+    one = decoding(SlidingCache(SMALL, window=10))
     one.prefill(12)
     one.cache.length += 1  # the next token takes the place of the wrong one
     one_step(one)
@@ -240,7 +239,7 @@ def test_what_was_read_is_counted_from_the_beginning_of_the_steady_phase() -> No
 @pytest.mark.parametrize("held", [False, True])
 def test_holding_a_view_makes_mlx_copy_the_cache_for_one_token(held: bool) -> None:
     sizes = Sizes(2, 4, 2, 64, mx.float32)
-    cache = SlidingCache(sizes.cache_shape, sizes.dtype, window=2048)
+    cache = SlidingCache(sizes, window=2048)
     one = Decoding(sizes, draw_rows(sizes), cache, lambda query: query * 1, hold_a_view=held)
     one.prefill(100)
     one_step(one)

@@ -98,6 +98,10 @@ class Rig:
         while not self.engine.exhausted() and (until is None or self.clock.time < until):
             self.tick()
             assert len(self.told) < 100_000, "the engine does not come to an end"
+            active = self.scheduler.active
+            owned = [block for request in active for block in request.blocks]
+            assert len(set(owned)) == len(owned) == self.scheduler.blocks.used
+            assert len({request.slot for request in active}) == len(active) <= self.scheduler.slots
         self.results = self.engine.finish()
         self.told.append(self.engine.leave())
         return self

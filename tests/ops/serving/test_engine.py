@@ -176,36 +176,3 @@ def test_a_prompt_is_taken_in_pieces_and_its_end_is_the_first_token(
 def test_a_server_without_room_is_refused(slots: int, chunk: int, scheduler: Scheduling) -> None:
     with pytest.raises(UsageError, match="must be at least 1"):
         scheduler(slots=slots, chunk=chunk)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(1, 40), st.integers(1, 12)), min_size=1, max_size=25),
-    st.integers(1, 5),
-    st.integers(13, 40),
-    st.integers(1, 9),
-)
-def test_every_request_gets_all_its_tokens_and_no_block_is_owned_twice(
-    sizes: list[tuple[int, int]], slots: int, blocks: int, chunk: int
-) -> None:
-    one = Scheduler(slots=slots, blocks=Blocks(blocks), block_size=4, prefill_chunk=chunk)
-    requests = [asked(number, *size) for number, size in enumerate(sizes)]
-    for request in requests:
-        assert not one.refusal(request.job)
-        one.waiting.append(request)
-    admitted: list[int] = []
-    for tick in range(sum(-(-prompt // chunk) + output for prompt, output in sizes)):
-        admitted += numbers(one.admit(tick))
-        owned = [block for request in one.active for block in request.blocks]
-        assert len(owned) == len(set(owned)) == one.blocks.used
-        assert len({request.slot for request in one.active}) == len(one.active) <= slots
-        for request in one.active:
-            assert len(request.blocks) * 4 >= request.job.blocks(1)
-        one.complete(one.plan(), tick)
-        if one.empty:
-            break
-    assert one.empty
-    assert one.blocks.used == 0
-    assert admitted == list(range(len(sizes)))
-    assert [len(request.tokens) for request in requests] == [output for _, output in sizes]
-    assert all(request.tokens == sorted(set(request.tokens)) for request in requests)

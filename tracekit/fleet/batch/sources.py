@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from operator import itemgetter
@@ -132,14 +133,6 @@ class Place:
         """
         found: Any = self._asked("find", self.path, detail=True)
         return {self._below(str(path)): said for path, said in found.items() if path != self.path}
-
-    def beginning(self, size: int) -> bytes:
-        """Return the first bytes of the file; none where it cannot be read."""
-        try:
-            with self.filesystem.open(self.path, "rb") as file:
-                return cast("bytes", file.read(size))
-        except Exception:  # noqa: BLE001  file systems raise what they like
-            return b""
 
     def _below(self, path: str) -> str:
         """Return a listed path from this folder on."""
@@ -354,4 +347,9 @@ def _to_look_through(place: Place, said: Said) -> bool:
 
 
 def _holds_an_export(place: Place) -> bool:
-    return place.base.lower().endswith(".xml") and bool(_EXPORT.search(place.beginning(_HEAD)))
+    if not place.base.lower().endswith(".xml"):
+        return False
+    # File systems raise what they like.
+    with suppress(Exception), place.filesystem.open(place.path, "rb") as file:
+        return bool(_EXPORT.search(file.read(_HEAD)))
+    return False

@@ -97,14 +97,10 @@ def _answer(sql: str, database: Database, views: Views) -> Answer:
 
 
 _KIND = re.compile(r"^[\w ]+ Error: ")
-_TOO_MUCH = "Ask for less at once, with WHERE, LIMIT or fewer runs."
-_FAILED = "If a run changed or went meanwhile, ask again."
+_FAILED = "Ask for less at once, with WHERE, LIMIT or fewer runs; or again, if a run changed."
 _PLACE = "It reads the tables of the runs that were named, and nothing else."
-
-
 _TABLE = re.compile(r'(?:Table|View) with name "?(.+?)"? does not exist')
-_CANDIDATES = re.compile(r"Candidate bindings: (.+)")
-_SUGGESTION = re.compile(r"Did you mean (.+?)\?")
+_NEAR = re.compile(r"(?:Candidate bindings|Did you mean).+")
 
 
 def missing_table(error: duckdb.Error) -> str:
@@ -118,19 +114,10 @@ def refusal(error: duckdb.Error) -> TracekitError:
     message = _sentence(str(error))
     if isinstance(error, duckdb.PermissionException):
         return UsageError(f"The query is refused: {message}", hint=_PLACE)
-    if isinstance(error, duckdb.OutOfMemoryException):
-        return InputError(f"The query failed: {message}", hint=_TOO_MUCH)
     if isinstance(error, (duckdb.OperationalError, duckdb.InternalError)):
         return InputError(f"The query failed: {message}", hint=_FAILED)
-    return UsageError(f"The query cannot be answered: {message}", hint=_near(str(error)))
-
-
-def _near(message: str) -> str:
-    if candidates := _CANDIDATES.search(message):
-        return f"Columns of similar names: {candidates[1]}."
-    if suggestion := _SUGGESTION.search(message):
-        return f"Did you mean {suggestion[1]}?"
-    return ""
+    near = _NEAR.search(str(error))
+    return UsageError(f"The query cannot be answered: {message}", hint=near[0] if near else "")
 
 
 def _sentence(message: str) -> str:

@@ -97,10 +97,6 @@ class Database:
         self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
 
-    def view(self, name: str, select: str) -> None:
-        """Make a view."""
-        self.waiting(lambda: self.connection.execute(f"CREATE VIEW {name} AS {select}"))
-
     def table(self, name: str, content: pa.Table) -> None:
         """Make a small table."""
         self.connection.register(f"{name}_given", content)

@@ -22,15 +22,10 @@ def results(batches: Sequence[AskedBatch]) -> list[str]:
             "No batch is asked, so there are no batch_results.",
             hint="Name the folder that `tracekit batch --output` wrote; runs have `runs`.",
         )
-    return [_select(batch, batch.results) for batch in batches]
+    return [rows_in(batch, batch.results) for batch in batches]
 
 
-def tables(batches: Sequence[AskedBatch], name: str) -> list[str]:
-    """Return, for each batch that has a normalized table, its rows."""
-    return [_select(batch, files) for batch in batches if (files := batch.table(name))]
-
-
-def _select(batch: AskedBatch, files: Sequence[Path]) -> str:
+def rows_in(batch: AskedBatch, files: Sequence[Path]) -> str:
     """Return the rows of files of a batch, with the columns that every view has first."""
     name, path = f"concat({text(batch.prefix)}, recording)", text(str(batch.path))
     return f"SELECT {name} AS run, {path} AS run_path, * EXCLUDE (recording) FROM {parquet(files)}"
@@ -94,7 +89,7 @@ def of_batches(name: str, batches: Sequence[AskedBatch]) -> Iterator[str]:
     )
     for batch in batches:
         if batch.results:
-            rows = _select(batch, batch.results)
+            rows = rows_in(batch, batch.results)
             yield _OF_BATCH[name].replace("ROWS", f"({rows})").replace("UNITS", f"(VALUES {units})")
 
 

@@ -85,17 +85,20 @@ class Views:
             selects = overviews.results(self.sources.batches)
         else:
             selects = self._table(name)
-        self.database.view(name, " UNION ALL BY NAME ".join(selects))
+        select = " UNION ALL BY NAME ".join(selects)
+        execute = self.database.connection.execute
+        self.database.waiting(lambda: execute(f"CREATE VIEW {name} AS {select}"))
 
     def _table(self, name: str) -> list[str]:
         files = [*self._files(name)]
-        for batch in self.sources.batches:
-            kept = {file.stem for file in batch.table(name)}
-            for recording in batch.recordings:
-                if not recording.failed and recording.key not in kept:
-                    self.left_out.note(name, recording.recording)
         selects = [f"FROM {overviews.parquet(files)}"] if files else []
-        selects += overviews.tables(self.sources.batches, name)
+        for batch in self.sources.batches:
+            kept = batch.table(name)
+            selects += [overviews.rows_in(batch, kept)] if kept else []
+            keys = {file.stem for file in kept}
+            for recording in batch.recordings:
+                if not recording.failed and recording.key not in keys:
+                    self.left_out.note(name, recording.recording)
         if not selects:
             raise RecordingError(
                 " ".join([f"No run has a table {name} that can be read.", *self.left_out.warnings]),

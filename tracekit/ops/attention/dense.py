@@ -1,7 +1,7 @@
 """Dense attention as MLX does it and as it is written on paper, and what it must move."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import mlx.core as mx
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tracekit.base import UsageError, as_float64, relative_error
 from tracekit.ops.attention.problem import Problem, dense_reference
-from tracekit.ops.kernels import Traffic, require_memory
+from tracekit.ops.kernels import Traffic, check_axes, require_memory
 
 _SCORE = 4  # bytes: scores are float32
 
@@ -149,24 +149,18 @@ class DenseProblem:
     values: mx.array
     lens: tuple[int, ...]
     causal: bool = True
+    queries: int = field(init=False)  # of each sequence
+    longest: int = field(init=False)  # tokens of K and V of each sequence, padding included
 
     def __post_init__(self) -> None:
-        """Refuse queries that would lie before their context."""
+        """Refuse arrays that do not fit together, and queries that lie before their context."""
+        kept = ("batch", "kv_heads", "longest", "head_dim")
+        check_axes(self, q=("batch", "q_heads", "queries", "head_dim"), keys=kept, values=kept)
         if self.causal and self.queries > min(self.lens):
             raise UsageError(
                 f"{self.queries} queries do not fit into a context of {min(self.lens)} tokens.",
                 hint="Take fewer --queries or longer contexts.",
             )
-
-    @property
-    def queries(self) -> int:
-        """Queries of each sequence."""
-        return self.q.shape[2]
-
-    @property
-    def longest(self) -> int:
-        """Tokens of K and V that each sequence has, padding included."""
-        return self.keys.shape[2]
 
     @property
     def scale(self) -> float:

@@ -26,11 +26,6 @@ class Sizes:
     dtype: mx.Dtype
 
     @property
-    def cache_shape(self) -> tuple[int, int, int]:
-        """Sequences, kv heads, elements of a head."""
-        return self.batch, self.kv_heads, self.head_dim
-
-    @property
     def token_bytes(self) -> int:
         """Bytes of K and V of one token of each sequence."""
         return 2 * self.batch * self.kv_heads * self.head_dim * self.dtype.size
@@ -94,12 +89,11 @@ class GrowingCache:
 
     Room is made for `step` tokens at a time, as mlx-lm does, by copying all that is held into
     arrays that are longer. Between two such copies an append writes in place, unless somebody
-    else holds a view of the arrays: then MLX copies the whole cache for every token. `shape` is
-    contexts, kv heads, elements of a head.
+    else holds a view of the arrays: then MLX copies the whole cache for every token.
     """
 
-    def __init__(self, shape: tuple[int, int, int], dtype: mx.Dtype, *, step: int = 256) -> None:
-        self._shape, self._dtype, self._step = shape, dtype, step
+    def __init__(self, sizes: Sizes, *, step: int = 256) -> None:
+        self._sizes, self._step = sizes, step
         self.length = 0  # tokens of each context
         self.copied = 0  # bytes that all growth so far has copied
         self.keys = self._room(0)
@@ -148,8 +142,8 @@ class GrowingCache:
         return self.keys[:, :, : self.length], self.values[:, :, : self.length]
 
     def _room(self, tokens: int) -> mx.array:
-        batch, heads, size = self._shape
-        return mx.zeros((batch, heads, tokens, size), self._dtype)
+        sizes = self._sizes
+        return mx.zeros((sizes.batch, sizes.kv_heads, tokens, sizes.head_dim), sizes.dtype)
 
 
 class SlidingCache:
@@ -157,17 +151,16 @@ class SlidingCache:
 
     Token t lies in row t % window, so a new token takes the place of the oldest one, and the
     cache never grows. Attention does not ask in what order keys stand, provided that their
-    positions were put into them before. `shape` is contexts, kv heads, elements of a head.
+    positions were put into them before.
     """
 
     copied = 0  # it never grows
 
-    def __init__(self, shape: tuple[int, int, int], dtype: mx.Dtype, *, window: int) -> None:
-        batch, heads, size = shape
+    def __init__(self, sizes: Sizes, *, window: int) -> None:
         self.window = window
         self.length = 0  # tokens of each context, kept or not
-        self.keys = mx.zeros((batch, heads, window, size), dtype)
-        self.values = mx.zeros((batch, heads, window, size), dtype)
+        shape = (sizes.batch, sizes.kv_heads, window, sizes.head_dim)
+        self.keys, self.values = mx.zeros(shape, sizes.dtype), mx.zeros(shape, sizes.dtype)
 
     @property
     def kept(self) -> int:
@@ -240,22 +233,18 @@ class PagedCache:
     """Keys and values of a batch of contexts of one length, in pages of their own.
 
     Token t of a context lies in page `block_tables[context, t // block_size]`, row
-    `t % block_size`. `shape` is contexts, kv heads, elements of a head; the pool has pages for
-    contexts of `max_tokens`.
+    `t % block_size`. The pool has pages for contexts of `max_tokens`.
     """
 
     copied = 0  # pages stay where they are
 
-    def __init__(
-        self, shape: tuple[int, int, int], dtype: mx.Dtype, *, block_size: int, max_tokens: int
-    ) -> None:
-        batch, heads, size = shape
+    def __init__(self, sizes: Sizes, *, block_size: int, max_tokens: int) -> None:
         entries = -(-max_tokens // block_size)
-        pool = (batch * entries, block_size, heads, size)
+        pool = (sizes.batch * entries, block_size, sizes.kv_heads, sizes.head_dim)
         self.pool = Blocks(pool[0])
         self.length = 0  # tokens of each context
-        self.keys, self.values = mx.zeros(pool, dtype), mx.zeros(pool, dtype)
-        self._tables: NDArray[np.int32] = np.zeros((batch, entries), np.int32)
+        self.keys, self.values = mx.zeros(pool, sizes.dtype), mx.zeros(pool, sizes.dtype)
+        self._tables: NDArray[np.int32] = np.zeros((sizes.batch, entries), np.int32)
         self._blocks = 0  # of each context
         self.block_tables = mx.array(self._tables)
 
