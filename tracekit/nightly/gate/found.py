@@ -13,7 +13,7 @@ from tracekit.nightly.folder import nights_in
 from tracekit.nightly.gate.report.model import GateReport, Suite, explained
 from tracekit.nightly.history.night import DOCUMENT, Night, Outcome, moment_of
 from tracekit.nightly.history.store.documents import night_in
-from tracekit.nightly.history.store.place import LATEST, file_of, place, require_clear_latest, shown
+from tracekit.nightly.history.store.place import LATEST, file_of, require_clear_latest
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.document import open_document
 from tracekit.nightly.plan.plan import NightPlan
@@ -115,9 +115,8 @@ def _read(folder: Path) -> Night:
 def _opened(url: str, name: str) -> Generator[Store]:
     """Open a history to look for a night; raise UsageError where there is none."""
     if _is_absent(url):
-        which = "yet" if name == LATEST else repr(name)
-        where = shown(place(url))
-        raise UsageError(f"There is no night {which}, and no history at {where}.", hint=_HINT)
+        words = f"There is no night {'yet' if name == LATEST else repr(name)}"
+        raise UsageError(f"{words}, and no history at {file_of(url)}.", hint=_HINT)
     with Store.open(url, make=False) as store:
         yield store
 
