@@ -49,7 +49,6 @@ def append_summary(report: GateReport, file: Path) -> str:
 
 PATIENCE = 60.0
 """Seconds after which the command is ended: a gate must not hang on a mail server."""
-_PREFIX = "TRACEKIT_"
 
 
 def command_of(text: str) -> tuple[str, ...]:
@@ -97,4 +96,4 @@ def facts(report: GateReport) -> dict[str, str]:
     known = {name: str(getattr(report, name)) for name in names}
     worse = [case for case in report.cases if case.outcome is Outcome.REGRESSION]
     known["worse"] = ", ".join(f"{case.suite}: {case.name}" for case in worse)
-    return {f"{_PREFIX}{name.upper()}": said(value) for name, value in known.items()}
+    return {f"TRACEKIT_{name.upper()}": said(value) for name, value in known.items()}

@@ -29,9 +29,9 @@ _STOP_SECONDS = 300  # a trace that is being saved takes that long
 
 @dataclass(frozen=True)
 class Installed:
-    """A job that a scheduler, the `method`, was given, as its own files say.
+    """A job that a scheduler, the `method`, was given, as its files say, `since` they were written.
 
-    Its `file` says when. `since` is when that was written, ISO 8601; nights print into the `log`.
+    Nights print into the `log`.
     """
 
     method: str

@@ -14,7 +14,6 @@ from tracekit.nightly.gate.report.text import NOTHING, numbers, sentences
 from tracekit.nightly.history.night import Outcome
 from tracekit.report import visible
 
-_UNKNOWN_HOST = "localhost"  # what readers expect where the host is not known
 _TAGS = {
     Outcome.REGRESSION: "failure",
     Outcome.FAILED: "error",
@@ -44,7 +43,7 @@ def _suite(suite: Suite, report: GateReport) -> Any:
             skipped=str(sum(_tag(case) == "skipped" for case in deciding)),
             time=f"{suite.seconds:.3f}",
             timestamp=report.started,
-            hostname=report.machine or _UNKNOWN_HOST,
+            hostname=report.machine or "localhost",  # what readers expect where it is not known
         ),
     )
     properties = etree.SubElement(element, "properties")

@@ -35,7 +35,6 @@ _NUMBERS = {
     "change_high": "Upper end of the 95 % interval of the change.",
     "threshold": "Least change for the worse that matters.",
 }
-_OUTCOME = "1 for how it ended, 0 for the other outcomes."
 
 
 def openmetrics(report: GateReport) -> bytes:
@@ -72,8 +71,9 @@ class _Gauges:
 
     def outcome(self, name: str, outcome: Outcome, labels: Mapping[str, str]) -> None:
         """Set a gauge for each outcome that there is: to 1 for the one that came about."""
+        words = "1 for how it ended, 0 for the other outcomes."
         for kind in Outcome:
-            self.set(name, _OUTCOME, {**labels, "outcome": str(kind)}, float(kind is outcome))
+            self.set(name, words, {**labels, "outcome": str(kind)}, float(kind is outcome))
 
 
 def _suite(gauges: _Gauges, suite: Suite) -> None:

@@ -63,7 +63,6 @@ def file_of(text: str) -> Path | None:
 
 
 LATEST = "latest"
-_SHOWN = 5
 
 
 def night_id(connection: Connection, name: str) -> str | None:
@@ -104,4 +103,4 @@ def require_clear_latest(connection: Connection) -> None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return ", ".join([*names[:5], *["…"] * (len(names) > 5)])  # noqa: PLR2004  a few
