@@ -129,7 +129,6 @@ class Memory:
                 yield f"The night {night_folder.folder.name} could not be added: {error.message}"
 
     def _missed(self, store: Store, machine: str, begun: datetime) -> Iterator[str]:
-        """Note nights that were due and did not run, and yield a sentence for each."""
         nights = store.nights(plan=self.plan.name, machine=machine, limit=1)
         last = datetime.fromisoformat(nights[-1].started) if nights else None
         for due in missed(self.plan, last, begun.astimezone(UTC)):
