@@ -104,11 +104,11 @@ def test_a_revision_is_measured_in_a_work_tree_of_its_own(spins: Path) -> None:
         limits=Limits(metrics=("step_p50",)),
     )
     assert compared.verdict is Verdict.WORSE
-    (change,) = [one for one in compared.changes if one.deciding]
+    (change,) = [each for each in compared.changes if each.deciding]
     assert change.paired
     assert change.change is not None
     assert 1.0 < change.change < 4.0
-    assert [one.what for one in compared.environment] == ["commit"]
+    assert [each.what for each in compared.environment] == ["commit"]
     assert compared.after == ("spin at HEAD~1",)
 
 

@@ -139,7 +139,7 @@ def test_a_session_that_was_rejected_decides_nothing(played: Played, kind: str) 
     half = played.night(1.05)
     assert half.outcome is INCONCLUSIVE
     assert "only 0 pairs of the second session count" in half.reason
-    (judged,) = [one for one in half.entries[0].judged if one.gated]
+    (judged,) = [each for each in half.entries[0].judged if each.gated]
     assert judged.pairs == 10
     played.rejected = 0
     assert played.night(1.2).outcome is REGRESSION
@@ -226,7 +226,7 @@ def test_what_is_accepted_is_where_a_chain_and_its_anchor_begin(played: Played) 
         store.accept(nights[-1].id, ["decode"], "it was meant", least=6)
     after = [played.night(1.06) for _ in range(8)]
     assert set(outcomes(after)) == {OK}
-    (anchor,) = [one for night in after for one in night.entries if one.capture != "decode"]
+    (anchor,) = [each for night in after for each in night.entries if each.capture != "decode"]
     assert anchor.reference is not None
     assert anchor.reference.commit == played.commits[3]
 

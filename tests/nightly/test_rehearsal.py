@@ -18,7 +18,7 @@ DECIDING = (Gated("step_p50"),)
 
 def plan_of(folder: Path, *references: Reference | None) -> NightPlan:
     captures = tuple(
-        Capture(f"c{place}", "paged", reference=one) for place, one in enumerate(references)
+        Capture(f"c{place}", "paged", reference=each) for place, each in enumerate(references)
     )
     return NightPlan(
         "night", folder / "tracekit.toml", captures, folder / "nights", "sqlite:///x", digest="d1"
@@ -69,18 +69,18 @@ def test_a_rehearsal_shows_no_password_and_writes_nothing(git: Git, tmp_path: Pa
 @pytest.mark.processes
 def test_a_commit_that_would_be_measured_against_itself_is_said(git: Git, tmp_path: Path) -> None:
     plan = plan_of(tmp_path, MAIN, Reference(revision="main", python=Path("other/python")))
-    [sentence] = [one for one in rehearse(plan).remarks if "same commit" in one]
+    [sentence] = [each for each in rehearse(plan).remarks if "same commit" in each]
     assert sentence.startswith("c0: candidate and reference are the same commit, ")
     git("checkout", "--quiet", "-b", "work")
     git("commit", "--quiet", "--allow-empty", "-m", "third")
-    assert not any("same commit" in one for one in rehearse(plan).remarks)
+    assert not any("same commit" in each for each in rehearse(plan).remarks)
     assert any(
-        "against the revision main (" in one and "moves along" in one
-        for one in rehearse(plan).remarks
+        "against the revision main (" in each and "moves along" in each
+        for each in rehearse(plan).remarks
     )
     git("tag", "v1")
     stays = plan_of(tmp_path, Reference(revision="v1"))
-    assert not any("moves along" in one for one in rehearse(stays).remarks)
+    assert not any("moves along" in each for each in rehearse(stays).remarks)
 
 
 def test_a_row_says_what_runs_against_what_and_what_decides(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_row_says_what_runs_against_what_and_what_decides(tmp_path: Path) -> N
     capture = dataclasses.replace(capture, fail_on=("bubbles",))
     plan = dataclasses.replace(plan_of(tmp_path), captures=(capture, Capture("d", "churn")))
     first, second = (
-        dict(zip(COLUMNS, one, strict=True)) for one in rows(plan, rehearse(plan).estimate)
+        dict(zip(COLUMNS, each, strict=True)) for each in rows(plan, rehearse(plan).estimate)
     )
     assert first["work"] == "paged, batch 8"
     assert first["reference"] == "revision v1, sdpa, batch 4"
@@ -158,4 +158,4 @@ def test_what_a_plans_author_may_not_expect_is_said(
 ) -> None:
     found = remarks_of(Capture("a", "paged", **values))
     assert len(found) == len(said)
-    assert all(words.startswith(f"a: {one}") for words, one in zip(found, said, strict=True))
+    assert all(words.startswith(f"a: {each}") for words, each in zip(found, said, strict=True))

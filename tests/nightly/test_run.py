@@ -53,7 +53,7 @@ def test_a_night_is_measured_traced_kept_and_drawn(tmp_path: Path) -> None:
     assert trace.traced
     assert trace.runs == ("nap/candidate-1-1", "nap/reference-1-1")
     assert trace.candidate["step_p50"] < trace.reference["step_p50"]
-    [idle] = [one for one in entry.judged if one.metric == "idle_ratio"]
+    [idle] = [known for known in entry.judged if known.metric == "idle_ratio"]
     assert idle.candidate == trace.candidate["idle_ratio"][0]
 
     with Store.open(plan.history) as store:
@@ -84,8 +84,11 @@ def test_a_night_that_is_interrupted_keeps_what_it_has(played: Played) -> None:
     played.plan.write_text(text + later)
     night = interrupted(played, "decode: pair 3 of 10", 1.05)
     assert (night.partial, night.outcome) == (True, Outcome.INCONCLUSIVE)
-    assert [(one.capture, len(one.pairs)) for one in night.entries] == [("decode", 2), ("later", 0)]
-    assert [one.reason for one in night.entries] == [
+    assert [(known.capture, len(known.pairs)) for known in night.entries] == [
+        ("decode", 2),
+        ("later", 0),
+    ]
+    assert [known.reason for known in night.entries] == [
         "It was interrupted.",
         "It was not measured, for the night was stopped before.",
     ]
@@ -98,7 +101,7 @@ def test_a_regression_that_was_reproduced_is_one_though_the_night_was_stopped(
     words = "decode: pair 8 of 10, to see whether it can be reproduced"
     night = interrupted(played, words, 1.2)
     [entry] = night.entries
-    assert [one.sitting for one in entry.pairs].count(2) == 7
+    assert [known.sitting for known in entry.pairs].count(2) == 7
     assert (night.outcome, night.partial) == (Outcome.REGRESSION, True)
     assert entry.reason.startswith("step_p50: ")
     assert entry.reason.endswith("It was interrupted.")
@@ -212,11 +215,11 @@ def test_what_was_killed_leaves_no_process_and_is_kept_once(times: int, nights: 
     code, _, said = nights.run()
     assert code == 4, said
     found = nights.documents()
-    assert [one.id for one in kept(nights)] == [one.id for one in found]
-    for one in kept(nights)[:-1]:
-        assert (one.partial, one.outcome) == (True, Outcome.FAILED)
-        assert "cut short" in one.reason
-    assert [one.ended == "" for one in found] == [True] * times + [False]
+    assert [known.id for known in kept(nights)] == [known.id for known in found]
+    for known in kept(nights)[:-1]:
+        assert (known.partial, known.outcome) == (True, Outcome.FAILED)
+        assert "cut short" in known.reason
+    assert [known.ended == "" for known in found] == [True] * times + [False]
     assert f"The night {found[times - 1].id} had not been added to the history; now it is." in said
     assert nights.left() == []
 

@@ -13,7 +13,7 @@ RESTLESS = [-0.02, -0.01, 0.0, 0.01, 0.03, 0.05, 0.07, 0.08, 0.09, 0.1]
 
 
 def at(change: float, times: float = 1.0) -> list[float]:
-    return [change + times * one for one in SPREAD]
+    return [change + times * each for each in SPREAD]
 
 
 def found(*sittings: list[float], policy: Policy = POLICY) -> Ruling | None:
@@ -83,12 +83,12 @@ def test_the_baseline_is_taken_off(sittings: list[list[float]], expected: Ruling
 
 
 def test_every_ruling_is_one_of_three_outcomes() -> None:
-    outcomes = {one: (one.outcome, one.reproduced) for one in Ruling}
+    outcomes = {each: (each.outcome, each.reproduced) for each in Ruling}
     assert outcomes.pop(Ruling.WORSE) == (Outcome.REGRESSION, True)
     assert outcomes.pop(Ruling.GONE) == (Outcome.OK, False)
-    good = [one for one, ended in outcomes.items() if ended == (Outcome.OK, None)]
+    good = [each for each, ended in outcomes.items() if ended == (Outcome.OK, None)]
     assert good == [Ruling.SAME, Ruling.UNSHOWN, Ruling.BETTER]
-    assert {ended for one, ended in outcomes.items() if one not in good} == {
+    assert {ended for each, ended in outcomes.items() if each not in good} == {
         (Outcome.INCONCLUSIVE, False)
     }
 
@@ -102,7 +102,7 @@ def test_worse_is_beyond_significant_and_in_both(first: list[float], second: lis
     if found(first, second) is Ruling.WORSE:
         assert max([*first, *second]) >= T
         assert min(max(first), max(second)) >= T / 2
-        turned = found([-one for one in first], [-one for one in second])
+        turned = found([-each for each in first], [-each for each in second])
         assert turned in {Ruling.BETTER, Ruling.WIDE}
 
 

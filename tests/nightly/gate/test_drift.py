@@ -114,8 +114,8 @@ def entry(
     kind: ReferenceKind = "moving",
     capture: str = "decode",
 ) -> Entry:
-    reference, candidate = (Described("paged", commit=one) for one in commits)
-    pairs = made([math.log1p(change) + 0.001 * one for one in (-3, -2, -1, 0, 0, 1, 2, 3)])
+    reference, candidate = (Described("paged", commit=value) for value in commits)
+    pairs = made([math.log1p(change) + 0.001 * value for value in (-3, -2, -1, 0, 0, 1, 2, 3)])
     judged = replace(STEP, change=change, outcome=outcome)
     return Entry(
         capture, "d1", candidate, reference, tuple(pairs), (judged,), outcome=outcome,
@@ -217,10 +217,15 @@ def due(changes: Sequence[float], last: Entry, *anchors: Point, **accepted: Acce
     if anchors:
         series += [replace(own.series, capture="decode-anchor", work="other", points=anchors)]
     found = [*anchors_due(night(len(changes), last), [PLANNED], series, accepted)]
-    for one in found:
-        assert (one.name, one.traced, one.checks, one.fail_on) == ("decode-anchor", 0, (), ())
-        assert [metric.metric for metric in one.metrics] == ["step_p50"]
-    return [one.reference.revision for one in found if one.reference]
+    for value in found:
+        assert (value.name, value.traced, value.checks, value.fail_on) == (
+            "decode-anchor",
+            0,
+            (),
+            (),
+        )
+        assert [metric.metric for metric in value.metrics] == ["step_p50"]
+    return [value.reference.revision for value in found if value.reference]
 
 
 def test_the_anchor_is_due_after_as_many_nights_as_planned() -> None:

@@ -31,7 +31,7 @@ PAIR = Pair(1, 1, "abba", candidate={"m": (110.0, 110.0)}, reference={"m": (90.0
 
 
 def at(change: float, times: float = 1.0) -> list[float]:
-    return [math.log1p(change) + times * one for one in SPREAD]
+    return [math.log1p(change) + times * seen for seen in SPREAD]
 
 
 def both(first: float, second: float) -> list[Pair]:
@@ -40,9 +40,9 @@ def both(first: float, second: float) -> list[Pair]:
 
 def logged(metric: str, *sessions: list[float]) -> list[Pair]:
     return [
-        Pair(sitting, at, "abba", False, {metric: (math.exp(one),)}, {metric: (1.0,)})
+        Pair(sitting, at, "abba", False, {metric: (math.exp(seen),)}, {metric: (1.0,)})
         for sitting, found in enumerate(sessions, 1)
-        for at, one in enumerate(found, 1)
+        for at, seen in enumerate(found, 1)
     ]
 
 
@@ -157,12 +157,12 @@ def test_what_could_not_be_measured_again_leaves_no_regression_open() -> None:
 
 
 def test_without_a_reference_it_is_followed() -> None:
-    alone = [replace(one, reference={}) for one in made(at(0.0))]
+    alone = [replace(seen, reference={}) for seen in made(at(0.0))]
     judged = timed(alone, same_work=None)
     assert (judged.outcome, judged.gated, judged.expected, judged.pairs) == (None, False, None, 10)
     assert judged.candidate == pytest.approx(100)
     assert judged.reason == "There is no reference: it is followed over nights."
-    bad = [replace(one, contaminated=("load",)) for one in alone]
+    bad = [replace(seen, contaminated=("load",)) for seen in alone]
     assert timed(bad, same_work=None).outcome is OPEN
 
 
@@ -192,10 +192,10 @@ def test_against_an_accepted_night_the_change_is_what_came_since(same_work: bool
 
 def test_a_count_is_held_against_the_worst_that_was_accepted() -> None:
     ended = [
-        timed(traced(one) + traced(one, sitting=2), COUNT, unit="count", expected=(2.0, 3.0))
-        for one in (3, 4)
+        timed(traced(seen) + traced(seen, sitting=2), COUNT, unit="count", expected=(2.0, 3.0))
+        for seen in (3, 4)
     ]
-    assert [one.outcome for one in ended] == [OK, WORSE]
+    assert [seen.outcome for seen in ended] == [OK, WORSE]
 
 
 @pytest.mark.parametrize("unit", ["ns", "bytes", "ratio"])
@@ -242,7 +242,7 @@ def test_whatever_is_measured_is_judged_and_explained(
 # In whole millionths: next to 1 there are floats below it that have no like above.
 @given(found=some.lists(some.integers(-300_000, 300_000), min_size=6, max_size=12))
 def test_a_time_and_its_rate_are_judged_alike(found: list[int]) -> None:
-    slower, fewer = ([sign * one / 1e6 for one in found] for sign in (1, -1))
+    slower, fewer = ([sign * seen / 1e6 for seen in found] for sign in (1, -1))
     time = timed(logged("m", slower, slower), Gated("m"))
     rate = timed(logged("m", fewer, fewer), Gated("m"), unit="1/s", better="higher")
     assert (time.outcome, time.reproduced) == (rate.outcome, rate.reproduced)
@@ -263,7 +263,7 @@ def entry(reference: Reference | None, pairs: list[Pair], *metrics: str, **more:
 
 def test_metrics_are_judged_in_the_plans_order_by_what_they_are() -> None:
     found = entry(SAME, made(at(0.0)), "tokens_per_second", "step_p50", "own", "unheard_of")
-    assert [(one.metric, one.unit, one.better, one.outcome) for one in found] == [
+    assert [(seen.metric, seen.unit, seen.better, seen.outcome) for seen in found] == [
         ("tokens_per_second", "tokens/s", "higher", OPEN),
         ("step_p50", "ns", "lower", OK),
         ("own", "req/s", "higher", OPEN),

@@ -45,7 +45,7 @@ def test_a_regression_goes_before_a_failure_before_doubt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "found", "needed"),
+    ("each", "found", "needed"),
     [
         (judged(OK), (), False),
         (judged(OPEN, reproduced=False), (), True),
@@ -58,9 +58,9 @@ def test_a_regression_goes_before_a_failure_before_doubt() -> None:
     ],
 )
 def test_what_more_pairs_would_settle_is_measured_again(
-    one: Judged, found: tuple[TracedFinding, ...], needed: bool
+    each: Judged, found: tuple[TracedFinding, ...], needed: bool
 ) -> None:
-    assert needs_second_session([judged(OK), one], found, RULES) is needed
+    assert needs_second_session([judged(OK), each], found, RULES) is needed
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ UNTRACED = replace(entry(FINE), pairs=tuple(made([0.0] * 6)))
 
 
 @pytest.mark.parametrize(
-    ("one", "rules", "outcome", "reason"),
+    ("each", "rules", "outcome", "reason"),
     [
         (entry(FINE, SLOW, UNSURE), (), WORSE, "p50: slow."),
         (entry(FINE, UNSURE), (), OPEN, "p50: unsure."),
@@ -118,9 +118,9 @@ UNTRACED = replace(entry(FINE), pairs=tuple(made([0.0] * 6)))
     ],
 )  # fmt: skip
 def test_a_capture_ends_as_its_worst_metric_or_finding(
-    one: Entry, rules: tuple[str, ...], outcome: Outcome, reason: str
+    each: Entry, rules: tuple[str, ...], outcome: Outcome, reason: str
 ) -> None:
-    assert outcome_of(one, rules) == (outcome, reason)
+    assert outcome_of(each, rules) == (outcome, reason)
 
 
 ENTRIES = [

@@ -34,7 +34,7 @@ def point(
 
 def chain(changes: Sequence[float], half: float = HALF) -> list[Point]:
     """Make nights of which each measures the commit of the night before, as HEAD~1."""
-    return [point(at, one, (f"c{at}", f"c{at + 1}"), half) for at, one in enumerate(changes)]
+    return [point(at, each, (f"c{at}", f"c{at + 1}"), half) for at, each in enumerate(changes)]
 
 
 def test_what_each_night_hides_adds_up_along_a_reference_that_moves() -> None:
@@ -88,7 +88,7 @@ def test_only_commits_make_the_chain(order: list[int]) -> None:
     whole = chain([0.02, -0.01, 0.03, 0.0, 0.01, 0.02])
     found = levels(series([whole[at] for at in order]))
     places = [float(found.values[order.index(at)]) for at in range(6)]
-    links = [math.log1p(one) for one in (-0.01, 0.03, 0.0, 0.01, 0.02)]
+    links = [math.log1p(each) for each in (-0.01, 0.03, 0.0, 0.01, 0.02)]
     assert np.diff(places) == pytest.approx(links)
 
 

@@ -54,7 +54,7 @@ WORSE = judged_of("worse", change=0.05, low=None, high=None)
 def test_a_night_s_line_has_the_change_that_says_most(judged: Any, words: str) -> None:
     found = line(night_of(1, [entry_of(judged=judged)]))
     assert (found.words, found.outcome) == (words, Outcome.REGRESSION)
-    assert found.words.split()[:2] == [one for one in (found.capture, found.metric) if one]
+    assert found.words.split()[:2] == [each for each in (found.capture, found.metric) if each]
 
 
 def test_nights_stand_in_order_missed_ones_among_them() -> None:

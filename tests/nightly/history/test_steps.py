@@ -88,7 +88,7 @@ def test_a_night_in_between_leaves_the_date_open() -> None:
     assert (step.earliest, step.latest) == (10, 11)
 
 
-CHANGES = [0.4 + one for one in LITTLE * 2] + [0.47 + one for one in LITTLE]
+CHANGES = [0.4 + each for each in LITTLE * 2] + [0.47 + each for each in LITTLE]
 HALF = level(20, 20) + level(20.5, 20)
 
 
@@ -132,7 +132,7 @@ def test_steps_are_found_within_five_nights_and_seldom_where_there_are_none() ->
     for _ in range(100):
         flat = noisy(source, 30, 0.009)
         false += len(steps(flat))
-        moved = [one * (1.05 if at >= 25 else 1.0) for at, one in enumerate(flat)]
+        moved = [each * (1.05 if at >= 25 else 1.0) for at, each in enumerate(flat)]
         dated += any(abs(step.index - 25) <= 1 for step in steps(moved))
     assert false <= 5
     assert dated >= 97
@@ -152,8 +152,8 @@ def test_steps_lie_in_order_and_say_what_the_nights_say(values: list[float | Non
     assert [step.index for step in found] == sorted({step.index for step in found})
     ends = [0, *(step.index for step in found), len(values)]
     for step, (begin, end) in zip(found, zip(ends, ends[2:], strict=False), strict=True):
-        before = [one for one in values[begin : step.index] if one is not None]
-        after = [one for one in values[step.index : end] if one is not None]
+        before = [each for each in values[begin : step.index] if each is not None]
+        after = [each for each in values[step.index : end] if each is not None]
         assert (step.before, step.after) == (statistics.median(before), statistics.median(after))
         assert step.change == step.after - step.before
         assert abs(step.change) >= 1.0
@@ -163,8 +163,8 @@ def test_steps_lie_in_order_and_say_what_the_nights_say(values: list[float | Non
 
 @given(values=values_of_nights, times=some.sampled_from([0.25, 4.0, 1024.0]))
 def test_the_unit_of_values_does_not_matter(values: list[float | None], times: float) -> None:
-    one = steps(values)
+    each = steps(values)
     other = steps([None if value is None else times * value for value in values])
-    assert [step.index for step in one] == [step.index for step in other]
-    for mine, theirs in zip(one, other, strict=True):
+    assert [step.index for step in each] == [step.index for step in other]
+    for mine, theirs in zip(each, other, strict=True):
         assert theirs.change == pytest.approx(mine.change)

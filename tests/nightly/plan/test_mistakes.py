@@ -135,9 +135,9 @@ def attempt(folder: Path, text: str) -> NightPlan | UsageError:
     except UsageError as refusal:
         error = refusal
     found = re.findall(r"tracekit\.toml:(\d+): |at line (\d+)", error.message)
-    lines = [int(one or other) for one, other in found]
+    lines = [int(each or other) for each, other in found]
     assert lines or "end of document" in error.message
-    assert all(1 <= one <= text.count("\n") + 1 for one in lines)
+    assert all(1 <= each <= text.count("\n") + 1 for each in lines)
     assert lines == sorted(lines)
     return error
 
@@ -165,7 +165,7 @@ def test_a_key_of_any_letters_is_told_and_never_passed_over(
     folder: Path, place: int, name: str
 ) -> None:
     key, _, value = LINES[place].partition(" = ")
-    escaped = "".join(f"\\U{ord(one):08x}" for one in name)
+    escaped = "".join(f"\\U{ord(each):08x}" for each in name)
     lines = list(LINES)
     lines[place] = f'"{escaped}" = {value}'
     found = attempt(folder, "\n".join(lines))

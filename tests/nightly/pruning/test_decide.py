@@ -66,7 +66,7 @@ RUNS = st.lists(
 def test_whatever_is_asked_for(runs: list[RunSeen], keep: int, newest: int, room: bool) -> None:
     limits = Limits(timedelta(days=keep), 0 if room else None, newest)
     found, kept = decide(
-        runs, limits, NOW, lambda one: "pinned" if "pinned" in one.folder.name else ""
+        runs, limits, NOW, lambda each: "pinned" if "pinned" in each.folder.name else ""
     )
     assert not any(run.stays or "pinned" in run.folder.name for run, _, _ in found)
     assert len({(run.folder, kind) for run, kind, _ in found}) == len(found)
@@ -74,8 +74,8 @@ def test_whatever_is_asked_for(runs: list[RunSeen], keep: int, newest: int, room
     order = [(why == "room", kind == "exports", run.begun) for run, kind, why in found]
     assert order == sorted(order)
     assert all(NOW - run.begun > timedelta(days=keep) for run, _, why in found if why == "old")
-    youngest = sorted(runs, key=lambda one: (one.begun, one.folder), reverse=True)[:newest]
-    assert not {one.folder for one in youngest} & {run.folder for run, _, _ in found}
+    youngest = sorted(runs, key=lambda each: (each.begun, each.folder), reverse=True)[:newest]
+    assert not {each.folder for each in youngest} & {run.folder for run, _, _ in found}
 
 
 BEGUN = datetime(2026, 8, 1, tzinfo=UTC)
@@ -121,7 +121,7 @@ def test_what_is_pinned_or_was_accepted_stays_and_says_why(tmp_path: Path) -> No
 
 
 def seen(root: Path) -> dict[str, RunSeen]:
-    return {one.folder.name: one for one in runs_below(root, NOW)}
+    return {each.folder.name: each for each in runs_below(root, NOW)}
 
 
 def test_bundles_and_exports_are_parts(make_run: MakeRun, tmp_path: Path) -> None:

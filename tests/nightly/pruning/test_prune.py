@@ -20,11 +20,11 @@ ALL = Limits(most=0, newest=0)
 
 
 def files(folder: Path) -> set[str]:
-    return {str(one.relative_to(folder)) for one in folder.rglob("*") if not one.is_dir()}
+    return {str(each.relative_to(folder)) for each in folder.rglob("*") if not each.is_dir()}
 
 
 def why(done: Pruned) -> dict[str, str]:
-    return {one.path.name: one.why for one in done.kept}
+    return {each.path.name: each.why for each in done.kept}
 
 
 def test_an_old_bundle_goes_and_the_run_says_so(make_run: MakeRun, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_for_room_no_more_goes_than_must(
     assert (all_there_is.removed, all_there_is.freed) == ([], 0)
     most = all_there_is.before - 100_000 + spare
     done = prune([root], Limits(most=most, newest=0), now=NOW, dry=True)
-    assert [(one.run.name, one.why) for one in done.removed] == [(name, "room") for name in gone]
+    assert [(each.run.name, each.why) for each in done.removed] == [(name, "room") for name in gone]
     assert done.missing == 0
 
 
@@ -83,7 +83,7 @@ def test_a_pruned_run_is_still_analyzed_reported_and_read(real_run: Recording) -
     before = dict(tables_of(real_run).items())
     measured = analyze(real_run).metrics
     done = prune([real_run.folder], ALL)
-    assert [one.what for one in done.removed] == ["bundle", "exports"]
+    assert [each.what for each in done.removed] == ["bundle", "exports"]
     assert done.stayed == []
     assert files(real_run.exports) == {"toc.xml", PRUNED_NOTE}
     tables = tables_of(real_run)
@@ -91,8 +91,8 @@ def test_a_pruned_run_is_still_analyzed_reported_and_read(real_run: Recording) -
     for name, frame in before.items():
         pd.testing.assert_frame_equal(tables[name], frame)
     again = analyze(real_run)
-    assert [(one.name, one.value) for one in again.metrics] == [
-        (one.name, one.value) for one in measured
+    assert [(each.name, each.value) for each in again.metrics] == [
+        (each.name, each.value) for each in measured
     ]
     assert report(real_run).exists()
     told = real_run.provenance_file.read_bytes()
@@ -112,7 +112,7 @@ def test_exports_that_cannot_be_kept_stay(real_run: Recording) -> None:
     done = prune([real_run.folder], ALL)
     assert {"cut.xml", "notes.xml", "link.xml"} <= files(real_run.exports)
     assert "metal-gpu-intervals.xml" not in files(real_run.exports)
-    stayed = {one.path.name: one.why for one in done.stayed}
+    stayed = {each.path.name: each.why for each in done.stayed}
     assert stayed["notes.xml"] == "it is no export"
     assert set(stayed) >= {"cut.xml", "notes.xml"}
 
@@ -128,7 +128,7 @@ def test_what_is_protected_busy_or_new_stays(
     make_run("of-running", root=make_night("running", 0.5, ended=False))
     protection = Protection({"accepted": "accepted: fine"}, {root / "pinned": "it is pinned"})
     done = prune([tmp_path], Limits(most=0, newest=2), protection, now=NOW)
-    assert [(one.run.name, one.what) for one in done.removed] == [("old", "bundle")]
+    assert [(each.run.name, each.what) for each in done.removed] == [("old", "bundle")]
     assert why(done) == {
         "pinned": "it is pinned",
         "newest": "it is one of the newest",
@@ -156,7 +156,7 @@ def test_exports_that_were_noted_and_not_removed_yet_are_read_and_removed(
     assert (real_run.exports / PRUNED_NOTE).exists()
     rows = len(tables_of(real_run)["gpu_intervals"])
     done = prune([real_run.folder], ALL)
-    assert [one.what for one in done.removed] == ["exports"]
+    assert [each.what for each in done.removed] == ["exports"]
     assert len(tables_of(real_run)["gpu_intervals"]) == rows == 200
 
 
@@ -175,7 +175,7 @@ print("done", flush=True)
 @pytest.mark.processes
 @pytest.mark.parametrize(
     "after",
-    [0.01, *(pytest.param(one, marks=pytest.mark.campaign) for one in (0.0, 0.004, 0.02, 0.04))],
+    [0.01, *(pytest.param(each, marks=pytest.mark.campaign) for each in (0.0, 0.004, 0.02, 0.04))],
 )
 def test_killed_at_any_moment_every_run_is_whole_or_pruned(
     after: float, make_run: MakeRun, tmp_path: Path
@@ -199,4 +199,4 @@ def test_killed_at_any_moment_every_run_is_whole_or_pruned(
     prune([root], ALL)
     left = {name.rpartition("/")[2].partition(".unfinished-")[0] for name in files(root)}
     assert left <= {"recording.json", "result.json", ".recording.json"}
-    assert all(one.provenance().pruned for one in recordings)
+    assert all(each.provenance().pruned for each in recordings)

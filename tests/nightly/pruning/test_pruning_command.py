@@ -57,7 +57,7 @@ def nights(here: Path, make_run: MakeRun) -> Path:
 
 
 def bundles(folder: Path) -> list[str]:
-    return sorted(one.parents[1].name[:10] for one in folder.rglob("recording.trace"))
+    return sorted(each.parents[1].name[:10] for each in folder.rglob("recording.trace"))
 
 
 def test_what_is_pinned_in_the_history_stays(nights: Path, tracekit: Run) -> None:
@@ -95,7 +95,7 @@ def test_a_dry_run_as_json(nights: Path, tracekit: Run) -> None:
     ran = tracekit("prune", "--max-size", "1", "--newest", "0", "--dry-run", "--json")
     told = json.loads(ran.out)
     assert told["dry"] is True
-    assert {one["what"] for one in told["removed"]} == {"bundle", "exports"}
+    assert {each["what"] for each in told["removed"]} == {"bundle", "exports"}
     assert len(told["kept"]) == 1
     assert told["freed"] == told["before"] - told["after"] > 0
     assert told["missing"] > 0

@@ -72,7 +72,7 @@ def test_a_second_night_is_refused_with_the_name_of_the_first_until_that_is_dead
 
 def started(before: Collection[psutil.Process]) -> list[psutil.Process]:
     """What this process started since; servers of other tests are its children too."""
-    return [one for one in psutil.Process().children() if one not in before]
+    return [each for each in psutil.Process().children() if each not in before]
 
 
 @pytest.mark.processes

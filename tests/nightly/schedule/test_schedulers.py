@@ -75,8 +75,8 @@ class Ours:
     def there(self) -> tuple[set[str], list[str]]:
         """The labels of its files, and of what it was asked to load."""
         known: Any = self.fakes.known.get(self.key, [])
-        loaded = sorted(one.removesuffix(".timer") for one in known)
-        return {one.stem for one in self.files()}, loaded
+        loaded = sorted(each.removesuffix(".timer") for each in known)
+        return {each.stem for each in self.files()}, loaded
 
 
 @pytest.fixture(params=["launchd", "systemd"])
@@ -101,7 +101,7 @@ def test_a_job_is_loaded_found_replaced_and_removed(ours: Ours, job: Job, plan: 
     assert standing(ours.scheduler, found).last_exit == 4
 
     add(ours.scheduler, job_of(plan, time(4, 0)))
-    assert [one.at for one in find(ours.scheduler, job.plan)] == [time(4, 0)]
+    assert [each.at for each in find(ours.scheduler, job.plan)] == [time(4, 0)]
     renamed = job_of(replace(plan, name="other"), time(4, 0))
     add(ours.scheduler, renamed)
     assert ours.there == ({renamed.label}, [renamed.label])
@@ -180,7 +180,7 @@ def test_systemd_itself_finds_nothing_wrong(
         check=False,
         env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)},
     )
-    said = [one for one in ran.stderr.splitlines() if job.label in one]
+    said = [each for each in ran.stderr.splitlines() if job.label in each]
     assert (ran.returncode, said) == (0, [])
 
 
@@ -273,11 +273,11 @@ def test_auto_is_systemd_where_it_runs_and_else_a_line(
 ) -> None:
     assert schedule.preview(plan, NIGHT).method == "systemd"
     systemd.tell(no_bus=True)
-    one = schedule.install(plan, NIGHT)
-    assert one.method == "cron"
-    assert one.line.startswith("30 2 * * * ")
-    assert "Failed to connect to bus" in one.warnings[0]
-    assert "crontab -e" in one.warnings[1]
+    each = schedule.install(plan, NIGHT)
+    assert each.method == "cron"
+    assert each.line.startswith("30 2 * * * ")
+    assert "Failed to connect to bus" in each.warnings[0]
+    assert "crontab -e" in each.warnings[1]
     assert units() == []
     monkeypatch.setenv("PATH", "/opt/" + "x" * 1000)
     long = schedule.preview(plan, NIGHT, "cron")
@@ -358,7 +358,7 @@ def test_nights_that_did_not_run_are_noted_once_for_each_machine(
 
     def missed(after: timedelta) -> list[str]:
         night = played.night(begun=begun + after)
-        return [one for one in night.warnings if "did not run" in one]
+        return [each for each in night.warnings if "did not run" in each]
 
     assert missed(timedelta(0)) == []
     told = missed(3 * DAY)
@@ -370,8 +370,9 @@ def test_nights_that_did_not_run_are_noted_once_for_each_machine(
     assert missed(3 * DAY) == told
     with Store.open(read_plan(played.plan).history) as store:
         noted = store.missed_nights()
-    assert sorted(one.machine for one in noted) == ["mini", "mini", "studio", "studio"]
-    assert {f"{datetime.fromisoformat(one.due):%Y-%m-%d %H:%M} UTC" for one in noted} == {
-        one.removeprefix("The night that was due at ").removesuffix(" did not run.") for one in told
+    assert sorted(each.machine for each in noted) == ["mini", "mini", "studio", "studio"]
+    assert {f"{datetime.fromisoformat(each.due):%Y-%m-%d %H:%M} UTC" for each in noted} == {
+        each.removeprefix("The night that was due at ").removesuffix(" did not run.")
+        for each in told
     }
     assert "missed" in played.page

@@ -60,6 +60,6 @@ def test_status_says_how_the_last_night_ended(
     (folder / "night.json").write_text(json.dumps(document))
     shown = tracekit("nightly", "status", str(plan.file))
     assert shown.code == 0
-    [line] = [one for one in shown.out.splitlines() if one.startswith("last night")]
+    [line] = [each for each in shown.out.splitlines() if each.startswith("last night")]
     assert line.endswith(words)
     assert "no; `tracekit nightly install --at 02:30` does it" in shown.out

@@ -61,7 +61,7 @@ def pretend(tmp_path: Path) -> Iterator[Pretend]:
 
 
 def saying(*answers: Answer, then: str = "sys.stdin.read()") -> str:
-    said = b"".join(line_of(one) for one in answers)
+    said = b"".join(line_of(each) for each in answers)
     return f"import os, sys; os.write(1, {said!r}); {then}"
 
 

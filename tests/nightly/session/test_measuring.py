@@ -69,7 +69,7 @@ def test_a_pair_tells_each_turn_of_each_side(session: Session) -> None:
     assert max(first.candidate["step_p50"]) < min(first.reference["step_p50"])
     assert first.candidate["depth"] == (0.25,)
     rate, tokens = first.candidate["step_rate"], first.candidate["tokens_per_second"]
-    assert tokens == pytest.approx([3 * one for one in rate])
+    assert tokens == pytest.approx([3 * each for each in rate])
     assert not first.traced
     assert len(set(session.pids)) == len(session.pids) == 4, "each pair has processes of its own"
     assert session.prepared.backend == "cpu"
@@ -149,11 +149,11 @@ def test_who_stops_asking_leaves_nothing_behind(
     parameters = {"trick": "fork", "mark": str(mark)}
     with ready(pairs=5, parameters=parameters) as prepared, Watch("off") as watch:
         next(measure(prepared, watch=watch))
-        names = [" ".join(one.cmdline()) for one in children()]
-    assert not [one for one in names if "tracekit.workload.interleaved" in one]
+        names = [" ".join(each.cmdline()) for each in children()]
+    assert not [each for each in names if "tracekit.workload.interleaved" in each]
     pids = [int(line) for line in mark.read_text().split()]
     assert len(set(pids)) == 6
-    assert not [one for one in psutil.process_iter() if one.pid in pids and _runs(one)]
+    assert not [each for each in psutil.process_iter() if each.pid in pids and _runs(each)]
 
 
 def _runs(process: psutil.Process) -> bool:

@@ -55,7 +55,7 @@ def test_each_side_says_what_it_is(
         assert "PYTHONPATH" not in prepared.reference.env, "those are modules of another Python"
     assert (side.python, side.cwd) == (Path(sys.executable), tmp_path / "plan")
     assert (said.workload, said.words, said.commit) == ("naps", "naps, slow 2.0", "")
-    assert said.python == ".".join(str(one) for one in sys.version_info[:3])
+    assert said.python == ".".join(str(tree) for tree in sys.version_info[:3])
     assert said.tracekit
     assert reference.words.startswith(f"Python {reference.python} with")
 
@@ -168,13 +168,13 @@ def test_a_work_tree_is_made_and_set_up_once(
     worktree: Callable[..., Worktree], bounds: Bounds, tmp_path: Path
 ) -> None:
     count = tmp_path / "count"
-    one = worktree("fast", "sh", "-c", f"echo set up; echo x >> {count}")
+    tree = worktree("fast", "sh", "-c", f"echo set up; echo x >> {count}")
     for _ in range(2):
-        with checked_out(one, bounds) as folder:
+        with checked_out(tree, bounds) as folder:
             assert (folder / "module_of_plan.py").read_text() == "SPEED = 'fast'\n"
     assert count.read_text() == "x\n"
-    assert one.log.read_text() == "set up\n"
-    assert one.folder != worktree("fast", "make").folder, "another setup has another work tree"
+    assert tree.log.read_text() == "set up\n"
+    assert tree.folder != worktree("fast", "make").folder, "another setup has another work tree"
 
 
 def spoil_index(folder: Path) -> None:
@@ -200,15 +200,15 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 def test_a_work_tree_that_is_not_whole_is_made_again(
     worktree: Callable[..., Worktree], bounds: Bounds, repository: Path, damage: str
 ) -> None:
-    one = worktree()
-    with checked_out(one, bounds) as folder:
+    tree = worktree()
+    with checked_out(tree, bounds) as folder:
         pass
     DAMAGE[damage](folder)
-    with checked_out(one, bounds) as folder:
+    with checked_out(tree, bounds) as folder:
         assert (folder / "module_of_plan.py").read_text() == "SPEED = 'fast'\n"
         assert not folder.is_symlink()
     assert (repository / "module_of_plan.py").read_text() == "SPEED = 'slow'\n"
-    assert one.whole
+    assert tree.whole
 
 
 def test_a_setup_that_fails_is_quoted_and_tried_again(
@@ -219,29 +219,29 @@ def test_a_setup_that_fails_is_quoted_and_tried_again(
     with pytest.raises(ToolError, match=changed), checked_out(changing, bounds):
         pytest.fail("it was accepted")
     script = f"test -e {tmp_path}/ok || {{ echo no such wheel >&2; exit 3; }}"
-    one = worktree("fast", "sh", "-c", script)
-    with pytest.raises(ToolError) as caught, checked_out(one, bounds):
+    tree = worktree("fast", "sh", "-c", script)
+    with pytest.raises(ToolError) as caught, checked_out(tree, bounds):
         pytest.fail("it was set up")
     assert "ended with exit code 3. Its last words: no such wheel" in caught.value.message
-    assert str(one.log) in caught.value.hint
+    assert str(tree.log) in caught.value.hint
     (tmp_path / "ok").touch()
-    with checked_out(one, bounds) as folder:
+    with checked_out(tree, bounds) as folder:
         assert folder.is_dir()
 
 
 def test_one_that_somebody_else_makes_is_waited_for_while_there_is_time(
     worktree: Callable[..., Worktree], bounds: Bounds
 ) -> None:
-    one = worktree("fast")
-    one.folder.parent.mkdir(parents=True)
+    tree = worktree("fast")
+    tree.folder.parent.mkdir(parents=True)
     told = "while somebody else made"
     soon = replace(bounds, deadline=time.monotonic() + 0.3)
-    with one.folder.with_suffix(".lock").open("w") as lock:
+    with tree.folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(BudgetSpentError, match=told), checked_out(one, soon):
+        with pytest.raises(BudgetSpentError, match=told), checked_out(tree, soon):
             pytest.fail("it was not waited for")
         threading.Timer(0.2, lambda: fcntl.flock(lock, fcntl.LOCK_UN)).start()
-        with checked_out(one, replace(bounds, deadline=time.monotonic() + 60)) as folder:
+        with checked_out(tree, replace(bounds, deadline=time.monotonic() + 60)) as folder:
             assert (folder / "module_of_plan.py").is_file()
 
 
@@ -251,13 +251,13 @@ def test_only_the_last_used_are_kept_and_those_in_use(
     with ExitStack() as stack:
         used = stack.enter_context(checked_out(worktree("fast"), bounds))
         made = [worktree("fast", "true", str(number)) for number in range(KEPT + 1)]
-        for number, one in enumerate(made):
-            with checked_out(one, bounds):
-                os.utime(one.note, (number, number))
+        for number, tree in enumerate(made):
+            with checked_out(tree, bounds):
+                os.utime(tree.note, (number, number))
         os.utime(worktree("fast").note, (0, 0))
         with checked_out(worktree("main"), bounds):
             pass
-        there = [one.folder.is_dir() for one in made]
+        there = [tree.folder.is_dir() for tree in made]
         assert there == [False, False, True, True, True]
         assert used.is_dir()
     assert str(made[0].folder) not in git(repository, "worktree", "list")

@@ -44,8 +44,8 @@ def made(text: str) -> GateReport:
 def shown(tokens: list[Token] | None) -> str:
     """Return what a reader of rendered Markdown sees: text alone."""
     assert tokens is not None
-    assert {one.type for one in tokens} <= {"text", "text_special", "softbreak"}
-    return "".join(one.content for one in tokens)
+    assert {each.type for each in tokens} <= {"text", "text_special", "softbreak"}
+    return "".join(each.content for each in tokens)
 
 
 @settings(deadline=None)
@@ -58,7 +58,7 @@ def test_a_machine_reads_back_what_can_be_seen(text: str) -> None:
     assert said(text).translate(_XML) in failure.get("message", "")
     written = openmetrics(report).decode()
     for families in (text_string_to_metric_families, prometheus_families):
-        found = {one.name: one for one in families(written)}
+        found = {each.name: each for each in families(written)}
         (sample,) = found["tracekit_gate_pairs"].samples
         assert sample.labels["metric"] == sample.labels["chip"] == said(text)
     (run,) = json.loads(sarif(report, "0.1.0"))["runs"]
@@ -74,9 +74,9 @@ def test_markdown_shows_it_as_it_is_wherever_it_stands(text: str) -> None:
     line = escaped(text)
     assert "\n" not in line
     assert shown(MARKDOWN.parseInline(line)[0].children) == said(text)
-    kinds = {one.type for one in MARKDOWN.parse(line)}
+    kinds = {each.type for each in MARKDOWN.parse(line)}
     assert kinds <= {"paragraph_open", "inline", "paragraph_close"}
-    rows = [one for one in MARKDOWN.parse(markdown(made(text))) if one.type == "tr_open"]
+    rows = [each for each in MARKDOWN.parse(markdown(made(text))) if each.type == "tr_open"]
     assert len(rows) == 2, "a head and one metric, whatever stands in the cells"
 
 
@@ -89,6 +89,6 @@ def test_an_annotation_is_one_line_that_reads_back(text: str) -> None:
     assert command is not None
     decoded = command[2].replace("%0A", "\n").replace("%0D", "\r").replace("%25", "%")
     assert decoded.startswith(f"{said(text)}: ")
-    properties = dict(one.split("=", 1) for one in command[1].split(","))
+    properties = dict(each.split("=", 1) for each in command[1].split(","))
     title = properties["title"].replace("%3A", ":").replace("%2C", ",").replace("%25", "%")
     assert title == f"Regression: {said(text)}, {said(text)}"

@@ -37,8 +37,8 @@ def nights(draw: some.DrawFn) -> Night:
         for session in range(1, draw(some.integers(1, 2)) + 1):
             noise = draw(some.lists(some.floats(-1, 1), min_size=1, max_size=10))
             rejected = draw(some.lists(some.booleans(), min_size=len(noise), max_size=len(noise)))
-            whys = ["It was hot." if one and draw(some.booleans()) else "" for one in rejected]
-            changes = [middle + spread * one for one in noise]
+            whys = ["It was hot." if each and draw(some.booleans()) else "" for each in rejected]
+            changes = [middle + spread * each for each in noise]
             pairs += made(changes, sitting=session, contaminated=whys)
         judged = judge_entry(capture, pairs, {}, None)
         other = Described("paged", commit="c1") if reference else None
@@ -61,14 +61,14 @@ def test_every_surface_says_how_a_night_ended(night: Night) -> None:
     assert heading(report).startswith(LEADS[report.outcome])
     assert LEADS[report.outcome] in markdown(report).splitlines()[0]
     assert msgspec.json.decode(msgspec.json.encode(report))["outcome"] == outcome
-    assert _of_junit(report) == {one.outcome for one in report.cases if one.outcome}
+    assert _of_junit(report) == {each.outcome for each in report.cases if each.outcome}
     document: Any = msgspec.json.decode(sarif(report, "1"))
     (run,) = document["runs"]
-    worse = [one for one in report.cases if one.outcome is Outcome.REGRESSION]
+    worse = [each for each in report.cases if each.outcome is Outcome.REGRESSION]
     assert len(run["results"]) == len(worse)
     assert run["properties"]["outcome"] == outcome
     assert _of_openmetrics(report) == outcome
-    errors = [one for one in annotations(report) if one.startswith("::error title=Regression")]
+    errors = [each for each in annotations(report) if each.startswith("::error title=Regression")]
     assert len(errors) == len(worse)
     shown = {row[0] for row in verdicts(report)}
     assert outcome in shown or report.outcome is Outcome.INCONCLUSIVE
@@ -78,7 +78,7 @@ def _of_junit(report: GateReport) -> set[Outcome]:
     """Return the outcomes that a reader of JUnit can tell apart, skipped ones by their type."""
     found: set[Outcome] = set()
     for case in etree.fromstring(junit(report)).iter("testcase"):
-        tags = [one for one in case if one.tag in {"failure", "error", "skipped"}]
+        tags = [each for each in case if each.tag in {"failure", "error", "skipped"}]
         found.add(Outcome(tags[0].get("type")) if tags else Outcome.OK)
         assert not tags or TAGS.get(tags[0].tag, Outcome(tags[0].get("type"))) in found
     return found
@@ -86,8 +86,8 @@ def _of_junit(report: GateReport) -> set[Outcome]:
 
 def _of_openmetrics(report: GateReport) -> str:
     families = text_string_to_metric_families(openmetrics(report).decode())
-    own = next(one for one in families if one.name == "tracekit_gate_outcome")
-    return next(one.labels["outcome"] for one in own.samples if one.value == 1)
+    own = next(each for each in families if each.name == "tracekit_gate_outcome")
+    return next(each.labels["outcome"] for each in own.samples if each.value == 1)
 
 
 @given(nights())

@@ -45,12 +45,12 @@ WRITERS: dict[str, Callable[[GateReport], bytes]] = {
     "openmetrics.txt": openmetrics,
     "markdown.md": lambda report: markdown(report).encode(),
     "terminal.txt": lambda report: terminal(report).encode(),
-    "annotations.txt": lambda report: "".join(f"{one}\n" for one in annotations(report)).encode(),
+    "annotations.txt": lambda report: "".join(f"{each}\n" for each in annotations(report)).encode(),
 }
 REPORT = of_night(NIGHT)
 PLACED = replace(
     REPORT,
-    suites=tuple(replace(one, line=3 + 7 * place) for place, one in enumerate(REPORT.suites)),
+    suites=tuple(replace(each, line=3 + 7 * place) for place, each in enumerate(REPORT.suites)),
     file="tracekit.toml",
 )
 BARE = GateReport("", "", Outcome.INCONCLUSIVE, suites=(Suite("", Outcome.INCONCLUSIVE),))
@@ -76,8 +76,8 @@ def test_sarif_is_valid_by_the_schema_of_the_standard() -> None:
     validator = jsonschema.Draft4Validator(
         published, format_checker=jsonschema.Draft4Validator.FORMAT_CHECKER
     )
-    for one in (PLACED, REPORT, BARE, replace(PLACED, started="", file="a b/ü.toml")):
-        document = json.loads(sarif(one, "0.1.0"))
+    for each in (PLACED, REPORT, BARE, replace(PLACED, started="", file="a b/ü.toml")):
+        document = json.loads(sarif(each, "0.1.0"))
         assert not [error.message for error in validator.iter_errors(document)]
 
 
@@ -96,13 +96,13 @@ def test_an_alert_is_the_same_every_night_and_another_for_each_capture() -> None
     twin = replace(REPORT.suites[0], name="twin")
     later = replace(REPORT, subject="other", title="Another", suites=(REPORT.suites[0], twin))
     first, second = logged(REPORT), logged(later)
-    assert [one["ruleIndex"] for one in second["results"]] == [0, 0]
-    [known] = [one["partialFingerprints"] for one in first["results"]]
-    same, other = [one["partialFingerprints"] for one in second["results"]]
+    assert [each["ruleIndex"] for each in second["results"]] == [0, 0]
+    [known] = [each["partialFingerprints"] for each in first["results"]]
+    same, other = [each["partialFingerprints"] for each in second["results"]]
     assert (same == known, other == known) == (True, False)
     good = logged(of(SAME))
     assert good["results"] == []
-    ids = {one["automationDetails"]["id"] for one in (first, second, good)}
+    ids = {each["automationDetails"]["id"] for each in (first, second, good)}
     assert ids == {"tracekit/attention/"}
 
 
@@ -153,15 +153,15 @@ def test_a_change_by_difference_is_in_the_metrics_unit_and_written_once() -> Non
     judged = replace(SLOWER, scale="difference", change=2e6, low=1e6, high=3e6, threshold=1e6)
     found = samples(of(judged, judged))
     names = ("change", "change_low", "change_high", "threshold")
-    values = [[one.value for one in found[f"tracekit_gate_{name}_seconds"]] for name in names]
-    assert values == [[pytest.approx(one)] for one in (0.002, 0.001, 0.003, 0.001)]
+    values = [[each.value for each in found[f"tracekit_gate_{name}_seconds"]] for name in names]
+    assert values == [[pytest.approx(each)] for each in (0.002, 0.001, 0.003, 0.001)]
 
 
 def test_what_is_not_known_is_no_sample() -> None:
     """Prometheus would take a zero for a value."""
     judged = Judged("m", "ns", "lower", outcome=Outcome.INCONCLUSIVE, reason="Too few pairs.")
     names = samples(of(judged, outcome=Outcome.INCONCLUSIVE)).keys()
-    assert not {one for one in names if "_value" in one or "_change" in one}
+    assert not {each for each in names if "_value" in each or "_change" in each}
     assert "tracekit_gate_metric_outcome" in names
 
 

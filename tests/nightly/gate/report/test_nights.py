@@ -35,7 +35,7 @@ def test_what_is_missing_is_inconclusive(night: Night) -> None:
     report = of_night(night)
     assert report.outcome is Outcome.INCONCLUSIVE
     assert report.reason
-    assert any(one.outcome is Outcome.INCONCLUSIVE for one in report.cases)
+    assert any(each.outcome is Outcome.INCONCLUSIVE for each in report.cases)
 
 
 def test_a_good_night_is_ok_beside_a_capture_that_is_followed_only() -> None:
@@ -43,7 +43,7 @@ def test_a_good_night_is_ok_beside_a_capture_that_is_followed_only() -> None:
     report = of_night(replace(GOOD, entries=(FINE, followed)))
     assert (report.outcome, report.reason) == (Outcome.OK, "Nothing is worse.")
     assert report.title == "Night 2026-11-20T02-30-00-abcd of attention"
-    assert [(one.name, one.outcome) for one in report.suites[1].cases] == [
+    assert [(each.name, each.outcome) for each in report.suites[1].cases] == [
         ("capture", Outcome.OK),
         ("memory_peak", None),
     ]
@@ -60,11 +60,11 @@ def test_a_finding_decides_where_the_plan_says_so() -> None:
     worse = replace(DECODE, judged=(SAME,), reason="pipeline-churn was found.")
     night = replace(NIGHT, entries=(worse,), outcome=Outcome.REGRESSION)
     with_plan, without = of_night(night, PLAN), of_night(night)
-    assert [(one.name, one.outcome) for one in with_plan.suites[0].cases] == [
+    assert [(each.name, each.outcome) for each in with_plan.suites[0].cases] == [
         ("tokens_per_second", Outcome.OK),
         ("pipeline-churn", Outcome.REGRESSION),
     ]
-    assert [(one.name, one.outcome) for one in without.suites[0].cases] == [
+    assert [(each.name, each.outcome) for each in without.suites[0].cases] == [
         ("capture", Outcome.REGRESSION),
         ("tokens_per_second", Outcome.OK),
         ("pipeline-churn", None),
@@ -78,7 +78,7 @@ def test_a_finding_decides_where_the_plan_says_so() -> None:
 def test_other_findings_are_followed_only(rule: str, traces: int, reference: int) -> None:
     found = TracedFinding(rule, "", "note", traces, 2, in_reference=reference)
     night = replace(NIGHT, entries=(replace(DECODE, findings=(found,)),))
-    (case,) = [one for one in of_night(night, PLAN).cases if one.kind == "finding"]
+    (case,) = [each for each in of_night(night, PLAN).cases if each.kind == "finding"]
     assert case.outcome is None
 
 
@@ -89,7 +89,7 @@ def test_traced_runs_are_linked_by_side() -> None:
     known = [of_night(night).suites[0].seconds for night in (NIGHT, undated)]
     assert known == [150.5, 0], "from the first look to the last"
     links = of_night(NIGHT).links
-    assert [one.target for one in links] == [
+    assert [each.target for each in links] == [
         "nights/2026-11-20T02-30-00-abcd/decode/c-1/report.html",
         "nights/2026-11-20T02-30-00-abcd/decode/r-1/report.html",
     ]

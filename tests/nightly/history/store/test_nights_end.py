@@ -26,7 +26,7 @@ def nights(tmp_path: Path) -> Nights:
 
 def ids(url: str) -> list[str]:
     with Store.open(url, make=False) as store:
-        return [one.id for one in store.nights()]
+        return [each.id for each in store.nights()]
 
 
 def test_a_disk_that_is_full_while_a_night_runs(nights: Nights) -> None:
@@ -41,7 +41,7 @@ def test_a_disk_that_is_full_while_a_night_runs(nights: Nights) -> None:
     [cut] = nights.documents()
     assert 0 < len(cut.entries[0].pairs) < 12
     assert nights.left() == []
-    assert [one.name for one in nights.output.rglob("*unfinished*")] == []
+    assert [each.name for each in nights.output.rglob("*unfinished*")] == []
 
     nights.plan()
     assert not cut.kept
@@ -65,6 +65,6 @@ def test_a_history_that_somebody_removed_while_a_night_ran(nights: Nights) -> No
     third = run_night(plan)
     assert len(nights.documents()) == 3
     # Nights of one second stand in folders whose order their names do not tell.
-    assert sorted(ids(plan.history)) == sorted(one.id for one in nights.documents())
-    assert sum("had not been added" in one for one in third.warnings) == 2
+    assert sorted(ids(plan.history)) == sorted(each.id for each in nights.documents())
+    assert sum("had not been added" in each for each in third.warnings) == 2
     assert ids(plan.history)[0] == first.id

@@ -208,7 +208,7 @@ def test_a_night_that_was_missed_is_known_once(store: Store) -> None:
         Missed("nightly", "studio", "2026-03-02T02:30:00.000+00:00", "asleep"),
     ]
     asked = {"machine": "mini", "plan": "nightly", "since": due}, {"until": due}, {"plan": "w"}
-    found = [[one.reason for one in store.missed_nights(**one)] for one in asked]
+    found = [[each.reason for each in store.missed_nights(**each)] for each in asked]
     assert found == [["asleep"], ["off"], []]
 
 

@@ -43,10 +43,10 @@ def require_whole(url: str, say: Say, numbers: set[int]) -> set[int]:
     """Require that nights are there once and whole, `numbers` among them; return all of them."""
     with Store.open(url, make=False) as store:
         there = store.nights()
-    found = {int(one.id[-4:]) for one in there}
+    found = {int(each.id[-4:]) for each in there}
     assert len(there) == len(found), "a night is there twice"
     assert numbers <= found, "a night that was acknowledged is not there"
-    assert all(one == numbered(int(one.id[-4:])) for one in there)
+    assert all(each == numbered(int(each.id[-4:])) for each in there)
     counts = say("SELECT count(*) FROM judgements GROUP BY night")
     assert counts == [(JUDGED,)] * len(found), "a night is there in part"
     return found
@@ -91,7 +91,7 @@ def test_two_writers_at_once_add_every_night_once(
     for writer in writers:
         writer.join(120)
         assert writer.exitcode == 0
-    known = [one for log in logs for one in acknowledged(log)]
+    known = [each for log in logs for each in acknowledged(log)]
     new = [number for number, is_new in known if is_new]
     assert sorted(new) == sorted({*own[0], *own[1]}), "each was new to one of them"
     require_whole(url, sql, set(new))
@@ -104,7 +104,9 @@ def test_a_disk_that_is_full_is_told_and_nothing_of_the_night_is_kept(
     if store.database.is_sqlite:
         limit = store.database.engine
         pages = sql("PRAGMA page_count")[0][0] + 1
-        event.listen(limit, "connect", lambda one, _: one.execute(f"PRAGMA max_page_count={pages}"))
+        event.listen(
+            limit, "connect", lambda each, _: each.execute(f"PRAGMA max_page_count={pages}")
+        )
     else:
         sql(
             "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE "

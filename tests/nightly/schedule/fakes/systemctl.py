@@ -28,11 +28,11 @@ active = known.setdefault("active", [])
 with (FOLDER / "asked.jsonl").open("a") as log:
     log.write(json.dumps(["systemctl", *sys.argv[1:]]) + "\n")
 assert sys.argv[1] == "--user"
-verb, *rest = [one for one in sys.argv[2:] if not one.startswith("-")]
+verb, *rest = [each for each in sys.argv[2:] if not each.startswith("-")]
 if known.get("no_bus"):
     end(1, "Failed to connect to bus: No medium found")
 if verb == "show":
-    asked = next(one for one in sys.argv if one.startswith("--property=")).partition("=")[2]
+    asked = next(each for each in sys.argv if each.startswith("--property=")).partition("=")[2]
     unit = rest[0] if rest else ""
     code = known.get("exits", {}).get(unit)
     values = {
@@ -58,7 +58,7 @@ if verb == "enable":
     end(0)
 if verb == "disable":
     (WANTS / unit).unlink(missing_ok=True)
-    known["active"] = [one for one in active if one != unit]
+    known["active"] = [each for each in active if each != unit]
     end(0)
 assert verb == "clean", verb
 assert "--what=state" in sys.argv
