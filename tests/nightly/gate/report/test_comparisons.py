@@ -1,7 +1,9 @@
 """A comparison of runs as a gate reports it."""
 
 from dataclasses import replace
+from pathlib import Path
 
+import msgspec
 import pytest
 
 from tracekit.analysis.result import Better
@@ -68,28 +70,14 @@ def test_verdicts_are_outcomes(verdict: Verdict | None, outcome: Outcome) -> Non
     assert verdict or case.message == "none has it"
 
 
-def test_only_what_decides_has_an_outcome() -> None:
+def test_what_a_comparison_becomes_is_in_the_golden_file(request: pytest.FixtureRequest) -> None:
+    """Only what decides has an outcome; a count changes by one at least."""
     report = of_comparison(COMPARED, {"chip": "Apple M1", "mlx": None, "cores": 8}, "paged")
-    names = ["step_p50", "gpu_idle_ratio", "compiles", "idle-gaps"]
-    assert [case.name for case in report.cases] == names
-    assert [case.outcome for case in report.cases] == [Outcome.REGRESSION, None, None, None]
-    assert report.title == "monday → tuesday"
-    assert report.environment == {"chip": "Apple M1", "cores": "8"}
-    labels = {"workload": "paged", "reference": "monday", "candidate": "tuesday"}
-    assert report.suites[0].labels == labels
-    assert report.warnings == ("after: the clock was low.",)
-
-
-def test_a_metric_says_its_change_its_interval_and_its_threshold() -> None:
-    metric, idle, counted, finding = of_comparison(COMPARED).cases
-    assert metric.message == "+10.0 % [+8.0 % … +12.0 %]: worse."
-    assert (metric.candidate, metric.reference, metric.pairs) == (1_100_000.0, 1_000_000.0, 2)
-    assert (metric.scale, metric.threshold) == ("ratio", 0.05)
-    assert idle.message.startswith("+5.0 points [-10.0 points … +20.0 points]: unclear: ")
-    assert idle.message.endswith(": the interval is too wide.")
-    assert (idle.scale, idle.threshold) == ("difference", 0.05)
-    assert counted.threshold == 1.0, "a count changes by one at least"
-    assert finding.message == "appeared: Gaps."
+    text = msgspec.json.format(msgspec.json.encode(report)).decode() + "\n"
+    golden = Path(__file__).parent / "goldens" / "comparison.json"
+    if request.config.getoption("--update-goldens"):
+        golden.write_text(text)
+    assert text == golden.read_text()
 
 
 def test_a_part_says_no_more_than_the_whole() -> None:
