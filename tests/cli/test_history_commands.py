@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from devices import device
 from stored_nights import entry_of, judged_of, night_of, pair_of
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store
@@ -128,6 +129,12 @@ def test_no_person_is_named_in_an_export_or_on_the_page(
     assert "No room: ~/tmp is full." in shown.out
     assert "step_p50" in page.read_text()
     assert "ada" not in shown.out + page.read_text()
+
+
+def test_a_page_that_finds_no_room_is_an_error(tracekit: Run, file: Path, tmp_path: Path) -> None:
+    shown = tracekit("history", "--history", str(file), "--html", str(device(tmp_path, "full")))
+    assert (shown.code, shown.out) == (3, "")
+    assert "full cannot be written: No space left on device." in shown.err
 
 
 def test_the_plan_says_which_history(
