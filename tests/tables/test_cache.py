@@ -129,16 +129,15 @@ def test_a_changed_export_is_read_again_even_with_its_old_times(
 
 def test_what_is_stale_is_dropped(table: Path, tmp_path: Path, export: Export) -> None:
     folder = tmp_path / "kept"
-    cache = folder
-    old = taken(cache, table).path
+    old = taken(folder, table).path
     other = export("n:uint32", schema="sample", name="other.xml")
-    kept_or_read(cache, other, "sample")
+    kept_or_read(folder, other, "sample")
     older = folder / f"samples.{'0' * 32}.{READER_VERSION - 1}.parquet"
     older.write_bytes(b"of an old reader")
     mine = folder / "samples.mine.parquet"
     mine.write_bytes(b"of a user")
     table.write_text(table.read_text().replace(">7</start-time>", ">8</start-time>"))
-    new = taken(cache, table).path
+    new = taken(folder, table).path
     assert not any(one.exists() for one in (old, *symbol_files(old), older))
     assert all(one.exists() for one in (new, *symbol_files(new), mine))
     assert len([one for one in kept(folder) if one.startswith("sample.")]) == 1

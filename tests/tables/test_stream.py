@@ -1,7 +1,7 @@
 """A table into a file, in any number of pieces and parts: the same frame as from memory."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +12,9 @@ import pytest
 
 from tracekit.base.files import replacing
 from tracekit.tables.convert import Stream, write_table
-from tracekit.tables.flat import read_flat
+from tracekit.tables.layout import Layout
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
-from tracekit.tables.xml.reader import ExactReader
 
-Export = Callable[..., Path]
 LARGEST = str(2**64 - 1)
 ROWS = {
     "plain": ["1", "2", "3", "4", "5"],
@@ -34,31 +32,24 @@ ROWS = {
 TYPES = "start-time uint64 boolean percent string brand-new any"
 
 
-def piece(cells: dict[str, pa.Array], number: int = 1) -> Node:
-    """Make a piece of columns that are named after their types."""
+def piece(cells: dict[str, pa.Array]) -> Node:
+    """Make a piece of columns that are named after their types; `any` holds weights."""
     columns = tuple(
-        ColumnCells(ExportColumn(name, name, name.partition(".")[0]), pa.chunked_array([array]))
+        ColumnCells(
+            ExportColumn(name, name, name),
+            pa.chunked_array([array]),
+            frozenset({"weight"} if name == "any" and array.null_count < len(array) else ()),
+        )
         for name, array in cells.items()
     )
-    return Node("table", "", columns, len(next(iter(cells.values()))), "", number)
+    return Node("table", "", columns, len(next(iter(cells.values()))))
 
 
 def cut(node: Node, rows: int) -> Iterator[Node]:
     """Cut a piece into pieces of a few rows."""
     for begin in range(0, max(node.rows, 1), rows):
-        columns = tuple(
-            replace(
-                part,
-                cells=part.cells.slice(begin, rows),
-                **{
-                    name: beside.slice(begin, rows)
-                    for name in ("pids", "tids", "stacks")
-                    if (beside := getattr(part, name)) is not None
-                },
-            )
-            for part in node.columns
-        )
-        yield replace(node, columns=columns, rows=len(columns[0].cells))
+        columns = [replace(part, cells=part.cells.slice(begin, rows)) for part in node.columns]
+        yield replace(node, columns=tuple(columns), rows=len(columns[0].cells))
 
 
 @pytest.fixture(autouse=True)
@@ -77,41 +68,15 @@ def streamed(path: Path, pieces: Sequence[Node]) -> tuple[str, ...]:
         return stream.layout.drift
 
 
-@pytest.fixture
-def whole(export: Export) -> Callable[[str], Path]:
-    """Write an export whose columns, one of each type, hold the same cells."""
-
-    def make(case: str) -> Path:
-        types = TYPES.split()
-        rows = [
-            "<row>"
-            + "".join(
-                "<sentinel/>"
-                if cell is None
-                else f'<{"weight" if one == "any" else one} id="{k * 10 + column}" fmt="x">'
-                f"{cell}</{'weight' if one == 'any' else one}>"
-                for column, one in enumerate(types)
-            )
-            + "</row>"
-            for k, cell in enumerate(ROWS[case], start=1)
-        ]
-        return export(" ".join(f"{one}:{one}" for one in types), *rows)
-
-    return make
-
-
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("case", ROWS)
-def test_a_streamed_table_is_the_one_from_memory(
-    whole: Callable[[str], Path], tmp_path: Path, case: str, rows: int
-) -> None:
-    path = whole(case)
-    flat = read_flat(path, only="exact")
-    pieces = [part for node in ExactReader(path).pieces() for part in cut(node, rows)]
-    out = tmp_path / "out.parquet"
-    drift = streamed(out, pieces)
-    pd.testing.assert_frame_equal(pd.read_parquet(out), flat.frame)
-    assert tuple(f"{path.name}: {one}" for one in drift) == flat.notes.drift
+def test_a_streamed_table_is_the_one_from_memory(tmp_path: Path, case: str, rows: int) -> None:
+    node = piece(dict.fromkeys(TYPES.split(), pa.array(ROWS[case], pa.string())))
+    whole, out = Layout(node), tmp_path / "out.parquet"
+    frame = whole.frame(whole.take(node))
+    drift = streamed(out, list(cut(node, rows)))
+    pd.testing.assert_frame_equal(pd.read_parquet(out), frame)
+    assert drift == whole.drift
 
 
 NUMBERS = {
