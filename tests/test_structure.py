@@ -11,7 +11,7 @@ import typer
 
 import tracekit
 from tracekit.analysis.given import GIVEN
-from tracekit.analysis.inject import required_tables, thresholds
+from tracekit.analysis.inject import thresholds
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.rule import HEADS
 from tracekit.analysis.rules import RULES
@@ -65,7 +65,7 @@ def test_every_table_asked_for_is_one_that_we_have() -> None:
     unknown = [
         (name, table)
         for name, function in functions.items()
-        for table in {*required_tables(function), *inspect.signature(function).parameters}
+        for table in inspect.signature(function).parameters
         if table not in known and table not in thresholds(function)
     ]
     assert not unknown, f"declare these tables in tracekit/tables/schemas.toml: {unknown}"

@@ -10,7 +10,6 @@ from tracekit.analysis.inject import (
     Unavailable,
     absence,
     inject,
-    required_tables,
     thresholds,
 )
 from tracekit.base.errors import InputError, UsageError
@@ -30,7 +29,6 @@ def test_tables_come_by_name_and_what_may_be_missing_is_none() -> None:
     assert (first is A, second is B, limit) == (True, True, 0.1)
     _, second, limit = inject(both, {"a": A})
     assert (second, limit) == (None, 0.5)
-    assert required_tables(both) == ("a",)
     assert thresholds(both) == {"limit": 0.5}
 
 

@@ -18,13 +18,14 @@ from typing import Any
 import pandas as pd
 
 from tracekit.analysis.counters import counter_means, counter_samples, pressure
-from tracekit.analysis.idle.gaps import causes_table, gaps_table, loaded_table
+from tracekit.analysis.idle.gaps import by_cause, causes_table, gaps_table, loaded_table
 from tracekit.analysis.idle.samples import meanwhile_table
-from tracekit.analysis.idle.work import timeline_table
+from tracekit.analysis.idle.work import timeline_table, work_of
 from tracekit.analysis.inject import REMARKS, Unavailable, asked_tables, inject
 from tracekit.analysis.iterations import iterations_table, loop_of, pauses_table
 from tracekit.analysis.metrics.roofline import roof_of
 from tracekit.analysis.profile import PROFILES, frames_table
+from tracekit.analysis.residency import wired
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.scope import Recorded, device_of, gpu_of
 from tracekit.analysis.submission import habits_of
@@ -182,6 +183,7 @@ GIVEN_BY_PROVENANCE = ("provenance", "targets", "machine")
 DERIVED: Mapping[str, Callable[..., Any]] = {
     "device": device_of,
     "gpu": gpu_of,
+    "life": work_of,
     "timeline": timeline_table,
     "iterations": iterations_table,
     "pauses": pauses_table,
@@ -189,8 +191,10 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "work": named_work,
     "loaded": loaded_table,
     "gaps": gaps_table,
+    "shares": by_cause,
     "causes": causes_table,
     "meanwhile": meanwhile_table,
+    "residency": wired,
     "habits": habits_of,
     "happenings": happenings,
     "counter_samples": counter_samples,

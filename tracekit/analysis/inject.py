@@ -1,4 +1,4 @@
-"""The signature is the declaration: rules and metrics are handed the tables that they name."""
+"""The signature is the declaration: rules and metrics get the tables and what is made of them."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -21,11 +21,6 @@ REMARKS = "remarks"
 
 class Unavailable(Exception):  # noqa: N818  it is an answer, not an error
     """A metric or a rule cannot know; the message says why and what would help."""
-
-
-def required_tables(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of the tables without which the function cannot be called."""
-    return tuple(name for name, parameter in _tables(function) if not _may_be_none(parameter))
 
 
 def asked_tables(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -135,8 +130,8 @@ Value = float | int
 class Metric:
     """A number about a run.
 
-    `measure` is a pure function: parameters without a default are tables, by name; it returns
-    the value, or raises `Unavailable` with the reason.
+    `measure` is a pure function of tables, and of what `given` makes of them, by the names of its
+    parameters; it returns the value, or raises `Unavailable` with the reason.
     """
 
     name: str

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, clip, spans, union
+from tracekit.analysis.iterations import Loop
 from tracekit.analysis.upkeep import allocations, wirings
 
 PARTS = 8
@@ -62,15 +63,15 @@ class Wired:
 
 
 def wired(
+    loop: Loop,
     driver_events: pd.DataFrame,
     wired_memory: pd.DataFrame | None,
     resource_allocations: pd.DataFrame | None,
     allocated_sizes: pd.DataFrame | None,
     iterations: pd.DataFrame | None,
-    window: Window,
 ) -> Wired:
-    """Return what the driver wired for the target in a window."""
-    own = window.rows(wirings(driver_events))
+    """Return what the driver wired for the target in the loop."""
+    own = loop.rows(wirings(driver_events))
     at, _ = spans(own)
     sizes = None
     if "label" in own and len(own):
@@ -78,19 +79,19 @@ def wired(
         if found[0].notna().any():
             units = found[1].map(_UNITS).to_numpy(dtype=np.float64, na_value=0)
             bytes_ = found[0].astype("Float64").to_numpy(dtype=np.float64, na_value=0) * units
-            sizes = _by_part(at, bytes_.astype(np.int64), window)
+            sizes = _by_part(at, bytes_.astype(np.int64), loop)
     if sizes is None and wired_memory is not None and len(wired_memory):
-        sizes = _rises(wired_memory, window)
+        sizes = _rises(wired_memory, loop)
     often = None
     if iterations is not None and not iterations.empty:
         begins = np.sort(spans(iterations)[0])
         places = np.searchsorted(begins, at, side="right") - 1
         often = np.unique(places[places >= 0]).size, begins.size
     return Wired(
-        *union(*clip(*spans(own), window.start, window.end)),
+        *union(*clip(*spans(own), loop.start, loop.end)),
         sizes,
-        _allocated(resource_allocations, allocated_sizes, window),
-        np.bincount(_part(at, window), minlength=PARTS) > 0,
+        _allocated(resource_allocations, allocated_sizes, loop),
+        np.bincount(_part(at, loop), minlength=PARTS) > 0,
         often,
     )
 

@@ -5,9 +5,10 @@ four heads, which pages and the reference show as they stand:
 
     What it looks for / Why it matters / What to do / When it abstains
 
-What to do is the constant `_ADVICE` of its module where all its findings give the same advice.
-Parameters without a default are tables, by name; keywords with a default are thresholds that a
-user may set. A rule that cannot know raises `Unavailable` with the reason.
+Where the docstring has no head "What to do", the text `_ADVICE` of its module is what it says.
+Parameters without a default are tables of the recording and what `given` makes of them, by name;
+keywords with a default are thresholds that a user may set. A rule that cannot know raises
+`Unavailable` with the reason.
 """
 
 import ast
@@ -129,10 +130,12 @@ class Rule:
 
     @property
     def sections(self) -> dict[str, str]:
-        """The four heads of the docstring with their texts."""
+        """The four heads of the docstring with their texts; raises ValueError without one."""
         docstring, advice = self._source
         parts = re.split(rf"^({'|'.join(HEADS)}):\s*", docstring, flags=re.MULTILINE)
         said = {"What to do": advice, **dict(zip(parts[1::2], parts[2::2], strict=True))}
+        if lacking := [head for head in HEADS if not said.get(head, "").strip()]:
+            raise ValueError(f"the rule {self.name} does not say: {', '.join(lacking)}")
         return {head: " ".join(said[head].split()) for head in HEADS}
 
     @property

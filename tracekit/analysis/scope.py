@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,14 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable
-from tracekit.analysis.intervals import (
-    IntervalSet,
-    Times,
-    Window,
-    busy,
-    clip,
-    spans,
-)
+from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, clip, spans
 from tracekit.base import Process, percent
 from tracekit.workload import IDLE, REFERENCE
 
@@ -69,14 +63,17 @@ def families(labels: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
 
 
 def _named(texts: pd.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    shorter = pa.chunked_array(pa.array(texts, pa.string(), from_pandas=True))
-    for end in (INSTANCE, ASKER):
-        without = pc.ReplaceSubstringOptions(pattern=end, replacement="")
-        shorter = pc.call_function("replace_substring_regex", [shorter], without)
-    once = shorter.combine_chunks().dictionary_encode()
-    names = [text.strip() or UNLABELLED for text in once.dictionary.to_pylist()]
+    every = pa.chunked_array(pa.array(texts, pa.string(), from_pandas=True))
+    once = _without(INSTANCE, every).combine_chunks().dictionary_encode()
+    shorter = _without(ASKER, once.dictionary)
+    names = [text.strip() or UNLABELLED for text in shorter.to_pylist()]
     codes, distinct = pd.factorize(np.array(names, dtype=object))
     return codes[once.indices.to_numpy()], tuple(distinct)
+
+
+def _without(end: str, texts: Any) -> Any:
+    options = pc.ReplaceSubstringOptions(pattern=end, replacement="")
+    return pc.call_function("replace_substring_regex", [texts], options)
 
 
 class Recorded(pd.DataFrame):

@@ -22,7 +22,7 @@ from tracekit.analysis.intervals import (
     spans,
 )
 from tracekit.analysis.iterations import Loop, unit
-from tracekit.analysis.residency import wired
+from tracekit.analysis.residency import Wired
 from tracekit.analysis.scope import steady_tokens
 from tracekit.base import count
 from tracekit.workload import READBACK
@@ -71,20 +71,13 @@ def habits_of(
     gaps: pd.DataFrame,
     timeline: pd.DataFrame,
     iterations: pd.DataFrame | None,
-    driver_events: pd.DataFrame | None,
-    wired_memory: pd.DataFrame | None,
-    resource_allocations: pd.DataFrame | None,
-    allocated_sizes: pd.DataFrame | None,
+    residency: Wired | None,
     submissions: pd.DataFrame | None,
     cpu_profile: pd.DataFrame | None,
     meanwhile: pd.DataFrame | None,
 ) -> Habits:
     """Return what advice on idle time depends on."""
     held, buffers = gaps_in(gaps, State.AFTER_WAIT), loop.rows(timeline, "started")
-    lost = None
-    if driver_events is not None:
-        beside = (wired_memory, resource_allocations, allocated_sizes, iterations)
-        lost = wired(driver_events, *beside, loop).lost
     waits = None
     if iterations is not None and not iterations.empty:
         waits = per_iteration(held, iterations)
@@ -92,7 +85,7 @@ def habits_of(
         waits=waits,
         buffers=len(buffers) / held.count if held.count else None,
         host_longer=host_time(held, timeline, loaded) > int(buffers["busy"].sum()),
-        lost=lost,
+        lost=None if residency is None else residency.lost,
         other_stream=other_thread(gaps, cpu_profile, submissions),
         sampled=sampled(meanwhile),
         meanwhile=host_words(meanwhile),

@@ -99,10 +99,11 @@ def named_work(gpu: Device, loop: Window, shader_runs: pd.DataFrame | None) -> N
 
     Names of shaders are taken where the trace has any, else the labels of the intervals.
     """
-    own, (labelled, every) = gpu.own, gpu.families
     if shader_runs is not None and shader_runs["target"].any():
         own = shader_runs[shader_runs["target"]]
         labelled, every = families(own["name"])
+    else:
+        own, (labelled, every) = gpu.own, gpu.families
     own = loop.rows(own[["start", "duration"]])
     if own.empty:
         raise Unavailable(f"no work of the target starts in {loop.name}.")

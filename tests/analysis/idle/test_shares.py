@@ -9,7 +9,6 @@ from tracekit.analysis.idle.gaps import (
     idle_time,
     loaded_time,
     longest_gaps,
-    most_annotated,
 )
 from tracekit.analysis.idle.levers import Habits, advice, lever
 from tracekit.analysis.idle.pieces import CAUSES, Cause, State
@@ -43,11 +42,6 @@ def test_gaps_are_chosen_by_cause_or_by_the_way_they_came_about() -> None:
     none = gaps_of(GAPS, Cause.WIRING)
     assert (none.count, none.time, none.median) == (0, 0, 0.0)
     assert loaded_time(pd.DataFrame({"start": [0, 9], "duration": [5, 6]})) == 11
-
-
-def test_the_span_that_covers_most_is_named_what_was_seen_is_not() -> None:
-    assert most_annotated(GAPS) == ("admit", 110)
-    assert most_annotated(GAPS[GAPS["during"].isin(["", "driver"])]) == ("", 0)
 
 
 def test_the_longest_gaps_are_shown_whole_with_their_causes() -> None:

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.idle.pieces import CAUSES, DOING, FEWEST, Cause, State, attributed
+from tracekit.analysis.idle.pieces import CAUSES, FEWEST, Cause, State, attributed
 from tracekit.analysis.idle.samples import other_thread
 from tracekit.analysis.idle.work import (
+    Work,
     covered,
     surroundings,
     without_load,
-    work_of,
     written,
 )
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable
@@ -45,20 +45,20 @@ _NEEDS: dict[Cause, tuple[str, ...]] = {
     Cause.POWERING_UP: (*_DRIVEN, "states"),
     Cause.UNATTRIBUTED: (),
 }
-_ON_A_GPU: tuple[Cause, ...] = (
-    Cause.BETWEEN_ENCODERS,
-    Cause.BETWEEN_BUFFERS,
-    Cause.LATE_START,
-    Cause.WIRING,
-    Cause.DRIVER,
-    Cause.OTHER_PROCESS,
-    Cause.POWERING_UP,
-)
-_NO_COMPILES = (
-    "neither compiler activity (graphics-compiler-activity-intervals) was exported nor did the "
-    f"workload report spans “{COMPILE}”"
-)
-
+_OF_THE_HOST = (Cause.ENCODING, Cause.AFTER_WAIT, Cause.HOST_LATE)
+_MISSING = {
+    "compiles": "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
+    f"did the workload report spans “{COMPILE}”.",
+    "driver intervals": "no driver interval of the target (metal-driver-intervals) was recorded.",
+    "driver events": "driver events (metal-driver-event-intervals), which show when memory was "
+    "wired, were not recorded.",
+    "completions": "no completion of a command buffer of the target "
+    "(metal-command-buffer-completed) was recorded.",
+    "begun": "neither encoders (metal-application-encoders-list) nor submissions of command "
+    "buffers (metal-application-command-buffer-submissions), which show when the host encoded, "
+    "were recorded.",
+    "states": "no performance state of the GPU (gpu-performance-state-intervals) was recorded.",
+}
 _NO_CALLS = "the calls of the workload, which show when it built its work, were not recorded."
 
 
@@ -82,35 +82,17 @@ def causes_table(
         return _table(_on_a_cpu(spans, submissions))
     if gaps.empty:
         return _table({})
-    missing: dict[str, str] = {}
-    if compiler_activity is None and not _annotated(spans, COMPILE):
-        missing["compiles"] = _NO_COMPILES
-    if driver_intervals is None or not driver_intervals["target"].any():
-        missing["driver intervals"] = (
-            "no driver interval of the target (metal-driver-intervals) was recorded"
-        )
-    if driver_events is None:
-        missing["driver events"] = (
-            "driver events (metal-driver-event-intervals), which show when memory was wired, were "
-            "not recorded"
-        )
-    if completions is None or not _of(completions, device.own).any():
-        missing["completions"] = (
-            "no completion of a command buffer of the target (metal-command-buffer-completed) was "
-            "recorded"
-        )
-    if written(encoders, submissions).starts.size == 0:
-        missing["begun"] = (
-            "neither encoders (metal-application-encoders-list) nor submissions of command buffers "
-            "(metal-application-command-buffer-submissions), which show when the host encoded, "
-            "were recorded"
-        )
-    if gpu_performance_states is None or gpu_performance_states.empty:
-        missing["states"] = (
-            "no performance state of the GPU (gpu-performance-state-intervals) was recorded"
-        )
+    buffers = device.own["command_buffer"].dropna()
+    missing = {
+        "compiles": compiler_activity is None and not _annotated(spans, COMPILE),
+        "driver intervals": driver_intervals is None or not driver_intervals["target"].any(),
+        "driver events": driver_events is None,
+        "completions": completions is None or not completions["command_buffer"].isin(buffers).any(),
+        "begun": written(encoders, submissions).starts.size == 0,
+        "states": gpu_performance_states is None or gpu_performance_states.empty,
+    }
     reasons = {
-        cause: next((f"{missing[source]}." for source in needed if source in missing), "")
+        cause: next((_MISSING[source] for source in needed if missing[source]), "")
         for cause, needed in _NEEDS.items()
     }
     return _table(reasons)
@@ -118,11 +100,12 @@ def causes_table(
 
 def _on_a_cpu(spans: pd.DataFrame | None, submissions: pd.DataFrame | None) -> dict[Cause, str]:
     """Return the reasons where a CPU did the work: only the workload knows what else it did."""
-    reasons = dict.fromkeys(_ON_A_GPU, ON_THE_CPU)
+    known = {*_OF_THE_HOST, Cause.COMPILE, Cause.UNATTRIBUTED}
+    reasons = {cause: ON_THE_CPU for cause in Cause if cause not in known}
     if not _annotated(spans, COMPILE):
-        reasons[Cause.COMPILE] = f"{_NO_COMPILES}."
+        reasons[Cause.COMPILE] = _MISSING["compiles"]
     if submissions is None or submissions.empty:
-        reasons |= dict.fromkeys((Cause.ENCODING, Cause.AFTER_WAIT, Cause.HOST_LATE), _NO_CALLS)
+        reasons |= dict.fromkeys(_OF_THE_HOST, _NO_CALLS)
     return reasons
 
 
@@ -165,11 +148,6 @@ def _annotated(spans: pd.DataFrame | None, name: str) -> bool:
     return spans is not None and bool((spans["name"] == name).any())
 
 
-def _of(completions: pd.DataFrame, own: pd.DataFrame) -> pd.Series:
-    buffers = own["command_buffer"].dropna()
-    return completions["command_buffer"].isin(buffers)
-
-
 def loaded_table(
     loop: Loop, spans: pd.DataFrame | None, pauses: pd.DataFrame | None
 ) -> pd.DataFrame:
@@ -188,11 +166,10 @@ def loaded_table(
 def gaps_table(
     loaded: pd.DataFrame,
     device: Device,
+    life: Work,
     spans: pd.DataFrame | None,
-    commits: pd.DataFrame | None,
     submissions: pd.DataFrame | None,
     encoders: pd.DataFrame | None,
-    completions: pd.DataFrame | None,
     driver_intervals: pd.DataFrame | None,
     compiler_activity: pd.DataFrame | None,
     gpu_performance_states: pd.DataFrame | None,
@@ -208,7 +185,6 @@ def gaps_table(
     did meanwhile: encoding, driver, wiring memory, compiler, or the name of a span of the
     workload; "" where nothing is known).
     """
-    work = work_of(device, commits, submissions, encoders, completions)
     around = surroundings(
         written(encoders, submissions),
         _rivals(device),
@@ -220,10 +196,10 @@ def gaps_table(
     )
     idle, number = _gaps(device.own, loaded), 0 if iterations is None else len(iterations)
     if cpu_profile is not None and len(cpu_profile):
-        found = attributed(idle, work, around, FOREVER)
+        found = attributed(idle, life, around, FOREVER)
         if other_thread(found, cpu_profile, submissions):
             return found
-    return attributed(idle, work, around, max(FEWEST, _OFTEN * number))
+    return attributed(idle, life, around, max(FEWEST, _OFTEN * number))
 
 
 def _rivals(device: Device) -> pd.DataFrame:
@@ -317,13 +293,6 @@ def _whole(gaps: pd.DataFrame) -> tuple[Times, Times, NDArray[np.intp]]:
     ends = starts + gaps["duration"].to_numpy(dtype=np.int64)
     first = np.flatnonzero(np.diff(gaps["gap"].to_numpy(dtype=np.int64), prepend=-1))
     return starts[first], ends[np.append(first[1:], starts.size)[: first.size] - 1], first
-
-
-def most_annotated(gaps: pd.DataFrame) -> tuple[str, int]:
-    """Return the name of the workload's spans that cover most idle time, and how much: "", 0."""
-    sums = gaps.groupby("during", observed=True)["duration"].sum()
-    named = sums.drop(["", *DOING], errors="ignore")
-    return (str(named.idxmax()), int(named.max())) if len(named) else ("", 0)
 
 
 def longest_gaps(gaps: pd.DataFrame) -> tuple[Evidence, ...]:

@@ -130,19 +130,6 @@ class Cut:
     gap: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Way:
-    """How each gap came about.
-
-    Attributes:
-        state: A member of State, by its code.
-        committed: When the work that ends it was handed over; FOREVER: not known, or none follows.
-    """
-
-    state: Codes
-    committed: Times
-
-
 def cut(gaps: IntervalSet, bounds: Times) -> Cut:
     """Cut the gaps at those of the moments that lie inside one of them."""
     start = distinct(np.concatenate((gaps.starts, bounds[gaps.contains(bounds)])))
@@ -158,9 +145,9 @@ def attributed(
 
     `many` is the number of boundaries from which they are a habit of the loop, not an event in it.
     """
-    way = ways(gaps, work)
-    pieces = cut(gaps, np.concatenate((way.committed, around.bounds)))
-    state, committed = way.state[pieces.gap], way.committed[pieces.gap]
+    state, committed = ways(gaps, work)
+    pieces = cut(gaps, np.concatenate((committed, around.bounds)))
+    state, committed = state[pieces.gap], committed[pieces.gap]
     ends = gaps.ends[pieces.gap]
     inside, after = state == _code(State.INSIDE), pieces.start >= committed
     # The way from the commit to the start counts for what had kept the queue empty, as a rule.
@@ -180,23 +167,23 @@ def attributed(
             queued,
         ],
         [
-            _of(Cause.COMPILE),
-            _of(Cause.WIRING),
-            _of(Cause.DRIVER),
-            _of(Cause.DRIVER),
-            _of(Cause.OTHER_PROCESS),
-            _of(Cause.POWERING_UP),
-            _of(Cause.AFTER_WAIT),
-            _of(Cause.BETWEEN_BUFFERS),
+            _code(Cause.COMPILE),
+            _code(Cause.WIRING),
+            _code(Cause.DRIVER),
+            _code(Cause.DRIVER),
+            _code(Cause.OTHER_PROCESS),
+            _code(Cause.POWERING_UP),
+            _code(Cause.AFTER_WAIT),
+            _code(Cause.BETWEEN_BUFFERS),
         ],
         _REST_CODES[state],
     )
-    cause = _late(pieces, cause, queued & (cause == _of(Cause.BETWEEN_BUFFERS)), state, many)
+    cause = _late(pieces, cause, queued & (cause == _code(Cause.BETWEEN_BUFFERS)), state, many)
     state = _dark(pieces, cause, state)
     during, names = _during(pieces.start, around)
-    return _joined(
-        pieces, {"state": state, "cause": cause, "during": during}, _NAMES | {"during": names}
-    )
+    codes = {"state": state, "cause": cause, "during": during}
+    texts = {"state": list(map(str, State)), "cause": list(map(str, Cause)), "during": names}
+    return _joined(pieces, codes, texts)
 
 
 def _late(pieces: Cut, cause: Codes, unexplained: Flags, state: Codes, many: float) -> Codes:
@@ -208,20 +195,23 @@ def _late(pieces: Cut, cause: Codes, unexplained: Flags, state: Codes, many: flo
     usual = float(np.quantile(boundaries, _USUAL)) if boundaries.size >= many else 0.0
     usual *= usual <= _LONGEST
     late = (sums > max(LATE, _STANDS_OUT * usual))[pieces.gap] | ~behind
-    return np.where(unexplained & late, _of(Cause.LATE_START), cause)
+    return np.where(unexplained & late, _code(Cause.LATE_START), cause)
 
 
 def _dark(pieces: Cut, cause: Codes, state: Codes) -> Codes:
     """Say of gaps before queued work whether the device was off for most of them."""
     lengths = pieces.end - pieces.start
-    off = np.where(cause == _of(Cause.POWERING_UP), lengths, 0)
+    off = np.where(cause == _code(Cause.POWERING_UP), lengths, 0)
     whole, dark = (np.bincount(pieces.gap, weights=each) for each in (lengths, off))
     mostly = (2 * dark > whole)[pieces.gap] & (state == _code(State.QUEUED))
     return np.where(mostly, _code(State.DARK), state)
 
 
-def ways(gaps: IntervalSet, work: Work) -> Way:
-    """Say of each gap how it came about; see the module."""
+def ways(gaps: IntervalSet, work: Work) -> tuple[Codes, Times]:
+    """Return how each gap came about, and when the work that ends it was handed over.
+
+    A state is a code of State; the moment is FOREVER where it is not known, or no work follows.
+    """
     behind = np.searchsorted(work.start, gaps.starts, side="left")
     ended = _so_far(work.end)[behind]
     reported = _so_far(work.completed)[behind]
@@ -250,7 +240,7 @@ def ways(gaps: IntervalSet, work: Work) -> Way:
         ],
         _code(State.EMPTY),
     )
-    return Way(state, np.where(committed == NEVER, FOREVER, committed))
+    return state, np.where(committed == NEVER, FOREVER, committed)
 
 
 def _during(at: Times, around: Surroundings) -> tuple[Codes, list[str]]:
@@ -298,18 +288,8 @@ def _so_far(times: Times) -> Times:
     return np.concatenate((np.array([NEVER]), np.maximum.accumulate(times)))
 
 
-_NAMES = {
-    "state": [str(member) for member in State],
-    "cause": [str(member) for member in Cause],
-}
+def _code(member: State | Cause) -> np.int16:
+    return np.int16(list(type(member)).index(member))
 
 
-def _of(cause: Cause) -> np.int16:
-    return np.int16(_NAMES["cause"].index(cause))
-
-
-def _code(state: State) -> np.int16:
-    return np.int16(_NAMES["state"].index(state))
-
-
-_REST_CODES = np.array([_of(_REST[state]) for state in State], np.int16)
+_REST_CODES = np.array([_code(_REST[state]) for state in State], np.int16)

@@ -151,13 +151,7 @@ def _in_commit_order(
     )
 
 
-def timeline_table(
-    device: Device,
-    commits: pd.DataFrame | None,
-    submissions: pd.DataFrame | None,
-    encoders: pd.DataFrame | None,
-    completions: pd.DataFrame | None,
-) -> pd.DataFrame:
+def timeline_table(device: Device, life: Work, submissions: pd.DataFrame | None) -> pd.DataFrame:
     """Return the table `timeline`: the target's command buffers with work, by their first start.
 
     Columns: `begun` (the host began to encode it), `committed`, `started` and `ended` on the
@@ -166,31 +160,24 @@ def timeline_table(
     may run several as one. An interval of no known command buffer is a row of its own, and `known`
     is False.
     """
-    work = work_of(device, commits, submissions, encoders, completions)
-    alone = work.buffer < 0
-    keys = np.where(
-        alone, work.buffer.max(initial=-1) + 1 + np.arange(work.start.size), work.buffer
-    )
+    alone, number = life.buffer < 0, life.start.size
+    keys = np.where(alone, life.buffer.max(initial=-1) + 1 + np.arange(number), life.buffer)
     pieces = pd.DataFrame(
         {
-            "begun": work.begun,
-            "committed": work.submitted,
-            "started": work.start,
-            "ended": work.end,
-            "completed": work.completed,
-            "busy": work.end - work.start,
+            "begun": life.begun,
+            "committed": life.submitted,
+            "started": life.start,
+            "ended": life.end,
+            "completed": life.completed,
+            "busy": life.end - life.start,
             "known": ~alone,
         }
     )
     ways = {"begun": "min", "committed": "min", "started": "min", "known": "min", "busy": "sum"}
-    pieces["encoders"] = np.full(work.start.size, NEVER)
+    pieces["encoders"] = np.full(number, NEVER)
     if submissions is not None and "encoders" in submissions and not alone.any():
-        pieces["encoders"] = of_buffer(
-            in_order(device.own),
-            submissions,
-            moments(submissions["encoders"]),
-            "max",
-        )
+        counts = moments(submissions["encoders"])
+        pieces["encoders"] = of_buffer(in_order(device.own), submissions, counts, "max")
     groups = pieces.groupby(keys, sort=False)
     table = groups.agg({**ways, "ended": "max", "completed": "max", "encoders": "max"})
     table["intervals"] = groups.size()

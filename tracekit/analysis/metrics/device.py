@@ -207,7 +207,7 @@ def encoders_per_token(
     """
     own = of_target(encoders, targets)
     require_seen(steady_steps(steps), own)
-    inside = len(loop.rows(own))
+    inside = len(loop.rows(own[["start"]]))
     if inside == 0:
         raise Unavailable(f"no encoder of the target begins in {loop.name}.")
     return inside / steady_tokens(steps)

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import by_cause, idle_time, loaded_time, why_unknown
+from tracekit.analysis.idle.gaps import idle_time, loaded_time, why_unknown
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Metric, Unavailable, metric
 from tracekit.analysis.intervals import IntervalSet, spans
@@ -37,8 +37,8 @@ _SEEN_ANYWAY = (Cause.DRIVER, Cause.COMPILE, Cause.WIRING)  # without times of c
 
 
 def _idle_by(cause: Cause) -> Metric:
-    def measure(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
-        idle, shares = idle_time(gaps), by_cause(gaps)
+    def measure(shares: dict[Cause, int], loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
+        idle = sum(shares.values())
         if cause not in _SEEN_ANYWAY and idle and shares[Cause.UNATTRIBUTED] == idle:
             raise Unavailable("the recording does not tell when work was committed.")
         if reason := why_unknown(causes, cause):
@@ -50,9 +50,9 @@ def _idle_by(cause: Cause) -> Metric:
 
 
 @metric("ratio", Better.LOWER)
-def idle_unattributed(gaps: pd.DataFrame, loaded: pd.DataFrame) -> float:
+def idle_unattributed(shares: dict[Cause, int], loaded: pd.DataFrame) -> float:
     """Share of that window that is idle for reasons that the recording does not tell."""
-    return by_cause(gaps)[Cause.UNATTRIBUTED] / loaded_time(loaded)
+    return shares[Cause.UNATTRIBUTED] / loaded_time(loaded)
 
 
 IDLE_METRICS = (idle_ratio, *map(_idle_by, _MEANINGS), idle_unattributed)

@@ -151,7 +151,7 @@ def intervals_per_token(gpu: Device, loop: Loop, steps: pd.DataFrame) -> float:
     """Device intervals of the target that start in the steady window, over its tokens."""
     tokens = steady_tokens(steps)
     require_seen(steady_steps(steps), gpu.own)
-    return _some(len(loop.rows(gpu.own)), loop) / tokens
+    return _some(len(loop.rows(gpu.own[["start"]])), loop) / tokens
 
 
 @metric("count")

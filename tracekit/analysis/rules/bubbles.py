@@ -2,17 +2,9 @@
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import (
-    by_cause,
-    gaps_of,
-    idle_time,
-    loaded_time,
-    longest_gaps,
-    most_annotated,
-    unsure,
-)
+from tracekit.analysis.idle.gaps import gaps_of, idle_time, loaded_time, longest_gaps, unsure
 from tracekit.analysis.idle.levers import Habits, advice
-from tracekit.analysis.idle.pieces import CAUSES, Cause
+from tracekit.analysis.idle.pieces import CAUSES, DOING, Cause
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Findings, finding
 from tracekit.analysis.scope import Device
@@ -28,6 +20,7 @@ def bubbles(
     loaded: pd.DataFrame,
     device: Device,
     loop: Loop,
+    shares: dict[Cause, int],
     causes: pd.DataFrame,
     habits: Habits,
     *,
@@ -62,7 +55,7 @@ def bubbles(
     idle, load = idle_time(gaps), loaded_time(loaded)
     if idle <= limit * load or loop.paced:
         return
-    shares, doubt = by_cause(gaps), unsure(causes)
+    doubt = unsure(causes)
     who = "CPU backend" if device.on_the_host else "GPU"
     yield finding(
         message=(
@@ -104,8 +97,9 @@ def _listed(shares: dict[Cause, int], idle: int) -> str:
 
 def _meanwhile(gaps: pd.DataFrame, idle: int) -> str:
     """Say which spans of the workload cover most of the idle time."""
-    name, covered = most_annotated(gaps)
-    if covered < _MOST * idle:
+    sums = gaps.groupby("during", observed=True)["duration"].sum()
+    named = sums.drop(["", *DOING], errors="ignore")
+    if named.empty or named.max() < _MOST * idle:
         return ""
-    part = "All" if covered > (1 - _LEAST) * idle else percent(covered / idle)
-    return f" {part} of that time lies within spans named “{name}”."
+    part = "All" if named.max() > (1 - _LEAST) * idle else percent(named.max() / idle)
+    return f" {part} of that time lies within spans named “{named.idxmax()}”."

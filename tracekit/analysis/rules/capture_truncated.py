@@ -5,6 +5,7 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, marked_window, spans
 from tracekit.analysis.rule import Evidence, Finding, Findings, Severity, finding
+from tracekit.analysis.scope import own_rows
 from tracekit.base import Provenance, Stage, duration, percent
 from tracekit.tables import Flaw
 from tracekit.workload import IDLE
@@ -59,7 +60,7 @@ def capture_truncated(
         raise Unavailable("there are neither exports nor device intervals to look at.")
     found = [*_unfinished(provenance), *([] if remarks is None else _damaged(remarks))]
     window = _working(phases, steps)
-    own = None if gpu_intervals is None else gpu_intervals[gpu_intervals["target"]]
+    own = None if gpu_intervals is None else own_rows(gpu_intervals)
     if own is not None and window is None and phases is not None and not phases.empty:
         found.append(
             _finding("The workload did not come to its steady phase while it was recorded.")

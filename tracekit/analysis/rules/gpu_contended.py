@@ -2,16 +2,9 @@
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import by_cause, doubt, gaps_of, loaded_time, why_unknown
+from tracekit.analysis.idle.gaps import doubt, gaps_of, loaded_time, why_unknown
 from tracekit.analysis.idle.pieces import Cause
-from tracekit.analysis.intervals import (
-    Window,
-    busy,
-    clip,
-    overlap,
-    spans,
-    union,
-)
+from tracekit.analysis.intervals import Window, busy, clip, overlap, spans, union
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Findings, finding, longest
 from tracekit.analysis.scope import Device
@@ -29,6 +22,7 @@ def gpu_contended(
     loop: Loop,
     loaded: pd.DataFrame,
     gaps: pd.DataFrame,
+    shares: dict[Cause, int],
     causes: pd.DataFrame,
     *,
     limit: float = 0.05,
@@ -50,7 +44,7 @@ def gpu_contended(
     """
     starts, ends = clip(*spans(gpu.others), loop.start, loop.end)
     shared = overlap(*gpu.within(loop), starts, ends)
-    delay, load = by_cause(gaps)[Cause.OTHER_PROCESS], loaded_time(loaded)
+    delay, load = shares[Cause.OTHER_PROCESS], loaded_time(loaded)
     if delay + shared <= limit * load:
         return
     waited = gaps_of(gaps, Cause.OTHER_PROCESS)

@@ -8,7 +8,6 @@ from tracekit.analysis.intervals import Window, busy
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.residency import habit
 from tracekit.analysis.rule import Findings, finding, moments
-from tracekit.analysis.scope import Device
 from tracekit.analysis.upkeep import allocations, wiring
 from tracekit.base import duration, percent, quantity, size
 
@@ -16,7 +15,6 @@ _NAMED = 3
 
 
 def hot_allocations(
-    device: Device,
     loop: Loop,
     resource_allocations: pd.DataFrame,
     driver_events: pd.DataFrame | None,

@@ -2,14 +2,13 @@
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import by_cause
 from tracekit.analysis.idle.levers import LOST_RESIDENCY
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.machine import Machine, memory_words
-from tracekit.analysis.residency import wired
+from tracekit.analysis.residency import Wired
 from tracekit.analysis.rule import Findings, finding, longest
 from tracekit.analysis.scope import Device
 from tracekit.base import duration, percent, size
@@ -20,13 +19,10 @@ _MUCH = 1 << 30  # bytes that a loop hardly allocates again and again
 def lost_residency(
     gpu: Device,
     loop: Loop,
-    driver_events: pd.DataFrame,
-    wired_memory: pd.DataFrame | None,
-    resource_allocations: pd.DataFrame | None,
-    allocated_sizes: pd.DataFrame | None,
+    residency: Wired,
     residency_changes: pd.DataFrame | None,
     iterations: pd.DataFrame | None,
-    gaps: pd.DataFrame | None,
+    shares: dict[Cause, int] | None,
     machine: Machine,
     *,
     limit: float = 0.01,
@@ -51,8 +47,7 @@ def lost_residency(
         When driver events were not recorded or name no sizes, when the target is not known, and
         where a CPU did the work. Where allocations were not recorded, it takes over a gigabyte.
     """
-    tables = (driver_events, wired_memory, resource_allocations, allocated_sizes, iterations)
-    found = wired(*tables, loop)
+    found = residency
     lasted = busy(found.starts, found.ends)
     if not found.habit or lasted <= limit * loop.length:
         return
@@ -78,6 +73,6 @@ def lost_residency(
         ),
         advice=LOST_RESIDENCY,
         evidence=longest("driver_events", found.starts, found.ends),
-        saving=None if gaps is None else by_cause(gaps)[Cause.WIRING],
+        saving=None if shares is None else shares[Cause.WIRING],
         within="bubbles",
     )

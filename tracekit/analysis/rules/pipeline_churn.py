@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import by_cause, why_unknown
+from tracekit.analysis.idle.gaps import why_unknown
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, marked_window
 from tracekit.analysis.intervals import spans as ranges
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.rule import Finding, Findings, Severity, finding, longest, moments
+from tracekit.analysis.rule import Findings, Severity, finding, longest, moments
 from tracekit.analysis.scope import Device
 from tracekit.analysis.upkeep import counted, of_the_service
 from tracekit.analysis.work_names import reasons
@@ -36,7 +36,7 @@ def pipeline_churn(
     specializations: pd.DataFrame | None,
     spans: pd.DataFrame | None,
     shaders: pd.DataFrame | None,
-    gaps: pd.DataFrame | None,
+    shares: dict[Cause, int] | None,
     causes: pd.DataFrame | None,
     phases: pd.DataFrame | None,
     *,
@@ -71,26 +71,15 @@ def pipeline_churn(
     named = [*_first_used(made, spans, loop, limit)] or [*_first_seen(new, limit)]
     found = [*_compiled(compiler_activity, loop, limit), *named]
     warnings = [part for part in found if part.severity is Severity.WARNING]
-    if warnings:
-        yield _as_one(warnings[0], found, _waited(gaps, causes))
-    else:
+    if not warnings:
         yield from found
-
-
-def _waited(gaps: pd.DataFrame | None, causes: pd.DataFrame | None) -> int | None:
-    """Return for how long the device waited for compilations; None where that is not known."""
-    if gaps is None or causes is None or why_unknown(causes, Cause.COMPILE):
-        return None
-    return by_cause(gaps)[Cause.COMPILE]
-
-
-def _as_one(first: Finding, found: Sequence[Finding], cost: int | None) -> Finding:
-    """Return one finding of all that are about the same compilations, with what they cost."""
-    return replace(
-        first,
+        return
+    unknown = shares is None or causes is None or why_unknown(causes, Cause.COMPILE)
+    yield replace(  # all of them are about the same compilations
+        warnings[0],
         message=" ".join(part.message for part in found),
         evidence=tuple(window for part in found for window in part.evidence)[:_SHOWN],
-        saving=cost,
+        saving=None if unknown else shares[Cause.COMPILE],
     )
 
 

@@ -49,7 +49,7 @@ def tiny_encoders(
     found = gaps_of(gaps, Cause.BETWEEN_ENCODERS)
     if found.count < fewest or found.time <= limit * load:
         return
-    starts, ends = spans(loop.rows(gpu.own))
+    starts, ends = spans(loop.rows(gpu.own[["start", "duration"]]))
     yield finding(
         message=(
             f"The target's device work in {loop.name} is in {starts.size:,} pieces"
