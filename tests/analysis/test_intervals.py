@@ -11,7 +11,6 @@ from tracekit.analysis.intervals import (
     busy,
     clip,
     gaps,
-    intersection,
     overlap,
     spans,
     steady_window,
@@ -112,9 +111,6 @@ def test_clip_keeps_what_lies_inside(intervals: Pairs, window: tuple[int, int]) 
 def test_overlap_is_what_both_cover(ours: Pairs, theirs: Pairs) -> None:
     both = covered(ours) & covered(theirs)
     assert overlap(*arrays(ours), *arrays(theirs)) == len(both)
-    found = pairs_of(intersection(*arrays(ours), *arrays(theirs)))
-    assert covered(found) == both
-    assert pairs_of(union(*arrays(found))) == found
 
 
 def test_the_callers_arrays_stay_as_they_are() -> None:

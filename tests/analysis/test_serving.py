@@ -155,7 +155,7 @@ FEW = levels(limit_active_sequences=[(0, 9.0)], active_sequences=[(1 * MS, 3.0)]
         ("itl_p50", {"request_tokens": TOKENS[:1]}, "no request has more than one token"),
         ("ramp_time", {"gauges": FEW}, "at most 3 of 9 slots were taken, and steady begins at 80"),
         ("ramp_time", {"gauges": FEW[1:]}, "does not tell how many sequences"),
-        ("ramp_time", {"steps": STEPS[4:5]}, "made no tick"),
+        ("ramp_time", {"steps": STEPS[4:5]}, "made no step"),
         ("block_occupancy_peak", {"gauges": GAUGES[2:]}, "does not tell how many blocks it has"),
         ("queue_peak", {"gauges": FEW}, "the workload reported no queued_requests"),
     ],

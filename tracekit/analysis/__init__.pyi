@@ -35,8 +35,6 @@ from .metrics.server import LATENCIES as LATENCIES
 from .metrics.server import STATISTICS as STATISTICS
 from .metrics.server import Latency as Latency
 from .metrics.steps import bytes_moved as bytes_moved
-from .metrics.steps import steady_steps as steady_steps
-from .metrics.steps import variants as variants
 from .profile import PROFILES as PROFILES
 from .profile import Block as Block
 from .profile import flame as flame
@@ -71,6 +69,8 @@ from .scope import UNKNOWN as UNKNOWN
 from .scope import UNLABELLED as UNLABELLED
 from .scope import families as families
 from .scope import own_rows as own_rows
+from .scope import steady_steps as steady_steps
+from .scope import variants as variants
 from .serving import Part as Part
 from .serving import level_at as level_at
 from .serving import limit as limit

@@ -18,8 +18,6 @@ from tracekit.analysis.scope import steady_tokens
 from tracekit.base import Provenance, TracekitError, UsageError
 from tracekit.tables import Tables
 
-_COUNTERS = "gpu_counters"
-_STATES = "gpu_performance_states"
 _VALUES = frozenset(
     {
         ("gpu-counter-value", "value"),
@@ -40,10 +38,12 @@ def doubted(finding: Finding, uncompared: AbstractSet[tuple[str, str]]) -> Findi
     Such values are those of GPU counters, and the names of the GPU's performance states.
     """
     message = finding.message
-    if uncompared & _VALUES and _COUNTERS in recorded_tables(RULES[finding.rule].judge):
+    if uncompared & _VALUES and "gpu_counters" in recorded_tables(RULES[finding.rule].judge):
         message += _UNSURE.format(what="The values of the counters")
     # Many rules look at performance states as well; evidence tells that they are what shows it.
-    if uncompared & _NAMES and any(seen.table == _STATES for seen in finding.evidence):
+    if uncompared & _NAMES and any(
+        seen.table == "gpu_performance_states" for seen in finding.evidence
+    ):
         message += _UNSURE.format(what="The names of performance states")
     return replace(finding, message=message)
 
@@ -54,9 +54,7 @@ _WORST_FIRST = ("error", "warning", "note")
 
 
 def analyze(
-    tables: Mapping[str, pd.DataFrame],
-    provenance: Provenance,
-    settings: Settings | None = None,
+    tables: Mapping[str, pd.DataFrame], provenance: Provenance, settings: Settings | None = None
 ) -> Result:
     """Measure all metrics and judge by all rules.
 

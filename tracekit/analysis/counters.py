@@ -15,7 +15,6 @@ from enum import StrEnum
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import IntervalSet, spans
@@ -65,39 +64,25 @@ class Meaning:
 RAY_TRACING = "RT Unit Active"
 """All that a stock template records, on M3 and later: it says nothing of compute."""
 
-# Units that have a limiter, a utilization or both; other names of a unit stand behind it.
-_UNITS: dict[Group, tuple[tuple[str, ...], ...]] = {
-    Group.LAUNCH: (
-        ("Compute Shader Launch",),
-        ("Vertex Shader Launch",),
-        ("Fragment Shader Launch",),
-    ),
-    Group.ARITHMETIC: (
-        ("ALU",),
-        ("F32",),
-        ("F16",),
-        ("Integer and Conditional",),
-        ("Integer and Complex",),
-    ),
-    Group.CONTROL: (("Control Flow",),),
-    Group.ISSUE: (("Instruction Throughput",),),
-    Group.CACHE: (("L1 Cache",),),
-    Group.MEMORY: (("Last Level Cache", "GPU Last Level Cache", "LLC"),),
-    Group.TRANSLATION: (("MMU",),),
-    Group.BUFFER: (("Buffer Read", "Buffer Load"), ("Buffer Write", "Buffer Store")),
+# Units that have a limiter, a utilization or both, separated by commas; other names of a unit
+# stand behind it.
+_UNITS = {
+    Group.LAUNCH: "Compute Shader Launch, Vertex Shader Launch, Fragment Shader Launch",
+    Group.ARITHMETIC: "ALU, F32, F16, Integer and Conditional, Integer and Complex",
+    Group.CONTROL: "Control Flow",
+    Group.ISSUE: "Instruction Throughput",
+    Group.CACHE: "L1 Cache",
+    Group.MEMORY: "Last Level Cache = GPU Last Level Cache = LLC",
+    Group.TRANSLATION: "MMU",
+    Group.BUFFER: "Buffer Read = Buffer Load, Buffer Write = Buffer Store",
     Group.THREADGROUP: (
-        ("Threadgroup/Imageblock Load", "TG/IB Load"),
-        ("Threadgroup/Imageblock Store", "TG/IB Store"),
+        "Threadgroup/Imageblock Load = TG/IB Load, Threadgroup/Imageblock Store = TG/IB Store"
     ),
     Group.TEXTURE: (
-        ("Texture Read",),
-        ("Texture Sample",),
-        ("Texture Filtering",),
-        ("Texture Write",),
-        ("Texture Cache",),
-        ("Texture Read Cache",),
+        "Texture Read, Texture Sample, Texture Filtering, Texture Write, Texture Cache, "
+        "Texture Read Cache"
     ),
-    Group.RASTER: (("Fragment Input Interpolation", "Fragment Interp"),),
+    Group.RASTER: "Fragment Input Interpolation = Fragment Interp",
 }
 _OCCUPANCIES = {
     "compute": ("Kernel Occupancy", "Compute Occupancy"),
@@ -128,7 +113,7 @@ def _plain(name: str) -> str:
 def _declared() -> dict[str, Meaning]:
     table = dict(_OTHERS)
     for group, units in _UNITS.items():
-        for names in units:
+        for names in (unit.split(" = ") for unit in units.split(", ")):
             for name in names:
                 table[f"{name} Limiter"] = Meaning(Kind.LIMITER, group, names[0])
                 table[f"{name} Utilization"] = Meaning(Kind.UTILIZATION, group, names[0])
@@ -140,14 +125,11 @@ def _declared() -> dict[str, Meaning]:
 _MEANINGS = _declared()
 
 
-WAYS = (
+HOW_TO_GET = (
+    "A stock Metal System Trace records none. `tracekit record --counters on` asks for them; "
     "where this chip and Xcode reject that, choose Recording Options > GPU > Counter Set in "
     "Instruments, save it as a template and pass its path with --template, or let "
     "`tracekit templates make` make one."
-)
-HOW_TO_GET = (
-    "A stock Metal System Trace records none. `tracekit record --counters on` asks for them; "
-    + WAYS
 )
 LEAST_COVERED = 0.5
 """Share of a sample that must lie in the target's work."""
@@ -199,21 +181,16 @@ def counter_means(counter_samples: pd.DataFrame) -> pd.DataFrame:
     null where it is no percentage. Values that cannot be percentages are left out, and so are
     bandwidths of no stated unit: some chips count them in percent, others in GB/s.
     """
-    codes = counter_samples["counter"].cat.codes.to_numpy()
-    order = np.argsort(codes, kind="stable")
-    names = counter_samples["counter"].cat.categories
-    bounds = np.searchsorted(codes[order], np.arange(len(names) + 1))
-    values = counter_samples["value"].to_numpy(dtype=np.float64)[order]
-    weights = counter_samples["weight"].to_numpy(dtype=np.float64)[order]
-    flags = counter_samples["percentage"].to_numpy(dtype=np.float64, na_value=np.nan)[order]
-    rows = [
-        _mean_of(str(name), values[here], weights[here], flags[here])
-        for name, here in zip(names, map(slice, bounds[:-1], bounds[1:]), strict=True)
-    ]
+    by_counter = counter_samples.groupby("counter", observed=True)
+    means = [_mean_of(str(name), rows) for name, rows in by_counter]
     columns = ["counter", "kind", "group", "unit", "samples", "mean", "share"]
-    table = pd.DataFrame([row for row in rows if row], columns=columns)
+    table = pd.DataFrame([row for row in means if row], columns=columns)
     if table.empty:
-        raise Unavailable(_why_none(counter_samples["counter"]))
+        there = ", ".join(f"{name} ({len(rows):,})" for name, rows in list(by_counter)[:5])
+        raise Unavailable(
+            f"no counter that is known here has {FEWEST} samples with values that make sense in "
+            f"the target's work. There are: {there}. Record steady work for longer. {HOW_TO_GET}"
+        )
     return table
 
 
@@ -248,33 +225,16 @@ def _recorded(counters: pd.DataFrame | None) -> pd.DataFrame:
     return table.loc[named.notna(), _COLUMNS]
 
 
-def _why_none(counters: pd.Series) -> str:
-    """Say why no counter has a mean: too few samples, or none that is known."""
-    there = [(str(name), int(count)) for name, count in counters.value_counts().items()]
-    known = [(name, count) for name, count in there if meaning(name)]
-    if not known:
-        names = ", ".join(name for name, _ in there[:5])
-        return f"no counter that is known here was recorded, only: {names}. {HOW_TO_GET}"
-    name, count = known[0]
-    return (
-        f"counters have too few samples in the target's work ({name}, {count}); {FEWEST} of them "
-        f"with values that make sense are needed. Record steady work for longer, with --counters "
-        f"on; {WAYS}"
-    )
-
-
-def _mean_of(
-    name: str, values: NDArray[np.float64], weights: NDArray[np.float64], flags: NDArray[np.float64]
-) -> tuple[object, ...]:
-    means = meaning(name)
-    if means is None:
+def _mean_of(name: str, samples: pd.DataFrame) -> tuple[object, ...]:
+    means, flags = meaning(name), samples["percentage"]
+    if means is None or (means.kind is Kind.BANDWIDTH and flags.isna().all()):
         return ()
-    if means.kind is Kind.BANDWIDTH and np.isnan(flags).all():
-        return ()
-    ratio = not (flags == 0).any()  # where a trace does not state it, by the counter's meaning
+    ratio = bool(flags.fillna(value=True).all())  # where a trace does not state it, by its meaning
+    values = samples["value"].to_numpy(dtype=np.float64)
     fits = (values >= 0) & (values <= _MOST_PERCENT) if ratio else values >= 0
     if fits.sum() < FEWEST:
         return ()
+    weights = samples["weight"].to_numpy(dtype=np.float64)
     mean = float(np.average(values[fits], weights=weights[fits]))
     share = min(mean / 100, 1.0) if ratio else np.nan
     return (name, means.kind, means.group, means.unit, int(fits.sum()), mean, share)

@@ -20,7 +20,7 @@ import pandas as pd
 from tracekit.analysis.counters import counter_means, counter_samples, pressure
 from tracekit.analysis.idle.gaps import by_cause, causes_table, gaps_table, loaded_table
 from tracekit.analysis.idle.samples import meanwhile_table
-from tracekit.analysis.idle.work import timeline_table, work_of
+from tracekit.analysis.idle.work import surroundings, timeline_table, work_of
 from tracekit.analysis.inject import REMARKS, Unavailable, asked_tables, inject
 from tracekit.analysis.iterations import iterations_table, loop_of, pauses_table
 from tracekit.analysis.metrics.roofline import roof_of
@@ -184,6 +184,7 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "device": device_of,
     "gpu": gpu_of,
     "life": work_of,
+    "around": surroundings,
     "timeline": timeline_table,
     "iterations": iterations_table,
     "pauses": pauses_table,

@@ -56,20 +56,18 @@ def inject(
         why = "" if judges_damage else lost(name)
         if why:
             raise Unavailable(why)
+        arguments[name], optional = None, type(None) in get_args(parameter.annotation)
         try:
             arguments[name] = tables[name]
         except KeyError as missing:
-            if not _may_be_none(parameter):
+            if not optional:
                 raise Unavailable(absence(name, tables)) from missing
-            arguments[name] = None
         except Unavailable:
-            if not _may_be_none(parameter):
+            if not optional:
                 raise
-            arguments[name] = None
         except TracekitError as unreadable:
-            if not judges_damage or not _may_be_none(parameter):
+            if not (judges_damage and optional):
                 raise Unavailable(str(unreadable)) from unreadable
-            arguments[name] = None
     return function(**arguments, **_known(function, settings or {}))
 
 
@@ -93,10 +91,6 @@ def _tables(function: Callable[..., Any]) -> tuple[tuple[str, inspect.Parameter]
         for name, parameter in _parameters(function).items()
         if parameter.default is inspect.Parameter.empty
     )
-
-
-def _may_be_none(parameter: inspect.Parameter) -> bool:
-    return type(None) in get_args(parameter.annotation)
 
 
 ON_THE_CPU = (

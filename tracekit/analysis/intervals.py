@@ -83,10 +83,7 @@ def busy(starts: Times, ends: Times) -> int:
 def lanes_of(starts: Times, ends: Times, most: int | None = None) -> Times:
     """Return the lane of each interval, from 0: the lowest that is free when it starts.
 
-    Args:
-        starts: When each interval starts, ascending; ns.
-        ends: When each ends; ns.
-        most: Lanes to use. An interval that finds none free gets the lane -1.
+    They are ordered by start. One that finds none of `most` lanes free gets the lane -1.
     """
     if not (starts[1:] < np.maximum.accumulate(ends)[:-1]).any():
         return np.zeros(starts.size, np.int64)
@@ -127,19 +124,6 @@ def idle_before(starts: Times, ends: Times) -> Times:
     """Return for how long nothing ran right before each interval; they are ordered by start."""
     before = np.maximum.accumulate(np.concatenate((starts[:1], ends[:-1])))
     return np.maximum(starts - before, 0)
-
-
-def intersection(
-    starts: Times, ends: Times, other_starts: Times, other_ends: Times
-) -> tuple[Times, Times]:
-    """Return the disjoint, ordered intervals that both sets of intervals cover."""
-    if starts.size == 0 or other_starts.size == 0:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    begin, end = int(min(starts.min(), other_starts.min())), int(max(ends.max(), other_ends.max()))
-    uncovered = gaps(starts, ends, begin, end)
-    others = gaps(other_starts, other_ends, begin, end)
-    left, right = (np.concatenate(pair) for pair in zip(uncovered, others, strict=True))
-    return gaps(left, right, begin, end)
 
 
 def overlap(starts: Times, ends: Times, other_starts: Times, other_ends: Times) -> int:
@@ -245,13 +229,7 @@ class Groups:
 
 
 def grouped(codes: Integers, values: Integers, percents: Sequence[float]) -> Groups:
-    """Group `values` by `codes`, and return what numpy.percentile would for each group.
-
-    Args:
-        codes: The group of each value, 0 or more; numbers may be missing.
-        values: As many integers.
-        percents: 0 … 100 each. Between two ranks a percentile is linear.
-    """
+    """Group values by their codes (0 or more), with the percentiles that numpy would return."""
     codes, values = _ordered(codes, values)
     starts = np.flatnonzero(np.concatenate((codes[:1] >= 0, codes[1:] != codes[:-1])))
     counts = np.diff(np.append(starts, codes.size))

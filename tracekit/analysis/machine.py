@@ -131,10 +131,8 @@ _FREE = ("default", "none", "off")
 
 def held_state(settings: pd.DataFrame | None, switches: pd.DataFrame | None) -> bool:
     """Tell whether a tool held the GPU at one state, by the recording's settings."""
-    if switches is not None and len(switches):
-        enabled = switches["enabled"].fillna(value=False).astype(bool)
-        if enabled.any():
-            return True
+    if switches is not None and switches["enabled"].fillna(value=False).any():
+        return True
     if settings is None or settings.empty:
         return False
     parts = settings["setting"].fillna("").str.lower().str.partition(":")

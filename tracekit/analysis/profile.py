@@ -7,6 +7,7 @@ its total weight is that of all samples with it in their stack, each counted onc
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import pandas as pd
@@ -87,11 +88,8 @@ def flame(
 ) -> list[Block]:
     """Return the blocks of a flame graph: stacks with equal callers are merged, by name.
 
-    Args:
-        samples: The target's samples.
-        frames: As `frames_table` gives them.
-        least: Share of all weight below which a block and what it calls are left out.
-        deepest: How many frames of a stack are shown, from the outermost on.
+    Blocks of less than a share `least` of all weight are left out, and so is what they call; the
+    `deepest` outermost frames of a stack are shown.
     """
     weights = _by_stack(samples)["weight"].to_dict()
     held = frames[frames["stack"].isin(weights)].sort_values(["stack", "depth"], kind="stable")
@@ -107,22 +105,13 @@ def _blocks(
     paths: list[tuple[tuple[str, ...], int]], depth: int, start: int, least: float
 ) -> Iterator[Block]:
     """Yield the blocks of sorted paths that are equal above `depth`."""
-    first = 0
-    while first < len(paths):
-        path, weight = paths[first]
-        if len(path) == depth:  # samples in the caller itself: a prefix sorts first
-            start += weight
-            first += 1
-            continue
-        last = first
-        while last < len(paths) and paths[last][0][depth : depth + 1] == path[depth : depth + 1]:
-            last += 1
-        sum_of_them = sum(weight for _, weight in paths[first:last])
-        if sum_of_them >= least:
-            yield Block(path[depth], depth, start, sum_of_them)
-            yield from _blocks(paths[first:last], depth + 1, start, least)
-        start += sum_of_them
-        first = last
+    for name, same in groupby(paths, key=lambda row: row[0][depth : depth + 1]):
+        own = list(same)
+        weight = sum(weight for _, weight in own)
+        if name and weight >= least:  # what has no name here are samples in the caller itself
+            yield Block(name[0], depth, start, weight)
+            yield from _blocks(own, depth + 1, start, least)
+        start += weight
 
 
 def sampled_weight(samples: pd.DataFrame) -> int:

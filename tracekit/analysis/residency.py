@@ -28,15 +28,11 @@ _UNITS = {"Bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 <
 
 @dataclass(frozen=True, eq=False)
 class Wired:
-    """What was wired in a window for the target, by eight equal parts of it.
+    """What was wired in the loop for the target, by eight equal parts of it.
 
-    Attributes:
-        starts: When each stretch of wiring began; overlaps are joined.
-        ends: When it ended.
-        sizes: Bytes wired in each part; None where the recording names no sizes.
-        allocated: Bytes allocated in each part; None where that is not known.
-        parts: In which of the parts there was wiring at all.
-        often: In how many iterations memory was wired, and how many there are; None without any.
+    `starts` and `ends` are those of wiring, overlaps joined; `sizes` and `allocated` the bytes that
+    were wired and allocated in each part, None where not known; `parts` tells in which there was
+    wiring at all, and `often` in how many iterations, of how many; None without any.
     """
 
     starts: Times

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import IntervalSet, Times, gaps, spans, union
+from tracekit.analysis.intervals import IntervalSet, Times, gaps, union
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import quiet_limit
 from tracekit.analysis.scope import of_a_server, reference_work, steady_steps
@@ -64,19 +64,6 @@ class Beats:
         return f" of {self.variant}" if self.variant else ""
 
 
-@dataclass(frozen=True, eq=False)
-class Spikes:
-    """The beats that stand out, and by how much each is longer than its neighbours; ns."""
-
-    chosen: NDArray[np.bool_]
-    excess: NDArray[np.float64]
-
-    @property
-    def share(self) -> float:
-        """The share of beats that stand out."""
-        return float(self.chosen.mean())
-
-
 def beats(
     steps: pd.DataFrame, requests: pd.DataFrame | None, annotations: pd.DataFrame | None = None
 ) -> tuple[Beats, ...]:
@@ -87,7 +74,7 @@ def beats(
             "the metric tick_spikes counts those that took too long."
         )
     steady = steady_steps(steps).sort_values("start", kind="stable")
-    starts = spans(steady)[0]
+    starts = bounds(steady)[0]
     follows = _followed(steps, steady)
     steady, starts, ends = steady[follows], starts[follows], np.roll(starts, -1)[follows]
     ends = _until_reference(starts, ends, annotations)
@@ -101,8 +88,8 @@ def beats(
 
 def _followed(steps: pd.DataFrame, steady: pd.DataFrame) -> NDArray[np.bool_]:
     """Tell which of the steady steps have another one right behind them, without a pause."""
-    starts, ends = spans(steady)
-    places = np.sort(spans(steps)[0]).searchsorted(starts)
+    starts, ends = bounds(steady)
+    places = np.sort(bounds(steps)[0]).searchsorted(starts)
     follows = np.diff(places, append=-1) == 1
     if "source" in steady and not (steady["source"] == "steps").all():
         near = 0 if (steady["source"] == "structure").all() else quiet_limit(starts)
@@ -127,13 +114,15 @@ def _long_enough(found: tuple[Beats, ...]) -> list[Beats]:
     return many
 
 
-def spikes(row: Beats, least_z: float = LEAST_Z, least_excess: float = LEAST_EXCESS) -> Spikes:
-    """Find the beats that are far longer than their neighbours."""
+def spikes(
+    row: Beats, least_z: float = LEAST_Z, least_excess: float = LEAST_EXCESS
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Tell which beats are far longer than their neighbours, and by how much each is; ns."""
     around = pd.Series(row.times).rolling(_NEIGHBOURS, center=True, min_periods=1).median()
     typical = around.to_numpy(dtype=np.float64)
     excess = row.times - typical
     spread = max(row.variation, _LEAST_SPREAD) * typical
-    return Spikes((excess > least_z * spread) & (excess > least_excess * typical), excess)
+    return (excess > least_z * spread) & (excess > least_excess * typical), excess
 
 
 _REGULAR = 0.7  # of the distances between spikes
@@ -165,56 +154,42 @@ def happenings(
 ) -> pd.DataFrame:
     """Return the table `happenings`: start, duration, `what` in words, and its `rank`.
 
-    Rows of one kind do not overlap. The most telling kind has rank 0: a compile says more than
-    a span of the workload, and that more than an idle device.
+    Rows of one kind do not overlap. The most telling kind has the lowest rank: a compile says more
+    than a span of the workload, and that more than an idle device.
     """
+    found: list[tuple[str, tuple[Times, Times]]] = []
     compiled = [] if compiler_activity is None else [compiler_activity[compiler_activity["target"]]]
     did = None
     if spans is not None:
         compiled.append(spans[spans["name"] == COMPILE])
         did = spans[~spans["name"].isin([COMPILE, IDLE, REFERENCE])]
+    if compiled:
+        every = pd.concat(part[["start", "duration"]] for part in compiled)
+        found.append((COMPILED, _joined(every)))
     work = None if gpu_intervals is None else gpu_intervals[["start", "duration", "target"]]
-    kinds = (
-        [(COMPILED, _joined(pd.concat(part[["start", "duration"]] for part in compiled)))]
-        if compiled
-        else [],
-        [] if work is None else [("other processes used the GPU", _joined(work[~work["target"]]))],
-        []
-        if driver_events is None
-        else [("the driver wired memory", _joined(wirings(driver_events)))],
-        _each(thermal_states, "state", "the thermal state was {}"),
-        _each(gpu_performance_states, "state", "the performance state was {}"),
-        _each(did, "name", "the workload was in its span “{}”"),
-        [] if work is None else _device(*_joined(work[work["target"]])),
-    )
+    if work is not None:
+        found.append(("other processes used the GPU", _joined(work[~work["target"]])))
+    if driver_events is not None:
+        found.append(("the driver wired memory", _joined(wirings(driver_events))))
+    for frame, column, words in (
+        (thermal_states, "state", "the thermal state was {}"),
+        (gpu_performance_states, "state", "the performance state was {}"),
+        (did, "name", "the workload was in its span “{}”"),
+    ):
+        groups = () if frame is None else frame.groupby(column, sort=True)
+        found += [(words.format(value), _joined(rows)) for value, rows in groups]
+    starts, ends = (np.empty(0, np.int64),) * 2 if work is None else _joined(work[work["target"]])
+    if starts.size:
+        idle = gaps(starts, ends, int(starts[0]), int(ends[-1]))
+        found += [(WITHOUT_WORK, idle), (LONGER_WORK, (starts, ends))]
+    columns = {"start": "int64", "duration": "int64", "what": "object", "rank": "int64"}
+    none = pd.DataFrame(columns=list(columns)).astype(columns)
     frames = [
         pd.DataFrame({"start": starts, "duration": ends - starts, "what": what, "rank": rank})
-        for rank, kind in enumerate(kinds)
-        for what, (starts, ends) in kind
+        for rank, (what, (starts, ends)) in enumerate(found)
         if starts.size
     ]
-    columns = {"start": "int64", "duration": "int64", "what": "object", "rank": "int64"}
-    if not frames:
-        return pd.DataFrame(columns=list(columns)).astype(columns)
-    return pd.concat(frames, ignore_index=True)
-
-
-def _each(
-    frame: pd.DataFrame | None, column: str, words: str
-) -> list[tuple[str, tuple[Times, Times]]]:
-    """Return the rows of each value of a column apart."""
-    if frame is None:
-        return []
-    groups = frame.groupby(column, sort=True)
-    return [(words.format(value), _joined(rows)) for value, rows in groups]
-
-
-def _device(starts: Times, ends: Times) -> list[tuple[str, tuple[Times, Times]]]:
-    """Return when the device had nothing of the target to do, and when it had."""
-    if not starts.size:
-        return []
-    idle = gaps(starts, ends, int(starts[0]), int(ends[-1]))
-    return [(WITHOUT_WORK, idle), (LONGER_WORK, (starts, ends))]
+    return pd.concat(frames, ignore_index=True) if frames else none
 
 
 def _joined(rows: pd.DataFrame) -> tuple[Times, Times]:
@@ -277,7 +252,7 @@ def explain(
     causes = np.full(times.size, UNEXPLAINED, dtype=object)
     compiled, idle = np.zeros(times.size), np.zeros(times.size)
     for (_, what), rows in happenings.groupby(["rank", "what"], sort=True):
-        covered = IntervalSet.of(*spans(rows)).within(beats.starts, beats.ends)
+        covered = IntervalSet.of(*bounds(rows)).within(beats.starts, beats.ends)
         usual = covered[~slow].sum() / max(1, beats.times[~slow].sum())
         beyond = covered[slow] - usual * times
         if what == LONGER_WORK:
@@ -319,30 +294,31 @@ class Modes:
 
 
 def modes(times: Times) -> Modes:
-    """Split the steps in two where both halves are most alike in themselves.
-
-    The split is the one of least squares, as that of k-means for two clusters in one dimension,
-    found exactly over the sorted values.
-    """
-    capped = np.clip(times, *np.quantile(times, _ENDS))
-    slow = capped > _border(np.sort(capped).astype(np.float64))
+    """Split the steps in fast and slow ones."""
+    capped = np.clip(times, *np.quantile(times, _ENDS)).astype(np.float64)
+    ordered = np.sort(capped)
+    slow = capped > ordered[best_split(ordered) - 1]
     if not slow.any():
         middle = float(np.median(times))
         return Modes(slow, middle, middle, 0, 0.0)
     fast_time, slow_time = float(np.median(times[~slow])), float(np.median(times[slow]))
-    spread = max(_spread(times[~slow]), _spread(times[slow]), _LEAST_SPREAD * fast_time)
+    wider = max(spread(times[~slow]), spread(times[slow]), _LEAST_SPREAD * fast_time)
     changes = int(np.count_nonzero(np.diff(slow)))
-    return Modes(slow, fast_time, slow_time, changes, (slow_time - fast_time) / spread)
+    return Modes(slow, fast_time, slow_time, changes, (slow_time - fast_time) / wider)
 
 
-def _border(ordered: NDArray[np.float64]) -> float:
-    """Return the greatest value of the lower half."""
-    count = np.arange(1, ordered.size)
-    below = np.cumsum(ordered)[:-1]
-    above = ordered.sum() - below
-    between = below**2 / count + above**2 / (ordered.size - count)
-    return float(ordered[int(np.argmax(between))])
+def best_split(values: NDArray[np.float64], least: int = 1) -> int:
+    """Return after how many values a row falls in two parts most alike in themselves.
+
+    The split is the one of least squares, as that of k-means for two clusters in one dimension,
+    found exactly; each part has the `least` number of values or more.
+    """
+    places = np.arange(least, values.size - least + 1)
+    sums = np.cumsum(values)
+    left, right = sums[places - 1], sums[-1] - sums[places - 1]
+    return int(places[np.argmax(left**2 / places + right**2 / (values.size - places))])
 
 
-def _spread(times: Times) -> float:
+def spread(times: NDArray[np.float64] | Times) -> float:
+    """Return a robust standard deviation: the scaled median of absolute deviations."""
     return _SIGMA * float(np.median(np.abs(times - np.median(times))))

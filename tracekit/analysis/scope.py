@@ -92,6 +92,12 @@ def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["target"].astype(bool)]
 
 
+def owners(frame: pd.DataFrame) -> pd.Series:
+    """Return whose each row is, in words such as "python3 (4711)"."""
+    names = frame["process"].fillna("unknown process").astype(str)
+    return names + " (" + frame["pid"].astype("string").fillna("no pid") + ")"
+
+
 def named(targets: Targets) -> str:
     """Return the target in words, such as "python3 (4711)"."""
     return ", ".join(
@@ -189,6 +195,13 @@ def variants(steps: pd.DataFrame) -> list[str]:
     if "variant" not in steps:
         return []
     return sorted(str(name) for name in steps["variant"].dropna().unique() if name)
+
+
+def require_alike(steady: pd.DataFrame) -> None:
+    """Raise Unavailable where steps are of several things that are compared."""
+    names = variants(steady)
+    if len(names) > 1:
+        raise Unavailable(f"steps are of several variants ({', '.join(names)}), of unlike work.")
 
 
 def steady_tokens(steps: pd.DataFrame) -> int:

@@ -15,20 +15,18 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, spans
-from tracekit.workload import IDLE
+from tracekit.analysis.scope import steady_steps
 
 Values = NDArray[np.float64]
 
 BUSY = 0.8
 """Share of the slots that must be taken for a tick to begin or end the steady part."""
 
-_NO_REQUESTS = "the workload serves no requests."
-
 
 def offered(requests: pd.DataFrame) -> pd.DataFrame:
     """Return the requests that were to arrive in the run; raise Unavailable if there are none."""
     if requests.empty:
-        raise Unavailable(_NO_REQUESTS)
+        raise Unavailable("the workload serves no requests.")
     return requests
 
 
@@ -85,11 +83,6 @@ def deviation(values: Values) -> float:
     return math.sqrt(math.fsum((value - middle) ** 2 for value in values.tolist()) / values.size)
 
 
-def percentile(values: Values, percent: float) -> float:
-    """Return a percentile, linear between ranks."""
-    return float(np.percentile(values, percent))
-
-
 def limit(gauges: pd.DataFrame, name: str) -> float | None:
     """Return the limit that the workload reports, such as "ttft"; None if it reports none."""
     reported = gauges[gauges["name"] == f"limit_{name}"]
@@ -119,15 +112,6 @@ def steady_phase(steps: pd.DataFrame) -> Window:
     return Window(int(starts.min()), int(ends.max()), "the run")
 
 
-def ticks_of(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return the steps of the steady phase that were no wait for load, in order."""
-    worked = (steps["phase"] == "steady") & (steps["variant"].fillna("") != IDLE)
-    ticks = steps[worked].sort_values("start", kind="stable")
-    if ticks.empty:
-        raise Unavailable("the server made no tick.")
-    return ticks
-
-
 @dataclass(frozen=True)
 class Part:
     """A part of a run: its window, its ticks and tokens, the median of its ticks' rates.
@@ -150,7 +134,7 @@ def parts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Mapping[str, Part]:
     slots = limit(gauges, "active_sequences")
     if slots is None:
         raise Unavailable("the workload does not tell how many sequences it serves at a time.")
-    ticks, run = ticks_of(steps), steady_phase(steps)
+    ticks, run = steady_steps(steps).sort_values("start", kind="stable"), steady_phase(steps)
     starts, ends = spans(ticks)
     active = level_at(gauges, "active_sequences", ends)
     busy = np.flatnonzero(active >= BUSY * slots)

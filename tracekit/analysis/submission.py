@@ -1,7 +1,5 @@
 """How the target hands work to the device: waits of an iteration, command buffers in flight."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -11,16 +9,7 @@ from tracekit.analysis.idle.levers import Habits
 from tracekit.analysis.idle.pieces import State
 from tracekit.analysis.idle.samples import host_words, other_thread, sampled
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import (
-    NEVER,
-    IntervalSet,
-    Times,
-    Window,
-    clip,
-    distinct,
-    ordered,
-    spans,
-)
+from tracekit.analysis.intervals import NEVER, IntervalSet, Window, clip, spans
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.residency import Wired
 from tracekit.analysis.scope import steady_tokens
@@ -128,22 +117,8 @@ def annotated_readbacks(annotations: pd.DataFrame | None, window: Window) -> Gap
     return Gaps(ends - 1, ends, np.ones(ends.size, np.int64))
 
 
-@dataclass(frozen=True, eq=False)
-class Depths:
-    """Stretches of a window with a constant number of command buffers in flight."""
-
-    starts: Times
-    ends: Times
-    depths: Times
-
-    @property
-    def mean(self) -> float:
-        """The mean number in flight over the window's time."""
-        return float(np.average(self.depths, weights=self.ends - self.starts))
-
-
-def depths(timeline: pd.DataFrame, window: Window) -> Depths:
-    """Return how many command buffers of the target were committed and not complete."""
+def in_flight(timeline: pd.DataFrame, window: Window) -> float:
+    """Return how many command buffers are committed and not complete: the mean over the time."""
     committed, completed = (
         timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
         for name in ("committed", "completed")
@@ -151,11 +126,7 @@ def depths(timeline: pd.DataFrame, window: Window) -> Depths:
     known = (committed != NEVER) & (completed >= committed)
     require_lives(timeline)
     starts, ends = clip(committed[known], completed[known], window.start, window.end)
-    edges = np.array([window.start, window.end])
-    moments = distinct(np.concatenate((starts, ends, edges)))
-    flying = np.searchsorted(ordered(starts), moments[:-1], side="right")
-    landed = np.searchsorted(ordered(ends), moments[:-1], side="right")
-    return Depths(moments[:-1], moments[1:], flying - landed)
+    return float((ends - starts).sum() / window.length)
 
 
 def require_lives(timeline: pd.DataFrame) -> None:

@@ -77,8 +77,9 @@ class NamedWork:
 
     def are(self, chore: Chore) -> NDArray[np.bool_]:
         """Tell which pieces are the chore and nothing else, by their names."""
-        matching = [_is(name, chore) for name in self.names]
-        return np.array(matching, bool)[self.codes]
+        words = [words_of(name) for name in self.names]
+        named = [bool(chore.value.search(word)) and not _KERNEL.search(word) for word in words]
+        return np.array(named, bool)[self.codes]
 
     def costs(self, chosen: NDArray[np.bool_]) -> Times:
         """Return what each chosen piece took, its launch included; ns."""
@@ -121,11 +122,6 @@ def named_work(gpu: Device, loop: Window, shader_runs: pd.DataFrame | None) -> N
 def words_of(name: str) -> str:
     """Return a name in small letters, with a blank where a capital begins a word."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
-
-
-def _is(name: str, chore: Chore) -> bool:
-    words = words_of(name)
-    return bool(chore.value.search(words)) and not _KERNEL.search(words)
 
 
 _OURS = "custom_kernel_"

@@ -29,10 +29,9 @@ def explained(row_of_steps: Make) -> Callable[..., Explanation]:
 
     def make(*places: int, **tables: pd.DataFrame) -> Explanation:
         [row] = beats(row_of_steps([30 * MS if p in places else 10 * MS for p in range(40)]), None)
-        found = spikes(row)
-        assert found.chosen.sum() == len(places)
-        beside = happenings(*(tables.get(name) for name in TABLES))
-        return explain(row, found.chosen, found.excess, beside)
+        chosen, excess = spikes(row)
+        assert chosen.sum() == len(places)
+        return explain(row, chosen, excess, happenings(*(tables.get(name) for name in TABLES)))
 
     return make
 

@@ -12,16 +12,11 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.idle.pieces import CAUSES, FEWEST, Cause, State, attributed
 from tracekit.analysis.idle.samples import other_thread
-from tracekit.analysis.idle.work import (
-    Work,
-    covered,
-    surroundings,
-    without_load,
-    written,
-)
+from tracekit.analysis.idle.work import NO_WORK, Surroundings, Work, covered, written
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable
 from tracekit.analysis.intervals import FOREVER, IntervalSet, Times
 from tracekit.analysis.intervals import gaps as between
+from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Evidence
 from tracekit.analysis.scope import Device
@@ -156,8 +151,11 @@ def loaded_table(
     Time in which a server says, by spans `idle`, that it had no request to serve is left out, and
     so is time in which the worker timed its reference work, and pauses in which nobody asked.
     """
-    waits = without_load(spans, pauses)
-    starts, ends = between(waits.starts, waits.ends, loop.start, loop.end)
+    waits = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+    waits += [] if pauses is None else [bounds(pauses)]
+    waits += [] if spans is None else [bounds(spans[spans["name"].isin(NO_WORK)])]
+    starts, ends = (np.concatenate(sides) for sides in zip(*waits, strict=True))
+    starts, ends = between(starts, ends, loop.start, loop.end)
     if not starts.size:
         raise Unavailable(f"there was no load in {loop.name}.")
     return pd.DataFrame({"start": starts, "duration": ends - starts})
@@ -167,13 +165,8 @@ def gaps_table(
     loaded: pd.DataFrame,
     device: Device,
     life: Work,
-    spans: pd.DataFrame | None,
+    around: Surroundings,
     submissions: pd.DataFrame | None,
-    encoders: pd.DataFrame | None,
-    driver_intervals: pd.DataFrame | None,
-    compiler_activity: pd.DataFrame | None,
-    gpu_performance_states: pd.DataFrame | None,
-    driver_events: pd.DataFrame | None,
     iterations: pd.DataFrame | None,
     cpu_profile: pd.DataFrame | None,
 ) -> pd.DataFrame:
@@ -185,29 +178,12 @@ def gaps_table(
     did meanwhile: encoding, driver, wiring memory, compiler, or the name of a span of the
     workload; "" where nothing is known).
     """
-    around = surroundings(
-        written(encoders, submissions),
-        _rivals(device),
-        driver_intervals,
-        compiler_activity,
-        gpu_performance_states,
-        spans,
-        driver_events,
-    )
     idle, number = _gaps(device.own, loaded), 0 if iterations is None else len(iterations)
     if cpu_profile is not None and len(cpu_profile):
         found = attributed(idle, life, around, FOREVER)
         if other_thread(found, cpu_profile, submissions):
             return found
     return attributed(idle, life, around, max(FEWEST, _OFTEN * number))
-
-
-def _rivals(device: Device) -> pd.DataFrame:
-    """Return the work of other processes on the target's channels.
-
-    Channels run beside each other, so that work on another one keeps nothing from starting.
-    """
-    return device.others[device.others["channel"].isin(device.own["channel"].unique())]
 
 
 def _gaps(own: pd.DataFrame, loaded: pd.DataFrame) -> IntervalSet:

@@ -17,14 +17,10 @@ _MOST = 2  # causes: who updates these records again
 class Habits:
     """How the loop hands its work over; None where that is not known.
 
-    Attributes:
-        waits: How often an iteration waits for all of its work.
-        buffers: How many command buffers are committed for each such wait.
-        host_longer: Whether the host takes longer for an iteration than the device.
-        lost: Whether memory that is wired in the loop had been wired before, see `Wired.lost`.
-        other_stream: Whether another thread of the program works while committed work waits.
-        sampled: Whether samples tell what the host did while the device had nothing.
-        meanwhile: What they tell of it in a sentence, with a blank before it; "" for nothing.
+    An iteration waits so many times for all of its work (`waits`), and commits so many `buffers`
+    for each wait. The host may take longer for it than the device (`host_longer`), memory that is
+    wired in it may be `lost` (see `Wired.lost`), another thread may work while committed work
+    waits (`other_stream`). What the host does `meanwhile` is a sentence, if it was `sampled`.
     """
 
     waits: float | None = None

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, in_order, spans
+from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, in_order
+from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.scope import Device
 from tracekit.analysis.upkeep import wirings
 from tracekit.workload import COMPILE, IDLE, READBACK, REFERENCE
@@ -21,7 +22,7 @@ def covered(frame: pd.DataFrame | None) -> IntervalSet:
     if frame is None:
         return IntervalSet.empty()
     times = frame[["start", "duration"]]  # texts of other columns take long to pick
-    return IntervalSet.of(*spans(times[frame["target"]] if "target" in frame else times))
+    return IntervalSet.of(*bounds(times[frame["target"]] if "target" in frame else times))
 
 
 def moments(column: pd.Series) -> Times:
@@ -49,14 +50,9 @@ def of_buffer(
 class Work:
     """One entry for each device interval of the target, ordered by start; NEVER: not known.
 
-    Attributes:
-        begun: When the host began to write it.
-        submitted: When it was handed over.
-        start: When the device began it.
-        end: When the device had done it.
-        completed: When that was reported to the host.
-        opened: When the device began the command buffer that it belongs to.
-        buffer: The number of that command buffer, from 0; -1 where it is not known.
+    The host began to write it, handed it over (`submitted`), and got it reported (`completed`);
+    `start` and `end` are the device's, and so is `opened`, when it began the command buffer that
+    the interval belongs to. `buffer` is the number of that one, from 0; -1 where it is not known.
     """
 
     begun: Times
@@ -77,7 +73,7 @@ def work_of(
 ) -> Work:
     """Join the target's device intervals with what the other tables say of them."""
     own = in_order(device.own)
-    start, end = spans(own)
+    start, end = bounds(own)
     if device.on_the_host:
         unknown = np.full(start.size, -1)
         return Work(_host_begun(start, submissions), start, start, end, end, start, unknown)
@@ -106,7 +102,7 @@ def _commits_of(submissions: pd.DataFrame | None) -> pd.DataFrame:
     own = submissions[submissions["target"]]
     if "event" in own:
         own = own[own["event"].fillna("") == _COMMIT]
-    return own.iloc[np.argsort(spans(own)[1], kind="stable")]
+    return own.iloc[np.argsort(bounds(own)[1], kind="stable")]
 
 
 def _same_ids(own: pd.DataFrame, submissions: pd.DataFrame | None) -> bool:
@@ -201,7 +197,7 @@ def _writing(submissions: pd.DataFrame) -> tuple[Times, Times]:
 
     It may be made long before it is used; what was spent on its encoders ends with its commit.
     """
-    starts, ends = spans(submissions)
+    starts, ends = bounds(submissions)
     if "encoder_time" not in submissions:
         return starts, ends
     spent = submissions["encoder_time"].to_numpy(dtype=np.int64, na_value=0)
@@ -209,10 +205,7 @@ def _writing(submissions: pd.DataFrame) -> tuple[Times, Times]:
 
 
 def _submitted(
-    own: pd.DataFrame,
-    start: Times,
-    commits: pd.DataFrame | None,
-    submissions: pd.DataFrame | None,
+    own: pd.DataFrame, start: Times, commits: pd.DataFrame | None, submissions: pd.DataFrame | None
 ) -> Times:
     """Return when each was handed over: by its own latency, else by its command buffer."""
     latency = moments(own["start_latency"])
@@ -220,7 +213,7 @@ def _submitted(
     if commits is not None:
         found = _filled(found, of_buffer(own, commits, moments(commits["committed"]), "max"))
     if submissions is not None:
-        found = _filled(found, of_buffer(own, submissions, spans(submissions)[1], "max"))
+        found = _filled(found, of_buffer(own, submissions, bounds(submissions)[1], "max"))
     return np.minimum(found, start)
 
 
@@ -233,7 +226,7 @@ def _first_written(
 ) -> Times:
     begun = np.full(len(own), NEVER)
     if encoders is not None:
-        begun = of_buffer(own, encoders, spans(encoders)[0], "min")
+        begun = of_buffer(own, encoders, bounds(encoders)[0], "min")
     if submissions is not None:
         begun = _filled(begun, of_buffer(own, submissions, _writing(submissions)[0], "min"))
     return begun
@@ -243,7 +236,7 @@ def _host_begun(start: Times, submissions: pd.DataFrame | None) -> Times:
     """Return when the call began that handed each over: the last one before it."""
     if submissions is None or submissions.empty:
         return np.full(start.size, NEVER)
-    calls = np.sort(spans(submissions)[0])
+    calls = np.sort(bounds(submissions)[0])
     before = np.concatenate((np.array([NEVER]), calls))
     return before[np.searchsorted(calls, start, side="right")]
 
@@ -305,24 +298,30 @@ class Surroundings:
 
 
 def surroundings(
-    written: IntervalSet,
-    others: pd.DataFrame,
+    device: Device,
+    encoders: pd.DataFrame | None,
+    submissions: pd.DataFrame | None,
     driver_intervals: pd.DataFrame | None,
     compiler_activity: pd.DataFrame | None,
     gpu_performance_states: pd.DataFrame | None,
-    annotations: pd.DataFrame | None,
+    spans: pd.DataFrame | None,
     driver_events: pd.DataFrame | None,
 ) -> Surroundings:
-    """Gather them from their tables; what has no table was nowhere seen."""
+    """Gather them from their tables; what has no table was nowhere seen.
+
+    Of other processes only work on the target's channels counts: channels run beside each other,
+    so that work on another one keeps nothing from starting.
+    """
+    rivals = device.others["channel"].isin(device.own["channel"].unique())
     return Surroundings(
-        written=written,
+        written=written(encoders, submissions),
         driver=covered(driver_intervals),
         wiring=covered(None if driver_events is None else wirings(driver_events)),
         prepared=_prepared(driver_intervals),
         compiler=covered(compiler_activity),
-        others=IntervalSet.of(*spans(others)),
+        others=IntervalSet.of(*bounds(device.others[rivals])),
         awake=covered(gpu_performance_states),
-        annotated=_by_name(annotations),
+        annotated=_by_name(spans),
     )
 
 
@@ -331,18 +330,7 @@ def _prepared(driver_intervals: pd.DataFrame | None) -> tuple[Times, Times]:
     if driver_intervals is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     own = in_order(driver_intervals[driver_intervals["target"]])
-    return spans(own[own["depth"].fillna(0) == 0])
-
-
-def without_load(annotations: pd.DataFrame | None, pauses: pd.DataFrame | None) -> IntervalSet:
-    """Return when there was nothing to do by the workload's word, or nobody asked."""
-    known = [covered(pauses)]
-    if annotations is not None:
-        known.append(covered(annotations[annotations["name"].isin(NO_WORK)]))
-    starts, ends = (
-        np.concatenate([getattr(cover, side) for cover in known]) for side in ("starts", "ends")
-    )
-    return IntervalSet.of(starts, ends)
+    return bounds(own[own["depth"].fillna(0) == 0])
 
 
 def _by_name(annotations: pd.DataFrame | None) -> dict[str, IntervalSet]:

@@ -1,13 +1,6 @@
 """All metrics, in the order in which results and pages show them."""
 
-from tracekit.analysis.metrics import (
-    device,
-    idle,
-    machine,
-    roofline,
-    server,
-    steps,
-)
+from tracekit.analysis.metrics import device, idle, machine, roofline, server, steps
 
 METRICS = {
     metric.name: metric

@@ -7,7 +7,7 @@ from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Metric, Unavailable, metric
 from tracekit.analysis.intervals import IntervalSet, spans
 from tracekit.analysis.result import Better
-from tracekit.analysis.scope import Device, require_seen, steady_steps, steady_tokens, variants
+from tracekit.analysis.scope import Device, require_alike, require_seen, steady_steps, steady_tokens
 
 
 @metric("ratio", Better.LOWER)
@@ -64,8 +64,7 @@ def kernel_ceiling(steps: pd.DataFrame, loaded: pd.DataFrame, device: Device) ->
 
     It is what `tokens_per_second` would be without any waiting, at these kernels' speed.
     """
-    if len(variants(steady_steps(steps))) > 1:
-        raise Unavailable("steps are of several variants, which are compared, not summed.")
+    require_alike(steady_steps(steps))
     tokens = steady_tokens(steps)
     require_seen(steady_steps(steps), device.own)
     ran = int(IntervalSet.of(*device.spans).within(*spans(loaded)).sum())

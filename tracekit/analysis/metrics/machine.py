@@ -52,7 +52,9 @@ def reference_share(device: Device, loop: Loop, spans: pd.DataFrame | None) -> f
 @metric("cores")
 def host_cpu(process_samples: pd.DataFrame, phases: pd.DataFrame | None) -> float:
     """Median of the cores that the target used in its steady phase, over all samples."""
-    inside = _steady(process_samples, phases)["cpu"].dropna()
+    window = marked_window(phases)
+    inside = process_samples if window is None else window.rows(process_samples, "time")
+    inside = inside["cpu"].dropna()
     if inside.empty:
         raise Unavailable("no sample of the target lies in the steady window.")
     return float(inside.median())
@@ -67,47 +69,32 @@ def memory_peak(process_samples: pd.DataFrame) -> int:
     return int(memory.max())
 
 
-def _steady(samples: pd.DataFrame, phases: pd.DataFrame | None) -> pd.DataFrame:
-    window = marked_window(phases)
-    return samples if window is None else window.rows(samples, "time")
-
-
-_STEADY = "steady"
-
-
 @metric("bytes", Better.LOWER)
 def mlx_memory_peak(memory_profile: pd.DataFrame) -> int:
     """Most memory that MLX's arrays took at any moment of the steady phase."""
-    return _level(memory_profile, "mlx_peak", _place(memory_profile, "mlx_peak"))
+    return _noted(memory_profile, "mlx_peak")
 
 
 @metric("bytes/step", Better.LOWER)
 def memory_growth(memory_profile: pd.DataFrame, steps: pd.DataFrame) -> float:
     """Memory of MLX's arrays that each steady step left behind, from the first to the last."""
-    place = _place(memory_profile, "mlx_active")
-    if place == 0:
-        raise Unavailable("there is no note of memory from before the steady phase.")
-    before, after = (_level(memory_profile, "mlx_active", at) for at in (place - 1, place))
-    return (after - before) / len(steady_steps(steps))
+    before = _noted(memory_profile, "mlx_active", phases_before=1)
+    return (_noted(memory_profile, "mlx_active") - before) / len(steady_steps(steps))
 
 
-def _place(profile: pd.DataFrame, what: str) -> int:
-    """Return where, among the notes of one sort, that of the steady phase is."""
-    phases = _notes(profile, what)["phase"].tolist()
-    if _STEADY not in phases:
+def _noted(profile: pd.DataFrame, what: str, phases_before: int = 0) -> int:
+    """Return what was noted at the end of the steady phase, or of an earlier one."""
+    notes = profile[profile["what"] == what].sort_values("time", kind="stable")
+    phases = notes["phase"].tolist()
+    if "steady" not in phases:
         raise Unavailable("the workload's memory was not noted at the end of a steady phase.")
-    return phases.index(_STEADY)
-
-
-def _level(profile: pd.DataFrame, what: str, place: int) -> int:
-    note = _notes(profile, what).iloc[place]
+    place = phases.index("steady") - phases_before
+    if place < 0:
+        raise Unavailable("there is no note of memory from before the steady phase.")
+    note = notes.iloc[place]
     if pd.isna(note["bytes"]):
         raise Unavailable(f"{note['reason'] or 'no reason was noted'}.")
     return int(note["bytes"])
-
-
-def _notes(profile: pd.DataFrame, what: str) -> pd.DataFrame:
-    return profile[profile["what"] == what].sort_values("time", kind="stable")
 
 
 @metric("Hz")

@@ -44,10 +44,7 @@ def step_bound(step_models: pd.DataFrame, machine: Machine) -> float:
     model = step_model(step_models)
     chip = _gpu_of(model, machine)
     least = bound(
-        int(model["flops"]),
-        bytes_moved(model),
-        bandwidth=_bandwidth(chip),
-        rate=chip.fp16.value,
+        int(model["flops"]), bytes_moved(model), bandwidth=_bandwidth(chip), rate=chip.fp16.value
     )
     return least.seconds * _SECOND
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Metric, Unavailable, metric
 from tracekit.analysis.result import Better
+from tracekit.analysis.scope import steady_steps
 from tracekit.analysis.serving import (
     Part,
     Values,
@@ -19,10 +20,8 @@ from tracekit.analysis.serving import (
     mean,
     offered,
     parts,
-    percentile,
     readings_named,
     steady_phase,
-    ticks_of,
     time_weighted,
     times_per_token,
     whole_times,
@@ -50,9 +49,7 @@ LATENCIES = (
         lambda requests, _: times_per_token(requests),
     ),
     Latency(
-        "itl",
-        "inter-token latency, all gaps between tokens of a request",
-        gaps_between_tokens,
+        "itl", "inter-token latency, all gaps between tokens of a request", gaps_between_tokens
     ),
     Latency(
         "e2e",
@@ -60,11 +57,17 @@ LATENCIES = (
         lambda requests, _: whole_times(requests),
     ),
 )
+
+
+def _percentile(percent: float) -> Callable[[Values], float]:
+    return lambda values: float(np.percentile(values, percent))
+
+
 STATISTICS: dict[str, tuple[str, Callable[[Values], float]]] = {
     "mean": ("Mean", mean),
-    "p50": ("Median", lambda values: percentile(values, 50)),
-    "p95": ("95th percentile, linear between ranks,", lambda values: percentile(values, 95)),
-    "p99": ("99th percentile, linear between ranks,", lambda values: percentile(values, 99)),
+    "p50": ("Median", _percentile(50)),
+    "p95": ("95th percentile, linear between ranks,", _percentile(95)),
+    "p99": ("99th percentile, linear between ranks,", _percentile(99)),
     "std": ("Standard deviation", deviation),
 }
 
@@ -110,38 +113,32 @@ def goodput(requests: pd.DataFrame, gauges: pd.DataFrame, steps: pd.DataFrame) -
     return _good(requests, gauges) * 1e9 / _length(steps)
 
 
-@metric("count", Better.HIGHER)
-def requests_completed(requests: pd.DataFrame) -> int:
-    """Requests that got all their tokens."""
-    return _in_state(requests, "completed")
+def _counted(state: str, better: Better, meaning: str) -> Metric:
+    def measure(requests: pd.DataFrame) -> int:
+        return int((offered(requests)["state"] == state).sum())
 
-
-@metric("count", Better.LOWER)
-def requests_unfinished(requests: pd.DataFrame) -> int:
-    """Requests that were to arrive in the run and were not complete at its end."""
-    return _in_state(requests, "unfinished")
-
-
-@metric("count", Better.LOWER)
-def requests_rejected(requests: pd.DataFrame) -> int:
-    """Requests that the server refused, because they could never be served."""
-    return _in_state(requests, "rejected")
+    measure.__doc__ = meaning
+    return Metric(f"requests_{state}", "count", better, measure)
 
 
 REQUEST_METRICS = (
     *LATENCY_METRICS,
-    requests_completed,
-    requests_unfinished,
-    requests_rejected,
+    _counted("completed", Better.HIGHER, "Requests that got all their tokens."),
+    _counted(
+        "unfinished",
+        Better.LOWER,
+        "Requests that were to arrive in the run and were not complete at its end.",
+    ),
+    _counted(
+        "rejected",
+        Better.LOWER,
+        "Requests that the server refused, because they could never be served.",
+    ),
     request_rate_offered,
     request_rate_served,
     goodput,
     slo_attainment,
 )
-
-
-def _in_state(requests: pd.DataFrame, state: str) -> int:
-    return int((offered(requests)["state"] == state).sum())
 
 
 def _good(requests: pd.DataFrame, gauges: pd.DataFrame) -> int:
@@ -181,22 +178,12 @@ def steady_token_rate(requests: pd.DataFrame, steps: pd.DataFrame, gauges: pd.Da
     return rate
 
 
-@metric("ns")
-def ramp_time(requests: pd.DataFrame, steps: pd.DataFrame, gauges: pd.DataFrame) -> int:
-    """From the start of the run to a server's steady part."""
-    return _part(requests, steps, gauges, "ramp").window.length
+def _lasted(part: str, meaning: str) -> Metric:
+    def measure(requests: pd.DataFrame, steps: pd.DataFrame, gauges: pd.DataFrame) -> int:
+        return _part(requests, steps, gauges, part).window.length
 
-
-@metric("ns")
-def steady_time(requests: pd.DataFrame, steps: pd.DataFrame, gauges: pd.DataFrame) -> int:
-    """How long a server's steady part lasted."""
-    return _part(requests, steps, gauges, "steady").window.length
-
-
-@metric("ns")
-def tail_time(requests: pd.DataFrame, steps: pd.DataFrame, gauges: pd.DataFrame) -> int:
-    """From the end of a server's steady part to the end of the run."""
-    return _part(requests, steps, gauges, "tail").window.length
+    measure.__doc__ = meaning
+    return Metric(f"{part}_time", "ns", Better.NEITHER, measure)
 
 
 @metric("count", Better.LOWER)
@@ -206,7 +193,7 @@ def tick_spikes(requests: pd.DataFrame, steps: pd.DataFrame, gauges: pd.DataFram
     longest = limit(gauges, "tick")
     if longest is None:
         raise Unavailable("the workload does not tell which ticks are too long.")
-    return int((ticks_of(steps)["duration"] > longest).sum())
+    return int((steady_steps(steps)["duration"] > longest).sum())
 
 
 @metric("ratio")
@@ -234,9 +221,9 @@ def queue_peak(requests: pd.DataFrame, gauges: pd.DataFrame) -> int:
 
 SERVING_METRICS = (
     steady_token_rate,
-    ramp_time,
-    steady_time,
-    tail_time,
+    _lasted("ramp", "From the start of the run to a server's steady part."),
+    _lasted("steady", "How long a server's steady part lasted."),
+    _lasted("tail", "From the end of a server's steady part to the end of the run."),
     tick_spikes,
     block_occupancy_mean,
     block_occupancy_peak,

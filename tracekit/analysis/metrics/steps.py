@@ -16,12 +16,13 @@ from tracekit.analysis.rhythm import Beats, beats, spikes
 from tracekit.analysis.scope import (
     Device,
     reference_time,
+    require_alike,
     require_seen,
     steady_steps,
     steady_tokens,
-    variants,
 )
-from tracekit.analysis.submission import depths, per_iteration, require_buffers, require_lives
+from tracekit.analysis.serving import steady_phase
+from tracekit.analysis.submission import in_flight, per_iteration, require_buffers, require_lives
 
 
 @metric("steps/s", Better.HIGHER)
@@ -37,12 +38,7 @@ def step_rate(steps: pd.DataFrame, spans: pd.DataFrame | None) -> float:
 @metric("tokens/s", Better.HIGHER)
 def tokens_per_second(steps: pd.DataFrame, spans: pd.DataFrame | None) -> float:
     """Tokens of the steady steps per second, over the same time as `step_rate`."""
-    steady = steady_steps(steps)
-    names = variants(steady)
-    if len(names) > 1:
-        raise Unavailable(
-            f"steps are of several variants ({', '.join(names)}), which are compared, not summed."
-        )
+    require_alike(steady_steps(steps))
     return steady_tokens(steps) / _seconds(steps, spans)
 
 
@@ -83,8 +79,7 @@ def bytes_moved(model: "pd.Series[Any]") -> int:
 
 def _seconds(steps: pd.DataFrame, annotations: pd.DataFrame | None) -> float:
     """Return how long the steady phase took, waits for load included."""
-    starts, ends = bounds(steps[steps["phase"] == "steady"])
-    window = Window(int(starts.min()), int(ends.max()))
+    window = steady_phase(steps)
     length = window.length - reference_time(annotations, window)
     if length <= 0:
         raise Unavailable("the steady steps have no length.")
@@ -94,15 +89,9 @@ def _seconds(steps: pd.DataFrame, annotations: pd.DataFrame | None) -> float:
 def step_times(steps: pd.DataFrame) -> np.ndarray:
     """Return how long each steady step took, in ns; raise Unavailable where they are unlike."""
     steady = steady_steps(steps)
-    _require_alike(steady)
+    require_alike(steady)
     starts, ends = bounds(steady)
     return ends - starts
-
-
-def _require_alike(steady: pd.DataFrame) -> None:
-    names = variants(steady)
-    if len(names) > 1:
-        raise Unavailable(f"steps are of several variants ({', '.join(names)}), of unlike work.")
 
 
 @metric("ratio", Better.LOWER)
@@ -126,8 +115,8 @@ def step_spike_share(
     Spikes are steps 8 robust standard deviations and 50 % beyond their neighbours' median.
     """
     row = _alike(steps, requests, spans)
-    found = spikes(row)
-    return float(found.excess[found.chosen].sum() / row.times.sum())
+    chosen, excess = spikes(row)
+    return float(excess[chosen].sum() / row.times.sum())
 
 
 @metric("count", Better.LOWER)
@@ -157,15 +146,12 @@ def intervals_per_token(gpu: Device, loop: Loop, steps: pd.DataFrame) -> float:
 @metric("count")
 def queue_depth_mean(gpu: Device, loop: Loop, timeline: pd.DataFrame) -> float:
     """Command buffers of the target that are committed and not complete, the mean over the time."""
-    return depths(timeline, loop).mean
+    return in_flight(timeline, loop)
 
 
 @metric("count", Better.LOWER)
 def readbacks_per_step(
-    gpu: Device,
-    timeline: pd.DataFrame,
-    gaps: pd.DataFrame,
-    iterations: pd.DataFrame,
+    gpu: Device, timeline: pd.DataFrame, gaps: pd.DataFrame, iterations: pd.DataFrame
 ) -> float:
     """Waits for the device in a steady iteration, the mean; of several variants the most.
 
@@ -190,7 +176,7 @@ RHYTHM_METRICS = (
 def _alike(
     steps: pd.DataFrame, requests: pd.DataFrame | None, annotations: pd.DataFrame | None
 ) -> Beats:
-    _require_alike(steady_steps(steps))
+    require_alike(steady_steps(steps))
     return beats(steps, requests, annotations)[0]
 
 

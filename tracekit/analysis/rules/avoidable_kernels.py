@@ -31,11 +31,7 @@ _KERNEL = re.compile(r"attention|sdpa|gemm|gemv|mat ?mul|qmm|qmv|norm")
 
 
 def avoidable_kernels(
-    work: NamedWork,
-    loop: Loop,
-    iterations: pd.DataFrame | None,
-    *,
-    limit: float = 0.10,
+    work: NamedWork, loop: Loop, iterations: pd.DataFrame | None, *, limit: float = 0.10
 ) -> Findings:
     """Copies or sorts take a large part of the device's time.
 

@@ -4,7 +4,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Findings, Severity, finding
-from tracekit.analysis.scope import UNKNOWN, Targets, named
+from tracekit.analysis.scope import UNKNOWN, Targets, named, owners
 
 _ADVICE = (
     "Check that the recorded process is the one that submits the work (a shell, a shim or "
@@ -42,9 +42,7 @@ def capture_empty(gpu_intervals: pd.DataFrame, targets: Targets) -> Findings:
 
 def _who(others: pd.DataFrame) -> str:
     """Name the processes that have most rows."""
-    names = others["process"].fillna("unknown process").astype(str)
-    pids = others["pid"].astype("string").fillna("no pid")
-    counts = (names + " (" + pids + ")").value_counts()
+    counts = owners(others).value_counts()
     listed = ", ".join(f"{name} {count:,}" for name, count in counts[:_NAMED].items())
     more = len(counts) - _NAMED
     return f"{listed} and {more:,} more processes" if more > 0 else listed

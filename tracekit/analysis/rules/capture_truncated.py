@@ -1,14 +1,15 @@
 """`capture-truncated`: the recording, or an export of it, was cut."""
 
+from contextlib import suppress
+
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, marked_window, spans
 from tracekit.analysis.rule import Evidence, Finding, Findings, Severity, finding
-from tracekit.analysis.scope import own_rows
+from tracekit.analysis.scope import own_rows, steady_steps
 from tracekit.base import Provenance, Stage, duration, percent
 from tracekit.tables import Flaw
-from tracekit.workload import IDLE
 
 _AGAIN = (
     "Record again with room for the whole steady phase: a longer --time-limit or fewer steps, "
@@ -17,11 +18,6 @@ _AGAIN = (
 _EXPORT_AGAIN = (
     "Export again, with enough free disk, and let the export come to its end; where the bundle "
     "itself is damaged, record again. Rows before the damage count, the rest is not there."
-)
-
-_NOTHING_TO_COMPARE = (
-    "the workload marked its steps, but the recording has no device interval of the target to "
-    "compare them with."
 )
 
 
@@ -69,7 +65,10 @@ def capture_truncated(
         unsure = least + int(provenance.clock.get("uncertainty") or 0)
         found += _uncovered(own, window, max(int(limit * window.length), unsure), provenance)
     elif window is not None and not found:
-        raise Unavailable(_NOTHING_TO_COMPARE)
+        raise Unavailable(
+            "the workload marked its steps, but the recording has no device interval of the target "
+            "to compare them with."
+        )
     yield from found
 
 
@@ -95,10 +94,9 @@ def _working(phases: pd.DataFrame | None, steps: pd.DataFrame | None) -> Window 
 
     Without such steps it is the steady phase; None where there is none either.
     """
-    if steps is not None:
-        steady = steps[(steps["phase"] == "steady") & (steps["variant"].fillna("") != IDLE)]
-        if not steady.empty:
-            starts, ends = spans(steady)
+    with suppress(Unavailable):
+        if steps is not None:
+            starts, ends = spans(steady_steps(steps))
             return Window(int(starts.min()), int(ends.max()), "the steady window")
     return marked_window(phases)
 
@@ -109,11 +107,11 @@ def _uncovered(own: pd.DataFrame, window: Window, margin: int, provenance: Prove
     ended = provenance.end_reason.rstrip(".")
     why = f" Why recording ended: {ended}." if ended else ""
     for lost, start, end, words in (
-        (window.end - last, max(last, window.start), window.end, "ends {} before"),
-        (first - window.start, window.start, min(first, window.end), "begins {} after"),
+        (window.end - last, max(last, window.start), window.end, ("ends", "before")),
+        (first - window.start, window.start, min(first, window.end), ("begins", "after")),
     ):
         if lost > margin:
-            verb, _, side = words.partition(" {} ")
+            verb, side = words
             yield _finding(
                 f"The recorded work of the target {verb} {duration(lost)} {side} its steady steps "
                 f"do: {percent(min(1.0, lost / window.length))} of the steady phase is not in the "

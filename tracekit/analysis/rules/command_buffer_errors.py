@@ -36,9 +36,7 @@ _OTHERS = (
 
 
 def command_buffer_errors(
-    command_buffer_errors: pd.DataFrame,
-    device: Device,
-    submissions: pd.DataFrame | None,
+    command_buffer_errors: pd.DataFrame, device: Device, submissions: pd.DataFrame | None
 ) -> Findings:
     """Command buffers ended with an error.
 

@@ -15,12 +15,7 @@ _ADVICE = (
 )
 
 
-def gather_share(
-    work: NamedWork,
-    loop: Loop,
-    *,
-    limit: float = 0.10,
-) -> Findings:
+def gather_share(work: NamedWork, loop: Loop, *, limit: float = 0.10) -> Findings:
     """Gathering pages takes a large share of the GPU's time.
 
     What it looks for:

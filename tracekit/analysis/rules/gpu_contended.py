@@ -7,7 +7,7 @@ from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.intervals import Window, busy, clip, overlap, spans, union
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Findings, finding, longest
-from tracekit.analysis.scope import Device
+from tracekit.analysis.scope import Device, owners
 from tracekit.base import duration, percent
 
 _ADVICE = (
@@ -65,9 +65,7 @@ def gpu_contended(
 
 def _who(others: pd.DataFrame, window: Window) -> str:
     shares: dict[str, int] = {}
-    names = others["process"].fillna("unknown process").astype(str)
-    pids = others["pid"].astype("string").fillna("no pid")
-    for who, rows in others.groupby(names + " (" + pids + ")"):
+    for who, rows in others.groupby(owners(others)):
         covered = busy(*clip(*spans(rows), window.start, window.end))
         if covered:
             shares[str(who)] = covered

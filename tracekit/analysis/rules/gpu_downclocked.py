@@ -1,5 +1,6 @@
 """`gpu-downclocked`: the GPU ran below its best clock."""
 
+from contextlib import suppress
 from enum import StrEnum
 
 import pandas as pd
@@ -148,19 +149,16 @@ def _known(
     states: pd.DataFrame | None, gauges: pd.DataFrame | None, window: Window, active: float
 ) -> tuple[Below | None, Clock | None]:
     """Return what both sources say; raise Unavailable, with both reasons, if neither does."""
-    reasons: list[str] = []
-    below, read = None, None
     try:
         below = below_best(states, window)
-    except Unavailable as reason:
-        reasons.append(str(reason))
-    try:
-        read = clock(gauges, window, active)
-    except Unavailable as reason:
-        reasons.append(str(reason))
-    if below is None and read is None:
-        raise Unavailable(" And ".join(reasons))
-    return below, read
+    except Unavailable as lacking:
+        try:
+            return None, clock(gauges, window, active)
+        except Unavailable as reason:
+            raise Unavailable(f"{lacking} And {reason}") from reason
+    with suppress(Unavailable):
+        return below, clock(gauges, window, active)
+    return below, None
 
 
 def _by_states(below: Below, window: Window) -> str:

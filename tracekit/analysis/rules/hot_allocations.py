@@ -44,7 +44,9 @@ def hot_allocations(
         is not known or has no device intervals.
     """
     own = allocations(resource_allocations, loop)
-    count, each = _per(loop, iterations)
+    count, each = loop.length / 1e9, "second"
+    if iterations is not None and not iterations.empty:
+        count, each = len(iterations), unit(iterations)
     rate = len(own) / count
     if rate < (per_second if each == "second" else per_step) or own.empty:
         return
@@ -66,13 +68,6 @@ def hot_allocations(
             (size(None if pd.isna(n) else int(n)) for n in largest["size"]),
         ),
     )
-
-
-def _per(window: Window, iterations: pd.DataFrame | None) -> tuple[float, str]:
-    """Return by what a number of allocations is divided, and what that is."""
-    if iterations is not None and not iterations.empty:
-        return len(iterations), unit(iterations)
-    return window.length / 1e9, "second"
 
 
 def _kinds(own: pd.DataFrame) -> str:

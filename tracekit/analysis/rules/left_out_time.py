@@ -110,19 +110,13 @@ def _load(
         f"memory was wired for {duration(wired)}" if wired else "",
         f"the device worked for {duration(ran)}" if ran else "",
     ]
+    parts = [part for part in said if part] or ["nothing was seen"]
+    listed = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
     yield _note(
-        f"Before {loop.name}, within {duration(lasted)}, "
-        f"{_listed([part for part in said if part])}. "
-        "That is not judged.",
+        f"Before {loop.name}, within {duration(lasted)}, {listed}. That is not judged.",
         _LOAD,
         (Evidence("gpu_intervals", begin, loop.start, "before the loop"),),
     )
-
-
-def _listed(parts: list[str]) -> str:
-    if not parts:
-        return "nothing was seen"
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _note(message: str, advice: str, evidence: tuple[Evidence, ...] = ()) -> Finding:

@@ -80,10 +80,7 @@ def low_occupancy(
 def _useful(counter_means: pd.DataFrame, machine: Machine) -> Load | None:
     """Return the unit of arithmetic or memory that did most useful work."""
     groups = (Group.ARITHMETIC, Group.MEMORY)
-    loads = [
-        highest(counter_means, (Kind.UTILIZATION,), groups),
-        bandwidth(counter_means, machine),
-    ]
+    loads = [highest(counter_means, (Kind.UTILIZATION,), groups), bandwidth(counter_means, machine)]
     return max((load for load in loads if load), key=lambda load: load.share, default=None)
 
 

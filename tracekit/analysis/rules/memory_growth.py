@@ -59,11 +59,12 @@ def memory_growth(
     kept = _kept(gauges, loop)
     if not found.rising or not enough or found.grown <= _MEANT * kept:
         return
+    meant = f" Of that the workload itself says that it keeps {size(kept)}; the rest is beside it."
     yield finding(
         message=(
             f"The target's {found.what} grew from {size(int(found.floors[0]))} to "
             f"{size(int(found.floors[-1]))} in {loop.name}, by "
-            f"{', '.join(_rates(found, steps))}.{_meant(kept)}"
+            f"{', '.join(_rates(found, steps))}.{meant if kept > 0 else ''}"
             f"{_until_full(found, machine)}"
         ),
         advice=_ADVICE,
@@ -79,12 +80,6 @@ def _kept(gauges: pd.DataFrame | None, window: Window) -> int:
     inside = held[held["time"].between(window.start, window.end)].sort_values("time")
     values = inside["value"].dropna()
     return int(values.iloc[-1] - values.iloc[0]) if len(values) else 0
-
-
-def _meant(kept: int) -> str:
-    if kept <= 0:
-        return ""
-    return f" Of that the workload itself says that it keeps {size(kept)}; the rest is beside it."
 
 
 def _rates(found: Trend, steps: pd.DataFrame | None) -> Iterator[str]:

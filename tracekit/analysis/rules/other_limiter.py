@@ -43,11 +43,7 @@ _AFTER = " Keep a change only if the number moves and tokens per second follow."
 
 
 def other_limiter(
-    counter_samples: pd.DataFrame,
-    loads: Pressure,
-    *,
-    high: float = 0.70,
-    margin: float = 0.10,
+    counter_samples: pd.DataFrame, loads: Pressure, *, high: float = 0.70, margin: float = 0.10
 ) -> Findings:
     """Neither arithmetic nor memory bounds the work, but another unit.
 

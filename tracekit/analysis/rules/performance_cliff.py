@@ -9,6 +9,7 @@ from tracekit.analysis.intervals import IntervalSet, Window, busy, clip
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
 from tracekit.analysis.machine import below_best
+from tracekit.analysis.rhythm import best_split, spread
 from tracekit.analysis.rule import Evidence, Findings, Severity, finding
 from tracekit.analysis.scope import Device, of_a_server
 from tracekit.analysis.work_names import NamedWork
@@ -24,7 +25,6 @@ _ADVICE = (
 _SIDE = 8  # iterations on either side, at least
 _NEAR = 4  # iterations on either side of the border, which have the levels of their sides
 _CLEAR = 6.0  # robust deviations between both levels
-_SIGMA = 1.4826  # of a normal distribution, in medians of absolute deviations
 _AT_ONCE = 0.75  # of the rise, which comes between two neighbours
 _MORE = 0.05  # of the time, for the clock or other processes to explain it
 _NAMED, _RARE = 3, 0.1
@@ -94,21 +94,14 @@ def performance_cliff(
 
 
 def _border(times: NDArray[np.float64]) -> int | None:
-    """Return the place from which on the times lie higher, both sides steady; None without one.
-
-    The sides are those of least squares, as for two clusters in a row.
-    """
+    """Return the place from which on the times lie higher, both sides steady; None without one."""
     if times.size < 2 * _SIDE:
         return None
-    places = np.arange(_SIDE, times.size - _SIDE + 1)
-    sums = np.cumsum(times)
-    left, right = sums[places - 1], sums[-1] - sums[places - 1]
-    border = int(places[np.argmax(left**2 / places + right**2 / (times.size - places))])
+    border = best_split(times, _SIDE)
     sides = times[:border], times[border:]
     low, high = (float(np.median(side)) for side in sides)
-    spread = max(float(np.median(np.abs(side - np.median(side)))) for side in sides)
     near = np.median(times[border : border + _NEAR]) - np.median(times[border - _NEAR : border])
-    clear = high - low > _CLEAR * _SIGMA * spread and near > _AT_ONCE * (high - low)
+    clear = high - low > _CLEAR * max(map(spread, sides)) and near > _AT_ONCE * (high - low)
     return border if high > low and clear else None
 
 

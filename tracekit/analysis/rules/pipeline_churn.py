@@ -74,12 +74,14 @@ def pipeline_churn(
     if not warnings:
         yield from found
         return
-    unknown = shares is None or causes is None or why_unknown(causes, Cause.COMPILE)
+    cost = None
+    if shares is not None and causes is not None and not why_unknown(causes, Cause.COMPILE):
+        cost = shares[Cause.COMPILE]
     yield replace(  # all of them are about the same compilations
         warnings[0],
         message=" ".join(part.message for part in found),
         evidence=tuple(window for part in found for window in part.evidence)[:_SHOWN],
-        saving=None if unknown else shares[Cause.COMPILE],
+        saving=cost,
     )
 
 
@@ -122,8 +124,11 @@ def _first_used(
         return
     before = list(made.loc[made["time"] < window.start, "name"].astype(str))
     names = list(late["name"].astype(str))
-    cost = _compiling(annotations, window)
-    spent = f" It spent {duration(cost)} compiling." if cost else ""
+    spent = ""
+    if annotations is not None:
+        compiled = ranges(annotations[annotations["name"] == COMPILE])
+        cost = busy(*clip(*compiled, window.start, window.end))
+        spent = f" It spent {duration(cost)} compiling." if cost else ""
     yield finding(
         message=(
             f"By its own count the workload first used {len(names):,} of its pipelines in the "
@@ -179,12 +184,3 @@ def shorten(name: str) -> str:
     """Return a long name with its middle left out: compiled functions have hundreds of letters."""
     half = _LONGEST // 2
     return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half:]}"
-
-
-def _compiling(annotations: pd.DataFrame | None, window: Window) -> int:
-    """Return how long the workload says it compiled in the window, in ns."""
-    if annotations is None:
-        return 0
-    return busy(
-        *clip(*ranges(annotations[annotations["name"] == COMPILE]), window.start, window.end)
-    )

@@ -12,12 +12,7 @@ _ADVICE = (
 )
 
 
-def scatter_encoder(
-    work: NamedWork,
-    loop: Loop,
-    *,
-    limit: float = 0.02,
-) -> Findings:
+def scatter_encoder(work: NamedWork, loop: Loop, *, limit: float = 0.02) -> Findings:
     """Keys and values are written to the cache by encoders of their own.
 
     What it looks for:

@@ -4,16 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import (
-    Times,
-    Window,
-    busy,
-    clip,
-    gaps,
-    intersection,
-    steady_window,
-    union,
-)
+from tracekit.analysis.intervals import Times, Window, busy, clip, gaps, steady_window, union
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.rule import Findings, finding, longest
 from tracekit.base import count, duration, percent
@@ -58,8 +49,10 @@ def serial_prefill(
     if answering == 0:
         raise Unavailable(f"no request got more than one token in {window.name}.")
     usual = float(decode["duration"].median())
-    alone = gaps(*bounds(decode), window.start, window.end)
-    starts, ends = intersection(*intersection(*bounds(prefill), *alone), starts, ends)
+    within = window.start, window.end
+    others = bounds(decode), gaps(*bounds(prefill), *within), gaps(starts, ends, *within)
+    lefts, rights = zip(*others, strict=True)
+    starts, ends = gaps(np.concatenate(lefts), np.concatenate(rights), *within)
     long = ends - starts > stall * usual
     starts, ends = starts[long], ends[long]
     stalled = int((ends - starts).sum())

@@ -4,7 +4,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.rule import Evidence, Findings, finding, moments
+from tracekit.analysis.rule import Findings, finding, moments
 from tracekit.analysis.scope import Device
 from tracekit.base import percent, size
 
@@ -52,6 +52,8 @@ def shader_spills(
     spilled = int(inside["spilled"].sum())
     if spilled <= limit:
         return
+    worst = inside.dropna(subset=["spilled"])
+    worst = worst.sort_values("spilled", ascending=False, kind="stable")
     yield finding(
         message=(
             f"Shaders of the target spilled registers in {_counted(inside)} of {loop.name}: "
@@ -59,7 +61,7 @@ def shader_spills(
             f"{_whose(inside, encoders)}"
         ),
         advice=_ADVICE,
-        evidence=_largest(inside),
+        evidence=moments("shader_spills", worst["time"], map(size, worst["spilled"].astype(int))),
     )
 
 
@@ -82,8 +84,3 @@ def _whose(spills: pd.DataFrame, encoders: pd.DataFrame | None) -> str:
     words = [f"{label} {percent(int(own) / total)}" for label, own in sums.head(_NAMED).items()]
     more = len(sums) - len(words)
     return f" By label: {', '.join(words)}" + (f" and {more:,} more." if more else ".")
-
-
-def _largest(spills: pd.DataFrame) -> tuple[Evidence, ...]:
-    worst = spills.dropna(subset=["spilled"]).sort_values("spilled", ascending=False, kind="stable")
-    return moments("shader_spills", worst["time"], map(size, worst["spilled"].astype(int)))

@@ -11,12 +11,7 @@ from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Findings, finding, longest
 from tracekit.analysis.scope import Device
-from tracekit.analysis.submission import (
-    between_iterations,
-    depths,
-    host_time,
-    per_iteration,
-)
+from tracekit.analysis.submission import between_iterations, host_time, in_flight, per_iteration
 from tracekit.base import duration, percent
 
 
@@ -53,7 +48,7 @@ def shallow_queue(
     When it abstains:
         When no command buffer has both a commit and a completion, and where a CPU did the work.
     """
-    depth, load = depths(timeline, loop), loaded_time(loaded)
+    depth, load = in_flight(timeline, loop), loaded_time(loaded)
     found = gaps_of(gaps, Cause.AFTER_WAIT)
     chosen = np.ones(found.count, bool)
     if not iterations.empty:
@@ -70,7 +65,7 @@ def shallow_queue(
             f"{loop.name} the device was idle for {duration(idle)} "
             f"({percent(idle / load)}) while the host prepared the next iteration, and "
             "the host waited while the device worked. On average "
-            f"{depth.mean:.2f} command buffers were in flight."
+            f"{depth:.2f} command buffers were in flight."
             f"{doubt(causes, Cause.AFTER_WAIT)}{habits.meanwhile}"
         ),
         advice=lever(Cause.AFTER_WAIT, replace(habits, waits=1.0)),

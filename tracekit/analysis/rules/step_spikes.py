@@ -6,15 +6,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.idle.levers import PERIODIC
 from tracekit.analysis.iterations import steady_iterations
-from tracekit.analysis.rhythm import (
-    LEAST_EXCESS,
-    LEAST_Z,
-    Beats,
-    beats,
-    explain,
-    period,
-    spikes,
-)
+from tracekit.analysis.rhythm import LEAST_EXCESS, LEAST_Z, Beats, beats, explain, period, spikes
 from tracekit.analysis.rule import Finding, Findings, finding, longest
 from tracekit.base import duration, percent
 
@@ -63,12 +55,10 @@ def step_spikes(
     steady = steady_iterations(iterations)
     marked = "source" not in steady or (steady["source"] == "steps").all()
     for row in beats(steady, requests, spans):
-        found = spikes(row, least_z, least_excess)
-        lost = float(found.excess[found.chosen].sum())
-        if found.chosen.sum() < (1 if marked else fewest):
-            continue
-        if 0 < found.share <= most and lost > limit * row.times.sum():
-            yield _finding(row, found.chosen, found.excess, happenings)
+        chosen, excess = spikes(row, least_z, least_excess)
+        few = (1 if marked else fewest) <= chosen.sum() and chosen.mean() <= most
+        if few and excess[chosen].sum() > limit * row.times.sum():
+            yield _finding(row, chosen, excess, happenings)
 
 
 def _finding(

@@ -164,8 +164,8 @@ def _spikes(tables: Tables) -> list[Spike]:
         return []
     seen: list[Spike] = []
     for each in found:
-        out = analysis.spikes(each, asked["least_z"], asked["least_excess"])
-        if out.share <= asked["most"]:
-            columns = (each.starts[out.chosen], each.ends[out.chosen], out.excess[out.chosen])
+        chosen, excess = analysis.spikes(each, asked["least_z"], asked["least_excess"])
+        if chosen.mean() <= asked["most"]:
+            columns = (each.starts[chosen], each.ends[chosen], excess[chosen])
             seen += zip(*(column.tolist() for column in columns), strict=True)
     return seen
