@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 import pytest
 
+from analysed import intervals
 from tracekit.analysis.analyze import analyze, completed, judge, measure, results_of
 from tracekit.analysis.inject import metric
 from tracekit.analysis.metrics import METRICS
@@ -14,7 +15,6 @@ from tracekit.analysis.rules import RULES
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Process, Provenance
 
-Make = Callable[..., pd.DataFrame]
 OURS = Provenance(targets=(Process(4711, "python3"),))
 MS = 1_000_000
 
@@ -23,13 +23,13 @@ def status(result: Result, name: str) -> Status:
     return next(check.status for check in result.checks if check.rule == name)
 
 
-def test_every_metric_and_every_rule_is_in_the_result(intervals: Make) -> None:
+def test_every_metric_and_every_rule_is_in_the_result() -> None:
     result = analyze({"gpu_intervals": intervals([(0, 5)])}, OURS)
     assert [one.name for one in result.metrics] == list(METRICS)
     assert [one.rule for one in result.checks] == list(RULES)
 
 
-def test_a_missing_table_is_a_reason_not_a_zero(intervals: Make) -> None:
+def test_a_missing_table_is_a_reason_not_a_zero() -> None:
     result = analyze({"gpu_intervals": intervals([(0, 5)])}, OURS)
     rate = result.metric("tokens_per_second")
     assert rate is not None
@@ -48,7 +48,7 @@ def test_without_any_table_nothing_is_claimed() -> None:
     assert not result.findings
 
 
-def test_findings_stand_worst_first_then_by_saving(intervals: Make) -> None:
+def test_findings_stand_worst_first_then_by_saving() -> None:
     frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)], others=[(0, 5 * MS)])
     result = analyze({"gpu_intervals": frame}, OURS)
     assert [one.rule for one in result.findings] == ["bubbles", "gpu-contended"]
@@ -57,7 +57,7 @@ def test_findings_stand_worst_first_then_by_saving(intervals: Make) -> None:
     assert status(result, "low-occupancy") is Status.ABSTAINED
 
 
-def test_thresholds_reach_their_rule(intervals: Make) -> None:
+def test_thresholds_reach_their_rule() -> None:
     frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)])
     result = analyze({"gpu_intervals": frame}, OURS, {"bubbles": {"limit": 0.9}})
     assert status(result, "bubbles") is Status.PASSED
@@ -67,9 +67,7 @@ def test_thresholds_reach_their_rule(intervals: Make) -> None:
     ("settings", "message"),
     [({"bubble": {}}, "no rule 'bubble'"), ({"bubbles": {"limits": 1}}, "no threshold 'limits'")],
 )
-def test_a_mistyped_setting_is_said(
-    settings: dict[str, dict[str, object]], message: str, intervals: Make
-) -> None:
+def test_a_mistyped_setting_is_said(settings: dict[str, dict[str, object]], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         analyze({"gpu_intervals": intervals([(0, 5)])}, OURS, settings)
 
@@ -83,9 +81,7 @@ BROKEN = Rule("broken")
 vars(BROKEN)["judge"] = broken  # where a rule keeps the function that it has loaded
 
 
-def test_a_broken_rule_costs_only_itself(
-    intervals: Make, broken_checks_raise: Callable[[], None]
-) -> None:
+def test_a_broken_rule_costs_only_itself(broken_checks_raise: Callable[[], None]) -> None:
     broken_checks_raise()
     check, findings = judge(BROKEN, {"gpu_intervals": intervals([(0, 5)])}, {})
     assert check.status is Status.FAILED
@@ -99,9 +95,7 @@ def never_whole(gpu_intervals: pd.DataFrame) -> float:
     return 1 / (len(gpu_intervals) - 1)
 
 
-def test_a_broken_metric_costs_only_itself(
-    intervals: Make, broken_checks_raise: Callable[[], None]
-) -> None:
+def test_a_broken_metric_costs_only_itself(broken_checks_raise: Callable[[], None]) -> None:
     with pytest.raises(ZeroDivisionError):
         measure(never_whole, {"gpu_intervals": intervals([(0, 5)])})
     broken_checks_raise()
@@ -110,7 +104,7 @@ def test_a_broken_metric_costs_only_itself(
     assert "ZeroDivisionError" in measured.reason
 
 
-def test_under_tests_a_broken_rule_raises(intervals: Make) -> None:
+def test_under_tests_a_broken_rule_raises() -> None:
     with pytest.raises(ZeroDivisionError):
         judge(BROKEN, {"gpu_intervals": intervals([(0, 5)])}, {})
 
@@ -132,7 +126,7 @@ def test_what_the_workload_measured_is_in_the_result() -> None:
     assert results_of({}) == ()
 
 
-def test_a_saving_is_spread_over_the_tokens_of_the_steady_steps(intervals: Make) -> None:
+def test_a_saving_is_spread_over_the_tokens_of_the_steady_steps() -> None:
     frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)])
     steps = pd.DataFrame(
         {

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
+from analysed import intervals
 from tracekit.analysis import given
 from tracekit.analysis.given import Given, recorded_tables
 from tracekit.analysis.inject import Unavailable
@@ -41,14 +42,14 @@ def test_what_the_provenance_tells_is_asked_for_like_a_table() -> None:
 
 
 @pytest.mark.usefixtures("derived")
-def test_a_derived_table_is_made_of_others_once(intervals: Make) -> None:
+def test_a_derived_table_is_made_of_others_once() -> None:
     tables = Given({"gpu_intervals": intervals([(0, 5)])}, OURS)
     assert len(tables["quadrupled"]) == 4
     assert tables["doubled"] is tables["doubled"]
 
 
 @pytest.mark.usefixtures("derived")
-def test_a_table_that_cannot_be_made_says_why_each_time(intervals: Make) -> None:
+def test_a_table_that_cannot_be_made_says_why_each_time() -> None:
     tables = Given({"gpu_intervals": intervals([])}, OURS)
     for _ in range(2):
         with pytest.raises(Unavailable, match="nothing to double"):

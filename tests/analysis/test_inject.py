@@ -5,13 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 import pytest
 
-from tracekit.analysis.inject import (
-    ON_THE_CPU,
-    Unavailable,
-    absence,
-    inject,
-    thresholds,
-)
+from tracekit.analysis.inject import ON_THE_CPU, Unavailable, absence, inject, thresholds
 from tracekit.base.errors import InputError, UsageError
 
 A = pd.DataFrame({"start": [1]})

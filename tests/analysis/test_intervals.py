@@ -1,16 +1,25 @@
 """The algebra of intervals, against a model that counts nanoseconds one by one."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysed import intervals
+from tracekit.analysis.idle.work import covered as covered_by
 from tracekit.analysis.intervals import (
+    FOREVER,
+    NEVER,
+    IntervalSet,
     Window,
     busy,
     clip,
     gaps,
+    grouped,
+    lanes_of,
     overlap,
     spans,
     steady_window,
@@ -65,23 +74,8 @@ def test_union_joins_what_overlaps_or_touches(given_pairs: Pairs, expected: Pair
     assert pairs_of(union(*arrays(given_pairs))) == expected
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_union_of_many_is_what_a_loop_over_them_makes(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    starts = random.integers(0, 10**6, 3000)
-    ends = starts + random.integers(0, 700, 3000)
-    joined: list[list[int]] = []
-    for start, end in sorted(pairs_of((starts, ends))):
-        if joined and start <= joined[-1][1]:
-            joined[-1][1] = max(joined[-1][1], end)
-        elif end > start:
-            joined.append([start, end])
-    assert len(joined) > 100
-    assert pairs_of(union(starts, ends)) == [(start, end) for start, end in joined]
-
-
 @given(pairs)
-def test_busy_is_at_most_the_span_and_the_sum(intervals: Pairs) -> None:
+def test_busy_is_at_most_the_span_and_the_sum() -> None:
     starts, ends = arrays(intervals)
     taken = busy(starts, ends)
     assert taken == len(covered(intervals))
@@ -91,9 +85,7 @@ def test_busy_is_at_most_the_span_and_the_sum(intervals: Pairs) -> None:
 
 
 @given(pairs, windows)
-def test_gaps_and_intervals_together_fill_the_window(
-    intervals: Pairs, window: tuple[int, int]
-) -> None:
+def test_gaps_and_intervals_together_fill_the_window(window: tuple[int, int]) -> None:
     begin, end = window
     found = pairs_of(gaps(*arrays(intervals), begin, end))
     assert covered(found) == set(range(begin, end)) - covered(intervals)
@@ -101,7 +93,7 @@ def test_gaps_and_intervals_together_fill_the_window(
 
 
 @given(pairs, windows)
-def test_clip_keeps_what_lies_inside(intervals: Pairs, window: tuple[int, int]) -> None:
+def test_clip_keeps_what_lies_inside(window: tuple[int, int]) -> None:
     begin, end = window
     kept = pairs_of(clip(*arrays(intervals), begin, end))
     assert covered(kept) == covered(intervals) & set(range(begin, end))
@@ -121,30 +113,109 @@ def test_the_callers_arrays_stay_as_they_are() -> None:
     assert pairs_of((starts, ends)) == [(5, 9), (1, 4)]
 
 
-def test_nanoseconds_of_a_long_trace_do_not_overflow() -> None:
-    day = 86_400 * 10**9
-    assert busy(*arrays([(0, day), (day // 2, 2 * day)])) == 2 * day
-
-
 def test_spans_read_a_row_without_duration_as_no_length() -> None:
     frame = pd.DataFrame({"start": [10, 20], "duration": pd.array([5, None], dtype="Int64")})
     assert pairs_of(spans(frame)) == [(10, 15), (20, 20)]
 
 
-def test_the_steady_window_is_the_workloads_own_where_it_marked_one() -> None:
+def test_the_steady_window_is_the_workloads_own_or_spans_the_rows() -> None:
     phases = pd.DataFrame({"name": ["warm-up", "steady"], "start": [0, 100], "duration": [100, 50]})
-    rows = pd.DataFrame({"start": [3], "duration": [4]})
-    assert steady_window(phases, rows) == Window(100, 150, "the steady window")
-
-
-def test_without_marks_the_steady_window_spans_the_rows() -> None:
     rows = pd.DataFrame({"start": [30, 3], "duration": [1, 40]})
-    found = steady_window(None, rows)
-    assert found is not None
-    assert (found.start, found.end, found.length) == (3, 43, 40)
-    assert found.name == "the time from the target's first to its last interval"
+    assert steady_window(phases, rows) == Window(100, 150, "the steady window")
+    for marks in (None, phases[:1]):
+        found = steady_window(marks, rows)
+        assert found is not None
+        assert (found.start, found.end, found.length) == (3, 43, 40)
+        assert found.name == "the time from the target's first to its last interval"
+    assert steady_window(None, rows[:0]) is None
 
 
-def test_without_marks_and_rows_there_is_no_window() -> None:
-    nothing = pd.DataFrame({"start": [], "duration": []}, dtype="int64")
-    assert steady_window(nothing.assign(name=[]), nothing) is None
+@given(pairs, pairs)
+def test_each_window_is_covered_as_if_it_were_alone(intervals: Pairs, parts: Pairs) -> None:
+    found = IntervalSet.of(*arrays(intervals)).within(*arrays(parts))
+    assert found.tolist() == [busy(*clip(*arrays(intervals), *part)) for part in parts]
+
+
+def test_times_of_a_real_trace_are_exact() -> None:
+    start = 1_700_000_000_000_000_001
+    found = IntervalSet.of(np.array([start]), np.array([start + 7]))
+    assert found.within(np.array([0, start + 3]), start + np.array([100, 5])).tolist() == [7, 2]
+
+
+@pytest.mark.parametrize(
+    ("at", "inside", "begun", "coming"),
+    [
+        (9, False, NEVER, 10),
+        (10, True, 10, 30),
+        (19, True, 10, 30),
+        (20, False, NEVER, 30),
+        (30, True, 30, FOREVER),
+        (40, False, NEVER, FOREVER),
+    ],
+)
+def test_an_interval_holds_its_start_and_not_its_end(
+    at: int, *, inside: bool, begun: int, coming: int
+) -> None:
+    two, moment = IntervalSet.of(np.array([10, 30, 12]), np.array([20, 40, 15])), np.array([at])
+    assert two.bounds.tolist() == [10, 30, 20, 40]
+    assert two.contains(moment).tolist() == [inside]
+    assert two.interval_start(moment).tolist() == [begun]
+    assert two.next_start(moment).tolist() == [coming]
+    assert not IntervalSet.empty().contains(moment).any()
+    assert IntervalSet.empty().next_start(moment).tolist() == [FOREVER]
+
+
+def test_only_the_targets_rows_count_where_rows_have_an_owner() -> None:
+    frame = pd.DataFrame({"start": [0, 10], "duration": [5, 5]})
+    assert covered_by(frame).bounds.tolist() == [0, 10, 5, 15]
+    assert covered_by(frame.assign(target=[False, True])).bounds.tolist() == [10, 15]
+    assert not covered_by(None).bounds.size
+
+
+@pytest.mark.parametrize(
+    ("given_pairs", "expected"),
+    [
+        pytest.param([], [], id="none"),
+        pytest.param([(0, 5), (5, 9)], [0, 0], id="touching"),
+        pytest.param([(0, 9), (1, 3), (3, 5)], [0, 1, 1], id="nested"),
+        pytest.param([(0, 4), (1, 9), (4, 6), (5, 7)], [0, 1, 0, 2], id="lowest-free-lane"),
+        pytest.param([(2, 2), (2, 2)], [0, 0], id="no-length"),
+    ],
+)
+def test_the_lowest_free_lane_is_taken(given_pairs: Pairs, expected: list[int]) -> None:
+    assert lanes_of(*arrays(given_pairs)).tolist() == expected
+
+
+@given(pairs.map(sorted), st.integers(1, 5))
+def test_no_lane_overlaps_and_none_is_left_out_needlessly(intervals: Pairs, most: int) -> None:
+    lanes = lanes_of(*arrays(intervals), most).tolist()
+    placed = list(zip(intervals, lanes, strict=True))
+    for lane in range(most):
+        own = [pair for pair, place in placed if place == lane]
+        assert all(before[1] <= after[0] for before, after in pairwise(own))
+    for at, (pair, lane) in enumerate(placed):
+        if lane < 0:
+            assert len({one for (_, end), one in placed[:at] if one >= 0 and end > pair[0]}) == most
+
+
+PERCENTS = (0, 1, 50, 95, 99, 99.9, 100)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(-(2**40), 2**40)), max_size=40))
+def test_each_group_has_the_percentiles_that_numpy_says(values_of: Pairs) -> None:
+    codes, values = arrays(values_of)
+    found = grouped(codes, values, PERCENTS)
+    assert found.codes.tolist() == sorted(set(codes.tolist()))
+    for row, code in enumerate(found.codes):
+        own = values[codes == code]
+        assert (found.counts[row], found.totals[row]) == (own.size, own.sum())
+        assert found.percentiles[row].tolist() == np.percentile(own, PERCENTS).tolist()
+
+
+@pytest.mark.parametrize("huge", [1, 2**62])
+def test_codes_and_values_need_not_fit_into_one_number(huge: int) -> None:
+    found = grouped(*arrays([(huge, 7), (0, 2**62), (huge, -(2**61)), (0, 0), (0, 1)]), [50])
+    assert found.codes.tolist() == [0, huge]
+    assert found.counts.tolist() == [3, 2]
+    assert found.totals.tolist() == [2**62 + 1, 7 - 2**61]
+    assert found.percentiles.tolist() == [[1.0], [(7 - 2**61) / 2]]

@@ -61,8 +61,7 @@ IDLE_SHARES = [one for one in METRICS if one.startswith("idle_") and one != "idl
 FOUND = {
     **dict.fromkeys(RULES, 0),
     **dict.fromkeys(
-        ("bubbles", "shallow-queue", "gpu-contended", "irregular-cadence", "lost-residency"),
-        1,
+        ("bubbles", "shallow-queue", "gpu-contended", "irregular-cadence", "lost-residency"), 1
     ),
     "unfused-attention": 1,
     "memory-growth": 4,

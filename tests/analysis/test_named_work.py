@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
+from analysed import intervals
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.scope import Device
@@ -39,7 +40,7 @@ def named(intervals: Make, labels: list[str], shaders: pd.DataFrame | None = Non
         ("Slice", Chore.METADATA),
     ],
 )
-def test_chores_are_known_by_their_names(intervals: Make, label: str, chore: Chore) -> None:
+def test_chores_are_known_by_their_names(label: str, chore: Chore) -> None:
     work = named(intervals, [label])
     assert [one for one in Chore if work.are(one).all()] == [chore]
 
@@ -55,7 +56,7 @@ def test_chores_are_known_by_their_names(intervals: Make, label: str, chore: Cho
         "multiply",
     ],
 )
-def test_what_does_more_is_no_chore(intervals: Make, label: str) -> None:
+def test_what_does_more_is_no_chore(label: str) -> None:
     work = named(intervals, [label])
     assert not any(work.are(one).any() for one in Chore)
 
@@ -67,12 +68,12 @@ def test_what_does_more_is_no_chore(intervals: Make, label: str) -> None:
         ["Compute Command 1", "", "Blit Command 7"],
     ],
 )
-def test_default_labels_name_nothing(intervals: Make, labels: list[str]) -> None:
+def test_default_labels_name_nothing(labels: list[str]) -> None:
     with pytest.raises(Unavailable, match=r"do not name kernels\..*MLX_METAL_DEBUG"):
         named(intervals, labels)
 
 
-def test_shaders_are_better_names_than_labels(intervals: Make) -> None:
+def test_shaders_are_better_names_than_labels() -> None:
     shaders = pd.DataFrame(
         {
             "start": [50 * US, 20 * US, 5_000 * US],
@@ -109,13 +110,13 @@ def test_a_launch_is_the_idle_time_before_if_it_is_short() -> None:
     ]
 
 
-def test_what_took_most_is_named_first(intervals: Make) -> None:
+def test_what_took_most_is_named_first() -> None:
     work = named(intervals, ["Copy", "Arange", "Slice", "Arange", "AsType", "Copy", "Copy"])
     assert work.most(work.are(Chore.METADATA)) == "“Copy”, “Arange”, “Slice” and 1 more"
     assert work.most(work.are(Chore.METADATA), shown=1) == "“Copy” and 3 more"
 
 
-def test_a_window_without_work_has_no_names(intervals: Make) -> None:
+def test_a_window_without_work_has_no_names() -> None:
     frame = intervals([(2_000 * US, US)])
     with pytest.raises(Unavailable, match=r"no work of the target starts in the window\."):
         named_work(Device(frame, frame), WINDOW, None)

@@ -5,10 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.analysis.result import Better, Check, Measurement, Result, Status, load
+from tracekit.analysis.result import (
+    Better,
+    Check,
+    Measurement,
+    Reason,
+    Result,
+    Status,
+    load,
+    reasons,
+    redact_result,
+)
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.recording import Process, Provenance, save
+from tracekit.base.redaction import own_redaction
 
 RESULT = Result(
     Provenance(workload="paged", targets=(Process(1, "python3"),)),
@@ -66,8 +77,37 @@ def test_the_document_has_the_fields_that_are_documented(tmp_path: Path) -> None
     }
 
 
-def test_an_unknown_metric_is_none() -> None:
+def test_rules_with_one_reason_stand_together_the_most_first() -> None:
+    checks = (
+        Check("bubbles", Status.PASSED),
+        Check("late-start", Status.ABSTAINED, "no steps."),
+        Check("low-occupancy", Status.ABSTAINED, "no counters."),
+        Check("broken", Status.FAILED, "no counters."),
+        Check("memory-bound", Status.ABSTAINED, "no counters."),
+        Check("quiet", Status.ABSTAINED),
+    )
+    assert reasons(checks, Status.ABSTAINED) == (
+        Reason("no counters.", ("low-occupancy", "memory-bound")),
+        Reason("no steps.", ("late-start",)),
+        Reason("no reason is given", ("quiet",)),
+    )
+    assert reasons(checks, Status.FAILED) == (Reason("no counters.", ("broken",)),)
     assert RESULT.metric("nothing") is None
+
+
+def test_every_text_of_a_result_is_redacted() -> None:
+    said = "seen on Ada's Mac"
+    evidence = (Evidence("gpu_intervals", 1, 2, said),)
+    result = Result(
+        Provenance(warnings=(said,)),
+        metrics=(Measurement("gpu_busy", None, "ns", Better.NEITHER, said),),
+        findings=(Finding("bubbles", Severity.WARNING, said, said, evidence, saving=1),),
+        checks=(Check("bubbles", Status.FAILED, said),),
+    )
+    found = redact_result(result, own_redaction([("Ada's Mac", "<device>")]))
+    assert "Ada" not in repr(found)
+    assert repr(found).count("seen on <device>") == 6
+    assert found.findings[0].saving == 1
 
 
 def test_a_run_that_was_not_analyzed_says_so(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
 """What requests, ticks and levels come to, from literal tables."""
 
 import math
-from typing import Any
 
 import pandas as pd
 import pytest
 
+from analysed import measured
 from tracekit.analysis import serving
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.metrics import METRICS
@@ -89,7 +89,7 @@ TABLES = {"requests": REQUESTS, "request_tokens": TOKENS, "steps": STEPS, "gauge
         ("step_rate", 4 / 0.070),
     ],
 )
-def test_numbers_of_a_server(name: str, value: float, measured: Any) -> None:
+def test_numbers_of_a_server(name: str, value: float) -> None:
     shuffled = TOKENS.sample(frac=1, random_state=1)
     known = {**TABLES, "request_tokens": shuffled}
     assert measured(name, **known) == pytest.approx(value, rel=1e-12)
@@ -116,16 +116,14 @@ def test_steady_runs_from_the_first_to_the_last_busy_tick() -> None:
         ({"limit_tpot": 0.0, "limit_ttft": 0.0}, 0),
     ],
 )
-def test_goodput_counts_who_is_within_all_limits(
-    limits: dict[str, float], good: int, measured: Any
-) -> None:
+def test_goodput_counts_who_is_within_all_limits(limits: dict[str, float], good: int) -> None:
     known = {**TABLES, "gauges": levels(**{name: [(0, v * MS)] for name, v in limits.items()})}
     assert measured("slo_attainment", **known) == good / 5
     assert measured("goodput", **known) == good * 1e9 / (70 * MS)
 
 
 @pytest.mark.parametrize(("longest", "spikes"), [(9, 3), (10, 0), (9.999999, 3)])
-def test_a_tick_is_too_long_above_its_limit(longest: float, spikes: int, measured: Any) -> None:
+def test_a_tick_is_too_long_above_its_limit(longest: float, spikes: int) -> None:
     limit = levels(limit_tick=[(0, longest * MS)])
     assert measured("tick_spikes", **{**TABLES, "gauges": limit}) == spikes
 
@@ -133,7 +131,7 @@ def test_a_tick_is_too_long_above_its_limit(longest: float, spikes: int, measure
 @pytest.mark.parametrize(
     "name", [name for name, one in METRICS.items() if one.measure.__module__.endswith("server")]
 )
-def test_a_workload_without_requests_has_none_of_the_numbers(name: str, measured: Any) -> None:
+def test_a_workload_without_requests_has_none_of_the_numbers(name: str) -> None:
     with pytest.raises(Unavailable, match="the workload serves no requests"):
         measured(name, **{**TABLES, "requests": REQUESTS.iloc[:0]})
 
@@ -160,8 +158,6 @@ FEW = levels(limit_active_sequences=[(0, 9.0)], active_sequences=[(1 * MS, 3.0)]
         ("queue_peak", {"gauges": FEW}, "the workload reported no queued_requests"),
     ],
 )
-def test_what_is_missing_is_said(
-    name: str, changes: dict[str, pd.DataFrame], reason: str, measured: Any
-) -> None:
+def test_what_is_missing_is_said(name: str, changes: dict[str, pd.DataFrame], reason: str) -> None:
     with pytest.raises(Unavailable, match=reason):
         measured(name, **{**TABLES, **changes})

@@ -1,44 +1,37 @@
 """What went on around idle time, as gathered from the tables."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 import pytest
 
+from analysed import named, rows, work
 from tracekit.analysis.idle.work import Surroundings, surroundings
 from tracekit.analysis.intervals import FOREVER
 from tracekit.analysis.scope import Device
 
 MS = 1_000_000
-Make = Callable[..., pd.DataFrame]
 
 
 def at(*moments: float) -> np.ndarray:
     return np.array([round(moment * MS) for moment in moments], np.int64)
 
 
-@pytest.fixture
-def around(work: Make) -> Callable[..., Surroundings]:
+def around(
+    driver: pd.DataFrame | None = None,
+    awake: pd.DataFrame | None = None,
+    others: tuple[tuple[float, float], ...] = (),
+    **tables: pd.DataFrame,
+) -> Surroundings:
     """Gather what tables by name show around work of the target, and of others on its channel."""
-
-    def make(
-        driver: pd.DataFrame | None = None,
-        awake: pd.DataFrame | None = None,
-        others: tuple[tuple[float, float], ...] = (),
-        **tables: pd.DataFrame,
-    ) -> Surroundings:
-        every = work([(0, 1, 0, 1)], list(others))
-        device = Device(every, every[every["target"]])
-        names = ("compiler_activity", "spans", "driver_events")
-        compiled, spans, events = (tables.get(name) for name in names)
-        written = tables.get("encoders"), tables.get("submissions")
-        return surroundings(device, *written, driver, compiled, awake, spans, events)
-
-    return make
+    every = work([(0, 1, 0, 1)], list(others))
+    device = Device(every, every[every["target"]])
+    names = ("compiler_activity", "spans", "driver_events")
+    compiled, spans, events = (tables.get(name) for name in names)
+    written = tables.get("encoders"), tables.get("submissions")
+    return surroundings(device, *written, driver, compiled, awake, spans, events)
 
 
-def test_the_bounds_are_those_of_all_of_it(around: Make, rows: Make, named: Make) -> None:
+def test_the_bounds_are_those_of_all_of_it() -> None:
     seen = around(
         rows((5, 1, 0)),
         rows((9, 1, 0)).drop(columns="target"),
@@ -52,7 +45,7 @@ def test_the_bounds_are_those_of_all_of_it(around: Make, rows: Make, named: Make
     assert around().bounds.tolist() == []
 
 
-def test_the_driver_takes_the_targets_buffers_in_order(around: Make, rows: Make) -> None:
+def test_the_driver_takes_the_targets_buffers_in_order() -> None:
     """What it does after the first buffer that it begins is for later ones, or for any."""
     seen = around(pd.concat([rows((20, 3, 0), (10, 3, 0)), rows((30, 2, 0), target=False)]))
     moments, handed_over = at(11, 21, 21, 21, 31), at(9, 9, 10.5, 19, 29)
@@ -60,7 +53,7 @@ def test_the_driver_takes_the_targets_buffers_in_order(around: Make, rows: Make)
     assert around(rows((10, 3, 0))).driving(at(12, 13), at(11, 11)).tolist() == [True, False]
 
 
-def test_an_encoder_within_a_buffer_is_no_buffer_of_its_own(around: Make, rows: Make) -> None:
+def test_an_encoder_within_a_buffer_is_no_buffer_of_its_own() -> None:
     """Else the driver would be through with the buffer at the end of its first encoder."""
     driver = rows((10, 6, 0), (11, 1, 0)).assign(depth=pd.array([0, 1], dtype="Int64"))
     assert around(driver).driving(at(14), at(9)).tolist() == [True]
@@ -78,16 +71,14 @@ def test_an_encoder_within_a_buffer_is_no_buffer_of_its_own(around: Make, rows: 
     ],
 )
 def test_asleep_is_in_no_state_and_woken_in_time(
-    around: Make, rows: Make, moment: float, until: float, *, asleep: bool
+    moment: float, until: float, *, asleep: bool
 ) -> None:
     seen = around(awake=rows((3, 2, 0)).drop(columns="target"))
     assert seen.asleep(at(moment), at(until)).tolist() == [asleep]
     assert around().asleep(at(1), np.array([FOREVER - 1])).tolist() == [False]
 
 
-def test_spans_are_gathered_by_name_and_those_without_work_left_out(
-    around: Make, named: Make
-) -> None:
+def test_spans_are_gathered_by_name_and_those_without_work_left_out() -> None:
     names = ("sample", "sample", "admit", "idle", "reference", "x")
     starts = (0, 1, 9, 20, 30, 40)
     annotations = named(*((name, start, 3) for name, start in zip(names, starts, strict=True)))

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analysed import completed, rows, work
 from tracekit.analysis.idle.work import NEVER, Work, work_of, written
 from tracekit.analysis.scope import Device
 
@@ -36,21 +37,19 @@ def committed(*rows: tuple[float | None, int]) -> pd.DataFrame:
     return pd.DataFrame({"committed": at, "command_buffer": ids})
 
 
-def test_an_interval_alone_tells_its_submission_by_its_latency(work: Make) -> None:
+def test_an_interval_alone_tells_its_submission_by_its_latency() -> None:
     life = life_of(work([(5, 2, 3, 1)]))
     assert (ms(life.submitted), ms(life.start), ms(life.end)) == ([2], [5], [7])
     assert (ms(life.begun), ms(life.completed)) == ([None], [None])
 
 
-def test_pieces_are_ordered_by_start_whatever_the_tables_order(work: Make, completed: Make) -> None:
+def test_pieces_are_ordered_by_start_whatever_the_tables_order() -> None:
     life = life_of(work([(20, 1, 2, 2), (5, 2, 3, 1)]), completions=completed((30, 2), (9, 1)))
     assert (ms(life.start), ms(life.submitted)) == ([5, 20], [2, 18])
     assert ms(life.completed) == [9, 30]
 
 
-def test_the_latency_counts_before_the_commit_and_that_before_the_submission(
-    work: Make, rows: Make
-) -> None:
+def test_the_latency_counts_before_the_commit_and_that_before_the_submission() -> None:
     life = life_of(
         work([(10, 1, 1, 1), (20, 1, None, 2), (30, 1, None, 3), (40, 1, None, 4)]),
         commits=committed((5, 1), (14, 2), (15, 2), (None, 3)),
@@ -62,7 +61,7 @@ def test_the_latency_counts_before_the_commit_and_that_before_the_submission(
     assert ms(late.submitted) == [10]
 
 
-def test_writing_begins_with_the_first_encoder_else_with_the_buffer(work: Make, rows: Make) -> None:
+def test_writing_begins_with_the_first_encoder_else_with_the_buffer() -> None:
     life = life_of(
         work([(10, 1, 1, 1), (20, 1, 1, 2), (30, 1, 1, 3)]),
         submissions=rows((2, 3, 1), (12, 3, 2)),
@@ -76,9 +75,7 @@ def test_writing_begins_with_the_first_encoder_else_with_the_buffer(work: Make, 
     assert (ms(shown.starts), ms(shown.ends)) == ([7], [10])
 
 
-def test_all_pieces_of_a_buffer_open_with_its_first_and_complete_with_its_last_report(
-    work: Make, completed: Make
-) -> None:
+def test_all_pieces_of_a_buffer_open_with_its_first_and_complete_with_its_last_report() -> None:
     intervals = work([(10, 1, 0, 1), (14, 1, 0, 2), (16, 1, 0, 1)])
     life = life_of(intervals, completions=completed((18, 1), (19, 1), (20, 2)))
     assert ms(life.opened) == [10, 14, 10]
@@ -87,9 +84,7 @@ def test_all_pieces_of_a_buffer_open_with_its_first_and_complete_with_its_last_r
     assert ms(life_of(intervals).opened) == [10, 14, 16]
 
 
-def test_ids_that_are_all_alike_are_replaced_by_the_order_of_the_commits(
-    work: Make, rows: Make, completed: Make
-) -> None:
+def test_ids_that_are_all_alike_are_replaced_by_the_order_of_the_commits() -> None:
     life = life_of(
         work([(10, 1, None, SAME), (14, 1, None, SAME), (20, 1, None, SAME)]),
         submissions=rows((1, 1, SAME), (12, 1, SAME)).assign(encoders=[2, 1]),
@@ -108,9 +103,7 @@ def test_ids_that_are_all_alike_are_replaced_by_the_order_of_the_commits(
     assert (ms(life.submitted), ms(life.completed)) == ([8, 17], [None, None])
 
 
-def test_on_a_cpu_work_begins_when_it_is_handed_over_and_its_end_is_known(
-    work: Make, rows: Make
-) -> None:
+def test_on_a_cpu_work_begins_when_it_is_handed_over_and_its_end_is_known() -> None:
     intervals = work([(20, 1, None, 0), (5, 2, None, 0), (3, 1, None, 0)], clock="host")
     life = life_of(intervals, submissions=rows((5, 6, 0), (18, 3, 0)))
     assert ms(life.start) == ms(life.submitted) == ms(life.opened) == [3, 5, 20]
@@ -120,7 +113,7 @@ def test_on_a_cpu_work_begins_when_it_is_handed_over_and_its_end_is_known(
         assert ms(life_of(intervals, submissions=calls).begun) == [None] * 3
 
 
-def test_written_is_when_the_targets_encoders_were_else_its_command_buffers(rows: Make) -> None:
+def test_written_is_when_the_targets_encoders_were_else_its_command_buffers() -> None:
     """Tables of encoders are empty where a process wrote none, or hold only those of others."""
     others, submissions = rows((0, 1, 9), target=False), rows((5, 3, 1))
     encoders = pd.concat([rows((2, 2, 1), (3, 4, 1)), others])
@@ -136,7 +129,7 @@ def test_written_is_when_the_targets_encoders_were_else_its_command_buffers(rows
 
 
 @pytest.mark.parametrize("place", [0, 1])
-def test_the_given_tables_stay_as_they_are(place: int, work: Make, rows: Make) -> None:
+def test_the_given_tables_stay_as_they_are(place: int) -> None:
     tables = [work([(20, 1, 2, 2), (5, 2, 3, 1)]), rows((1, 2, 1), (11, 1, 2))]
     before = tables[place].copy()
     life_of(tables[0], submissions=tables[1])

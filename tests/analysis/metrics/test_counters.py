@@ -1,13 +1,10 @@
 """Counters as metrics: each where the chip counts it, in the unit in which it does."""
 
-from collections.abc import Callable
-
-import pandas as pd
 import pytest
 
+from analysed import intervals
 from counter_runs import MS, given, measured, samples
 
-Make = Callable[..., pd.DataFrame]
 M1 = {
     "Compute Occupancy": 26.3,
     "ALU Utilization": 43.0,
@@ -28,14 +25,14 @@ M1 = {
         ("gpu_write_bandwidth_share", 0.03),
     ],
 )
-def test_percentages_are_shares(name: str, value: float, intervals: Make) -> None:
+def test_percentages_are_shares(name: str, value: float) -> None:
     known = given(gpu_counters=samples(M1), gpu_intervals=intervals([(0, 20 * MS)]))
     found = measured(name, known)
     assert found.value == pytest.approx(value)
     assert found.unit == "ratio"
 
 
-def test_bandwidth_is_reported_in_the_unit_in_which_the_chip_counts(intervals: Make) -> None:
+def test_bandwidth_is_reported_in_the_unit_in_which_the_chip_counts() -> None:
     work = intervals([(0, 20 * MS)])
     m3 = samples({"GPU Read Bandwidth": 305.8}, percentage=False)
     known = given(gpu_counters=m3, gpu_intervals=work)
@@ -45,7 +42,7 @@ def test_bandwidth_is_reported_in_the_unit_in_which_the_chip_counts(intervals: M
     assert "in percent" in measured("gpu_write_bandwidth", known).reason
 
 
-def test_what_was_not_recorded_says_how_to_get_it(intervals: Make) -> None:
+def test_what_was_not_recorded_says_how_to_get_it() -> None:
     work = intervals([(0, 20 * MS)])
     only = given(gpu_counters=samples({"GPU Read Bandwidth": 3.0}), gpu_intervals=work)
     assert "no occupancy of compute was recorded" in measured("compute_occupancy", only).reason

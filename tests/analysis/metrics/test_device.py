@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from analysed import intervals, measured, phases, row_of_steps
 from tracekit.analysis.inject import Unavailable
 from tracekit.base.recording import Provenance
 
@@ -52,14 +53,14 @@ def spread(count: int, **columns: object) -> pd.DataFrame:
     ],
 )
 def test_only_the_targets_intervals_count(
-    name: str, own: list[tuple[int, int]], value: float, intervals: Make, measured: Any
+    name: str, own: list[tuple[int, int]], value: float
 ) -> None:
     frame = intervals(own, others=[(0, 500)], latencies=[1_000, 3_000, None][: len(own)])
     assert measured(name, gpu_intervals=frame) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("name", OF_THE_SPAN)
-def test_what_was_not_recorded_is_not_a_zero(name: str, intervals: Make, measured: Any) -> None:
+def test_what_was_not_recorded_is_not_a_zero(name: str) -> None:
     for frame, known, reason in (
         (intervals([]), True, "no rows, of any process"),
         (intervals([], others=[(0, 1)]), True, r"none of the 1 rows belongs to python3 \(4711\)"),
@@ -70,7 +71,7 @@ def test_what_was_not_recorded_is_not_a_zero(name: str, intervals: Make, measure
             measured(name, gpu_intervals=frame, known=known)
 
 
-def test_what_has_no_length_and_no_latency_has_no_number(intervals: Make, measured: Any) -> None:
+def test_what_has_no_length_and_no_latency_has_no_number() -> None:
     frame = intervals([(7, 0)], latencies=[None])
     for name, reason in (("gpu_idle_ratio", "no length"), ("start_latency_p50", "start latency")):
         with pytest.raises(Unavailable, match=reason):
@@ -91,12 +92,7 @@ def test_what_has_no_length_and_no_latency_has_no_number(intervals: Make, measur
     ],
 )
 def test_pipelines_of_the_steady_window_are_counted(
-    compiled: pd.DataFrame | None,
-    counted: pd.DataFrame | None,
-    number: int,
-    intervals: Make,
-    phases: Make,
-    measured: Any,
+    compiled: pd.DataFrame | None, counted: pd.DataFrame | None, number: int
 ) -> None:
     tables = {"gpu_intervals": intervals([(0, 400)]), "phases": phases(100, 300)}
     known = {"compiler_activity": compiled, "specializations": counted}
@@ -111,15 +107,13 @@ def test_pipelines_of_the_steady_window_are_counted(
         ("host", {"specializations": made([])}, "the workload names no pipelines"),
     ],
 )
-def test_pipelines_that_nobody_counts_are_no_zero(
-    clock: str, known: Any, reason: str, intervals: Make, phases: Make, measured: Any
-) -> None:
+def test_pipelines_that_nobody_counts_are_no_zero(clock: str, known: Any, reason: str) -> None:
     frame = intervals([(0, 400)], clock=clock)
     with pytest.raises(Unavailable, match=reason):
         measured("steady_compiles", gpu_intervals=frame, phases=phases(100, 300), **known)
 
 
-def test_the_share_of_others_is_of_busy_time(intervals: Make, phases: Make, measured: Any) -> None:
+def test_the_share_of_others_is_of_busy_time() -> None:
     frame = intervals([(100, 60), (200, 40)], others=[(0, 120), (150, 20), (390, 90)])
     # Busy are 100 to 170, 200 to 240 and 390 to 400; others had 20, 20 and 10 of that.
     window = phases(100, 300)
@@ -128,9 +122,7 @@ def test_the_share_of_others_is_of_busy_time(intervals: Make, phases: Make, meas
         measured("other_process_share", gpu_intervals=intervals([(0, 10)]), phases=window)
 
 
-def test_a_token_costs_the_union_and_the_encoders_of_the_window(
-    intervals: Make, phases: Make, row_of_steps: Make, measured: Any
-) -> None:
+def test_a_token_costs_the_union_and_the_encoders_of_the_window() -> None:
     frame = intervals([(0, 150), (120, 60), (300, 20), (390, 40)], others=[(200, 90)])
     tables = {"gpu_intervals": frame, "phases": phases(100, 300)}
     tables["steps"] = row_of_steps([100, 80, 220]).assign(tokens=2)
@@ -145,9 +137,7 @@ def test_a_token_costs_the_union_and_the_encoders_of_the_window(
 
 
 @pytest.mark.parametrize("name", ["gpu_time_per_token", "encoders_per_token"])
-def test_what_is_missing_of_a_tokens_cost_is_said(
-    name: str, intervals: Make, row_of_steps: Make, measured: Any
-) -> None:
+def test_what_is_missing_of_a_tokens_cost_is_said(name: str) -> None:
     known = {"gpu_intervals": intervals([(0, 10)]), "steps": row_of_steps([10])}
     for changes, reason in (
         ({"steps": known["steps"].assign(tokens=0)}, "produces no tokens"),
@@ -158,7 +148,7 @@ def test_what_is_missing_of_a_tokens_cost_is_said(
             measured(name, encoders=encoders([5]), **{**known, **changes})
 
 
-def test_work_in_flight_on_a_cpu(intervals: Make, phases: Make, measured: Any) -> None:
+def test_work_in_flight_on_a_cpu() -> None:
     frame = intervals([(100, 40), (150, 40)], clock="host")
     notes = pd.DataFrame({"start": [140, 195], "duration": [10, 20], "name": "reference"})
     tables = {"gpu_intervals": frame, "phases": phases(100, 100)}
@@ -182,7 +172,7 @@ SAMPLES = pd.DataFrame(
 )
 
 
-def test_cpu_and_memory_by_samples(phases: Make, measured: Any) -> None:
+def test_cpu_and_memory_by_samples() -> None:
     assert measured("host_cpu", process_samples=SAMPLES, phases=phases(100, 100)) == 1.5
     assert measured("host_cpu", process_samples=SAMPLES) == 2.0
     assert measured("memory_peak", process_samples=SAMPLES) == 50
@@ -192,7 +182,7 @@ def test_cpu_and_memory_by_samples(phases: Make, measured: Any) -> None:
         measured("memory_peak", process_samples=SAMPLES.iloc[2:3])
 
 
-def test_cpu_time_over_the_time_recorded(measured: Any) -> None:
+def test_cpu_time_over_the_time_recorded() -> None:
     samples = spread(4, weight=pd.array([SECOND, None, 2 * SECOND, SECOND], dtype="Int64"))
     samples["target"] = [True, True, True, False]
     assert measured("cpu_time", cpu_profile=samples) == 3 * SECOND
@@ -202,7 +192,7 @@ def test_cpu_time_over_the_time_recorded(measured: Any) -> None:
         measured("cpu_utilization", cpu_profile=samples)
 
 
-def test_states_memory_allocations_and_wiring(intervals: Make, measured: Any) -> None:
+def test_states_memory_allocations_and_wiring() -> None:
     work = {"gpu_intervals": intervals([(0, 8 * SECOND)])}
     states = spread(4, state=["Maximum", "Minimum", "Maximum", "Maximum"])
     assert measured("gpu_downclocked_ratio", gpu_performance_states=states, **work) == 0.25

@@ -1,16 +1,16 @@
 """Shares of the idle time by cause."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pandas as pd
 import pytest
 
+from analysed import intervals, phases
 from tracekit.analysis.given import Given
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.metrics import METRICS
 from tracekit.base.recording import Process, Provenance
 
-Make = Callable[..., pd.DataFrame]
 MS = 1_000_000
 
 
@@ -34,7 +34,7 @@ def named(*names: str) -> pd.DataFrame:
 
 
 @pytest.fixture
-def tables(intervals: Make, phases: Make) -> dict[str, pd.DataFrame]:
+def tables() -> dict[str, pd.DataFrame]:
     """A window of 80 ms: 20 ms of work, and 60 ms after a wait, 5 of them of others."""
     own = [(0, 10 * MS), (70 * MS, 10 * MS)]
     frame = intervals(own, [(60 * MS, 5 * MS)], latencies=[0, 20 * MS]).assign(channel="Compute")
@@ -134,9 +134,7 @@ def test_completions_of_others_are_none_of_the_targets(tables: dict[str, pd.Data
 
 
 @pytest.mark.parametrize("name", ["idle_host_late", "idle_late_start", "idle_other_process"])
-def test_where_submissions_are_unknown_only_the_rest_is_known(
-    intervals: Make, phases: Make, name: str
-) -> None:
+def test_where_submissions_are_unknown_only_the_rest_is_known(name: str) -> None:
     frame = intervals([(0, MS), (9 * MS, MS)], latencies=[None, None])
     tables = {"gpu_intervals": frame, "phases": phases(0, 10 * MS)}
     with pytest.raises(Unavailable, match="when work was committed"):
@@ -144,7 +142,7 @@ def test_where_submissions_are_unknown_only_the_rest_is_known(
     assert value("idle_unattributed", tables) == 0.8
 
 
-def test_on_a_cpu_only_the_hosts_causes_are_known(intervals: Make, phases: Make) -> None:
+def test_on_a_cpu_only_the_hosts_causes_are_known() -> None:
     frame = intervals([(0, MS), (9 * MS, MS)], clock="host")
     calls = pd.DataFrame(
         {"start": [0, 2 * MS], "duration": pd.array([0, 7 * MS], dtype="Int64"), "target": True}
@@ -156,7 +154,7 @@ def test_on_a_cpu_only_the_hosts_causes_are_known(intervals: Make, phases: Make)
             value(name, tables)
 
 
-def test_without_gaps_every_share_is_zero(intervals: Make) -> None:
+def test_without_gaps_every_share_is_zero() -> None:
     tables = {"gpu_intervals": intervals([(0, MS)], latencies=[None])}
     assert value("idle_ratio", tables) == 0
     assert value("idle_host_late", tables) == 0

@@ -1,14 +1,11 @@
 """MLX's memory between phases, and clock, heat and power by a monitor."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pandas as pd
 import pytest
 
+from analysed import measured, phases
 from tracekit.analysis.inject import Unavailable
 
-Make = Callable[..., pd.DataFrame]
 Note = tuple[str, str, int | None, str]
 STEPS = pd.DataFrame({"phase": ["warm-up", "steady", "steady"], "start": [0, 10, 20]})
 STEPS = STEPS.assign(duration=5)
@@ -30,7 +27,7 @@ def profile(notes: list[Note]) -> pd.DataFrame:
     return frame.assign(time=range(len(notes)))
 
 
-def test_growth_is_from_the_note_before_the_steady_phase_for_each_step(measured: Any) -> None:
+def test_growth_is_from_the_note_before_the_steady_phase_for_each_step() -> None:
     known = {"memory_profile": profile(NOTES), "steps": STEPS}
     assert measured("mlx_memory_peak", **known) == 2500
     assert measured("memory_growth", **known) == 200
@@ -49,7 +46,7 @@ def test_growth_is_from_the_note_before_the_steady_phase_for_each_step(measured:
     ],
 )
 def test_what_was_not_noted_is_said(
-    names: str, notes: list[Note], steps: pd.DataFrame, reason: str, measured: Any
+    names: str, notes: list[Note], steps: pd.DataFrame, reason: str
 ) -> None:
     for name in names.split():
         with pytest.raises(Unavailable, match=reason):
@@ -77,9 +74,7 @@ READ = gauges(
 )
 
 
-def test_readings_of_the_steady_window_count_else_all_of_the_run(
-    phases: Make, measured: Any
-) -> None:
+def test_readings_of_the_steady_window_count_else_all_of_the_run() -> None:
     window = phases(1_000, 1_000)
     steady = [measured(name, gauges=READ, phases=window) for name in NAMES]
     assert steady == [1.2e9, 1.0e9, 18.0, 2]
@@ -106,7 +101,7 @@ ACTIVE = pd.concat(
     ],
 )
 def test_without_a_monitor_nothing_is_known(
-    names: tuple[str, ...], read: pd.DataFrame | None, reason: str, measured: Any
+    names: tuple[str, ...], read: pd.DataFrame | None, reason: str
 ) -> None:
     for name in names:
         with pytest.raises(Unavailable, match=reason):

@@ -1,16 +1,15 @@
 """What the chip allows a step, and what was reached of it."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from analysed import intervals
 from counter_runs import M1_MAX, M3_MAX, MS, given, measured, model, steady
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.machine import chip_of
 
-Make = Callable[..., pd.DataFrame]
 # 16 sequences of 1024 tokens, 16 q and 8 kv heads of 128 halves.
 PAGED = {"bytes_unique": 67_174_464, "bytes_written": 65_536, "flops": 134_217_728}
 STEPS = pd.DataFrame(
@@ -42,7 +41,7 @@ def test_a_step_takes_its_bytes_or_its_operations() -> None:
     assert "how many operations a step takes" in value("step_intensity", flops=0)
 
 
-def test_the_share_is_that_of_the_median_step_or_of_the_time_the_gpu_ran(intervals: Make) -> None:
+def test_the_share_is_that_of_the_median_step_or_of_the_time_the_gpu_ran() -> None:
     assert value("bandwidth_share") == pytest.approx(168_100 / 210_000)
     ran = [(5 * MS, 900_000), *((at * MS, 180_000) for at in (10, 11, 12))]
     share = value("bandwidth_share_busy", gpu_intervals=intervals(ran))
@@ -66,7 +65,7 @@ def test_the_share_is_that_of_the_median_step_or_of_the_time_the_gpu_ran(interva
     ],
 )
 def test_what_cannot_be_known_says_why(
-    name: str, machine: dict[str, Any], changes: dict[str, Any], reason: str, intervals: Make
+    name: str, machine: dict[str, Any], changes: dict[str, Any], reason: str
 ) -> None:
     assert reason in value(name, machine, **changes)
     work = intervals([(number * MS, MS) for number in range(10, 13)])
@@ -78,14 +77,14 @@ def test_what_cannot_be_known_says_why(
     [("gpu", [(0, MS)], "have no interval of the target"), ("host", [(0, MS)], "ran on the CPU")],
 )
 def test_time_of_other_work_is_no_time_of_the_steps(
-    clock: str, ran: list[tuple[int, int]], reason: str, intervals: Make
+    clock: str, ran: list[tuple[int, int]], reason: str
 ) -> None:
     assert reason in value("bandwidth_share_busy", gpu_intervals=intervals(ran, clock=clock))
     cold = STEPS[STEPS["phase"] == "warm-up"]
     assert "no step in its steady phase" in value("bandwidth_share", steps=cold)
 
 
-def test_the_roof_is_of_all_steady_steps(intervals: Make) -> None:
+def test_the_roof_is_of_all_steady_steps() -> None:
     work = intervals([(number * MS, MS // 2) for number in range(10)])
     tables = {"gpu_intervals": work, "step_models": model(100_000_000), **steady()}
     roof = given(M1_MAX, **tables)["steady_roof"]
@@ -110,7 +109,7 @@ def test_the_roof_is_of_all_steady_steps(intervals: Make) -> None:
     ],
 )
 def test_memory_bounds_by_operations_a_byte(
-    flops: int, machine: dict[str, Any], *, by_memory: bool | None, intervals: Make
+    flops: int, machine: dict[str, Any], *, by_memory: bool | None
 ) -> None:
     tables = {"gpu_intervals": intervals([(0, 10 * MS)]), **steady()}
     roof = given(machine, step_models=model(1_000_000, flops), **tables)["steady_roof"]

@@ -1,16 +1,15 @@
 """How fast the workload went by its own marks, how even its steps are, what they cost."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pandas as pd
 import pytest
 
+from analysed import handed_over, intervals, measured, row_of_steps
 from counter_runs import given, steady
 from counter_runs import measured as of_run
 from tracekit.analysis.inject import Unavailable
 
-Handed = Callable[..., tuple[pd.DataFrame, ...]]
 Make = Callable[..., pd.DataFrame]
 MS = 1_000_000
 US = 1_000
@@ -55,7 +54,7 @@ MODEL = pd.DataFrame({"bytes_unique": [3_000_000], "bytes_written": [1_000_000]}
     ],
 )
 def test_steady_steps_count_from_first_start_to_last_end(
-    name: str, tables: dict[str, pd.DataFrame], value: float, measured: Any
+    name: str, tables: dict[str, pd.DataFrame], value: float
 ) -> None:
     assert measured(name, **tables) == pytest.approx(value)
 
@@ -75,22 +74,20 @@ COLD = STEADY[:1]
         ("memory_bandwidth", {"step_models": MODEL * 0}, "does not say how many bytes"),
     ],
 )
-def test_what_is_missing_is_said(
-    names: str, tables: dict[str, pd.DataFrame], reason: str, measured: Any
-) -> None:
+def test_what_is_missing_is_said(names: str, tables: dict[str, pd.DataFrame], reason: str) -> None:
     for name in names.split():
         with pytest.raises(Unavailable, match=reason):
             measured(name, **{"steps": STEADY, **tables})
 
 
-def test_spikes_share_is_their_excess_over_all_time(row_of_steps: Make, measured: Any) -> None:
+def test_spikes_share_is_their_excess_over_all_time() -> None:
     even = row_of_steps([10 * MS] * 20)
     assert measured("step_variation", steps=even) == measured("step_spike_share", steps=even) == 0
     one = row_of_steps([60 * MS if place == 9 else 10 * MS for place in range(26)])
     assert measured("step_spike_share", steps=one) == pytest.approx(50 / 300)
 
 
-def test_counts_per_step_and_token(intervals: Make, row_of_steps: Make, measured: Any) -> None:
+def test_counts_per_step_and_token() -> None:
     frame = intervals([(at * US, 5 * US) for at in range(0, 120, 10)])
     frame = frame.assign(command_buffer=pd.array([at // 2 for at in range(12)], dtype="UInt64"))
     known = {"steps": row_of_steps([40 * US] * 3).assign(tokens=2), "gpu_intervals": frame}
@@ -105,10 +102,9 @@ def test_counts_per_step_and_token(intervals: Make, row_of_steps: Make, measured
         measured("intervals_per_token", **{**known, "gpu_intervals": host})
 
 
-def test_depth_and_readbacks(handed_over: Handed, row_of_steps: Make, measured: Any) -> None:
-    names = ("gpu_intervals", "submissions", "completions")
+def test_depth_and_readbacks() -> None:
     rows = [(at, at + 100, at + 100, at + 900, at + 900) for at in range(0, 4_000, 1_000)]
-    tables = dict(zip(names, handed_over(rows), strict=True))
+    tables = handed_over(rows)
     tables["steps"] = row_of_steps([2_000 * US] * 2)
     lasts = int((tables["gpu_intervals"]["start"] + tables["gpu_intervals"]["duration"]).max())
     window = pd.DataFrame({"name": ["steady"], "start": [0], "duration": [lasts + 100 * US]})
@@ -126,7 +122,7 @@ def test_depth_and_readbacks(handed_over: Handed, row_of_steps: Make, measured: 
     ],
 )
 def test_the_ceiling_is_tokens_over_the_union_of_the_work(
-    work: list[tuple[float, float]], ceiling: float, intervals: Make
+    work: list[tuple[float, float]], ceiling: float
 ) -> None:
     rows = [(round(start * MS), round(length * MS)) for start, length in work]
     tables = steady()
@@ -151,7 +147,7 @@ def test_the_ceiling_is_tokens_over_the_union_of_the_work(
     ],
 )
 def test_without_work_or_tokens_there_is_no_ceiling(
-    tokens: int | None, work: list[tuple[int, int]], reason: str, intervals: Make
+    tokens: int | None, work: list[tuple[int, int]], reason: str
 ) -> None:
     known = given(gpu_intervals=intervals(work), **steady(tokens=tokens))
     assert reason in of_run("kernel_ceiling", known).reason

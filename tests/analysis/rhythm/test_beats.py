@@ -1,21 +1,17 @@
 """Steps in a row: their rhythm, their speeds, and those that stand out."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 import pytest
 
+from analysed import row_of_steps
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rhythm import beats, modes, spikes
 
-Make = Callable[..., pd.DataFrame]
 MS = 1_000_000
 
 
-def test_a_beat_ends_where_the_next_step_or_reference_work_before_it_starts(
-    row_of_steps: Make,
-) -> None:
+def test_a_beat_ends_where_the_next_step_or_reference_work_before_it_starts() -> None:
     steps = row_of_steps([10 * MS] * 20).assign(duration=7 * MS)
     [row] = beats(steps, None)
     assert row.times.tolist() == [10 * MS] * 19
@@ -25,7 +21,7 @@ def test_a_beat_ends_where_the_next_step_or_reference_work_before_it_starts(
     assert row.times.tolist()[:5] == [8 * MS, 10 * MS, 7 * MS, 10 * MS, 10 * MS]
 
 
-def test_a_step_before_a_break_has_no_beat(row_of_steps: Make) -> None:
+def test_a_step_before_a_break_has_no_beat() -> None:
     steps = row_of_steps([10 * MS] * 20)
     steps.loc[8, "phase"] = "overhead"
     [row] = beats(steps, None)
@@ -35,7 +31,7 @@ def test_a_step_before_a_break_has_no_beat(row_of_steps: Make) -> None:
     assert apart.times.max() == 10 * MS
 
 
-def test_variants_are_apart_in_any_order_of_rows(row_of_steps: Make) -> None:
+def test_variants_are_apart_in_any_order_of_rows() -> None:
     steps = row_of_steps([10 * MS, 30 * MS] * 20, ("paged", "sdpa"))
     steps.loc[:2, "variant"] = "rare"  # of which there are too few
     for rows in (steps, steps.iloc[::-1]):
@@ -44,7 +40,7 @@ def test_variants_are_apart_in_any_order_of_rows(row_of_steps: Make) -> None:
         assert [set(row.times.tolist()) for row in found] == [{10 * MS}, {30 * MS}]
 
 
-def test_where_there_is_no_rhythm_the_reason_is_said(row_of_steps: Make) -> None:
+def test_where_there_is_no_rhythm_the_reason_is_said() -> None:
     steps = row_of_steps([10 * MS] * 20)
     assert beats(steps[:17], pd.DataFrame({"request": []}))
     for rows, requests, reason in (
@@ -56,7 +52,7 @@ def test_where_there_is_no_rhythm_the_reason_is_said(row_of_steps: Make) -> None
             beats(rows, requests)
 
 
-def test_variation_is_that_of_normal_noise_without_drift_and_outliers(row_of_steps: Make) -> None:
+def test_variation_is_that_of_normal_noise_without_drift_and_outliers() -> None:
     noise = np.random.default_rng(7).normal(10 * MS, MS, 4_000).astype(np.int64)
     [row] = beats(row_of_steps(noise.tolist()), None)
     assert row.variation == pytest.approx(0.1, rel=0.08)
@@ -66,7 +62,7 @@ def test_variation_is_that_of_normal_noise_without_drift_and_outliers(row_of_ste
     assert row.variation < 0.002
 
 
-def test_spikes_stand_out_of_their_neighbours_not_of_all(row_of_steps: Make) -> None:
+def test_spikes_stand_out_of_their_neighbours_not_of_all() -> None:
     times = [10 * MS] * 100 + [40 * MS] * 100
     times[30], times[150] = 30 * MS, 44 * MS
     [row] = beats(row_of_steps(times), None)

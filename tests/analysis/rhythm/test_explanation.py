@@ -1,12 +1,12 @@
 """What went on beside steps, and which of it explains the slow ones."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from analysed import intervals, row_of_steps
 from tracekit.analysis.rhythm import Explanation, beats, explain, happenings, spikes
 
 Make = Callable[..., pd.DataFrame]
@@ -23,17 +23,12 @@ def rows(*pieces: tuple[int, int], target: bool = True, **words: str) -> pd.Data
     return pd.DataFrame({"start": starts, "duration": durations, "target": target}).assign(**words)
 
 
-@pytest.fixture
-def explained(row_of_steps: Make) -> Callable[..., Explanation]:
+def explained(*places: int, **tables: pd.DataFrame) -> Explanation:
     """Explain the slow ones of 40 steps of 10 ms, which take 30 ms, by tables."""
-
-    def make(*places: int, **tables: pd.DataFrame) -> Explanation:
-        [row] = beats(row_of_steps([30 * MS if p in places else 10 * MS for p in range(40)]), None)
-        chosen, excess = spikes(row)
-        assert chosen.sum() == len(places)
-        return explain(row, chosen, excess, happenings(*(tables.get(name) for name in TABLES)))
-
-    return make
+    [row] = beats(row_of_steps([30 * MS if p in places else 10 * MS for p in range(40)]), None)
+    chosen, excess = spikes(row)
+    assert chosen.sum() == len(places)
+    return explain(row, chosen, excess, happenings(*(tables.get(name) for name in TABLES)))
 
 
 SLOW = (104, 20)
@@ -58,12 +53,12 @@ WHOLE = rows((0, 900), state="Minimum", name="decode")
     ],
 )
 def test_the_most_telling_of_what_lies_in_slow_steps_alone_explains_them(
-    tables: dict[str, pd.DataFrame], cause: str, explained: Any
+    tables: dict[str, pd.DataFrame], cause: str
 ) -> None:
     assert explained(10, **tables).causes == (cause,)
 
 
-def test_how_many_each_cause_explains_is_said(explained: Any) -> None:
+def test_how_many_each_cause_explains_is_said() -> None:
     compiled = {"compiler_activity": rows((105, 18))}
     why = explained(10, 20, **compiled)
     assert why.causes == (COMPILED, "")
@@ -73,9 +68,7 @@ def test_how_many_each_cause_explains_is_said(explained: Any) -> None:
     assert explained(10).sentence == "Nothing that was recorded explains them."
 
 
-def test_the_device_is_named_last_and_its_idle_time_is_counted_by_bubbles_too(
-    explained: Any, intervals: Make
-) -> None:
+def test_the_device_is_named_last_and_its_idle_time_is_counted_by_bubbles_too() -> None:
     starts = [(step * 10 + (20 if step > 10 else 0)) * MS for step in range(40)]
     waits = intervals([(start, 9 * MS) for start in starts])
     longer = [(start, (29 if start == 100 * MS else 9) * MS) for start in starts]

@@ -5,11 +5,9 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding
+from analysed import intervals, judged
 
 Make = Callable[..., pd.DataFrame]
-Judge = Callable[..., list[Finding]]
 
 
 def mixed(intervals: Make, name: str, share: int) -> pd.DataFrame:
@@ -27,9 +25,7 @@ def mixed(intervals: Make, name: str, share: int) -> pd.DataFrame:
         ("ArgPartition", "argpartition"),
     ],
 )
-def test_either_kind_is_found_above_a_tenth(
-    intervals: Make, judged: Judge, name: str, said: str
-) -> None:
+def test_either_kind_is_found_above_a_tenth(name: str, said: str) -> None:
     [finding] = judged("avoidable-kernels", gpu_intervals=mixed(intervals, name, 11))
     assert said in finding.advice
     assert finding.saving == 11
@@ -37,11 +33,5 @@ def test_either_kind_is_found_above_a_tenth(
 
 
 @pytest.mark.parametrize("name", ["resort_attention", "steel_gemm_splitk", "rms_norm_copy", "vn"])
-def test_what_computes_is_not_avoidable(intervals: Make, judged: Judge, name: str) -> None:
+def test_what_computes_is_not_avoidable(name: str) -> None:
     assert not judged("avoidable-kernels", gpu_intervals=mixed(intervals, name, 50))
-
-
-def test_it_abstains_on_default_labels(intervals: Make, judged: Judge) -> None:
-    work = intervals([(0, 5)]).assign(label="Compute Command 3")
-    with pytest.raises(Unavailable, match="do not name kernels"):
-        judged("avoidable-kernels", gpu_intervals=work)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
+from analysed import intervals, judged, phases
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Evidence, Finding, Severity
 
@@ -20,30 +21,25 @@ def host_spans(*rows: tuple[str, int, int]) -> pd.DataFrame:
     return frame.assign(name=frame["name"].astype("string"), **times)
 
 
-@pytest.fixture
-def judge(intervals: Make, judged: Judge, phases: Make) -> Judge:
+def judge(
+    own: list[tuple[float, float]],
+    window: tuple[int, int] | None = None,
+    *spans: tuple[str, int, int],
+    limit: float = 0.05,
+    known: bool = True,
+    **more: list[int | None] | str,
+) -> list[Finding]:
     """Judge work of (start, duration), in a steady window of (start, duration) or in none; ms."""
-
-    def judge(
-        own: list[tuple[float, float]],
-        window: tuple[int, int] | None = None,
-        *spans: tuple[str, int, int],
-        limit: float = 0.05,
-        known: bool = True,
-        **more: list[int | None] | str,
-    ) -> list[Finding]:
-        frame = intervals([(round(a * MS), round(b * MS)) for a, b in own], **more)
-        tables = {"gpu_intervals": frame.assign(channel="Compute")}
-        if window is not None:
-            tables["phases"] = phases(*(at * MS for at in window))
-        if spans:
-            tables["spans"] = host_spans(*spans)
-        return judged("bubbles", {"limit": limit}, known=known, **tables)
-
-    return judge
+    frame = intervals([(round(a * MS), round(b * MS)) for a, b in own], **more)
+    tables = {"gpu_intervals": frame.assign(channel="Compute")}
+    if window is not None:
+        tables["phases"] = phases(*(at * MS for at in window))
+    if spans:
+        tables["spans"] = host_spans(*spans)
+    return judged("bubbles", {"limit": limit}, known=known, **tables)
 
 
-def test_gaps_of_the_steady_window_are_found_with_lead_in_and_tail(judge: Judge) -> None:
+def test_gaps_of_the_steady_window_are_found_with_lead_in_and_tail() -> None:
     [finding] = judge([(12, 30), (50, 50)], (10, 100))
     assert finding.severity is Severity.WARNING
     assert finding.saving == 20 * MS
@@ -56,7 +52,7 @@ def test_gaps_of_the_steady_window_are_found_with_lead_in_and_tail(judge: Judge)
     )
 
 
-def test_without_marks_the_window_is_the_span_of_the_target(judge: Judge) -> None:
+def test_without_marks_the_window_is_the_span_of_the_target() -> None:
     [finding] = judge([(0, 5), (15, 5)])
     assert finding.saving == 10 * MS
     assert "of the time from the target's first to its last interval" in finding.message
@@ -66,11 +62,11 @@ def test_without_marks_the_window_is_the_span_of_the_target(judge: Judge) -> Non
 
 
 @pytest.mark.parametrize(("limit", "found"), [(0.05, 1), (0.5, 0), (0.499, 1)])
-def test_the_limit_is_a_share_of_the_window(limit: float, found: int, judge: Judge) -> None:
+def test_the_limit_is_a_share_of_the_window(limit: float, found: int) -> None:
     assert len(judge([(0, 5), (15, 5)], limit=limit)) == found
 
 
-def test_at_most_twenty_windows_are_shown_the_longest(judge: Judge) -> None:
+def test_at_most_twenty_windows_are_shown_the_longest() -> None:
     [finding] = judge([(step * step, step / 10) for step in range(1, 40)])
     lengths = [window.end - window.start for window in finding.evidence]
     assert len(lengths) == 20
@@ -78,7 +74,7 @@ def test_at_most_twenty_windows_are_shown_the_longest(judge: Judge) -> None:
     assert lengths == sorted(lengths, reverse=True)
 
 
-def test_time_without_load_is_neither_a_gap_nor_part_of_the_window(judge: Judge) -> None:
+def test_time_without_load_is_neither_a_gap_nor_part_of_the_window() -> None:
     work, spans = [(0, 40), (90, 10)], (("idle", 42, 40), ("decode", 82, 8))
     assert not judge(work, (0, 100), *spans, limit=0.17)
     [finding] = judge(work, (0, 100), *spans)
@@ -102,7 +98,7 @@ def test_time_without_load_is_neither_a_gap_nor_part_of_the_window(judge: Judge)
     ],
 )
 def test_what_the_workload_did_in_most_gaps_is_named(
-    annotated: list[tuple[str, int, int]], said: str, saving: int, judge: Judge
+    annotated: list[tuple[str, int, int]], said: str, saving: int
 ) -> None:
     [finding] = judge([(0, 40), (80, 20)], (0, 100), *annotated)
     assert "These shares are not sure" in finding.message
@@ -112,7 +108,7 @@ def test_what_the_workload_did_in_most_gaps_is_named(
     assert finding.saving == saving * MS
 
 
-def test_the_causes_are_listed_the_most_first_and_advised_on(judge: Judge) -> None:
+def test_the_causes_are_listed_the_most_first_and_advised_on() -> None:
     others = [(70 * MS, 6 * MS)]
     [finding] = judge([(0, 40), (80, 20)], (0, 100), others=others, latencies=[0, 30 * MS])
     assert (
@@ -129,7 +125,7 @@ def test_the_causes_are_listed_the_most_first_and_advised_on(judge: Judge) -> No
     assert "does not tell why" in finding.advice
 
 
-def test_on_a_cpu_calls_tell_of_waits(intervals: Make, phases: Make, judged: Judge) -> None:
+def test_on_a_cpu_calls_tell_of_waits() -> None:
     frame = intervals([(0, 10 * MS), (30 * MS, 70 * MS)], clock="host")
     calls = frame[["start", "target"]].assign(start=[0, 12 * MS], duration=[0, 18 * MS])
     tables = {"gpu_intervals": frame, "submissions": calls, "phases": phases(0, 100 * MS)}
@@ -140,9 +136,7 @@ def test_on_a_cpu_calls_tell_of_waits(intervals: Make, phases: Make, judged: Jud
     assert "mx.async_eval" in finding.advice
 
 
-def test_it_abstains_without_a_target_a_window_or_load(judge: Judge) -> None:
-    with pytest.raises(Unavailable, match="target is not known"):
-        judge([(0, 1)], known=False)
+def test_it_abstains_without_a_target_a_window_or_load() -> None:
     with pytest.raises(Unavailable, match="the steady window has no length"):
         judge([(0, 5)], (10, 0))
     with pytest.raises(Unavailable, match="no load in the steady window"):

@@ -7,38 +7,33 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from analysed import intervals, phases
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Provenance, Stage
 
-Make = Callable[..., pd.DataFrame]
 Judge = Callable[..., list[Finding]]
 SECOND = 1_000_000_000
 
 
-@pytest.fixture
-def judge(intervals: Make, phases: Make) -> Judge:
+def judge(
+    own: list[tuple[float, float]] | None,
+    steady: tuple[float, float] | None = None,
+    said: pd.DataFrame | None = None,
+    steps: pd.DataFrame | None = None,
+    **provenance: Any,
+) -> list[Finding]:
     """Judge work and a steady phase of (start, length) in s, remarks, and steps."""
-
-    def judge(
-        own: list[tuple[float, float]] | None,
-        steady: tuple[float, float] | None = None,
-        said: pd.DataFrame | None = None,
-        steps: pd.DataFrame | None = None,
-        **provenance: Any,
-    ) -> list[Finding]:
-        tables = {"remarks": said, "steps": steps}
-        if own is not None:
-            rows = [(round(start * SECOND), round(length * SECOND)) for start, length in own]
-            tables["gpu_intervals"] = intervals(rows, others=[(0, 5)])
-        if steady is not None:
-            tables["phases"] = phases(*(round(time * SECOND) for time in steady))
-        there = {name: table for name, table in tables.items() if table is not None}
-        given = {**there, "provenance": Provenance(**provenance)}
-        return list(inject(RULES["capture-truncated"].judge, given))
-
-    return judge
+    tables = {"remarks": said, "steps": steps}
+    if own is not None:
+        rows = [(round(start * SECOND), round(length * SECOND)) for start, length in own]
+        tables["gpu_intervals"] = intervals(rows, others=[(0, 5)])
+    if steady is not None:
+        tables["phases"] = phases(*(round(time * SECOND) for time in steady))
+    there = {name: table for name, table in tables.items() if table is not None}
+    given = {**there, "provenance": Provenance(**provenance)}
+    return list(inject(RULES["capture-truncated"].judge, given))
 
 
 def remarks(*rows: tuple[str, str]) -> pd.DataFrame:
@@ -58,7 +53,7 @@ def steps(*spans: tuple[int, int], variant: str | None = None) -> pd.DataFrame:
     )
 
 
-def test_whole_recordings_are_passed(judge: Judge) -> None:
+def test_whole_recordings_are_passed() -> None:
     whole = {"record": Stage("done", ""), "export": Stage("done", "")}
     assert not judge([(1, 1), (2, 8)], (1, 9), remarks(), stages=whole)
     assert not judge([(0, 1)], said=remarks(("lacking", "columns that the export lacks: label")))
@@ -66,7 +61,7 @@ def test_whole_recordings_are_passed(judge: Judge) -> None:
     assert not judge([(0, 1)], said=remarks(), stages=stopped)
 
 
-def test_damaged_exports_are_named_once(judge: Judge) -> None:
+def test_damaged_exports_are_named_once() -> None:
     damage = ("damaged", "a.xml: cut after row 7.")
     [finding] = judge([(0, 1)], said=remarks(damage, damage))
     assert finding.severity is Severity.ERROR
@@ -81,9 +76,7 @@ def test_damaged_exports_are_named_once(judge: Judge) -> None:
         ({"export": Stage("interrupted", "", "stopped")}, "`export` did not .* stopped"),
     ],
 )
-def test_a_stage_that_did_not_end_is_reported(
-    stages: dict[str, Stage], message: str, judge: Judge
-) -> None:
+def test_a_stage_that_did_not_end_is_reported(stages: dict[str, Stage], message: str) -> None:
     [finding] = judge(None, said=remarks(), stages=stages)
     assert finding.severity is Severity.ERROR
     assert re.search(message, finding.message)
@@ -98,11 +91,7 @@ def test_a_stage_that_did_not_end_is_reported(
     ],
 )
 def test_device_work_that_does_not_cover_the_steps_was_cut(
-    own: tuple[float, float],
-    steady: tuple[float, float],
-    words: str,
-    evidence: tuple[int, int],
-    judge: Judge,
+    own: tuple[float, float], steady: tuple[float, float], words: str, evidence: tuple[int, int]
 ) -> None:
     [finding] = judge([own], steady, end_reason="Time limit reached")
     assert words in finding.message
@@ -111,20 +100,20 @@ def test_device_work_that_does_not_cover_the_steps_was_cut(
     assert finding.evidence == (Evidence("gpu_intervals", start, end, "not recorded"),)
 
 
-def test_what_the_clocks_may_be_off_is_no_cut(judge: Judge) -> None:
+def test_what_the_clocks_may_be_off_is_no_cut() -> None:
     assert len(judge([(1, 1)], (1, 1.15))) == 1
     assert not judge([(1, 1)], (1, 1.15), clock={"uncertainty": 60_000_000})
     assert not judge([(1, 1)], (1, 1.1))
 
 
-def test_steps_that_only_waited_for_load_need_no_work(judge: Judge) -> None:
+def test_steps_that_only_waited_for_load_need_no_work() -> None:
     rows = ((SECOND, SECOND), (2 * SECOND, 8 * SECOND))
     assert not judge([(1, 1)], (1, 9), steps=steps(*rows, variant="idle"))
     assert len(judge([(1, 1)], (1, 9), steps=steps(*rows))) == 1
     assert len(judge([(1, 1)], steps=steps(*rows))) == 1  # without phases as well
 
 
-def test_a_workload_that_never_became_steady_is_reported(judge: Judge, phases: Make) -> None:
+def test_a_workload_that_never_became_steady_is_reported() -> None:
     early = phases(SECOND, SECOND).iloc[:1]
     tables = {"gpu_intervals": pd.DataFrame({"target": [True]}), "phases": early}
     given = {**tables, "provenance": Provenance()}
@@ -132,7 +121,7 @@ def test_a_workload_that_never_became_steady_is_reported(judge: Judge, phases: M
     assert "did not come to its steady phase" in finding.message
 
 
-def test_without_anything_to_look_at_it_abstains(judge: Judge) -> None:
+def test_without_anything_to_look_at_it_abstains() -> None:
     for own in ([], None):
         with pytest.raises(Unavailable, match="no device interval of the target"):
             judge(own, (1, 1), remarks())

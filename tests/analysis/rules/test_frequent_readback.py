@@ -1,38 +1,23 @@
 """`frequent-readback`: several waits for the device in an iteration."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pandas as pd
 import pytest
 
+from analysed import handed_over, intervals, judged, row_of_steps
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding, Severity
+from tracekit.analysis.rule import Severity
 
-Handed = Callable[..., tuple[pd.DataFrame, ...]]
-Make = Callable[..., pd.DataFrame]
-Judge = Callable[..., list[Finding]]
 US = 1_000
 
 
-def named(handed_over: Handed, rows: list[tuple[int, ...]]) -> dict[str, pd.DataFrame]:
-    names = ("gpu_intervals", "submissions", "completions")
-    return dict(zip(names, handed_over(rows), strict=True))
+# Command buffers of 1 ms: 100 µs of encoding, 50 µs of launch, 800 µs of work; 10 to wake.
+TURNS = handed_over(
+    [(at, at + 100, at + 150, at + 950, at + 960) for at in range(0, 40_000, 1_000)]
+)
 
 
-@pytest.fixture
-def turns(handed_over: Handed) -> dict[str, pd.DataFrame]:
-    """Command buffers of 1 ms: 100 µs of encoding, 50 µs of launch, 800 µs of work; 10 to wake."""
-    return named(
-        handed_over,
-        [(at, at + 100, at + 150, at + 950, at + 960) for at in range(0, 40_000, 1_000)],
-    )
-
-
-def test_idle_time_after_waits_inside_steps_is_the_saving(
-    turns: dict[str, pd.DataFrame], row_of_steps: Make, judged: Judge
-) -> None:
-    [finding] = judged("frequent-readback", **turns, steps=row_of_steps([4_000 * US] * 10))
+def test_idle_time_after_waits_inside_steps_is_the_saving() -> None:
+    [finding] = judged("frequent-readback", **TURNS, steps=row_of_steps([4_000 * US] * 10))
     assert finding.severity is Severity.WARNING
     assert "waits for the device 3.9 times in a steady step" in finding.message
     # Of 39 waits 9 lie between two steps.
@@ -41,33 +26,24 @@ def test_idle_time_after_waits_inside_steps_is_the_saving(
     assert finding.evidence[0].end - finding.evidence[0].start == 200 * US
 
 
-def test_one_wait_in_a_step_is_silent(
-    turns: dict[str, pd.DataFrame], row_of_steps: Make, judged: Judge
-) -> None:
-    assert not judged("frequent-readback", **turns, steps=row_of_steps([1_000 * US] * 40))
+def test_one_wait_in_a_step_is_silent() -> None:
+    assert not judged("frequent-readback", **TURNS, steps=row_of_steps([1_000 * US] * 40))
 
 
-def test_waits_that_cost_little_are_silent(
-    turns: dict[str, pd.DataFrame], row_of_steps: Make, judged: Judge
-) -> None:
+def test_waits_that_cost_little_are_silent() -> None:
     steps = row_of_steps([4_000 * US] * 10)
-    assert not judged("frequent-readback", {"limit": 0.3}, **turns, steps=steps)
-    assert not judged("frequent-readback", {"most": 3.9}, **turns, steps=steps)
+    assert not judged("frequent-readback", {"limit": 0.3}, **TURNS, steps=steps)
+    assert not judged("frequent-readback", {"most": 3.9}, **TURNS, steps=steps)
 
 
-def test_several_command_buffers_without_a_wait_are_silent(
-    handed_over: Handed, row_of_steps: Make, judged: Judge
-) -> None:
-    ahead = named(
-        handed_over,
-        [(at, at + 100, at + 950, at + 1_900, at + 1_910) for at in range(0, 40_000, 1_000)],
+def test_several_command_buffers_without_a_wait_are_silent() -> None:
+    ahead = handed_over(
+        [(at, at + 100, at + 950, at + 1_900, at + 1_910) for at in range(0, 40_000, 1_000)]
     )
     assert not judged("frequent-readback", **ahead, steps=row_of_steps([4_000 * US] * 10))
 
 
-def test_the_workload_may_tell_of_its_readbacks(
-    intervals: Make, row_of_steps: Make, judged: Judge
-) -> None:
+def test_the_workload_may_tell_of_its_readbacks() -> None:
     frame = intervals([(at * US, 500 * US) for at in range(0, 40_000, 1_000)], clock="host")
     spans = pd.DataFrame(
         {
@@ -84,7 +60,7 @@ def test_the_workload_may_tell_of_its_readbacks(
     assert not judged("frequent-readback", gpu_intervals=frame, steps=each, spans=spans)
 
 
-def test_a_loop_without_marks_is_found_by_its_structure(handed_over: Handed, judged: Judge) -> None:
+def test_a_loop_without_marks_is_found_by_its_structure() -> None:
     """Two waits in each iteration: after a short piece of work, and after a long one."""
     rows = list[tuple[int, ...]]()
     for at in range(0, 40_000, 2_000):
@@ -92,17 +68,15 @@ def test_a_loop_without_marks_is_found_by_its_structure(handed_over: Handed, jud
             (at, at + 100, at + 150, at + 450, at + 460),
             (at + 600, at + 700, at + 750, at + 1_700, at + 1_710),
         ]
-    [finding] = judged("frequent-readback", **named(handed_over, rows))
+    [finding] = judged("frequent-readback", **handed_over(rows))
     assert "waits for the device 2 times in a steady iteration" in finding.message
     assert finding.saving == 20 * 300 * US
 
 
-def test_it_abstains_where_nobody_reports(
-    intervals: Make, row_of_steps: Make, turns: dict[str, Any], judged: Judge
-) -> None:
+def test_it_abstains_where_nobody_reports() -> None:
     frame = intervals([(0, 5)], clock="host")
     with pytest.raises(Unavailable, match="has no spans `readback`"):
         judged("frequent-readback", gpu_intervals=frame, steps=row_of_steps([10]))
-    first = {name: rows.iloc[:5] for name, rows in turns.items()}
+    first = {name: rows.iloc[:5] for name, rows in TURNS.items()}
     with pytest.raises(Unavailable, match="no repeating structure was found"):
         judged("frequent-readback", **first)

@@ -1,19 +1,15 @@
 """`gpu-contended`: other processes on the GPU."""
 
-from collections.abc import Callable
-
 import pandas as pd
 import pytest
 
-from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Evidence, Finding
+from analysed import intervals, judged, phases
+from tracekit.analysis.rule import Evidence
 
-Make = Callable[..., pd.DataFrame]
-Judge = Callable[..., list[Finding]]
 MS = 1_000_000
 
 
-def test_work_beside_the_targets_is_named_with_its_owner(intervals: Make, judged: Judge) -> None:
+def test_work_beside_the_targets_is_named_with_its_owner() -> None:
     frame = intervals([(0, 10 * MS), (10 * MS, 10 * MS)], others=[(5 * MS, 2 * MS), (30 * MS, MS)])
     [finding] = judged("gpu-contended", gpu_intervals=frame)
     assert "WindowServer (420)" in finding.message
@@ -21,19 +17,14 @@ def test_work_beside_the_targets_is_named_with_its_owner(intervals: Make, judged
     assert finding.evidence == (Evidence("gpu_intervals", 5 * MS, 7 * MS),)
 
 
-def test_rows_without_a_process_are_said_to_be_unknown(intervals: Make, judged: Judge) -> None:
+def test_rows_without_a_process_are_said_to_be_unknown() -> None:
     frame = intervals([(0, 10 * MS)], others=[(0, 5 * MS)])
     frame.loc[~frame["target"], ["process", "pid"]] = pd.NA
     [finding] = judged("gpu-contended", gpu_intervals=frame)
     assert "unknown process" in finding.message
 
 
-def test_it_abstains_on_a_cpu(intervals: Make, judged: Judge) -> None:
-    with pytest.raises(Unavailable, match="ran on the CPU"):
-        judged("gpu-contended", gpu_intervals=intervals([(0, MS)], clock="host"))
-
-
-def test_what_others_delayed_could_be_saved(intervals: Make, judged: Judge) -> None:
+def test_what_others_delayed_could_be_saved() -> None:
     late = [1_000, 9 * MS]  # committed 1 ms into the gap, while the other had begun
     frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)], [(5 * MS, 9 * MS)], latencies=late)
     frame = frame.assign(channel="Compute")
@@ -62,9 +53,6 @@ def test_only_what_runs_beside_the_targets_work_counts(
     own: list[tuple[int, int]],
     others: list[tuple[int, int]],
     window: tuple[int, int] | None,
-    intervals: Make,
-    judged: Judge,
-    phases: Make,
     *,
     found: bool,
 ) -> None:

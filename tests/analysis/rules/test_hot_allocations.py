@@ -5,18 +5,16 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
+from analysed import intervals, judged, phases, row_of_steps
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Evidence, Finding
+from tracekit.analysis.rule import Evidence
 
 Make = Callable[..., pd.DataFrame]
-Judge = Callable[..., list[Finding]]
 SECOND = 1_000_000_000
 MS = 1_000_000
 
 
-@pytest.fixture
-def work(intervals: Make) -> pd.DataFrame:
-    return intervals([(SECOND, SECOND)])
+WORK = intervals([(SECOND, SECOND)])
 
 
 def resources(count: int, *, event: str = "Allocation", own: bool = True) -> pd.DataFrame:
@@ -33,13 +31,11 @@ def events(*spans: tuple[int, int]) -> pd.DataFrame:
     return frame.assign(event="Wire Memory", target=True)
 
 
-def test_allocations_of_each_step_are_reported(
-    work: pd.DataFrame, row_of_steps: Make, judged: Judge
-) -> None:
+def test_allocations_of_each_step_are_reported() -> None:
     steps = row_of_steps([250 * MS] * 4)
     steps["start"] += SECOND
     wiring = events((SECOND, 10 * MS), (SECOND + 5 * MS, 15 * MS), (3 * SECOND, MS))
-    tables = {"gpu_intervals": work, "steps": steps, "driver_events": wiring}
+    tables = {"gpu_intervals": WORK, "steps": steps, "driver_events": wiring}
     [finding] = judged("hot-allocations", **tables, resource_allocations=resources(8))
     assert "allocated 8 resources of Metal" in finding.message
     assert "36 KiB in all: 2 per step." in finding.message
@@ -51,35 +47,33 @@ def test_allocations_of_each_step_are_reported(
     assert not judged("hot-allocations", **tables, resource_allocations=resources(5))
 
 
-def test_a_pool_that_fills_at_the_beginning_is_passed(work: pd.DataFrame, judged: Judge) -> None:
+def test_a_pool_that_fills_at_the_beginning_is_passed() -> None:
     many = resources(400)
     many["time"] = SECOND + (many["time"] - SECOND) // 2 - 1
-    assert not judged("hot-allocations", gpu_intervals=work, resource_allocations=many)
+    assert not judged("hot-allocations", gpu_intervals=WORK, resource_allocations=many)
     most = many.assign(time=SECOND + (many["time"] - SECOND) * 5 // 4)
-    assert judged("hot-allocations", gpu_intervals=work, resource_allocations=most)
+    assert judged("hot-allocations", gpu_intervals=WORK, resource_allocations=most)
 
 
-def test_without_steps_seconds_count(work: pd.DataFrame, judged: Judge) -> None:
-    assert not judged("hot-allocations", gpu_intervals=work, resource_allocations=resources(49))
-    [finding] = judged("hot-allocations", gpu_intervals=work, resource_allocations=resources(50))
+def test_without_steps_seconds_count() -> None:
+    assert not judged("hot-allocations", gpu_intervals=WORK, resource_allocations=resources(49))
+    [finding] = judged("hot-allocations", gpu_intervals=WORK, resource_allocations=resources(50))
     assert "50 per second" in finding.message
 
 
-def test_others_and_what_lies_outside_do_not_count(
-    work: pd.DataFrame, judged: Judge, phases: Make
-) -> None:
-    tables = {"gpu_intervals": work, "resource_allocations": resources(99, own=False)}
+def test_others_and_what_lies_outside_do_not_count() -> None:
+    tables = {"gpu_intervals": WORK, "resource_allocations": resources(99, own=False)}
     assert not judged("hot-allocations", **tables)
     tables["resource_allocations"] = resources(99)
     assert not judged("hot-allocations", **tables, phases=phases(2 * SECOND, SECOND))
 
 
-def test_words_that_are_not_known_are_named(work: pd.DataFrame, judged: Judge) -> None:
+def test_words_that_are_not_known_are_named() -> None:
     strange = resources(9, event="Birth")
     with pytest.raises(Unavailable, match="is not known: Birth"):
-        judged("hot-allocations", gpu_intervals=work, resource_allocations=strange)
+        judged("hot-allocations", gpu_intervals=WORK, resource_allocations=strange)
 
 
-def test_it_abstains_where_allocations_were_not_recorded(work: pd.DataFrame, judged: Judge) -> None:
+def test_it_abstains_where_allocations_were_not_recorded() -> None:
     with pytest.raises(Unavailable, match="no table resource_allocations"):
-        judged("hot-allocations", gpu_intervals=work, driver_events=events())
+        judged("hot-allocations", gpu_intervals=WORK, driver_events=events())

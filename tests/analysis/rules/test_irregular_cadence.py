@@ -1,17 +1,15 @@
 """`irregular-cadence`: steps without an even rhythm."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 import pytest
 
+from analysed import NO_HAPPENINGS, row_of_steps
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.analysis.rules import RULES
 
-Make = Callable[..., pd.DataFrame]
 MS = 1_000_000
 
 
@@ -24,10 +22,8 @@ def noisy(spread: float, number: int = 400, seed: int = 5) -> list[int]:
     return random.lognormal(np.log(10 * MS), spread, number).astype(np.int64).tolist()
 
 
-def test_two_speeds_are_found_and_what_the_slow_one_costs(
-    row_of_steps: Make, no_happenings: pd.DataFrame
-) -> None:
-    [finding] = judge(row_of_steps([10 * MS, 14 * MS] * 50 + [10 * MS]), no_happenings)
+def test_two_speeds_are_found_and_what_the_slow_one_costs() -> None:
+    [finding] = judge(row_of_steps([10 * MS, 14 * MS] * 50 + [10 * MS]), NO_HAPPENINGS)
     assert finding.severity is Severity.WARNING
     assert "swing between two speeds: 10 ms and 14 ms; 50.0 % are slow" in finding.message
     assert "changed 99 times in 100 steps" in finding.message
@@ -36,15 +32,13 @@ def test_two_speeds_are_found_and_what_the_slow_one_costs(
     assert all(one.end - one.start == 14 * MS for one in finding.evidence)
 
 
-def test_two_speeds_need_not_take_turns_evenly(
-    row_of_steps: Make, no_happenings: pd.DataFrame
-) -> None:
-    assert not judge(row_of_steps([10 * MS] * 4 + [20 * MS] + [10 * MS] * 45), no_happenings)
-    [found] = judge(row_of_steps(([10 * MS] * 4 + [20 * MS]) * 10 + [10 * MS]), no_happenings)
+def test_two_speeds_need_not_take_turns_evenly() -> None:
+    assert not judge(row_of_steps([10 * MS] * 4 + [20 * MS] + [10 * MS] * 45), NO_HAPPENINGS)
+    [found] = judge(row_of_steps(([10 * MS] * 4 + [20 * MS]) * 10 + [10 * MS]), NO_HAPPENINGS)
     assert "20.0 % are slow" in found.message
 
 
-def test_what_explains_the_slow_steps_is_said(row_of_steps: Make) -> None:
+def test_what_explains_the_slow_steps_is_said() -> None:
     steps = row_of_steps([10 * MS, 14 * MS] * 50 + [10 * MS])
     slow = steps["start"].to_numpy()[1::2]
     logged = pd.DataFrame({"start": slow, "duration": 3 * MS, "name": "log"})
@@ -56,18 +50,16 @@ def test_what_explains_the_slow_steps_is_said(row_of_steps: Make) -> None:
     assert other.saving == 50 * MS
 
 
-def test_broad_noise_is_uneven(row_of_steps: Make, no_happenings: pd.DataFrame) -> None:
-    [finding] = judge(row_of_steps(noisy(0.4)), no_happenings)
+def test_broad_noise_is_uneven() -> None:
+    [finding] = judge(row_of_steps(noisy(0.4)), NO_HAPPENINGS)
     assert "come unevenly: one differs from the next by 3" in finding.message
     assert finding.saving is None
 
 
 @pytest.mark.parametrize("spread", [0.01, 0.05, 0.1])
-def test_usual_noise_is_silent(
-    spread: float, row_of_steps: Make, no_happenings: pd.DataFrame
-) -> None:
+def test_usual_noise_is_silent(spread: float) -> None:
     for seed in range(20):
-        assert not judge(row_of_steps(noisy(spread, 60, seed)), no_happenings)
+        assert not judge(row_of_steps(noisy(spread, 60, seed)), NO_HAPPENINGS)
 
 
 @pytest.mark.parametrize(
@@ -80,30 +72,26 @@ def test_usual_noise_is_silent(
         pytest.param([10 * MS, 11 * MS] * 40, id="a small swing"),
     ],
 )
-def test_it_is_silent_on(times: list[int], row_of_steps: Make, no_happenings: pd.DataFrame) -> None:
-    assert not judge(row_of_steps(times), no_happenings)
+def test_it_is_silent_on(times: list[int]) -> None:
+    assert not judge(row_of_steps(times), NO_HAPPENINGS)
 
 
-def test_few_steps_must_differ_more(row_of_steps: Make, no_happenings: pd.DataFrame) -> None:
-    [finding] = judge(row_of_steps(noisy(0.22, 4_000)), no_happenings)
+def test_few_steps_must_differ_more() -> None:
+    [finding] = judge(row_of_steps(noisy(0.22, 4_000)), NO_HAPPENINGS)
     assert "unevenly" in finding.message
-    assert not judge(row_of_steps(noisy(0.22, 17)), no_happenings)
+    assert not judge(row_of_steps(noisy(0.22, 17)), NO_HAPPENINGS)
 
 
-def test_thresholds_can_be_set(row_of_steps: Make, no_happenings: pd.DataFrame) -> None:
-    assert judge(row_of_steps([10 * MS, 11 * MS] * 40), no_happenings, least_excess=0.05)
-    assert judge(row_of_steps(noisy(0.1)), no_happenings, limit=0.05)
+def test_thresholds_can_be_set() -> None:
+    assert judge(row_of_steps([10 * MS, 11 * MS] * 40), NO_HAPPENINGS, least_excess=0.05)
+    assert judge(row_of_steps(noisy(0.1)), NO_HAPPENINGS, limit=0.05)
 
 
-def test_variants_that_take_turns_are_no_swing(
-    row_of_steps: Make, no_happenings: pd.DataFrame
-) -> None:
+def test_variants_that_take_turns_are_no_swing() -> None:
     times = [10 * MS, 30 * MS] * 40
-    assert not judge(row_of_steps(times, ("paged", "sdpa")), no_happenings)
+    assert not judge(row_of_steps(times, ("paged", "sdpa")), NO_HAPPENINGS)
 
 
-def test_it_abstains_where_there_are_few_steps(
-    row_of_steps: Make, no_happenings: pd.DataFrame
-) -> None:
+def test_it_abstains_where_there_are_few_steps() -> None:
     with pytest.raises(Unavailable, match="the longest row has 4"):
-        judge(row_of_steps([10 * MS] * 5), no_happenings)
+        judge(row_of_steps([10 * MS] * 5), NO_HAPPENINGS)

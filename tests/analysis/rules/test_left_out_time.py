@@ -1,17 +1,12 @@
 """`left-out-time`: what is no part of the loop is said, and is no warning."""
 
-from collections.abc import Callable
-
-import pandas as pd
 import pytest
 
+from analysed import intervals, judged, row_of_steps
 from stock import Stock, frame
-from tracekit.analysis import RULES, Finding, Given, Severity, inject
+from tracekit.analysis import RULES, Given, Severity, inject
 from tracekit.analysis.inject import Unavailable
 from tracekit.base import Process, Provenance
-
-Make = Callable[..., pd.DataFrame]
-Judge = Callable[..., list[Finding]]
 
 
 def loop(made: Stock, number: int = 20, rest: float = 500) -> Stock:
@@ -77,14 +72,12 @@ def test_a_pause_in_which_the_program_ran_is_no_pause() -> None:
     assert not notes(loop(made))
 
 
-def test_steps_of_a_workload_say_themselves_what_belongs_to_them(
-    intervals: Make, row_of_steps: Make, judged: Judge
-) -> None:
+def test_steps_of_a_workload_say_themselves_what_belongs_to_them() -> None:
     steps = row_of_steps([1_000] * 9)
     assert not judged("left-out-time", gpu_intervals=intervals([(0, 9_000)]), steps=steps)
 
 
-def test_it_abstains_without_a_loop(intervals: Make, judged: Judge) -> None:
+def test_it_abstains_without_a_loop() -> None:
     sent = frame([{"start": 0, "duration": 1, "target": True, "command_buffer": 5}])
     with pytest.raises(Unavailable, match="no repeating structure"):
         judged("left-out-time", gpu_intervals=intervals([(0, 5)]), submissions=sent)

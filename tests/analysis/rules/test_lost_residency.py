@@ -1,16 +1,12 @@
 """`lost-residency`: memory that is wired again, beside what is allocated."""
 
-from collections.abc import Callable
-
 import pandas as pd
 import pytest
 
+from analysed import intervals, judged
 from stock import WIRE, frame
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding
 
-Make = Callable[..., pd.DataFrame]
-Judge = Callable[..., list[Finding]]
 MS = 1_000_000
 
 
@@ -28,15 +24,11 @@ def allocating(*sizes: int) -> pd.DataFrame:
     return frame([row | cells for row in rows])
 
 
-@pytest.fixture
-def work(intervals: Make) -> pd.DataFrame:
-    return intervals([(at * 10 * MS, 9 * MS) for at in range(80)])
+WORK = intervals([(at * 10 * MS, 9 * MS) for at in range(80)])
 
 
-def test_what_is_wired_in_most_parts_and_not_allocated_is_lost(
-    work: pd.DataFrame, judged: Judge
-) -> None:
-    tables = {"gpu_intervals": work, "driver_events": wiring(0, 100, 200, 300, 400, 500)}
+def test_what_is_wired_in_most_parts_and_not_allocated_is_lost() -> None:
+    tables = {"gpu_intervals": WORK, "driver_events": wiring(0, 100, 200, 300, 400, 500)}
     [finding] = judged("lost-residency", **tables, resource_allocations=allocating(*[10] * 8))
     assert "576 MiB were wired again" in finding.message
     assert "allocated 80 MiB" in finding.message
@@ -54,32 +46,26 @@ def test_what_is_wired_in_most_parts_and_not_allocated_is_lost(
         pytest.param((), 0, id="never"),
     ],
 )
-def test_it_is_silent_where_memory_is_wired(
-    work: pd.DataFrame, judged: Judge, at: tuple[int, ...], allocated: int
-) -> None:
+def test_it_is_silent_where_memory_is_wired(at: tuple[int, ...], allocated: int) -> None:
     events = wiring(*at) if at else wiring(900)
     made = allocating(*[allocated] * 8)
-    tables = {"gpu_intervals": work, "driver_events": events, "resource_allocations": made}
+    tables = {"gpu_intervals": WORK, "driver_events": events, "resource_allocations": made}
     assert not judged("lost-residency", **tables)
 
 
 @pytest.mark.parametrize(("size", "number"), [("1.00", 1), ("0.99", 0)])
-def test_it_takes_a_megabyte_in_each_part(
-    size: str, number: int, work: pd.DataFrame, judged: Judge
-) -> None:
-    tables = {"gpu_intervals": work, "driver_events": wiring(*range(0, 800, 100), size=size)}
+def test_it_takes_a_megabyte_in_each_part(size: str, number: int) -> None:
+    tables = {"gpu_intervals": WORK, "driver_events": wiring(*range(0, 800, 100), size=size)}
     found = judged("lost-residency", **tables, resource_allocations=allocating(*[0] * 8))
     assert len(found) == number
 
 
-def test_the_level_of_wired_memory_tells_where_events_have_no_sizes(
-    work: pd.DataFrame, judged: Judge
-) -> None:
+def test_the_level_of_wired_memory_tells_where_events_have_no_sizes() -> None:
     events = wiring(*range(0, 800, 100)).assign(label="")
     levels = frame(
         [{"start": at * 50 * MS, "duration": 50 * MS, "size": at % 2 << 30} for at in range(16)]
     )
-    tables = {"gpu_intervals": work, "driver_events": events}
+    tables = {"gpu_intervals": WORK, "driver_events": events}
     none = allocating(0)
     [finding] = judged("lost-residency", **tables, wired_memory=levels, resource_allocations=none)
     assert "8 GiB were wired again" in finding.message
@@ -87,9 +73,9 @@ def test_the_level_of_wired_memory_tells_where_events_have_no_sizes(
         judged("lost-residency", **tables, resource_allocations=none)
 
 
-def test_without_allocations_it_takes_over_a_gigabyte(work: pd.DataFrame, judged: Judge) -> None:
+def test_without_allocations_it_takes_over_a_gigabyte() -> None:
     at = range(0, 800, 100)
-    tables = {"gpu_intervals": work, "driver_events": wiring(*at)}
+    tables = {"gpu_intervals": WORK, "driver_events": wiring(*at)}
     assert not judged("lost-residency", **tables)
     tables["driver_events"] = wiring(*at, size="128.00")
     [finding] = judged("lost-residency", **tables)

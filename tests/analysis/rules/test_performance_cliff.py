@@ -1,17 +1,13 @@
 """`performance-cliff`: a level of device time that rises from one iteration to the next."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 import pytest
 
 from stock import Stock, jitter
 from tracekit.analysis import RULES, Finding, Given, Severity, inject
-from tracekit.analysis.inject import Unavailable
 from tracekit.base import Process, Provenance
-
-Make = Callable[..., pd.DataFrame]
-Judge = Callable[..., list[Finding]]
 
 
 def loop(works: Sequence[float], names: Sequence[str] = (), more: int = 0) -> Stock:
@@ -89,8 +85,3 @@ def test_a_lower_clock_or_another_process_explains_it() -> None:
     cells = {"process": "other", "pid": 9, "target": False, "channel": "Fragment", "label": "x"}
     made.add("gpu_intervals", made.done / 2, made.done / 4, **cells)
     assert not found(made)
-
-
-def test_it_abstains_without_a_loop(intervals: Make, judged: Judge) -> None:
-    with pytest.raises(Unavailable):
-        judged("performance-cliff", gpu_intervals=intervals([(0, 10)]))

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from analysed import intervals, judged, phases
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.analysis.rules.pipeline_churn import shorten
@@ -33,12 +34,11 @@ def shaders(*rows: tuple[int, str, bool]) -> pd.DataFrame:
     return frame.assign(time=frame["time"] * MS)
 
 
-@pytest.fixture
-def judge(intervals: Make, phases: Make, judged: Judge) -> Judge:
+def judge(**tables: pd.DataFrame | None) -> list[Finding]:
     """Judge a steady window from 100 to 200 ms, in which the device pauses twice."""
     work = intervals([(0, 110 * MS), (114 * MS, 36 * MS), (156 * MS, 44 * MS)], latencies=[0] * 3)
     known = {"gpu_intervals": work, "phases": phases(100 * MS, 100 * MS)}
-    return lambda **tables: judged("pipeline-churn", **{**known, **tables})
+    return judged("pipeline-churn", **{**known, **tables})
 
 
 @pytest.mark.parametrize(
@@ -62,11 +62,7 @@ def judge(intervals: Make, phases: Make, judged: Judge) -> Judge:
     ],
 )
 def test_pipelines_that_come_late_are_one_finding(
-    tables: dict[str, pd.DataFrame],
-    saving: int | None,
-    evidence: list[int],
-    words: str,
-    judge: Judge,
+    tables: dict[str, pd.DataFrame], saving: int | None, evidence: list[int], words: str
 ) -> None:
     [finding] = judge(**tables)
     assert finding.severity is Severity.WARNING
@@ -87,13 +83,11 @@ def test_pipelines_that_come_late_are_one_finding(
         },
     ],
 )
-def test_what_came_before_or_belongs_to_others_is_no_churn(
-    tables: dict[str, pd.DataFrame], judge: Judge
-) -> None:
+def test_what_came_before_or_belongs_to_others_is_no_churn(tables: dict[str, pd.DataFrame]) -> None:
     assert not judge(**tables)
 
 
-def test_what_the_trace_does_not_lay_at_the_targets_door_is_a_note(judge: Judge) -> None:
+def test_what_the_trace_does_not_lay_at_the_targets_door_is_a_note() -> None:
     [finding] = judge(compiler_activity=activity((110, 1), own=False))
     assert (finding.severity, finding.saving) == (Severity.NOTE, None)
     assert "MTLCompilerService" in finding.message
@@ -104,7 +98,7 @@ def test_what_the_trace_does_not_lay_at_the_targets_door_is_a_note(judge: Judge)
     assert [window.start for window in finding.evidence] == [130 * MS]
 
 
-def test_what_the_workload_says_it_compiled_is_the_cost(judge: Judge) -> None:
+def test_what_the_workload_says_it_compiled_is_the_cost() -> None:
     rows = [(90, 5, "compile"), (110, 4, "compile"), (150, 6, "compile"), (160, 9, "sleep")]
     spans = pd.DataFrame(rows, columns=["start", "duration", "name"])
     spans[["start", "duration"]] *= MS
@@ -116,7 +110,7 @@ def test_what_the_workload_says_it_compiled_is_the_cost(judge: Judge) -> None:
     assert "compiling" not in finding.message
 
 
-def test_what_sets_a_new_pipeline_off_is_named(judge: Judge) -> None:
+def test_what_sets_a_new_pipeline_off_is_named() -> None:
     names = ["custom_kernel_paged__float_32", "custom_kernel_paged__float_64"]
     [finding] = judge(specializations=made(10, 120).assign(name=names))
     assert f"{names[1]} (template value 32 → 64)." in finding.message
@@ -124,7 +118,7 @@ def test_what_sets_a_new_pipeline_off_is_named(judge: Judge) -> None:
     assert shorten("a" * 40 + "b" * 40) == "a" * 24 + "…" + "b" * 24
 
 
-def test_on_a_cpu_the_workloads_own_count_judges(judge: Judge, intervals: Make) -> None:
+def test_on_a_cpu_the_workloads_own_count_judges() -> None:
     host = intervals([(0, 200 * MS)], clock="host")
     [finding] = judge(gpu_intervals=host, specializations=made(10, 120, 130))
     assert "first used 2 of its pipelines" in finding.message
@@ -145,7 +139,7 @@ LATE = {"shaders": shaders((120, "sdpa", True))}
     ],
 )
 def test_it_abstains_where_neither_source_is_there(
-    clock: str, tables: dict[str, Any], reason: str, judge: Judge, intervals: Make
+    clock: str, tables: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(Unavailable, match=reason):
         judge(**{"gpu_intervals": intervals([(0, 200 * MS)], clock=clock), **tables})

@@ -1,15 +1,14 @@
 """`serial-prefill`: prompts that stop the others' tokens; times in ms."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from analysed import judged, phases
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Evidence, Finding
 
-Make = Callable[..., pd.DataFrame]
 MS = 1_000_000
 Spans = list[tuple[str, int, int]]
 Asked = list[tuple[int, int | None, int | None]]
@@ -23,17 +22,13 @@ def in_ns(rows: Any, *columns: str) -> pd.DataFrame:
     return frame.assign(**{**times, "start": times["start"].astype("int64")})
 
 
-@pytest.fixture
-def judge(phases: Make, judged: Any) -> Callable[..., list[Finding]]:
-    def judge(spans: Spans, asked: Asked = ASKED, **limits: float) -> list[Finding]:
-        requests = in_ns(asked, "start", "first_token", "last_token")
-        tables = {"spans": in_ns(spans, "name", "start", "duration"), "requests": requests}
-        return judged("serial-prefill", limits, phases=phases(0, 100 * MS), **tables)
-
-    return judge
+def judge(spans: Spans, asked: Asked = ASKED, **limits: float) -> list[Finding]:
+    requests = in_ns(asked, "start", "first_token", "last_token")
+    tables = {"spans": in_ns(spans, "name", "start", "duration"), "requests": requests}
+    return judged("serial-prefill", limits, phases=phases(0, 100 * MS), **tables)
 
 
-def test_a_prompt_that_stops_the_others_is_found(judge: Any) -> None:
+def test_a_prompt_that_stops_the_others_is_found() -> None:
     spans = [("prefill", 5, 15), *DECODES, ("prefill", 30, 30)]
     [finding] = judge(spans, [*ASKED, (10, None, None)])
     said = "For 37.5 % of the time in which requests were decoding (30 ms of 80 ms)"
@@ -48,19 +43,17 @@ def test_a_prompt_that_stops_the_others_is_found(judge: Any) -> None:
     "prefills",
     [[("prefill", 5, 15)], [("prefill", 60, 30)], [("prefill", 30, 10), ("prefill", 45, 10)]],
 )
-def test_a_prompt_alone_beside_decodes_or_in_short_pieces_stops_nobody(
-    prefills: Spans, judge: Any
-) -> None:
+def test_a_prompt_alone_beside_decodes_or_in_short_pieces_stops_nobody(prefills: Spans) -> None:
     assert not judge([*DECODES, *prefills])
 
 
-def test_thresholds_can_be_set(judge: Any) -> None:
+def test_thresholds_can_be_set() -> None:
     spans = [*DECODES, ("prefill", 30, 9), ("prefill", 45, 9)]
     assert judge(spans, stall=1.0)
     assert not judge(spans, stall=1.0, limit=0.5)
 
 
-def test_without_requests_or_spans_nothing_is_claimed(judge: Any) -> None:
+def test_without_requests_or_spans_nothing_is_claimed() -> None:
     with pytest.raises(Unavailable, match="named prefill and decode"):
         judge([("allocate", 0, 5)])
     with pytest.raises(Unavailable, match="more than one token"):

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
+from analysed import intervals, judged, phases
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Evidence, Finding, Severity
 
 Make = Callable[..., pd.DataFrame]
-Judge = Callable[..., list[Finding]]
 MS = 1_000_000
 KIB = 1_024
 
@@ -27,15 +27,14 @@ def labelled(**labels: int) -> pd.DataFrame:
     return pd.DataFrame({"encoder": ids, "label": pd.array(list(labels), dtype="string")})
 
 
-@pytest.fixture
-def judge(intervals: Make, phases: Make, judged: Judge) -> Judge:
+def judge(
+    spills: pd.DataFrame | None, encoders: pd.DataFrame | None = None, **limits: float
+) -> list[Finding]:
     work = {"gpu_intervals": intervals([(0, 200 * MS)]), "phases": phases(100 * MS, 100 * MS)}
-    return lambda spills, encoders=None, **limits: judged(
-        "shader-spills", limits, shader_spills=spills, encoders=encoders, **work
-    )
+    return judged("shader-spills", limits, shader_spills=spills, encoders=encoders, **work)
 
 
-def test_spills_of_the_steady_window_are_found_and_named(judge: Judge) -> None:
+def test_spills_of_the_steady_window_are_found_and_named() -> None:
     table = spills((50, 6, 999 * KIB), (110, 7, 3 * KIB), (120, 8, KIB), (130, 9, 4 * KIB))
     [finding] = judge(table, labelled(sdpa=7, norm=8, gemm=9))
     assert (finding.severity, finding.saving) == (Severity.WARNING, None)
@@ -64,10 +63,7 @@ def test_spills_of_the_steady_window_are_found_and_named(judge: Judge) -> None:
     ],
 )
 def test_encoders_are_counted_once_and_the_first_named(
-    rows: list[tuple[int, int | None, int]],
-    encoders: pd.DataFrame | None,
-    words: str,
-    judge: Judge,
+    rows: list[tuple[int, int | None, int]], encoders: pd.DataFrame | None, words: str
 ) -> None:
     [finding] = judge(spills(*rows), encoders)
     assert words in finding.message
@@ -83,21 +79,15 @@ def test_encoders_are_counted_once_and_the_first_named(
         spills((110, 7, KIB), target=False),
     ],
 )
-def test_nothing_is_said_where_the_target_spilled_nothing(
-    table: pd.DataFrame, judge: Judge
-) -> None:
+def test_nothing_is_said_where_the_target_spilled_nothing(table: pd.DataFrame) -> None:
     assert not judge(table)
 
 
-def test_the_limit_is_in_bytes(judge: Judge) -> None:
+def test_the_limit_is_in_bytes() -> None:
     assert not judge(spills((110, 7, KIB)), limit=KIB)
     assert judge(spills((110, 7, KIB)), limit=KIB - 1)
 
 
-def test_it_abstains_where_spills_are_not_recorded(
-    judge: Judge, judged: Judge, intervals: Make
-) -> None:
+def test_it_abstains_where_spills_are_not_recorded() -> None:
     with pytest.raises(Unavailable, match="new with the Instruments of Xcode 27"):
         judge(None)
-    with pytest.raises(Unavailable, match="the work ran on the CPU"):
-        judged("shader-spills", gpu_intervals=intervals([(0, MS)], clock="host"))

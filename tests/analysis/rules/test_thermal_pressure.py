@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
+from analysed import intervals, judged, phases
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Evidence, Finding, Severity
 
@@ -13,13 +14,10 @@ Judge = Callable[..., list[Finding]]
 SECOND = 1_000_000_000
 
 
-@pytest.fixture
-def judge(intervals: Make, judged: Judge) -> Judge:
+def judge(states: pd.DataFrame | None = None, **tables: pd.DataFrame | None) -> list[Finding]:
     """Judge a loop of ten seconds by states, or by a monitor's gauges."""
     work = intervals([(0, 10 * SECOND)])
-    return lambda states=None, gauges=None, phases=None: judged(
-        "thermal-pressure", gpu_intervals=work, thermal_states=states, gauges=gauges, phases=phases
-    )
+    return judged("thermal-pressure", gpu_intervals=work, thermal_states=states, **tables)
 
 
 def states(*rows: tuple[int, int, str]) -> pd.DataFrame:
@@ -35,7 +33,7 @@ def gauges(*levels: float) -> pd.DataFrame:
     return frame.assign(name="thermal_pressure", source="powermetrics")
 
 
-def test_a_serious_state_is_reported_with_its_share(judge: Judge, phases: Make) -> None:
+def test_a_serious_state_is_reported_with_its_share() -> None:
     known = states((0, 6, "Nominal"), (6, 2, "Serious"), (8, 4, "Critical"))
     [finding] = judge(known, phases=phases(2 * SECOND, 8 * SECOND))
     assert finding.severity is Severity.WARNING
@@ -46,13 +44,13 @@ def test_a_serious_state_is_reported_with_its_share(judge: Judge, phases: Make) 
 
 
 @pytest.mark.parametrize("state", ["Nominal", "Fair", "fair"])
-def test_an_equable_state_is_passed(state: str, judge: Judge, phases: Make) -> None:
+def test_an_equable_state_is_passed(state: str) -> None:
     assert not judge(states((0, 12, state)))
     before = states((0, 2, "Critical"), (2, 10, state))
     assert not judge(before, phases=phases(2 * SECOND, 8 * SECOND))
 
 
-def test_a_machine_that_warms_up_meanwhile_is_a_note(judge: Judge) -> None:
+def test_a_machine_that_warms_up_meanwhile_is_a_note() -> None:
     [finding] = judge(states((0, 4, "Nominal"), (4, 9, "Fair")))
     assert finding.severity is Severity.NOTE
     assert finding.evidence == (Evidence("thermal_states", 4 * SECOND, 10 * SECOND),)
@@ -62,7 +60,7 @@ def test_a_machine_that_warms_up_meanwhile_is_a_note(judge: Judge) -> None:
     assert not judge(gauges=gauges(2, 2, 2))
 
 
-def test_a_monitors_heavy_pressure_is_reported(judge: Judge) -> None:
+def test_a_monitors_heavy_pressure_is_reported() -> None:
     [finding] = judge(gauges=gauges(0, 2, 3, 4))
     assert finding.severity is Severity.WARNING
     assert "50.0 % of 4 readings" in finding.message
@@ -80,7 +78,7 @@ def test_a_monitors_heavy_pressure_is_reported(judge: Judge) -> None:
     ],
 )
 def test_what_is_not_known_is_not_guessed(
-    known: pd.DataFrame | None, read: pd.DataFrame | None, reason: str, judge: Judge
+    known: pd.DataFrame | None, read: pd.DataFrame | None, reason: str
 ) -> None:
     with pytest.raises(Unavailable, match=reason):
-        judge(known, read)
+        judge(known, gauges=read)

@@ -1,15 +1,8 @@
 """`unfused-attention`: products around a softmax, by the names of work."""
 
-from collections.abc import Callable
-
-import pandas as pd
 import pytest
 
-from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding
-
-Make = Callable[..., pd.DataFrame]
-Judge = Callable[..., list[Finding]]
+from analysed import intervals, judged
 
 
 @pytest.mark.parametrize(
@@ -20,9 +13,7 @@ Judge = Callable[..., list[Finding]]
         (("steel_gemm_nt", "block_softmax", "steel_gemm_nn"), 8),
     ],
 )
-def test_a_softmax_between_products_is_found(
-    intervals: Make, judged: Judge, names: tuple[str, ...], number: int
-) -> None:
+def test_a_softmax_between_products_is_found(names: tuple[str, ...], number: int) -> None:
     work = intervals([(at * 10, 10) for at in range(number * len(names))])
     [finding] = judged("unfused-attention", gpu_intervals=work.assign(label=names * number))
     assert f"{number:,} times a product, a softmax and a product" in finding.message
@@ -37,14 +28,12 @@ def test_a_softmax_between_products_is_found(
         (("softmax_in_attention", "steel_gemm"), 30),
     ],
 )
-def test_it_is_silent_on(
-    intervals: Make, judged: Judge, names: tuple[str, ...], number: int
-) -> None:
+def test_it_is_silent_on(names: tuple[str, ...], number: int) -> None:
     work = intervals([(at * 10, 10) for at in range(number * len(names))])
     assert not judged("unfused-attention", gpu_intervals=work.assign(label=names * number))
 
 
-def test_it_takes_a_share_of_the_time(intervals: Make, judged: Judge) -> None:
+def test_it_takes_a_share_of_the_time() -> None:
     names = ("gemm", "softmax", "gemm", "other") * 10
     lengths = (1, 1, 1, 57) * 10
     rows = [(at * 100, length) for at, length in enumerate(lengths)]
@@ -53,9 +42,3 @@ def test_it_takes_a_share_of_the_time(intervals: Make, judged: Judge) -> None:
     rows = [(start, length - (length == 57)) for start, length in rows]
     assert not judged("unfused-attention", {"limit": 0.1}, gpu_intervals=work)
     assert judged("unfused-attention", gpu_intervals=intervals(rows).assign(label=names))
-
-
-def test_it_abstains_on_default_labels(intervals: Make, judged: Judge) -> None:
-    work = intervals([(0, 5)]).assign(label="Command Buffer 0:Compute Command 0")
-    with pytest.raises(Unavailable, match="do not name kernels"):
-        judged("unfused-attention", gpu_intervals=work)

@@ -1,3 +1,5 @@
+"""Whose rows count, and the families of their labels."""
+
 import re
 
 import pandas as pd
@@ -5,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.analysis.scope import families
+from tracekit.analysis.scope import Recorded, families, own_rows
 
 
 @pytest.mark.parametrize(
@@ -59,3 +61,12 @@ def test_many_labels_of_their_own_have_few_families() -> None:
     codes, texts = families(labels)
     assert texts == ("kernel 0", "kernel 1", "kernel 2")
     assert codes.tolist() == [i % 3 for i in range(5000)]
+
+
+def test_the_rows_of_a_recorded_table_are_picked_once_and_cannot_be_spoilt() -> None:
+    frame = Recorded({"start": [1, 2, 3], "target": [True, False, True]})
+    assert frame.own is frame.own
+    first = own_rows(frame)
+    first["start"] = 0
+    assert own_rows(frame)["start"].tolist() == [1, 3]
+    assert type(own_rows(frame)) is type(frame[frame["start"] > 1]) is pd.DataFrame
