@@ -212,5 +212,21 @@ def test_nothing_is_made_of_half_an_export(good: Whole) -> None:
     assert len(cut) > 10
 
 
+@pytest.mark.filterwarnings("ignore::tracekit.tables.DamagedExportWarning")
+def test_a_rule_abstains_where_a_table_that_it_mentions_is_damaged(tmp_path: Path) -> None:
+    recording = faulty("compute-bound", FOUND["compute-bound"])(tmp_path / "run")
+    [export] = recording.exports.glob("host-step-model.*")
+
+    def judged() -> Judged:
+        known = Given(tables_of(recording), recording.provenance(), used_tables())
+        return judge(RULES["compute-bound"], known, {})
+
+    assert judged()[0].status is Status.FOUND
+    with half_of(export):
+        check, found = judged()
+    assert (check.status, found) == (Status.ABSTAINED, [])
+    assert "step_models" in check.reason
+
+
 def test_all_tables_of_marks_are_known_to_come_together() -> None:
     assert set(EVENTS) == OF_MARKS

@@ -40,11 +40,3 @@ def test_bandwidth_is_reported_in_the_unit_in_which_the_chip_counts() -> None:
     assert "does not count GPU Read" in measured("gpu_read_bandwidth_share", known).reason
     known = given(gpu_counters=samples(M1), gpu_intervals=work)
     assert "in percent" in measured("gpu_write_bandwidth", known).reason
-
-
-def test_what_was_not_recorded_says_how_to_get_it() -> None:
-    work = intervals([(0, 20 * MS)])
-    only = given(gpu_counters=samples({"GPU Read Bandwidth": 3.0}), gpu_intervals=work)
-    assert "no occupancy of compute was recorded" in measured("compute_occupancy", only).reason
-    assert measured("top_limiter", only).reason == "no limiter was recorded."
-    assert "--counters on" in measured("alu_utilization", given(gpu_intervals=work)).reason

@@ -83,26 +83,3 @@ def test_readings_of_the_steady_window_count_else_all_of_the_run() -> None:
         assert measured("thermal_pressure_worst", gauges=READ, phases=marks) == 4
     with pytest.raises(Unavailable, match="no reading of gpu_clock lies in the steady window"):
         measured("gpu_clock_p50", gauges=READ, phases=phases(1_100, 300))
-
-
-ACTIVE = pd.concat(
-    [gauges((0, "gpu_active", 0.5), source="ioreg"), gauges((0, "blocks", 3), source="workload")]
-)
-
-
-@pytest.mark.parametrize(
-    ("names", "read", "reason"),
-    [
-        (NAMES, None, r"no monitor was read; .*--telemetry"),
-        (NAMES, READ.iloc[:0], r"no monitor was read; .*--telemetry"),
-        (NAMES[:1], gauges((0, "gpu_clock", 1.0), source="workload"), "no monitor was read"),
-        (NAMES[:1], ACTIVE, "ioreg, which was read, does not tell gpu_clock"),
-        (NAMES[3:], ACTIVE, "powermetrics tells the thermal pressure"),
-    ],
-)
-def test_without_a_monitor_nothing_is_known(
-    names: tuple[str, ...], read: pd.DataFrame | None, reason: str
-) -> None:
-    for name in names:
-        with pytest.raises(Unavailable, match=reason):
-            measured(name, gauges=read)

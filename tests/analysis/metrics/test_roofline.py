@@ -8,7 +8,6 @@ import pytest
 from analysed import intervals
 from counter_runs import M1_MAX, M3_MAX, MS, given, measured, model, steady
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.machine import chip_of
 
 # 16 sequences of 1024 tokens, 16 q and 8 kv heads of 128 halves.
 PAGED = {"bytes_unique": 67_174_464, "bytes_written": 65_536, "flops": 134_217_728}
@@ -114,9 +113,3 @@ def test_memory_bounds_by_operations_a_byte(
     tables = {"gpu_intervals": intervals([(0, 10 * MS)]), **steady()}
     roof = given(machine, step_models=model(1_000_000, flops), **tables)["steady_roof"]
     assert roof.by_memory is by_memory
-
-
-def test_the_machine_of_a_recording_is_a_chip() -> None:
-    found = chip_of({"chip": "Apple M4 Max", "gpu_cores": 40})
-    assert (found.name, found.cores, found.bandwidth.value) == ("Apple M4 Max", 40, 546e9)
-    assert chip_of({"chip": "Apple M4"}).cores is None

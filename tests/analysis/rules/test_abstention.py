@@ -3,7 +3,7 @@
 import pytest
 
 from analysed import intervals, judged
-from counter_runs import MS, findings, given, model, samples, steady
+from counter_runs import MS
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import HEADS, Rule
 from tracekit.analysis.rules import RULES
@@ -36,16 +36,6 @@ def test_rules_of_a_gpu_abstain_on_a_cpu_and_without_work_of_the_target(rule: st
 def test_rules_of_names_abstain_on_default_labels(rule: str, label: str) -> None:
     with pytest.raises(Unavailable, match="do not name kernels"):
         judged(rule, gpu_intervals=intervals([(0, 10), (20, 10)]).assign(label=label))
-
-
-def test_a_rule_abstains_where_a_table_of_the_workload_is_gone() -> None:
-    counted = samples({"F32 Limiter": 92.0, "LLC Limiter": 30.0})
-    tables = {"gpu_counters": counted, "gpu_intervals": intervals([(0, 20 * MS)]), **steady()}
-    noted = model(1).iloc[:0]
-    assert findings("compute-bound", given(**tables))
-    assert findings("compute-bound", given(**tables, step_models=noted, memory_profile=noted))
-    with pytest.raises(Unavailable, match="has no table step_models, which a workload always"):
-        findings("compute-bound", given(**tables, memory_profile=noted))
 
 
 def test_a_rule_says_all_that_its_heads_promise_or_raises() -> None:

@@ -15,26 +15,8 @@ from tracekit.analysis.rule import Severity
 from tracekit.analysis.rules.other_limiter import CANDIDATES
 
 BOUNDS = ("memory-bound", "compute-bound", "other-limiter")
-ALL = (*BOUNDS, "low-occupancy")
 BY_MEMORY = {"LLC Limiter": 85.0, "ALU Utilization": 20.0}
 BY_ARITHMETIC = {"F32 Limiter": 92.0, "ALU Limiter": 49.0, "LLC Limiter": 30.0}
-# Means that one program on a chip with the larger set had.
-REAL = {
-    "Kernel Occupancy": 26.3,
-    "Occupancy Manager Target": 30.2,
-    "L1 Eviction Rate": 0.3,
-    "Compute Shader Launch Limiter": 82.9,
-    "ALU Limiter": 49.2,
-    "F32 Limiter": 91.9,
-    "F32 Utilization": 80.2,
-    "Instruction Throughput Limiter": 99.8,
-    "L1 Cache Limiter": 10.5,
-    "Buffer L1 Miss Rate": 53.3,
-    "MMU Limiter": 19.3,
-    "Last Level Cache Limiter": 57.2,
-    "RT Unit Active": 0.0,
-}
-GIGABYTES = {"GPU Bandwidth": 309.8, "GPU Read Bandwidth": 305.8, "GPU Write Bandwidth": 4.0}
 
 
 def known(
@@ -194,18 +176,6 @@ def test_without_its_counters_a_rule_abstains(
 ) -> None:
     with pytest.raises(Unavailable, match=reason):
         findings(rule, known(values))
-
-
-def test_a_run_that_uses_memory_and_arithmetic_alike_has_no_verdict() -> None:
-    balanced = known(REAL, GIGABYTES, M3_MAX)
-    assert not [rule for rule in ALL if findings(rule, balanced)]
-    leaner = known(REAL | {"Last Level Cache Limiter": 40.0}, machine=M3_MAX)
-    assert [rule for rule in ALL if findings(rule, leaner)] == ["compute-bound"]
-    odd = dict.fromkeys(("Top Performance Limiter", "Partial Renders"), 100.0)
-    rates = {"Buffer L1 Miss Rate": 100.0, "L1 Eviction Rate": 100.0, "Total Occupancy": 100.0}
-    values = {"Kernel Occupancy": 55.0, "ALU Limiter": 40.0, "LLC Limiter": 60.0}
-    values["MMU Limiter"] = 5.0
-    assert not [rule for rule in ALL if findings(rule, known(values | odd | rates))]
 
 
 def test_at_most_one_thing_bounds_a_run() -> None:

@@ -26,21 +26,25 @@ def test_idle_time_after_waits_inside_steps_is_the_saving() -> None:
     assert finding.evidence[0].end - finding.evidence[0].start == 200 * US
 
 
-def test_one_wait_in_a_step_is_silent() -> None:
-    assert not judged("frequent-readback", **TURNS, steps=row_of_steps([1_000 * US] * 40))
+AHEAD = handed_over(
+    [(at, at + 100, at + 950, at + 1_900, at + 1_910) for at in range(0, 40_000, 1_000)]
+)
 
 
-def test_waits_that_cost_little_are_silent() -> None:
-    steps = row_of_steps([4_000 * US] * 10)
-    assert not judged("frequent-readback", {"limit": 0.3}, **TURNS, steps=steps)
-    assert not judged("frequent-readback", {"most": 3.9}, **TURNS, steps=steps)
-
-
-def test_several_command_buffers_without_a_wait_are_silent() -> None:
-    ahead = handed_over(
-        [(at, at + 100, at + 950, at + 1_900, at + 1_910) for at in range(0, 40_000, 1_000)]
-    )
-    assert not judged("frequent-readback", **ahead, steps=row_of_steps([4_000 * US] * 10))
+@pytest.mark.parametrize(
+    ("tables", "limits", "step"),
+    [
+        (TURNS, {}, 1_000),  # one wait in a step
+        (TURNS, {"limit": 0.15}, 4_000),  # waits inside of steps cost as much
+        (TURNS, {"most": 3.9}, 4_000),
+        (AHEAD, {}, 4_000),  # several command buffers without a wait
+    ],
+)
+def test_waits_that_are_few_or_cost_little_are_silent(
+    tables: dict[str, pd.DataFrame], limits: dict[str, float], step: int
+) -> None:
+    steps = row_of_steps([step * US] * (40_000 // step))
+    assert not judged("frequent-readback", limits, **tables, steps=steps)
 
 
 def test_the_workload_may_tell_of_its_readbacks() -> None:

@@ -72,8 +72,3 @@ def test_words_that_are_not_known_are_named() -> None:
     strange = resources(9, event="Birth")
     with pytest.raises(Unavailable, match="is not known: Birth"):
         judged("hot-allocations", gpu_intervals=WORK, resource_allocations=strange)
-
-
-def test_it_abstains_where_allocations_were_not_recorded() -> None:
-    with pytest.raises(Unavailable, match="no table resource_allocations"):
-        judged("hot-allocations", gpu_intervals=WORK, driver_events=events())

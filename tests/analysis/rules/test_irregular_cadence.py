@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from analysed import NO_HAPPENINGS, row_of_steps
-from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.analysis.rules import RULES
@@ -80,18 +79,3 @@ def test_few_steps_must_differ_more() -> None:
     [finding] = judge(row_of_steps(noisy(0.22, 4_000)), NO_HAPPENINGS)
     assert "unevenly" in finding.message
     assert not judge(row_of_steps(noisy(0.22, 17)), NO_HAPPENINGS)
-
-
-def test_thresholds_can_be_set() -> None:
-    assert judge(row_of_steps([10 * MS, 11 * MS] * 40), NO_HAPPENINGS, least_excess=0.05)
-    assert judge(row_of_steps(noisy(0.1)), NO_HAPPENINGS, limit=0.05)
-
-
-def test_variants_that_take_turns_are_no_swing() -> None:
-    times = [10 * MS, 30 * MS] * 40
-    assert not judge(row_of_steps(times, ("paged", "sdpa")), NO_HAPPENINGS)
-
-
-def test_it_abstains_where_there_are_few_steps() -> None:
-    with pytest.raises(Unavailable, match="the longest row has 4"):
-        judge(row_of_steps([10 * MS] * 5), NO_HAPPENINGS)

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from analysed import NO_HAPPENINGS, row_of_steps
-from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.analysis.rules import RULES
@@ -77,12 +76,3 @@ def test_each_variant_is_judged_by_itself() -> None:
     times[40] = 60 * MS
     [finding] = judge(row_of_steps(times, ("paged", "sdpa")), NO_HAPPENINGS)
     assert "1 of 50 steady steps of paged takes far longer" in finding.message
-
-
-def test_it_abstains_for_a_server() -> None:
-    with pytest.raises(Unavailable, match="a server's"):
-        list(
-            RULES["step-spikes"].judge(
-                row_of_steps(with_spikes(30)), pd.DataFrame({"request": [1]}), NO_HAPPENINGS, None
-            )
-        )

@@ -1,13 +1,75 @@
-"""Only samples in the target's own work count, each for the time in which that work ran."""
+"""GPU counters: what they mean, which samples count, and which unit is nearest to its limit."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from analysed import intervals, phases
-from counter_runs import MS, given, samples
-from tracekit.analysis.counters import extremes
+from counter_runs import M1_MAX, M3_MAX, MS, given, samples
+from tracekit.analysis.counters import Group, Kind, Meaning, bandwidth, extremes, meaning
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Evidence
+
+# Names that only one of the two sets has, and some of both.
+M3 = (
+    "Kernel Occupancy, Total Occupancy, Occupancy Manager Target, L1 Eviction Rate, "
+    "Compute Shader Launch Limiter, ALU Limiter, ALU Utilization, F32 Limiter, F32 Utilization, "
+    "F16 Limiter, Integer and Conditional Limiter, Control Flow Utilization, "
+    "Instruction Throughput Limiter, Integer and Complex Utilization, L1 Cache Limiter, "
+    "Texture Read Limiter, Texture Read Cache Utilization, Texture Write Limiter, GPU Bandwidth, "
+    "GPU Read Bandwidth, GPU Write Bandwidth, MMU Limiter, Last Level Cache Limiter, "
+    "Last Level Cache Utilization, Buffer L1 Miss Rate, VS Occupancy, FS Occupancy"
+).split(", ")
+M1 = (
+    "ALU Limiter, Buffer Load Utilization, Buffer Read Limiter, Buffer Store Utilization, "
+    "Buffer Write Limiter, Compute Occupancy, F16 Utilization, Fragment Interp Limiter, "
+    "Fragment Occupancy, GPU Read Bandwidth, LLC Limiter, LLC Utilization, MMU Utilization, "
+    "TG/IB Load Limiter, TG/IB Store Utilization, Texture Cache Limiter, "
+    "Texture Filtering Limiter, Texture Sample Limiter, Texture Write Utilization, "
+    "Total Occupancy, Vertex Occupancy"
+).split(", ")
+
+
+@pytest.mark.parametrize("name", [*M3, *M1])
+def test_counters_of_both_sets_mean_something(name: str) -> None:
+    known = meaning(name)
+    assert known is not None
+    assert (known.kind is Kind.LIMITER) is name.endswith("Limiter")
+    assert (known.kind is Kind.UTILIZATION) is name.endswith("Utilization")
+    assert (known.kind is Kind.BANDWIDTH) is name.endswith("Bandwidth")
+
+
+@pytest.mark.parametrize(
+    "name", ["RT Unit Active", "Top Performance Limiter", "Partial Renders", "", "Limiter"]
+)
+def test_what_is_no_load_of_a_unit_means_nothing(name: str) -> None:
+    assert meaning(name) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Kernel Occupancy", "Compute Occupancy"),
+        ("Last Level Cache Limiter", "GPU Last Level Cache Limiter"),
+        ("LLC Utilization", "Last Level Cache Utilization"),
+        ("TG/IB Load Limiter", "Threadgroup/Imageblock Load Limiter"),
+        ("ALU Limiter", "  alu  limiter "),
+    ],
+)
+def test_names_of_one_thing_mean_the_same(one: str, other: str) -> None:
+    assert meaning(one) == meaning(other) is not None
+
+
+def test_a_meaning_has_kind_group_and_unit() -> None:
+    assert meaning("F16 Limiter") == Meaning(Kind.LIMITER, Group.ARITHMETIC, "F16")
+    assert meaning("GPU Read Bandwidth") == Meaning(Kind.BANDWIDTH, Group.MEMORY, "read")
+
+
+def test_every_group_has_a_counter() -> None:
+    assert {found.group for name in [*M1, *M3] if (found := meaning(name))} == set(Group)
+
 
 ALU = "ALU Limiter"
 
@@ -58,16 +120,6 @@ def test_raw_samples_without_a_length_are_moments() -> None:
     ) == pytest.approx(0.4)
 
 
-def test_samples_outside_of_the_steady_window_do_not_count() -> None:
-    early, late = samples({ALU: 1.0}), samples({ALU: 60.0}, start=50 * MS)
-    known = {
-        "gpu_counters": pd.concat([early, late], ignore_index=True),
-        "gpu_intervals": intervals([(0, 100 * MS)]),
-        "phases": phases(50 * MS, 50 * MS),
-    }
-    assert share(known) == pytest.approx(0.6)
-
-
 def test_a_few_samples_that_others_share_are_left_out() -> None:
     work = intervals([(0, 20 * MS)], others=[(0, 1_500_000)])  # the first two samples
     shared, alone = samples({ALU: 99.0}, count=2), samples({ALU: 30.0}, count=18, start=2 * MS)
@@ -82,19 +134,21 @@ def test_where_others_used_the_gpu_most_of_the_time_nothing_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", [float("nan"), float("inf"), float("-inf"), None, -3.0, 250.0, 1.8e19]
+    ("odd", "kept"),
+    [
+        *((float(word), 19) for word in ("nan", "inf", "-inf", "-0.1", "110.1", "1.8e19")),
+        *((0.0, 20), (110.0, 20), (None, 19)),
+    ],
 )
-def test_values_that_cannot_be_percentages_are_left_out(odd: float | None) -> None:
+def test_values_that_cannot_be_percentages_are_left_out(odd: float | None, kept: int) -> None:
     table = samples({ALU: 50.0})
     table.loc[3, "value"] = odd
     known = {"gpu_counters": table, "gpu_intervals": intervals([(0, 20 * MS)])}
-    assert share(known) == pytest.approx(0.5)
-    assert given(**known)["counter_means"]["samples"].tolist() == [19]
-
-
-def test_slightly_above_a_hundred_is_a_hundred() -> None:
-    known = {"gpu_counters": samples({ALU: 100.08}), "gpu_intervals": intervals([(0, 20 * MS)])}
-    assert share(known) == 1.0
+    assert share(known) == pytest.approx(
+        (0.5 * 19 + ((odd or 0) / 100 if kept == 20 else 0.5)) / 20
+    )
+    assert given(**known)["counter_means"]["samples"].tolist() == [kept]
+    assert share({**known, "gpu_counters": samples({ALU: 100.08})}) == 1.0
 
 
 def test_what_the_trace_does_not_count_in_percent_has_no_share() -> None:
@@ -111,13 +165,6 @@ def test_where_the_trace_says_nothing_the_name_tells_a_percentage() -> None:
     means = given(gpu_counters=table, gpu_intervals=work)["counter_means"].set_index("counter")
     assert means.loc[ALU, "share"] == pytest.approx(0.07)
     assert "GPU Read Bandwidth" not in means.index  # in percent on some chips, GB/s on others
-
-
-def test_counters_may_have_unlike_numbers_of_samples() -> None:
-    table = pd.concat([samples({ALU: 30.0}), samples({"MMU Limiter": 9.0}, count=12)])
-    known = given(gpu_counters=table, gpu_intervals=intervals([(0, 20 * MS)]))
-    counts = known["counter_means"].set_index("counter")["samples"]
-    assert counts.to_dict() == {ALU: 20, "MMU Limiter": 12}
 
 
 @pytest.mark.parametrize(
@@ -148,12 +195,6 @@ def test_too_few_samples_that_make_sense_have_no_mean(count: int, value: float) 
         known["counter_means"]
 
 
-def test_on_a_cpu_there_are_no_counters() -> None:
-    work = intervals([(0, 20 * MS)], clock="host")
-    with pytest.raises(Unavailable, match="ran on the CPU"):
-        given(gpu_intervals=work, gpu_counters=samples({ALU: 1.0}))["counter_samples"]
-
-
 def test_extremes_are_windows_with_their_value() -> None:
     table = samples({ALU: 50.0, "MMU Limiter": 99.0})
     table.loc[4, "value"] = 90.0  # the third sample of the ALU limiter
@@ -172,3 +213,39 @@ def test_extremes_of_a_bandwidth_are_reported_as_the_trace_counts_it() -> None:
         table = samples({reads: 30.0}, percentage=percentage)
         known = given(gpu_counters=table, gpu_intervals=work)["counter_samples"]
         assert {one.note for one in extremes(known, reads)} == {note}
+
+
+def made(values: Mapping[str, float], gigabytes: Mapping[str, float] | None = None) -> Any:
+    table = pd.concat([samples(values), samples(gigabytes or {}, percentage=False)])
+    return given(M3_MAX, gpu_counters=table, gpu_intervals=intervals([(0, 20 * MS)]))
+
+
+def test_each_part_is_reported_by_its_highest_counter() -> None:
+    values = {"ALU Limiter": 49.0, "F32 Limiter": 92.0, "Last Level Cache Limiter": 57.0}
+    values |= {"L1 Cache Limiter": 11.0, "MMU Limiter": 19.0, "Buffer L1 Miss Rate": 99.0}
+    values |= {"Compute Shader Launch Limiter": 83.0, "Kernel Occupancy": 99.0}
+    found = made(values)["loads"]
+    parts = [part.counter for part in (found.arithmetic, found.memory, found.other)]
+    assert parts == ["F32 Limiter", "Last Level Cache Limiter", "Compute Shader Launch Limiter"]
+    assert found.both()[0].words == "F32 Limiter was 92.0 %"
+
+
+def test_a_unit_stands_out_by_a_margin() -> None:
+    found = made({"ALU Limiter": 70.0, "MMU Limiter": 79.0})["loads"]
+    assert not found.dominated(0.10)
+    assert found.dominated(0.05)
+
+
+def test_bandwidth_is_a_share_of_what_the_chip_has() -> None:
+    percent = made({"GPU Read Bandwidth": 60.0, "GPU Write Bandwidth": 8.0})["counter_means"]
+    found = bandwidth(percent, {})
+    assert found is not None
+    assert found.words == "GPU Read Bandwidth + GPU Write Bandwidth was 68.0 %"
+    counted = {"GPU Bandwidth": 300.0, "GPU Read Bandwidth": 296.0, "GPU Write Bandwidth": 4.0}
+    table = made({"ALU Limiter": 1.0}, counted)["counter_means"]
+    for machine, share in ((M3_MAX, pytest.approx(0.75)), ({}, None), ({"chip": "Apple M9"}, None)):
+        found = bandwidth(table, machine)
+        assert (found and found.share) == share
+    most = bandwidth(made({}, {"GPU Bandwidth": 900.0})["counter_means"], M1_MAX)
+    assert most is not None
+    assert most.share == 1.0

@@ -1,4 +1,4 @@
-"""What a label tells of the work, and what it does not."""
+"""What names of work say of it, and what sets a new one off."""
 
 from collections.abc import Callable
 
@@ -9,14 +9,14 @@ from analysed import intervals
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.scope import Device
-from tracekit.analysis.work_names import Chore, NamedWork, named_work
+from tracekit.analysis.work_names import Chore, NamedWork, named_work, reasons
 
 Make = Callable[..., pd.DataFrame]
 US = 1_000
 WINDOW = Window(0, 1_000 * US)
 
 
-def named(intervals: Make, labels: list[str], shaders: pd.DataFrame | None = None) -> NamedWork:
+def named(labels: list[str], shaders: pd.DataFrame | None = None) -> NamedWork:
     frame = intervals([(place * 100 * US, 10 * US) for place in range(len(labels))])
     frame["label"] = pd.array(labels, dtype="string")
     return named_work(Device(frame, frame), WINDOW, shaders)
@@ -38,39 +38,17 @@ def named(intervals: Make, labels: list[str], shaders: pd.DataFrame | None = Non
         ("block_tables", Chore.METADATA),
         ("slot mapping", Chore.METADATA),
         ("Slice", Chore.METADATA),
+        # what does more is no chore
+        ("ScaledDotProductAttention", None),
+        ("paged_gather_attention", None),
+        ("RMSNorm, Copy, Matmul", None),
+        ("steel_gemm_fused", None),
+        ("mistake", None),
     ],
 )
-def test_chores_are_known_by_their_names(label: str, chore: Chore) -> None:
-    work = named(intervals, [label])
-    assert [one for one in Chore if work.are(one).all()] == [chore]
-
-
-@pytest.mark.parametrize(
-    "label",
-    [
-        "ScaledDotProductAttention",
-        "paged_gather_attention",
-        "RMSNorm, Copy, Matmul",
-        "steel_gemm_fused",
-        "mistake",
-        "multiply",
-    ],
-)
-def test_what_does_more_is_no_chore(label: str) -> None:
-    work = named(intervals, [label])
-    assert not any(work.are(one).any() for one in Chore)
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ["Command Buffer 0:Compute Command 0      ( probe (37931) )  0xf269bad2"],
-        ["Compute Command 1", "", "Blit Command 7"],
-    ],
-)
-def test_default_labels_name_nothing(labels: list[str]) -> None:
-    with pytest.raises(Unavailable, match=r"do not name kernels\..*MLX_METAL_DEBUG"):
-        named(intervals, labels)
+def test_chores_are_known_by_their_names(label: str, chore: Chore | None) -> None:
+    work = named([label])
+    assert [kind for kind in Chore if work.are(kind).all()] == ([] if chore is None else [chore])
 
 
 def test_shaders_are_better_names_than_labels() -> None:
@@ -82,10 +60,10 @@ def test_shaders_are_better_names_than_labels() -> None:
             "target": [True, True, True],
         }
     )
-    work = named(intervals, ["Compute Command 0"], shaders)
+    work = named(["Compute Command 0"], shaders)
     assert [work.names[code] for code in work.codes] == ["copy_g", "gather_axis"]
     others = shaders.assign(target=False)
-    assert named(intervals, ["Copy"], others).names == ("Copy",)
+    assert named(["Copy"], others).names == ("Copy",)
 
 
 def test_a_launch_is_the_idle_time_before_if_it_is_short() -> None:
@@ -111,7 +89,7 @@ def test_a_launch_is_the_idle_time_before_if_it_is_short() -> None:
 
 
 def test_what_took_most_is_named_first() -> None:
-    work = named(intervals, ["Copy", "Arange", "Slice", "Arange", "AsType", "Copy", "Copy"])
+    work = named(["Copy", "Arange", "Slice", "Arange", "AsType", "Copy", "Copy"])
     assert work.most(work.are(Chore.METADATA)) == "“Copy”, “Arange”, “Slice” and 1 more"
     assert work.most(work.are(Chore.METADATA), shown=1) == "“Copy” and 3 more"
 
@@ -120,3 +98,52 @@ def test_a_window_without_work_has_no_names() -> None:
     frame = intervals([(2_000 * US, US)])
     with pytest.raises(Unavailable, match=r"no work of the target starts in the window\."):
         named_work(Device(frame, frame), WINDOW, None)
+
+
+OLD = "custom_kernel_paged_decode__float16_t_128_16_4_float16_t_float16_t_int32_t_floats_float16_t"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        pytest.param(("_128_16_", "_128_32_"), ("template value 16 → 32",), id="a value"),
+        pytest.param(
+            ("_128_16_4_", "_64_32_4_"),
+            ("template value 128 → 64", "template value 16 → 32"),
+            id="two values",
+        ),
+        pytest.param(
+            ("int32_t_floats", "int32_tc_floats"),
+            ("an input of 8 elements or more → fewer than 8 elements",),
+            id="a short input",
+        ),
+        pytest.param(
+            ("int32_t_floats", "int32_ts_floats"),
+            ("an input of 8 elements or more → a scalar",),
+            id="a scalar",
+        ),
+        pytest.param(
+            ("floats_float16_t", "floats_float"), ("dtype float16_t → float",), id="a dtype"
+        ),
+        pytest.param(("_128_16_4_", "_128_16_4_8_"), ("template value none → 8",), id="one more"),
+    ],
+)
+def test_what_a_new_name_has_that_the_nearest_one_has_not(
+    change: tuple[str, str], said: tuple[str, ...]
+) -> None:
+    far = OLD.replace("128_16_4", "256_64_8").replace("float16_t", "bfloat16_t")
+    assert reasons(OLD.replace(*change), [far, OLD, "custom_kernel_norm__float_1"]) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "earlier"),
+    [
+        pytest.param(OLD, [], id="nothing before"),
+        pytest.param(OLD, ["custom_kernel_norm__float_1"], id="no namesake"),
+        pytest.param("CompiledMultiply_1234", ["CompiledMultiply_77"], id="another scheme"),
+        pytest.param("custom_kernel_dbl_float16_t", ["custom_kernel_dbl_float"], id="no template"),
+        pytest.param(OLD, [OLD], id="the same"),
+    ],
+)
+def test_where_names_do_not_tell_nothing_is_said(name: str, earlier: list[str]) -> None:
+    assert reasons(name, earlier) == ()
